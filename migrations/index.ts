@@ -1,0 +1,10 @@
+import type { Migrations } from '../src/storage/port'
+import accounts from './sqlite/0001_accounts.sql' with { type: 'text' }
+import data from './sqlite/0002_data.sql' with { type: 'text' }
+import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
+
+/** The schema of a tenant's database, in order, forever. */
+export const tenantMigrations: Migrations = { sqlite: [accounts, data] }
+
+/** The schema of the registry of tenants. */
+export const registryMigrations: Migrations = { sqlite: [tenants] }

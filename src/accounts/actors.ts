@@ -1,0 +1,127 @@
+import { and, eq, gt, sql } from 'drizzle-orm'
+import { iso, now } from '../core/clock'
+import { hashed } from '../core/secret'
+import { prepared } from '../storage/store'
+import { forget, recall } from '../tenancy/memory'
+import type { Tenant } from '../tenancy/tenants'
+import { verifyAccess } from './access'
+import { isPrivileged } from './permissions'
+import { apiTokens, sessionKeys, sessions, users } from './tables'
+
+/** The author of a request, as known from its credential. */
+export type Actor = {
+  /** The user's id. */
+  user: string
+  roles: string[]
+  privileged: boolean
+  /** The active workspace; everybody is outside of all until workspaces exist. */
+  workspace: { _id: string; name: string; roles: string[]; labels: string[] } | null
+  via: 'api-key' | 'bearer' | 'cookie'
+  /** The session behind a bearer token or cookie. */
+  session?: string
+  /** What an API token is limited to; empty: nothing. */
+  scopes: string[]
+}
+
+/** What is remembered of a credential: its actor, and until when. */
+type Known = { actor: Actor; version: number; expires: number }
+
+export const API_TOKEN = /^atl_[0-9a-f]{64}$/
+const TOUCH = 60_000 // ms between two notes of an API token's last use
+
+const statements = prepared((db) => ({
+  bySession: db
+    .select({ user: users._id, roles: users.roles, version: users.version, expires: sessions.expires })
+    .from(sessions)
+    .innerJoin(users, eq(users._id, sessions.user))
+    .where(eq(sessions._id, sql.placeholder('session')))
+    .prepare(),
+  byCookie: db
+    .select({
+      user: users._id,
+      roles: users.roles,
+      version: users.version,
+      session: sessions._id,
+      expires: sessionKeys.expires,
+    })
+    .from(sessionKeys)
+    .innerJoin(sessions, and(eq(sessions._id, sessionKeys.session), eq(sessions.kind, 'cookie')))
+    .innerJoin(users, eq(users._id, sessions.user))
+    .where(and(eq(sessionKeys.hash, sql.placeholder('hash')), gt(sessionKeys.expires, sql.placeholder('now'))))
+    .prepare(),
+  byToken: db
+    .select({
+      _id: apiTokens._id,
+      user: users._id,
+      roles: users.roles,
+      version: users.version,
+      scopes: apiTokens.scopes,
+      expires: apiTokens.expires,
+    })
+    .from(apiTokens)
+    .innerJoin(users, eq(users._id, apiTokens.user))
+    .where(eq(apiTokens.hash, sql.placeholder('hash')))
+    .prepare(),
+}))
+
+/** The token of `Authorization: Bearer …`, else nothing. */
+export const bearerOf = ({ headers }: Request) => headers.get('authorization')?.match(/^bearer\s+(\S+)\s*$/i)?.[1] ?? ''
+
+/** The actor behind an access token; undefined when it, its session or its user is not good any more. */
+export async function byBearer(tenant: Tenant, token: string): Promise<Actor | undefined> {
+  const claims = await verifyAccess(tenant, token)
+  if (!claims) return
+  const known = await recall<Known | undefined>(tenant, 'actors', `session ${claims.sid}`, async () => {
+    const row = await statements(tenant.db).bySession.get({ session: claims.sid })
+    return row && { ...knownAs(row, { via: 'bearer', session: claims.sid }), expires: Date.parse(row.expires) }
+  })
+  if (known && known.expires > now() && known.version === claims.ver && known.actor.user === claims.sub)
+    return known.actor
+}
+
+/** The actor behind a session cookie, and when the cookie ends (ms). */
+export async function byCookie(tenant: Tenant, token: string): Promise<Known | undefined> {
+  const hash = hashed(token)
+  const known = await recall<Known | undefined>(tenant, 'actors', `cookie ${hash}`, async () => {
+    const row = await statements(tenant.db).byCookie.get({ hash, now: now() })
+    return row && { ...knownAs(row, { via: 'cookie', session: row.session }), expires: Date.parse(row.expires) }
+  })
+  if (known && known.expires > now()) return known
+}
+
+const touched = new WeakMap<Tenant['db'], Map<string, number>>()
+
+/** The actor behind an API token. */
+export async function byApiToken(tenant: Tenant, token: string): Promise<Actor | undefined> {
+  if (!API_TOKEN.test(token)) return
+  const hash = hashed(token)
+  const known = await recall<Known | undefined>(tenant, 'actors', `token ${hash}`, async () => {
+    const row = await statements(tenant.db).byToken.get({ hash })
+    const expires = row?.expires ? Date.parse(row.expires) : Number.POSITIVE_INFINITY
+    return row && { ...knownAs(row, { via: 'api-key' }, row.scopes), expires }
+  })
+  if (!known || known.expires <= now()) return
+  noteUse(tenant, hash)
+  return known.actor
+}
+
+/** After a change of users, roles or sessions: nobody is who they were before. */
+export const forgetActors = (tenant: Tenant) => forget(tenant, 'actors')
+
+type Row = { user: string; roles: string[]; version: number }
+
+function knownAs({ user, roles, version }: Row, by: Pick<Actor, 'via' | 'session'>, scopes: string[] = []) {
+  const actor: Actor = { user, roles, privileged: isPrivileged(roles), workspace: null, scopes, ...by }
+  return { actor, version }
+}
+
+/** Nobody waits for it, and a failure costs nothing but a date. */
+function noteUse(tenant: Tenant, hash: string) {
+  const notes = touched.get(tenant.db) ?? new Map<string, number>()
+  touched.set(tenant.db, notes)
+  const time = now()
+  if (time - (notes.get(hash) ?? 0) < TOUCH) return
+  notes.set(hash, time)
+  const used = iso(time)
+  tenant.write((tx) => tx.update(apiTokens).set({ used }).where(eq(apiTokens.hash, hash)).run()).catch(() => {})
+}

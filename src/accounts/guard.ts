@@ -1,0 +1,109 @@
+import { Elysia } from 'elysia'
+import { config } from '../config'
+import { readJson } from '../core/body'
+import { Problem, ProblemShape } from '../core/problem'
+import { authorityOf } from '../tenancy/caller'
+import { type Tenant, tenantOf } from '../tenancy/tenants'
+import { type Actor, bearerOf, byApiToken, byBearer, byCookie } from './actors'
+import { clearCookie, cookieOf, keepCookie } from './cookies'
+import { may, type Permission, within } from './permissions'
+
+/** Who asks, and in whose house. Every verb takes one as its first argument. */
+export type Ctx = Tenant & { actor: Actor }
+export type OpenCtx = Tenant & { actor?: Actor }
+
+type Headers = Record<string, string | number | string[]>
+type Asked = { request: Request; set: { headers: unknown } }
+
+const admitted = new WeakMap<Request, Promise<OpenCtx>>()
+
+async function admit({ request, set }: Asked, area: string, permission?: Permission): Promise<OpenCtx> {
+  const tenant = await tenantOf(request)
+  const actor = await actorBehind(request, tenant, set.headers as Headers)
+  if (!actor) {
+    if (!permission) return tenant
+    throw new Problem(401, 'UNAUTHENTICATED', 'Sign in first, or send an API token.')
+  }
+  if (permission && !may(actor, permission)) throw new Problem(403, 'FORBIDDEN', 'Your roles do not allow this.')
+  if (!within(actor.scopes, area, isRead(request) ? 'read' : 'write'))
+    throw new Problem(403, 'FORBIDDEN', `This API token is not good for ${area}:${isRead(request) ? 'read' : 'write'}.`)
+  return { ...tenant, actor }
+}
+
+/** The first credential decides; one that is no good is refused, never overlooked. */
+async function actorBehind(request: Request, tenant: Tenant, headers: Headers): Promise<Actor | undefined> {
+  const key = request.headers.get('x-api-key')
+  if (key) return (await byApiToken(tenant, key)) ?? refused('This API token is not valid here.')
+  if (request.headers.get('authorization'))
+    return (
+      (await byBearer(tenant, bearerOf(request))) ??
+      refused('This access token is not valid, or not any more. Refresh it.')
+    )
+  const cookie = cookieOf(request, tenant)
+  if (!cookie) return
+  const known = await byCookie(tenant, cookie)
+  if (!known) {
+    headers['set-cookie'] = clearCookie(request, tenant)
+    return refused('This session has ended. Sign in again.')
+  }
+  if (!isRead(request)) refuseForeign(request)
+  await keepCookie(request, tenant, cookie, known, headers)
+  return known.actor
+}
+
+const isRead = ({ method }: Request) => method === 'GET' || method === 'HEAD'
+
+function refused(message: string): never {
+  throw new Problem(401, 'UNAUTHENTICATED', message)
+}
+
+/** A browser sends cookies whoever made it ask; so it must also say that it was a page of ours. */
+function refuseForeign(request: Request) {
+  const origin = request.headers.get('origin')
+  const foreign = origin && URL.parse(origin)?.host !== authorityOf(request)
+  if (foreign || request.headers.get('sec-fetch-site') === 'cross-site')
+    throw new Problem(403, 'CROSS_SITE', 'This came from a page of another site, which may not write here.')
+}
+
+/**
+ * Every route says `can`, `anyone` or `open`; a test refuses one that says none. Strangers are turned away before a byte
+ * of their body is read and before it is validated, so that they learn nothing of the schema. `anyone` looks at
+ * credentials but lets guests in, whom the verb must judge; `open` does not look. `area` is what the scopes of API
+ * tokens are about. Elysia is only sure to wait for hooks that are `async`, and skips the macros after a `false` one.
+ */
+export const guard = <Area extends string>(area: Area) =>
+  new Elysia({ name: 'guard', seed: area }).macro({
+    can: (permission: Permission) => {
+      const enter = (asked: Asked) => admit(asked, area, permission)
+      return {
+        ...hooks(permission, enter),
+        response: { 401: ProblemShape, 403: ProblemShape },
+        resolve: async ({ request }: Asked) => ({ ctx: (await admitted.get(request)) as Ctx }),
+      }
+    },
+    anyone: (_: true) => ({
+      ...hooks('anyone', (asked) => admit(asked, area)),
+      resolve: async ({ request }: Asked) => ({ ctx: (await admitted.get(request)) as OpenCtx }),
+    }),
+    open: (_: true) => ({
+      ...hooks('open', ({ request }) => tenantOf(request)),
+      resolve: async ({ request }: Asked) => ({ ctx: (await admitted.get(request)) as OpenCtx }),
+    }),
+  })
+
+/** Whoever enters does so once: before the body is read or, where there is none, before validation. */
+function hooks(access: Permission | 'anyone' | 'open', enter: (asked: Asked) => Promise<OpenCtx>) {
+  const once = (asked: Asked) => {
+    const known = admitted.get(asked.request) ?? enter(asked)
+    admitted.set(asked.request, known)
+    return known
+  }
+  return {
+    detail: { 'x-access': access } as object, // a key of OpenAPI's that Elysia's type does not know
+    parse: async (asked: Asked) => {
+      await once(asked)
+      return readJson(asked.request, config.ATOLL_BODY_LIMIT)
+    },
+    transform: async (asked: Asked) => void (await once(asked)),
+  }
+}

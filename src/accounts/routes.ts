@@ -1,0 +1,74 @@
+import { Elysia, status, t } from 'elysia'
+import { ProblemShape } from '../core/problem'
+import { done, one } from '../core/shapes'
+import { bearerOf } from './actors'
+import { guard } from './guard'
+import * as sessions from './sessions'
+import {
+  ApiToken,
+  CookieRefreshed,
+  IssuedApiToken,
+  Me,
+  NewApiToken,
+  ProfileChange,
+  Refresh,
+  Refreshed,
+  Session,
+  SignedIn,
+  SignIn,
+  SignUp,
+} from './shapes'
+import * as signin from './signin'
+import * as tokens from './tokens'
+import * as users from './users'
+
+const signing = new Elysia({ tags: ['accounts'] })
+  .use(guard('accounts'))
+  .post('/signin', ({ ctx, body, request, set }) => signin.signIn(ctx, body, { request, set }), {
+    open: true,
+    body: SignIn,
+    response: { 200: SignedIn, 401: ProblemShape, 429: ProblemShape },
+  })
+  .post(
+    '/signup',
+    async ({ ctx, body, request, set }) => status(201, await signin.signUp(ctx, body, { request, set })),
+    { open: true, body: SignUp, response: { 201: SignedIn, 409: ProblemShape } },
+  )
+  .post('/token/refresh', ({ ctx, body, request }) => signin.refresh(ctx, body?.refreshToken || bearerOf(request)), {
+    open: true,
+    body: Refresh,
+    response: { 200: Refreshed, 401: ProblemShape },
+  })
+  .post('/cookie/refresh', ({ ctx, request, set }) => signin.renew(ctx, { request, set }), {
+    can: 'user',
+    response: { 200: CookieRefreshed, 400: ProblemShape },
+  })
+  .post('/logout', ({ ctx, request, set }) => signin.signOut(ctx, { request, set }), { can: 'user', response: done })
+
+const me = new Elysia({ prefix: '/me', tags: ['accounts'] })
+  .use(guard('accounts'))
+  .get('/', ({ ctx }) => users.me(ctx), { can: 'user', response: Me })
+  .post('/', ({ ctx, body }) => users.changeProfile(ctx, body), {
+    can: 'user',
+    body: ProfileChange,
+    response: { 200: Me, 409: ProblemShape },
+  })
+  .get('/sessions', ({ ctx }) => sessions.list(ctx), { can: 'user', response: t.Array(Session) })
+  .delete('/sessions/:id', ({ ctx, params }) => sessions.remove(ctx, params.id), {
+    can: 'user',
+    params: one,
+    response: { 200: done, 404: ProblemShape },
+  })
+  .get('/api-tokens', ({ ctx }) => tokens.list(ctx), { can: 'user', response: t.Array(ApiToken) })
+  .post('/api-tokens', async ({ ctx, body }) => status(201, await tokens.create(ctx, body)), {
+    can: 'user',
+    body: NewApiToken,
+    response: { 201: IssuedApiToken, 409: ProblemShape },
+  })
+  .delete('/api-tokens/:id', ({ ctx, params }) => tokens.remove(ctx, params.id), {
+    can: 'user',
+    params: one,
+    response: { 200: done, 404: ProblemShape },
+  })
+
+export const accounts = new Elysia().use(signing).use(me)

@@ -1,0 +1,132 @@
+import { and, desc, eq, gt, isNotNull, lt, ne } from 'drizzle-orm'
+import { iso, now } from '../core/clock'
+import { missing, Problem } from '../core/problem'
+import { hashed, secret } from '../core/secret'
+import { success } from '../core/shapes'
+import type { Tx } from '../storage/port'
+import { changing } from '../tenancy/memory'
+import type { Tenant } from '../tenancy/tenants'
+import type { Actor } from './actors'
+import type { Ctx } from './guard'
+import { sessionKeys, sessions, users } from './tables'
+
+/** How long a session goes on without being used, in ms. */
+export const SESSION_TTL = 30 * 86_400_000
+
+/** Two tabs refresh at the same moment: this long (ms) the loser of the race is not taken for a thief. */
+const GRACE = 30_000
+
+/** From where a session is begun, for its owner to recognise it. */
+export type Device = { userAgent: string; address: string }
+
+/** Begins a session and returns its id and what continues it: the value of a cookie, or a refresh token. */
+export async function begin({ write }: Tenant, user: string, kind: 'cookie' | 'oauth', device: Device) {
+  const [time, session] = [now(), Bun.randomUUIDv7()]
+  const dates = { created: iso(time), expires: iso(time + SESSION_TTL) }
+  const key = await write(async (tx) => {
+    await tx.delete(sessions).where(and(eq(sessions.user, user), lt(sessions.expires, iso(time))))
+    await tx.insert(sessions).values({ _id: session, user, kind, ...device, used: dates.created, ...dates })
+    return addKey(tx, session)
+  })
+  return { session, key }
+}
+
+/**
+ * Exchanges a refresh token, once, for its successor. One that was spent before was stolen, now or then: the whole
+ * session ends, unless it was spent just now and its successor isn't used yet.
+ * @throws 401 for a token that is unknown, ended or spent.
+ */
+export async function exchange(tenant: Tenant, token: string) {
+  const [hash, time] = [hashed(token), now()]
+  const result = await tenant.write(async (tx) => {
+    const found = await tx
+      .select({ key: sessionKeys, user: users })
+      .from(sessionKeys)
+      .innerJoin(sessions, and(eq(sessions._id, sessionKeys.session), eq(sessions.kind, 'oauth')))
+      .innerJoin(users, eq(users._id, sessions.user))
+      .where(and(eq(sessionKeys.hash, hash), gt(sessionKeys.expires, iso(time))))
+      .get()
+    if (!found) return
+    const { key, user } = found
+    const session = key.session
+    if (key.spent && !(time - Date.parse(key.spent) <= GRACE && !(await hasUsedSuccessor(tx, hash))))
+      return { stolen: session }
+    if (!key.spent)
+      await tx
+        .update(sessionKeys)
+        .set({ spent: iso(time) })
+        .where(eq(sessionKeys.hash, hash))
+    await tx.delete(sessionKeys).where(and(eq(sessionKeys.session, session), lt(sessionKeys.expires, iso(time))))
+    const expires = iso(time + SESSION_TTL)
+    await tx
+      .update(sessions)
+      .set({ used: iso(time), expires })
+      .where(eq(sessions._id, session))
+    return { session, user, token: await addKey(tx, session, hash) }
+  })
+  if (result?.stolen) await end(tenant, result.stolen)
+  if (!result?.token)
+    throw new Problem(401, 'UNAUTHENTICATED', 'This refresh token is not valid, or not any more. Sign in again.')
+  return result
+}
+
+/** A new cookie for the session of the old one, which is good for half a minute more: other requests carry it still. */
+export async function renewCookie(tenant: Tenant, session: string, cookie: string): Promise<string> {
+  const [time, hash] = [now(), hashed(cookie)]
+  return changing(tenant, 'actors', async (tx) => {
+    const soon = iso(time + GRACE)
+    await tx
+      .update(sessionKeys)
+      .set({ expires: soon })
+      .where(and(eq(sessionKeys.hash, hash), gt(sessionKeys.expires, soon)))
+    await tx.delete(sessionKeys).where(and(eq(sessionKeys.session, session), lt(sessionKeys.expires, iso(time))))
+    await tx
+      .update(sessions)
+      .set({ used: iso(time), expires: iso(time + SESSION_TTL) })
+      .where(eq(sessions._id, session))
+    return addKey(tx, session)
+  })
+}
+
+/** The caller's sessions, the latest first. */
+export async function list({ db, actor }: Ctx) {
+  const mine = and(eq(sessions.user, actor.user), gt(sessions.expires, iso(now())))
+  const rows = await db.select().from(sessions).where(mine).orderBy(desc(sessions.used), desc(sessions._id)).limit(1000)
+  return rows.map(({ user: _, ...session }) => ({ ...session, current: session._id === actor.session }))
+}
+
+/** Ends one session of the caller's. */
+export async function remove(ctx: Ctx, id: string) {
+  const gone = await changing(ctx, 'actors', (tx) =>
+    tx
+      .delete(sessions)
+      .where(and(eq(sessions._id, id), eq(sessions.user, ctx.actor.user)))
+      .returning()
+      .get(),
+  )
+  if (!gone) missing('session')
+  return success
+}
+
+/** Ends a session; nothing continues it. */
+export const end = (tenant: Tenant, session: string) =>
+  changing(tenant, 'actors', (tx) => tx.delete(sessions).where(eq(sessions._id, session)).run())
+
+/** Ends all sessions of a user but the one. To be called in a write that changes the topic `actors`. */
+export const endOthers = (tx: Tx, user: string, { session }: Pick<Actor, 'session'>) =>
+  tx
+    .delete(sessions)
+    .where(and(eq(sessions.user, user), ne(sessions._id, session ?? '')))
+    .run()
+
+async function addKey(tx: Tx, session: string, parent?: string) {
+  const [key, time] = [secret(), now()]
+  const dates = { created: iso(time), expires: iso(time + SESSION_TTL) }
+  await tx.insert(sessionKeys).values({ hash: hashed(key), session, parent, ...dates })
+  return key
+}
+
+async function hasUsedSuccessor(tx: Tx, parent: string) {
+  const used = and(eq(sessionKeys.parent, parent), isNotNull(sessionKeys.spent))
+  return !!(await tx.select({ hash: sessionKeys.hash }).from(sessionKeys).where(used).limit(1).get())
+}

@@ -1,0 +1,136 @@
+import { type Static, t } from 'elysia'
+import { change, free, id, line, text, time } from '../core/shapes'
+
+const date = t.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', description: 'YYYY-MM-DD' })
+const email = t.String({
+  maxLength: 254,
+  pattern: '^[^\\s@<>,;:"()\\[\\]\\\\]+@[^\\s@<>,;:"()\\[\\]\\\\]+\\.[^\\s@<>,;:"()\\[\\]\\\\.]+$',
+})
+const url = t.String({ maxLength: 2_000, pattern: '^(https?://|/)[^\\s]*$' })
+const username = t.String({
+  minLength: 1,
+  maxLength: 128,
+  pattern: '^[^\\s\\u0000-\\u001f\\u007f]([^\\u0000-\\u001f\\u007f]*[^\\s\\u0000-\\u001f\\u007f])?$',
+})
+const password = text(1_000)
+const name = line(200)
+const phone = line(40)
+const orNull = t.Nullable
+const maybe = t.Optional
+
+export const Workspace = t.Object({
+  _id: id,
+  name: t.String(),
+  roles: t.Array(t.String()),
+  labels: t.Array(t.String()),
+})
+
+export const User = t.Object({
+  _id: id,
+  username: t.String(),
+  email: t.String(),
+  name: t.String(),
+  firstName: t.String(),
+  lastName: t.String(),
+  fullName: t.String(),
+  profileImage: orNull(t.String()),
+  birthDate: orNull(t.String()),
+  phone: orNull(t.String()),
+  roles: t.Array(t.String()),
+  metadata: free,
+  internalMetadata: maybe(free),
+  workspace: orNull(Workspace),
+  created: time,
+})
+export const Me = t.Composite([User, t.Object({ isPrivileged: t.Boolean() })])
+
+const authType = maybe(t.Literal('oauth', { description: 'asks for tokens; without it, a cookie carries the session' }))
+
+export const SignIn = t.Object({
+  username: t.String({ minLength: 1, maxLength: 254, description: 'the username, or the e-mail address' }),
+  password,
+  authType,
+  workspace: maybe(id),
+})
+export type SignIn = Static<typeof SignIn>
+
+export const Registration = t.Object({
+  username,
+  password: maybe(password),
+  email: maybe(email),
+  name: maybe(name),
+  firstName: maybe(name),
+  lastName: maybe(name),
+  fullName: maybe(name),
+  birthDate: maybe(date),
+  phone: maybe(phone),
+  authType,
+})
+export type Registration = Static<typeof Registration>
+export const SignUp = t.Composite([t.Omit(Registration, ['password']), t.Object({ password })])
+
+export const ProfileChange = change(
+  t.Object({
+    username,
+    email: orNull(email),
+    name: orNull(name),
+    firstName: orNull(name),
+    lastName: orNull(name),
+    fullName: orNull(name),
+    birthDate: orNull(date),
+    phone: orNull(phone),
+    profileImage: orNull(url),
+    metadata: free,
+    password,
+    currentPassword: password,
+  }),
+)
+export type ProfileChange = Static<typeof ProfileChange>
+
+const Identity = t.Object({ user: User, workspace: orNull(Workspace) })
+const Tokens = t.Object({
+  token: t.String(),
+  refreshToken: t.String(),
+  expiresIn: t.Number({ description: 'seconds' }),
+})
+export const SignedIn = t.Object({ payload: t.Union([t.Composite([Tokens, Identity]), Identity]) })
+export const Refreshed = t.Object({ payload: t.Composite([Tokens, Identity]) })
+export const CookieRefreshed = t.Object({ payload: Identity })
+
+export const Refresh = maybe(t.Object({ refreshToken: maybe(t.String({ maxLength: 200 })) }))
+
+export const Session = t.Object({
+  _id: id,
+  kind: t.String(),
+  userAgent: t.String(),
+  address: t.String(),
+  created: time,
+  used: time,
+  expires: time,
+  current: t.Boolean(),
+})
+
+export const ApiToken = t.Object({
+  _id: id,
+  nickname: t.String(),
+  tokenPrefix: t.String(),
+  scopes: t.Array(t.String()),
+  expiresAt: orNull(time),
+  lastUsedAt: orNull(time),
+  workspace: orNull(id),
+  created: time,
+})
+
+export const NewApiToken = t.Object({
+  nickname: line(100, 1),
+  scopes: maybe(
+    t.Array(t.String({ pattern: '^[a-z]+(-[a-z]+)*:(read|write)$' }), {
+      maxItems: 50,
+      description: 'such as "entities:read"; none allows all that its user may do',
+    }),
+  ),
+  expiresAt: maybe(t.String({ format: 'date-time' })),
+  workspace: maybe(id),
+})
+export type NewApiToken = Static<typeof NewApiToken>
+export const IssuedApiToken = t.Object({ token: t.String({ description: 'shown only now' }), apiToken: ApiToken })

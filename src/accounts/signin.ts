@@ -1,0 +1,75 @@
+import type { Answer } from '../core/etag'
+import { Problem } from '../core/problem'
+import { success } from '../core/shapes'
+import { addressOf } from '../tenancy/caller'
+import type { Tenant } from '../tenancy/tenants'
+import { issueAccess } from './access'
+import { clearCookie, cookieOf, setCookie } from './cookies'
+import type { Ctx } from './guard'
+import { verifyPassword } from './passwords'
+import * as sessions from './sessions'
+import type { Registration, SignIn } from './shapes'
+import type { UserRow } from './tables'
+import { noteFailure, noteSuccess, refuseGuessing } from './throttle'
+import { find, findByName, keyOfName, register, shown } from './users'
+
+/** Begins a session for who knows the password. @throws 401 INVALID_CREDENTIALS whatever was wrong; 429. */
+export async function signIn(tenant: Tenant, { username, password, authType }: SignIn, answer: Answer) {
+  const subjects = { account: keyOfName(username), address: addressOf(answer.request) }
+  await refuseGuessing(tenant, subjects)
+  const user = await findByName(tenant, username)
+  if (!(await verifyPassword(password, user?.password))) {
+    await noteFailure(tenant, subjects)
+    throw new Problem(401, 'INVALID_CREDENTIALS', 'The username or the password is not right.')
+  }
+  await noteSuccess(tenant, subjects)
+  return started(tenant, user!, authType, answer)
+}
+
+/** Makes a user and signs them in. @throws 409 USERNAME_EXISTS, EMAIL_EXISTS. */
+export async function signUp(tenant: Tenant, input: Registration, answer: Answer) {
+  const user = await register(tenant, input)
+  return started(tenant, user, input.authType, answer)
+}
+
+/** A new access token and refresh token for a refresh token. @throws 401. */
+export async function refresh(tenant: Tenant, token: string | undefined) {
+  if (!token)
+    throw new Problem(401, 'UNAUTHENTICATED', 'Send a refresh token, as bearer token or as "refreshToken" in the body.')
+  const { session, user, token: refreshToken } = await sessions.exchange(tenant, token)
+  return tokens(tenant, session, user, refreshToken)
+}
+
+/** A fresh cookie for the session of the old one. */
+export async function renew(ctx: Ctx, { request, set }: Answer) {
+  const [cookie, { session, user }] = [cookieOf(request, ctx), ctx.actor]
+  if (!cookie || !session || ctx.actor.via !== 'cookie')
+    throw new Problem(400, 'INVALID_INPUT', 'Only a session that is carried by a cookie can be refreshed here.')
+  giveCookie(ctx, await sessions.renewCookie(ctx, session, cookie), { request, set })
+  return { payload: identity(await find(ctx, user)) }
+}
+
+/** Ends the session behind the caller's credential; an API token has none, and stays. */
+export async function signOut(ctx: Ctx, { request, set }: Answer) {
+  if (ctx.actor.session) await sessions.end(ctx, ctx.actor.session)
+  if (ctx.actor.via === 'cookie') Object.assign(set.headers as object, { 'set-cookie': clearCookie(request, ctx) })
+  return success
+}
+
+async function started(tenant: Tenant, user: UserRow, authType: 'oauth' | undefined, { request, set }: Answer) {
+  const device = { userAgent: (request.headers.get('user-agent') ?? '').slice(0, 300), address: addressOf(request) }
+  const { session, key } = await sessions.begin(tenant, user._id, authType ?? 'cookie', device)
+  if (authType) return tokens(tenant, session, user, key)
+  giveCookie(tenant, key, { request, set })
+  return { payload: identity(user) }
+}
+
+const giveCookie = (tenant: Tenant, key: string, { request, set }: Answer) =>
+  Object.assign(set.headers as object, { 'set-cookie': setCookie(request, tenant, key) })
+
+async function tokens(tenant: Tenant, session: string, user: UserRow, refreshToken: string) {
+  return { payload: { ...(await issueAccess(tenant, session, user)), refreshToken, ...identity(user) } }
+}
+
+/** What every sign-in tells: who, and in which workspace. */
+export const identity = (user: UserRow) => ({ user: shown(user, false), workspace: null })

@@ -1,0 +1,75 @@
+import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { time } from '../storage/columns'
+
+export const users = sqliteTable('users', {
+  _id: text().primaryKey(),
+  username: text().notNull(),
+  /** The username as it is compared: no two users have the same. */
+  usernameKey: text('username_key').notNull().unique(),
+  email: text(),
+  emailKey: text('email_key').unique(),
+  emailVerified: integer('email_verified', { mode: 'boolean' }).notNull(),
+  password: text(),
+  roles: text({ mode: 'json' }).$type<string[]>().notNull(),
+  name: text(),
+  firstName: text('first_name'),
+  lastName: text('last_name'),
+  fullName: text('full_name'),
+  profileImage: text('profile_image'),
+  birthDate: text('birth_date'),
+  phone: text(),
+  metadata: text({ mode: 'json' }).$type<Record<string, unknown>>().notNull(),
+  internalMetadata: text('internal_metadata', { mode: 'json' }).$type<Record<string, unknown>>().notNull(),
+  /** Counts changes of what access tokens vouch for; older tokens are worth nothing. */
+  version: integer().notNull(),
+  created: time().notNull(),
+  updated: time().notNull(),
+})
+export type UserRow = typeof users.$inferSelect
+
+export const sessions = sqliteTable('sessions', {
+  _id: text().primaryKey(),
+  user: text()
+    .notNull()
+    .references(() => users._id, { onDelete: 'cascade' }),
+  kind: text({ enum: ['cookie', 'oauth'] }).notNull(),
+  userAgent: text('user_agent').notNull(),
+  address: text().notNull(),
+  created: time().notNull(),
+  used: time().notNull(),
+  expires: time().notNull(),
+})
+
+/** What continues a session: cookies and refresh tokens. Only hashes: a stolen database opens no doors. */
+export const sessionKeys = sqliteTable('session_keys', {
+  hash: text().primaryKey(),
+  session: text()
+    .notNull()
+    .references(() => sessions._id, { onDelete: 'cascade' }),
+  /** The refresh token that was exchanged for this one. */
+  parent: text(),
+  spent: time(),
+  created: time().notNull(),
+  expires: time().notNull(),
+})
+
+export const apiTokens = sqliteTable('api_tokens', {
+  _id: text().primaryKey(),
+  user: text()
+    .notNull()
+    .references(() => users._id, { onDelete: 'cascade' }),
+  hash: text().notNull().unique(),
+  prefix: text().notNull(),
+  nickname: text().notNull(),
+  scopes: text({ mode: 'json' }).$type<string[]>().notNull(),
+  workspace: text(),
+  created: time().notNull(),
+  used: time(),
+  expires: time(),
+})
+
+export const signinFailures = sqliteTable('signin_failures', {
+  subject: text().primaryKey(),
+  count: integer().notNull(),
+  since: time().notNull(),
+})

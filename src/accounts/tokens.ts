@@ -1,0 +1,93 @@
+import { and, count, desc, eq } from 'drizzle-orm'
+import { iso, now } from '../core/clock'
+import { invalid, missing, Problem } from '../core/problem'
+import { hashed } from '../core/secret'
+import { success } from '../core/shapes'
+import { changing } from '../tenancy/memory'
+import type { Tenant } from '../tenancy/tenants'
+import type { Ctx } from './guard'
+import type { NewApiToken } from './shapes'
+import { apiTokens } from './tables'
+
+const MOST = 20
+
+/** The caller's API tokens, the latest first; the tokens themselves nobody can read again. */
+export async function list({ db, actor }: Ctx) {
+  const rows = await db.select().from(apiTokens).where(eq(apiTokens.user, actor.user)).orderBy(desc(apiTokens._id))
+  return rows.map(shown)
+}
+
+/** A new token of the caller's. @throws 409 TOO_MANY_TOKENS, 403 for a caller who came by one. */
+export async function create(ctx: Ctx, input: NewApiToken) {
+  refuseTokens(ctx)
+  return issue(ctx, ctx.actor.user, input)
+}
+
+/** A new token of any user's. */
+export async function issue(
+  { write }: Tenant,
+  user: string,
+  { nickname, scopes = [], expiresAt, workspace }: NewApiToken,
+) {
+  const expires = expiresAt ? Date.parse(expiresAt) : undefined
+  if (expires !== undefined && !(expires > now())) invalid({ path: '/expiresAt', message: 'Give a time to come.' })
+  const token = `atl_${Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('hex')}`
+  const row = {
+    _id: Bun.randomUUIDv7(),
+    user,
+    hash: hashed(token),
+    prefix: token.slice(0, 12),
+    nickname,
+    scopes,
+    workspace: workspace ?? null,
+    created: iso(now()),
+    expires: expires === undefined ? null : iso(expires),
+  }
+  const apiToken = await write(async (tx) => {
+    const [have] = await tx.select({ count: count() }).from(apiTokens).where(eq(apiTokens.user, user))
+    if (have!.count >= MOST)
+      throw new Problem(409, 'TOO_MANY_TOKENS', `There are ${MOST} API tokens already. Remove one first.`)
+    return tx.insert(apiTokens).values(row).returning().get()
+  })
+  return { token, apiToken: shown(apiToken) }
+}
+
+/** Ends a token of the caller's at once. */
+export async function remove(ctx: Ctx, id: string) {
+  refuseTokens(ctx)
+  const gone = await changing(ctx, 'actors', (tx) =>
+    tx
+      .delete(apiTokens)
+      .where(and(eq(apiTokens._id, id), eq(apiTokens.user, ctx.actor.user)))
+      .returning()
+      .get(),
+  )
+  if (!gone) missing('api token')
+  return success
+}
+
+/** A token that leaked must not be able to make others, or to see or remove them. */
+export function refuseTokens({ actor }: Ctx) {
+  if (actor.via === 'api-key')
+    throw new Problem(403, 'FORBIDDEN', 'API tokens are managed by a signed-in person, not by an API token.')
+}
+
+const shown = ({
+  _id,
+  nickname,
+  prefix,
+  scopes,
+  expires,
+  used,
+  workspace,
+  created,
+}: typeof apiTokens.$inferSelect) => ({
+  _id,
+  nickname,
+  tokenPrefix: prefix,
+  scopes,
+  expiresAt: expires,
+  lastUsedAt: used,
+  workspace,
+  created,
+})

@@ -1,0 +1,186 @@
+import { and, eq, ne, or, sql } from 'drizzle-orm'
+import { iso, now } from '../core/clock'
+import { type Flaw, invalid, missing, Problem } from '../core/problem'
+import type { Tx } from '../storage/port'
+import { prepared } from '../storage/store'
+import { changing } from '../tenancy/memory'
+import type { Tenant } from '../tenancy/tenants'
+import type { Actor } from './actors'
+import type { Ctx } from './guard'
+import { hashPassword, verifyPassword } from './passwords'
+import { endOthers } from './sessions'
+import type { ProfileChange, Registration } from './shapes'
+import { type UserRow, users } from './tables'
+import { noteFailure, noteSuccess, refuseGuessing } from './throttle'
+
+const statements = prepared((db) => ({
+  byId: db
+    .select()
+    .from(users)
+    .where(eq(users._id, sql.placeholder('id')))
+    .prepare(),
+}))
+
+/** Names are compared without regard to case, width and composition. */
+export const keyOfName = (name: string) => name.normalize('NFKC').toLowerCase()
+
+export const find = async ({ db }: Tenant, id: string): Promise<UserRow> =>
+  (await statements(db).byId.get({ id })) ?? missing('user')
+
+/** Whom a sign-in means: the one of this username, else of this e-mail address. */
+export async function findByName({ db }: Tenant, name: string): Promise<UserRow | undefined> {
+  const key = keyOfName(name)
+  return (
+    (await db.select().from(users).where(eq(users.usernameKey, key)).get()) ??
+    (await db.select().from(users).where(eq(users.emailKey, key)).get())
+  )
+}
+
+/** The caller, as they see themselves. */
+export const me = async (ctx: Ctx) => shownToSelf(await find(ctx, ctx.actor.user), ctx.actor)
+
+const shownToSelf = (user: UserRow, { privileged, workspace }: Actor) => ({
+  ...shown(user, privileged, workspace),
+  isPrivileged: privileged,
+})
+
+/** A new user. @throws 409 USERNAME_EXISTS, EMAIL_EXISTS; 400. */
+export async function register(
+  tenant: Tenant,
+  { password, ...input }: Registration,
+  roles = ['user'],
+): Promise<UserRow> {
+  const hash = password === undefined ? null : await hashPassword(checkedPassword(password))
+  const time = iso(now())
+  const { authType: _, ...fields } = { authType: undefined, ...input }
+  const row = {
+    _id: Bun.randomUUIDv7(),
+    ...fields,
+    ...keysOf(fields),
+    emailVerified: false,
+    password: hash,
+    roles,
+    metadata: {},
+    internalMetadata: {},
+    version: 1,
+    created: time,
+    updated: time,
+  }
+  return tenant.write(async (tx) => {
+    await refuseTaken(tx, row)
+    return tx
+      .insert(users)
+      .values(row as typeof users.$inferInsert)
+      .returning()
+      .get()
+  })
+}
+
+/** Changes the caller's own profile; a new password needs the current one, and ends all other sessions. */
+export async function changeProfile(ctx: Ctx, { password, currentPassword, metadata, ...fields }: ProfileChange) {
+  const hash = password === undefined ? undefined : await newPassword(ctx, password, currentPassword)
+  const changed = await changing(ctx, 'actors', async (tx) => {
+    const user = (await tx.select().from(users).where(eq(users._id, ctx.actor.user)).get()) ?? missing('user')
+    const keys = keysOf(fields)
+    await refuseTaken(tx, { _id: user._id, ...keys })
+    if (hash) await endOthers(tx, user._id, ctx.actor)
+    const change = {
+      ...fields,
+      ...keys,
+      ...(keys.emailKey !== undefined && keys.emailKey !== user.emailKey && { emailVerified: false }),
+      ...(metadata && { metadata: { ...user.metadata, ...metadata } }),
+      ...(hash && { password: hash }),
+      updated: iso(now()),
+    }
+    return tx.update(users).set(change).where(eq(users._id, user._id)).returning().get()
+  })
+  return shownToSelf(changed, ctx.actor)
+}
+
+/** Sets a password without asking for the old one: for those who run the installation. Ends the user's sessions. */
+export async function setPassword(tenant: Tenant, name: string, password: string) {
+  const user = (await findByName(tenant, name)) ?? missing('user')
+  const hash = await hashPassword(checkedPassword(password))
+  await changing(tenant, 'actors', async (tx) => {
+    await endOthers(tx, user._id, {})
+    const change = { password: hash, version: user.version + 1, updated: iso(now()) }
+    await tx.update(users).set(change).where(eq(users._id, user._id))
+  })
+}
+
+/** Replaces a user's roles. @throws 409 LAST_ADMIN when nobody would be left to administer the tenant. */
+export async function setRoles(tenant: Tenant, name: string, roles: string[]) {
+  const { _id } = (await findByName(tenant, name)) ?? missing('user')
+  return changing(tenant, 'actors', async (tx) => {
+    const all = await tx.select({ _id: users._id, roles: users.roles }).from(users)
+    const admins = all.filter((user) => user.roles.includes('admin')).map((user) => user._id)
+    if (admins.length === 1 && admins[0] === _id && !roles.includes('admin'))
+      throw new Problem(409, 'LAST_ADMIN', 'This is the last admin. Make somebody else an admin first.')
+    return tx
+      .update(users)
+      .set({ roles, updated: iso(now()) })
+      .where(eq(users._id, _id))
+      .returning()
+      .get()
+  })
+}
+
+/** A user as others see it: the User resource of the contract. */
+export const shown = (user: UserRow, privileged: boolean, workspace: Actor['workspace'] = null) => ({
+  _id: user._id,
+  username: user.username,
+  email: user.email ?? '',
+  name: user.name ?? '',
+  firstName: user.firstName ?? '',
+  lastName: user.lastName ?? '',
+  fullName: user.fullName ?? [user.firstName, user.lastName].filter(Boolean).join(' '),
+  profileImage: user.profileImage,
+  birthDate: user.birthDate,
+  phone: user.phone,
+  roles: user.roles,
+  metadata: user.metadata,
+  workspace,
+  created: user.created,
+  ...(privileged && { internalMetadata: user.internalMetadata }),
+})
+
+async function newPassword(ctx: Ctx, password: string, current: string | undefined) {
+  checkedPassword(password)
+  const user = await find(ctx, ctx.actor.user)
+  const subjects = { account: user.usernameKey, address: user._id }
+  await refuseGuessing(ctx, subjects)
+  if (!current) invalid({ path: '/currentPassword', message: 'Give the current password, too.' })
+  if (!(await verifyPassword(current!, user.password))) {
+    await noteFailure(ctx, subjects)
+    throw new Problem(403, 'INVALID_CREDENTIALS', 'The current password is not right.')
+  }
+  await noteSuccess(ctx, subjects)
+  return hashPassword(password)
+}
+
+function checkedPassword(password: string) {
+  const flaws: Flaw[] = []
+  if ([...password].length < 8) flaws.push({ path: '/password', message: 'A password has at least 8 characters.' })
+  if (Buffer.byteLength(password) > 256) flaws.push({ path: '/password', message: 'A password has at most 256 bytes.' })
+  if (flaws.length) invalid(...flaws)
+  return password
+}
+
+const keysOf = ({ username, email }: { username?: string; email?: string | null }) => ({
+  ...(username !== undefined && { usernameKey: keyOfName(username) }),
+  ...(email !== undefined && { emailKey: email ? keyOfName(email) : null }),
+})
+
+/** Nobody gets a name that is another's address, or an address that is another's name: both are used to sign in. */
+async function refuseTaken(tx: Tx, row: { _id: string; usernameKey?: string; emailKey?: string | null }) {
+  const taken = (key: string) =>
+    tx
+      .select({ _id: users._id })
+      .from(users)
+      .where(and(ne(users._id, row._id), or(eq(users.usernameKey, key), eq(users.emailKey, key))))
+      .get()
+  if (row.usernameKey && (await taken(row.usernameKey)))
+    throw new Problem(409, 'USERNAME_EXISTS', 'This username is taken. Choose another.')
+  if (row.emailKey && (await taken(row.emailKey)))
+    throw new Problem(409, 'EMAIL_EXISTS', 'Somebody has signed up with this e-mail address already.')
+}

@@ -1,0 +1,22 @@
+import { type AnyElysia, Elysia } from 'elysia'
+import { accounts } from './accounts/routes'
+import { entitiesAreKeptBy } from './blueprints/blueprints'
+import { blueprintRoutes } from './blueprints/routes'
+import { problems } from './core/problem'
+import * as entities from './entities/entities'
+import { entityRoutes } from './entities/routes'
+import { documentation } from './operations/documentation'
+import { operations } from './operations/routes'
+
+entitiesAreKeptBy(entities)
+
+const api = new Elysia({ prefix: '/api' }).use(accounts).use(blueprintRoutes).use(entityRoutes)
+
+// A host may be shorter than what Elysia takes for granted, which is ten characters.
+/** The server's table of contents. */
+export const app = new Elysia({ handler: { standardHostname: false } })
+  .use(problems)
+  .use(operations)
+  .use(api)
+  .use(documentation((): AnyElysia => app))
+export type App = typeof app

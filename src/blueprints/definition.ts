@@ -1,0 +1,91 @@
+import { type Flaw, invalid } from '../core/problem'
+import { types } from './fields/types'
+import { type ModelField, ready } from './model'
+import type { Definition, Field } from './shapes'
+
+/** Names that the flat shape of an entity uses already, and one that JavaScript does. */
+const RESERVED = [
+  '_id',
+  'identifier',
+  'created',
+  'updated',
+  'user',
+  'workspace',
+  'metadata',
+  'blueprint',
+  'tenant',
+  'id',
+]
+const INHERITED = Object.getOwnPropertyNames(Object.prototype)
+
+const SCHEMA = 20_000 // characters of JSON
+
+/** Refuses (400) a definition that makes no sense, with all that is wrong with it. */
+export async function refuseSenseless({ fields, permissions = [], limitations = [], computed = {} }: Definition) {
+  const flaws: Flaw[] = []
+  const keys = new Set<string>()
+  for (const [index, field] of fields.entries()) {
+    const path = `/fields/${index}`
+    const twice = keys.has(field.key)
+    keys.add(field.key)
+    if (twice) flaws.push({ path: `${path}/key`, message: `There are two fields "${field.key}".` })
+    if (RESERVED.includes(field.key) || INHERITED.includes(field.key))
+      flaws.push({ path: `${path}/key`, message: `"${field.key}" is a name of the system's. Choose another.` })
+    flaws.push(...(await flawsOf(field)).map((flaw) => ({ ...flaw, path: path + flaw.path })))
+  }
+  for (const [index, { guest, roleBased, workspaceRoleBased }] of permissions.entries())
+    if (!guest && !roleBased?.length && !workspaceRoleBased?.length)
+      flaws.push({
+        path: `/permissions/${index}`,
+        message: 'Say whom this rule is for: guest, roleBased or workspaceRoleBased.',
+      })
+  for (const [index, { properties = [] }] of limitations.entries())
+    for (const property of properties)
+      if (!keys.has(property))
+        flaws.push({ path: `/limitations/${index}/properties`, message: `There is no field "${property}".` })
+  for (const key of Object.keys(computed))
+    if (!keys.has(key)) flaws.push({ path: `/computed/${key}`, message: `There is no field "${key}".` })
+  if (flaws.length) invalid(...flaws)
+}
+
+async function flawsOf(field: Field): Promise<Flaw[]> {
+  const { type, multi } = field
+  const kind = types[type]
+  const flaws: Flaw[] = []
+  const refuse = (path: string, message: string) => flaws.push({ path, message })
+
+  if (field.pattern !== undefined && !(kind.bounds === 'length')) refuse('/pattern', `A ${type} has no pattern.`)
+  if (field.schema && type !== 'object') refuse('/schema', 'Only an object has a schema.')
+  if (field.schema && JSON.stringify(field.schema).length > SCHEMA)
+    refuse('/schema', `A schema has at most ${SCHEMA} characters.`)
+  if (field.target && type !== 'relation') refuse('/target', 'Only a relation has a target.')
+  if (type === 'relation' && !field.target) refuse('/target', 'Name the blueprint that the relation points to.')
+  if (field.onDelete && type !== 'relation') refuse('/onDelete', 'Only a relation has onDelete.')
+  if (field.onDelete === 'nullify' && field.required) refuse('/onDelete', 'A required relation cannot be cleared.')
+  if (field.unique && (multi || type === 'object')) refuse('/unique', 'Lists and objects cannot be unique.')
+
+  for (const bound of ['min', 'max'] as const) {
+    const value = field[bound]
+    if (value === undefined) continue
+    const byLength = multi || kind.bounds === 'length'
+    if (!byLength && kind.bounds !== 'value') refuse(`/${bound}`, `A ${type} has no ${bound}.`)
+    else if (byLength && !(Number.isSafeInteger(value) && Number(value) >= 0))
+      refuse(`/${bound}`, 'Give a whole number, for it bounds a length.')
+    else if (!byLength && kind.check(value)) refuse(`/${bound}`, `It ${kind.check(value)}.`)
+  }
+  for (const [index, choice] of (field.enum ?? []).entries()) {
+    const misfit = kind.check(choice)
+    if (misfit) refuse(`/enum/${index}`, `It ${misfit}.`)
+  }
+  if (flaws.length) return flaws
+
+  let model: ModelField
+  try {
+    model = await ready(field, 0)
+  } catch (error) {
+    const message = error instanceof Error ? error.message.slice(0, 300) : ''
+    return [{ path: field.pattern === undefined ? '/schema' : '/pattern', message: `It cannot be used: ${message}` }]
+  }
+  if (field.default === undefined || field.default === null) return flaws
+  return model.flaws(field.default).map(({ path, message }) => ({ path: `/default${path}`, message: `It ${message}.` }))
+}

@@ -1,0 +1,12 @@
+import { textKey } from './keys'
+import { fieldType } from './type'
+
+const FORM = /^[^\s@<>,;:"()[\]\\]+@[^\s@<>,;:"()[\]\\]+\.[^\s@<>,;:"()[\]\\.]+$/
+
+export const email = fieldType<string>({
+  check: (value) =>
+    typeof value === 'string' && value.length <= 254 && FORM.test(value) ? undefined : 'must be an e-mail address',
+  key: textKey,
+  parse: (text) => text,
+  bounds: 'length',
+})

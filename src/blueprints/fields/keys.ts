@@ -1,0 +1,45 @@
+import { hashed } from '../../core/secret'
+
+const WHOLE = 256 // characters; longer texts are found by their start and a hash
+
+/** Any text. Of texts that agree in their first 256 characters, the order is arbitrary, but equality is exact. */
+export function textKey(value: string): string {
+  if (value.length <= WHOLE) return value
+  // Not between the halves of a surrogate pair.
+  const end = /[\ud800-\udbff]/.test(value[WHOLE - 1]!) ? WHOLE - 1 : WHOLE
+  return `${value.slice(0, end)}\u0001${hashed(value)}`
+}
+
+const view = new DataView(new ArrayBuffer(8))
+const hex = (word: number) => word.toString(16).padStart(8, '0')
+
+/** A double: its bits in hexadecimal, turned such that they sort as the numbers do; zeros at the end are left out. */
+export function numberKey(value: number): string {
+  view.setFloat64(0, value || 0) // -0 is 0
+  const [high, low] = [view.getUint32(0), view.getUint32(4)]
+  const [first, second] = high >>> 31 ? [~high >>> 0, ~low >>> 0] : [(high | 0x80000000) >>> 0, low]
+  return (second ? hex(first) + hex(second) : hex(first)).replace(/0+$/, '')
+}
+
+/** The number behind its key. */
+export function numberOf(key: string): number {
+  const bits = key.padEnd(16, '0')
+  const [first, second] = [Number.parseInt(bits.slice(0, 8), 16), Number.parseInt(bits.slice(8), 16)]
+  const positive = first >>> 31
+  view.setUint32(0, positive ? first & 0x7fffffff : ~first)
+  view.setUint32(4, positive ? second : ~second)
+  return view.getFloat64(0)
+}
+
+const complement = (digits: string) => digits.replace(/\d/g, (digit) => `${9 - Number(digit)}`)
+
+/** A decimal text of any size: sign, number of digits before the point, digits; for negative ones their complements. */
+export function decimalKey(value: string): string {
+  const [, minus, whole = '', part = ''] = value.match(/^(-?)0*(\d*)\.?(\d*)$/)!
+  const digits = (whole + part).replace(/^0+/, '').replace(/0+$/, '')
+  if (!digits) return '1000'
+  const exponent = whole.length || -part.search(/[1-9]/)
+  const size = String(500 + exponent).padStart(3, '0')
+  // The tilde follows all digits: of two negative numbers that begin alike, the longer is the lesser.
+  return minus ? `0${complement(size + digits)}~` : `1${size}${digits}`
+}

@@ -1,0 +1,11 @@
+import { numberKey } from './keys'
+import { fieldType } from './type'
+
+/** A double-precision number. */
+export const number = fieldType<number>({
+  check: (value) => (Number.isFinite(value) ? undefined : 'must be a number'),
+  key: numberKey,
+  parse: (text) =>
+    /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) && Number.isFinite(Number(text)) ? Number(text) : undefined,
+  bounds: 'value',
+})

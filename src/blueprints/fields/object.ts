@@ -1,0 +1,7 @@
+import { fieldType } from './type'
+
+/** A JSON object; `schema` says more. Its parts are found by dotted paths. */
+export const object = fieldType<Record<string, unknown>>({
+  check: (value) =>
+    value !== null && typeof value === 'object' && !Array.isArray(value) ? undefined : 'must be an object',
+})

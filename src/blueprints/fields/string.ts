@@ -1,0 +1,10 @@
+import { textKey } from './keys'
+import { fieldType } from './type'
+
+/** A short text, such as a name or a title. */
+export const string = fieldType<string>({
+  check: (value) => (typeof value === 'string' ? undefined : 'must be text'),
+  key: textKey,
+  parse: (text) => text,
+  bounds: 'length',
+})

@@ -1,0 +1,47 @@
+import { Elysia, status, t } from 'elysia'
+import { guard } from '../accounts/guard'
+import { ProblemShape } from '../core/problem'
+import { done } from '../core/shapes'
+import * as blueprints from './blueprints'
+import { Blueprint, BlueprintChange, NewBlueprint } from './shapes'
+
+const byKey = t.Object({ key: t.String() })
+const found = { 200: Blueprint, 404: ProblemShape }
+const changed = { ...found, 409: ProblemShape }
+
+export const blueprintRoutes = new Elysia({ prefix: '/blueprints', tags: ['blueprints'] })
+  .use(guard('blueprints'))
+  .get('/', ({ ctx }) => blueprints.list(ctx), { can: 'user', response: t.Array(Blueprint) })
+  .get('/:key', ({ ctx, params, request, set }) => blueprints.get(ctx, params.key, { request, set }), {
+    can: 'user',
+    params: byKey,
+    response: found,
+  })
+  .post('/', async ({ ctx, body, request, set }) => status(201, await blueprints.create(ctx, body, { request, set })), {
+    can: 'editor',
+    body: NewBlueprint,
+    response: { 201: Blueprint, 409: ProblemShape },
+  })
+  .put('/:key', ({ ctx, params, body, request, set }) => blueprints.change(ctx, params.key, body, { request, set }), {
+    can: 'editor',
+    params: byKey,
+    body: BlueprintChange,
+    response: changed,
+  })
+  .patch('/:key', ({ ctx, params, body, request, set }) => blueprints.change(ctx, params.key, body, { request, set }), {
+    can: 'editor',
+    params: byKey,
+    body: BlueprintChange,
+    response: changed,
+  })
+  .delete(
+    '/:key',
+    ({ ctx, params, query, request, set }) =>
+      blueprints.remove(ctx, params.key, query.force === 'true', { request, set }),
+    {
+      can: 'editor',
+      params: byKey,
+      query: t.Object({ force: t.Optional(t.String()) }),
+      response: { 200: done, 404: ProblemShape, 409: ProblemShape },
+    },
+  )

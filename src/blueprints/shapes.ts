@@ -1,0 +1,89 @@
+import type { TLiteral } from '@sinclair/typebox'
+import { type Static, t } from 'elysia'
+import { id, line, text, time } from '../core/shapes'
+import { type TypeName, typeNames } from './fields/types'
+
+const maybe = t.Optional
+const roles = t.Array(line(100, 1), { maxItems: 100 })
+const scope = t.Union([t.Literal('user'), t.Literal('workspace'), t.Literal('tenant')])
+
+export const Field = t.Object({
+  key: t.String({ pattern: '^[a-zA-Z][a-zA-Z0-9_]{0,62}$' }),
+  type: t.Union(typeNames.map((name) => t.Literal(name))) as unknown as TLiteral<TypeName>,
+  required: maybe(t.Boolean()),
+  title: maybe(line(200)),
+  description: maybe(text(2_000)),
+  default: maybe(t.Unknown()),
+  enum: maybe(t.Array(t.Unknown(), { minItems: 1, maxItems: 1_000 })),
+  min: maybe(t.Union([t.Number(), t.String({ maxLength: 100 })])),
+  max: maybe(t.Union([t.Number(), t.String({ maxLength: 100 })])),
+  pattern: maybe(t.String({ maxLength: 500, description: 'a regular expression in the syntax of RE2' })),
+  multi: maybe(t.Boolean({ description: 'a list of values' })),
+  unique: maybe(t.Boolean()),
+  indexed: maybe(t.Boolean()),
+  schema: maybe(t.Record(t.String(), t.Unknown(), { description: 'JSON Schema of an object' })),
+  target: maybe(t.String({ maxLength: 63, description: 'the key of the blueprint that a relation points to' })),
+  onDelete: maybe(t.Union([t.Literal('restrict'), t.Literal('nullify'), t.Literal('cascade')])),
+  readRoles: maybe(roles),
+  writeRoles: maybe(roles),
+})
+export type Field = Static<typeof Field>
+
+export const Rule = t.Object({
+  operation: t.Union([t.Literal('create'), t.Literal('read'), t.Literal('update'), t.Literal('delete')]),
+  scope: maybe(scope),
+  guest: maybe(t.Boolean()),
+  roleBased: maybe(roles),
+  workspaceRoleBased: maybe(roles),
+  workspaceLabelsBased: maybe(roles),
+})
+export type Rule = Static<typeof Rule>
+export type Operation = Rule['operation']
+export type Scope = Static<typeof scope>
+
+const Limitation = t.Object({
+  scope,
+  workspaceLabels: maybe(roles),
+  roles: maybe(roles),
+  properties: maybe(t.Array(t.String({ maxLength: 63 }), { maxItems: 20 })),
+  value: t.Number({ minimum: 0, multipleOf: 1 }),
+})
+
+/** What of a blueprint is kept as one document. */
+const definition = {
+  fields: t.Array(Field, { maxItems: 500 }),
+  permissions: maybe(t.Array(Rule, { maxItems: 200 })),
+  permissionScope: maybe(scope),
+  limitations: maybe(t.Array(Limitation, { maxItems: 100 })),
+  computed: maybe(t.Record(t.String(), t.String({ maxLength: 500 }))),
+  dispatchers: maybe(t.Object({ create: maybe(t.Boolean()), update: maybe(t.Boolean()), delete: maybe(t.Boolean()) })),
+}
+export const Definition = t.Object(definition)
+export type Definition = Static<typeof Definition>
+
+export const NewBlueprint = t.Object({
+  key: t.String({ pattern: '^[a-z][a-z0-9_-]{0,62}$' }),
+  name: line(200, 1),
+  description: maybe(text(10_000)),
+  ...definition,
+})
+export type NewBlueprint = Static<typeof NewBlueprint>
+
+export const BlueprintChange = t.Partial(t.Omit(NewBlueprint, ['key']))
+export type BlueprintChange = Static<typeof BlueprintChange>
+
+/** Those who don't edit see a blueprint without its rules. */
+export const Blueprint = t.Object({
+  _id: id,
+  key: t.String(),
+  name: t.String(),
+  description: t.String(),
+  fields: t.Array(Field),
+  permissions: maybe(t.Array(Rule)),
+  permissionScope: maybe(scope),
+  limitations: maybe(t.Array(Limitation)),
+  computed: maybe(t.Record(t.String(), t.String())),
+  dispatchers: maybe(t.Object({ create: maybe(t.Boolean()), update: maybe(t.Boolean()), delete: maybe(t.Boolean()) })),
+  created: time,
+  updated: time,
+})

@@ -1,0 +1,71 @@
+import { accessSync, constants, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { Command } from 'commander'
+import { config, configSources, type Setting, Settings } from '../config'
+import { openLimit } from '../tenancy/storage'
+import { listTenants, migrateTenant } from '../tenancy/tenants'
+import { answers, table } from './output'
+
+type Check = { check: string; ok: boolean; told: string }
+
+/** Tells every setting with its source, and whether this installation can work. */
+export const doctor = new Command('doctor')
+  .description('check the installation, and list every setting')
+  .option('--json', 'answer in JSON')
+  .action(
+    answers(
+      async (_options: object, _command: Command) => {
+        const checks = [writable(), secrets(), ...(await tenants())]
+        if (checks.some(({ ok }) => !ok)) process.exitCode = 1
+        return { settings: settings(), openTenants: openLimit, checks }
+      },
+      ({ settings, openTenants, checks }) =>
+        [
+          table(settings.map(({ name, value, source, description }) => [name, value, source, description])),
+          `At most ${openTenants} tenants stay open at once.`,
+          ...checks.map(({ check, ok, told }) => `${ok ? 'ok     ' : 'PROBLEM'} ${check}: ${told}`),
+        ].join('\n\n'),
+    ),
+  )
+
+const SECRET: Setting[] = ['ATOLL_SIGNING_KEY']
+
+const settings = () =>
+  (Object.keys(Settings.properties) as Setting[]).map((name) => ({
+    name,
+    value: SECRET.includes(name) && config[name] ? '(given)' : config[name],
+    source: configSources[name] ?? 'default',
+    description: Settings.properties[name].description ?? '',
+  }))
+
+function writable(): Check {
+  const folder = config.ATOLL_TENANTS
+  try {
+    accessSync(folder, constants.W_OK)
+    return { check: 'data folder', ok: true, told: `${folder} can be written` }
+  } catch {
+    return { check: 'data folder', ok: false, told: `${folder} cannot be written; make it, or set ATOLL_TENANTS` }
+  }
+}
+
+function secrets(): Check {
+  try {
+    const { mode } = statSync(join(config.ATOLL_TENANTS, 'secrets.json'))
+    const open = mode & 0o077
+    return {
+      check: 'secrets',
+      ok: !open,
+      told: open ? 'secrets.json is readable by others; chmod 600 it' : 'only its owner can read secrets.json',
+    }
+  } catch {
+    return { check: 'secrets', ok: true, told: 'secrets.json is made at the first start' }
+  }
+}
+
+const tenants = async (): Promise<Check[]> =>
+  Promise.all(
+    (await listTenants()).map(async ({ id, status }) => {
+      const told = await migrateTenant(id).then(() => undefined, String)
+      return { check: `tenant ${id}`, ok: !told, told: told ?? `${status}, its database opens and is up to date` }
+    }),
+  )

@@ -1,0 +1,26 @@
+import { Command } from 'commander'
+import { listTenants, migrateTenant } from '../tenancy/tenants'
+import { answers } from './output'
+
+/** Tenants are migrated when they are opened; this opens them all, to see before a release that every one can be. */
+export const migrate = new Command('migrate')
+  .description('bring the database of every tenant up to date')
+  .option('--json', 'answer in JSON')
+  .action(
+    answers(
+      async (_options: object, _command: Command) => {
+        const results: { tenant: string; error?: string }[] = []
+        for (const { id } of await listTenants())
+          results.push(
+            await migrateTenant(id).then(
+              () => ({ tenant: id }),
+              (error) => ({ tenant: id, error: String(error) }),
+            ),
+          )
+        if (results.some(({ error }) => error)) process.exitCode = 1
+        return results
+      },
+      (results) =>
+        results.map(({ tenant, error }) => `${tenant}: ${error ?? 'up to date'}`).join('\n') || 'No tenants.',
+    ),
+  )

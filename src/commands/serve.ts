@@ -1,0 +1,36 @@
+import { Command } from 'commander'
+import { config } from '../config'
+
+const GRACE = 10_000 // ms that running requests get when we are told to stop
+
+export const serve = new Command('serve')
+  .description('answer requests until told to stop')
+  .option('--demo', 'with a demo tenant when there is none yet')
+  .option('--json', 'tell the address in JSON')
+  .action(async ({ demo, json }: { demo?: boolean; json?: boolean }) => {
+    const { ownData, storage } = await import('../tenancy/storage')
+    const { anyTenant } = await import('../tenancy/tenants')
+    await ownData()
+    const { listen } = await import('../gateway')
+    const fresh = !(await anyTenant())
+    const server = listen(config.ATOLL_HOST, config.ATOLL_PORT)
+    const url = `http://${server.hostname?.includes(':') ? `[${server.hostname}]` : server.hostname}:${server.port}`
+    if (json) console.log(JSON.stringify({ url }))
+    else console.log(`Atoll listens on ${url} (its API is described at ${url}/openapi)`)
+    if (fresh && demo) {
+      const { makeDemo } = await import('../demo/demo')
+      console.log(await makeDemo(server.port!))
+    } else if (fresh) {
+      console.log(
+        'There is no tenant yet. Make one: atoll tenant create <id> --host <host> --admin-username … --admin-password …',
+      )
+    }
+
+    const stop = async () => {
+      await Promise.race([server.stop(), Bun.sleep(GRACE)])
+      await server.stop(true)
+      await storage.close()
+      process.exit(0)
+    }
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop)
+  })

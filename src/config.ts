@@ -1,0 +1,89 @@
+import { readFileSync } from 'node:fs'
+import { Value } from '@sinclair/typebox/value'
+import { type Static, t } from 'elysia'
+import { ConfigError } from './core/config-error'
+
+const onOff = (value: 'on' | 'off', description: string) =>
+  t.Union([t.Literal('on'), t.Literal('off')], { default: value, description })
+const whole = (value: number, minimum: number, maximum: number, description: string) =>
+  t.Integer({ default: value, minimum, maximum, description })
+
+/** Every setting: its name, what fits, its default. */
+export const Settings = t.Object({
+  ATOLL_PORT: whole(3000, 0, 65535, 'the port to listen on; 0 takes any free one'),
+  ATOLL_HOST: t.String({ default: '127.0.0.1', minLength: 1, description: 'the address to listen on' }),
+  ATOLL_TENANTS: t.String({ default: 'tenants', minLength: 1, description: 'the folder of all data' }),
+  ATOLL_DEFAULT_TENANT: t.String({
+    default: '',
+    description: 'who answers when neither header nor host names a tenant',
+  }),
+  ATOLL_TENANT_HEADER: onOff('on', 'whether the header "tenant" may name the tenant'),
+  ATOLL_TRUST_PROXY: onOff('off', 'whether the X-Forwarded-… headers come from a proxy of yours'),
+  ATOLL_ALLOW_PRIVATE_NETWORK: onOff('off', 'whether outgoing calls may reach private addresses'),
+  ATOLL_SQLITE_DRIVER: t.Union([t.Literal('bun:sqlite'), t.Literal('better-sqlite3')], {
+    default: 'bun:sqlite',
+    description: 'the library that reads and writes SQLite files',
+  }),
+  ATOLL_DURABILITY: t.Union([t.Literal('full'), t.Literal('normal')], {
+    default: 'full',
+    description: 'normal: faster, but a power cut may undo the last writes',
+  }),
+  ATOLL_RATE_LIMITS: onOff('on', 'whether sign-in attempts and the writes of guests are throttled'),
+  ATOLL_OPEN_TENANTS: whole(
+    0,
+    0,
+    1_000_000,
+    'how many tenants stay open at once; 0 derives it from the open files allowed',
+  ),
+  ATOLL_WRITE_DEADLINE: whole(2000, 50, 60_000, 'how long a write may run, in ms'),
+  ATOLL_BODY_LIMIT: whole(1 << 20, 1024, 1 << 30, 'how large a body may be, in bytes'),
+  ATOLL_ACCESS_TOKEN_TTL: whole(900, 10, 86_400, 'how long an access token is good for, in s'),
+  ATOLL_SIGNING_KEY: t.String({ default: '', description: 'signs access tokens; kept in secrets.json when not given' }),
+})
+
+export type Setting = keyof Static<typeof Settings>
+export type Source = 'default' | 'environment' | 'atoll.json'
+
+/** Reads the environment over `atoll.json` over the defaults; throws a ConfigError that names what does not fit. */
+export function readConfig(environment: Record<string, string | undefined>, file: Record<string, unknown>) {
+  const given = Object.entries(environment).filter(([key, value]) => key.startsWith('ATOLL_') && value)
+  const values = Value.Default(Settings, {}) as Record<string, unknown>
+  const sources: Record<string, Source> = {}
+  for (const [source, entries] of [
+    ['atoll.json', Object.entries(file)],
+    ['environment', given],
+  ] as const)
+    for (const [key, value] of entries) {
+      const shape = Settings.properties[key as Setting]
+      if (!shape) throw new ConfigError(`The ${source} has ${key}, which is no setting. "atoll doctor" lists them all.`)
+      const fitting = Value.Convert(shape, value)
+      if (!Value.Check(shape, fitting))
+        throw new ConfigError(`The ${source} sets ${key} to "${value}", which does not fit: ${told(shape)}.`)
+      values[key] = fitting
+      sources[key] = source
+    }
+  return { values: values as Static<typeof Settings>, sources: sources as Partial<Record<Setting, Source>> }
+}
+
+function told(shape: (typeof Settings.properties)[Setting]): string {
+  if ('anyOf' in shape) return `choose ${shape.anyOf.map((choice: { const: string }) => choice.const).join(' or ')}`
+  if (shape.type === 'integer') return `give a whole number from ${shape.minimum} to ${shape.maximum}`
+  return 'give some text'
+}
+
+function fileSettings(): Record<string, unknown> {
+  let text: string
+  try {
+    text = readFileSync('atoll.json', 'utf8')
+  } catch {
+    return {}
+  }
+  try {
+    return Object(JSON.parse(text))
+  } catch {
+    throw new ConfigError('atoll.json is not JSON. Check its quotes, commas and brackets.')
+  }
+}
+
+/** The only reader of the environment. */
+export const { values: config, sources: configSources } = readConfig(process.env, fileSettings())

@@ -1,0 +1,60 @@
+import { Problem } from './problem'
+
+const DEPTH = 64
+
+/**
+ * The JSON of a request's body; undefined when there is none.
+ * @throws 413 beyond `limit` bytes, 415 for another type, 400 for what is not JSON or cannot be kept.
+ */
+export async function readJson(request: Request, limit: number): Promise<unknown> {
+  const text = await readText(request, limit)
+  if (!text) return
+  const type = request.headers.get('content-type') ?? ''
+  if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type))
+    throw new Problem(415, 'UNSUPPORTED_MEDIA_TYPE', 'Send JSON, with the header Content-Type: application/json.')
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new Problem(400, 'MALFORMED_BODY', 'The body is not JSON. Check its quotes, commas and brackets.')
+  }
+  inspect(value, DEPTH)
+  return value
+}
+
+async function readText(request: Request, limit: number): Promise<string> {
+  if (!request.body) return ''
+  const length = request.headers.get('content-length')
+  if (Number(length) > limit) throw tooLarge(limit)
+  if (length) return request.text()
+
+  // A body of unannounced length is counted as it comes in.
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of request.body) {
+    size += chunk.byteLength
+    if (size > limit) throw tooLarge(limit)
+    chunks.push(chunk)
+  }
+  return new TextDecoder().decode(Buffer.concat(chunks))
+}
+
+const tooLarge = (limit: number) =>
+  new Problem(413, 'BODY_TOO_LARGE', `The body is too large: at most ${limit} bytes are taken here.`)
+
+/** Refuses what no engine can keep, and what would exhaust the stack of those who walk through it. */
+function inspect(value: unknown, depth: number): void {
+  if (typeof value === 'string') {
+    if (value.includes('\0')) throw unfit('Text must not contain the character U+0000.')
+    if (!value.isWellFormed()) throw unfit('Text must not contain half of a surrogate pair.')
+  } else if (value !== null && typeof value === 'object') {
+    if (depth === 0) throw unfit(`The body is nested more than ${DEPTH} levels deep.`)
+    for (const [key, part] of Object.entries(value)) {
+      if (key === '__proto__') throw unfit('A property must not be called "__proto__".')
+      inspect(key, depth)
+      inspect(part, depth - 1)
+    }
+  }
+}
+
+const unfit = (message: string) => new Problem(400, 'INVALID_INPUT', message, { details: [{ path: '', message }] })

@@ -1,0 +1,27 @@
+import { now } from './clock'
+
+/**
+ * At most `most` in any `window` (ms) for each key. Keys begin with the tenant. Remembers no more than `size` keys:
+ * beyond that the oldest is forgotten, which errs on the caller's side.
+ */
+export class Limiter {
+  #times = new Map<string, number[]>()
+
+  constructor(
+    private most: number,
+    private window: number,
+    private size = 10_000,
+  ) {}
+
+  /** Counts one more; returns the milliseconds to wait when that is too many, else 0. */
+  take(key: string): number {
+    const time = now()
+    const times = (this.#times.get(key) ?? []).filter((past) => past > time - this.window && past <= time)
+    this.#times.delete(key)
+    this.#times.set(key, times)
+    if (this.#times.size > this.size) this.#times.delete(this.#times.keys().next().value!)
+    if (times.length >= this.most) return times[0]! + this.window - time
+    times.push(time)
+    return 0
+  }
+}

@@ -1,0 +1,90 @@
+import { Elysia, NotFoundError, ParseError, t, ValidationError } from 'elysia'
+import { report } from './log'
+
+/** One thing that is wrong with what was sent, and where: a JSON pointer, or the name of a query parameter. */
+export type Flaw = { path: string; message: string }
+
+/** What callers are told when something is not right. Anything else thrown is a bug, and they are told only that. */
+export class Problem extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly more: { details?: unknown; cause?: unknown; headers?: Record<string, string> } = {},
+  ) {
+    super(message, { cause: more.cause })
+  }
+}
+
+/** Fetch or throw: `?? missing('blueprint')` answers 404 BLUEPRINT_NOT_FOUND. */
+export const missing = (what: string): never => {
+  throw new Problem(404, `${what.toUpperCase().replaceAll(' ', '_')}_NOT_FOUND`, `There is no such ${what}.`)
+}
+
+/** Refuses input with every flaw that was found (400). */
+export const invalid = (...flaws: Flaw[]): never => {
+  throw new Problem(400, 'INVALID_INPUT', flaws.length === 1 ? flaws[0]!.message : 'The request does not fit.', {
+    details: flaws,
+  })
+}
+
+/** Later, please: 429 with the seconds to wait. */
+export const tooMany = (seconds: number, message: string): never => {
+  const wait = Math.max(1, Math.ceil(seconds))
+  throw new Problem(429, 'RATE_LIMITED', `${message} Try again in ${wait} s.`, {
+    headers: { 'retry-after': `${wait}` },
+  })
+}
+
+export const ProblemShape = t.Object(
+  { code: t.String(), message: t.String(), details: t.Optional(t.Unknown()) },
+  { description: 'What went wrong: a stable code, a sentence for a person, and details where they help.' },
+)
+
+/** Used before any route, because a hook applies only to what comes after it. */
+export const problems = new Elysia({ name: 'problems' }).onError({ as: 'global' }, ({ error, request, set }) =>
+  refusal(error, request, set.headers as Record<string, string>),
+)
+
+/** The answer to a request that failed. The cause of a failure of ours goes to the log only, under the request's id. */
+export function refusal(error: unknown, request: Request, headers: Record<string, string> = {}): Response {
+  const problem = told(error) ?? internal()
+  const { code, message, more } = problem
+  if (problem.status >= 500) report(code, { ...Object(more.details), ...asked(request), cause: origin(error) })
+  return Response.json(
+    { code, message, details: more.details },
+    { status: problem.status, headers: { ...headers, ...more.headers } },
+  )
+}
+
+const FLAWS = 100
+
+function told(error: unknown): Problem | undefined {
+  const problem = causes(error).find((cause) => cause instanceof Problem)
+  if (problem) return problem
+  if (error instanceof NotFoundError) return new Problem(404, 'ROUTE_NOT_FOUND', 'There is no such route.')
+  if (error instanceof ParseError) return new Problem(400, 'MALFORMED_BODY', 'The body could not be read.')
+  // A response that does not fit its own shape is our bug, not the caller's.
+  if (error instanceof ValidationError && error.type !== 'response') {
+    const details: Flaw[] = []
+    const { validator } = error as { validator: { Errors?: (value: unknown) => Iterable<Flaw> } }
+    for (const { path, message } of validator.Errors?.(error.value) ?? [])
+      if (details.push({ path, message }) >= FLAWS) break
+    return new Problem(400, 'INVALID_INPUT', 'The request does not fit the schema.', { details })
+  }
+}
+
+const internal = () =>
+  new Problem(500, 'INTERNAL', 'Something went wrong on our side. The request id helps to find out what.')
+
+const asked = ({ method, url }: Request) => ({ method, path: URL.parse(url)?.pathname })
+
+/** The innermost cause, as text: what is wrapped around it or attached to it may quote the values of a query. */
+function origin(error: unknown) {
+  const cause = causes(error).at(-1)
+  return cause instanceof Error ? cause.stack : String(cause)
+}
+
+function causes(error: unknown): unknown[] {
+  return error instanceof Error && error.cause ? [error, ...causes(error.cause)] : [error]
+}

@@ -1,0 +1,13 @@
+import { timingSafeEqual } from 'node:crypto'
+
+/** A text of 256 random bits that nobody can guess (base64url, 43 characters). */
+export const secret = () => Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64url')
+
+/** What we keep of a secret that was handed out. SHA-256 suffices, because nobody can try 2^256 of them. */
+export const hashed = (text: string) => new Bun.CryptoHasher('sha256').update(text).digest('hex')
+
+/** Compares in a time that tells nothing about where the texts differ. */
+export function same(one: string, other: string) {
+  const [a, b] = [Buffer.from(hashed(one)), Buffer.from(hashed(other))]
+  return timingSafeEqual(a, b)
+}

@@ -1,0 +1,1 @@
+export const makeDemo = async (_port: number) => ''

@@ -1,0 +1,116 @@
+import type { Actor } from '../accounts/actors'
+import type { Model } from '../blueprints/model'
+import { mayRead, mayWrite } from '../blueprints/rules'
+import { type Flaw, invalid, Problem } from '../core/problem'
+
+export type Doc = Record<string, unknown>
+
+/** What a body says of an entity: its properties, and what only some may set. */
+export type Input = {
+  properties: Doc
+  /** Properties that the body gives twice, beside `metadata` and in it, in this order. */
+  twice: Map<string, [unknown, unknown]>
+  identifier?: string
+  user?: string | null
+  workspace?: string | null
+}
+
+const IGNORED = ['_id', 'created', 'updated', 'blueprint', 'tenant', 'id', 'metadata']
+const OWN = ['user', 'workspace']
+
+/** Takes a body apart, flat or under `metadata` or both. @throws 400 for what is no object, or names no property. */
+export function readInput(body: unknown, actor: Actor | undefined): Input {
+  const flat = asObject(body, '')
+  const metadata = flat.metadata === undefined ? {} : asObject(flat.metadata, '/metadata')
+  const input: Input = { properties: { ...metadata }, twice: new Map() }
+  for (const [key, value] of Object.entries(flat)) {
+    if (key === 'identifier') input.identifier = identifier(value)
+    else if (OWN.includes(key)) {
+      if (actor?.privileged) input[key as 'user' | 'workspace'] = owner(key, value)
+    } else if (IGNORED.includes(key)) continue
+    else {
+      if (Object.hasOwn(metadata, key)) input.twice.set(key, [value, metadata[key]])
+      input.properties[key] = value
+    }
+  }
+  return input
+}
+
+/** The document of a new entity, with its defaults. @throws 400 with every flaw, 403 for a field not to be written. */
+export function newDocument(model: Model, { properties, twice }: Input, actor: Actor | undefined): Doc {
+  const flaws: Flaw[] = []
+  for (const [key, [one, other]] of twice) if (!Bun.deepEquals(one, other)) flaws.push(contradicting(key))
+  const doc = merged(model, {}, properties, actor, flaws)
+  for (const { key, default: value } of model.fields)
+    if (doc[key] === undefined && value !== undefined && value !== null && properties[key] === undefined)
+      doc[key] = structuredClone(value)
+  return complete(model, doc, flaws)
+}
+
+/** The document after a change. A value equal to the stored one is no change, so what was read can be sent back. */
+export function changedDocument(
+  model: Model,
+  stored: Doc,
+  { properties, twice }: Input,
+  actor: Actor | undefined,
+): Doc {
+  const flaws: Flaw[] = []
+  const sent = { ...properties }
+  for (const [key, [flat, inner]] of twice) {
+    if (Bun.deepEquals(flat, stored[key])) sent[key] = inner
+    else if (!Bun.deepEquals(inner, stored[key]) && !Bun.deepEquals(flat, inner)) flaws.push(contradicting(key))
+  }
+  return complete(model, merged(model, stored, sent, actor, flaws), flaws)
+}
+
+function merged(model: Model, stored: Doc, sent: Doc, actor: Actor | undefined, flaws: Flaw[]): Doc {
+  const doc = { ...stored }
+  for (const [key, value] of Object.entries(sent)) {
+    const field = model.field.get(key)
+    if (!field || !(mayRead(field, actor) || mayWrite(field, actor))) {
+      flaws.push({ path: `/${key}`, message: `The blueprint "${model.key}" has no field "${key}".` })
+      continue
+    }
+    if (mayRead(field, actor) && Bun.deepEquals(value, stored[key])) continue
+    if (!mayWrite(field, actor)) throw new Problem(403, 'FORBIDDEN', `Your roles do not allow you to write "${key}".`)
+    if (model.computed?.[key]) continue
+    if (value === null) delete doc[key]
+    else {
+      doc[key] = value
+      for (const { path, message } of field.flaws(value))
+        flaws.push({ path: `/${key}${path}`, message: `${key} ${message}.` })
+    }
+  }
+  return doc
+}
+
+function complete(model: Model, doc: Doc, flaws: Flaw[]): Doc {
+  for (const { key, required } of model.fields)
+    if (required && doc[key] === undefined) flaws.push({ path: `/${key}`, message: `${key} is required.` })
+  if (flaws.length) invalid(...flaws.slice(0, 100))
+  return doc
+}
+
+const contradicting = (key: string): Flaw => ({
+  path: `/metadata/${key}`,
+  message: `${key} is given twice, with different values. Give it once, beside "metadata" or in it.`,
+})
+
+function asObject(value: unknown, path: string): Doc {
+  if (value === null || typeof value !== 'object' || Array.isArray(value))
+    invalid({ path, message: path ? 'metadata must be an object.' : 'Send an entity as a JSON object.' })
+  return value as Doc
+}
+
+function identifier(value: unknown): string | undefined {
+  if (value === null || value === undefined || value === '') return
+  if (typeof value !== 'string' || !/^[^\s/]{1,128}$/.test(value))
+    invalid({ path: '/identifier', message: 'identifier must be 1 to 128 characters without spaces and slashes.' })
+  return value as string
+}
+
+function owner(key: string, value: unknown): string | null {
+  if (value !== null && (typeof value !== 'string' || !value || value.length > 128))
+    invalid({ path: `/${key}`, message: `${key} must be an id or null.` })
+  return value as string | null
+}

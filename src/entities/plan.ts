@@ -1,0 +1,222 @@
+import type { Model } from '../blueprints/model'
+import type { Reach } from '../blueprints/rules'
+import type { Db } from '../storage/port'
+import type { Condition, Order, Query, Target, Test } from './query'
+import { COLUMNS, type Row } from './wire'
+
+/** A piece of a statement with the values of its question marks. */
+type Part = { sql: string; params: unknown[] }
+
+/** The rows that a statement goes through, and what needs not be asked of them any more. */
+type Scan = { from: string; where: Part; covered: Condition[]; time: [created: string, seq: string] }
+
+type FieldTarget = Extract<Target, { at: 'field' }>
+type Indexed = { target: FieldTarget } & Test
+
+/** A condition that fewer rows meet is answered by collecting them; counting stops here. */
+const FEW = 1_000
+
+/** The entities that a query asks for, of those within reach, in its order. */
+export async function find(db: Db, model: Model, reach: Reach, query: Query): Promise<Row[]> {
+  const { order, limit, skip } = query
+  const select = (scan: Scan, by: Part, conditions: Condition[], limit: number, skip: number) => {
+    const where = filter(scan, reach, conditions)
+    const sql = `select ${COLUMNS} from ${scan.from} where ${where.sql} order by ${by.sql} limit ? offset ?`
+    return db.ask(sql, [...where.params, ...by.params, limit, skip]) as Promise<unknown[]> as Promise<Row[]>
+  }
+
+  const scan = await choose(db, model, reach, query)
+  const target = order[0]?.target
+  if (scan || !walkable(target)) {
+    const chosen = scan ?? everything(model)
+    return select(chosen, sorting(order, chosen.time), query.conditions, limit, skip)
+  }
+
+  // As the index has them: first those with a value of this field, then those without.
+  const walk = walking(target, query.conditions)
+  const found = await select(walk, walkSorting(order), query.conditions, limit, skip)
+  if (found.length === limit || walk.covered.length) return found
+  const passed = found.length ? skip + found.length : await total(db, walk, reach, query.conditions)
+  const rest = everything(model)
+  const lacking: Condition[] = [...query.conditions, { target, is: 'absent' }]
+  const by = sorting([...order.slice(1), latest(order[0]!.descending)], rest.time)
+  return [...found, ...(await select(rest, by, lacking, limit - found.length, Math.max(0, skip - passed)))]
+}
+
+/** How many entities match. */
+export async function count(db: Db, model: Model, reach: Reach, query: Query): Promise<number> {
+  const scan = (await choose(db, model, reach, { ...query, order: [latest(true)] })) ?? everything(model)
+  return total(db, scan, reach, query.conditions)
+}
+
+async function total(db: Db, scan: Scan, reach: Reach, conditions: Condition[]) {
+  const where = filter(scan, reach, conditions)
+  const [row] = await db.ask(`select count(*) from ${scan.from} where ${where.sql}`, where.params)
+  return Number(row![0])
+}
+
+/**
+ * Which rows to go through: those of the condition that fewest meet, when they are few or are kept in the order that is
+ * asked for. Otherwise undefined: go through all in their order.
+ */
+async function choose(db: Db, model: Model, reach: Reach, { conditions, order }: Query): Promise<Scan | undefined> {
+  const byTime = order.length === 1 && isCreated(order[0]!)
+  const indexed = conditions.filter(isIndexed)
+  const equal = indexed.filter((one) => one.is === 'in' && one.values.length === 1)
+  if (byTime && reach.all && indexed.length === 1 && equal.length === 1) return matching(equal[0]!)
+  const sized: { size: number; scan: Scan; ordered: boolean }[] = []
+  for (const condition of indexed) {
+    const ordered = byTime && equal.includes(condition)
+    const scan = ordered ? matching(condition) : collecting(model, condition)
+    sized.push({ size: await few(db, 'entity_index i', indexWhere(condition)), scan, ordered })
+  }
+  if (sized.length && !reach.all) {
+    const scan = everything(model)
+    sized.push({ size: await few(db, scan.from, filter(scan, reach, [])), scan, ordered: byTime })
+  }
+  sized.sort((one, other) => one.size - other.size || Number(other.ordered) - Number(one.ordered))
+  const best = sized[0] && sized[0].size < FEW ? sized[0] : sized.find(({ ordered }) => ordered)
+  return best?.scan ?? (byTime ? everything(model) : undefined)
+}
+
+/** The number of rows, but no more than `FEW`. */
+async function few(db: Db, from: string, { sql, params }: Part) {
+  const [row] = await db.ask(`select count(*) from (select 1 from ${from} where ${sql} limit ${FEW}) as few`, params)
+  return Number(row![0])
+}
+
+/** Every entity of the blueprint. */
+const everything = (model: Model): Scan => ({
+  from: 'entities e',
+  where: part('e.blueprint = ?', model.key),
+  covered: [],
+  time: ['e.created', 'e.seq'],
+})
+
+const JOINED = 'entity_index i join entities e on e.seq = i.entity'
+
+/** The entities that have one value, in order of time. */
+const matching = (condition: Indexed): Scan => ({
+  from: JOINED,
+  where: indexWhere(condition),
+  covered: [condition],
+  time: ['i.created', 'i.entity'],
+})
+
+/** The entities that meet a condition, each once, in no order. */
+function collecting(model: Model, condition: Indexed): Scan {
+  const { sql, params } = indexWhere(condition)
+  return {
+    ...everything(model),
+    where: part(`e.seq in (select i.entity from entity_index i where ${sql})`, ...params),
+    covered: [condition],
+  }
+}
+
+/** The entities that have a value of a field, in its order. */
+function walking(target: FieldTarget, conditions: Condition[]): Scan {
+  const own = conditions.filter((one): one is Indexed => isIndexed(one) && one.target.label === target.label)
+  const field = part('i.field = ? and i.path = ?', target.field.number, target.path)
+  const where = and([field, ...own.map((one) => valueIs('i.value', one))])
+  return { from: JOINED, where, covered: own, time: ['i.created', 'i.entity'] }
+}
+
+const isIndexed = (condition: Condition): condition is Indexed =>
+  condition.target.at === 'field' && condition.target.indexed && (condition.is === 'in' || condition.is === 'between')
+
+const walkable = (target: Target | undefined): target is FieldTarget =>
+  target?.at === 'field' && target.single && target.indexed
+
+const indexWhere = (condition: Indexed) =>
+  and([
+    part('i.field = ? and i.path = ?', condition.target.field.number, condition.target.path),
+    valueIs('i.value', condition),
+  ])
+
+/** What a scan leaves to be asked of each entity. */
+function filter(scan: Scan, reach: Reach, conditions: Condition[]): Part {
+  const left = conditions.filter((one) => !scan.covered.includes(one)).map(holds)
+  return and([scan.where, ...within(reach), ...left])
+}
+
+function within(reach: Reach): Part[] {
+  if (reach.all) return []
+  const ways = [
+    ...(reach.user === undefined ? [] : [part('e."user" = ?', reach.user)]),
+    ...(reach.workspace === undefined ? [] : [part('e.workspace = ?', reach.workspace)]),
+  ]
+  if (!ways.length) return [part('1 = 0')]
+  return [part(`(${ways.map(({ sql }) => sql).join(' or ')})`, ...ways.flatMap(({ params }) => params))]
+}
+
+/** Whether a condition holds for the entity `e`. */
+function holds(condition: Condition): Part {
+  const { target, ...test } = condition
+  if (test.is === 'present' || test.is === 'absent') {
+    const { sql, params } = value(target)
+    return part(`${sql} is ${test.is === 'present' ? 'not null' : 'null'}`, ...params)
+  }
+  if (target.at === 'field' && !target.single) return holdsForSome(target, test)
+  return valueIs(value(target), test)
+}
+
+/** For lists and objects: whether it holds for one of the values, or with `not in` for none. */
+function holdsForSome(target: FieldTarget, condition: Test): Part {
+  const where = [part('x.field = ? and x.path = ?', target.field.number, target.path)]
+  if (condition.is === 'between') {
+    const { sql, params } = and([...where, valueIs('x.value', condition)])
+    return part(`e.seq in (select x.entity from entity_index x where ${sql})`, ...params)
+  }
+  const wanted = valueIs('x.value', { ...condition, is: 'in' })
+  const { sql, params } = and([...where, wanted, part('x.created = e.created and x.entity = e.seq')])
+  const not = condition.is === 'not in' ? 'not ' : ''
+  return part(`${not}exists (select 1 from entity_index x where ${sql})`, ...params)
+}
+
+function valueIs(at: string | Part, condition: Test): Part {
+  const of = typeof at === 'string' ? part(at) : at
+  const compared = (sql: string, ...params: unknown[]) => part(`${of.sql} ${sql}`, ...of.params, ...params)
+  if (condition.is === 'between') {
+    const { from, to } = condition
+    return and([
+      ...(from ? [compared(`${from.open ? '>' : '>='} ?`, from.value)] : []),
+      ...(to ? [compared(`${to.open ? '<' : '<='} ?`, to.value)] : []),
+    ])
+  }
+  const { values } = condition
+  const list = values.map(() => '?').join(', ')
+  if (condition.is === 'in')
+    return values.length === 1 ? compared('= ?', ...values) : compared(`in (${list})`, ...values)
+  return part(`(${of.sql} is null or ${of.sql} not in (${list}))`, ...of.params, ...of.params, ...values)
+}
+
+const value = (target: Target): Part =>
+  target.at === 'column' ? part(target.column) : part('e.keys ->> ?', target.label)
+
+/** Missing values last, whichever way; entities that agree in everything in order of time, the way the first goes. */
+function sorting(order: Order[], [created, seq]: Scan['time']): Part {
+  const by = order.map((one) => {
+    if (isCreated(one)) return part(`${created} ${way(one)}`)
+    const { sql, params } = value(one.target)
+    return part(`${sql} ${way(one)} nulls last`, ...params)
+  })
+  const last = order[0] ? way(order[0]) : 'desc'
+  if (!order.some(isCreated)) by.push(part(`${created} ${last}`))
+  return list([...by, part(`${seq} ${last}`)])
+}
+
+/** The same for a walk, where the first order is that of the index. */
+function walkSorting([first, ...others]: Order[]): Part {
+  const { sql, params } = sorting([...others, latest(first!.descending)], ['i.created', 'i.entity'])
+  return part(`i.value ${way(first!)}, ${sql}`, ...params)
+}
+
+const way = ({ descending }: Order) => (descending ? 'desc' : 'asc')
+const latest = (descending: boolean): Order => ({ target: { at: 'column', column: 'e.created' }, descending })
+const isCreated = ({ target }: Order) => target.at === 'column' && target.column === 'e.created'
+
+const part = (sql: string, ...params: unknown[]): Part => ({ sql, params })
+const joined = (parts: Part[], by: string) =>
+  part(parts.map(({ sql }) => sql).join(by), ...parts.flatMap(({ params }) => params))
+const and = (parts: Part[]) => joined(parts, ' and ')
+const list = (parts: Part[]) => joined(parts, ', ')

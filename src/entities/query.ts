@@ -1,0 +1,192 @@
+import type { Actor } from '../accounts/actors'
+import type { FieldType } from '../blueprints/fields/type'
+import { types } from '../blueprints/fields/types'
+import type { Model, ModelField } from '../blueprints/model'
+import { mayRead } from '../blueprints/rules'
+import { type Flaw, invalid } from '../core/problem'
+import { isIndexed, isSingle, labelOf, partKey } from './keys'
+
+/** Where a value is kept: a column of the entity, or the texts of a field. */
+export type Target =
+  | { at: 'column'; column: 'e._id' | 'e.identifier' | 'e."user"' | 'e.workspace' | 'e.created' | 'e.updated' }
+  | { at: 'field'; field: ModelField; path: string; label: string; single: boolean; indexed: boolean }
+
+/** One thing that is asked of every entity. */
+export type Condition = { target: Target } & (Test | { is: 'present' } | { is: 'absent' })
+/** What can be asked of a value. */
+export type Test = { is: 'in' | 'not in'; values: (string | number)[] } | { is: 'between'; from?: Bound; to?: Bound }
+type Bound = { value: string | number; open: boolean }
+
+export type Order = { target: Target; descending: boolean }
+
+export type Query = {
+  conditions: Condition[]
+  order: Order[]
+  limit: number
+  skip: number
+  count: boolean
+  select?: string[]
+  flat: boolean
+}
+
+const LIMIT = 100
+const MOST = 1_000
+const FILTERS = 50
+const VALUES = 500
+
+const column = (name: Extract<Target, { at: 'column' }>['column']): Target => ({ at: 'column', column: name })
+const COLUMNS: Record<string, { target: Target; kind: FieldType }> = {
+  _id: { target: column('e._id'), kind: types.string },
+  identifier: { target: column('e.identifier'), kind: types.string },
+  user: { target: column('e."user"'), kind: types.string },
+  workspace: { target: column('e.workspace'), kind: types.string },
+  created: { target: column('e.created'), kind: types.datetime },
+  updated: { target: column('e.updated'), kind: types.datetime },
+}
+const TIMES = ['created', 'updated']
+
+/** The parameters which begin with a dollar sign. */
+const OPTIONS = ['$limit', '$skip', '$page', '$sort', '$select', '$flat', '$count']
+const OPERATORS = ['$lt', '$gt', '$lte', '$gte', '$ne', '$in', '$nin', '$exists']
+
+/** Reads the query of a list. Hidden fields are as good as unknown. @throws 400 with everything that makes no sense. */
+export function readQuery(model: Model, actor: Actor | undefined, search: string): Query {
+  const flaws: Flaw[] = []
+  const options = new Map<string, string>()
+  const conditions: Condition[] = []
+  const refuse = (path: string, message: string) => void flaws.push({ path, message })
+
+  for (const [name, value] of new URLSearchParams(search)) {
+    if (value === '' || value === 'undefined' || name === 'bypassAdmin') continue
+    if (name.startsWith('$')) {
+      if (OPTIONS.includes(name)) options.set(name, value)
+      else refuse(name, `There is no option "${name}".`)
+      continue
+    }
+    const [, property = '', operator] = name.match(/^([^[\]]+)(?:\[([^[\]]*)\])?$/) ?? []
+    const found = resolve(model, actor, property)
+    if (!found) refuse(name, `The blueprint "${model.key}" has no field "${property || name}".`)
+    else if (operator !== undefined && !OPERATORS.includes(operator))
+      refuse(name, `There is no operator "${operator}".`)
+    else if (typeof found === 'string') refuse(name, found)
+    else {
+      const condition = conditionOf(found, operator, value)
+      if (typeof condition === 'string') refuse(name, condition)
+      else conditions.push(condition)
+    }
+  }
+  if (conditions.length > FILTERS) refuse('', `A query has at most ${FILTERS} filters.`)
+
+  const order = (options.get('$sort') ?? '-created')
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean)
+    .slice(0, 10)
+  const query: Query = {
+    conditions,
+    order: order.flatMap((part) => {
+      const descending = part.startsWith('-')
+      const found = resolve(model, actor, part.replace(/^[+-]/, ''))
+      if (found && typeof found !== 'string' && (found.target.at === 'column' || found.target.single))
+        return [{ target: found.target, descending }]
+      refuse('$sort', `Entities of "${model.key}" cannot be sorted by "${part}".`)
+      return []
+    }),
+    limit: Math.min(number('$limit', LIMIT), MOST),
+    skip: number('$skip', 0),
+    count: flag('$count', false),
+    flat: flag('$flat', true),
+  }
+  if (options.has('$page')) query.skip += (Math.max(1, number('$page', 1)) - 1) * query.limit
+  if (options.has('$select')) query.select = selection(options.get('$select')!)
+  if (flaws.length) invalid(...flaws.slice(0, 100))
+  return query
+
+  function number(name: string, standard: number) {
+    const text = options.get(name)
+    if (text === undefined) return standard
+    if (/^\d{1,15}$/.test(text)) return Number(text)
+    refuse(name, `${name} must be a whole number, not less than 0.`)
+    return standard
+  }
+  function flag(name: string, standard: boolean) {
+    const text = options.get(name)
+    if (text === undefined) return standard
+    if (/^(true|false|0|1)$/.test(text)) return text === 'true' || text === '1'
+    refuse(name, `${name} must be true or false.`)
+    return standard
+  }
+  function selection(text: string) {
+    const keys = text
+      .split(',')
+      .map((key) => key.trim())
+      .filter(Boolean)
+    for (const key of keys) {
+      const field = model.field.get(key)
+      if (!(field ? mayRead(field, actor) : Object.hasOwn(COLUMNS, key) || key === 'metadata'))
+        refuse('$select', `The blueprint "${model.key}" has no field "${key}".`)
+    }
+    return keys
+  }
+}
+
+/** What a name in a query means; a text when it names something that can't be asked for. */
+function resolve(model: Model, actor: Actor | undefined, name: string) {
+  if (Object.hasOwn(COLUMNS, name)) return COLUMNS[name]!
+  const [key = '', ...rest] = name.split('.')
+  const [field, path] = [model.field.get(key), rest.join('.')]
+  if (!field || !mayRead(field, actor)) return
+  const object = !field.kind.key
+  if (path && !object) return
+  if (!path && object) return `"${key}" is an object: name a part of it, such as "${key}.name".`
+  const [single, indexed] = [isSingle(field), isIndexed(field)]
+  if (!single && !indexed) return `"${key}" is not indexed, so it cannot be asked for.`
+  const target: Target = { at: 'field', field, path, label: labelOf(field, path), single, indexed }
+  return { target, kind: object ? undefined : field.kind }
+}
+
+type Resolved = { target: Target; kind: FieldType | undefined }
+
+/** A condition, or what is wrong with it. */
+function conditionOf({ target, kind }: Resolved, operator: string | undefined, text: string): Condition | string {
+  const times = target.at === 'column' && TIMES.includes(target.column.slice(2))
+  const read = (one: string): (string | number)[] => {
+    if (!kind) return partKeys(one)
+    const value = kind.parse?.(one)
+    if (value === undefined) return []
+    if (target.at === 'column') return [times ? Date.parse(value as string) : (value as string)]
+    return [kind.key!(value)]
+  }
+  if (operator === '$exists') {
+    if (!/^(true|false|0|1)$/.test(text)) return '$exists must be true or false.'
+    return { target, is: text === 'true' || text === '1' ? 'present' : 'absent' }
+  }
+  const list = operator === '$in' || operator === '$nin' ? text.split(',').filter(Boolean) : [text]
+  if (list.length > VALUES) return `A list has at most ${VALUES} values.`
+  const values: (string | number)[] = []
+  for (const one of list) {
+    const keys = read(one)
+    if (!keys.length) return `"${one.slice(0, 100)}" ${kind?.check(undefined) ?? 'does not fit'}.`
+    values.push(...keys)
+  }
+  if (operator === undefined || operator === '$in') return { target, is: 'in', values }
+  if (operator === '$ne' || operator === '$nin') return { target, is: 'not in', values }
+  const bound = { value: kind ? values[0]! : values.at(-1)!, open: operator === '$lt' || operator === '$gt' }
+  const range = operator.startsWith('$l') ? { to: bound } : { from: bound }
+  return { target, is: 'between', ...(!kind && ofOneType(bound.value as string)), ...range }
+}
+
+/** The texts of an object's parts begin with their type: a range must not run into the next one. */
+const ofOneType = ([type = '']: string) => ({
+  from: { value: type, open: false },
+  to: { value: String.fromCharCode(type.charCodeAt(0) + 1), open: true },
+})
+
+/** All that a text can mean as a part of an object, whose types nobody has told: the likeliest for a range last. */
+function partKeys(text: string): string[] {
+  const keys = [partKey(text)]
+  if (text === 'true' || text === 'false') keys.push(partKey(text === 'true'))
+  const number = types.number.parse!(text)
+  if (number !== undefined) keys.push(partKey(number as number))
+  return keys
+}

@@ -1,0 +1,81 @@
+import { Elysia, t } from 'elysia'
+import { guard } from '../accounts/guard'
+import { ProblemShape } from '../core/problem'
+import * as entities from './entities'
+
+const Entity = t.Object(
+  {
+    _id: t.String(),
+    identifier: t.String(),
+    created: t.String(),
+    updated: t.String(),
+    user: t.Nullable(t.String()),
+    workspace: t.Nullable(t.String()),
+    metadata: t.Record(t.String(), t.Unknown()),
+  },
+  { additionalProperties: true, description: 'In the flat shape each property stands beside metadata, too.' },
+)
+
+const filters = [
+  ['$limit', 'integer', 'how many, 100 unless told, at most 1000'],
+  ['$skip', 'integer', 'how many to pass over'],
+  ['$page', 'integer', 'the page of $limit entities, from 1'],
+  ['$sort', 'string', 'fields to sort by, comma-separated; "-" before one for descending'],
+  ['$select', 'string', 'the properties to show, comma-separated'],
+  ['$count', 'boolean', 'adds the header X-Total-Count'],
+] as const
+const form = ['$flat', 'boolean', 'false: properties only under "metadata" (deprecated)'] as const
+
+const parameter = ([name, type, description]: readonly [string, string, string]) => ({
+  name,
+  in: 'query' as const,
+  required: false,
+  description,
+  schema: { type: type as 'string' },
+})
+
+/** Entities answer with a Response of their own, so their shapes are told to the documentation only. */
+const json = (schema: object, description: string) => ({ description, content: { 'application/json': { schema } } })
+const one = { 200: json(Entity, 'the entity'), 404: json(ProblemShape, 'there is none') }
+const params = t.Object({ key: t.String(), identifier: t.String() })
+const ofBlueprint = t.Object({ key: t.String() })
+
+export const entityRoutes = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['entities'] })
+  .use(guard('entities'))
+  .get('/', ({ ctx, params, request }) => entities.list(ctx, params.key, request), {
+    anyone: true,
+    detail: {
+      parameters: [...filters, form].map(parameter),
+      description: 'Filters: `field=value`, `field[$gt]=value` with $lt, $gt, $lte, $gte, $ne, $in, $nin, $exists.',
+      responses: { 200: json(t.Array(Entity), 'the entities') },
+    },
+  })
+  .get('/:identifier', ({ ctx, params, request }) => entities.get(ctx, params.key, params.identifier, request), {
+    anyone: true,
+    detail: { parameters: [parameter(form)], responses: one },
+  })
+  .post('/', ({ ctx, params, body, request }) => entities.create(ctx, params.key, body, request), {
+    anyone: true,
+    params: ofBlueprint,
+    detail: { requestBody: json(Entity, ''), responses: { 201: json(Entity, 'the new entity') } },
+  })
+  .put(
+    '/:identifier',
+    ({ ctx, params, body, request }) => entities.change(ctx, params.key, params.identifier, body, request),
+    { anyone: true, params, detail: { requestBody: json(Entity, ''), responses: one } },
+  )
+  .patch(
+    '/:identifier',
+    ({ ctx, params, body, request }) => entities.change(ctx, params.key, params.identifier, body, request),
+    { anyone: true, params, detail: { requestBody: json(Entity, ''), responses: one } },
+  )
+  .delete('/all', ({ ctx, params, request }) => entities.removeMatching(ctx, params.key, request), {
+    anyone: true,
+    params: ofBlueprint,
+    response: t.Object({ success: t.Literal(true), deletedCount: t.Number() }),
+  })
+  .delete('/:identifier', ({ ctx, params, request }) => entities.remove(ctx, params.key, params.identifier, request), {
+    anyone: true,
+    params,
+    response: { 200: t.Object({ success: t.Literal(true), identifier: t.String() }), 404: ProblemShape },
+  })

@@ -1,0 +1,46 @@
+import { index, integer, primaryKey, sqliteTable, text, unique } from 'drizzle-orm/sqlite-core'
+import { blueprints } from '../blueprints/tables'
+import { time } from '../storage/columns'
+
+export const entities = sqliteTable(
+  'entities',
+  {
+    /** Stands for the entity in the index, and orders those of one millisecond. */
+    seq: integer().primaryKey(),
+    _id: text().notNull().unique(),
+    blueprint: text()
+      .notNull()
+      .references(() => blueprints.key),
+    identifier: text().notNull(),
+    user: text(),
+    workspace: text(),
+    /** The properties, as JSON text: read as it is, and hardly ever parsed. */
+    doc: text().notNull(),
+    /** The properties' texts of the index, as JSON: `f<number>` or `f<number>.<path>` to a text or a list of them. */
+    keys: text().notNull(),
+    version: integer().notNull(),
+    created: time().notNull(),
+    updated: time().notNull(),
+  },
+  (table) => [
+    unique().on(table.blueprint, table.identifier),
+    index('entities_by_time').on(table.blueprint, table.created, table.seq),
+    index('entities_of_user').on(table.blueprint, table.user, table.created, table.seq),
+    index('entities_of_workspace').on(table.blueprint, table.workspace, table.created, table.seq),
+  ],
+)
+
+/** A row for each value by which an entity can be found, in the order in which it is asked for. */
+export const entityIndex = sqliteTable(
+  'entity_index',
+  {
+    field: integer().notNull(),
+    /** Where in an object the value is; empty for the field itself. */
+    path: text().notNull(),
+    value: text().notNull(),
+    created: integer().notNull(),
+    /** An entity's `seq`; no reference, for checking it at every row would cost as much as writing it. */
+    entity: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.field, table.path, table.value, table.created, table.entity] })],
+)

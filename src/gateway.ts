@@ -1,0 +1,72 @@
+import type { Server } from 'bun'
+import { app } from './app'
+import { Problem, refusal } from './core/problem'
+import { listensOn, standsFor } from './tenancy/caller'
+
+const ALIAS = '/api/v1'
+const start = Bun.randomUUIDv7().slice(0, 13)
+let count = 0
+
+/** Every request's way in and every answer's way out: what concerns all of them, whatever they are about. */
+export async function handle(request: Request): Promise<Response> {
+  const asked = addressed(request)
+  const response = await answer(asked)
+  const { headers } = response
+  headers.set('x-request-id', idOf(request))
+  headers.set('x-api-version', 'v1')
+  headers.set('x-content-type-options', 'nosniff')
+  return response
+}
+
+/** Listens, and answers until it is told to stop. */
+export function listen(hostname: string, port: number): Server<undefined> {
+  const server = Bun.serve({
+    hostname,
+    port,
+    fetch: handle,
+    // Larger bodies are refused where they are read, by a sentence instead of a cut connection.
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+    error: (error) => refusal(error, new Request('http://unreadable.invalid/')),
+  })
+  listensOn(server)
+  return server
+}
+
+async function answer(request: Request): Promise<Response> {
+  const version = request.headers.get('accept-version')?.trim()
+  if (version && version.toLowerCase() !== 'v1')
+    return refusal(new Problem(400, 'UNSUPPORTED_VERSION', 'Accept-Version knows only v1.'), request)
+  const response = await app.fetch(request)
+  return response.status === 404 ? (otherMethods(request) ?? response) : response
+}
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
+
+/** For a path that exists with other methods only: which. */
+function otherMethods(request: Request): Response | undefined {
+  const path = URL.parse(request.url)?.pathname ?? ''
+  const allow = METHODS.filter((method) => app.router.http.find(method === 'HEAD' ? 'GET' : method, path))
+  if (!allow.length || allow.includes(request.method)) return
+  const headers = { allow: allow.join(', ') }
+  if (request.method === 'OPTIONS') return new Response(null, { status: 204, headers })
+  const message = `This address knows ${headers.allow}, but not ${request.method}.`
+  return refusal(new Problem(405, 'METHOD_NOT_ALLOWED', message, { headers }), request)
+}
+
+/** The same request at the address that the routes know: without the alias, and whatever the Host header says. */
+function addressed(request: Request): Request {
+  const { url } = request
+  const path = url.indexOf('/', url.startsWith('http') ? 8 : 0)
+  const readable = path > 0
+  const aliased = url.startsWith(ALIAS, path) && '/?'.includes(url[path + ALIAS.length] ?? '/')
+  if (readable && !aliased) return request
+  const rest = aliased ? `/api${url.slice(path + ALIAS.length)}` : url.slice(Math.max(0, path))
+  const same = new Request(`http://atoll.invalid${rest}`, request)
+  standsFor(same, request)
+  return same
+}
+
+function idOf({ headers }: Request): string {
+  const given = headers.get('x-request-id')
+  return given && /^[\w.:-]{1,64}$/.test(given) ? given : `${start}-${(++count).toString(36)}`
+}

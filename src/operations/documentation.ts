@@ -1,0 +1,72 @@
+import type { AnyElysia } from 'elysia'
+import { Elysia } from 'elysia'
+import style from 'swagger-ui-dist/swagger-ui.css' with { type: 'file' }
+import script from 'swagger-ui-dist/swagger-ui-bundle.js' with { type: 'file' }
+import { version } from '../../package.json'
+
+const page = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Atoll API</title>
+<link rel="stylesheet" href="/openapi/style.css">
+</head>
+<body>
+<div id="api"></div>
+<script src="/openapi/script.js"></script>
+<script src="/openapi/start.js"></script>
+</body>
+</html>
+`
+const start = `SwaggerUIBundle({ url: '/openapi/json', dom_id: '#api', persistAuthorization: true, tryItOutEnabled: true })\n`
+
+// Everything comes from this server: the page works without a network, and tells nobody that it was opened.
+const policy =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+const serve = (body: string | Blob, type: string) =>
+  new Response(body, { headers: { 'content-type': type, 'content-security-policy': policy } })
+
+const hidden = { detail: { hide: true, 'x-access': 'open' } as object }
+
+/** The description of every route of `app` (OpenAPI 3), and a page to read and to try it. */
+export const documentation = (app: () => AnyElysia) => {
+  let described: Promise<object> | undefined
+  return new Elysia()
+    .get('/openapi', () => serve(page, 'text/html;charset=utf-8'), hidden)
+    .get(
+      '/openapi/script.js',
+      () => serve(Bun.file(script), 'text/javascript;charset=utf-8'),
+      hidden,
+    )
+    .get('/openapi/style.css', () => serve(Bun.file(style), 'text/css;charset=utf-8'), hidden)
+    .get('/openapi/start.js', () => serve(start, 'text/javascript;charset=utf-8'), hidden)
+    .get('/openapi/json', () => (described ??= describe(app())), hidden)
+}
+
+const schemes = {
+  apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
+  bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+}
+const needed = Object.keys(schemes).map((name) => ({ [name]: [] }))
+
+type Operation = { 'x-access'?: string; security?: object[]; parameters?: object[]; responses?: Record<string, object> }
+
+/** OpenAPI of the app's shapes; with who may call each operation. @see https://spec.openapis.org/oas/v3.0.3 */
+export async function describe(app: AnyElysia): Promise<object> {
+  const { toOpenAPISchema } = await import('@elysiajs/openapi')
+  const { paths, components } = toOpenAPISchema(app)
+  for (const operations of Object.values(paths as Record<string, Record<string, Operation>>))
+    for (const operation of Object.values(operations)) {
+      const access = operation['x-access']
+      if (access === 'open') operation.security = []
+      else operation.security = access === 'anyone' ? [{}, ...needed] : needed
+    }
+  return {
+    openapi: '3.0.3',
+    info: { title: 'Atoll', version, description: 'A self-hosted application platform for many tenants.' },
+    paths,
+    components: { ...components, securitySchemes: schemes },
+  }
+}

@@ -1,0 +1,80 @@
+import { Busy, storageError } from '../../errors'
+import type { Ask, Database } from '../../port'
+import type { Connection, Statement } from './drivers'
+
+const KEPT = 300 // statements; preparing one costs ten times what running it does
+
+/** A connection that keeps its latest statements prepared. */
+export class Session {
+  #kept = new Map<string, Statement>()
+
+  constructor(
+    private connection: Connection,
+    pragmas: string,
+    private patience: number,
+  ) {
+    connection.exec(pragmas)
+  }
+
+  ask: Ask = async (sql, params = []) => {
+    try {
+      return this.#prepared(sql).values(...params)
+    } catch (error) {
+      throw storageError(error)
+    }
+  }
+
+  transaction: Database['transaction'] = async (work) => {
+    await this.#begin()
+    try {
+      await work(this.ask)
+      await this.ask('commit')
+    } catch (error) {
+      await this.ask('rollback').catch(() => {}) // SQLite may have done so itself
+      throw error
+    }
+  }
+
+  /** Runs what `left` names after the database's version, once, whoever else tries at the same time. */
+  async migrate(left: (version: number) => string[]) {
+    const version = async () => (await this.ask('pragma user_version'))[0]![0] as number
+    if (!left(await version()).length) return
+    await this.transaction(async () => {
+      const [at, migrations] = [await version(), left(await version())]
+      for (const sql of migrations) this.connection.exec(sql)
+      this.connection.exec(`pragma user_version = ${at + migrations.length}`)
+    })
+  }
+
+  /** Statements first: SQLite keeps a file open for as long as one of them lives. */
+  close() {
+    for (const statement of this.#kept.values()) statement.finalize()
+    this.connection.close()
+  }
+
+  /** While another process writes, this one goes on with other things. */
+  async #begin() {
+    const until = performance.now() + this.patience
+    for (;;) {
+      try {
+        await this.ask('begin immediate')
+        return
+      } catch (error) {
+        if (!(error instanceof Busy) || performance.now() > until) throw error
+        await Bun.sleep(5 + Math.random() * 15)
+      }
+    }
+  }
+
+  #prepared(sql: string) {
+    const statement = this.#kept.get(sql) ?? this.connection.prepare(sql)
+    this.#kept.delete(sql)
+    this.#kept.set(sql, statement)
+    if (this.#kept.size > KEPT) {
+      const [oldest, unused] = this.#kept.entries().next().value!
+      unused.finalize()
+      this.#kept.delete(oldest)
+    }
+    return statement
+  }
+}

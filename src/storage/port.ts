@@ -1,0 +1,49 @@
+import type { SqliteRemoteDatabase } from 'drizzle-orm/sqlite-proxy'
+
+/** One statement in, rows as arrays out, errors in our own words. */
+export type Ask = (sql: string, params?: unknown[]) => Promise<unknown[][]>
+
+/**
+ * Reads: every statement sees the last committed state, never a running write.
+ * `ask` takes SQL as text, for statements that are composed at run time or asked at every request; it stays within
+ * what the engines share: `?` for values, double quotes for names, NULLS LAST where order meets NULL.
+ */
+export type Db = Pick<SqliteRemoteDatabase, 'select' | 'selectDistinct' | '$count'> & { ask: Ask }
+
+/** Reads and writes of one unit of work, good only for as long as the work it was handed to. */
+export type Tx = Db & Pick<SqliteRemoteDatabase, 'insert' | 'update' | 'delete'>
+
+/** What features see of a database. Work is all or nothing, alone in its tenant, and awaits nothing but `tx`. */
+export interface Store {
+  db: Db
+  write<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+}
+
+/** Where a database lives: each engine reads the part it understands. */
+export type Place = { tenant: string; file: string }
+
+/** In order, forever: a database's version is how many of these it has run. */
+export type Migrations = { sqlite: string[] }
+
+/** All that a new engine has to bring; leases, queues, savepoints and deadlines are the same for every one. */
+export interface Engine {
+  open(place: Place, migrations: Migrations): Promise<Database>
+  close(): Promise<void>
+}
+
+export interface Database {
+  /** Reads only, each statement in a snapshot of its own. */
+  ask: Ask
+  /** Runs the work as the only writer of the tenant, then commits; or rolls back and throws. */
+  transaction(work: (ask: Ask) => Promise<void>): Promise<void>
+  close(): Promise<void>
+}
+
+/** The migrations that a database of this version has not run. */
+export function pending(version: number, migrations: string[]): string[] {
+  if (version > migrations.length)
+    throw new Error(
+      `This database is of version ${version}, but this program knows only ${migrations.length}. Use a newer program.`,
+    )
+  return migrations.slice(version)
+}

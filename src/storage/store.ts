@@ -1,0 +1,126 @@
+import { drizzle } from 'drizzle-orm/sqlite-proxy'
+import { report } from '../core/log'
+import { Problem } from '../core/problem'
+import type { Ask, Database, Db, Engine, Migrations, Place, Store, Tx } from './port'
+import { Writer } from './writer'
+
+type Opened = { database: Database; writer: Writer }
+type Lease = { ready: Promise<Opened>; users: number; retired: boolean }
+
+/** Databases are opened when they are asked something; when nobody asks, the least recently used are closed. */
+export class Storage {
+  #leases = new Map<string, Lease>()
+
+  constructor(
+    private engine: Engine,
+    private limits: { open: number; deadline: number },
+  ) {}
+
+  /** Costs nothing until it is asked something, and stays good after its database was closed. */
+  store(place: Place, migrations: Migrations): Store {
+    const use = <T>(work: (opened: Opened) => Promise<T>) => this.#use(place, migrations, work)
+    return {
+      db: db((sql, params) => use(({ database }) => database.ask(sql, params))),
+      write: (work) => use(({ writer }) => writer.write((ask) => work(db(ask)))),
+    }
+  }
+
+  /** How many databases are open now. */
+  get open() {
+    return this.#leases.size
+  }
+
+  /** Closes a database as soon as nobody uses it; who asks again opens whatever is at its place then. */
+  async release({ file }: Place) {
+    const lease = this.#leases.get(file)
+    if (!lease) return
+    this.#leases.delete(file)
+    lease.retired = true
+    if (!lease.users) await closed(lease)
+  }
+
+  async close() {
+    const leases = [...this.#leases.values()]
+    this.#leases.clear()
+    for (const lease of leases) await closed(lease)
+    await this.engine.close()
+  }
+
+  /** What is in use is never closed. */
+  async #use<T>(place: Place, migrations: Migrations, work: (opened: Opened) => Promise<T>) {
+    const lease = this.#lease(place, migrations)
+    lease.users++
+    try {
+      return await work(await lease.ready)
+    } finally {
+      lease.users--
+      if (lease.retired && !lease.users) closed(lease).catch(failed)
+      else if (this.#leases.size > this.limits.open) this.#trim()
+    }
+  }
+
+  #lease(place: Place, migrations: Migrations): Lease {
+    const found = this.#leases.get(place.file)
+    const lease = found ?? { ready: this.#open(place, migrations), users: 0, retired: false }
+    if (found) this.#leases.delete(place.file)
+    this.#leases.set(place.file, lease)
+    return lease
+  }
+
+  #open(place: Place, migrations: Migrations): Promise<Opened> {
+    const opening = this.engine.open(place, migrations)
+    opening.catch(() => this.#leases.delete(place.file))
+    return opening.then((database) => ({ database, writer: new Writer(database.transaction, this.limits.deadline) }))
+  }
+
+  #trim() {
+    for (const [file, lease] of this.#leases) {
+      if (this.#leases.size <= this.limits.open) return
+      if (lease.users) continue
+      this.#leases.delete(file)
+      closed(lease).catch(failed)
+    }
+  }
+}
+
+const closed = async ({ ready }: Lease) => (await ready).database.close()
+const failed = (error: unknown) => report('DATABASE_NOT_CLOSED', { cause: String(error) })
+
+/** Drizzle over `ask`, made when it is first needed: most of what is asked often needs only `ask`. */
+function db(ask: Ask): Tx {
+  let made: ReturnType<typeof orm> | undefined
+  const drizzled = () => {
+    made ??= orm(ask)
+    return made
+  }
+  return {
+    ask: (sql, params) => (params?.some(unkept) ? Promise.reject(nul()) : ask(sql, params)),
+    select: ((fields: never) => drizzled().select(fields)) as unknown as Tx['select'],
+    selectDistinct: ((fields: never) => drizzled().selectDistinct(fields)) as unknown as Tx['selectDistinct'],
+    $count: (...of) => drizzled().$count(...of),
+    insert: (table) => drizzled().insert(table),
+    update: (table) => drizzled().update(table),
+    delete: (table) => drizzled().delete(table),
+  }
+}
+
+const orm = (ask: Ask) =>
+  drizzle(async (sql, params, method) => {
+    if (params.some(unkept)) throw nul()
+    const rows = await ask(sql, params)
+    return { rows: method === 'get' ? rows[0]! : rows }
+  })
+
+// PostgreSQL cannot keep it, so no engine does.
+const unkept = (value: unknown) => typeof value === 'string' && value.includes('\0')
+const nul = () => new Problem(400, 'INVALID_INPUT', 'Text must not contain the character U+0000.')
+
+/** Statements that are asked often are built once for each store. */
+export function prepared<Statements>(prepare: (db: Db) => Statements) {
+  const known = new WeakMap<Db, Statements>()
+  return (db: Db): Statements => {
+    const statements = known.get(db) ?? prepare(db)
+    known.set(db, statements)
+    return statements
+  }
+}

@@ -1,0 +1,20 @@
+import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { time } from '../storage/columns'
+
+export const tenants = sqliteTable('tenants', {
+  id: text().primaryKey(),
+  /** Tells a tenant from an earlier one of the same id. */
+  uid: text().notNull().unique(),
+  status: text({ enum: ['active', 'suspended'] }).notNull(),
+  created: time().notNull(),
+})
+
+export const hosts = sqliteTable('hosts', {
+  host: text().primaryKey(),
+  tenant: text()
+    .notNull()
+    .references(() => tenants.id, { onDelete: 'cascade' }),
+})
+
+/** How often what is kept in memory has changed, by topic; in every tenant's database and in the registry. */
+export const versions = sqliteTable('versions', { topic: text().primaryKey(), version: integer().notNull() })

@@ -1,0 +1,146 @@
+import { asc, eq } from 'drizzle-orm'
+import { registryMigrations, tenantMigrations } from '../../migrations'
+import { config } from '../config'
+import { iso, now } from '../core/clock'
+import { missing, Problem } from '../core/problem'
+import { Conflict } from '../storage/errors'
+import type { Store } from '../storage/port'
+import { hostOf } from './caller'
+import { changing, recall } from './memory'
+import { discard, folderOf, hasFolder, storage } from './storage'
+import { hosts, tenants } from './tables'
+
+/** One tenant's data: `db` reads, `write` changes. */
+export type Tenant = Store & { tenant: string }
+
+type Entry = { id: string; uid: string; status: 'active' | 'suspended' }
+
+/** Which tenants there are, and where they answer: one more database of the same kind. */
+const registry = storage.store({ tenant: 'registry', file: 'registry.db' }, registryMigrations)
+
+/** The tenant that the header names; without one, that of the host, or else the default. */
+export async function tenantOf(request: Request): Promise<Tenant> {
+  const named = config.ATOLL_TENANT_HEADER === 'on' && request.headers.get('tenant')
+  const entry = named
+    ? await byId(named)
+    : ((await byHost(hostOf(request))) ?? (config.ATOLL_DEFAULT_TENANT && (await byId(config.ATOLL_DEFAULT_TENANT))))
+  return serving(entry || missing('tenant'))
+}
+
+/** The tenant of this id; throws 404 or, when it is suspended, 403. */
+export const tenantNamed = async (id: string): Promise<Tenant> => serving((await byId(id)) ?? missing('tenant'))
+
+/** Makes a tenant that answers at the given hosts, with its database ready. */
+export async function createTenant(id: string, names: string[] = []): Promise<Tenant> {
+  // It becomes the name of a folder.
+  if (!/^[a-z0-9][a-z0-9-]{0,62}$/.test(id))
+    throw new Problem(400, 'INVALID_INPUT', `"${id}" is no tenant id: use a-z, 0-9 and dashes, at most 63.`)
+  if (hasFolder(id))
+    throw new Problem(409, 'TENANT_EXISTS', `The folder ${folderOf(id)} is there already. Move it away first.`)
+  const entry: Entry = { id, uid: Bun.randomUUIDv7(), status: 'active' }
+  const added = changing(registry, 'tenants', async (tx) => {
+    await tx.insert(tenants).values({ ...entry, created: iso(now()) })
+    for (const host of names) await tx.insert(hosts).values({ host: hostName(host), tenant: id })
+  })
+  await added.catch(taken)
+  const tenant = serving(entry)
+  await tenant.db.ask('select 1')
+  return tenant
+}
+
+/** Every tenant with its hosts, by id. */
+export async function listTenants() {
+  const [all, names] = await Promise.all([
+    registry.db.select().from(tenants).orderBy(asc(tenants.id)),
+    registry.db.select().from(hosts).orderBy(asc(hosts.host)),
+  ])
+  return all.map(({ uid: _, ...entry }) => ({
+    ...entry,
+    hosts: names.filter(({ tenant }) => tenant === entry.id).map(({ host }) => host),
+  }))
+}
+
+/** One tenant with its hosts; throws 404. */
+export const showTenant = async (id: string) =>
+  (await listTenants()).find((tenant) => tenant.id === id) ?? missing('tenant')
+
+/** Suspends a tenant, which then answers 403 to everybody, or resumes it. */
+export async function setStatus(id: string, status: Entry['status']) {
+  const changed = await changing(registry, 'tenants', (tx) =>
+    tx.update(tenants).set({ status }).where(eq(tenants.id, id)).returning().get(),
+  )
+  if (!changed) missing('tenant')
+}
+
+/** Replaces the hosts at which a tenant answers. */
+export async function setHosts(id: string, names: string[]) {
+  await showTenant(id)
+  const replaced = changing(registry, 'tenants', async (tx) => {
+    await tx.delete(hosts).where(eq(hosts.tenant, id))
+    for (const host of new Set(names.map(hostName))) await tx.insert(hosts).values({ host, tenant: id })
+  })
+  await replaced.catch(taken)
+}
+
+/** Ends a tenant. Its files are moved away, not removed; returns where to. */
+export async function deleteTenant(id: string): Promise<string | undefined> {
+  const gone = await changing(registry, 'tenants', (tx) =>
+    tx.delete(tenants).where(eq(tenants.id, id)).returning().get(),
+  )
+  if (!gone) missing('tenant')
+  known.delete(id)
+  await storage.release(place(id))
+  return discard(id)
+}
+
+/** Opens a tenant's database, whatever its status, which runs the migrations that it lacks. */
+export const migrateTenant = (id: string) => storage.store(place(id), tenantMigrations).db.ask('select 1')
+
+export const anyTenant = async () => (await registry.db.$count(tenants)) > 0
+
+const byId = (id: string) =>
+  recall<Entry | undefined>(registry, 'tenants', `id ${id}`, () =>
+    registry.db.select().from(tenants).where(eq(tenants.id, id)).get(),
+  )
+
+const byHost = (host: string) =>
+  recall<Entry | undefined>(registry, 'tenants', `host ${host}`, async () => {
+    const found = await registry.db
+      .select()
+      .from(hosts)
+      .innerJoin(tenants, eq(tenants.id, hosts.tenant))
+      .where(eq(hosts.host, host))
+      .get()
+    return found?.tenants
+  })
+
+const place = (id: string) => ({ tenant: id, file: `${id}/data.db` })
+
+/** Saves building stores, and what is remembered with them, for each request. They hold nothing open. */
+const known = new Map<string, Tenant & { uid: string }>()
+const KNOWN = 50_000
+
+function serving({ id, uid, status }: Entry): Tenant {
+  if (status === 'suspended')
+    throw new Problem(403, 'TENANT_SUSPENDED', 'This tenant is suspended. Ask who runs this installation.')
+  const found = known.get(id)
+  if (found?.uid === uid) return found
+  // Another tenant of the same id was served before: its files are not ours.
+  if (found) storage.release(place(id)).catch(() => {})
+  const tenant = { tenant: id, uid, ...storage.store(place(id), tenantMigrations) }
+  known.set(id, tenant)
+  if (known.size > KNOWN) known.delete(known.keys().next().value!)
+  return tenant
+}
+
+function hostName(text: string): string {
+  const host = text.trim().toLowerCase().replace(/:\d*$/, '')
+  if (!/^(\[[0-9a-f:.]+\]|[a-z0-9._-]{1,253})$/.test(host))
+    throw new Problem(400, 'INVALID_INPUT', `"${text}" is no host: give a name such as app.example.com, without path.`)
+  return host
+}
+
+function taken(error: unknown): never {
+  if (error instanceof Conflict) throw new Problem(409, 'TENANT_EXISTS', 'This id, or one of these hosts, is taken.')
+  throw error
+}
