@@ -40,17 +40,25 @@ async function answer(request: Request): Promise<Response> {
   return response.status === 404 ? (otherMethods(request) ?? response) : response
 }
 
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
-
 /** For a path that exists with other methods only: which. */
 function otherMethods(request: Request): Response | undefined {
   const path = URL.parse(request.url)?.pathname ?? ''
-  const allow = METHODS.filter((method) => app.router.http.find(method === 'HEAD' ? 'GET' : method, path))
-  if (!allow.length || allow.includes(request.method)) return
-  const headers = { allow: allow.join(', ') }
+  const methods = new Set(routes().flatMap(({ method, pattern }) => (pattern.test(path) ? [method] : [])))
+  if (methods.has('GET')) methods.add('HEAD')
+  if (!methods.size || methods.has(request.method)) return
+  const headers = { allow: [...methods].join(', ') }
   if (request.method === 'OPTIONS') return new Response(null, { status: 204, headers })
   const message = `This address knows ${headers.allow}, but not ${request.method}.`
   return refusal(new Problem(405, 'METHOD_NOT_ALLOWED', message, { headers }), request)
+}
+
+let known: { method: string; pattern: RegExp }[] | undefined
+const routes = () => {
+  known ??= app.routes.map(({ method, path }) => ({
+    method,
+    pattern: new RegExp(`^${path.replace(/\/$/, '').replace(/:\w+/g, '[^/]+')}/?$`),
+  }))
+  return known
 }
 
 /** The same request at the address that the routes know: without the alias, and whatever the Host header says. */

@@ -71,7 +71,7 @@ export const bearerOf = ({ headers }: Request) => headers.get('authorization')?.
 export async function byBearer(tenant: Tenant, token: string): Promise<Actor | undefined> {
   const claims = await verifyAccess(tenant, token)
   if (!claims) return
-  const known = await recall<Known | undefined>(tenant, 'actors', `session ${claims.sid}`, async () => {
+  const known = await recall<Known | undefined>(tenant, 'actors', claims.sid, async () => {
     const row = await statements(tenant.db).bySession.get({ session: claims.sid })
     return row && { ...knownAs(row, { via: 'bearer', session: claims.sid }), expires: Date.parse(row.expires) }
   })
@@ -82,7 +82,7 @@ export async function byBearer(tenant: Tenant, token: string): Promise<Actor | u
 /** The actor behind a session cookie, and when the cookie ends (ms). */
 export async function byCookie(tenant: Tenant, token: string): Promise<Known | undefined> {
   const hash = hashed(token)
-  const known = await recall<Known | undefined>(tenant, 'actors', `cookie ${hash}`, async () => {
+  const known = await recall<Known | undefined>(tenant, 'actors', hash, async () => {
     const row = await statements(tenant.db).byCookie.get({ hash, now: now() })
     return row && { ...knownAs(row, { via: 'cookie', session: row.session }), expires: Date.parse(row.expires) }
   })
@@ -94,14 +94,13 @@ const touched = new WeakMap<Tenant['db'], Map<string, number>>()
 /** The actor behind an API token. */
 export async function byApiToken(tenant: Tenant, token: string): Promise<Actor | undefined> {
   if (!API_TOKEN.test(token)) return
-  const hash = hashed(token)
-  const known = await recall<Known | undefined>(tenant, 'actors', `token ${hash}`, async () => {
-    const row = await statements(tenant.db).byToken.get({ hash })
+  const known = await recall<Known | undefined>(tenant, 'actors', token, async () => {
+    const row = await statements(tenant.db).byToken.get({ hash: hashed(token) })
     const expires = row?.expires ? Date.parse(row.expires) : Number.POSITIVE_INFINITY
     return row && { ...knownAs(row, { via: 'api-key' }, row.scopes), expires }
   })
   if (!known || known.expires <= now()) return
-  noteUse(tenant, hash)
+  noteUse(tenant, token)
   return known.actor
 }
 
@@ -116,12 +115,12 @@ function knownAs({ user, roles, version }: Row, by: Pick<Actor, 'via' | 'session
 }
 
 /** Nobody waits for it, and a failure costs nothing but a date. */
-function noteUse(tenant: Tenant, hash: string) {
+function noteUse(tenant: Tenant, token: string) {
   const notes = touched.get(tenant.db) ?? new Map<string, number>()
   touched.set(tenant.db, notes)
   const time = now()
-  if (time - (notes.get(hash) ?? 0) < TOUCH) return
-  notes.set(hash, time)
-  const used = iso(time)
+  if (time - (notes.get(token) ?? 0) < TOUCH) return
+  notes.set(token, time)
+  const [used, hash] = [iso(time), hashed(token)]
   tenant.write((tx) => tx.update(apiTokens).set({ used }).where(eq(apiTokens.hash, hash)).run()).catch(() => {})
 }

@@ -13,11 +13,9 @@ export type Ctx = Tenant & { actor: Actor }
 export type OpenCtx = Tenant & { actor?: Actor }
 
 type Headers = Record<string, string | number | string[]>
-type Asked = { request: Request; set: { headers: unknown } }
+type Set = { headers: unknown }
 
-const admitted = new WeakMap<Request, Promise<OpenCtx>>()
-
-async function admit({ request, set }: Asked, area: string, permission?: Permission): Promise<OpenCtx> {
+async function admit(request: Request, set: Set, area: string, permission?: Permission): Promise<OpenCtx> {
   const tenant = await tenantOf(request)
   const actor = await actorBehind(request, tenant, set.headers as Headers)
   if (!actor) {
@@ -73,37 +71,34 @@ function refuseForeign(request: Request) {
  */
 export const guard = <Area extends string>(area: Area) =>
   new Elysia({ name: 'guard', seed: area }).macro({
-    can: (permission: Permission) => {
-      const enter = (asked: Asked) => admit(asked, area, permission)
-      return {
-        ...hooks(permission, enter),
-        response: { 401: ProblemShape, 403: ProblemShape },
-        resolve: async ({ request }: Asked) => ({ ctx: (await admitted.get(request)) as Ctx }),
-      }
-    },
-    anyone: (_: true) => ({
-      ...hooks('anyone', (asked) => admit(asked, area)),
-      resolve: async ({ request }: Asked) => ({ ctx: (await admitted.get(request)) as OpenCtx }),
+    can: (permission: Permission) => ({
+      ...hooks<Ctx>(permission, (request, set) => admit(request, set, area, permission)),
+      response: { 401: ProblemShape, 403: ProblemShape },
     }),
-    open: (_: true) => ({
-      ...hooks('open', ({ request }) => tenantOf(request)),
-      resolve: async ({ request }: Asked) => ({ ctx: (await admitted.get(request)) as OpenCtx }),
-    }),
+    anyone: (_: true) => hooks<OpenCtx>('anyone', (request, set) => admit(request, set, area)),
+    open: (_: true) => hooks<OpenCtx>('open', tenantOf),
   })
 
-/** Whoever enters does so once: before the body is read or, where there is none, before validation. */
-function hooks(access: Permission | 'anyone' | 'open', enter: (asked: Asked) => Promise<OpenCtx>) {
-  const once = (asked: Asked) => {
-    const known = admitted.get(asked.request) ?? enter(asked)
-    admitted.set(asked.request, known)
-    return known
-  }
+type Asked<C> = { request: Request; set: Set; ctx?: C }
+
+/**
+ * Whoever enters does so once: before the body is read or, where there is none, before validation. Elysia reads the
+ * source of hooks to see what of the context they need, so they name it and never pass the context on.
+ */
+function hooks<C extends OpenCtx>(
+  access: Permission | 'anyone' | 'open',
+  enter: (request: Request, set: Set) => OpenCtx | Promise<OpenCtx>,
+) {
   return {
     detail: { 'x-access': access } as object, // a key of OpenAPI's that Elysia's type does not know
-    parse: async (asked: Asked) => {
-      await once(asked)
-      return readJson(asked.request, config.ATOLL_BODY_LIMIT)
+    parse: async (context: Asked<C>) => {
+      context.ctx = (await enter(context.request, context.set)) as C
+      return readJson(context.request, config.ATOLL_BODY_LIMIT)
     },
-    transform: async (asked: Asked) => void (await once(asked)),
+    transform: async (context: Asked<C>) => {
+      context.ctx ??= (await enter(context.request, context.set)) as C
+    },
+    // Only for the types: the context has it already, and another hook would cost every request a turn.
+    ...({} as { resolve: () => { ctx: C } }),
   }
 }

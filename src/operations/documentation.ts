@@ -35,11 +35,7 @@ export const documentation = (app: () => AnyElysia) => {
   let described: Promise<object> | undefined
   return new Elysia()
     .get('/openapi', () => serve(page, 'text/html;charset=utf-8'), hidden)
-    .get(
-      '/openapi/script.js',
-      () => serve(Bun.file(script), 'text/javascript;charset=utf-8'),
-      hidden,
-    )
+    .get('/openapi/script.js', () => serve(Bun.file(script), 'text/javascript;charset=utf-8'), hidden)
     .get('/openapi/style.css', () => serve(Bun.file(style), 'text/css;charset=utf-8'), hidden)
     .get('/openapi/start.js', () => serve(start, 'text/javascript;charset=utf-8'), hidden)
     .get('/openapi/json', () => (described ??= describe(app())), hidden)

@@ -5,11 +5,12 @@ import type { Ask, Database, Db, Engine, Migrations, Place, Store, Tx } from './
 import { Writer } from './writer'
 
 type Opened = { database: Database; writer: Writer }
-type Lease = { ready: Promise<Opened>; users: number; retired: boolean }
+type Lease = { ready: Promise<Opened>; opened?: Opened; users: number; used: number; retired: boolean }
 
 /** Databases are opened when they are asked something; when nobody asks, the least recently used are closed. */
 export class Storage {
   #leases = new Map<string, Lease>()
+  #uses = 0
 
   constructor(
     private engine: Engine,
@@ -39,19 +40,24 @@ export class Storage {
     if (!lease.users) await closed(lease)
   }
 
+  /** Closes everything, what is in use as soon as it isn't any more. */
   async close() {
     const leases = [...this.#leases.values()]
     this.#leases.clear()
-    for (const lease of leases) await closed(lease)
+    for (const lease of leases) {
+      while (lease.users) await Bun.sleep(5)
+      await closed(lease)
+    }
     await this.engine.close()
   }
 
   /** What is in use is never closed. */
   async #use<T>(place: Place, migrations: Migrations, work: (opened: Opened) => Promise<T>) {
-    const lease = this.#lease(place, migrations)
+    const lease = this.#leases.get(place.file) ?? this.#lease(place, migrations)
     lease.users++
+    lease.used = ++this.#uses
     try {
-      return await work(await lease.ready)
+      return await work(lease.opened ?? (await lease.ready))
     } finally {
       lease.users--
       if (lease.retired && !lease.users) closed(lease).catch(failed)
@@ -60,9 +66,11 @@ export class Storage {
   }
 
   #lease(place: Place, migrations: Migrations): Lease {
-    const found = this.#leases.get(place.file)
-    const lease = found ?? { ready: this.#open(place, migrations), users: 0, retired: false }
-    if (found) this.#leases.delete(place.file)
+    const lease: Lease = { ready: this.#open(place, migrations), users: 0, used: 0, retired: false }
+    lease.ready.then(
+      (opened) => Object.assign(lease, { opened }),
+      () => {},
+    )
     this.#leases.set(place.file, lease)
     return lease
   }
@@ -74,9 +82,8 @@ export class Storage {
   }
 
   #trim() {
-    for (const [file, lease] of this.#leases) {
-      if (this.#leases.size <= this.limits.open) return
-      if (lease.users) continue
+    const idle = [...this.#leases].filter(([, { users }]) => !users).sort(([, one], [, other]) => one.used - other.used)
+    for (const [file, lease] of idle.slice(0, this.#leases.size - this.limits.open)) {
       this.#leases.delete(file)
       closed(lease).catch(failed)
     }

@@ -12,17 +12,22 @@ type Memory = { checked: number; versions: Map<string, unknown>; shelves: Map<To
 const memories = new WeakMap<Db, Memory>()
 
 /**
- * A value of one tenant, kept in memory until a process changes its topic. What `load` doesn't find (undefined) is
- * asked for again each time, so that nobody can fill the memory with what doesn't exist.
+ * A value of one tenant, kept in memory until a process changes its topic; at once when it is known. What `load` doesn't
+ * find (undefined) is asked for again each time, so that nobody can fill the memory with what doesn't exist.
  */
-export async function recall<Value>(
-  { db }: Store,
+export function recall<Value>(
+  { db }: Pick<Store, 'db'>,
   topic: Topic,
   key: string,
   load: () => Promise<Value>,
-): Promise<Value> {
+): Value | Promise<Value> {
   const memory = memoryOf(db)
-  if (performance.now() - memory.checked > CHECK) await check(db, memory)
+  if (performance.now() - memory.checked > CHECK)
+    return check(db, memory).then(() => remember(memory, topic, key, load))
+  return (shelfOf(memory, topic).get(key) as Value | undefined) ?? remember(memory, topic, key, load)
+}
+
+async function remember<Value>(memory: Memory, topic: Topic, key: string, load: () => Promise<Value>): Promise<Value> {
   const shelf = shelfOf(memory, topic)
   const found = shelf.get(key)
   if (found !== undefined) return found as Value

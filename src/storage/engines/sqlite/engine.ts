@@ -14,9 +14,11 @@ export type SqliteOptions = {
 }
 
 // Waiting for another process stops all of this one, so SQLite itself waits only for a moment; `begin` does the rest.
-// 16 MB of log between checkpoints writes a page that changes often once instead of many times.
+// 64 MB of log between checkpoints: a page that changes often is written to its place once instead of many times.
+// The cache takes memory only as it fills, and all connections together no more than the soft limit.
 const PRAGMAS = `pragma busy_timeout = 20; pragma journal_mode = wal; pragma foreign_keys = on;
-  pragma cache_size = -8000; pragma wal_autocheckpoint = 4000; pragma temp_store = memory`
+  pragma cache_size = -64000; pragma soft_heap_limit = 536870912; pragma wal_autocheckpoint = 16000;
+  pragma temp_store = memory`
 
 /** A file for each database, with a connection that writes and one that reads and never sees work in progress. */
 export class Sqlite implements Engine {

@@ -1,0 +1,206 @@
+import { Database } from 'bun:sqlite'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { blueprint, category, product } from './data'
+import { client, type Figures, type Load, measure } from './load'
+
+const { values: options } = parseArgs({
+  options: {
+    rows: { type: 'string', default: '100000' },
+    seconds: { type: 'string', default: '4' },
+    rounds: { type: 'string', default: '3' },
+    out: { type: 'string', default: 'test/bench/results/latest.json' },
+  },
+})
+const [rows, seconds, rounds] = [Number(options.rows), Number(options.seconds), Number(options.rounds)]
+
+// On the disk that the data would be on, not in memory.
+const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'atoll-bench-'))
+process.env.ATOLL_TENANTS = folder
+process.env.ATOLL_DURABILITY = 'normal'
+
+type Server = { url: string; pid: number; stop(): Promise<void>; ready: number }
+const pin = Bun.which('taskset') ? ['taskset', '-c', '0'] : []
+
+async function start(command: string[], env: Record<string, string> = {}): Promise<Server> {
+  const began = performance.now()
+  const child = Bun.spawn([...pin, process.execPath, ...command], {
+    env: { ...process.env, ATOLL_PORT: '0', ...env },
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  const reader = child.stdout.getReader()
+  const { value } = await reader.read()
+  reader.releaseLock()
+  const { url } = JSON.parse(new TextDecoder().decode(value).split('\n')[0]!) as { url: string }
+  await (await fetch(`${url}/health`)).text()
+  const ready = performance.now() - began
+  const stop = async () => {
+    child.kill()
+    await child.exited
+  }
+  return { url, pid: child.pid, stop, ready }
+}
+
+const memory = (pid: number) => {
+  const [, kilobytes = 'NaN'] = readFileSync(`/proc/${pid}/status`, 'utf8').match(/VmRSS:\s+(\d+)/) ?? []
+  return Math.round(Number(kilobytes) / 1024)
+}
+
+const say = (text: string) => console.log(text)
+const middle = (list: number[]) => [...list].sort((a, b) => a - b)[list.length >> 1]!
+
+/** Several rounds, one after the other on each server, so that a noisy neighbour disturbs both alike. */
+async function compare(loads: Record<string, Load>): Promise<Record<string, Figures>> {
+  const figures: Record<string, Figures[]> = {}
+  for (let round = 0; round < rounds; round++)
+    for (const [name, load] of Object.entries(loads)) {
+      const list = figures[name] ?? []
+      figures[name] = list
+      list.push(await measure(load))
+    }
+  return Object.fromEntries(
+    Object.entries(figures).map(([name, list]) => [
+      name,
+      {
+        perSecond: middle(list.map(({ perSecond }) => perSecond)),
+        p50: middle(list.map(({ p50 }) => p50)),
+        p99: middle(list.map(({ p99 }) => p99)),
+        errors: list.reduce((sum, { errors }) => sum + errors, 0),
+      },
+    ]),
+  )
+}
+
+async function fill() {
+  const { createTenant } = await import('../../src/tenancy/tenants')
+  const { register } = await import('../../src/accounts/users')
+  const tokens = await import('../../src/accounts/tokens')
+  const { create } = await import('../../src/entities/entities')
+  const blueprints = await import('../../src/blueprints/blueprints')
+  const { storage } = await import('../../src/tenancy/storage')
+  await import('../../src/app')
+  const tenant = await createTenant('bench', ['127.0.0.1'])
+  const user = await register(tenant, { username: 'bench' }, ['user'])
+  const { token } = await tokens.issue(tenant, user._id, { nickname: 'bench' })
+  const actor = {
+    user: user._id,
+    roles: ['user'],
+    privileged: false,
+    workspace: null,
+    via: 'api-key' as const,
+    scopes: [],
+  }
+  const request = new Request('http://bench/')
+  await blueprints.create({ ...tenant, actor: { ...actor, privileged: true } }, blueprint, {
+    request,
+    set: { headers: {} },
+  })
+  const began = performance.now()
+  const json: string[] = []
+  for (let n = 0; n < rows; n += 500)
+    json.push(
+      ...(await Promise.all(
+        Array.from({ length: Math.min(500, rows - n) }, async (_, i) =>
+          (await create({ ...tenant, actor }, 'products', product(n + i), request)).text(),
+        ),
+      )),
+    )
+  say(`filled ${rows} entities, ${Math.round(rows / ((performance.now() - began) / 1000))}/s in process`)
+  await storage.close()
+  return { token, json }
+}
+
+function fillFloor(json: string[]) {
+  const file = join(folder, 'floor.db')
+  const db = new Database(file)
+  db.exec(`pragma journal_mode = wal; create table things (id text primary key, category text, created integer, json text);
+    create index newest on things (category, created)`)
+  const insert = db.prepare('insert into things values (?, ?, ?, ?)')
+  db.transaction(() => {
+    for (const text of json) {
+      const entity = JSON.parse(text)
+      insert.run(entity.identifier, entity.category, Date.parse(entity.created), text)
+    }
+  })()
+  db.close()
+  return file
+}
+
+const { token, json } = await fill()
+const floorFile = fillFloor(json)
+const ids = json
+  .filter((_, n) => n % Math.ceil(rows / 5_000) === 0)
+  .map((text) => JSON.parse(text).identifier as string)
+const bodies = Array.from({ length: 2_000 }, (_, n) => JSON.stringify(product(rows + n * 37)))
+const auth = { 'x-api-key': token, 'content-type': 'application/json' }
+const entities = '/api/blueprints/products/entities'
+const report: Record<string, unknown> = { client, rows, at: new Date().toISOString() }
+
+const line = (name: string, { perSecond, p50, p99, errors }: Figures, ratio?: number) =>
+  say(
+    `${name.padEnd(34)} ${Math.round(perSecond).toLocaleString('en').padStart(8)}/s  p50 ${p50.toFixed(2).padStart(6)} ms  p99 ${p99.toFixed(2).padStart(6)} ms${ratio === undefined ? '' : `  ${ratio.toFixed(2)} of the floor`}${errors ? `  ${errors} ERRORS` : ''}`,
+  )
+
+async function reads() {
+  const atoll = await start(['src/main.ts', 'serve', '--json'])
+  const floor = await start(['test/bench/floor.ts', floorFile])
+  await (await fetch(`${atoll.url}${entities}/${ids[0]}`, { headers: auth })).text()
+  await Bun.sleep(500)
+  const idle = memory(atoll.pid)
+  report.start = { ms: Math.round(atoll.ready), idleMb: idle }
+  say(`start to first answer ${Math.round(atoll.ready)} ms, idle memory ${idle} MB`)
+  const same = { headers: auth, method: 'GET' as const, connections: 32, seconds }
+  const categories = Array.from({ length: 500 }, (_, n) => category(n))
+  const kinds = {
+    'get by identifier': [ids.map((id) => `${entities}/${id}`), ids.map((id) => `/things/${id}`)],
+    'list 20 newest of a category': [
+      categories.map((name) => `${entities}?category=${name}&$sort=-created&$limit=20`),
+      categories.map((name) => `/things?category=${name}&limit=20`),
+    ],
+    'get /api/me': [['/api/me'], [`/things/${ids[0]}`]],
+  } as const
+  for (const [name, [ours, theirs]] of Object.entries(kinds)) {
+    const figures = await compare({
+      atoll: { ...same, url: atoll.url, paths: [...ours] },
+      floor: { ...same, url: floor.url, paths: [...theirs] },
+    })
+    const ratio = figures.atoll!.perSecond / figures.floor!.perSecond
+    line(`${name}: floor`, figures.floor!)
+    line(`${name}: atoll`, figures.atoll!, ratio)
+    report[name] = { ...figures, ratio }
+  }
+  report.loadedMb = memory(atoll.pid)
+  say(`memory under load ${report.loadedMb} MB`)
+  await atoll.stop()
+  await floor.stop()
+}
+
+async function creates() {
+  for (const durability of ['full', 'normal']) {
+    const atoll = await start(['src/main.ts', 'serve', '--json'], { ATOLL_DURABILITY: durability })
+    const floor = await start(['test/bench/floor.ts', floorFile, durability])
+    const same = { headers: auth, method: 'POST' as const, bodies, seconds }
+    const figures = await compare({
+      'create, 64 in flight': { ...same, url: atoll.url, paths: [entities], connections: 64 },
+      'create, one commit each': { ...same, url: atoll.url, paths: [entities], connections: 1 },
+      'floor, one commit each': { ...same, url: floor.url, paths: ['/things'], connections: 64 },
+    })
+    for (const [name, one] of Object.entries(figures)) line(`${durability}: ${name}`, one)
+    const many = figures['create, 64 in flight']!.perSecond
+    const ratio = many / figures['create, one commit each']!.perSecond
+    say(`${durability}: 64 in flight are ${ratio.toFixed(1)} times one commit each`)
+    report[`create ${durability}`] = { ...figures, ratio }
+    await atoll.stop()
+    await floor.stop()
+  }
+}
+
+await reads()
+await creates()
+mkdirSync(join(options.out, '..'), { recursive: true })
+writeFileSync(options.out, `${JSON.stringify(report, null, 2)}\n`)
+rmSync(folder, { recursive: true })
+say(`written to ${options.out}`)
