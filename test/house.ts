@@ -1,0 +1,81 @@
+import { issue } from '../src/accounts/tokens'
+import { register } from '../src/accounts/users'
+import { handle } from '../src/gateway'
+import { createTenant } from '../src/tenancy/tenants'
+
+/** What came back: `body` is the parsed JSON, or the text where it is none. */
+// biome-ignore lint/suspicious/noExplicitAny: an answer can be anything, and expectations say what it is
+export type Answer = { status: number; headers: Headers; body: any }
+
+export type Init = { headers?: Record<string, string>; body?: unknown; raw?: string | Uint8Array | ReadableStream }
+
+/** Asks the server, through everything that a request from outside passes. `raw` is a body that is sent as it is. */
+export async function ask(method: string, url: string, { headers = {}, body, raw }: Init = {}): Promise<Answer> {
+  const sent = body === undefined ? raw : JSON.stringify(body)
+  const json: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' }
+  const { host } = new URL(url)
+  const response = await handle(new Request(url, { method, headers: { host, ...json, ...headers }, body: sent }))
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, body: parsed(text) }
+}
+
+function parsed(text: string) {
+  try {
+    return text ? JSON.parse(text) : undefined
+  } catch {
+    return text
+  }
+}
+
+/** What a refusal says: `[status, code]`. */
+export const refusal = ({ status, body }: Answer) => [status, body?.code]
+
+/** A client of one tenant, with these headers on every request. Paths are relative to `/api`. */
+export function client(origin: string, headers: Record<string, string> = {}) {
+  const send =
+    (method: string) =>
+    (path: string, body?: unknown, more: Record<string, string> = {}) =>
+      ask(method, `${origin}/api${path}`, { headers: { ...headers, ...more }, body })
+  return {
+    get: (path: string, more: Record<string, string> = {}) => send('GET')(path, undefined, more),
+    post: send('POST'),
+    put: send('PUT'),
+    patch: send('PATCH'),
+    delete: (path: string, more: Record<string, string> = {}) => send('DELETE')(path, undefined, more),
+    with: (more: Record<string, string>) => client(origin, { ...headers, ...more }),
+  }
+}
+export type Client = ReturnType<typeof client>
+
+const roles = { admin: ['admin', 'user'], editor: ['plugin'], user: ['user'], other: ['user'] }
+export type Name = keyof typeof roles
+
+/**
+ * A fresh tenant with a user for each name, who come by API token: `as('admin')` is a client of the whole API. They have
+ * no passwords, because hashing one takes longer than most tests; sign up whoever has to sign in.
+ */
+export async function house() {
+  const id = `t${crypto.randomUUID()}`
+  const tenant = await createTenant(id, [`${id}.test`])
+  const users = {} as Record<Name, string>
+  const tokens = {} as Record<Name, string>
+  for (const name of Object.keys(roles) as Name[]) {
+    const user = await register(tenant, { username: name, email: `${name}@${id}.test` }, roles[name])
+    users[name] = user._id
+    tokens[name] = (await issue(tenant, user._id, { nickname: 'test' })).token
+  }
+  const origin = `http://${id}.test`
+  return {
+    id,
+    tenant,
+    origin,
+    users,
+    tokens,
+    as: (name: Name) => client(origin, { 'x-api-key': tokens[name] }),
+    stranger: client(origin),
+  }
+}
+
+/** Rules by which everybody with one of the roles may do everything in the scope. */
+export const rules = (scope: 'user' | 'tenant', ...roleBased: string[]) =>
+  ['create', 'read', 'update', 'delete'].map((operation) => ({ operation, scope, roleBased }))

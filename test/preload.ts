@@ -1,0 +1,16 @@
+import { afterAll } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+// A fresh folder for every run, gone when it is over.
+const folder = mkdtempSync(join(tmpdir(), 'atoll-test-'))
+for (const name of Object.keys(process.env)) if (name.startsWith('ATOLL_')) delete process.env[name]
+// Few may stay open, so that every test meets tenants that were closed meanwhile.
+Object.assign(process.env, { ATOLL_TENANTS: folder, ATOLL_DURABILITY: 'normal', ATOLL_OPEN_TENANTS: '3' })
+
+afterAll(async () => {
+  const { storage } = await import('../src/tenancy/storage')
+  await storage.close()
+  rmSync(folder, { recursive: true, force: true })
+})

@@ -1,0 +1,92 @@
+import { expect, test } from 'bun:test'
+import { Glob } from 'bun'
+import { app } from '../src/app'
+import { ask, house } from './house'
+
+const filled = (path: string) => path.replace(/:\w+/g, 'x')
+
+test('every route says who may', () => {
+  for (const { method, path, hooks } of app.routes)
+    expect(hooks.detail?.['x-access'], `${method} ${path}`).toBeOneOf([
+      'open',
+      'anyone',
+      'user',
+      'editor',
+      'privileged',
+    ])
+})
+
+test('a route that needs a user turns strangers away before it reads or checks what they send', async () => {
+  const { origin } = await house()
+  for (const { method, path, hooks } of app.routes) {
+    if (['open', 'anyone'].includes(hooks.detail?.['x-access'])) continue
+    const url = `${origin}${filled(path)}?limit=x`
+    const answers = [await ask(method, url)]
+    if (method !== 'GET')
+      answers.push(await ask(method, url, { raw: '{"broken', headers: { 'content-type': 'text/plain' } }))
+    for (const { status } of answers) expect(status, `${method} ${path}`).toBe(401)
+  }
+})
+
+test('a credential that is no good is refused wherever credentials count', async () => {
+  const { origin } = await house()
+  const bad: Record<string, string>[] = [
+    { 'x-api-key': `atl_${'0'.repeat(64)}` },
+    { authorization: 'Bearer x.y.z' },
+    { authorization: 'Basic eDp5' },
+  ]
+  for (const { method, path, hooks } of app.routes) {
+    if (hooks.detail?.['x-access'] === 'open') continue
+    for (const headers of bad)
+      expect((await ask(method, `${origin}${filled(path)}`, { headers })).status, `${method} ${path}`).toBe(401)
+  }
+})
+
+// Who is further right may import those to the left; areas of one rank don't know each other.
+const ranks = [
+  ['core', 'config'],
+  ['storage'],
+  ['tenancy'],
+  ['jobs'],
+  ['accounts'],
+  ['blueprints'],
+  ['entities'],
+  ['content', 'events', 'plugins', 'ai', 'payments', 'demo'],
+  ['operations'],
+  ['app'],
+  ['gateway'],
+  ['admin', 'commands'],
+  ['main'],
+]
+const area = (path: string) => path.split(/[/.]/)[0]!
+const rank = (path: string) => ranks.findIndex((areas) => areas.includes(area(path)))
+const sources = [...new Glob('**/*.ts').scanSync('src')].filter((file) => !file.endsWith('.d.ts'))
+
+test.each(sources)('%s keeps to its place', async (file) => {
+  const source = await Bun.file(`src/${file}`).text()
+  expect(rank(file), `${file} belongs to no area`).toBeGreaterThanOrEqual(0)
+  for (const [, spec = ''] of source.matchAll(/(?:from|import)[ (]'([^']+)'/g)) {
+    if (/^(bun:sqlite|better-sqlite3|pg|drizzle-orm\/sqlite-proxy)$/.test(spec))
+      expect(area(file), file).toBe('storage')
+    if (spec.startsWith('drizzle-orm')) expect(file, 'routes do not query').not.toEndWith('routes.ts')
+    const target = spec.startsWith('.') && new URL(spec, `file:///src/${file}`).pathname.match(/^\/src\/(.*)/)?.[1]
+    if (!target || area(file) === area(target)) continue
+    // `config` may say what is wrong with it in the words of `core`.
+    if (file === 'config.ts' && area(target) === 'core') continue
+    expect(rank(file), `${file} must not import ${spec}`).toBeGreaterThan(rank(target))
+  }
+  if (/process\.env|Bun\.env/.test(source)) expect(file).toBe('config.ts')
+})
+
+test.each(sources)('%s can be read at one sitting', async (file) => {
+  const lines = (await Bun.file(`src/${file}`).text()).split('\n').length
+  expect(lines, 'split it by noun').toBeLessThan(330)
+})
+
+test('refusals have a code that says what they are about', async () => {
+  for (const file of sources) {
+    const source = await Bun.file(`src/${file}`).text()
+    for (const [, code] of source.matchAll(/new Problem\(\s*\d{3},\s*([^,]+),/g))
+      expect(code, file).toMatch(/^['`][A-Z$][\w${}.()' ,]*['`]$/)
+  }
+})
