@@ -1,0 +1,162 @@
+import { mkdtempSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+
+const source = [process.execPath, resolve(import.meta.dir, '../../src/main.ts')]
+
+export type Surroundings = {
+  /** Settings beside those that every program here gets. */
+  env?: Record<string, string>
+  /** Where it runs; the folder of its data is `tenants` there. */
+  at: string
+  stdin?: string
+  /** What is run instead of the source. */
+  program?: string[]
+}
+
+/** A folder of its own, in the one that is removed after the run. */
+export const emptyFolder = () => mkdtempSync(join(process.env.ATOLL_TENANTS ?? tmpdir(), 'outside-'))
+
+const settings = { ATOLL_PORT: '0', ATOLL_DURABILITY: 'normal', PATH: process.env.PATH ?? '' }
+
+/** Runs a command to its end. `json` is what it told, parsed. */
+export async function atoll(command: string | string[], { at, env, stdin = '', program = source }: Surroundings) {
+  const args = typeof command === 'string' ? command.split(' ').filter(Boolean) : command
+  const child = Bun.spawn([...program, ...args], {
+    cwd: at,
+    env: { ...settings, ...env },
+    stdin: Buffer.from(stdin),
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
+  return { code, out, err, json: parsed(out) }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: an answer can be anything, and expectations say what it is
+function parsed(text: string): any {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Starts a server on a free port, to be had with `await using`: it ends with the block, however that ends. */
+export async function serve({ at, env, program = source }: Surroundings, ...options: string[]) {
+  const child = Bun.spawn([...program, 'serve', ...options], {
+    cwd: at,
+    env: { ...settings, ...env },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const logged = child.stderr.text()
+  const told = { all: '' }
+  const reading = (async () => {
+    for await (const chunk of child.stdout.pipeThrough(new TextDecoderStream())) told.all += chunk
+  })()
+  const until = async (what: RegExp) => {
+    while (!what.test(told.all)) {
+      if (child.exitCode !== null) throw new Error(`It ended (${child.exitCode}) and said: ${told.all}${await logged}`)
+      await Bun.sleep(5)
+    }
+    return what.exec(told.all)!
+  }
+  const end = async (signal: 'SIGTERM' | 'SIGKILL' | 'SIGINT') => {
+    if (child.exitCode === null && !child.killed) child.kill(signal)
+    await Promise.all([child.exited, reading])
+    return child.exitCode
+  }
+  try {
+    const [, url = ''] = await until(/(http:\/\/[\w.[\]:]+:\d+)/)
+    return {
+      url,
+      port: Number(new URL(url).port),
+      pid: child.pid,
+      /** Waits until it has printed this. */
+      until,
+      /** Sends the signal, waits for the end, and returns the exit code. */
+      end,
+      exited: child.exited,
+      /** What it wrote to its log, once it has ended. */
+      logged,
+      [Symbol.asyncDispose]: async () => void (await end('SIGKILL')),
+    }
+  } catch (error) {
+    await end('SIGKILL')
+    throw error
+  }
+}
+export type Served = Awaited<ReturnType<typeof serve>>
+
+/** Sends bytes as they are, piece by piece, and returns all that comes back until the server hangs up. */
+export function raw(port: number, pieces: (string | Uint8Array)[], patience = 5_000): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>()
+  let heard = ''
+  const socket = connect(port, '127.0.0.1', async () => {
+    for (const piece of pieces) {
+      if (socket.destroyed) return
+      await new Promise((sent) => socket.write(piece, sent))
+    }
+  })
+  const done = () => {
+    clearTimeout(timer)
+    socket.destroy()
+    resolve(heard)
+  }
+  const timer = setTimeout(done, patience)
+  socket.setEncoding('latin1')
+  socket.on('data', (text) => {
+    heard += text
+  })
+  for (const event of ['close', 'end', 'error']) socket.on(event, done)
+  return promise
+}
+
+/** The status of a raw answer; 0 when there was none. */
+export const statusOf = (answer: string) => Number(/^HTTP\/1\.[01] (\d{3})/.exec(answer)?.[1] ?? 0)
+
+/** Asks again until the answer is as it should be, or 5 s have passed; returns the last answer. */
+export async function within5s<T>(ask: () => Promise<T>, fits: (answer: T) => boolean): Promise<T> {
+  const until = performance.now() + 5_000
+  for (;;) {
+    const answer = await ask()
+    if (fits(answer) || performance.now() > until) return answer
+    await Bun.sleep(50)
+  }
+}
+
+/** A client of a real server: `[status, body]`, for as long as it takes. */
+export const caller =
+  (url: string, headers: Record<string, string> = {}) =>
+  async (method: string, path: string, body?: unknown) => {
+    const json: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' }
+    const response = await fetch(`${url}${path}`, {
+      method,
+      headers: { ...json, ...headers },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, body: parsed(text) ?? text }
+  }
+
+export const PASSWORD = 'correct horse'
+
+/** Makes a tenant with the administrator "root" by the command line; it answers at `<id>.test`. */
+export async function makeTenant(at: Surroundings, id: string) {
+  const made = await atoll(
+    ['tenant', 'create', id, '--host', `${id}.test`, '--admin-username', 'root', '--admin-password', PASSWORD, '--json'],
+    at,
+  )
+  if (made.code) throw new Error(made.err)
+  return made.json
+}
+
+/** Headers that make the caller the administrator of this tenant. */
+export async function signIn(url: string, tenant: string): Promise<Record<string, string>> {
+  const { status, body } = await caller(url, { tenant })('POST', '/api/signin', { username: 'root', password: PASSWORD })
+  if (status !== 200) throw new Error(JSON.stringify(body))
+  return { tenant, authorization: `Bearer ${body.accessToken}` }
+}
