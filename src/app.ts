@@ -14,7 +14,7 @@ const api = new Elysia({ prefix: '/api' }).use(accounts).use(blueprintRoutes).us
 
 // A host may be shorter than what Elysia takes for granted, which is ten characters.
 /** The server's table of contents. */
-export const app = new Elysia({ handler: { standardHostname: false } })
+export const app = new Elysia({ handler: { standardHostname: false }, normalize: 'typebox' })
   .use(problems)
   .use(operations)
   .use(api)

@@ -65,14 +65,28 @@ const routes = () => {
 function addressed(request: Request): Request {
   const { url } = request
   const path = url.indexOf('/', url.startsWith('http') ? 8 : 0)
-  const readable = path > 0
   const aliased = url.startsWith(ALIAS, path) && '/?'.includes(url[path + ALIAS.length] ?? '/')
-  if (readable && !aliased) return request
-  const rest = aliased ? `/api${url.slice(path + ALIAS.length)}` : url.slice(Math.max(0, path))
+  const plain = url.startsWith('http:') && !(url.includes('%') && /%(?![\da-f]{2})|%00|%[89a-f]/i.test(url))
+  if (plain && !aliased) return request
+  const rest = readable(aliased ? `/api${url.slice(path + ALIAS.length)}` : url.slice(Math.max(0, path)))
   const same = new Request(`http://atoll.invalid${rest}`, request)
   standsFor(same, request)
   return same
 }
+
+/** What is no text, or none that can be kept, becomes what nothing is called: such an id is not found. */
+function readable(address: string): string {
+  const [path = '', ...search] = address.split('?')
+  const segments = path.split('/').map((segment) => {
+    try {
+      return decodeURIComponent(segment).includes('\0') ? UNKNOWN : segment
+    } catch {
+      return UNKNOWN
+    }
+  })
+  return [segments.join('/'), ...search].join('?')
+}
+const UNKNOWN = '%EF%BF%BD'
 
 function idOf({ headers }: Request): string {
   const given = headers.get('x-request-id')

@@ -24,6 +24,7 @@ create table entities (
   identifier text not null,
   user text,
   workspace text,
+  head text not null,
   doc text not null,
   keys text not null,
   version integer not null,

@@ -1,5 +1,6 @@
 import { and, eq, gt, sql } from 'drizzle-orm'
 import { iso, now } from '../core/clock'
+import { Problem } from '../core/problem'
 import { hashed } from '../core/secret'
 import { prepared } from '../storage/store'
 import { forget, recall } from '../tenancy/memory'
@@ -24,14 +25,14 @@ export type Actor = {
 }
 
 /** What is remembered of a credential: its actor, and until when. */
-type Known = { actor: Actor; version: number; expires: number }
+type Known = { actor: Actor; version: number; expires: number; replaced: boolean }
 
 export const API_TOKEN = /^atl_[0-9a-f]{64}$/
 const TOUCH = 60_000 // ms between two notes of an API token's last use
 
 const statements = prepared((db) => ({
   bySession: db
-    .select({ user: users._id, roles: users.roles, version: users.version, expires: sessions.expires })
+    .select({ user: users._id, roles: users.roles, version: users.version })
     .from(sessions)
     .innerJoin(users, eq(users._id, sessions.user))
     .where(eq(sessions._id, sql.placeholder('session')))
@@ -43,6 +44,7 @@ const statements = prepared((db) => ({
       version: users.version,
       session: sessions._id,
       expires: sessionKeys.expires,
+      spent: sessionKeys.spent,
     })
     .from(sessionKeys)
     .innerJoin(sessions, and(eq(sessions._id, sessionKeys.session), eq(sessions.kind, 'cookie')))
@@ -67,41 +69,49 @@ const statements = prepared((db) => ({
 /** The token of `Authorization: Bearer …`, else nothing. */
 export const bearerOf = ({ headers }: Request) => headers.get('authorization')?.match(/^bearer\s+(\S+)\s*$/i)?.[1] ?? ''
 
-/** The actor behind an access token; undefined when it, its session or its user is not good any more. */
-export async function byBearer(tenant: Tenant, token: string): Promise<Actor | undefined> {
+/** The actor behind an access token. @throws 401 when it, its session or its user is not good, or not any more. */
+export async function byBearer(tenant: Tenant, token: string): Promise<Actor> {
   const claims = await verifyAccess(tenant, token)
-  if (!claims) return
+  if (!claims) throw refused()
   const known = await recall<Known | undefined>(tenant, 'actors', claims.sid, async () => {
     const row = await statements(tenant.db).bySession.get({ session: claims.sid })
-    return row && { ...knownAs(row, { via: 'bearer', session: claims.sid }), expires: Date.parse(row.expires) }
+    return row && knownAs(row, { via: 'bearer', session: claims.sid })
   })
-  if (known && known.expires > now() && known.version === claims.ver && known.actor.user === claims.sub)
-    return known.actor
+  if (known && known.version === claims.ver && known.actor.user === claims.sub) return known.actor
+  throw refused()
 }
+
+const refused = () =>
+  new Problem(401, 'UNAUTHENTICATED', 'This token is not valid here, or not any more. Refresh it, or sign in again.')
 
 /** The actor behind a session cookie, and when the cookie ends (ms). */
 export async function byCookie(tenant: Tenant, token: string): Promise<Known | undefined> {
   const hash = hashed(token)
   const known = await recall<Known | undefined>(tenant, 'actors', hash, async () => {
     const row = await statements(tenant.db).byCookie.get({ hash, now: now() })
-    return row && { ...knownAs(row, { via: 'cookie', session: row.session }), expires: Date.parse(row.expires) }
+    if (!row) return
+    const { session, expires, spent } = row
+    return { ...knownAs(row, { via: 'cookie', session }), expires: Date.parse(expires), replaced: !!spent }
   })
   if (known && known.expires > now()) return known
 }
 
 const touched = new WeakMap<Tenant['db'], Map<string, number>>()
 
-/** The actor behind an API token. */
-export async function byApiToken(tenant: Tenant, token: string): Promise<Actor | undefined> {
-  if (!API_TOKEN.test(token)) return
-  const known = await recall<Known | undefined>(tenant, 'actors', token, async () => {
+/** The actor behind an API token, at once when it is known. @throws 401 */
+export function byApiToken(tenant: Tenant, token: string): Actor | Promise<Actor> {
+  if (!API_TOKEN.test(token)) throw refused()
+  const known = recall<Known | undefined>(tenant, 'actors', token, async () => {
     const row = await statements(tenant.db).byToken.get({ hash: hashed(token) })
     const expires = row?.expires ? Date.parse(row.expires) : Number.POSITIVE_INFINITY
     return row && { ...knownAs(row, { via: 'api-key' }, row.scopes), expires }
   })
-  if (!known || known.expires <= now()) return
-  noteUse(tenant, token)
-  return known.actor
+  const good = (known: Known | undefined) => {
+    if (!known || known.expires <= now()) throw refused()
+    noteUse(tenant, token)
+    return known.actor
+  }
+  return known instanceof Promise ? known.then(good) : good(known)
 }
 
 /** After a change of users, roles or sessions: nobody is who they were before. */
@@ -111,7 +121,8 @@ type Row = { user: string; roles: string[]; version: number }
 
 function knownAs({ user, roles, version }: Row, by: Pick<Actor, 'via' | 'session'>, scopes: string[] = []) {
   const actor: Actor = { user, roles, privileged: isPrivileged(roles), workspace: null, scopes, ...by }
-  return { actor, version }
+  // An access token says itself until when it is good.
+  return { actor, version, expires: Number.POSITIVE_INFINITY, replaced: false }
 }
 
 /** Nobody waits for it, and a failure costs nothing but a date. */

@@ -35,11 +35,11 @@ export async function keepCookie(
   request: Request,
   tenant: Tenant,
   cookie: string,
-  known: { actor: { session?: string }; expires: number },
+  known: { actor: { session?: string }; expires: number; replaced: boolean },
   headers: Record<string, unknown>,
 ) {
   const time = now()
-  if (known.expires > time + SESSION_TTL - RENEWAL) return
+  if (known.replaced || known.expires > time + SESSION_TTL - RENEWAL) return
   known.expires = time + SESSION_TTL
   const [hash, used, expires] = [hashed(cookie), iso(time), iso(known.expires)]
   await tenant.write(async (tx) => {

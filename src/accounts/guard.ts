@@ -25,24 +25,24 @@ async function admit(request: Request, set: Set, area: string, permission?: Perm
   if (permission && !may(actor, permission)) throw new Problem(403, 'FORBIDDEN', 'Your roles do not allow this.')
   if (!within(actor.scopes, area, isRead(request) ? 'read' : 'write'))
     throw new Problem(403, 'FORBIDDEN', `This API token is not good for ${area}:${isRead(request) ? 'read' : 'write'}.`)
-  return { ...tenant, actor }
+  const { db, write, tenant: id } = tenant
+  return { tenant: id, db, write, actor }
 }
 
 /** The first credential decides; one that is no good is refused, never overlooked. */
-async function actorBehind(request: Request, tenant: Tenant, headers: Headers): Promise<Actor | undefined> {
+function actorBehind(request: Request, tenant: Tenant, headers: Headers) {
   const key = request.headers.get('x-api-key')
-  if (key) return (await byApiToken(tenant, key)) ?? refused('This API token is not valid here.')
-  if (request.headers.get('authorization'))
-    return (
-      (await byBearer(tenant, bearerOf(request))) ??
-      refused('This access token is not valid, or not any more. Refresh it.')
-    )
+  if (key) return byApiToken(tenant, key)
+  if (request.headers.get('authorization')) return byBearer(tenant, bearerOf(request))
   const cookie = cookieOf(request, tenant)
-  if (!cookie) return
+  if (cookie) return byKeptCookie(request, tenant, cookie, headers)
+}
+
+async function byKeptCookie(request: Request, tenant: Tenant, cookie: string, headers: Headers): Promise<Actor> {
   const known = await byCookie(tenant, cookie)
   if (!known) {
     headers['set-cookie'] = clearCookie(request, tenant)
-    return refused('This session has ended. Sign in again.')
+    throw new Problem(401, 'UNAUTHENTICATED', 'This session has ended. Sign in again.')
   }
   if (!isRead(request)) refuseForeign(request)
   await keepCookie(request, tenant, cookie, known, headers)
@@ -50,10 +50,6 @@ async function actorBehind(request: Request, tenant: Tenant, headers: Headers): 
 }
 
 const isRead = ({ method }: Request) => method === 'GET' || method === 'HEAD'
-
-function refused(message: string): never {
-  throw new Problem(401, 'UNAUTHENTICATED', message)
-}
 
 /** A browser sends cookies whoever made it ask; so it must also say that it was a page of ours. */
 function refuseForeign(request: Request) {

@@ -9,14 +9,20 @@ const queue: (() => void)[] = []
 /** argon2id, with a salt of its own. @throws 503 when too many wait. */
 export const hashPassword = (password: string) => inTurn(() => Bun.password.hash(password, 'argon2id'))
 
-/** Takes as long for a user who doesn't exist (no hash) as for one who does. */
-export async function verifyPassword(password: string, hash: string | null | undefined): Promise<boolean> {
-  decoy ??= hashPassword(crypto.randomUUID())
-  const known = hash ?? (await decoy)
-  const fits = await inTurn(() => Bun.password.verify(password, known))
-  return fits && !!hash
-}
-let decoy: Promise<string> | undefined
+/**
+ * Takes as long for a user who doesn't exist (no hash) as for one who does. `before` runs when it is this attempt's turn,
+ * and may throw: of many attempts at once, each sees how those before it ended.
+ */
+export const verifyPassword = (password: string, hash: string | null | undefined, before: () => Promise<void>) =>
+  inTurn(async () => {
+    await before()
+    const fits = await Bun.password.verify(password, hash ?? DECOY)
+    return fits && !!hash
+  })
+
+// Of a random text that nobody has kept, with the same parameters as `hashPassword`.
+const DECOY =
+  '$argon2id$v=19$m=65536,t=2,p=1$K7f2rUOqgNJBTTgFOrdpIe+zkpmUJ6NxyyKo0csrzYE$hWBszCyQ4QfoSTPQC77vg0Sy52Sb9vK8mCHDigUgrqU'
 
 async function inTurn<T>(work: () => Promise<T>): Promise<T> {
   if (queue.length >= WAITING) throw new Busy()

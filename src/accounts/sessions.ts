@@ -1,4 +1,4 @@
-import { and, desc, eq, gt, isNotNull, lt, ne } from 'drizzle-orm'
+import { and, desc, eq, gt, isNotNull, isNull, lt, ne } from 'drizzle-orm'
 import { iso, now } from '../core/clock'
 import { missing, Problem } from '../core/problem'
 import { hashed, secret } from '../core/secret'
@@ -74,11 +74,11 @@ export async function exchange(tenant: Tenant, token: string) {
 export async function renewCookie(tenant: Tenant, session: string, cookie: string): Promise<string> {
   const [time, hash] = [now(), hashed(cookie)]
   return changing(tenant, 'actors', async (tx) => {
-    const soon = iso(time + GRACE)
+    const old = { spent: iso(time), expires: iso(time + GRACE) }
     await tx
       .update(sessionKeys)
-      .set({ expires: soon })
-      .where(and(eq(sessionKeys.hash, hash), gt(sessionKeys.expires, soon)))
+      .set(old)
+      .where(and(eq(sessionKeys.hash, hash), isNull(sessionKeys.spent)))
     await tx.delete(sessionKeys).where(and(eq(sessionKeys.session, session), lt(sessionKeys.expires, iso(time))))
     await tx
       .update(sessions)

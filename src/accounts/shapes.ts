@@ -1,3 +1,4 @@
+import type { TString } from '@sinclair/typebox'
 import { type Static, t } from 'elysia'
 import { change, free, id, line, text, time } from '../core/shapes'
 
@@ -16,6 +17,8 @@ const password = text(1_000)
 const name = line(200)
 const phone = line(40)
 const orNull = t.Nullable
+/** What was read as empty can be sent back, and means none. */
+const orNone = (shape: TString) => t.Union([shape, t.Literal(''), t.Null()])
 const maybe = t.Optional
 
 export const Workspace = t.Object({
@@ -72,7 +75,7 @@ export const SignUp = t.Composite([t.Omit(Registration, ['password']), t.Object(
 export const ProfileChange = change(
   t.Object({
     username,
-    email: orNull(email),
+    email: orNone(email),
     name: orNull(name),
     firstName: orNull(name),
     lastName: orNull(name),

@@ -10,16 +10,14 @@ import { verifyPassword } from './passwords'
 import * as sessions from './sessions'
 import type { Registration, SignIn } from './shapes'
 import type { UserRow } from './tables'
-import { noteFailure, noteSuccess, refuseGuessing } from './throttle'
+import { countAttempt, noteSuccess } from './throttle'
 import { find, findByName, keyOfName, register, shown } from './users'
 
 /** Begins a session for who knows the password. @throws 401 INVALID_CREDENTIALS whatever was wrong; 429. */
 export async function signIn(tenant: Tenant, { username, password, authType }: SignIn, answer: Answer) {
-  const subjects = { account: keyOfName(username), address: addressOf(answer.request) }
-  await refuseGuessing(tenant, subjects)
   const user = await findByName(tenant, username)
-  if (!(await verifyPassword(password, user?.password))) {
-    await noteFailure(tenant, subjects)
+  const subjects = { account: user?.usernameKey ?? keyOfName(username), address: addressOf(answer.request) }
+  if (!(await verifyPassword(password, user?.password, () => countAttempt(tenant, subjects)))) {
     throw new Problem(401, 'INVALID_CREDENTIALS', 'The username or the password is not right.')
   }
   await noteSuccess(tenant, subjects)

@@ -1,4 +1,4 @@
-import { eq, inArray, lt } from 'drizzle-orm'
+import { eq, inArray, lte, sql } from 'drizzle-orm'
 import { config } from '../config'
 import { iso, now } from '../core/clock'
 import { tooMany } from '../core/problem'
@@ -12,44 +12,42 @@ const WINDOW = 10 * 60_000 // ms
 /** Whoever tries: an account and an address. Kept as hashes, since what people type as a name may be a password. */
 export type Subjects = { account: string; address: string }
 
-/** Refuses with 429 when the account or the address has failed too often of late. */
-export async function refuseGuessing({ db }: Tenant, subjects: Subjects) {
+/**
+ * Counts an attempt of both, in windows of ten minutes, before it is known how it ends: of many at once none passes
+ * unseen. @throws 429 when the account or the address has failed too often of late.
+ */
+export async function countAttempt({ write }: Tenant, subjects: Subjects) {
   if (config.ATOLL_RATE_LIMITS === 'off') return
   const time = now()
-  const rows = await db
-    .select()
-    .from(signinFailures)
-    .where(inArray(signinFailures.subject, keys(subjects)))
-  const wait = Math.max(
-    0,
-    ...rows.map(({ count, since }) => (count >= FAILURES ? Date.parse(since) + WINDOW - time : 0)),
-  )
-  if (wait > 0) tooMany(wait / 1000, 'Too many attempts failed.')
-}
-
-/** Counts a failure of both, in windows of ten minutes. */
-export async function noteFailure({ write }: Tenant, subjects: Subjects) {
-  if (config.ATOLL_RATE_LIMITS === 'off') return
-  const [time, start] = [now(), now() - WINDOW]
-  await write(async (tx) => {
-    await tx.delete(signinFailures).where(lt(signinFailures.since, iso(start)))
-    for (const subject of keys(subjects)) {
-      const known = await tx.select().from(signinFailures).where(eq(signinFailures.subject, subject)).get()
-      if (!known) await tx.insert(signinFailures).values({ subject, count: 1, since: iso(time) })
-      else
-        await tx
-          .update(signinFailures)
-          .set({ count: known.count + 1 })
-          .where(eq(signinFailures.subject, subject))
-    }
+  const wait = await write(async (tx) => {
+    await tx.delete(signinFailures).where(lte(signinFailures.since, iso(time - WINDOW)))
+    const known = await tx
+      .select()
+      .from(signinFailures)
+      .where(inArray(signinFailures.subject, keys(subjects)))
+    const full = known.filter(({ count }) => count >= FAILURES)
+    if (full.length) return Math.max(...full.map(({ since }) => Date.parse(since) + WINDOW - time))
+    const count = sql`${signinFailures.count} + 1`
+    for (const subject of keys(subjects))
+      await tx
+        .insert(signinFailures)
+        .values({ subject, count: 1, since: iso(time) })
+        .onConflictDoUpdate({ target: signinFailures.subject, set: { count } })
   })
+  if (wait) tooMany(wait / 1000, 'Too many attempts failed.')
 }
 
-/** A success clears the account; the address may have tried others. */
-export async function noteSuccess({ db, write }: Tenant, { account }: Subjects) {
-  const mine = eq(signinFailures.subject, key('account', account))
-  if (await db.select().from(signinFailures).where(mine).get())
-    await write((tx) => tx.delete(signinFailures).where(mine).run())
+/** A success clears the account, and takes this attempt from the address, which may have tried others. */
+export async function noteSuccess({ write }: Tenant, { account, address }: Subjects) {
+  if (config.ATOLL_RATE_LIMITS === 'off') return
+  await write(async (tx) => {
+    await tx.delete(signinFailures).where(eq(signinFailures.subject, key('account', account)))
+    const count = sql`${signinFailures.count} - 1`
+    await tx
+      .update(signinFailures)
+      .set({ count })
+      .where(eq(signinFailures.subject, key('address', network(address))))
+  })
 }
 
 const key = (kind: string, value: string) => `${kind} ${hashed(value)}`

@@ -12,7 +12,9 @@ import { apiTokens } from './tables'
 const MOST = 20
 
 /** The caller's API tokens, the latest first; the tokens themselves nobody can read again. */
-export async function list({ db, actor }: Ctx) {
+export async function list(ctx: Ctx) {
+  refuseTokens(ctx)
+  const { db, actor } = ctx
   const rows = await db.select().from(apiTokens).where(eq(apiTokens.user, actor.user)).orderBy(desc(apiTokens._id))
   return rows.map(shown)
 }

@@ -1,5 +1,5 @@
 import { and, eq, ne, or, sql } from 'drizzle-orm'
-import { iso, now } from '../core/clock'
+import { isDate, iso, now } from '../core/clock'
 import { type Flaw, invalid, missing, Problem } from '../core/problem'
 import type { Tx } from '../storage/port'
 import { prepared } from '../storage/store'
@@ -11,7 +11,7 @@ import { hashPassword, verifyPassword } from './passwords'
 import { endOthers } from './sessions'
 import type { ProfileChange, Registration } from './shapes'
 import { type UserRow, users } from './tables'
-import { noteFailure, noteSuccess, refuseGuessing } from './throttle'
+import { countAttempt, noteSuccess } from './throttle'
 
 const statements = prepared((db) => ({
   byId: db
@@ -53,6 +53,7 @@ export async function register(
   const hash = password === undefined ? null : await hashPassword(checkedPassword(password))
   const time = iso(now())
   const { authType: _, ...fields } = { authType: undefined, ...input }
+  refuseNoDate(fields)
   const row = {
     _id: Bun.randomUUIDv7(),
     ...fields,
@@ -77,7 +78,9 @@ export async function register(
 }
 
 /** Changes the caller's own profile; a new password needs the current one, and ends all other sessions. */
-export async function changeProfile(ctx: Ctx, { password, currentPassword, metadata, ...fields }: ProfileChange) {
+export async function changeProfile(ctx: Ctx, { password, currentPassword, metadata, ...input }: ProfileChange) {
+  const fields = { ...input, ...(input.email === '' && { email: null }) }
+  refuseNoDate(fields)
   const hash = password === undefined ? undefined : await newPassword(ctx, password, currentPassword)
   const changed = await changing(ctx, 'actors', async (tx) => {
     const user = (await tx.select().from(users).where(eq(users._id, ctx.actor.user)).get()) ?? missing('user')
@@ -148,14 +151,16 @@ async function newPassword(ctx: Ctx, password: string, current: string | undefin
   checkedPassword(password)
   const user = await find(ctx, ctx.actor.user)
   const subjects = { account: user.usernameKey, address: user._id }
-  await refuseGuessing(ctx, subjects)
   if (!current) invalid({ path: '/currentPassword', message: 'Give the current password, too.' })
-  if (!(await verifyPassword(current!, user.password))) {
-    await noteFailure(ctx, subjects)
+  if (!(await verifyPassword(current ?? '', user.password, () => countAttempt(ctx, subjects))))
     throw new Problem(403, 'INVALID_CREDENTIALS', 'The current password is not right.')
-  }
   await noteSuccess(ctx, subjects)
   return hashPassword(password)
+}
+
+function refuseNoDate({ birthDate }: { birthDate?: string | null }) {
+  if (birthDate && !isDate(birthDate))
+    invalid({ path: '/birthDate', message: 'There is no such day. Write it as YYYY-MM-DD.' })
 }
 
 function checkedPassword(password: string) {

@@ -43,9 +43,12 @@ const statements = prepared((db) => ({
     .prepare(),
 }))
 
-/** A blueprint ready for use, remembered until it changes; throws 404. */
-export async function modelOf(tenant: Tenant, key: string): Promise<Model> {
-  return (await recall(tenant, 'blueprints', key, () => load(tenant, key))) ?? missing('blueprint')
+/** A blueprint ready for use, remembered until it changes, and at once when it is; throws 404. */
+export function modelOf(tenant: Tenant, key: string): Model | Promise<Model> {
+  const model = recall(tenant, 'blueprints', key, () => load(tenant, key))
+  return model instanceof Promise
+    ? model.then((model) => model ?? missing('blueprint'))
+    : (model ?? missing('blueprint'))
 }
 
 /** The blueprints that concern the caller, by key. */

@@ -21,3 +21,9 @@ export function iso(ms: number): string {
   const three = rest < 10 ? `00${rest}` : rest < 100 ? `0${rest}` : rest
   return `${date}T${two(hours)}:${two(minutes % 60)}:${two(seconds % 60)}.${three}Z`
 }
+
+/** Whether a text is a day that exists, as YYYY-MM-DD: the calendar turns 31 April into 1 May. */
+export function isDate(text: string) {
+  const day = /^\d{4}-\d{2}-\d{2}$/.test(text) ? new Date(`${text}T00:00:00Z`) : undefined
+  return !!day && !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text)
+}

@@ -10,7 +10,7 @@ export const line = (maxLength: number, minLength = 0) =>
   t.String({ minLength, maxLength, pattern: '^[^\\u0000-\\u001f\\u007f]*$' })
 export const time = t.String({ description: 'ISO 8601, UTC, with milliseconds' })
 export const free = t.Record(t.String(), t.Unknown(), { description: 'free-form' })
-export const one = t.Object({ id })
+export const one = t.Object({ id: t.String() })
 export const done = t.Object({ success: t.Literal(true) })
 
 /** Any part of a thing. Input shapes carry no defaults, or a change would reset what it does not mention. */

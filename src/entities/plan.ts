@@ -2,7 +2,6 @@ import type { Model } from '../blueprints/model'
 import type { Reach } from '../blueprints/rules'
 import type { Db } from '../storage/port'
 import type { Condition, Order, Query, Target, Test } from './query'
-import { COLUMNS, type Row } from './wire'
 
 /** A piece of a statement with the values of its question marks. */
 type Part = { sql: string; params: unknown[] }
@@ -16,12 +15,18 @@ type Indexed = { target: FieldTarget } & Test
 /** A condition that fewer rows meet is answered by collecting them; counting stops here. */
 const FEW = 1_000
 
-/** The entities that a query asks for, of those within reach, in its order. */
-export async function find(db: Db, model: Model, reach: Reach, query: Query): Promise<Row[]> {
+/** Columns (of the table `e`) of the entities that a query asks for, of those within reach, in its order. */
+export async function find<Row extends unknown[]>(
+  db: Db,
+  columns: string,
+  model: Model,
+  reach: Reach,
+  query: Query,
+): Promise<Row[]> {
   const { order, limit, skip } = query
   const select = (scan: Scan, by: Part, conditions: Condition[], limit: number, skip: number) => {
     const where = filter(scan, reach, conditions)
-    const sql = `select ${COLUMNS} from ${scan.from} where ${where.sql} order by ${by.sql} limit ? offset ?`
+    const sql = `select ${columns} from ${scan.from} where ${where.sql} order by ${by.sql} limit ? offset ?`
     return db.ask(sql, [...where.params, ...by.params, limit, skip]) as Promise<unknown[]> as Promise<Row[]>
   }
 
@@ -79,10 +84,30 @@ async function choose(db: Db, model: Model, reach: Reach, { conditions, order }:
   return best?.scan ?? (byTime ? everything(model) : undefined)
 }
 
-/** The number of rows, but no more than `FEW`. */
+/**
+ * The number of rows, but no more than `FEW`; as it was a few seconds ago at most. It decides only how to look, so an old
+ * number costs time and never a row.
+ */
 async function few(db: Db, from: string, { sql, params }: Part) {
+  const estimates = estimatesOf(db)
+  const [key, time] = [`${from} ${sql} ${params.join(' ')}`, performance.now()]
+  const known = estimates.get(key)
+  if (known && known.until > time) return known.size
   const [row] = await db.ask(`select count(*) from (select 1 from ${from} where ${sql} limit ${FEW}) as few`, params)
-  return Number(row![0])
+  const size = Number(row![0])
+  if (estimates.size >= ESTIMATES) estimates.clear()
+  estimates.set(key, { size, until: time + TRUSTED })
+  return size
+}
+
+const TRUSTED = 5_000 // ms
+const ESTIMATES = 5_000
+const estimated = new WeakMap<Db, Map<string, { size: number; until: number }>>()
+
+function estimatesOf(db: Db) {
+  const known = estimated.get(db) ?? new Map()
+  estimated.set(db, known)
+  return known
 }
 
 /** Every entity of the blueprint. */

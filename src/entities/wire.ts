@@ -4,40 +4,36 @@ import { mayRead } from '../blueprints/rules'
 import { iso } from '../core/clock'
 import type { Doc } from './document'
 
-/** The columns of an entity's row as it is read, in the order of `Row`. */
-export const COLUMNS = 'e._id, e.identifier, e."user", e.workspace, e.doc, e.version, e.created, e.updated'
-
-export type Row = [
-  _id: string,
-  identifier: string,
-  user: string | null,
-  workspace: string | null,
-  doc: string,
-  version: number,
-  created: number,
-  updated: number,
-]
-
 /** How the caller wants entities: flat or wrapped, whole or in part. */
 export type Form = { flat: boolean; select?: string[] }
 
-const text = (value: string | null) => (value === null ? 'null' : JSON.stringify(value))
+/** What everybody is told of an entity beside its properties. */
+export type System = {
+  _id: string
+  identifier: string
+  created: number
+  updated: number
+  user: string | null
+  workspace: string | null
+}
+
+/** The system properties as they are shown: JSON without its braces, kept with the entity so that reading copies it. */
+export const headOf = ({ _id, identifier, created, updated, user, workspace }: System) =>
+  JSON.stringify({ _id, identifier, created: iso(created), updated: iso(updated), user, workspace }).slice(1, -1)
 
 /**
- * Makes the JSON of entities for a caller. Where every property may be shown, the stored JSON is copied as text,
- * unparsed: into `metadata` and, in the flat shape, beside it once more.
+ * Makes the JSON of entities for a caller from their `head` and `doc`. Where every property may be shown, both are copied
+ * as text, unparsed: the properties into `metadata` and, in the flat shape, beside it once more.
  */
-export function writer(model: Model, actor: Actor | undefined, { flat, select }: Form): (row: Row) => string {
+export function writer(model: Model, actor: Actor | undefined, { flat, select }: Form) {
   const hidden = model.guarded ? model.fields.filter((field) => !mayRead(field, actor)).map(({ key }) => key) : []
-  if (select) return (row) => JSON.stringify(selected(row, without(row[4], hidden), flat, select))
-  if (hidden.length) return (row) => whole(row, JSON.stringify(without(row[4], hidden)), flat)
-  return (row) => whole(row, row[4], flat)
+  if (select) return (head: string, doc: string) => JSON.stringify(selected(head, without(doc, hidden), flat, select))
+  if (hidden.length) return (head: string, doc: string) => whole(head, JSON.stringify(without(doc, hidden)), flat)
+  return (head: string, doc: string) => whole(head, doc, flat)
 }
 
-function whole([_id, identifier, user, workspace, , , created, updated]: Row, doc: string, flat: boolean): string {
-  const head = `{"_id":"${_id}","identifier":${text(identifier)},"created":"${iso(created)}","updated":"${iso(updated)}","user":${text(user)},"workspace":${text(workspace)},"metadata":${doc}`
-  return flat && doc !== '{}' ? `${head},${doc.slice(1)}` : `${head}}`
-}
+const whole = (head: string, doc: string, flat: boolean) =>
+  flat && doc !== '{}' ? `{${head},"metadata":${doc},${doc.slice(1)}` : `{${head},"metadata":${doc}}`
 
 function without(doc: string, hidden: string[]): Doc {
   const visible = JSON.parse(doc) as Doc
@@ -45,14 +41,9 @@ function without(doc: string, hidden: string[]): Doc {
   return visible
 }
 
-function selected(
-  [_id, identifier, user, workspace, , , created, updated]: Row,
-  doc: Doc,
-  flat: boolean,
-  select: string[],
-) {
-  const metadata = Object.fromEntries(Object.entries(doc).filter(([key]) => select.includes(key)))
-  const system = { _id, identifier, created: iso(created), updated: iso(updated), user, workspace }
-  const wanted = Object.entries(system).filter(([key]) => select.includes(key) || key === '_id' || key === 'identifier')
-  return { ...Object.fromEntries(wanted), metadata, ...(flat && metadata) }
+function selected(head: string, doc: Doc, flat: boolean, select: string[]) {
+  const pick = (from: Doc, also: string[] = []) =>
+    Object.fromEntries(Object.entries(from).filter(([key]) => select.includes(key) || also.includes(key)))
+  const metadata = pick(doc)
+  return { ...pick(JSON.parse(`{${head}}`), ['_id', 'identifier']), metadata, ...(flat && metadata) }
 }

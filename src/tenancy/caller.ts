@@ -28,4 +28,5 @@ export function addressOf(request: Request): string {
 
 /** Whether the browser speaks TLS, to us or to the proxy. */
 export const isSecure = (request: Request) =>
-  (proxied && request.headers.get('x-forwarded-proto') === 'https') || request.url.startsWith('https:')
+  (proxied && request.headers.get('x-forwarded-proto') === 'https') ||
+  (originals.get(request) ?? request).url.startsWith('https:')

@@ -22,11 +22,10 @@ process.env.ATOLL_TENANTS = folder
 process.env.ATOLL_DURABILITY = 'normal'
 
 type Server = { url: string; pid: number; stop(): Promise<void>; ready: number }
-const pin = Bun.which('taskset') ? ['taskset', '-c', '0'] : []
 
 async function start(command: string[], env: Record<string, string> = {}): Promise<Server> {
   const began = performance.now()
-  const child = Bun.spawn([...pin, process.execPath, ...command], {
+  const child = Bun.spawn([process.execPath, ...command], {
     env: { ...process.env, ATOLL_PORT: '0', ...env },
     stdout: 'pipe',
     stderr: 'inherit',

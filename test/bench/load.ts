@@ -15,7 +15,6 @@ export type Load = {
 export type Figures = { perSecond: number; p50: number; p99: number; errors: number }
 
 const wrk = Bun.which('wrk')
-const taskset = Bun.which('taskset')
 export const client = wrk ? 'wrk' : 'the built-in client'
 
 /** Puts load on a server; latencies in ms. */
@@ -37,9 +36,8 @@ async function byWrk({ url, headers, method, paths, bodies, connections, seconds
        return wrk.format("${method}", paths[n % #paths + 1], headers, bodies[n % math.max(#bodies, 1) + 1])
      end`,
   )
-  const pin = taskset ? [taskset, '-c', '1'] : []
   const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '-s', script, url]
-  const { stdout } = Bun.spawnSync([...pin, wrk!, ...args])
+  const { stdout } = Bun.spawnSync([wrk!, ...args])
   const text = stdout.toString()
   const ms = (percent: string) => {
     const [, value = 'NaN', unit = 'ms'] = text.match(new RegExp(`${percent}%\\s+([\\d.]+)(us|ms|s)`)) ?? []

@@ -1,4 +1,4 @@
-import { isDate } from './date'
+import { isDate } from '../../core/clock'
 import { numberKey } from './keys'
 import { fieldType } from './type'
 

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { storageError } from '../../errors'
 import { type Database, type Engine, type Migrations, type Place, pending } from '../../port'
+import { Checkpoints } from './checkpoints'
 import { type Connection, drivers } from './drivers'
 import { Session } from './session'
 
@@ -14,10 +15,10 @@ export type SqliteOptions = {
 }
 
 // Waiting for another process stops all of this one, so SQLite itself waits only for a moment; `begin` does the rest.
-// 64 MB of log between checkpoints: a page that changes often is written to its place once instead of many times.
-// The cache takes memory only as it fills, and all connections together no more than the soft limit.
+// The cache takes memory only as it fills, and all connections together no more than the soft limit. Checkpoints are
+// left to another thread; SQLite's own are for the case that it is far behind.
 const PRAGMAS = `pragma busy_timeout = 20; pragma journal_mode = wal; pragma foreign_keys = on;
-  pragma cache_size = -64000; pragma soft_heap_limit = 536870912; pragma wal_autocheckpoint = 16000;
+  pragma cache_size = -64000; pragma soft_heap_limit = 536870912; pragma wal_autocheckpoint = 100000;
   pragma temp_store = memory`
 
 /** A file for each database, with a connection that writes and one that reads and never sees work in progress. */
@@ -25,7 +26,11 @@ export class Sqlite implements Engine {
   #driver?: Promise<(file: string) => Connection>
   #owned?: Connection
 
-  constructor(private options: SqliteOptions) {}
+  #checkpoints: Checkpoints
+
+  constructor(private options: SqliteOptions) {
+    this.#checkpoints = new Checkpoints(options.driver)
+  }
 
   async open({ file }: Place, { sqlite: migrations }: Migrations): Promise<Database> {
     const connect = await this.#connect()
@@ -35,18 +40,25 @@ export class Sqlite implements Engine {
     const writer = new Session(connect(path), `${PRAGMAS}; pragma synchronous = ${synchronous}`, patience)
     await writer.migrate((version) => pending(version, migrations))
     const reader = new Session(connect(path), `${PRAGMAS}; pragma query_only = on`, patience)
+    const checkpoints = this.#checkpoints
     return {
       ask: reader.ask,
-      transaction: writer.transaction,
+      async transaction(work) {
+        const before = writer.asked
+        await writer.transaction(work)
+        await checkpoints.wrote(path, writer.asked - before)
+      },
       async close() {
         reader.close()
         await writer.ask('pragma wal_checkpoint(truncate)')
         writer.close()
+        checkpoints.forget(path)
       },
     }
   }
 
   async close() {
+    this.#checkpoints.close()
     this.#owned?.close()
   }
 

@@ -2,11 +2,13 @@ import { Busy, storageError } from '../../errors'
 import type { Ask, Database } from '../../port'
 import type { Connection, Statement } from './drivers'
 
-const KEPT = 300 // statements; preparing one costs ten times what running it does
+const KEPT = 500 // statements; preparing one costs ten times what running it does
 
-/** A connection that keeps its latest statements prepared. */
+/** A connection that keeps statements prepared, the latest that were new to it. */
 export class Session {
   #kept = new Map<string, Statement>()
+  /** How many statements were run so far. */
+  asked = 0
 
   constructor(
     private connection: Connection,
@@ -17,6 +19,7 @@ export class Session {
   }
 
   ask: Ask = async (sql, params = []) => {
+    this.asked++
     try {
       return this.#prepared(sql).values(...params)
     } catch (error) {
@@ -67,8 +70,9 @@ export class Session {
   }
 
   #prepared(sql: string) {
-    const statement = this.#kept.get(sql) ?? this.connection.prepare(sql)
-    this.#kept.delete(sql)
+    const known = this.#kept.get(sql)
+    if (known) return known
+    const statement = this.connection.prepare(sql)
     this.#kept.set(sql, statement)
     if (this.#kept.size > KEPT) {
       const [oldest, unused] = this.#kept.entries().next().value!

@@ -1,0 +1,137 @@
+import type { Model } from '../blueprints/model'
+import { now } from '../core/clock'
+import { invalid, Problem } from '../core/problem'
+import { Busy } from '../storage/errors'
+import type { Db, Tx } from '../storage/port'
+import type { Doc } from './document'
+import { type IndexRow, type Keys, keysOf, rowsOf } from './keys'
+import { headOf, type System } from './wire'
+
+/** What is read to show one entity, in the order of `SHOWN`. */
+export type Shown = [
+  head: string,
+  doc: string,
+  user: string | null,
+  workspace: string | null,
+  version: number,
+  updated: number,
+]
+
+/** An entity as it is kept. */
+export type Stored = System & { seq: number; doc: string; keys: string; version: number }
+
+/** A blueprint was changed while its entity was being checked against it. */
+export class Outdated extends Busy {}
+
+const SHOWN = 'select head, doc, "user", workspace, version, updated from entities'
+const STORED = 'select seq, _id, identifier, "user", workspace, doc, keys, version, created, updated from entities'
+const BY_IDENTIFIER = 'where blueprint = ? and identifier = ?'
+const BY_ID = 'where blueprint = ? and _id = ?'
+
+/** An entity's row by identifier or else by `_id`, to be shown. */
+export const shown = (db: Db, { key }: Model, name: string) => named<Shown>(db, SHOWN, key, name)
+
+/** The same, to be changed. */
+export async function stored(tx: Tx, { key }: Model, name: string): Promise<Stored | undefined> {
+  const row = await named<unknown[]>(tx, STORED, key, name)
+  if (!row) return
+  const [seq, _id, identifier, user, workspace, doc, keys, version, created, updated] = row
+  return { seq, _id, identifier, user, workspace, doc, keys, version, created, updated } as Stored
+}
+
+async function named<Row>(db: Db, select: string, key: string, name: string): Promise<Row | undefined> {
+  if (name.includes('\0')) return
+  const [row] = await db.ask(`${select} ${BY_IDENTIFIER}`, [key, name])
+  return (row ?? (await db.ask(`${select} ${BY_ID}`, [key, name]))[0]) as Row | undefined
+}
+
+// The entity goes in only while its blueprint is the one that it was checked against.
+const INSERT = `insert into entities (_id, blueprint, identifier, "user", workspace, head, doc, keys, version, created, updated)
+  select ?, key, ?, ?, ?, ?, ?, ?, 1, ?, ? from blueprints where key = ? and version = ? returning seq`
+const UPDATE =
+  'update entities set "user" = ?, workspace = ?, head = ?, doc = ?, keys = ?, version = ?, updated = ? where seq = ?'
+const INSERT_ROW = 'insert into entity_index (field, path, value, created, entity) values (?, ?, ?, ?, ?)'
+const DELETE_ROW = 'delete from entity_index where field = ? and path = ? and value = ? and created = ? and entity = ?'
+
+type Draft = Pick<System, '_id' | 'identifier' | 'user' | 'workspace'> & { doc: Doc; keys: Keys }
+
+/** Adds an entity with its rows of the index. @throws Outdated, Conflict, 409 UNIQUE_VIOLATION, 400 */
+export async function insert(tx: Tx, model: Model, { doc, keys, ...draft }: Draft): Promise<Shown> {
+  const [time, text, rows] = [now(), JSON.stringify(doc), rowsOf(model, keys)]
+  const { _id, identifier, user, workspace } = draft
+  const head = headOf({ ...draft, created: time, updated: time })
+  await refuseDuplicates(tx, model, keys)
+  await refuseDangling(tx, model, doc, {})
+  const params = [_id, identifier, user, workspace, head, text, JSON.stringify(keys), time, time]
+  const [added] = await tx.ask(INSERT, [...params, model.key, model.version])
+  if (!added) throw new Outdated()
+  for (const row of rows) await tx.ask(INSERT_ROW, [...row, time, added[0]])
+  return [head, text, user, workspace, 1, time]
+}
+
+/** Replaces an entity's document and owners, and such rows of the index as differ. */
+export async function update(
+  tx: Tx,
+  model: Model,
+  before: Stored,
+  { doc, ...owners }: { doc: Doc; user?: string | null; workspace?: string | null },
+): Promise<Shown> {
+  const [old, keys] = [JSON.parse(before.keys) as Keys, keysOf(model, doc)]
+  await refuseOutdated(tx, model)
+  await refuseDuplicates(tx, model, keys, old)
+  await refuseDangling(tx, model, doc, JSON.parse(before.doc))
+  const [gone, come] = difference(rowsOf(model, old), rowsOf(model, keys))
+  for (const row of gone) await tx.ask(DELETE_ROW, [...row, before.created, before.seq])
+  for (const row of come) await tx.ask(INSERT_ROW, [...row, before.created, before.seq])
+  const { user = before.user, workspace = before.workspace } = owners
+  const [text, updated, version] = [JSON.stringify(doc), now(), before.version + 1]
+  const head = headOf({ ...before, user, workspace, updated })
+  await tx.ask(UPDATE, [user, workspace, head, text, JSON.stringify(keys), version, updated, before.seq])
+  return [head, text, user, workspace, version, updated]
+}
+
+/** Removes entities with their rows of the index. */
+export async function erase(tx: Tx, model: Model, entities: Pick<Stored, 'seq' | 'keys' | 'created'>[]) {
+  for (const { seq, keys, created } of entities) {
+    for (const row of rowsOf(model, JSON.parse(keys))) await tx.ask(DELETE_ROW, [...row, created, seq])
+    await tx.ask('delete from entities where seq = ?', [seq])
+  }
+}
+
+/** The rows that only one of the two has. */
+function difference(one: IndexRow[], other: IndexRow[]): [IndexRow[], IndexRow[]] {
+  const name = (row: IndexRow) => row.join('\u0000')
+  const [left, right] = [new Set(one.map(name)), new Set(other.map(name))]
+  return [one.filter((row) => !right.has(name(row))), other.filter((row) => !left.has(name(row)))]
+}
+
+async function refuseOutdated(tx: Tx, { key, version }: Model) {
+  const [row] = await tx.ask('select version from blueprints where key = ?', [key])
+  if (row?.[0] !== version) throw new Outdated()
+}
+
+/** In the writing transaction, where nobody can come in between. */
+async function refuseDuplicates(tx: Tx, model: Model, keys: Keys, old: Keys = {}) {
+  for (const field of model.fields) {
+    const label = `f${field.number}`
+    const key = keys[label]
+    if (!field.unique || key === undefined || key === old[label]) continue
+    const where = 'where field = ? and path = ? and value = ? limit 1'
+    const rows = await tx.ask(`select 1 from entity_index ${where}`, [field.number, '', key])
+    if (!rows.length) continue
+    throw new Problem(409, 'UNIQUE_VIOLATION', `Another entity has this ${field.key} already.`, {
+      details: [{ path: `/${field.key}`, message: `${field.key} must be unique.` }],
+    })
+  }
+}
+
+/** Relations lead somewhere. */
+async function refuseDangling(tx: Tx, model: Model, doc: Doc, stored: Doc) {
+  for (const { key, target } of model.fields) {
+    if (!target || doc[key] === undefined || Bun.deepEquals(doc[key], stored[key])) continue
+    for (const identifier of [doc[key]].flat() as string[]) {
+      const rows = await tx.ask('select 1 from entities where blueprint = ? and identifier = ?', [target, identifier])
+      if (!rows.length) invalid({ path: `/${key}`, message: `There is no entity "${identifier}" of "${target}".` })
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import type { Order } from './checkpointer'
+import type { drivers } from './drivers'
+
+const DUE = 20_000 // statements written since the last checkpoint: some 40 MB of log
+const FULL = 80_000
+
+type State = { written: number; running?: Promise<void> }
+
+/**
+ * Empties the logs of busy databases. A checkpoint writes thousands of pages and waits for the disk, so it runs in
+ * another thread while requests are served; only where the log has grown long does the next write wait for it.
+ */
+export class Checkpoints {
+  #worker?: Worker
+  #waiting = new Map<string, () => void>()
+  #states = new Map<string, State>()
+
+  constructor(private driver: keyof typeof drivers) {}
+
+  /** To be called between two writes, with the number of statements of the last one. */
+  async wrote(file: string, statements: number) {
+    const state = this.#states.get(file) ?? { written: 0 }
+    this.#states.set(file, state)
+    state.written += statements
+    if (state.written < DUE) return
+    state.running ??= this.#run(file, state)
+    if (state.written >= FULL) await state.running
+  }
+
+  /** The file is closed: it has no log any more. */
+  forget(file: string) {
+    this.#states.delete(file)
+  }
+
+  close() {
+    this.#worker?.terminate()
+    for (const resolve of this.#waiting.values()) resolve()
+  }
+
+  async #run(file: string, state: State) {
+    const covered = state.written
+    await new Promise<void>((resolve) => {
+      this.#waiting.set(file, resolve)
+      this.#thread().postMessage({ file, driver: this.driver } satisfies Order)
+    })
+    this.#waiting.delete(file)
+    state.written -= covered
+    state.running = undefined
+  }
+
+  #thread() {
+    if (this.#worker) return this.#worker
+    const worker = new Worker(new URL('./checkpointer.ts', import.meta.url).href)
+    worker.onmessage = ({ data: file }: MessageEvent<string>) => this.#waiting.get(file)?.()
+    // Without the thread the logs only grow until the files are closed.
+    worker.onerror = () => {
+      for (const resolve of this.#waiting.values()) resolve()
+    }
+    worker.unref()
+    this.#worker = worker
+    return worker
+  }
+}

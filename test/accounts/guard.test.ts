@@ -1,0 +1,304 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { createHmac } from 'node:crypto'
+import { setRoles } from '../../src/accounts/users'
+import { keyOf } from '../../src/tenancy/secrets'
+import { ask, house, refusal } from '../house'
+import { backToNow, bearer, clears, cookieOf, later, MINUTE, pairOf, SECOND } from './people'
+
+const home = await house()
+const abroad = await house()
+const { stranger } = home
+const sample = await pairOf(home, 'user')
+
+const key = (token: string) => ({ 'x-api-key': token })
+const whoIs = async (headers: Record<string, string>) => (await stranger.get('/me', headers)).body.username
+const UNKNOWN = [401, 'UNAUTHENTICATED']
+const FORBIDDEN = [403, 'FORBIDDEN']
+
+afterEach(backToNow)
+
+describe('credentials', () => {
+  test('an API token comes before a bearer token, and that before a cookie', async () => {
+    const cookie = await cookieOf(home, 'other')
+    const token = bearer((await pairOf(home, 'user')).token)
+    expect(await whoIs({ ...cookie, ...token, ...key(home.tokens.admin) })).toBe('admin')
+    expect(await whoIs({ ...cookie, ...token })).toBe('user')
+    expect(await whoIs(cookie)).toBe('other')
+    expect(await whoIs({ Authorization: token.authorization.replace('Bearer', 'bearer') })).toBe('user')
+  })
+
+  test('one that is no good is refused, whatever good ones come with it', async () => {
+    const cookie = await cookieOf(home, 'user')
+    const token = bearer((await pairOf(home, 'user')).token)
+    const answers = [
+      await stranger.get('/me', { ...cookie, ...token, ...key(`atl_${'0'.repeat(64)}`) }),
+      await stranger.get('/me', { ...cookie, ...token, ...key('x') }),
+      await stranger.get('/me', { ...cookie, ...bearer('x.y.z') }),
+      await stranger.get('/me', { ...cookie, authorization: 'Bearer' }),
+      await stranger.get('/me', { ...cookie, authorization: 'Basic dXNlcjp1c2Vy' }),
+    ]
+    for (const answer of answers) expect(refusal(answer)).toEqual(UNKNOWN)
+  })
+
+  test('one that is no good does not make a guest of its bearer', async () => {
+    const path = '/blueprints/nothing/entities'
+    expect((await stranger.get(path)).status).not.toBe(401)
+    const dead = { cookie: `atoll_${home.id}=${'x'.repeat(43)}` }
+    for (const bad of [key('x'), bearer('x'), dead]) expect(refusal(await stranger.get(path, bad))).toEqual(UNKNOWN)
+  })
+
+  test('a dead cookie is cleared by the answer that refuses it', async () => {
+    const dead = { cookie: `atoll_${home.id}=${'x'.repeat(43)}` }
+    for (const answer of [
+      await stranger.get('/me', dead),
+      await stranger.post('/me', { name: 'x' }, dead),
+      await stranger.get('/blueprints/nothing/entities', dead),
+      await stranger.post('/logout', undefined, dead),
+    ]) {
+      expect(refusal(answer)).toEqual(UNKNOWN)
+      expect(clears(answer, home)).toBe(true)
+    }
+  })
+
+  test('a good cookie is not touched by a refusal', async () => {
+    const answer = await stranger.get('/me', { ...(await cookieOf(home, 'user')), ...bearer('x') })
+    expect(answer.status).toBe(401)
+    expect(answer.headers.get('set-cookie')).toBeNull()
+  })
+
+  test('open routes do not look at credentials', async () => {
+    const bad = { ...key('x'), cookie: `atoll_${home.id}=x` }
+    const { refreshToken } = await pairOf(home, 'user')
+    expect((await stranger.post('/token/refresh', { refreshToken }, bad)).status).toBe(200)
+    for (const path of ['/signin', '/signup'])
+      for (const headers of [bad, bearer('x')])
+        expect(refusal(await stranger.post(path, {}, headers))).toEqual([400, 'INVALID_INPUT'])
+    expect((await ask('GET', `${home.origin}/health`, { headers: bad })).status).toBe(200)
+  })
+
+  test('each is good in its own place only', async () => {
+    const { token, refreshToken } = await pairOf(home, 'user')
+    const value = (await cookieOf(home, 'user')).cookie.split('=')[1] ?? ''
+    const cookie = (text: string) => ({ cookie: `atoll_${home.id}=${text}` })
+    const swapped = [
+      bearer(home.tokens.user),
+      bearer(refreshToken),
+      bearer(value),
+      key(token),
+      key(refreshToken),
+      key(value),
+      cookie(token),
+      cookie(refreshToken),
+      cookie(home.tokens.user),
+    ]
+    for (const headers of swapped) expect(refusal(await stranger.get('/me', headers))).toEqual(UNKNOWN)
+  })
+
+  test('whoever knows the database by heart comes no further', async () => {
+    const { cookie } = await cookieOf(home, 'user')
+    const hash = new Bun.CryptoHasher('sha256').update(cookie.split('=')[1] ?? '').digest('hex')
+    expect(refusal(await stranger.get('/me', { cookie: `atoll_${home.id}=${hash}` }))).toEqual(UNKNOWN)
+  })
+})
+
+describe('what a caller may do', () => {
+  test('is decided by roles: a stranger is asked to sign in, a user is told no', async () => {
+    expect(refusal(await stranger.post('/blueprints', {}))).toEqual(UNKNOWN)
+    expect(refusal(await home.as('user').post('/blueprints', {}))).toEqual(FORBIDDEN)
+    // Whose roles suffice gets as far as to what is missing.
+    for (const name of ['editor', 'admin'] as const)
+      expect(refusal(await home.as(name).post('/blueprints', {}))).toEqual([400, 'INVALID_INPUT'])
+  })
+
+  test('follows a change of roles at once, by every credential', async () => {
+    const callers = [key(home.tokens.other), bearer((await pairOf(home, 'other')).token), await cookieOf(home, 'other')]
+    const refusals = async () => {
+      const answers = []
+      for (const headers of callers) answers.push(await stranger.post('/blueprints', {}, headers))
+      return answers.map(({ status }) => status)
+    }
+    expect(await refusals()).toEqual([403, 403, 403])
+    await setRoles(home.tenant, 'other', ['plugin'])
+    expect(await refusals()).toEqual([400, 400, 400])
+    await setRoles(home.tenant, 'other', ['user'])
+    expect(await refusals()).toEqual([403, 403, 403])
+  })
+})
+
+describe('a page of another site', () => {
+  const write = (headers: Record<string, string>) => stranger.post('/me', { metadata: { colour: 'red' } }, headers)
+  const host = `${home.id}.test`
+
+  test.each([
+    ['origin', 'https://evil.example'],
+    ['origin', 'null'],
+    ['origin', `http://${host}.evil.example`],
+    ['origin', `http://evil-${host}`],
+    ['origin', `http://${host}:8080`],
+    ['origin', `http://${host}@evil.example`],
+    ['origin', 'nonsense'],
+    ['origin', `http://${abroad.id}.test`],
+    ['sec-fetch-site', 'cross-site'],
+  ])('writes nothing with the cookie of its visitor: %s %s', async (name, value) => {
+    const cookie = await cookieOf(home, 'user')
+    const answer = await write({ ...cookie, [name]: value })
+    expect(refusal(answer)).toEqual([403, 'CROSS_SITE'])
+    expect(answer.headers.get('set-cookie')).toBeNull()
+    expect((await stranger.get('/me', cookie)).body.metadata).toEqual({})
+    expect(refusal(await stranger.post('/logout', undefined, { ...cookie, [name]: value }))).toEqual([
+      403,
+      'CROSS_SITE',
+    ])
+    expect(refusal(await stranger.delete('/me/sessions/x', { ...cookie, [name]: value }))).toEqual([403, 'CROSS_SITE'])
+    expect((await stranger.get('/me', { ...cookie, [name]: value })).status).toBe(200)
+  })
+
+  test('is turned away before its text is read', async () => {
+    const headers = { ...(await cookieOf(home, 'user')), origin: 'https://evil.example', 'content-type': 'text/plain' }
+    expect(refusal(await ask('POST', `${home.origin}/api/me`, { headers, raw: '{"broken' }))).toEqual([
+      403,
+      'CROSS_SITE',
+    ])
+  })
+
+  test('is told from a page of ours, from a program, and from who brings a credential on purpose', async () => {
+    const cookie = await cookieOf(home, 'editor')
+    const foreign = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }
+    const { token } = await pairOf(home, 'editor')
+    for (const headers of [
+      { ...cookie, origin: home.origin, 'sec-fetch-site': 'same-origin' },
+      { ...cookie, origin: home.origin.toUpperCase() },
+      { ...cookie, 'sec-fetch-site': 'none' },
+      cookie,
+      { ...bearer(token), ...foreign },
+      { ...key(home.tokens.editor), ...foreign },
+      { ...cookie, ...key(home.tokens.editor), ...foreign },
+    ])
+      expect((await write(headers)).status).toBe(200)
+  })
+})
+
+describe('another tenant', () => {
+  const paths = ['/me', '/me/sessions', '/blueprints', '/blueprints/nothing/entities']
+
+  test('knows nothing of an API token, an access token or a refresh token', async () => {
+    const { token, refreshToken } = await pairOf(home, 'admin')
+    for (const headers of [key(home.tokens.admin), bearer(token), bearer(refreshToken)])
+      for (const path of paths) expect(refusal(await abroad.stranger.get(path, headers))).toEqual(UNKNOWN)
+    expect(refusal(await abroad.stranger.post('/token/refresh', { refreshToken }))).toEqual(UNKNOWN)
+    expect((await stranger.get('/me', bearer(token))).status).toBe(200)
+  })
+
+  test('does not take a cookie for its own, not even under its own name', async () => {
+    const { cookie } = await cookieOf(home, 'admin')
+    expect(refusal(await abroad.stranger.get('/me', { cookie }))).toEqual(UNKNOWN)
+    const renamed = { cookie: cookie.replace(home.id, abroad.id) }
+    for (const path of paths) expect(refusal(await abroad.stranger.get(path, renamed))).toEqual(UNKNOWN)
+    expect((await stranger.get('/me', { cookie })).status).toBe(200)
+  })
+
+  test('is not reached with a header either', async () => {
+    const there = { tenant: abroad.id }
+    const { token } = await pairOf(home, 'admin')
+    const { cookie } = await cookieOf(home, 'admin')
+    const renamed = cookie.replace(home.id, abroad.id)
+    for (const headers of [key(home.tokens.admin), bearer(token), { cookie }, { cookie: renamed }])
+      for (const path of paths.slice(0, 3))
+        expect(refusal(await stranger.get(path, { ...headers, ...there }))).toEqual(UNKNOWN)
+    // The header works: those who belong there get in.
+    expect(await whoIs({ ...key(abroad.tokens.user), ...there })).toBe('user')
+  })
+
+  test('and this one can be visited by the same browser, each with its own cookie', async () => {
+    const [here, there] = [(await cookieOf(home, 'user')).cookie, (await cookieOf(abroad, 'other')).cookie]
+    const cookie = `theme=dark; ${there}; ${here}`
+    expect((await home.stranger.get('/me', { cookie })).body.username).toBe('user')
+    expect((await abroad.stranger.get('/me', { cookie })).body.username).toBe('other')
+  })
+})
+
+describe('an access token', () => {
+  type Claims = Record<string, unknown>
+  const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const signed = (claims: Claims, secret: Uint8Array | string, head: Claims = {}, hash = 'sha256') => {
+    const text = `${encoded({ alg: 'HS256', typ: 'JWT', ...head })}.${encoded(claims)}`
+    return `${text}.${createHmac(hash, secret).update(text).digest('base64url')}`
+  }
+  const right = keyOf(home.id, 'access-token')
+  const [head = '', body = '', signature = ''] = sample.token.split('.')
+  const claims: Claims = JSON.parse(Buffer.from(body, 'base64url').toString())
+  const { exp: _, ...endless } = claims
+  const { nbf: __, ...timeless } = claims
+  const seconds = Math.floor(Date.now() / 1000)
+  const rsa = { kty: 'oct', k: Buffer.from('mine').toString('base64url') }
+
+  test('made with the key of the house is good, so what follows is refused for its own flaw', async () => {
+    expect(await whoIs(bearer(signed(claims, right)))).toBe('user')
+    expect(await whoIs(bearer(signed({ ...timeless, jti: 'other' }, right)))).toBe('user')
+  })
+
+  test.each([
+    ['without signature', `${encoded({ alg: 'none', typ: 'JWT' })}.${body}.`],
+    ['without signature, and without the last dot', `${encoded({ alg: 'none' })}.${body}`],
+    ['of algorithm None', `${encoded({ alg: 'None' })}.${body}.${signature}`],
+    ['of algorithm none with a signature', signed(claims, right, { alg: 'none' })],
+    ['of no algorithm', signed(claims, right, { alg: undefined })],
+    ['of HS384 with the right key', signed(claims, right, { alg: 'HS384' }, 'sha384')],
+    ['of HS512 with the right key', signed(claims, right, { alg: 'HS512' }, 'sha512')],
+    ['of RS256 signed with the right key', signed(claims, right, { alg: 'RS256' })],
+    ['of an empty key', signed(claims, '')],
+    ['of a key that is the tenant’s id', signed(claims, home.id)],
+    ['of another tenant’s key', signed(claims, keyOf(abroad.id, 'access-token'))],
+    ['of a key that it brings along', signed(claims, 'mine', { jwk: rsa })],
+    ['with extensions that nobody understands', signed(claims, right, { crit: ['x'], x: 1 })],
+    ['whose signature was cut', `${head}.${body}.${signature.slice(0, -4)}`],
+    ['whose signature is missing', `${head}.${body}.`],
+    ['whose user was changed', `${head}.${encoded({ ...claims, sub: home.users.admin })}.${signature}`],
+    ['for another user than its session’s', signed({ ...claims, sub: home.users.admin }, right)],
+    ['for another tenant', signed({ ...claims, tid: abroad.id }, right)],
+    ['for no tenant', signed({ ...claims, tid: undefined }, right)],
+    ['of a session that never was', signed({ ...claims, sid: Bun.randomUUIDv7() }, right)],
+    ['of no session', signed({ ...claims, sid: undefined }, right)],
+    ['of an earlier version of its user', signed({ ...claims, ver: 0 }, right)],
+    ['of a later version of its user', signed({ ...claims, ver: 2 }, right)],
+    ['that has expired', signed({ ...claims, nbf: seconds - 120, exp: seconds - 60 }, right)],
+    ['that never expires', signed(endless, right)],
+    ['that expires at no number', signed({ ...claims, exp: 'never' }, right)],
+    ['that is not good yet', signed({ ...claims, nbf: seconds + 120 }, right)],
+    ['that is no JSON', `${head}.${Buffer.from('sub').toString('base64url')}.${signature}`],
+  ])('%s is refused, however often it comes', async (_, forged) => {
+    for (let times = 0; times < 2; times++) expect(refusal(await stranger.get('/me', bearer(forged)))).toEqual(UNKNOWN)
+  })
+
+  test('is good for fifteen minutes, also for who used it a moment before', async () => {
+    const { token } = await pairOf(home, 'user')
+    later(14 * MINUTE + 55 * SECOND)
+    expect((await stranger.get('/me', bearer(token))).status).toBe(200)
+    later(6 * SECOND)
+    expect(refusal(await stranger.get('/me', bearer(token)))).toEqual(UNKNOWN)
+  })
+
+  test('that is used for the first time after its end is refused', async () => {
+    const { token } = await pairOf(home, 'user')
+    later(15 * MINUTE + SECOND)
+    expect(refusal(await stranger.get('/me', bearer(token)))).toEqual(UNKNOWN)
+  })
+
+  test('of a session that was ended elsewhere is refused at once, though it was good a moment before', async () => {
+    const { token } = await pairOf(home, 'editor')
+    const [session] = (await stranger.get('/me/sessions', bearer(token))).body.filter(
+      ({ current }: { current: boolean }) => current,
+    )
+    for (let times = 0; times < 3; times++) expect((await stranger.get('/me', bearer(token))).status).toBe(200)
+    expect((await home.as('editor').delete(`/me/sessions/${session._id}`)).status).toBe(200)
+    expect(refusal(await stranger.get('/me', bearer(token)))).toEqual(UNKNOWN)
+  })
+
+  test('that is refused while many use it at once is refused to all of them', async () => {
+    const { token } = await pairOf(home, 'editor')
+    const many = () => Promise.all([...Array(20).keys()].map(() => stranger.get('/me', bearer(token))))
+    expect(new Set((await many()).map(({ status }) => status))).toEqual(new Set([200]))
+    await stranger.post('/logout', undefined, bearer(token))
+    expect(new Set((await many()).map(({ status }) => status))).toEqual(new Set([401]))
+  })
+})

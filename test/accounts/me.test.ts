@@ -1,0 +1,188 @@
+import { expect, test } from 'bun:test'
+import { issue } from '../../src/accounts/tokens'
+import { register } from '../../src/accounts/users'
+import { house, refusal } from '../house'
+import { bearer, cookieOf, given, pairOf } from './people'
+
+const home = await house()
+const { stranger, as } = home
+
+test('I see who I am, and nothing secret', async () => {
+  const { status, body } = await as('user').get('/me')
+  expect(status).toBe(200)
+  expect(body).toEqual({
+    _id: home.users.user,
+    username: 'user',
+    email: `user@${home.id}.test`,
+    name: '',
+    firstName: '',
+    lastName: '',
+    fullName: '',
+    profileImage: null,
+    birthDate: null,
+    phone: null,
+    roles: ['user'],
+    metadata: {},
+    workspace: null,
+    created: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    isPrivileged: false,
+  })
+})
+
+test('an admin is told that they are privileged, and sees what is kept for the privileged', async () => {
+  const { body } = await as('admin').get('/me')
+  expect(body).toMatchObject({ username: 'admin', isPrivileged: true, internalMetadata: {} })
+  expect((await as('editor').get('/me')).body.isPrivileged).toBe(false)
+})
+
+test('I change what I name, and nothing else', async () => {
+  const me = as('other')
+  const before = (await me.get('/me')).body
+  const change = {
+    firstName: 'Grace',
+    lastName: 'Hopper',
+    name: 'Amazing Grace',
+    birthDate: '1906-12-09',
+    phone: '+1 555 0100',
+    profileImage: 'https://example.test/grace.png',
+  }
+  const answer = await me.post('/me', change)
+  expect(answer.status).toBe(200)
+  expect(answer.body).toEqual({ ...before, ...change, fullName: 'Grace Hopper' })
+  expect((await me.get('/me')).body).toEqual(answer.body)
+
+  const cleared = await me.post('/me', { name: null, birthDate: null, phone: null, profileImage: null })
+  expect(cleared.body).toEqual({ ...answer.body, name: '', birthDate: null, phone: null, profileImage: null })
+  expect((await me.post('/me', { fullName: 'Rear Admiral Hopper' })).body.fullName).toBe('Rear Admiral Hopper')
+})
+
+test('metadata are merged', async () => {
+  await as('user').post('/me', { metadata: { colour: 'teal', size: 1 } })
+  const { body } = await as('user').post('/me', { metadata: { size: 2, nested: { deep: [1, null, 'x'] } } })
+  expect(body.metadata).toEqual({ colour: 'teal', size: 2, nested: { deep: [1, null, 'x'] } })
+})
+
+test('what only others may change stays as it is', async () => {
+  const before = (await as('user').get('/me')).body
+  const answer = await as('user').post('/me', {
+    _id: home.users.admin,
+    roles: ['admin'],
+    isPrivileged: true,
+    internalMetadata: { vip: true },
+    emailVerified: true,
+    usernameKey: 'somebody',
+    emailKey: 'somebody',
+    version: 7,
+    workspace: { _id: 'x', name: 'x', roles: ['admin'], labels: [] },
+    created: '2000-01-01T00:00:00.000Z',
+  })
+  expect(answer.status).toBe(200)
+  expect((await as('user').get('/me')).body).toEqual(before)
+  expect((await as('admin').get('/me')).body.internalMetadata).toEqual({})
+})
+
+test('a profile that was read can be sent back whole', async () => {
+  const { _id } = await register(home.tenant, { username: 'plain' }) // without e-mail
+  const plain = stranger.with({ 'x-api-key': (await issue(home.tenant, _id, { nickname: 'test' })).token })
+  for (const me of [as('editor'), plain]) {
+    const { body } = await me.get('/me')
+    const answer = await me.post('/me', body)
+    expect([answer.status, answer.body]).toEqual([200, body])
+  }
+})
+
+test('I do not take the name or the address of somebody else, however I write it', async () => {
+  const me = as('user')
+  for (const username of ['admin', 'ADMIN', 'ａｄｍｉｎ', `admin@${home.id}.test`])
+    expect(refusal(await me.post('/me', { username }))).toEqual([409, 'USERNAME_EXISTS'])
+  for (const email of [`admin@${home.id}.test`, `ADMIN@${home.id}.TEST`])
+    expect(refusal(await me.post('/me', { email }))).toEqual([409, 'EMAIL_EXISTS'])
+  expect((await me.get('/me')).body).toMatchObject({ username: 'user', email: `user@${home.id}.test` })
+})
+
+test('my own name is mine to write as I like, and one that I gave up is free', async () => {
+  const [editor, other] = [as('editor'), as('other')]
+  expect((await editor.post('/me', { username: 'EDITOR' })).body.username).toBe('EDITOR')
+  expect((await editor.post('/me', { username: 'chief' })).body.username).toBe('chief')
+  expect((await other.post('/me', { username: 'Editor' })).body.username).toBe('Editor')
+  await other.post('/me', { username: 'other' })
+})
+
+test.each([
+  ['an empty name', { username: '' }],
+  ['no name', { username: null }],
+  ['an address without @', { email: 'nobody' }],
+  ['an image that is a script', { profileImage: 'javascript:alert(1)' }],
+  ['a date of another form', { birthDate: '9 Dec 1906' }],
+  ['a day that no calendar has', { birthDate: '1906-02-30' }],
+  ['metadata that are a list', { metadata: [1] }],
+  ['metadata that are text', { metadata: 'abc' }],
+  ['a first name of two lines', { firstName: 'a\nb' }],
+])('%s is refused', async (_, change) => {
+  const before = (await as('user').get('/me')).body
+  expect(refusal(await as('user').post('/me', change))).toEqual([400, 'INVALID_INPUT'])
+  expect((await as('user').get('/me')).body).toEqual(before)
+})
+
+test('a body that is no object is refused', async () => {
+  const before = (await as('user').get('/me')).body
+  for (const body of [[], [{ name: 'x' }], 'text', 5, true, null])
+    expect(refusal(await as('user').post('/me', body)), JSON.stringify(body)).toEqual([400, 'INVALID_INPUT'])
+  expect((await as('user').get('/me')).body).toEqual(before)
+})
+
+test('strangers are nobody, and an API token that may only read changes nothing', async () => {
+  expect(refusal(await stranger.get('/me'))).toEqual([401, 'UNAUTHENTICATED'])
+  expect(refusal(await stranger.post('/me', { name: 'x' }))).toEqual([401, 'UNAUTHENTICATED'])
+  const { token } = await issue(home.tenant, home.users.user, { nickname: 'reader', scopes: ['accounts:read'] })
+  const reader = stranger.with({ 'x-api-key': token })
+  expect(refusal(await reader.post('/me', { name: 'x' }))).toEqual([403, 'FORBIDDEN'])
+})
+
+test('what I change in one tenant changes nobody of the same name in another', async () => {
+  const abroad = await house()
+  await as('user').post('/me', { lastName: 'Homely' })
+  expect((await abroad.as('user').get('/me')).body.lastName).toBe('')
+})
+
+test('a new password needs the old one, and ends all other sessions', async () => {
+  const [old, next] = ['correct horse', 'battery staple']
+  const signedUp = await stranger.post('/signup', { username: 'ada', password: old })
+  const mine = { cookie: given(signedUp).cookie }
+  const ada = stranger.with(mine)
+  const here = { ...home, users: { ...home.users, user: signedUp.body.payload.user._id } }
+  const [phone, tablet] = [await pairOf(here, 'user'), await cookieOf(here, 'user')]
+  expect((await stranger.get('/me', bearer(phone.token))).body.username).toBe('ada')
+  expect((await stranger.get('/me', tablet)).body.username).toBe('ada')
+
+  const weak = await ada.post('/me', { password: 'short', currentPassword: old })
+  expect(refusal(weak)).toEqual([400, 'INVALID_INPUT'])
+  expect(refusal(await ada.post('/me', { password: next }))).toEqual([400, 'INVALID_INPUT'])
+  const wrong = await ada.post('/me', { password: next, currentPassword: 'wrong horse', name: 'Changed' })
+  expect(refusal(wrong)).toEqual([403, 'INVALID_CREDENTIALS'])
+  expect((await ada.get('/me')).body.name).toBe('')
+  expect((await stranger.get('/me', tablet)).status).toBe(200)
+
+  const answer = await ada.post('/me', { password: next, currentPassword: old })
+  expect(answer.status).toBe(200)
+  expect(JSON.stringify(answer.body)).not.toMatch(/password|argon2|battery staple/i)
+  expect((await ada.get('/me')).status).toBe(200)
+  expect((await stranger.get('/me', tablet)).status).toBe(401)
+  expect((await stranger.get('/me', bearer(phone.token))).status).toBe(401)
+  expect((await stranger.post('/token/refresh', { refreshToken: phone.refreshToken })).status).toBe(401)
+  expect((await ada.get('/me/sessions')).body).toHaveLength(1)
+
+  const signIn = (password: string) => stranger.post('/signin', { username: 'ada', password })
+  expect(refusal(await signIn(old))).toEqual([401, 'INVALID_CREDENTIALS'])
+  expect((await signIn(next)).status).toBe(200)
+})
+
+test('who changes the password by tokens keeps their own session, tokens and all', async () => {
+  const [old, next] = ['correct horse', 'battery staple']
+  const signedUp = await stranger.post('/signup', { username: 'bob', password: old, authType: 'oauth' })
+  const { token, refreshToken } = signedUp.body.payload
+  const answer = await stranger.post('/me', { password: next, currentPassword: old }, bearer(token))
+  expect(answer.status).toBe(200)
+  expect((await stranger.get('/me', bearer(token))).status).toBe(200)
+  expect((await stranger.post('/token/refresh', { refreshToken })).status).toBe(200)
+})

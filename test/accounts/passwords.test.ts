@@ -1,0 +1,113 @@
+import { afterEach, expect, spyOn, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import { hashPassword } from '../../src/accounts/passwords'
+import { users } from '../../src/accounts/tables'
+import { folderOf } from '../../src/tenancy/storage'
+import { house, refusal } from '../house'
+import { cookieOf, pairOf } from './people'
+
+const home = await house()
+const { stranger } = home
+const password = 'correct horse'
+await stranger.post('/signup', { username: 'ada', password })
+const { hash, verify } = Bun.password
+
+/** Looks on whenever a password is hashed or verified, or instead of it. */
+const watchHash = (work: typeof hash) => spyOn(Bun.password, 'hash').mockImplementation(work)
+const watchVerify = (work: typeof verify) => spyOn(Bun.password, 'verify').mockImplementation(work)
+
+afterEach(() => {
+  for (const spy of [spyOn(Bun.password, 'hash'), spyOn(Bun.password, 'verify')]) spy.mockRestore()
+})
+
+test('at most two passwords are hashed at once, however many people come', async () => {
+  let [running, most] = [0, 0]
+  const counted = async <T>(work: Promise<T>) => {
+    most = Math.max(most, ++running)
+    try {
+      return await work
+    } finally {
+      running--
+    }
+  }
+  watchHash((...args) => counted(hash(...args)))
+  watchVerify((...args) => counted(verify(...args)))
+  const answers = await Promise.all(
+    [1, 2, 3].flatMap((n) => [
+      stranger.post('/signup', { username: `guest ${n}`, password }),
+      stranger.post('/signin', { username: 'ada', password }),
+    ]),
+  )
+  expect(answers.map(({ status }) => status)).toEqual([201, 200, 201, 200, 201, 200])
+  expect(most).toBe(2)
+  expect(running).toBe(0)
+})
+
+test('others are answered while a password is hashed', async () => {
+  let overtaken = false
+  watchVerify(async (...args) => {
+    let done = false
+    const verified = verify(...args).finally(() => {
+      done = true
+    })
+    await home.as('user').get('/me')
+    overtaken = !done
+    return verified
+  })
+  expect((await stranger.post('/signin', { username: 'ada', password })).status).toBe(200)
+  expect(overtaken).toBe(true)
+})
+
+test('whether a user exists cannot be told from how long a refusal takes: the work is the same', async () => {
+  const seen: [unknown, string | undefined][] = []
+  watchVerify((text, hash, ...more) => {
+    seen.push([text, `${hash}`.match(/^\$argon2id\$v=19\$m=\d+,t=\d+,p=\d+\$/)?.[0]])
+    return verify(text, hash, ...more)
+  })
+  // One who has a password, one who has none, and nobody.
+  for (const username of ['ada', 'user', 'nobody'])
+    expect((await stranger.post('/signin', { username, password: 'wrong horse' })).status).toBe(401)
+  expect(seen).toHaveLength(3)
+  expect(seen[0]).toEqual(['wrong horse', expect.stringMatching('argon2id')])
+  expect(seen[1]).toEqual(seen[0])
+  expect(seen[2]).toEqual(seen[0])
+})
+
+test('when too many wait for their password to be hashed, the next is asked to come again', async () => {
+  const gate = Promise.withResolvers<string>()
+  watchHash(() => gate.promise)
+  const crowd = Array.from({ length: 1_000 }, () => hashPassword(password))
+  const settled = Promise.allSettled(crowd)
+  try {
+    const answer = await stranger.post('/signin', { username: 'ada', password })
+    expect(refusal(answer)).toEqual([503, 'BUSY'])
+    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
+  } finally {
+    gate.resolve('hash')
+  }
+  const outcomes = new Set((await settled).map(({ status }) => status))
+  expect(outcomes).toEqual(new Set(['fulfilled', 'rejected']))
+  expect((await stranger.post('/signin', { username: 'ada', password })).status).toBe(200)
+})
+
+test('two who have the same password cannot be told by its hash', async () => {
+  await stranger.post('/signup', { username: 'bob', password })
+  const rows = await home.tenant.db.select({ username: users.username, password: users.password }).from(users)
+  const [ada, bob] = ['ada', 'bob'].map((name) => rows.find(({ username }) => username === name)?.password)
+  expect(ada).toStartWith('$argon2id$')
+  expect(bob).toStartWith('$argon2id$')
+  expect(ada).not.toBe(bob)
+})
+
+test('a stolen database opens no doors: it holds nothing that anybody could sign in with', async () => {
+  const { token, refreshToken } = await pairOf(home, 'user')
+  const value = (await cookieOf(home, 'user')).cookie.split('=')[1] ?? ''
+  const folder = folderOf(home.id)
+  const files = readdirSync(folder).map((file) => readFileSync(`${folder}/${file}`))
+  const holds = (text: string) => files.some((bytes) => bytes.includes(text))
+  expect(holds('ada')).toBe(true)
+  for (const secret of [password, token, refreshToken, value, home.tokens.user]) {
+    expect(secret.length).toBeGreaterThan(10)
+    expect(holds(secret)).toBe(false)
+  }
+})
