@@ -1,30 +1,30 @@
 import { readFileSync } from 'node:fs'
+import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
-import { type Static, t } from 'elysia'
 import { ConfigError } from './core/config-error'
 
 const onOff = (value: 'on' | 'off', description: string) =>
-  t.Union([t.Literal('on'), t.Literal('off')], { default: value, description })
+  Type.Union([Type.Literal('on'), Type.Literal('off')], { default: value, description })
 const whole = (value: number, minimum: number, maximum: number, description: string) =>
-  t.Integer({ default: value, minimum, maximum, description })
+  Type.Integer({ default: value, minimum, maximum, description })
 
 /** Every setting: its name, what fits, its default. */
-export const Settings = t.Object({
+export const Settings = Type.Object({
   ATOLL_PORT: whole(3000, 0, 65535, 'the port to listen on; 0 takes any free one'),
-  ATOLL_HOST: t.String({ default: '127.0.0.1', minLength: 1, description: 'the address to listen on' }),
-  ATOLL_TENANTS: t.String({ default: 'tenants', minLength: 1, description: 'the folder of all data' }),
-  ATOLL_DEFAULT_TENANT: t.String({
+  ATOLL_HOST: Type.String({ default: '127.0.0.1', minLength: 1, description: 'the address to listen on' }),
+  ATOLL_TENANTS: Type.String({ default: 'tenants', minLength: 1, description: 'the folder of all data' }),
+  ATOLL_DEFAULT_TENANT: Type.String({
     default: '',
     description: 'who answers when neither header nor host names a tenant',
   }),
   ATOLL_TENANT_HEADER: onOff('on', 'whether the header "tenant" may name the tenant'),
   ATOLL_TRUST_PROXY: onOff('off', 'whether the X-Forwarded-… headers come from a proxy of yours'),
   ATOLL_ALLOW_PRIVATE_NETWORK: onOff('off', 'whether outgoing calls may reach private addresses'),
-  ATOLL_SQLITE_DRIVER: t.Union([t.Literal('bun:sqlite'), t.Literal('better-sqlite3')], {
+  ATOLL_SQLITE_DRIVER: Type.Union([Type.Literal('bun:sqlite'), Type.Literal('better-sqlite3')], {
     default: 'bun:sqlite',
     description: 'the library that reads and writes SQLite files',
   }),
-  ATOLL_DURABILITY: t.Union([t.Literal('full'), t.Literal('normal')], {
+  ATOLL_DURABILITY: Type.Union([Type.Literal('full'), Type.Literal('normal')], {
     default: 'full',
     description: 'normal: faster, but a power cut may undo the last writes',
   }),
@@ -38,7 +38,10 @@ export const Settings = t.Object({
   ATOLL_WRITE_DEADLINE: whole(2000, 50, 60_000, 'how long a write may run, in ms'),
   ATOLL_BODY_LIMIT: whole(1 << 20, 1024, 1 << 30, 'how large a body may be, in bytes'),
   ATOLL_ACCESS_TOKEN_TTL: whole(900, 10, 86_400, 'how long an access token is good for, in s'),
-  ATOLL_SIGNING_KEY: t.String({ default: '', description: 'signs access tokens; kept in secrets.json when not given' }),
+  ATOLL_SIGNING_KEY: Type.String({
+    default: '',
+    description: 'signs access tokens; kept in secrets.json when not given',
+  }),
 })
 
 export type Setting = keyof Static<typeof Settings>
@@ -54,9 +57,9 @@ export function readConfig(environment: Record<string, string | undefined>, file
     ['environment', given],
   ] as const)
     for (const [key, value] of entries) {
-      const shape = Settings.properties[key as Setting]
+      const shape = Object.hasOwn(Settings.properties, key) && Settings.properties[key as Setting]
       if (!shape) throw new ConfigError(`The ${source} has ${key}, which is no setting. "atoll doctor" lists them all.`)
-      const fitting = Value.Convert(shape, value)
+      const fitting = shape.type === 'integer' && /^-?\d{1,15}$/.test(`${value}`) ? Number(value) : value
       if (!Value.Check(shape, fitting))
         throw new ConfigError(`The ${source} sets ${key} to "${value}", which does not fit: ${told(shape)}.`)
       values[key] = fitting
@@ -75,14 +78,22 @@ function fileSettings(): Record<string, unknown> {
   let text: string
   try {
     text = readFileSync('atoll.json', 'utf8')
-  } catch {
-    return {}
+  } catch (error) {
+    if ((error as { code?: string }).code === 'ENOENT') return {}
+    throw new ConfigError(`atoll.json cannot be read: ${(error as Error).message}`)
   }
+  return parsedSettings(text)
+}
+
+function parsedSettings(text: string): Record<string, unknown> {
   try {
-    return Object(JSON.parse(text))
+    const settings: unknown = JSON.parse(text)
+    if (settings !== null && typeof settings === 'object' && !Array.isArray(settings))
+      return settings as Record<string, unknown>
   } catch {
     throw new ConfigError('atoll.json is not JSON. Check its quotes, commas and brackets.')
   }
+  throw new ConfigError('atoll.json must hold an object of settings.')
 }
 
 /** The only reader of the environment. */

@@ -1,18 +1,17 @@
 import type { Server } from 'bun'
 import { app } from './app'
 import { Problem, refusal } from './core/problem'
+import { nameOf } from './core/request-name'
 import { listensOn, standsFor } from './tenancy/caller'
 
 const ALIAS = '/api/v1'
-const start = Bun.randomUUIDv7().slice(0, 13)
-let count = 0
 
 /** Every request's way in and every answer's way out: what concerns all of them, whatever they are about. */
 export async function handle(request: Request): Promise<Response> {
   const asked = addressed(request)
   const response = await answer(asked)
   const { headers } = response
-  headers.set('x-request-id', idOf(request))
+  headers.set('x-request-id', nameOf(asked))
   headers.set('x-api-version', 'v1')
   headers.set('x-content-type-options', 'nosniff')
   return response
@@ -69,7 +68,14 @@ function addressed(request: Request): Request {
   const plain = url.startsWith('http:') && !(url.includes('%') && /%(?![\da-f]{2})|%00|%[89a-f]/i.test(url))
   if (plain && !aliased) return request
   const rest = readable(aliased ? `/api${url.slice(path + ALIAS.length)}` : url.slice(Math.max(0, path)))
-  const same = new Request(`http://atoll.invalid${rest}`, request)
+  // Not a new Request: that would hold the body until its end.
+  const same = new Proxy(request, {
+    get(target, key) {
+      if (key === 'url') return `http://atoll.invalid${rest}`
+      const value = Reflect.get(target, key, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
   standsFor(same, request)
   return same
 }
@@ -87,8 +93,3 @@ function readable(address: string): string {
   return [segments.join('/'), ...search].join('?')
 }
 const UNKNOWN = '%EF%BF%BD'
-
-function idOf({ headers }: Request): string {
-  const given = headers.get('x-request-id')
-  return given && /^[\w.:-]{1,64}$/.test(given) ? given : `${start}-${(++count).toString(36)}`
-}

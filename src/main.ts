@@ -1,4 +1,7 @@
 #!/usr/bin/env bun
+// What we write is nobody else's to read.
+process.umask(0o077)
+
 try {
   const { run } = await import('./commands/program')
   await run(process.argv)

@@ -89,7 +89,8 @@ function hooks<C extends OpenCtx>(
     detail: { 'x-access': access } as object, // a key of OpenAPI's that Elysia's type does not know
     parse: async (context: Asked<C>) => {
       context.ctx = (await enter(context.request, context.set)) as C
-      return readJson(context.request, config.ATOLL_BODY_LIMIT)
+      // Nothing is `null` here: after `undefined` Elysia would read the body once more by itself.
+      return (await readJson(context.request, config.ATOLL_BODY_LIMIT)) ?? null
     },
     transform: async (context: Asked<C>) => {
       context.ctx ??= (await enter(context.request, context.set)) as C

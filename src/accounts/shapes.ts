@@ -7,7 +7,7 @@ const email = t.String({
   maxLength: 254,
   pattern: '^[^\\s@<>,;:"()\\[\\]\\\\]+@[^\\s@<>,;:"()\\[\\]\\\\]+\\.[^\\s@<>,;:"()\\[\\]\\\\.]+$',
 })
-const url = t.String({ maxLength: 2_000, pattern: '^(https?://|/)[^\\s]*$' })
+const url = t.String({ maxLength: 2_000, pattern: '^(https?://|/(?![/\\\\]))[^\\s]*$' })
 const username = t.String({
   minLength: 1,
   maxLength: 128,

@@ -1,7 +1,7 @@
 import type { Answer } from '../core/etag'
 import { Problem } from '../core/problem'
 import { success } from '../core/shapes'
-import { addressOf } from '../tenancy/caller'
+import { addressOf, networkOf } from '../tenancy/caller'
 import type { Tenant } from '../tenancy/tenants'
 import { issueAccess } from './access'
 import { clearCookie, cookieOf, setCookie } from './cookies'
@@ -16,8 +16,8 @@ import { find, findByName, keyOfName, register, shown } from './users'
 /** Begins a session for who knows the password. @throws 401 INVALID_CREDENTIALS whatever was wrong; 429. */
 export async function signIn(tenant: Tenant, { username, password, authType }: SignIn, answer: Answer) {
   const user = await findByName(tenant, username)
-  const subjects = { account: user?.usernameKey ?? keyOfName(username), address: addressOf(answer.request) }
-  if (!(await verifyPassword(password, user?.password, () => countAttempt(tenant, subjects)))) {
+  const subjects = { account: user?.usernameKey ?? keyOfName(username), address: networkOf(answer.request) }
+  if (!(await verifyPassword(tenant, password, user?.password, () => countAttempt(tenant, subjects)))) {
     throw new Problem(401, 'INVALID_CREDENTIALS', 'The username or the password is not right.')
   }
   await noteSuccess(tenant, subjects)

@@ -1,4 +1,4 @@
-import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { time } from '../storage/columns'
 
 export const users = sqliteTable('users', {
@@ -27,46 +27,58 @@ export const users = sqliteTable('users', {
 })
 export type UserRow = typeof users.$inferSelect
 
-export const sessions = sqliteTable('sessions', {
-  _id: text().primaryKey(),
-  user: text()
-    .notNull()
-    .references(() => users._id, { onDelete: 'cascade' }),
-  kind: text({ enum: ['cookie', 'oauth'] }).notNull(),
-  userAgent: text('user_agent').notNull(),
-  address: text().notNull(),
-  created: time().notNull(),
-  used: time().notNull(),
-  expires: time().notNull(),
-})
+export const sessions = sqliteTable(
+  'sessions',
+  {
+    _id: text().primaryKey(),
+    user: text()
+      .notNull()
+      .references(() => users._id, { onDelete: 'cascade' }),
+    kind: text({ enum: ['cookie', 'oauth'] }).notNull(),
+    userAgent: text('user_agent').notNull(),
+    address: text().notNull(),
+    created: time().notNull(),
+    used: time().notNull(),
+    expires: time().notNull(),
+  },
+  (table) => [index('sessions_of_user').on(table.user)],
+)
 
 /** What continues a session: cookies and refresh tokens. Only hashes: a stolen database opens no doors. */
-export const sessionKeys = sqliteTable('session_keys', {
-  hash: text().primaryKey(),
-  session: text()
-    .notNull()
-    .references(() => sessions._id, { onDelete: 'cascade' }),
-  /** The refresh token that was exchanged for this one. */
-  parent: text(),
-  spent: time(),
-  created: time().notNull(),
-  expires: time().notNull(),
-})
+export const sessionKeys = sqliteTable(
+  'session_keys',
+  {
+    hash: text().primaryKey(),
+    session: text()
+      .notNull()
+      .references(() => sessions._id, { onDelete: 'cascade' }),
+    /** The refresh token that was exchanged for this one. */
+    parent: text(),
+    spent: time(),
+    created: time().notNull(),
+    expires: time().notNull(),
+  },
+  (table) => [index('keys_of_session').on(table.session), index('keys_of_parent').on(table.parent)],
+)
 
-export const apiTokens = sqliteTable('api_tokens', {
-  _id: text().primaryKey(),
-  user: text()
-    .notNull()
-    .references(() => users._id, { onDelete: 'cascade' }),
-  hash: text().notNull().unique(),
-  prefix: text().notNull(),
-  nickname: text().notNull(),
-  scopes: text({ mode: 'json' }).$type<string[]>().notNull(),
-  workspace: text(),
-  created: time().notNull(),
-  used: time(),
-  expires: time(),
-})
+export const apiTokens = sqliteTable(
+  'api_tokens',
+  {
+    _id: text().primaryKey(),
+    user: text()
+      .notNull()
+      .references(() => users._id, { onDelete: 'cascade' }),
+    hash: text().notNull().unique(),
+    prefix: text().notNull(),
+    nickname: text().notNull(),
+    scopes: text({ mode: 'json' }).$type<string[]>().notNull(),
+    workspace: text(),
+    created: time().notNull(),
+    used: time(),
+    expires: time(),
+  },
+  (table) => [index('tokens_of_user').on(table.user)],
+)
 
 export const signinFailures = sqliteTable('signin_failures', {
   subject: text().primaryKey(),

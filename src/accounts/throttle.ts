@@ -46,18 +46,9 @@ export async function noteSuccess({ write }: Tenant, { account, address }: Subje
     await tx
       .update(signinFailures)
       .set({ count })
-      .where(eq(signinFailures.subject, key('address', network(address))))
+      .where(eq(signinFailures.subject, key('address', address)))
   })
 }
 
 const key = (kind: string, value: string) => `${kind} ${hashed(value)}`
-const keys = ({ account, address }: Subjects) => [key('account', account), key('address', network(address))]
-
-/** One household has 2^64 addresses of version 6, so those count as one. */
-function network(address: string) {
-  if (!address.includes(':') || address.includes('.')) return address
-  const [head = '', tail = ''] = address.split('::')
-  const [front, back] = [head.split(':').filter(Boolean), tail.split(':').filter(Boolean)]
-  const zeros = address.includes('::') ? Array(Math.max(0, 8 - front.length - back.length)).fill('0') : []
-  return [...front, ...zeros, ...back].slice(0, 4).join(':')
-}
+const keys = ({ account, address }: Subjects) => [key('account', account), key('address', address)]

@@ -21,8 +21,12 @@ const statements = prepared((db) => ({
     .prepare(),
 }))
 
-/** Names are compared without regard to case, width and composition. */
-export const keyOfName = (name: string) => name.normalize('NFKC').toLowerCase()
+/** Names are compared without regard to case, width, composition, and what can't be seen. */
+export const keyOfName = (name: string) =>
+  name
+    .normalize('NFKC')
+    .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+    .toLowerCase()
 
 export const find = async ({ db }: Tenant, id: string): Promise<UserRow> =>
   (await statements(db).byId.get({ id })) ?? missing('user')
@@ -50,7 +54,9 @@ export async function register(
   { password, ...input }: Registration,
   roles = ['user'],
 ): Promise<UserRow> {
-  const hash = password === undefined ? null : await hashPassword(checkedPassword(password))
+  if (password !== undefined) checkedPassword(password)
+  await refuseTaken(tenant.db, { _id: '', ...keysOf(input) })
+  const hash = password === undefined ? null : await hashPassword(tenant, password)
   const time = iso(now())
   const { authType: _, ...fields } = { authType: undefined, ...input }
   refuseNoDate(fields)
@@ -91,7 +97,7 @@ export async function changeProfile(ctx: Ctx, { password, currentPassword, metad
       ...fields,
       ...keys,
       ...(keys.emailKey !== undefined && keys.emailKey !== user.emailKey && { emailVerified: false }),
-      ...(metadata && { metadata: { ...user.metadata, ...metadata } }),
+      ...(metadata && { metadata: small({ ...user.metadata, ...metadata }) }),
       ...(hash && { password: hash }),
       updated: iso(now()),
     }
@@ -103,7 +109,7 @@ export async function changeProfile(ctx: Ctx, { password, currentPassword, metad
 /** Sets a password without asking for the old one: for those who run the installation. Ends the user's sessions. */
 export async function setPassword(tenant: Tenant, name: string, password: string) {
   const user = (await findByName(tenant, name)) ?? missing('user')
-  const hash = await hashPassword(checkedPassword(password))
+  const hash = await hashPassword(tenant, checkedPassword(password))
   await changing(tenant, 'actors', async (tx) => {
     await endOthers(tx, user._id, {})
     const change = { password: hash, version: user.version + 1, updated: iso(now()) }
@@ -152,10 +158,18 @@ async function newPassword(ctx: Ctx, password: string, current: string | undefin
   const user = await find(ctx, ctx.actor.user)
   const subjects = { account: user.usernameKey, address: user._id }
   if (!current) invalid({ path: '/currentPassword', message: 'Give the current password, too.' })
-  if (!(await verifyPassword(current ?? '', user.password, () => countAttempt(ctx, subjects))))
+  if (!(await verifyPassword(ctx, current ?? '', user.password, () => countAttempt(ctx, subjects))))
     throw new Problem(403, 'INVALID_CREDENTIALS', 'The current password is not right.')
   await noteSuccess(ctx, subjects)
-  return hashPassword(password)
+  return hashPassword(ctx, password)
+}
+
+const METADATA = 64 << 10 // characters
+
+function small(metadata: Record<string, unknown>) {
+  if (JSON.stringify(metadata).length > METADATA)
+    invalid({ path: '/metadata', message: `All metadata together has at most ${METADATA} characters.` })
+  return metadata
 }
 
 function refuseNoDate({ birthDate }: { birthDate?: string | null }) {
@@ -177,13 +191,17 @@ const keysOf = ({ username, email }: { username?: string; email?: string | null 
 })
 
 /** Nobody gets a name that is another's address, or an address that is another's name: both are used to sign in. */
-async function refuseTaken(tx: Tx, row: { _id: string; usernameKey?: string; emailKey?: string | null }) {
+async function refuseTaken(
+  tx: Pick<Tx, 'select'>,
+  row: { _id: string; usernameKey?: string; emailKey?: string | null },
+) {
   const taken = (key: string) =>
     tx
       .select({ _id: users._id })
       .from(users)
       .where(and(ne(users._id, row._id), or(eq(users.usernameKey, key), eq(users.emailKey, key))))
       .get()
+  if (row.usernameKey === '') invalid({ path: '/username', message: 'A username needs a character that can be seen.' })
   if (row.usernameKey && (await taken(row.usernameKey)))
     throw new Problem(409, 'USERNAME_EXISTS', 'This username is taken. Choose another.')
   if (row.emailKey && (await taken(row.emailKey)))

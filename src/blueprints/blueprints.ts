@@ -5,7 +5,7 @@ import type { Ctx, OpenCtx } from '../accounts/guard'
 import { may } from '../accounts/permissions'
 import { iso, now } from '../core/clock'
 import { type Answer, etagOf, giveEtag, refuseStale } from '../core/etag'
-import { missing, Problem } from '../core/problem'
+import { invalid, missing, Problem } from '../core/problem'
 import { success } from '../core/shapes'
 import { Conflict } from '../storage/errors'
 import type { Tx } from '../storage/port'
@@ -92,7 +92,7 @@ export async function change(ctx: Ctx, key: string, input: BlueprintChange, answ
   await refuseSenseless(definition)
   const fields = { ...(name && { name }), ...(description !== undefined && { description }), definition }
   await changing(ctx, 'blueprints', async (tx) => {
-    await refuseUnknownTargets(tx, key, definition)
+    await refuseUnknownTargets(tx, key, definition, before.definition.fields)
     if (await kept.any(tx, key)) refuseMisfits(before.definition, definition)
     const changed = await tx
       .update(blueprints)
@@ -155,27 +155,26 @@ async function number(tx: Tx, blueprint: string, definition: Definition) {
   }
 }
 
-async function refuseUnknownTargets(tx: Tx, own: string, definition: Definition) {
-  for (const { key, target } of definition.fields) {
-    if (!target || target === own) continue
-    const found = await tx.select({ key: blueprints.key }).from(blueprints).where(eq(blueprints.key, target)).get()
-    if (!found)
-      throw new Problem(
-        400,
-        'INVALID_INPUT',
-        `The field "${key}" points to the blueprint "${target}", which does not exist.`,
-      )
+/** Relations lead to blueprints that exist; those that were there before may have lost theirs. */
+async function refuseUnknownTargets(tx: Tx, own: string, { fields }: Definition, before: Definition['fields'] = []) {
+  for (const [index, { key, target }] of fields.entries()) {
+    if (!target || target === own || before.some((old) => old.key === key && old.target === target)) continue
+    if (await tx.select({ key: blueprints.key }).from(blueprints).where(eq(blueprints.key, target)).get()) continue
+    invalid({
+      path: `/fields/${index}/target`,
+      message: `"${key}" points to the blueprint "${target}", which does not exist.`,
+    })
   }
 }
 
-/** With entities there, only what all of them fit may change: what reads or loosens, and new optional fields. */
+/** With entities there, nothing may change by which they would have to be rewritten or indexed anew. */
 function refuseMisfits(before: Definition, after: Definition) {
   for (const old of before.fields) {
     const field = after.fields.find(({ key }) => key === old.key)
     if (!field) throw inUse(old.key, 'cannot be removed')
     if (field.type !== old.type || !!field.multi !== !!old.multi) throw inUse(old.key, 'cannot change its type')
     if (field.unique && !old.unique) throw inUse(old.key, 'cannot become unique')
-    if (field.indexed !== old.indexed) throw inUse(old.key, 'cannot change how it is indexed')
+    if ((field.indexed !== false) !== (old.indexed !== false)) throw inUse(old.key, 'cannot change how it is indexed')
     if (field.required && !old.required) throw needsDefault(old.key)
   }
   for (const field of after.fields)

@@ -19,6 +19,7 @@ const RESERVED = [
 const INHERITED = Object.getOwnPropertyNames(Object.prototype)
 
 const SCHEMA = 20_000 // characters of JSON
+const SCHEMAS = 50
 
 /** Refuses (400) a definition that makes no sense, with all that is wrong with it. */
 export async function refuseSenseless({ fields, permissions = [], limitations = [], computed = {} }: Definition) {
@@ -45,7 +46,9 @@ export async function refuseSenseless({ fields, permissions = [], limitations = 
         flaws.push({ path: `/limitations/${index}/properties`, message: `There is no field "${property}".` })
   for (const key of Object.keys(computed))
     if (!keys.has(key)) flaws.push({ path: `/computed/${key}`, message: `There is no field "${key}".` })
-  if (flaws.length) invalid(...flaws)
+  if (fields.filter(({ schema }) => schema).length > SCHEMAS)
+    flaws.push({ path: '/fields', message: `At most ${SCHEMAS} fields have a schema.` })
+  if (flaws.length) invalid(...flaws.slice(0, 100))
 }
 
 async function flawsOf(field: Field): Promise<Flaw[]> {
@@ -62,6 +65,7 @@ async function flawsOf(field: Field): Promise<Flaw[]> {
   if (type === 'relation' && !field.target) refuse('/target', 'Name the blueprint that the relation points to.')
   if (field.onDelete && type !== 'relation') refuse('/onDelete', 'Only a relation has onDelete.')
   if (field.onDelete === 'nullify' && field.required) refuse('/onDelete', 'A required relation cannot be cleared.')
+  if (field.unique && field.indexed === false) refuse('/unique', 'Only an indexed field can be unique.')
   if (field.unique && (multi || type === 'object')) refuse('/unique', 'Lists and objects cannot be unique.')
 
   for (const bound of ['min', 'max'] as const) {
@@ -72,6 +76,11 @@ async function flawsOf(field: Field): Promise<Flaw[]> {
     else if (byLength && !(Number.isSafeInteger(value) && Number(value) >= 0))
       refuse(`/${bound}`, 'Give a whole number, for it bounds a length.')
     else if (!byLength && kind.check(value)) refuse(`/${bound}`, `It ${kind.check(value)}.`)
+  }
+  const { min, max } = field
+  if (!flaws.length && min !== undefined && max !== undefined) {
+    const [least, most] = multi || kind.bounds === 'length' ? [min, max] : [kind.key!(min), kind.key!(max)]
+    if (least > most) refuse('/min', 'The least value is above the greatest.')
   }
   for (const [index, choice] of (field.enum ?? []).entries()) {
     const misfit = kind.check(choice)

@@ -1,4 +1,4 @@
-import type { ErrorObject, ValidateFunction } from 'ajv'
+import type { Ajv, ErrorObject, ValidateFunction } from 'ajv'
 import { RE2JS } from 're2js'
 import type { Flaw } from '../core/problem'
 import { type FieldType, fieldType } from './fields/type'
@@ -32,7 +32,8 @@ export type Model = Omit<Definition, 'fields'> & {
 /** Makes fields ready. @throws what Ajv or RE2 say of a schema or a pattern that is none. */
 export async function ready(field: Field, number: number): Promise<ModelField> {
   const kind = types[field.type] as FieldType
-  const pattern = field.pattern === undefined ? undefined : RE2JS.compile(field.pattern)
+  const matches = field.pattern === undefined ? undefined : matcher(field.pattern)
+  const choices = field.enum && new Set(field.enum.map((choice) => JSON.stringify(choice)))
   const conforms = field.schema && (await compiled(field.schema))
 
   function bounds(value: unknown, kind: FieldType): string | undefined {
@@ -55,10 +56,8 @@ export async function ready(field: Field, number: number): Promise<ModelField> {
       yield { path, message: misfit }
       return
     }
-    if (field.enum && !field.enum.some((choice) => Bun.deepEquals(choice, value)))
-      yield { path, message: `must be one of ${JSON.stringify(field.enum).slice(1, -1)}` }
-    if (pattern && !pattern.matcher(value as string).find())
-      yield { path, message: `must match the pattern ${field.pattern}` }
+    if (choices && !choices.has(JSON.stringify(value))) yield { path, message: `must be one of ${told(field.enum)}` }
+    if (matches && !matches(value as string)) yield { path, message: `must match the pattern ${field.pattern}` }
     const bound = field.multi ? undefined : bounds(value, kind)
     if (bound) yield { path, message: bound }
     if (conforms && !conforms(value))
@@ -69,13 +68,24 @@ export async function ready(field: Field, number: number): Promise<ModelField> {
   function flaws(value: unknown) {
     if (!field.multi) return [...flawsOf(value, '')]
     if (!Array.isArray(value)) return [{ path: '', message: 'must be a list' }]
+    if (value.length > LIST) return [{ path: '', message: `must have at most ${LIST} values` }]
     const bound = bounds(value, list)
-    return [
-      ...(bound ? [{ path: '', message: bound }] : []),
-      ...value.flatMap((part, index) => [...flawsOf(part, `/${index}`)]).slice(0, 100),
-    ]
+    const found: Flaw[] = bound ? [{ path: '', message: bound }] : []
+    for (const [index, part] of value.entries()) {
+      if (found.length >= FLAWS) break
+      found.push(...flawsOf(part, `/${index}`))
+    }
+    return found
   }
   return { ...field, number, kind, flaws }
+}
+
+const LIST = 2_000 // values of a field
+const FLAWS = 100
+
+const told = (choices: unknown[] = []) => {
+  const text = JSON.stringify(choices).slice(1, -1)
+  return text.length > 300 ? `${text.slice(0, 300)}…` : text
 }
 
 const list = fieldType<unknown[]>({ check: () => undefined, bounds: 'length' })
@@ -83,23 +93,80 @@ const list = fieldType<unknown[]>({ check: () => undefined, bounds: 'length' })
 const pointer = ({ instancePath, keyword, params }: ErrorObject) =>
   keyword === 'required' ? `${instancePath}/${params.missingProperty}` : instancePath
 
-/** RE2 takes a time in proportion to the text, whatever the pattern. */
-const linear = Object.assign(
-  (pattern: string) => {
-    const compiled = RE2JS.compile(pattern)
-    return { test: (text: string) => compiled.matcher(text).find() }
-  },
-  { code: 'linear' },
-)
+const PATTERNED = 2_000 // characters
 
-/** Ajv is loaded when the first object field is, and each schema has one of its own, which goes when the field goes. */
+/**
+ * RE2 takes a time in proportion to the text, whatever the pattern; but the proportion can be large, so long texts match
+ * none.
+ */
+const matcher = (pattern: string) => {
+  const compiled = RE2JS.compile(pattern)
+  return (text: string) => text.length <= PATTERNED && compiled.matcher(text).find()
+}
+// Ajv tells patterns apart by their text.
+const linear = Object.assign((pattern: string) => ({ test: matcher(pattern), toString: () => pattern }), {
+  code: 'linear',
+})
+
+const NODES = 2_000
+
+/**
+ * A schema with its references written out, so that it is as large as the work that it asks for.
+ * @throws for one that is too large then, or refers to itself, or would answer when nobody waits any more
+ */
+function unfolded(schema: Record<string, unknown>): Record<string, unknown> {
+  let nodes = 0
+  const unfold = (node: unknown): unknown => {
+    if (++nodes > NODES) throw new Error(`with its references written out it has more than ${NODES} parts.`)
+    if (Array.isArray(node)) return node.map(unfold)
+    if (node === null || typeof node !== 'object') return node
+    for (const word of ['$async', '$dynamicRef', '$recursiveRef'])
+      if (Object.hasOwn(node, word)) throw new Error(`"${word}" is not taken here.`)
+    const { $ref, ...rest } = node as Record<string, unknown>
+    if (typeof $ref !== 'string')
+      return Object.fromEntries(Object.entries(node).map(([key, part]) => [key, unfold(part)]))
+    const { allOf = [], ...others } = unfold(rest) as { allOf?: unknown[] }
+    return { ...others, allOf: [...allOf, unfold(pointed(schema, $ref))] }
+  }
+  const { definitions: _, $defs: __, ...whole } = unfold(schema) as Record<string, unknown>
+  return whole
+}
+
+function pointed(schema: unknown, reference: string): unknown {
+  if (!/^#(\/|$)/.test(reference))
+    throw new Error(`"$ref" may lead only to a part of the same schema, not to "${reference}".`)
+  const steps = reference
+    .split('/')
+    .slice(1)
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+  let at = schema
+  for (const step of steps) {
+    if (at === null || typeof at !== 'object' || !Object.hasOwn(at, step))
+      throw new Error(`"${reference}" leads nowhere.`)
+    at = (at as Record<string, unknown>)[step]
+  }
+  return at
+}
+
+const SHARED = 200 // schemas; making an Ajv takes 10 ms, but each remembers parts of all that it compiled
+let shared: { ajv: Promise<Ajv>; left: number } | undefined
+
+/** Ajv is loaded when the first schema is. The compiled function goes with its field. */
 async function compiled(schema: Record<string, unknown>): Promise<ValidateFunction> {
+  if (!shared?.left) shared = { ajv: made(), left: SHARED }
+  shared.left--
+  const [ajv, whole] = [await shared.ajv, unfolded(schema)]
+  const conforms = ajv.compile(whole)
+  ajv.removeSchema(whole)
+  return conforms
+}
+
+async function made(): Promise<Ajv> {
   const { Ajv } = await import('ajv')
-  return new Ajv({
-    strict: false,
-    allErrors: false,
-    logger: false,
-    validateFormats: false,
-    code: { regExp: linear },
-  }).compile(schema)
+  const ajv = new Ajv({ strict: false, logger: false, validateFormats: false, code: { regExp: linear } })
+  // Ajv's own compares each with each.
+  ajv.removeKeyword('uniqueItems')
+  const validate = (wanted: boolean, list: unknown[]) =>
+    !wanted || new Set(list.map((one) => JSON.stringify(one))).size === list.length
+  return ajv.addKeyword({ keyword: 'uniqueItems', type: 'array', schemaType: 'boolean', validate })
 }

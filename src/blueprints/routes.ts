@@ -1,7 +1,7 @@
 import { Elysia, status, t } from 'elysia'
 import { guard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
-import { done } from '../core/shapes'
+import { done, flag, isOn } from '../core/shapes'
 import * as blueprints from './blueprints'
 import { Blueprint, BlueprintChange, NewBlueprint } from './shapes'
 
@@ -36,12 +36,11 @@ export const blueprintRoutes = new Elysia({ prefix: '/blueprints', tags: ['bluep
   })
   .delete(
     '/:key',
-    ({ ctx, params, query, request, set }) =>
-      blueprints.remove(ctx, params.key, query.force === 'true', { request, set }),
+    ({ ctx, params, query, request, set }) => blueprints.remove(ctx, params.key, isOn(query.force), { request, set }),
     {
       can: 'editor',
       params: byKey,
-      query: t.Object({ force: t.Optional(t.String()) }),
+      query: t.Object({ force: flag }),
       response: { 200: done, 404: ProblemShape, 409: ProblemShape },
     },
   )

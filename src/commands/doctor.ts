@@ -1,5 +1,5 @@
-import { accessSync, constants, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { Command } from 'commander'
 import { config, configSources, type Setting, Settings } from '../config'
 import { openLimit } from '../tenancy/storage'
@@ -15,7 +15,8 @@ export const doctor = new Command('doctor')
   .action(
     answers(
       async (_options: object, _command: Command) => {
-        const checks = [writable(), secrets(), ...(await tenants())]
+        const data = existsSync(join(config.ATOLL_TENANTS, 'registry.db'))
+        const checks = [writable(), secrets(), ...(data ? await tenants() : [])]
         if (checks.some(({ ok }) => !ok)) process.exitCode = 1
         return { settings: settings(), openTenants: openLimit, checks }
       },
@@ -38,13 +39,21 @@ const settings = () =>
     description: Settings.properties[name].description ?? '',
   }))
 
+/** A folder that is not there yet is made at the first start, if what it will be in can be written. */
 function writable(): Check {
-  const folder = config.ATOLL_TENANTS
+  const folder = resolve(config.ATOLL_TENANTS)
+  const there = existsSync(folder)
+  let place = folder
+  while (!existsSync(place)) place = dirname(place)
   try {
-    accessSync(folder, constants.W_OK)
-    return { check: 'data folder', ok: true, told: `${folder} can be written` }
+    accessSync(place, constants.W_OK)
+    return {
+      check: 'data folder',
+      ok: true,
+      told: `${folder} ${there ? 'can be written' : 'is made at the first start'}`,
+    }
   } catch {
-    return { check: 'data folder', ok: false, told: `${folder} cannot be written; make it, or set ATOLL_TENANTS` }
+    return { check: 'data folder', ok: false, told: `${place} cannot be written; change that, or set ATOLL_TENANTS` }
   }
 }
 

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { config } from '../config'
+import { report } from '../core/log'
 
 const GRACE = 10_000 // ms that running requests get when we are told to stop
 
@@ -10,18 +11,22 @@ export const serve = new Command('serve')
   .action(async ({ demo, json }: { demo?: boolean; json?: boolean }) => {
     const { ownData, storage } = await import('../tenancy/storage')
     const { anyTenant } = await import('../tenancy/tenants')
+    // Whatever was forgotten somewhere must not end all other requests.
+    process.on('unhandledRejection', (error) => report('UNHANDLED', { cause: String(error) }))
     await ownData()
     const { listen } = await import('../gateway')
     const fresh = !(await anyTenant())
     const server = listen(config.ATOLL_HOST, config.ATOLL_PORT)
     const url = `http://${server.hostname?.includes(':') ? `[${server.hostname}]` : server.hostname}:${server.port}`
+    // For a program, standard output holds the JSON and nothing else.
+    const say = json ? console.error : console.log
     if (json) console.log(JSON.stringify({ url }))
     else console.log(`Atoll listens on ${url} (its API is described at ${url}/openapi)`)
     if (fresh && demo) {
       const { makeDemo } = await import('../demo/demo')
-      console.log(await makeDemo(server.port!))
+      say(await makeDemo(server.port!))
     } else if (fresh) {
-      console.log(
+      say(
         'There is no tenant yet. Make one: atoll tenant create <id> --host <host> --admin-username … --admin-password …',
       )
     }

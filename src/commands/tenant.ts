@@ -1,5 +1,7 @@
 import { Command } from 'commander'
+import { Registration } from '../accounts/shapes'
 import { register } from '../accounts/users'
+import { fitting } from '../core/shapes'
 import * as tenants from '../tenancy/tenants'
 import { answers, table } from './output'
 
@@ -20,10 +22,11 @@ const create = named('create', 'make a tenant, ready for sign-in')
       async (id: string, options: Created, command: Command) => {
         const { host = [], adminUsername: username, adminPassword: password, adminEmail: email } = options
         if (!username !== !password) command.error('Give both --admin-username and --admin-password, or neither.')
+        const admin = username && fitting(Registration, { username, password, ...(email && { email }) })
         const tenant = await tenants.createTenant(id, host)
-        if (username) {
+        if (admin) {
           // A tenant without the administrator that was asked for would be in the way of the next attempt.
-          await register(tenant, { username, password, email }, ['admin', 'user']).catch(async (error) => {
+          await register(tenant, admin, ['admin', 'user']).catch(async (error) => {
             await tenants.deleteTenant(id)
             throw error
           })

@@ -1,6 +1,8 @@
 import { Command } from 'commander'
+import { Registration } from '../accounts/shapes'
 import * as users from '../accounts/users'
 import { invalid } from '../core/problem'
+import { fitting } from '../core/shapes'
 import { tenantNamed } from '../tenancy/tenants'
 import { answers } from './output'
 
@@ -29,7 +31,11 @@ const create = named('create', 'make a user')
   .action(
     answers(
       async (id: string, username: string, { password, email, roles }: Created, _command: Command) => {
-        const input = { username, email, password: password ?? (await typed()) }
+        const input = fitting(Registration, {
+          username,
+          password: password ?? (await typed()),
+          ...(email && { email }),
+        })
         return users.shown(await users.register(await tenantNamed(id), input, roles), true)
       },
       ({ username, roles }) => `Created the user "${username}" with the roles ${roles.join(', ')}.`,

@@ -8,7 +8,7 @@ const DEPTH = 64
  */
 export async function readJson(request: Request, limit: number): Promise<unknown> {
   const text = await readText(request, limit)
-  if (!text) return
+  if (text === undefined) return
   const type = request.headers.get('content-type') ?? ''
   if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type))
     throw new Problem(415, 'UNSUPPORTED_MEDIA_TYPE', 'Send JSON, with the header Content-Type: application/json.')
@@ -22,21 +22,28 @@ export async function readJson(request: Request, limit: number): Promise<unknown
   return value
 }
 
-async function readText(request: Request, limit: number): Promise<string> {
-  if (!request.body) return ''
+/** Undefined for a body of no bytes. */
+async function readText(request: Request, limit: number): Promise<string | undefined> {
+  if (!request.body) return
   const length = request.headers.get('content-length')
   if (Number(length) > limit) throw tooLarge(limit)
-  if (length) return request.text()
+  if (length) return Number(length) ? request.text() : undefined
 
   // A body of unannounced length is counted as it comes in.
   const chunks: Uint8Array[] = []
   let size = 0
-  for await (const chunk of request.body) {
-    size += chunk.byteLength
-    if (size > limit) throw tooLarge(limit)
-    chunks.push(chunk)
+  const reader = request.body.getReader()
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return size ? new TextDecoder().decode(Buffer.concat(chunks)) : undefined
+    size += value.byteLength
+    if (size > limit) {
+      // Nobody waits for it: a sender may never end.
+      reader.cancel().catch(() => {})
+      throw tooLarge(limit)
+    }
+    chunks.push(value)
   }
-  return new TextDecoder().decode(Buffer.concat(chunks))
 }
 
 const tooLarge = (limit: number) =>
@@ -47,6 +54,8 @@ function inspect(value: unknown, depth: number): void {
   if (typeof value === 'string') {
     if (value.includes('\0')) throw unfit('Text must not contain the character U+0000.')
     if (!value.isWellFormed()) throw unfit('Text must not contain half of a surrogate pair.')
+  } else if (typeof value === 'number') {
+    if (!Number.isFinite(value)) throw unfit('A number is too large.')
   } else if (value !== null && typeof value === 'object') {
     if (depth === 0) throw unfit(`The body is nested more than ${DEPTH} levels deep.`)
     for (const [key, part] of Object.entries(value)) {

@@ -1,5 +1,6 @@
 import { Elysia, NotFoundError, ParseError, t, ValidationError } from 'elysia'
 import { report } from './log'
+import { keptNameOf } from './request-name'
 
 /** One thing that is wrong with what was sent, and where: a JSON pointer, or the name of a query parameter. */
 export type Flaw = { path: string; message: string }
@@ -48,9 +49,10 @@ export const problems = new Elysia({ name: 'problems' }).onError({ as: 'global' 
 
 /** The answer to a request that failed. The cause of a failure of ours goes to the log only, under the request's id. */
 export function refusal(error: unknown, request: Request, headers: Record<string, string> = {}): Response {
-  const problem = told(error) ?? internal()
+  const problem = told(error) ?? internal(keptNameOf(request))
   const { code, message, more } = problem
-  if (problem.status >= 500) report(code, { ...Object(more.details), ...asked(request), cause: origin(error) })
+  if (problem.status >= 500 && problem.status !== 503)
+    report(code, { requestId: keptNameOf(request), ...asked(request), cause: origin(error) })
   return Response.json(
     { code, message, details: more.details },
     { status: problem.status, headers: { ...headers, ...more.headers } },
@@ -74,8 +76,10 @@ function told(error: unknown): Problem | undefined {
   }
 }
 
-const internal = () =>
-  new Problem(500, 'INTERNAL', 'Something went wrong on our side. The request id helps to find out what.')
+const internal = (requestId: string) =>
+  new Problem(500, 'INTERNAL', 'Something went wrong on our side. The request id helps to find out what.', {
+    details: { requestId },
+  })
 
 const asked = ({ method, url }: Request) => ({ method, path: URL.parse(url)?.pathname })
 

@@ -1,5 +1,7 @@
-import type { TObject, TProperties } from '@sinclair/typebox'
+import type { Static, TObject, TProperties, TSchema } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
 import { t } from 'elysia'
+import { invalid } from './problem'
 
 /** The words every area's shapes are written in. `t.Integer` and `t.Date` also accept strings and slow answers down. */
 export const id = t.String({ minLength: 1, maxLength: 128 })
@@ -18,3 +20,14 @@ export const change = <Fields extends TProperties>(thing: TObject<Fields>) => t.
 
 /** What a delete answers. */
 export const success = { success: true } as const
+
+/** A flag in a query, which may be left out. */
+export const flag = t.Optional(t.Union(['true', '1', 'false', '0', ''].map((value) => t.Literal(value))))
+export const isOn = (value: string | undefined) => value === 'true' || value === '1'
+
+/** What came by another way than HTTP, checked like a body. @throws 400 with every flaw */
+export function fitting<Shape extends TSchema>(shape: Shape, value: unknown): Static<Shape> {
+  const flaws = [...Value.Errors(shape, value)].map(({ path, message }) => ({ path, message }))
+  if (flaws.length) invalid(...flaws)
+  return value as Static<Shape>
+}

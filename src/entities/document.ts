@@ -10,7 +10,8 @@ export type Input = {
   properties: Doc
   /** Properties that the body gives twice, beside `metadata` and in it, in this order. */
   twice: Map<string, [unknown, unknown]>
-  identifier?: string
+  /** As it was sent; only a new entity's counts. */
+  identifier?: unknown
   user?: string | null
   workspace?: string | null
 }
@@ -24,7 +25,7 @@ export function readInput(body: unknown, actor: Actor | undefined): Input {
   const metadata = flat.metadata === undefined ? {} : asObject(flat.metadata, '/metadata')
   const input: Input = { properties: { ...metadata }, twice: new Map() }
   for (const [key, value] of Object.entries(flat)) {
-    if (key === 'identifier') input.identifier = identifier(value)
+    if (key === 'identifier') input.identifier = value
     else if (OWN.includes(key)) {
       if (actor?.privileged) input[key as 'user' | 'workspace'] = owner(key, value)
     } else if (IGNORED.includes(key)) continue
@@ -57,6 +58,9 @@ export function changedDocument(
   const flaws: Flaw[] = []
   const sent = { ...properties }
   for (const [key, [flat, inner]] of twice) {
+    const field = model.field.get(key)
+    // Comparing would tell by the answer what the caller may not read.
+    if (!field || !mayRead(field, actor)) continue
     if (Bun.deepEquals(flat, stored[key])) sent[key] = inner
     else if (!Bun.deepEquals(inner, stored[key]) && !Bun.deepEquals(flat, inner)) flaws.push(contradicting(key))
   }
@@ -102,9 +106,11 @@ function asObject(value: unknown, path: string): Doc {
   return value as Doc
 }
 
-function identifier(value: unknown): string | undefined {
+/** The identifier that a new entity is to have. */
+export function identifierOf({ identifier: value }: Input): string | undefined {
   if (value === null || value === undefined || value === '') return
-  if (typeof value !== 'string' || !/^[^\s/]{1,128}$/.test(value))
+  // A dot is a step on the way of an address.
+  if (typeof value !== 'string' || !/^(?!\.{1,2}$)[^\s/]{1,128}$/.test(value))
     invalid({ path: '/identifier', message: 'identifier must be 1 to 128 characters without spaces and slashes.' })
   return value as string
 }

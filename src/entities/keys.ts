@@ -37,32 +37,35 @@ export function keysOf(model: Model, doc: Record<string, unknown>): Keys {
   return keys
 }
 
-/** The rows that an entity with these keys has in the index. */
-export function rowsOf(model: Model, keys: Keys): IndexRow[] {
-  const indexed = new Set(model.fields.filter(isIndexed).map(({ number }) => number))
+/** The rows that an entity with these keys has in the index; without a model those that it may have at most. */
+export function rowsOf(model: Model | undefined, keys: Keys): IndexRow[] {
+  const indexed = model && new Set(model.fields.filter(isIndexed).map(({ number }) => number))
   const rows: IndexRow[] = []
   for (const [label, values] of Object.entries(keys)) {
     const dot = label.indexOf('.')
     const [number, path] = dot < 0 ? [label.slice(1), ''] : [label.slice(1, dot), label.slice(dot + 1)]
-    if (!indexed.has(Number(number))) continue
+    if (indexed && !indexed.has(Number(number))) continue
     for (const value of typeof values === 'string' ? [values] : values) rows.push([Number(number), path, value])
   }
-  if (rows.length > MOST)
-    invalid({
-      path: '',
-      message: `An entity has at most ${MOST} values that can be found; this one has ${rows.length}.`,
-    })
+  if (rows.length > MOST) refuseSoMany(rows.length)
   return rows
 }
 
+const PATH = 256 // characters
+
 /** The scalars in an object by their dotted paths; lists are passed through. */
-function parts(value: unknown, path = '', found = new Map<string, Set<string>>()) {
-  if (Array.isArray(value)) for (const one of value) parts(one, path, found)
-  else if (value !== null && typeof value === 'object')
-    for (const [key, part] of Object.entries(value)) parts(part, path ? `${path}.${key}` : key, found)
-  else if (value !== null && path) {
+function parts(value: unknown, path = '', found = new Map<string, Set<string>>(), count = { of: 0 }) {
+  if (Array.isArray(value)) for (const one of value) parts(one, path, found, count)
+  else if (value !== null && typeof value === 'object') {
+    for (const [key, part] of Object.entries(value)) if (key) parts(part, path ? `${path}.${key}` : key, found, count)
+  } else if (value !== null && path) {
+    if (path.length > PATH) invalid({ path: '', message: `The path of a value is longer than ${PATH} characters.` })
+    if (++count.of > MOST) refuseSoMany(count.of)
     const known = found.get(path) ?? new Set()
-    found.set(path, known.add(partKey(value as string)))
+    found.set(path, known.add(partKey(value as string | number | boolean)))
   }
   return found
 }
+
+const refuseSoMany = (count: number) =>
+  invalid({ path: '', message: `An entity has at most ${MOST} values that can be found; this one has ${count}.` })

@@ -44,7 +44,7 @@ export async function find<Row extends unknown[]>(
   const passed = found.length ? skip + found.length : await total(db, walk, reach, query.conditions)
   const rest = everything(model)
   const lacking: Condition[] = [...query.conditions, { target, is: 'absent' }]
-  const by = sorting([...order.slice(1), latest(order[0]!.descending)], rest.time)
+  const by = sorting(order.slice(1), rest.time, order[0])
   return [...found, ...(await select(rest, by, lacking, limit - found.length, Math.max(0, skip - passed)))]
 }
 
@@ -178,6 +178,7 @@ function within(reach: Reach): Part[] {
 function holds(condition: Condition): Part {
   const { target, ...test } = condition
   if (test.is === 'present' || test.is === 'absent') {
+    if (target.at === 'field' && target.path) return hasSome(target, test.is)
     const { sql, params } = value(target)
     return part(`${sql} is ${test.is === 'present' ? 'not null' : 'null'}`, ...params)
   }
@@ -196,6 +197,11 @@ function holdsForSome(target: FieldTarget, condition: Test): Part {
   const { sql, params } = and([...where, wanted, part('x.created = e.created and x.entity = e.seq')])
   const not = condition.is === 'not in' ? 'not ' : ''
   return part(`${not}exists (select 1 from entity_index x where ${sql})`, ...params)
+}
+
+function hasSome({ field, path }: FieldTarget, is: 'present' | 'absent'): Part {
+  const rows = 'select x.entity from entity_index x where x.field = ? and x.path = ?'
+  return part(`e.seq ${is === 'present' ? 'in' : 'not in'} (${rows})`, field.number, path)
 }
 
 function valueIs(at: string | Part, condition: Test): Part {
@@ -219,20 +225,20 @@ const value = (target: Target): Part =>
   target.at === 'column' ? part(target.column) : part('e.keys ->> ?', target.label)
 
 /** Missing values last, whichever way; entities that agree in everything in order of time, the way the first goes. */
-function sorting(order: Order[], [created, seq]: Scan['time']): Part {
+function sorting(order: Order[], [created, seq]: Scan['time'], first = order[0]): Part {
   const by = order.map((one) => {
     if (isCreated(one)) return part(`${created} ${way(one)}`)
     const { sql, params } = value(one.target)
     return part(`${sql} ${way(one)} nulls last`, ...params)
   })
-  const last = order[0] ? way(order[0]) : 'desc'
+  const last = first ? way(first) : 'desc'
   if (!order.some(isCreated)) by.push(part(`${created} ${last}`))
   return list([...by, part(`${seq} ${last}`)])
 }
 
 /** The same for a walk, where the first order is that of the index. */
 function walkSorting([first, ...others]: Order[]): Part {
-  const { sql, params } = sorting([...others, latest(first!.descending)], ['i.created', 'i.entity'])
+  const { sql, params } = sorting(others, ['i.created', 'i.entity'], first)
   return part(`i.value ${way(first!)}, ${sql}`, ...params)
 }
 

@@ -31,8 +31,9 @@ export type Query = {
 
 const LIMIT = 100
 const MOST = 1_000
-const FILTERS = 50
+const FILTERS = 20
 const VALUES = 500
+const ORDERS = 10
 
 const column = (name: Extract<Target, { at: 'column' }>['column']): Target => ({ at: 'column', column: name })
 const COLUMNS: Record<string, { target: Target; kind: FieldType }> = {
@@ -77,11 +78,9 @@ export function readQuery(model: Model, actor: Actor | undefined, search: string
   }
   if (conditions.length > FILTERS) refuse('', `A query has at most ${FILTERS} filters.`)
 
-  const order = (options.get('$sort') ?? '-created')
-    .split(',')
-    .map((part) => part.trim())
-    .filter(Boolean)
-    .slice(0, 10)
+  const parts = (options.get('$sort') ?? '-created').split(',').map((part) => part.trim())
+  const order = [...new Set(parts.filter(Boolean))]
+  if (order.length > ORDERS) refuse('$sort', `Sort by at most ${ORDERS} fields.`)
   const query: Query = {
     conditions,
     order: order.flatMap((part) => {
@@ -126,7 +125,7 @@ export function readQuery(model: Model, actor: Actor | undefined, search: string
       if (!(field ? mayRead(field, actor) : Object.hasOwn(COLUMNS, key) || key === 'metadata'))
         refuse('$select', `The blueprint "${model.key}" has no field "${key}".`)
     }
-    return keys
+    return [...new Set(keys)]
   }
 }
 

@@ -1,7 +1,9 @@
 import type { Model } from '../blueprints/model'
+import { type Reach, reaches } from '../blueprints/rules'
+import { config } from '../config'
 import { now } from '../core/clock'
 import { invalid, Problem } from '../core/problem'
-import { Busy } from '../storage/errors'
+import { Busy, Conflict } from '../storage/errors'
 import type { Db, Tx } from '../storage/port'
 import type { Doc } from './document'
 import { type IndexRow, type Keys, keysOf, rowsOf } from './keys'
@@ -47,23 +49,28 @@ async function named<Row>(db: Db, select: string, key: string, name: string): Pr
 
 // The entity goes in only while its blueprint is the one that it was checked against.
 const INSERT = `insert into entities (_id, blueprint, identifier, "user", workspace, head, doc, keys, version, created, updated)
-  select ?, key, ?, ?, ?, ?, ?, ?, 1, ?, ? from blueprints where key = ? and version = ? returning seq`
+  select ?, key, ?, ?, ?, ?, ?, ?, 1, ?, ? from blueprints where key = ? and _id = ? and version = ? returning seq`
 const UPDATE =
   'update entities set "user" = ?, workspace = ?, head = ?, doc = ?, keys = ?, version = ?, updated = ? where seq = ?'
 const INSERT_ROW = 'insert into entity_index (field, path, value, created, entity) values (?, ?, ?, ?, ?)'
 const DELETE_ROW = 'delete from entity_index where field = ? and path = ? and value = ? and created = ? and entity = ?'
 
+/** Which rows of other blueprints the writer may see, by the key of the blueprint. */
+export type Sight = Map<string, Reach | undefined>
+
 type Draft = Pick<System, '_id' | 'identifier' | 'user' | 'workspace'> & { doc: Doc; keys: Keys }
 
 /** Adds an entity with its rows of the index. @throws Outdated, Conflict, 409 UNIQUE_VIOLATION, 400 */
-export async function insert(tx: Tx, model: Model, { doc, keys, ...draft }: Draft): Promise<Shown> {
+export async function insert(tx: Tx, model: Model, { doc, keys, ...draft }: Draft, sight: Sight): Promise<Shown> {
   const [time, text, rows] = [now(), JSON.stringify(doc), rowsOf(model, keys)]
   const { _id, identifier, user, workspace } = draft
+  refuseLarge(text)
   const head = headOf({ ...draft, created: time, updated: time })
+  await refuseUsurper(tx, model, draft)
   await refuseDuplicates(tx, model, keys)
-  await refuseDangling(tx, model, doc, {})
+  await refuseDangling(tx, model, doc, {}, sight)
   const params = [_id, identifier, user, workspace, head, text, JSON.stringify(keys), time, time]
-  const [added] = await tx.ask(INSERT, [...params, model.key, model.version])
+  const [added] = await tx.ask(INSERT, [...params, model.key, model._id, model.version])
   if (!added) throw new Outdated()
   for (const row of rows) await tx.ask(INSERT_ROW, [...row, time, added[0]])
   return [head, text, user, workspace, 1, time]
@@ -75,28 +82,41 @@ export async function update(
   model: Model,
   before: Stored,
   { doc, ...owners }: { doc: Doc; user?: string | null; workspace?: string | null },
+  sight: Sight,
 ): Promise<Shown> {
   const [old, keys] = [JSON.parse(before.keys) as Keys, keysOf(model, doc)]
   await refuseOutdated(tx, model)
   await refuseDuplicates(tx, model, keys, old)
-  await refuseDangling(tx, model, doc, JSON.parse(before.doc))
+  await refuseDangling(tx, model, doc, JSON.parse(before.doc), sight)
   const [gone, come] = difference(rowsOf(model, old), rowsOf(model, keys))
   for (const row of gone) await tx.ask(DELETE_ROW, [...row, before.created, before.seq])
   for (const row of come) await tx.ask(INSERT_ROW, [...row, before.created, before.seq])
   const { user = before.user, workspace = before.workspace } = owners
   const [text, updated, version] = [JSON.stringify(doc), now(), before.version + 1]
+  refuseLarge(text)
   const head = headOf({ ...before, user, workspace, updated })
   await tx.ask(UPDATE, [user, workspace, head, text, JSON.stringify(keys), version, updated, before.seq])
   return [head, text, user, workspace, version, updated]
 }
 
-/** Removes entities with their rows of the index. */
-export async function erase(tx: Tx, model: Model, entities: Pick<Stored, 'seq' | 'keys' | 'created'>[]) {
+/**
+ * Removes entities with their rows of the index, whatever their blueprint says by now; as many as are good for one
+ * write, and at least one. Returns how many.
+ */
+export async function erase(tx: Tx, entities: Pick<Stored, 'seq' | 'keys' | 'created'>[]): Promise<number> {
+  let [removed, statements] = [0, 0]
   for (const { seq, keys, created } of entities) {
-    for (const row of rowsOf(model, JSON.parse(keys))) await tx.ask(DELETE_ROW, [...row, created, seq])
+    const rows = rowsOf(undefined, JSON.parse(keys))
+    if (removed && statements + rows.length > STATEMENTS) break
+    statements += rows.length + 1
+    removed++
+    for (const row of rows) await tx.ask(DELETE_ROW, [...row, created, seq])
     await tx.ask('delete from entities where seq = ?', [seq])
   }
+  return removed
 }
+
+const STATEMENTS = 4_000 // in one write of many
 
 /** The rows that only one of the two has. */
 function difference(one: IndexRow[], other: IndexRow[]): [IndexRow[], IndexRow[]] {
@@ -105,9 +125,15 @@ function difference(one: IndexRow[], other: IndexRow[]): [IndexRow[], IndexRow[]
   return [one.filter((row) => !right.has(name(row))), other.filter((row) => !left.has(name(row)))]
 }
 
-async function refuseOutdated(tx: Tx, { key, version }: Model) {
-  const [row] = await tx.ask('select version from blueprints where key = ?', [key])
+async function refuseOutdated(tx: Tx, { key, _id, version }: Model) {
+  const [row] = await tx.ask('select version from blueprints where key = ? and _id = ?', [key, _id])
   if (row?.[0] !== version) throw new Outdated()
+}
+
+/** Many small changes must not make what no single one may. */
+function refuseLarge({ length }: string) {
+  if (length > config.ATOLL_BODY_LIMIT)
+    invalid({ path: '', message: `The entity would be larger than ${config.ATOLL_BODY_LIMIT} characters.` })
 }
 
 /** In the writing transaction, where nobody can come in between. */
@@ -125,13 +151,26 @@ async function refuseDuplicates(tx: Tx, model: Model, keys: Keys, old: Keys = {}
   }
 }
 
-/** Relations lead somewhere. */
-async function refuseDangling(tx: Tx, model: Model, doc: Doc, stored: Doc) {
+/** An entity answers to its `_id`, too, so no other one may be called by it. */
+async function refuseUsurper(tx: Tx, { key }: Model, { _id, identifier }: Pick<Draft, '_id' | 'identifier'>) {
+  if (identifier === _id) return
+  const rows = await tx.ask('select 1 from entities where _id = ? and blueprint = ?', [identifier, key])
+  if (rows.length) throw new Conflict()
+}
+
+/** Relations lead to what the writer may see. */
+async function refuseDangling(tx: Tx, model: Model, doc: Doc, stored: Doc, sight: Sight) {
   for (const { key, target } of model.fields) {
     if (!target || doc[key] === undefined || Bun.deepEquals(doc[key], stored[key])) continue
+    const reach = sight.get(target)
     for (const identifier of [doc[key]].flat() as string[]) {
-      const rows = await tx.ask('select 1 from entities where blueprint = ? and identifier = ?', [target, identifier])
-      if (!rows.length) invalid({ path: `/${key}`, message: `There is no entity "${identifier}" of "${target}".` })
+      const [row] = await tx.ask('select "user", workspace from entities where blueprint = ? and identifier = ?', [
+        target,
+        identifier,
+      ])
+      const [user, workspace] = (row ?? []) as [string | null, string | null]
+      if (!row || !reach || !reaches(reach, { user, workspace }))
+        invalid({ path: `/${key}`, message: `There is no entity "${identifier}" of "${target}".` })
     }
   }
 }

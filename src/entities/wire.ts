@@ -44,6 +44,6 @@ function without(doc: string, hidden: string[]): Doc {
 function selected(head: string, doc: Doc, flat: boolean, select: string[]) {
   const pick = (from: Doc, also: string[] = []) =>
     Object.fromEntries(Object.entries(from).filter(([key]) => select.includes(key) || also.includes(key)))
-  const metadata = pick(doc)
+  const metadata = select.includes('metadata') ? doc : pick(doc)
   return { ...pick(JSON.parse(`{${head}}`), ['_id', 'identifier']), metadata, ...(flat && metadata) }
 }

@@ -30,7 +30,7 @@ const serve = (body: string | Blob, type: string) =>
 
 const hidden = { detail: { hide: true, 'x-access': 'open' } as object }
 
-/** The description of every route of `app` (OpenAPI 3), and a page to read and to try it. */
+/** The description of every route of `app` (OpenAPI 3.1), and a page to read and to try it. */
 export const documentation = (app: () => AnyElysia) => {
   let described: Promise<object> | undefined
   return new Elysia()
@@ -49,10 +49,12 @@ const needed = Object.keys(schemes).map((name) => ({ [name]: [] }))
 
 type Operation = { 'x-access'?: string; security?: object[]; parameters?: object[]; responses?: Record<string, object> }
 
-/** OpenAPI of the app's shapes; with who may call each operation. @see https://spec.openapis.org/oas/v3.0.3 */
+const VERSION = '3.1.0'
+
+/** OpenAPI of the app's shapes; with who may call each operation. @see https://spec.openapis.org/oas/v3.1.0 */
 export async function describe(app: AnyElysia): Promise<object> {
   const { toOpenAPISchema } = await import('@elysiajs/openapi')
-  const { paths, components } = toOpenAPISchema(app)
+  const { paths, components } = toOpenAPISchema(app, undefined, undefined, undefined, VERSION)
   for (const operations of Object.values(paths as Record<string, Record<string, Operation>>))
     for (const operation of Object.values(operations)) {
       const access = operation['x-access']
@@ -60,7 +62,7 @@ export async function describe(app: AnyElysia): Promise<object> {
       else operation.security = access === 'anyone' ? [{}, ...needed] : needed
     }
   return {
-    openapi: '3.0.3',
+    openapi: VERSION,
     info: { title: 'Atoll', version, description: 'A self-hosted application platform for many tenants.' },
     paths,
     components: { ...components, securitySchemes: schemes },

@@ -20,7 +20,12 @@ export interface Store {
 }
 
 /** Where a database lives: each engine reads the part it understands. */
-export type Place = { tenant: string; file: string }
+export type Place = {
+  tenant: string
+  file: string
+  /** Tells a tenant's data from that of an earlier tenant of the same name. */
+  identity?: string
+}
 
 /** In order, forever: a database's version is how many of these it has run. */
 export type Migrations = { sqlite: string[] }

@@ -5,12 +5,21 @@ import type { Ask, Database, Db, Engine, Migrations, Place, Store, Tx } from './
 import { Writer } from './writer'
 
 type Opened = { database: Database; writer: Writer }
-type Lease = { ready: Promise<Opened>; opened?: Opened; users: number; used: number; retired: boolean }
+type Lease = {
+  ready: Promise<Opened>
+  opened?: Opened
+  users: number
+  /** When it was used last, among all uses. */
+  used: number
+  /** To be called when the last user has gone. */
+  idle?: () => void
+}
 
 /** Databases are opened when they are asked something; when nobody asks, the least recently used are closed. */
 export class Storage {
   #leases = new Map<string, Lease>()
   #uses = 0
+  #retiring = new Set<Promise<void>>()
 
   constructor(
     private engine: Engine,
@@ -32,65 +41,76 @@ export class Storage {
   }
 
   /** Closes a database as soon as nobody uses it; who asks again opens whatever is at its place then. */
-  async release({ file }: Place) {
-    const lease = this.#leases.get(file)
+  async release(place: Place) {
+    const lease = this.#leases.get(keyOf(place))
     if (!lease) return
-    this.#leases.delete(file)
-    lease.retired = true
-    if (!lease.users) await closed(lease)
+    const closing = this.#retire(keyOf(place), lease)
+    if (lease.users) closing.catch(failed)
+    else await closing
   }
 
   /** Closes everything, what is in use as soon as it isn't any more. */
   async close() {
-    const leases = [...this.#leases.values()]
-    this.#leases.clear()
-    for (const lease of leases) {
-      while (lease.users) await Bun.sleep(5)
-      await closed(lease)
+    for (const [key, lease] of this.#leases) this.#retire(key, lease).catch(failed)
+    while (this.#retiring.size) {
+      await Promise.allSettled(this.#retiring)
+      await Bun.sleep(1)
     }
     await this.engine.close()
   }
 
   /** What is in use is never closed. */
   async #use<T>(place: Place, migrations: Migrations, work: (opened: Opened) => Promise<T>) {
-    const lease = this.#leases.get(place.file) ?? this.#lease(place, migrations)
+    const lease = this.#leases.get(keyOf(place)) ?? this.#lease(place, migrations)
     lease.users++
     lease.used = ++this.#uses
     try {
       return await work(lease.opened ?? (await lease.ready))
     } finally {
       lease.users--
-      if (lease.retired && !lease.users) closed(lease).catch(failed)
-      else if (this.#leases.size > this.limits.open) this.#trim()
+      if (!lease.users) lease.idle?.()
+      if (this.#leases.size > this.limits.open) this.#trim()
     }
   }
 
   #lease(place: Place, migrations: Migrations): Lease {
-    const lease: Lease = { ready: this.#open(place, migrations), users: 0, used: 0, retired: false }
+    const lease: Lease = { ready: this.#open(place, migrations), users: 0, used: 0 }
     lease.ready.then(
       (opened) => Object.assign(lease, { opened }),
-      () => {},
+      () => this.#leases.delete(keyOf(place)),
     )
-    this.#leases.set(place.file, lease)
+    this.#leases.set(keyOf(place), lease)
     return lease
+  }
+
+  /** Nobody gets this lease any more; whoever has it may end what they do. */
+  #retire(key: string, lease: Lease): Promise<void> {
+    this.#leases.delete(key)
+    const retiring = (async () => {
+      if (lease.users)
+        await new Promise<void>((resolve) => {
+          lease.idle = resolve
+        })
+      const { database } = lease.opened ?? (await lease.ready)
+      await database.close()
+    })()
+    this.#retiring.add(retiring)
+    return retiring.finally(() => this.#retiring.delete(retiring))
   }
 
   #open(place: Place, migrations: Migrations): Promise<Opened> {
     const opening = this.engine.open(place, migrations)
-    opening.catch(() => this.#leases.delete(place.file))
     return opening.then((database) => ({ database, writer: new Writer(database.transaction, this.limits.deadline) }))
   }
 
   #trim() {
     const idle = [...this.#leases].filter(([, { users }]) => !users).sort(([, one], [, other]) => one.used - other.used)
-    for (const [file, lease] of idle.slice(0, this.#leases.size - this.limits.open)) {
-      this.#leases.delete(file)
-      closed(lease).catch(failed)
-    }
+    for (const [key, lease] of idle.slice(0, this.#leases.size - this.limits.open))
+      this.#retire(key, lease).catch(failed)
   }
 }
 
-const closed = async ({ ready }: Lease) => (await ready).database.close()
+const keyOf = ({ file, identity }: Place) => `${file} ${identity}`
 const failed = (error: unknown) => report('DATABASE_NOT_CLOSED', { cause: String(error) })
 
 /** Drizzle over `ask`, made when it is first needed: most of what is asked often needs only `ask`. */
@@ -120,7 +140,10 @@ const orm = (ask: Ask) =>
 
 // PostgreSQL cannot keep it, so no engine does.
 const unkept = (value: unknown) => typeof value === 'string' && value.includes('\0')
-const nul = () => new Problem(400, 'INVALID_INPUT', 'Text must not contain the character U+0000.')
+const nul = () => {
+  const message = 'Text must not contain the character U+0000.'
+  return new Problem(400, 'INVALID_INPUT', message, { details: [{ path: '', message }] })
+}
 
 /** Statements that are asked often are built once for each store. */
 export function prepared<Statements>(prepare: (db: Db) => Statements) {

@@ -30,3 +30,15 @@ export function addressOf(request: Request): string {
 export const isSecure = (request: Request) =>
   (proxied && request.headers.get('x-forwarded-proto') === 'https') ||
   (originals.get(request) ?? request).url.startsWith('https:')
+
+/** By whom a caller without an account is counted. */
+export const networkOf = (request: Request) => network(addressOf(request))
+
+/** One household has 2^64 addresses of version 6, so those count as one. */
+function network(address: string) {
+  if (!address.includes(':') || address.includes('.')) return address
+  const [head = '', tail = ''] = address.split('::')
+  const [front, back] = [head.split(':').filter(Boolean), tail.split(':').filter(Boolean)]
+  const zeros = address.includes('::') ? Array(Math.max(0, 8 - front.length - back.length)).fill('0') : []
+  return [...front, ...zeros, ...back].slice(0, 4).join(':')
+}

@@ -25,6 +25,7 @@ export const storage = new Storage(engine, { open: openLimit, deadline: config.A
 export const ownData = () => engine.own()
 
 export const folderOf = (tenant: string) => join(config.ATOLL_TENANTS, tenant)
+export const makeFolder = (tenant: string) => void mkdirSync(folderOf(tenant), { recursive: true, mode: 0o700 })
 export const hasFolder = (tenant: string) => existsSync(folderOf(tenant))
 
 /** Moves a tenant's files to where nobody serves them, and returns the place. */

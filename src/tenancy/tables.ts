@@ -1,4 +1,4 @@
-import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { time } from '../storage/columns'
 
 export const tenants = sqliteTable('tenants', {
@@ -9,12 +9,16 @@ export const tenants = sqliteTable('tenants', {
   created: time().notNull(),
 })
 
-export const hosts = sqliteTable('hosts', {
-  host: text().primaryKey(),
-  tenant: text()
-    .notNull()
-    .references(() => tenants.id, { onDelete: 'cascade' }),
-})
+export const hosts = sqliteTable(
+  'hosts',
+  {
+    host: text().primaryKey(),
+    tenant: text()
+      .notNull()
+      .references(() => tenants.id, { onDelete: 'cascade' }),
+  },
+  (table) => [index('hosts_of_tenant').on(table.tenant)],
+)
 
 /** How often what is kept in memory has changed, by topic; in every tenant's database and in the registry. */
 export const versions = sqliteTable('versions', { topic: text().primaryKey(), version: integer().notNull() })

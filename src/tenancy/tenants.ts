@@ -7,7 +7,7 @@ import { Conflict } from '../storage/errors'
 import type { Store } from '../storage/port'
 import { hostOf } from './caller'
 import { changing, recall } from './memory'
-import { discard, folderOf, hasFolder, storage } from './storage'
+import { discard, folderOf, hasFolder, makeFolder, storage } from './storage'
 import { hosts, tenants } from './tables'
 
 /** One tenant's data: `db` reads, `write` changes. */
@@ -16,7 +16,7 @@ export type Tenant = Store & { tenant: string }
 type Entry = { id: string; uid: string; status: 'active' | 'suspended' }
 
 /** Which tenants there are, and where they answer: one more database of the same kind. */
-const registry = storage.store({ tenant: 'registry', file: 'registry.db' }, registryMigrations)
+const registry = storage.store({ tenant: 'registry', file: 'registry.db', identity: '' }, registryMigrations)
 
 /** The tenant that the header names; without one, that of the host, or else the default. At once when it is known. */
 export function tenantOf(request: Request): Tenant | Promise<Tenant> {
@@ -40,9 +40,10 @@ export async function createTenant(id: string, names: string[] = []): Promise<Te
   const entry: Entry = { id, uid: Bun.randomUUIDv7(), status: 'active' }
   const added = changing(registry, 'tenants', async (tx) => {
     await tx.insert(tenants).values({ ...entry, created: iso(now()) })
-    for (const host of names) await tx.insert(hosts).values({ host: hostName(host), tenant: id })
+    for (const host of new Set(names.map(hostName))) await tx.insert(hosts).values({ host, tenant: id })
   })
   await added.catch(taken)
+  makeFolder(id)
   const tenant = serving(entry)
   await tenant.db.ask('select 1')
   return tenant
@@ -87,14 +88,15 @@ export async function deleteTenant(id: string): Promise<string | undefined> {
   const gone = await changing(registry, 'tenants', (tx) =>
     tx.delete(tenants).where(eq(tenants.id, id)).returning().get(),
   )
-  if (!gone) missing('tenant')
+  if (!gone) return missing('tenant')
   known.delete(id)
-  await storage.release(place(id))
+  await storage.release(place(gone))
   return discard(id)
 }
 
 /** Opens a tenant's database, whatever its status, which runs the migrations that it lacks. */
-export const migrateTenant = (id: string) => storage.store(place(id), tenantMigrations).db.ask('select 1')
+export const migrateTenant = async (id: string) =>
+  storage.store(place((await byId(id)) ?? missing('tenant')), tenantMigrations).db.ask('select 1')
 
 export const anyTenant = async () => (await registry.db.$count(tenants)) > 0
 
@@ -114,7 +116,7 @@ const byHost = (host: string) =>
     return found?.tenants
   })
 
-const place = (id: string) => ({ tenant: id, file: `${id}/data.db` })
+const place = ({ id, uid }: Pick<Entry, 'id' | 'uid'>) => ({ tenant: id, file: `${id}/data.db`, identity: uid })
 
 /** Saves building stores, and what is remembered with them, for each request. They hold nothing open. */
 const known = new Map<string, Tenant & { uid: string }>()
@@ -126,8 +128,8 @@ function serving({ id, uid, status }: Entry): Tenant {
   const found = known.get(id)
   if (found?.uid === uid) return found
   // Another tenant of the same id was served before: its files are not ours.
-  if (found) storage.release(place(id)).catch(() => {})
-  const tenant = { tenant: id, uid, ...storage.store(place(id), tenantMigrations) }
+  if (found) storage.release(place({ id, uid: found.uid })).catch(() => {})
+  const tenant = { tenant: id, uid, ...storage.store(place({ id, uid }), tenantMigrations) }
   known.set(id, tenant)
   if (known.size > KNOWN) known.delete(known.keys().next().value!)
   return tenant

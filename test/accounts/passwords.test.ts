@@ -76,7 +76,7 @@ test('whether a user exists cannot be told from how long a refusal takes: the wo
 test('when too many wait for their password to be hashed, the next is asked to come again', async () => {
   const gate = Promise.withResolvers<string>()
   watchHash(() => gate.promise)
-  const crowd = Array.from({ length: 1_000 }, () => hashPassword(password))
+  const crowd = Array.from({ length: 1_000 }, () => hashPassword(home.tenant, password))
   const settled = Promise.allSettled(crowd)
   try {
     const answer = await stranger.post('/signin', { username: 'ada', password })

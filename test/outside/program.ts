@@ -11,6 +11,8 @@ export type Surroundings = {
   /** Where it runs; the folder of its data is `tenants` there. */
   at: string
   stdin?: string
+  /** It is killed after this long (ms). */
+  timeout?: number
   /** What is run instead of the source. */
   program?: string[]
 }
@@ -21,12 +23,17 @@ export const emptyFolder = () => mkdtempSync(join(process.env.ATOLL_TENANTS ?? t
 const settings = { ATOLL_PORT: '0', ATOLL_DURABILITY: 'normal', PATH: process.env.PATH ?? '' }
 
 /** Runs a command to its end. `json` is what it told, parsed. */
-export async function atoll(command: string | string[], { at, env, stdin = '', program = source }: Surroundings) {
+export async function atoll(
+  command: string | string[],
+  { at, env, stdin = '', timeout = 20_000, program = source }: Surroundings,
+) {
   const args = typeof command === 'string' ? command.split(' ').filter(Boolean) : command
   const child = Bun.spawn([...program, ...args], {
     cwd: at,
     env: { ...settings, ...env },
     stdin: Buffer.from(stdin),
+    timeout,
+    killSignal: 'SIGKILL',
     stdout: 'pipe',
     stderr: 'pipe',
   })
@@ -59,7 +66,8 @@ export async function serve({ at, env, program = source }: Surroundings, ...opti
   })()
   const until = async (what: RegExp) => {
     while (!what.test(told.all)) {
-      if (child.exitCode !== null) throw new Error(`It ended (${child.exitCode}) and said: ${told.all}${await logged}`)
+      if (child.exitCode !== null || child.signalCode)
+        throw new Error(`It ended (${child.exitCode}) and said: ${told.all}${await logged}`)
       await Bun.sleep(5)
     }
     return what.exec(told.all)!
@@ -77,6 +85,8 @@ export async function serve({ at, env, program = source }: Surroundings, ...opti
       pid: child.pid,
       /** Waits until it has printed this. */
       until,
+      /** What it has printed so far. */
+      told: () => told.all,
       /** Sends the signal, waits for the end, and returns the exit code. */
       end,
       exited: child.exited,
@@ -92,12 +102,12 @@ export async function serve({ at, env, program = source }: Surroundings, ...opti
 export type Served = Awaited<ReturnType<typeof serve>>
 
 /** Sends bytes as they are, piece by piece, and returns all that comes back until the server hangs up. */
-export function raw(port: number, pieces: (string | Uint8Array)[], patience = 5_000): Promise<string> {
+export function raw(port: number, pieces: (string | Uint8Array)[], patience = 2_000): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>()
   let heard = ''
   const socket = connect(port, '127.0.0.1', async () => {
     for (const piece of pieces) {
-      if (socket.destroyed) return
+      if (socket.destroyed || heard) return
       await new Promise((sent) => socket.write(piece, sent))
     }
   })
@@ -147,16 +157,33 @@ export const PASSWORD = 'correct horse'
 /** Makes a tenant with the administrator "root" by the command line; it answers at `<id>.test`. */
 export async function makeTenant(at: Surroundings, id: string) {
   const made = await atoll(
-    ['tenant', 'create', id, '--host', `${id}.test`, '--admin-username', 'root', '--admin-password', PASSWORD, '--json'],
+    [
+      'tenant',
+      'create',
+      id,
+      '--host',
+      `${id}.test`,
+      '--admin-username',
+      'root',
+      '--admin-password',
+      PASSWORD,
+      '--json',
+    ],
     at,
   )
   if (made.code) throw new Error(made.err)
   return made.json
 }
 
-/** Headers that make the caller the administrator of this tenant. */
-export async function signIn(url: string, tenant: string): Promise<Record<string, string>> {
-  const { status, body } = await caller(url, { tenant })('POST', '/api/signin', { username: 'root', password: PASSWORD })
-  if (status !== 200) throw new Error(JSON.stringify(body))
-  return { tenant, authorization: `Bearer ${body.accessToken}` }
+/** Headers that make the caller a user of this tenant, by an access token. */
+export async function signIn(
+  url: string,
+  tenant: string,
+  username = 'root',
+  password = PASSWORD,
+): Promise<Record<string, string>> {
+  const body = { username, password, authType: 'oauth' }
+  const answer = await caller(url, { tenant })('POST', '/api/signin', body)
+  if (answer.status !== 200) throw new Error(JSON.stringify(answer.body))
+  return { tenant, authorization: `Bearer ${answer.body.payload.token}` }
 }

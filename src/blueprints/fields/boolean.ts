@@ -1,9 +1,14 @@
 import { fieldType } from './type'
 
-const written: Record<string, boolean> = { true: true, '1': true, false: false, '0': false }
+const written = new Map([
+  ['true', true],
+  ['1', true],
+  ['false', false],
+  ['0', false],
+])
 
 export const boolean = fieldType<boolean>({
   check: (value) => (typeof value === 'boolean' ? undefined : 'must be true or false'),
   key: (value) => (value ? 'true' : 'false'),
-  parse: (text) => written[text],
+  parse: (text) => written.get(text),
 })

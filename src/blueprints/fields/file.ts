@@ -5,7 +5,7 @@ import { isWebAddress } from './url'
 /** The address of a file: elsewhere (http or https), or a path of this server. */
 export const file = fieldType<string>({
   check: (value) =>
-    typeof value === 'string' && (isWebAddress(value) || /^\/(?!\/)\S*$/.test(value))
+    typeof value === 'string' && (isWebAddress(value) || /^\/(?![/\\])\S*$/.test(value))
       ? undefined
       : 'must be the address of a file: https://… or /…',
   key: textKey,

@@ -6,7 +6,7 @@ const WHOLE = 256 // characters; longer texts are found by their start and a has
 export function textKey(value: string): string {
   if (value.length <= WHOLE) return value
   // Not between the halves of a surrogate pair.
-  const end = /[\ud800-\udbff]/.test(value[WHOLE - 1]!) ? WHOLE - 1 : WHOLE
+  const end = /[\ud800-\udbff]/.test(value[WHOLE - 1]!) ? WHOLE + 1 : WHOLE
   return `${value.slice(0, end)}\u0001${hashed(value)}`
 }
 

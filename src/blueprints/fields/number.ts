@@ -6,6 +6,8 @@ export const number = fieldType<number>({
   check: (value) => (Number.isFinite(value) ? undefined : 'must be a number'),
   key: numberKey,
   parse: (text) =>
-    /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) && Number.isFinite(Number(text)) ? Number(text) : undefined,
+    text.length < 400 && /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text) && Number.isFinite(Number(text))
+      ? Number(text)
+      : undefined,
   bounds: 'value',
 })

@@ -1,5 +1,7 @@
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { missing } from '../../../core/problem'
+import { hashed } from '../../../core/secret'
 import { storageError } from '../../errors'
 import { type Database, type Engine, type Migrations, type Place, pending } from '../../port'
 import { Checkpoints } from './checkpoints'
@@ -21,6 +23,9 @@ const PRAGMAS = `pragma busy_timeout = 20; pragma journal_mode = wal; pragma for
   pragma cache_size = -64000; pragma soft_heap_limit = 536870912; pragma wal_autocheckpoint = 100000;
   pragma temp_store = memory`
 
+/** A file says whose it is by SQLite's `application_id`, a number of 31 bits. */
+const markOf = (identity?: string) => (identity ? Number.parseInt(hashed(identity).slice(0, 8), 16) >>> 1 : 0)
+
 /** A file for each database, with a connection that writes and one that reads and never sees work in progress. */
 export class Sqlite implements Engine {
   #driver?: Promise<(file: string) => Connection>
@@ -32,14 +37,32 @@ export class Sqlite implements Engine {
     this.#checkpoints = new Checkpoints(options.driver)
   }
 
-  async open({ file }: Place, { sqlite: migrations }: Migrations): Promise<Database> {
+  /** @throws 404 when the folder of the file, or what was in it, is gone. */
+  async open({ file, identity }: Place, { sqlite: migrations }: Migrations): Promise<Database> {
+    const { folder, patience, synchronous } = this.options
     const connect = await this.#connect()
-    const path = join(this.options.folder, file)
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    const { patience, synchronous } = this.options
-    const writer = new Session(connect(path), `${PRAGMAS}; pragma synchronous = ${synchronous}`, patience)
-    await writer.migrate((version) => pending(version, migrations))
-    const reader = new Session(connect(path), `${PRAGMAS}; pragma query_only = on`, patience)
+    const path = join(folder, file)
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    if (!existsSync(dirname(path))) missing('tenant')
+    const sessions: Session[] = []
+    const session = (pragmas: string) => {
+      const opened = new Session(connect(path), patience)
+      sessions.push(opened)
+      opened.run(`${PRAGMAS}; ${pragmas}`)
+      return opened
+    }
+    try {
+      const writer = session(`pragma synchronous = ${synchronous}`)
+      await writer.migrate((version) => pending(version, migrations), markOf(identity))
+      const reader = session('pragma query_only = on')
+      return this.#database(path, writer, reader)
+    } catch (error) {
+      for (const opened of sessions) opened.close()
+      throw error
+    }
+  }
+
+  #database(path: string, writer: Session, reader: Session): Database {
     const checkpoints = this.#checkpoints
     return {
       ask: reader.ask,
@@ -50,9 +73,12 @@ export class Sqlite implements Engine {
       },
       async close() {
         reader.close()
-        await writer.ask('pragma wal_checkpoint(truncate)')
-        writer.close()
-        checkpoints.forget(path)
+        try {
+          await writer.ask('pragma wal_checkpoint(truncate)')
+        } finally {
+          writer.close()
+          checkpoints.forget(path)
+        }
       },
     }
   }

@@ -1,3 +1,4 @@
+import { missing } from '../../../core/problem'
 import { Busy, storageError } from '../../errors'
 import type { Ask, Database } from '../../port'
 import type { Connection, Statement } from './drivers'
@@ -12,10 +13,11 @@ export class Session {
 
   constructor(
     private connection: Connection,
-    pragmas: string,
     private patience: number,
-  ) {
-    connection.exec(pragmas)
+  ) {}
+
+  run(sql: string) {
+    this.connection.exec(sql)
   }
 
   ask: Ask = async (sql, params = []) => {
@@ -38,15 +40,21 @@ export class Session {
     }
   }
 
-  /** Runs what `left` names after the database's version, once, whoever else tries at the same time. */
-  async migrate(left: (version: number) => string[]) {
-    const version = async () => (await this.ask('pragma user_version'))[0]![0] as number
-    if (!left(await version()).length) return
-    await this.transaction(async () => {
-      const [at, migrations] = [await version(), left(await version())]
-      for (const sql of migrations) this.connection.exec(sql)
-      this.connection.exec(`pragma user_version = ${at + migrations.length}`)
-    })
+  /**
+   * Runs what `left` names after the database's version, once, whoever else tries at the same time. A new file gets the
+   * mark of its owner. @throws 404 for a file with the mark of another
+   */
+  async migrate(left: (version: number) => string[], mark: number) {
+    const pragma = async (name: string) => (await this.ask(`pragma ${name}`))[0]![0] as number
+    if (left(await pragma('user_version')).length)
+      await this.transaction(async () => {
+        const at = await pragma('user_version')
+        const migrations = left(at)
+        if (!at) this.connection.exec(`pragma application_id = ${mark}`)
+        for (const sql of migrations) this.connection.exec(sql)
+        this.connection.exec(`pragma user_version = ${at + migrations.length}`)
+      })
+    if ((await pragma('application_id')) !== mark) missing('tenant')
   }
 
   /** Statements first: SQLite keeps a file open for as long as one of them lives. */

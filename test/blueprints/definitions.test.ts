@@ -1,0 +1,529 @@
+import { describe, expect, test } from 'bun:test'
+import { ask, house, refusal, rules } from '../house'
+
+const notes = (more: object = {}) => ({
+  key: 'notes',
+  name: 'Notes',
+  fields: [{ key: 'title', type: 'string' }],
+  permissions: rules('tenant', 'user'),
+  ...more,
+})
+const own = house()
+let made = 0
+/** A key that no other test of this file uses. */
+const fresh = () => `b${++made}`
+const flawed = (body: { details?: { path: string }[] }) => body.details?.map(({ path }) => path)
+
+describe('a blueprint', () => {
+  test('is made, read, changed in part and removed', async () => {
+    const { as } = await house()
+    const editor = as('editor')
+    const created = await editor.post('/blueprints', notes({ description: 'What I think' }))
+    expect(created.status).toBe(201)
+    expect(created.body).toEqual({
+      _id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7/),
+      key: 'notes',
+      name: 'Notes',
+      description: 'What I think',
+      fields: [{ key: 'title', type: 'string', required: false }],
+      permissions: rules('tenant', 'user'),
+      permissionScope: 'user',
+      limitations: [],
+      computed: {},
+      dispatchers: {},
+      created: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      updated: created.body.created,
+    })
+    expect((await editor.get('/blueprints/notes')).body).toEqual(created.body)
+    expect((await editor.get('/blueprints')).body).toEqual([created.body])
+
+    const changed = await editor.put('/blueprints/notes', { name: 'My notes' })
+    expect(changed.status).toBe(200)
+    expect(changed.body).toEqual({ ...created.body, name: 'My notes', updated: changed.body.updated })
+    const again = await editor.patch('/blueprints/notes', { description: '', permissionScope: 'tenant' })
+    expect(again.body).toMatchObject({ name: 'My notes', description: '', permissionScope: 'tenant' })
+    expect((await editor.get('/blueprints/notes')).body).toEqual(again.body)
+
+    const removed = await editor.delete('/blueprints/notes')
+    expect([removed.status, removed.body]).toEqual([200, { success: true }])
+    expect(refusal(await editor.get('/blueprints/notes'))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
+    expect((await editor.get('/blueprints')).body).toEqual([])
+  })
+
+  test('is given back as it was defined, down to defaults, bounds and schemas', async () => {
+    const editor = (await own).as('editor')
+    const schema = { type: 'object', properties: { zip: { type: 'string', pattern: '^\\d+$' } }, required: ['zip'] }
+    const fields = [
+      {
+        key: 'a',
+        type: 'number',
+        required: true,
+        min: -1.5,
+        max: 1e6,
+        default: 0,
+        title: 'A',
+        description: 'one\ntwo',
+      },
+      { key: 'b', type: 'decimal', required: false, min: '0.10', enum: ['0.10', '19.90'], default: '19.90' },
+      { key: 'c', type: 'object', required: false, schema, default: { zip: '1', deep: { er: [1, null, 'x'] } } },
+      {
+        key: 'd',
+        type: 'string',
+        required: false,
+        multi: true,
+        pattern: '^a',
+        max: 3,
+        default: ['ab'],
+        indexed: false,
+      },
+      { key: 'e', type: 'string', required: false, unique: true, readRoles: ['boss'], writeRoles: ['boss', 'admin'] },
+      { key: 'f', type: 'boolean', required: false, default: false },
+    ]
+    const key = fresh()
+    const { status, body } = await editor.post('/blueprints', notes({ key, fields }))
+    expect([status, body.fields]).toEqual([201, fields])
+    expect((await editor.get(`/blueprints/${key}`)).body.fields).toEqual(fields)
+  })
+
+  test('that was read can be sent back whole, and keeps its key', async () => {
+    const editor = (await own).as('editor')
+    const key = fresh()
+    const { body } = await editor.post('/blueprints', notes({ key }))
+    const back = await editor.put(`/blueprints/${key}`, { ...body, name: 'Renamed', key: 'another', nonsense: 1 })
+    expect(back.status).toBe(200)
+    expect(back.body).toEqual({ ...body, name: 'Renamed', updated: back.body.updated })
+    expect(refusal(await editor.get('/blueprints/another'))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
+  })
+
+  test('has a key that no other has, also when two are made at once', async () => {
+    const editor = (await own).as('editor')
+    const key = fresh()
+    const answers = await Promise.all([1, 2, 3].map(() => editor.post('/blueprints', notes({ key }))))
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409])
+    expect(refusal(await editor.post('/blueprints', notes({ key })))).toEqual([409, 'BLUEPRINT_EXISTS'])
+  })
+
+  test.each(['a', 'a-b_c9', 'x'.repeat(63)])('may be called %s', async (key) => {
+    const editor = (await own).as('editor')
+    expect((await editor.post('/blueprints', notes({ key: key.replace(/^a$/, fresh()) }))).status).toBe(201)
+  })
+
+  test.each(['', 'A', 'aB', '1a', '-a', '_a', 'a b', 'a/b', 'a.b', 'ä', '__proto__', 'x'.repeat(64)])(
+    'may not be called "%s"',
+    async (key) => {
+      const answer = await (await own).as('editor').post('/blueprints', notes({ key }))
+      expect(refusal(answer)).toEqual([400, 'INVALID_INPUT'])
+      expect(flawed(answer.body)).toContain('/key')
+    },
+  )
+
+  test.each([
+    'nowhere',
+    'UPPER',
+    '__proto__',
+    'constructor',
+    'a%2Fb',
+    '%20',
+    '%00',
+    '%zz',
+    '%ED%A0%80',
+    'x'.repeat(9_000),
+  ])('that is not there is 404, whatever its name: %s', async (key) => {
+    const { as } = await own
+    for (const answer of [
+      await as('editor').get(`/blueprints/${key}`),
+      await as('editor').put(`/blueprints/${key}`, { name: 'x' }),
+      await as('editor').delete(`/blueprints/${key}`),
+    ])
+      expect(refusal(answer)).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
+  })
+
+  test('that is removed and made again starts empty', async () => {
+    const { as, tenant } = await house()
+    const editor = as('admin')
+    await editor.post('/blueprints', notes())
+    await editor.post('/blueprints/notes/entities', { title: 'old' })
+    await editor.delete('/blueprints/notes?force=true')
+    await editor.post(
+      '/blueprints',
+      notes({
+        fields: [
+          { key: 'text', type: 'text' },
+          { key: 'title', type: 'string' },
+        ],
+      }),
+    )
+    expect((await editor.get('/blueprints/notes/entities')).body).toEqual([])
+    expect((await editor.get('/blueprints/notes/entities?title=old')).body).toEqual([])
+    expect(await tenant.db.ask('select count(*) from entity_index')).toEqual([[0]])
+  })
+})
+
+describe('a definition that makes no sense is refused', () => {
+  const rejected = async (definition: object) => {
+    const answer = await (await own).as('editor').post('/blueprints', notes({ key: fresh(), ...definition }))
+    expect(refusal(answer)).toEqual([400, 'INVALID_INPUT'])
+    return flawed(answer.body)
+  }
+  const field = (more: object) => rejected({ fields: [{ key: 'a', type: 'string', ...more }] })
+
+  test.each(['_id', 'identifier', 'created', 'updated', 'user', 'workspace', 'metadata', 'blueprint', 'tenant', 'id'])(
+    'for a field with the name of a system field: %s',
+    async (key) => {
+      expect(await field({ key })).toEqual(['/fields/0/key'])
+    },
+  )
+
+  test.each(['', '1a', '_a', 'a-b', 'a.b', '$a', 'ä', 'a b', '__proto__', 'constructor', 'toString', 'a'.repeat(64)])(
+    'for a field called "%s"',
+    async (key) => {
+      expect(await field({ key })).toContain('/fields/0/key')
+    },
+  )
+
+  test.each([
+    ['a type that is none', { type: 'colour' }, '/fields/0/type'],
+    ['a pattern on a number', { type: 'number', pattern: '1' }, '/fields/0/pattern'],
+    ['a pattern that is none', { pattern: '(' }, '/fields/0/pattern'],
+    ['a pattern that looks back', { pattern: '(a)\\1' }, '/fields/0/pattern'],
+    ['a pattern that explodes', { pattern: '((a{1,1000}){1,1000}){1,1000}' }, '/fields/0/pattern'],
+    ['a schema on a text', { schema: { type: 'string' } }, '/fields/0/schema'],
+    ['a schema that is none', { type: 'object', schema: { type: 'colour' } }, '/fields/0/schema'],
+    ['a schema that points elsewhere', { type: 'object', schema: { $ref: 'http://x.test/y' } }, '/fields/0/schema'],
+    ['a schema of many characters', { type: 'object', schema: { x: 'x'.repeat(20_000) } }, '/fields/0/schema'],
+    ['a target on a text', { target: 'notes' }, '/fields/0/target'],
+    ['a relation to nowhere', { type: 'relation' }, '/fields/0/target'],
+    ['a relation to a blueprint that is not there', { type: 'relation', target: 'nowhere' }, '/fields/0/target'],
+    ['onDelete on a text', { onDelete: 'cascade' }, '/fields/0/onDelete'],
+    ['a unique list', { multi: true, unique: true }, '/fields/0/unique'],
+    ['a unique object', { type: 'object', unique: true }, '/fields/0/unique'],
+    ['a least boolean', { type: 'boolean', min: 1 }, '/fields/0/min'],
+    ['a length of one and a half', { min: 1.5 }, '/fields/0/min'],
+    ['a length below zero', { max: -1 }, '/fields/0/max'],
+    ['a length that is a text', { max: 'long' }, '/fields/0/max'],
+    ['a bound that is no number', { type: 'number', max: '9' }, '/fields/0/max'],
+    ['a bound that is no date', { type: 'date', min: '2026-02-30' }, '/fields/0/min'],
+    ['a bound that is no decimal text', { type: 'decimal', min: 1.5 }, '/fields/0/min'],
+    ['a least value above the greatest', { type: 'number', min: 5, max: 1 }, '/fields/0/min'],
+    ['a choice of another type', { type: 'integer', enum: [1, 'two'] }, '/fields/0/enum/1'],
+    ['no choice at all', { enum: [] }, '/fields/0/enum'],
+    ['a default of another type', { default: 5 }, '/fields/0/default'],
+    ['a default beside the choices', { enum: ['a'], default: 'b' }, '/fields/0/default'],
+    ['a default beyond the bounds', { type: 'number', max: 1, default: 2 }, '/fields/0/default'],
+    ['a default that breaks the pattern', { pattern: '^a$', default: 'b' }, '/fields/0/default'],
+    ['a default that is no list', { multi: true, default: 'a' }, '/fields/0/default'],
+    ['a default with one misfit', { multi: true, default: ['a', 1] }, '/fields/0/default/1'],
+    [
+      'a default against its schema',
+      { type: 'object', schema: { required: ['x'] }, default: {} },
+      '/fields/0/default/x',
+    ],
+  ])('for %s', async (_, more, path) => {
+    const [found] = (await field(more)) ?? []
+    expect(found).toBe(path)
+  })
+
+  test('for two fields of one name', async () => {
+    const fields = ['a', 'b', 'a'].map((key) => ({ key, type: 'string' }))
+    expect(await rejected({ fields })).toEqual(['/fields/2/key'])
+  })
+
+  test('for a rule for nobody, an unknown operation and an unknown scope', async () => {
+    expect(await rejected({ permissions: [{ operation: 'read' }] })).toEqual(['/permissions/0'])
+    expect(await rejected({ permissions: [{ operation: 'fly', guest: true }] })).toContain('/permissions/0/operation')
+    const permissions = [{ operation: 'read', guest: true, scope: 'world' }]
+    expect(await rejected({ permissions })).toContain('/permissions/0/scope')
+  })
+
+  test('with every flaw that it has, each at its place', async () => {
+    const flaws = await rejected({
+      fields: [
+        { key: 'user', type: 'string', target: 'x', onDelete: 'cascade' },
+        { key: 'fine', type: 'string' },
+        { key: 'fine', type: 'boolean', min: 1, pattern: 'x' },
+        { key: 'b', type: 'date', min: 'soon', max: 'later', enum: ['never'] },
+      ],
+      permissions: [{ operation: 'read', roleBased: [] }],
+    })
+    expect(flaws?.sort()).toEqual([
+      ...['/fields/0/key', '/fields/0/onDelete', '/fields/0/target', '/fields/2/key', '/fields/2/min'],
+      ...['/fields/2/pattern', '/fields/3/enum/0', '/fields/3/max', '/fields/3/min', '/permissions/0'],
+    ])
+  })
+
+  test('also in a change, which then changes nothing', async () => {
+    const editor = (await own).as('editor')
+    const key = fresh()
+    const { body } = await editor.post('/blueprints', notes({ key }))
+    const answer = await editor.put(`/blueprints/${key}`, { name: 'X', fields: [{ key: 'user', type: 'string' }] })
+    expect(refusal(answer)).toEqual([400, 'INVALID_INPUT'])
+    expect((await editor.get(`/blueprints/${key}`)).body).toEqual(body)
+  })
+
+  test('when it is no definition at all', async () => {
+    const { as, origin, tokens } = await own
+    for (const body of [[], 'x', 1, null, {}, { key: 'x' }, notes({ fields: {} }), notes({ name: '' })])
+      expect(refusal(await as('editor').post('/blueprints', body))).toEqual([400, 'INVALID_INPUT'])
+    const send = (raw: string, type: string) =>
+      ask('POST', `${origin}/api/blueprints`, { raw, headers: { 'x-api-key': tokens.editor, 'content-type': type } })
+    expect(refusal(await send('{"key":', 'application/json'))).toEqual([400, 'MALFORMED_BODY'])
+    expect(refusal(await send(JSON.stringify(notes()), 'text/plain'))).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE'])
+  })
+
+  test('while a relation to itself makes sense', async () => {
+    const editor = (await own).as('editor')
+    const key = fresh()
+    const fields = [{ key: 'parent', type: 'relation', target: key, onDelete: 'nullify' }]
+    expect((await editor.post('/blueprints', notes({ key, fields }))).status).toBe(201)
+    expect((await editor.delete(`/blueprints/${key}`)).status).toBe(200)
+  })
+})
+
+describe('who is who', () => {
+  test('only editors define: users are refused, strangers asked to sign in', async () => {
+    const { as, stranger } = await own
+    const key = fresh()
+    await as('admin').post('/blueprints', notes({ key }))
+    for (const [caller, expected] of [
+      [as('user'), [403, 'FORBIDDEN']],
+      [stranger, [401, 'UNAUTHENTICATED']],
+    ] as const) {
+      expect(refusal(await caller.post('/blueprints', notes({ key: fresh() })))).toEqual([...expected])
+      expect(refusal(await caller.put(`/blueprints/${key}`, { name: 'x' }))).toEqual([...expected])
+      expect(refusal(await caller.patch(`/blueprints/${key}`, { name: 'x' }))).toEqual([...expected])
+      expect(refusal(await caller.delete(`/blueprints/${key}`))).toEqual([...expected])
+    }
+    expect(refusal(await stranger.get('/blueprints'))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(refusal(await stranger.get(`/blueprints/${key}`))).toEqual([401, 'UNAUTHENTICATED'])
+  })
+
+  test('users see the blueprints that some rule of theirs is about, without the rules; editors see all', async () => {
+    const { as } = await house()
+    const permissions: Record<string, object[]> = {
+      admins: [],
+      bosses: rules('tenant', 'boss'),
+      every: [{ operation: 'read', roleBased: ['*'] }],
+      guests: [{ operation: 'create', guest: true }],
+      users: [{ operation: 'delete', roleBased: ['user'] }],
+    }
+    for (const [key, permission] of Object.entries(permissions))
+      await as('editor').post('/blueprints', notes({ key, permissions: permission }))
+
+    const seen = (await as('user').get('/blueprints')).body
+    expect(seen.map(({ key }: { key: string }) => key)).toEqual(['every', 'guests', 'users'])
+    for (const blueprint of [...seen, (await as('user').get('/blueprints/every')).body])
+      expect(Object.keys(blueprint).sort()).toEqual([
+        ...['_id', 'created', 'description', 'fields', 'key', 'name', 'updated'],
+      ])
+    for (const key of ['admins', 'bosses'])
+      expect(refusal(await as('user').get(`/blueprints/${key}`))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
+    for (const name of ['admin', 'editor'] as const) {
+      const all = (await as(name).get('/blueprints')).body
+      expect(all.map(({ key }: { key: string }) => key)).toEqual(Object.keys(permissions))
+      expect(all[1].permissions).toEqual(permissions.bosses)
+    }
+  })
+
+  test('fields that a caller may not read are not even mentioned', async () => {
+    const { as } = await own
+    const key = fresh()
+    const fields = [
+      { key: 'open', type: 'string' },
+      { key: 'closed', type: 'string', readRoles: ['boss'] },
+      { key: 'mine', type: 'string', readRoles: ['boss', 'user'] },
+    ]
+    await as('editor').post('/blueprints', notes({ key, fields }))
+    const keys = (body: { fields: { key: string }[] }) => body.fields.map((field) => field.key)
+    const { body } = await as('user').get(`/blueprints/${key}`)
+    expect(keys(body)).toEqual(['open', 'mine'])
+    expect(JSON.stringify((await as('user').get('/blueprints')).body)).not.toContain('closed')
+    expect(keys((await as('editor').get(`/blueprints/${key}`)).body)).toEqual(['open', 'closed', 'mine'])
+  })
+
+  test('another tenant has other blueprints, and knows nobody from here', async () => {
+    const [here, there] = [await own, await house()]
+    const key = fresh()
+    await here.as('admin').post('/blueprints', notes({ key }))
+    expect((await there.as('admin').get('/blueprints')).body).toEqual([])
+    expect(refusal(await there.as('admin').get(`/blueprints/${key}`))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
+    for (const headers of [{ host: `${there.id}.test` }, { tenant: there.id }] as Record<string, string>[])
+      expect(refusal(await here.as('admin').with(headers).get('/blueprints'))).toEqual([401, 'UNAUTHENTICATED'])
+    expect((await there.as('admin').post('/blueprints', notes({ key }))).status).toBe(201)
+  })
+})
+
+describe('versions', () => {
+  test('a change or removal that was decided on an older state is refused', async () => {
+    const editor = (await own).as('editor')
+    const key = fresh()
+    const old = (await editor.post('/blueprints', notes({ key }))).headers.get('etag')!
+    expect(old).toMatch(/^".+"$/)
+    expect((await editor.get(`/blueprints/${key}`)).headers.get('etag')).toBe(old)
+
+    const changed = await editor.put(`/blueprints/${key}`, { name: 'Second' }, { 'if-match': old })
+    expect(changed.status).toBe(200)
+    const latest = changed.headers.get('etag')!
+    expect(latest).not.toBe(old)
+    const stale = { 'if-match': old }
+    for (const answer of [
+      await editor.put(`/blueprints/${key}`, { name: 'Third' }, stale),
+      await editor.patch(`/blueprints/${key}`, { name: 'Third' }, stale),
+      await editor.delete(`/blueprints/${key}`, stale),
+    ])
+      expect(refusal(answer)).toEqual([412, 'VERSION_MISMATCH'])
+    expect((await editor.get(`/blueprints/${key}`)).body.name).toBe('Second')
+
+    expect((await editor.patch(`/blueprints/${key}`, { name: 'Third' }, { 'if-match': '*' })).status).toBe(200)
+    const { headers } = await editor.get(`/blueprints/${key}`)
+    const either = `"1-x", ${headers.get('etag')}`
+    expect((await editor.delete(`/blueprints/${key}`, { 'if-match': either })).status).toBe(200)
+  })
+
+  test('what is made anew under an old key has a version of its own', async () => {
+    const editor = (await own).as('editor')
+    const key = fresh()
+    const first = (await editor.post('/blueprints', notes({ key }))).headers.get('etag')!
+    await editor.delete(`/blueprints/${key}`)
+    await Bun.sleep(2)
+    await editor.post('/blueprints', notes({ key }))
+    expect(refusal(await editor.delete(`/blueprints/${key}`, { 'if-match': first }))).toEqual([412, 'VERSION_MISMATCH'])
+  })
+})
+
+describe('while there are entities', () => {
+  const fields = [
+    { key: 'title', type: 'string', required: true, max: 10 },
+    { key: 'count', type: 'integer' },
+    { key: 'tags', type: 'string', multi: true },
+    { key: 'plain', type: 'string', indexed: false },
+  ]
+  /** Their fields with one of them changed. */
+  const but = (key: string, more: object) => fields.map((field) => (field.key === key ? { ...field, ...more } : field))
+  const used = async () => {
+    const editor = (await own).as('admin')
+    const path = `/blueprints/${fresh()}`
+    await editor.post('/blueprints', notes({ key: path.slice('/blueprints/'.length), fields }))
+    await editor.post(`${path}/entities`, { identifier: 'one', title: 'One', count: 1, tags: ['a'] })
+    return { editor, path }
+  }
+  const [IN_USE, NEEDS] = ['FIELD_IN_USE', 'FIELD_NEEDS_DEFAULT']
+
+  test.each([
+    ['a field cannot go', fields.slice(1), IN_USE],
+    ['a type cannot change', but('count', { type: 'string' }), IN_USE],
+    ['a single value cannot become a list', but('title', { multi: true }), IN_USE],
+    ['a list cannot become a single value', but('tags', { multi: false }), IN_USE],
+    ['a field cannot become unique', but('count', { unique: true }), IN_USE],
+    ['the index of a field cannot go', but('count', { indexed: false }), IN_USE],
+    ['the index of a field cannot come', but('plain', { indexed: true }), IN_USE],
+    ['an optional field cannot become required', but('count', { required: true }), NEEDS],
+    [
+      'a required field cannot come without a default',
+      [...fields, { key: 'new', type: 'text', required: true }],
+      NEEDS,
+    ],
+  ])('%s', async (_, changed, code) => {
+    const { editor, path } = await used()
+    const { body } = await editor.get(path)
+    expect(refusal(await editor.put(path, { name: 'New', fields: changed }))).toEqual([409, code])
+    expect((await editor.get(path)).body).toEqual(body)
+    await editor.delete(`${path}/entities/one`)
+    expect((await editor.put(path, { fields: changed })).status).toBe(200)
+  })
+
+  test.each([
+    ['the name, the rules and the order of fields', { name: 'New', permissions: [], fields: [...fields].reverse() }],
+    ['new optional fields', { fields: [...fields, { key: 'new', type: 'string', unique: true, default: 'x' }] }],
+    [
+      'what is told of a field',
+      { fields: but('title', { title: 'Heading', description: 'short', writeRoles: ['x'] }) },
+    ],
+    ['looser bounds', { fields: but('title', { max: 20, required: false }) }],
+    ['what was the case unsaid', { fields: but('count', { indexed: true, unique: false, multi: false }) }],
+  ])('these may change: %s', async (_, changed) => {
+    const { editor, path } = await used()
+    expect((await editor.put(path, changed)).status).toBe(200)
+    expect((await editor.get(`${path}/entities?title=One&count=1&tags=a`)).body).toHaveLength(1)
+    expect((await editor.put(`${path}/entities/one`, { count: 2 })).status).toBe(200)
+    expect((await editor.get(`${path}/entities?count=2`)).body).toHaveLength(1)
+  })
+
+  test('a required field is refused, for those that exist would lack it', async () => {
+    const { editor, path } = await used()
+    const extended = [...fields, { key: 'state', type: 'string', required: true, default: 'new' }]
+    expect(refusal(await editor.put(path, { fields: extended }))).toEqual([409, 'FIELD_NEEDS_DEFAULT'])
+  })
+
+  test('a blueprint is removed only by force', async () => {
+    const { editor, path } = await used()
+    for (const query of ['', '?force=false', '?force=0', '?force='])
+      expect(refusal(await editor.delete(path + query))).toEqual([409, 'BLUEPRINT_NOT_EMPTY'])
+    expect((await editor.get(`${path}/entities`)).body).toHaveLength(1)
+    expect((await editor.delete(`${path}?force=true`)).status).toBe(200)
+    expect(refusal(await editor.get(`${path}/entities`))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
+  })
+
+  test('force can be written as 1, like every flag', async () => {
+    const { editor, path } = await used()
+    expect((await editor.delete(`${path}?force=1`)).status).toBe(200)
+  })
+})
+
+describe('relations to a blueprint', () => {
+  const pair = async () => {
+    const editor = (await own).as('editor')
+    const [target, pointing] = [fresh(), fresh()]
+    await editor.post('/blueprints', notes({ key: target }))
+    const fields = [{ key: 'to', type: 'relation', target }]
+    await editor.post('/blueprints', notes({ key: pointing, fields }))
+    return { editor, target: `/blueprints/${target}`, pointing: `/blueprints/${pointing}` }
+  }
+
+  test('keep it, unless it is removed by force', async () => {
+    const { editor, target } = await pair()
+    expect(refusal(await editor.delete(target))).toEqual([409, 'BLUEPRINT_NOT_EMPTY'])
+    expect((await editor.delete(`${target}?force=true`)).status).toBe(200)
+  })
+
+  test('let it go when they are gone', async () => {
+    const { editor, target, pointing } = await pair()
+    await editor.put(pointing, { fields: [] })
+    expect((await editor.delete(target)).status).toBe(200)
+  })
+
+  test('do not freeze a blueprint when what it pointed to was removed by force', async () => {
+    const { editor, target, pointing } = await pair()
+    await (await own).as('admin').post(`${pointing}/entities`, {})
+    await editor.delete(`${target}?force=true`)
+    expect((await editor.put(pointing, { name: 'Still mine' })).status).toBe(200)
+  })
+})
+
+describe('what one editor defines harms nobody', () => {
+  const object = async (schema: object, value: unknown) => {
+    const admin = (await own).as('admin')
+    const key = fresh()
+    const made = await admin.post('/blueprints', notes({ key, fields: [{ key: 'a', type: 'object', schema }] }))
+    return made.status === 201 ? admin.post(`/blueprints/${key}/entities`, { a: value }) : made
+  }
+
+  test('a schema that never ends is refused, with the definition or with the value', async () => {
+    expect(refusal(await object({ allOf: [{ $ref: '#' }] }, {}))).toEqual([400, 'INVALID_INPUT'])
+  })
+
+  test('a schema that wants to be checked later is refused, for nobody would wait for it', async () => {
+    const admin = (await own).as('admin')
+    const later = { $async: true, required: ['x'] }
+    for (const schema of [later, { $defs: { later }, allOf: [{ $ref: '#/$defs/later' }] }]) {
+      const fields = [{ key: 'a', type: 'object', schema }]
+      expect(refusal(await admin.post('/blueprints', notes({ key: fresh(), fields })))).toEqual([400, 'INVALID_INPUT'])
+    }
+  })
+
+  test('a pattern in a schema takes a time in proportion to the text', async () => {
+    const properties = { text: { pattern: '^(a+)+$' } }
+    const answer = await object({ properties, patternProperties: { '^(x+)+$': {} } }, { text: `${'a'.repeat(1_500)}!` })
+    expect(refusal(answer)).toEqual([400, 'INVALID_INPUT'])
+    expect((await object({ properties }, { text: 'a'.repeat(1_500) })).status).toBe(201)
+  })
+})

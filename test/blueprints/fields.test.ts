@@ -1,0 +1,462 @@
+import { describe, expect, test } from 'bun:test'
+import { house, refusal, rules } from '../house'
+
+const own = house()
+let made = 0
+
+/** The entities of a new blueprint with one field, `value`. */
+async function shelf(field: object) {
+  const admin = (await own).as('admin')
+  const key = `b${++made}`
+  const fields = [{ key: 'value', type: 'string', ...field }]
+  const { status, body } = await admin.post('/blueprints', {
+    key,
+    name: key,
+    fields,
+    permissions: rules('user', 'user'),
+  })
+  expect([status, body.message]).toEqual([201, undefined])
+  const path = `/blueprints/${key}/entities`
+  return { admin, key, path, add: (value: unknown, more: object = {}) => admin.post(path, { value, ...more }) }
+}
+
+async function takes(field: object, values: unknown[]) {
+  const { admin, path, add } = await shelf(field)
+  for (const value of values) {
+    const { status, body } = await add(value)
+    expect([status, body.value, body.metadata], JSON.stringify(value)).toEqual([201, value, { value }])
+    expect((await admin.get(`${path}/${body._id}`)).body).toEqual(body)
+  }
+}
+
+async function refuses(field: object, values: unknown[], at = '/value') {
+  const { admin, path, add } = await shelf(field)
+  for (const value of values) {
+    const answer = await add(value)
+    expect([...refusal(answer), answer.body.details?.[0].path], JSON.stringify(value)).toEqual([
+      400,
+      'INVALID_INPUT',
+      at,
+    ])
+  }
+  expect((await admin.get(path)).body).toEqual([])
+}
+
+const long = 'word '.repeat(2_000)
+const texts = ['', ' ', 'false', '0', 'null', 'Ünïcödé 😀', '"quoted" \\ and\nbroken\tlines', '<b>', '{"a":1}', long]
+const noTexts = [0, 1, true, false, {}, [], ['text']]
+
+/** For each type: values that fit, and values that don't. `null` is no value, but clears one. */
+const table: Record<string, { fits: unknown[]; misfits: unknown[] }> = {
+  string: { fits: texts, misfits: noTexts },
+  text: { fits: texts, misfits: noTexts },
+  number: {
+    fits: [0, 1, -1, 1.5, -0.1, 1e300, 5e-324, 2 ** 53 + 2, 0.1 + 0.2],
+    misfits: ['1', '', true, {}, [], [1], 'NaN', '1e3'],
+  },
+  integer: {
+    fits: [0, 1, -1, 1e15, 2 ** 53 - 1, -(2 ** 53 - 1)],
+    misfits: [1.5, -0.1, 2 ** 53, 1e300, '1', true, {}, [1]],
+  },
+  decimal: {
+    fits: ['0', '-0', '19.90', '-0.001', '007', '1'.repeat(60), `-${'9'.repeat(60)}.${'9'.repeat(60)}`],
+    misfits: [
+      0,
+      19.9,
+      '',
+      '.5',
+      '5.',
+      '+1',
+      '1e5',
+      '1,5',
+      ' 1',
+      '1 ',
+      '0x1',
+      'NaN',
+      '--1',
+      '1'.repeat(61),
+      true,
+      ['1'],
+    ],
+  },
+  boolean: { fits: [true, false], misfits: ['true', 'false', 0, 1, '', 'yes', {}, [true]] },
+  date: {
+    fits: ['2026-01-31', '2024-02-29', '1582-10-15', '0001-01-01', '9999-12-31'],
+    misfits: [
+      '2026-02-29',
+      '2026-13-01',
+      '2026-00-10',
+      '2026-1-1',
+      '31.01.2026',
+      '2026-01-31T00:00:00Z',
+      '',
+      0,
+      ['2026-01-31'],
+    ],
+  },
+  datetime: {
+    fits: [
+      '2026-01-31T12:00:00Z',
+      '2026-01-31T12:00:00.123Z',
+      '2026-01-31T12:00+02:00',
+      '2024-02-29T23:59:59.999999-11:30',
+    ],
+    misfits: [
+      ...['2026-01-31', '2026-01-31T12:00:00', '2026-02-30T12:00:00Z', '2026-01-31T24:00:00Z', '2026-01-31T12:60:00Z'],
+      ...['2026-01-31 12:00:00Z', '2026-01-31T12:00:00+2', '', 'now', 0, 1_769_860_800_000, {}],
+    ],
+  },
+  time: {
+    fits: ['00:00', '23:59', '12:30:15', '00:00:00'],
+    misfits: ['24:00', '12:60', '12:30:60', '1:30', '12', '12:30:15.5', '12:30Z', '', 1230, ['12:30']],
+  },
+  object: {
+    fits: [
+      {},
+      { a: 1 },
+      { a: { b: [1, { c: null }] }, 'd.e': 'x', '': true },
+      { constructor: { prototype: { x: 1 } } },
+    ],
+    misfits: ['{}', 1, true, [], [{}], ''],
+  },
+  file: {
+    fits: ['https://example.com/a.png', 'http://localhost:3000/x?y=z#w', '/static/a.png', '/'],
+    misfits: [
+      ...[
+        'a.png',
+        'ftp://example.com/a',
+        'javascript:alert(1)',
+        'data:text/html,x',
+        '//elsewhere.test/a',
+        '',
+        5,
+        ['/a'],
+      ],
+      ...['/\\elsewhere.test/a', '/a b', 'https://', 'https://a b/'],
+    ],
+  },
+  email: {
+    fits: ['a@example.com', 'First.Last+tag@sub.example.co', "o'neil@example.org", 'müller@exämple.de'],
+    misfits: [
+      'a',
+      'a@',
+      '@b.c',
+      'a@b',
+      'a b@c.de',
+      'a@b@c.de',
+      '<a@b.de>',
+      'a@b.de,c@d.ef',
+      '',
+      5,
+      `${'x'.repeat(250)}@a.de`,
+    ],
+  },
+  url: {
+    fits: ['https://example.com', 'http://127.0.0.1:8080/a?b=c', 'HTTPS://EXAMPLE.COM/'],
+    misfits: [
+      'example.com',
+      '/a',
+      'ftp://example.com',
+      'javascript:alert(1)',
+      'https://',
+      'https://a b',
+      ' https://a.b',
+      '',
+      5,
+    ],
+  },
+}
+
+describe.each(Object.keys(table))('a field of type %s', (type) => {
+  const { fits, misfits } = table[type]!
+
+  test('keeps what fits as it was sent', () => takes({ type }, fits))
+  test('refuses what does not fit, and never turns it into what would', () => refuses({ type }, misfits))
+  test('as a list keeps lists of what fits', () => takes({ type, multi: true }, [[], fits, [fits[0], fits[0]]]))
+  test('as a list refuses what is no list', () => refuses({ type, multi: true }, [fits[0], {}, '', 'a,b', 1]))
+  test('as a list refuses the one that does not fit', () =>
+    refuses(
+      { type, multi: true },
+      [...misfits, null].map((misfit) => [fits[0], misfit]),
+      '/value/1',
+    ))
+  test('says what would fit', async () => {
+    const { body } = await (await shelf({ type })).add(misfits[0])
+    expect(body.message).toMatch(/^value must be .+\.$/)
+  })
+})
+
+describe('bounds', () => {
+  const cases: [object, inside: unknown[], outside: unknown[]][] = [
+    [{ type: 'number', min: -1.5, max: 10 }, [-1.5, 0, 9.99, 10], [-1.51, 10.01, -1e300, 1e300]],
+    [{ type: 'number', min: 0 }, [0, 5e-324], [-5e-324, -1]],
+    [{ type: 'integer', max: -1 }, [-1, -1000], [0, 1]],
+    [
+      { type: 'decimal', min: '-0.5', max: '10' },
+      ['-0.5', '-0.50', '0', '9.99', '10.0'],
+      ['-0.51', '10.01', '-2', '100'],
+    ],
+    [
+      { type: 'date', min: '2026-01-01', max: '2026-12-31' },
+      ['2026-01-01', '2026-12-31'],
+      ['2025-12-31', '2027-01-01'],
+    ],
+    [
+      { type: 'datetime', min: '2026-01-01T00:00:00Z' },
+      ['2026-01-01T00:00:00Z', '2026-01-01T02:00:00+02:00', '2025-12-31T23:00:00-02:00'],
+      ['2025-12-31T23:59:59.999Z', '2026-01-01T01:00:00+02:00'],
+    ],
+    [{ type: 'time', min: '08:00', max: '17:30:00' }, ['08:00:00', '17:30', '12:00'], ['07:59:59', '17:30:01']],
+    [{ type: 'string', min: 2, max: 3 }, ['ab', 'abc', '😀😀', 'äöü'], ['', 'a', 'abcd', '😀', '😀😀😀😀']],
+    [{ type: 'text', max: 0 }, [''], ['a']],
+    [{ type: 'email', max: 10 }, ['ab@cd.ef'], ['abcdefgh@cd.ef']],
+    [{ type: 'url', min: 15 }, ['https://example.com'], ['https://a.b']],
+    [{ type: 'number', multi: true, min: 1, max: 2 }, [[500], [-1, 7]], [[], [1, 2, 3]]],
+    [{ type: 'boolean', multi: true, max: 1 }, [[], [true]], [[true, false]]],
+  ]
+  test.each(cases)('of %j hold values by what they are, texts and lists by length', async (field, inside, outside) => {
+    await takes(field, inside)
+    await refuses(field, outside)
+  })
+})
+
+describe('choices', () => {
+  test('are the only values that fit', async () => {
+    await takes({ enum: ['red', 'green'] }, ['red', 'green'])
+    await refuses({ enum: ['red', 'green'] }, ['', 'Red', 'blue', 'red,green', 1])
+    await takes({ type: 'number', enum: [1, 2.5] }, [1, 2.5])
+    await refuses({ type: 'number', enum: [1, 2.5] }, [2, '1', true])
+    await takes({ type: 'object', enum: [{ a: [1] }] }, [{ a: [1] }])
+    await refuses({ type: 'object', enum: [{ a: [1] }] }, [{}, { a: [2] }])
+  })
+
+  test('hold for each value of a list', async () => {
+    await takes({ enum: ['red', 'green'], multi: true }, [[], ['red'], ['green', 'red']])
+    await refuses({ enum: ['red', 'green'], multi: true }, [['red', 'blue']], '/value/1')
+  })
+})
+
+describe('patterns', () => {
+  test('are looked for anywhere, unless they say where', async () => {
+    await takes({ pattern: 'b' }, ['b', 'abc'])
+    await refuses({ pattern: 'b' }, ['', 'ac', 'B'])
+    await takes({ pattern: '^[A-Z]{2}-\\d+$' }, ['AB-1', 'ZZ-0042'])
+    await refuses({ pattern: '^[A-Z]{2}-\\d+$' }, ['AB-', 'xAB-1', 'AB-1x', 'ÄB-1'])
+    await takes({ pattern: '^\\p{L}+$' }, ['Ärger', '中文'])
+  })
+
+  test('hold for each value of a list', async () => {
+    await takes({ pattern: '^a', multi: true }, [['a', 'ab']])
+    await refuses({ pattern: '^a', multi: true }, [['a', 'b']], '/value/1')
+  })
+
+  // A backtracking engine would need longer than the universe has.
+  test.each(['(a+)+$', '^(a|aa)+$', '^(a|a)*$', '(x+x+)+y', '^(([a-z])+.)+[A-Z]([a-z])+$'])(
+    'take a time in proportion to the text: %s',
+    async (pattern) => {
+      await refuses({ pattern }, [`${'a'.repeat(3_000)}!`, `${'x'.repeat(3_000)}!`])
+    },
+  )
+})
+
+describe('defaults', () => {
+  test('fill what a new entity does not mention, and nothing else', async () => {
+    const { admin, path, add } = await shelf({ default: 'new', required: true })
+    expect((await admin.post(path, {})).body.value).toBe('new')
+    expect((await add('own')).body.value).toBe('own')
+    expect((await add('')).body.value).toBe('')
+  })
+
+  test('do not come back when the value is cleared', async () => {
+    const { admin, path, add } = await shelf({ default: 'new' })
+    const { body } = await add('own')
+    expect((await admin.put(`${path}/${body._id}`, { value: null })).body.metadata).toEqual({})
+    expect((await admin.put(`${path}/${body._id}`, {})).body.metadata).toEqual({})
+    expect((await add(null)).body.metadata).toEqual({})
+  })
+
+  test.each([
+    ['number', 0],
+    ['boolean', false],
+    ['decimal', '0.00'],
+    ['string', ''],
+    ['object', { a: { b: [1] } }],
+  ])('may be of any type, also one that counts for nothing: %s', async (type, value) => {
+    const { admin, path } = await shelf({ type, default: value })
+    const [one, other] = [await admin.post(path, {}), await admin.post(path, {})]
+    expect([one.body.value, other.body.value]).toEqual([value, value])
+  })
+
+  test('are found like every value', async () => {
+    const { admin, path } = await shelf({ multi: true, default: ['a', 'b'] })
+    await admin.post(path, {})
+    expect((await admin.get(`${path}?value=b`)).body).toHaveLength(1)
+  })
+})
+
+describe('required values', () => {
+  test('are asked for at creation, and cannot be cleared', async () => {
+    const { admin, path, add } = await shelf({ required: true })
+    for (const body of [{}, { value: null }, { metadata: {} }]) {
+      const answer = await admin.post(path, body)
+      expect([...refusal(answer), answer.body.details]).toEqual([
+        ...[400, 'INVALID_INPUT'],
+        [{ path: '/value', message: 'value is required.' }],
+      ])
+    }
+    const { body } = await add('')
+    expect(refusal(await admin.put(`${path}/${body._id}`, { value: null }))).toEqual([400, 'INVALID_INPUT'])
+    expect((await admin.put(`${path}/${body._id}`, {})).body.value).toBe('')
+  })
+})
+
+describe('unique values', () => {
+  const same: [string, unknown, unknown][] = [
+    ['string', 'x', 'x'],
+    ['text', long, long],
+    ['number', 0, 0],
+    ['decimal', '1.50', '01.5'],
+    ['datetime', '2026-01-01T00:00:00Z', '2026-01-01T02:00:00+02:00'],
+    ['time', '12:00', '12:00:00'],
+    ['boolean', true, true],
+  ]
+  test.each(same)('are values that no other entity has: %s', async (type, one, other) => {
+    const { add } = await shelf({ type, unique: true })
+    expect((await add(one)).status).toBe(201)
+    const answer = await add(other)
+    expect([...refusal(answer), answer.body.details[0].path]).toEqual([409, 'UNIQUE_VIOLATION', '/value'])
+  })
+
+  const different: [string, unknown, unknown][] = [
+    ['string', 'x', 'X'],
+    ['string', 'x', 'x '],
+    ['text', `${long}1`, `${long}2`],
+    ['decimal', '1.5', '-1.5'],
+    ['boolean', true, false],
+  ]
+  test.each(different)('may be as near as they like: %s', async (type, one, other) => {
+    const { add } = await shelf({ type, unique: true })
+    expect([(await add(one)).status, (await add(other)).status]).toEqual([201, 201])
+  })
+
+  test('may be missing as often as one likes', async () => {
+    const { admin, path } = await shelf({ unique: true })
+    for (const body of [{}, {}, { value: null }]) expect((await admin.post(path, body)).status).toBe(201)
+  })
+
+  test('are kept by the one who has them, and free again when it gives them away', async () => {
+    const { admin, path, add } = await shelf({ unique: true })
+    await add('x', { identifier: 'one' })
+    await add('y', { identifier: 'two' })
+    expect((await admin.put(`${path}/one`, { value: 'x' })).status).toBe(200)
+    expect(refusal(await admin.put(`${path}/two`, { value: 'x' }))).toEqual([409, 'UNIQUE_VIOLATION'])
+    expect((await admin.get(`${path}/two`)).body.value).toBe('y')
+    await admin.put(`${path}/one`, { value: 'z' })
+    expect((await admin.put(`${path}/two`, { value: 'x' })).status).toBe(200)
+    await admin.delete(`${path}/two`)
+    expect((await add('x')).status).toBe(201)
+    await admin.put(`${path}/one`, { value: null })
+    expect((await add('z')).status).toBe(201)
+  })
+
+  test('are taken by one of those who come at once', async () => {
+    const { add } = await shelf({ unique: true })
+    const answers = await Promise.all([1, 2, 3, 4, 5].map(() => add('x')))
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409])
+  })
+
+  test('are unique also in a field that is not indexed, or such a field is refused', async () => {
+    const admin = (await own).as('admin')
+    const key = `b${++made}`
+    const fields = [{ key: 'value', type: 'string', unique: true, indexed: false }]
+    const defined = await admin.post('/blueprints', { key, name: key, fields })
+    if (defined.status === 400) return
+    const path = `/blueprints/${key}/entities`
+    const statuses = [await admin.post(path, { value: 'x' }), await admin.post(path, { value: 'x' })]
+    expect(statuses.map(({ status }) => status)).toEqual([201, 409])
+  })
+
+  test('are a matter of one blueprint', async () => {
+    const [one, other] = [await shelf({ unique: true }), await shelf({ unique: true })]
+    expect([(await one.add('x')).status, (await other.add('x')).status]).toEqual([201, 201])
+  })
+})
+
+describe('objects with a schema', () => {
+  const address = {
+    type: 'object',
+    properties: {
+      city: { type: 'string', minLength: 1 },
+      zip: { type: 'string', pattern: '^\\d{5}$' },
+      lines: { type: 'array', items: { type: 'string' }, maxItems: 2 },
+    },
+    required: ['city'],
+    additionalProperties: false,
+  }
+
+  test('fit it or are refused', async () => {
+    await takes({ type: 'object', schema: address }, [
+      { city: 'Ulm' },
+      { city: 'Ulm', zip: '89073', lines: ['a', 'b'] },
+    ])
+    await refuses({ type: 'object', schema: address }, [{}], '/value/city')
+    await refuses({ type: 'object', schema: address }, [{ city: '' }, { city: 5 }], '/value/city')
+    await refuses({ type: 'object', schema: address }, [{ city: 'Ulm', zip: '1' }], '/value/zip')
+    await refuses({ type: 'object', schema: address }, [{ city: 'Ulm', lines: ['a', 1] }], '/value/lines/1')
+    await refuses({ type: 'object', schema: address }, [{ city: 'Ulm', street: 'x' }])
+  })
+
+  test('fit it one by one in a list', async () => {
+    await takes({ type: 'object', schema: address, multi: true }, [[], [{ city: 'Ulm' }, { city: 'Bonn' }]])
+    await refuses({ type: 'object', schema: address, multi: true }, [[{ city: 'Ulm' }, {}]], '/value/1/city')
+  })
+
+  test('may use what schemas offer: choices, conditions and references', async () => {
+    const schema = {
+      $defs: {
+        leaf: { properties: { kind: { enum: ['a', 'b'] } }, required: ['kind'] },
+        node: { $ref: '#/$defs/leaf', properties: { next: { $ref: '#/$defs/leaf' } } },
+      },
+      $ref: '#/$defs/node',
+    }
+    await takes({ type: 'object', schema }, [{ kind: 'a' }, { kind: 'a', next: { kind: 'b' } }])
+    await refuses({ type: 'object', schema }, [{ kind: 'a', next: { kind: 'c' } }], '/value/next/kind')
+    const either = JSON.parse('{"if":{"required":["a"]},"then":{"required":["b"]},"else":{"maxProperties":0}}')
+    await takes({ type: 'object', schema: either }, [{}, { a: 1, b: 1 }])
+    await refuses({ type: 'object', schema: either }, [{ a: 1 }], '/value/b')
+  })
+})
+
+describe('relations', () => {
+  test('lead to an entity that is there, by its identifier', async () => {
+    const { admin, key, path, add } = await shelf({})
+    const pointing = await shelf({ type: 'relation', target: key })
+    await add('x', { identifier: 'one' })
+    expect((await pointing.add('one')).body.value).toBe('one')
+    const answer = await pointing.add('two')
+    expect([...refusal(answer), answer.body.details[0].path]).toEqual([400, 'INVALID_INPUT', '/value'])
+    for (const value of [1, '', 'a b', 'a/b', {}, ['one']])
+      expect(refusal(await pointing.add(value)), JSON.stringify(value)).toEqual([400, 'INVALID_INPUT'])
+    expect((await admin.get(`${pointing.path}?value=one`)).body).toHaveLength(1)
+    expect((await admin.get(path)).body).toHaveLength(1)
+  })
+
+  test('may be lists, and lead to entities of their own blueprint', async () => {
+    const { admin } = await shelf({})
+    const key = `b${++made}`
+    const fields = [{ key: 'parents', type: 'relation', target: key, multi: true }]
+    await admin.post('/blueprints', { key, name: key, fields })
+    const path = `/blueprints/${key}/entities`
+    for (const [identifier, parents] of [
+      ['one', []],
+      ['two', ['one']],
+      ['three', ['one', 'two']],
+    ] as const)
+      expect((await admin.post(path, { identifier, parents })).status).toBe(201)
+    expect(refusal(await admin.post(path, { parents: ['one', 'four'] }))).toEqual([400, 'INVALID_INPUT'])
+    expect((await admin.get(`${path}?parents=one&$sort=identifier`)).body).toMatchObject([
+      { identifier: 'three' },
+      { identifier: 'two' },
+    ])
+  })
+})

@@ -1,0 +1,319 @@
+import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import BetterSqlite from 'better-sqlite3'
+import { Settings } from '../../src/config'
+import { atoll, caller, emptyFolder, makeTenant, type Surroundings, serve, signIn } from '../outside/program'
+
+setDefaultTimeout(30_000)
+
+const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+
+/** What a refused command says: `[exit code, code]`. */
+async function refused(command: string | string[], at: Surroundings) {
+  const { code, out, err } = await atoll(typeof command === 'string' ? `${command} --json` : [...command, '--json'], at)
+  expect(out).toBe('')
+  return [code, (JSON.parse(err) as { code: string }).code]
+}
+
+describe('tenants', () => {
+  const at = { at: emptyFolder() }
+  const json = async (command: string) => {
+    const { code, json, err } = await atoll(`${command} --json`, at)
+    expect([code, err]).toEqual([0, ''])
+    return json
+  }
+
+  test('are made, shown, suspended, resumed and deleted', async () => {
+    expect(await json('tenant list')).toEqual([])
+    const acme = {
+      id: 'acme',
+      status: 'active',
+      created: expect.stringMatching(ISO),
+      hosts: ['a.test', 'b.test', 'c.test'],
+    }
+    expect(await json('tenant create acme --host a.test,B.test --host c.test:80')).toEqual(acme)
+    await json('tenant create beta')
+    expect(await json('tenant show acme')).toEqual(acme)
+    expect(await json('tenant list')).toMatchObject([acme, { id: 'beta', hosts: [] }])
+    expect(await json('tenant suspend acme')).toEqual({ ...acme, status: 'suspended' })
+    expect(await json('tenant show acme')).toEqual({ ...acme, status: 'suspended' })
+    expect(await json('tenant resume acme')).toEqual(acme)
+    const { id, trash } = await json('tenant delete acme')
+    expect([id, existsSync(join(at.at, trash, 'data.db'))]).toEqual(['acme', true])
+    expect(await json('tenant list')).toMatchObject([{ id: 'beta' }])
+    expect(existsSync(join(at.at, 'tenants/acme'))).toBeFalse()
+  })
+
+  test('have the hosts that they are given', async () => {
+    await json('tenant create hosted --host one.test')
+    expect((await json('tenant hosts hosted')).hosts).toEqual(['one.test'])
+    expect((await json('tenant hosts hosted two.test three.test')).hosts).toEqual(['three.test', 'two.test'])
+    expect((await json('tenant hosts hosted --clear')).hosts).toEqual([])
+    await json('tenant hosts beta one.test')
+    expect(await refused('tenant hosts hosted one.test', at)).toEqual([1, 'TENANT_EXISTS'])
+    expect(await refused('tenant hosts hosted a/b', at)).toEqual([1, 'INVALID_INPUT'])
+    expect((await json('tenant hosts hosted')).hosts).toEqual([])
+  })
+
+  test('that are not there are refused, whatever is asked of them', async () => {
+    const commands = ['show none', 'suspend none', 'resume none', 'delete none', 'hosts none', 'hosts none a.test']
+    const told = await Promise.all(commands.map((command) => refused(`tenant ${command}`, at)))
+    for (const one of told) expect(one).toEqual([1, 'TENANT_NOT_FOUND'])
+    expect(await refused('user create none x --password 12345678', at)).toEqual([1, 'TENANT_NOT_FOUND'])
+  })
+
+  test('that cannot be are not made, and nothing is left of the attempt', async () => {
+    const before = readdirSync(join(at.at, 'tenants')).sort()
+    const cases: [string[], string][] = [
+      [['create', '../x'], 'INVALID_INPUT'],
+      [['create', 'A'], 'INVALID_INPUT'],
+      [['create', 'beta'], 'TENANT_EXISTS'],
+      [['create', 'x', '--host', 'one.test'], 'TENANT_EXISTS'],
+      [['create', 'x', '--admin-username', 'root', '--admin-password', 'short'], 'INVALID_INPUT'],
+    ]
+    for (const [args, code] of cases) expect(await refused(['tenant', ...args], at), args.join(' ')).toEqual([1, code])
+    const half = await atoll(['tenant', 'create', 'x', '--admin-username', 'root'], at)
+    expect([half.code, half.err]).toEqual([1, expect.stringContaining('--admin-password')])
+    const after = readdirSync(join(at.at, 'tenants')).sort()
+    expect(after.filter((name) => name !== '.trash')).toEqual(before.filter((name) => name !== '.trash'))
+    expect(await json('tenant create x')).toMatchObject({ id: 'x' })
+  })
+
+  test('are told to people in sentences', async () => {
+    const told = async (command: string) => (await atoll(command, at)).out
+    expect(await told('tenant create said --host said.test')).toBe(
+      'Created the tenant "said", which answers at said.test.\n',
+    )
+    expect(await told('tenant list')).toMatch(/^said +active +\S+Z +said\.test$/m)
+    expect(await told('tenant suspend said')).toBe('The tenant "said" is suspended.\n')
+    expect(await told('tenant delete said')).toMatch(/^Deleted the tenant "said"\. Its files are in \S*\.trash\S*\.\n$/)
+    const { code, err } = await atoll('tenant show said', at)
+    expect([code, err]).toEqual([1, 'There is no such tenant.\n'])
+  })
+})
+
+describe('users', () => {
+  const at = { at: emptyFolder() }
+  beforeAll(() => makeTenant(at, 'acme'))
+
+  test('are made, get passwords and roles, and can sign in', async () => {
+    const made = await atoll(
+      'user create acme bob --password 12345678 --email bob@acme.test --roles editor,user --json',
+      at,
+    )
+    expect([made.code, made.json]).toEqual([
+      0,
+      expect.objectContaining({ username: 'bob', email: 'bob@acme.test', roles: ['editor', 'user'] }),
+    ])
+    expect(made.out).not.toContain('12345678')
+    const typed = await atoll('user create acme eve --json', { ...at, stdin: 'from the pipe\n' })
+    expect([typed.code, typed.json.roles]).toEqual([0, ['user']])
+    expect((await atoll('user password acme BOB --password 87654321 --json', at)).json).toEqual({ username: 'BOB' })
+    expect((await atoll('user roles acme eve admin,editor --json', at)).json.roles).toEqual(['admin', 'editor'])
+    expect((await atoll(['user', 'roles', 'acme', 'eve', '', '--json'], at)).json.roles).toEqual([])
+
+    await using server = await serve(at)
+    await signIn(server.url, 'acme', 'bob', '87654321')
+    await signIn(server.url, 'acme', 'bob@acme.test', '87654321')
+    await signIn(server.url, 'acme', 'eve', 'from the pipe')
+    await expect(signIn(server.url, 'acme', 'bob', '12345678')).rejects.toThrow('INVALID_CREDENTIALS')
+  })
+
+  test('who cannot be are refused, and it is said why', async () => {
+    const create = (...args: string[]) => refused(['user', 'create', 'acme', ...args], at)
+    expect(await create('x', '--password', 'short')).toEqual([1, 'INVALID_INPUT'])
+    expect(await create('x')).toEqual([1, 'INVALID_INPUT']) // nothing comes from standard input
+    expect(await create('ROOT', '--password', '12345678')).toEqual([1, 'USERNAME_EXISTS'])
+    await atoll('user create acme tim --password 12345678 --email tim@acme.test', at)
+    expect(await create('x', '--password', '12345678', '--email', 'TIM@acme.test')).toEqual([1, 'EMAIL_EXISTS'])
+    expect(await refused('user password acme nobody --password 12345678', at)).toEqual([1, 'USER_NOT_FOUND'])
+    expect(await refused('user password acme root --password short', at)).toEqual([1, 'INVALID_INPUT'])
+    expect(await refused('user roles acme nobody user', at)).toEqual([1, 'USER_NOT_FOUND'])
+    expect(await refused('user roles acme root user', at)).toEqual([1, 'LAST_ADMIN'])
+  })
+
+  test('get only names and addresses that they could have signed up with', async () => {
+    const create = (...args: string[]) => refused(['user', 'create', 'acme', ...args, '--password', '12345678'], at)
+    for (const name of ['', 'a\nb', 'x'.repeat(5_000)]) expect(await create(name), name).toEqual([1, 'INVALID_INPUT'])
+    for (const email of ['nonsense', 'a@b@c', 'a b@c.test'])
+      expect(await create('y', '--email', email)).toEqual([1, 'INVALID_INPUT'])
+  })
+})
+
+describe('the installation', () => {
+  test('doctor lists every setting with its source and keeps the secret ones', async () => {
+    const at = { at: emptyFolder(), env: { ATOLL_HOST: 'localhost', ATOLL_SIGNING_KEY: 'very secret indeed' } }
+    await Bun.write(join(at.at, 'atoll.json'), JSON.stringify({ ATOLL_TRUST_PROXY: 'on' }))
+    await makeTenant(at, 'acme')
+    const { code, json, out } = await atoll('doctor --json', at)
+    expect(code).toBe(0)
+    expect(json.settings.map(({ name }: { name: string }) => name).sort()).toEqual(
+      Object.keys(Settings.properties).sort(),
+    )
+    const of = (name: string) => json.settings.find((one: { name: string }) => one.name === name)
+    expect(of('ATOLL_HOST')).toMatchObject({ value: 'localhost', source: 'environment' })
+    expect(of('ATOLL_TRUST_PROXY')).toMatchObject({ value: 'on', source: 'atoll.json' })
+    expect(of('ATOLL_TENANTS')).toMatchObject({ value: 'tenants', source: 'default' })
+    expect(out).not.toContain('very secret')
+    expect(json.checks).toContainEqual(expect.objectContaining({ check: 'tenant acme', ok: true }))
+    const people = await atoll('doctor', at)
+    expect([people.code, people.out]).toEqual([0, expect.stringMatching(/^ATOLL_HOST +localhost +environment /m)])
+    expect(people.out).not.toContain('very secret')
+  })
+
+  test('doctor changes nothing by looking: it says the same twice, also before there is anything', async () => {
+    const at = { at: emptyFolder() }
+    const [first, second] = [await atoll('doctor --json', at), await atoll('doctor --json', at)]
+    expect(first.json.checks).toContainEqual(expect.objectContaining({ check: 'data folder' }))
+    expect([first.code, first.json.checks]).toEqual([second.code, second.json.checks])
+  })
+
+  test('doctor and migrate name the tenant that cannot be opened, and look at the others all the same', async () => {
+    const at = { at: emptyFolder() }
+    for (const id of ['a', 'b', 'c']) await atoll(`tenant create ${id}`, at)
+    await atoll('tenant suspend c', at)
+    const db = new BetterSqlite(join(at.at, 'tenants/a/data.db'))
+    db.pragma('user_version = 1000')
+    db.close()
+    const checked = await atoll('doctor --json', at)
+    const checks = checked.json.checks as { check: string; ok: boolean; told: string }[]
+    expect(checked.code).toBe(1)
+    expect(checks.filter(({ check }) => check.startsWith('tenant')).map(({ check, ok }) => `${check} ${ok}`)).toEqual([
+      'tenant a false',
+      'tenant b true',
+      'tenant c true',
+    ])
+    expect(checks.find(({ ok }) => !ok)!.told).toContain('version 1000')
+    const migrated = await atoll('migrate --json', at)
+    expect(migrated.code).toBe(1)
+    expect(migrated.json).toMatchObject([
+      { tenant: 'a', error: expect.stringContaining('version 1000') },
+      { tenant: 'b' },
+      { tenant: 'c' },
+    ])
+    expect(migrated.json[1]).not.toHaveProperty('error')
+  })
+
+  test('migrate brings every tenant up to date', async () => {
+    const at = { at: emptyFolder() }
+    expect((await atoll('migrate --json', at)).json).toEqual([])
+    await makeTenant(at, 'acme')
+    const file = join(at.at, 'tenants/acme/data.db')
+    const db = new BetterSqlite(file)
+    const latest = db.pragma('user_version', { simple: true })
+    for (const table of ['entity_index', 'entities', 'fields', 'blueprints']) db.exec(`drop table ${table}`)
+    db.pragma('user_version = 1')
+    db.close()
+    const { code, json } = await atoll('migrate --json', at)
+    expect([code, json]).toEqual([0, [{ tenant: 'acme' }]])
+    const again = new BetterSqlite(file, { readonly: true })
+    expect(again.pragma('user_version', { simple: true })).toBe(latest)
+    again.close()
+    expect((await atoll('migrate', at)).out).toBe('acme: up to date\n')
+  })
+
+  test('what holds secrets can be read by its owner only, and doctor notices when others can', async () => {
+    const at = { at: emptyFolder() }
+    await makeTenant(at, 'acme')
+    await using server = await serve(at)
+    await signIn(server.url, 'acme')
+    const secrets = join(at.at, 'tenants/secrets.json')
+    expect(statSync(secrets).mode & 0o077).toBe(0)
+    expect(statSync(join(at.at, 'tenants')).mode & 0o077).toBe(0)
+    chmodSync(secrets, 0o644)
+    const { code, json } = await atoll('doctor --json', at)
+    expect(code).toBe(1)
+    expect(json.checks).toContainEqual(expect.objectContaining({ check: 'secrets', ok: false }))
+  })
+})
+
+describe('the command line', () => {
+  const at = { at: emptyFolder() }
+
+  test('tells its version', async () => {
+    const { json } = await atoll('version --json', at)
+    expect(json).toEqual({ version: expect.stringMatching(/^\d+\.\d+\.\d+$/), bun: Bun.version })
+    expect((await atoll('version', at)).out).toBe(`${json.version}\n`)
+    expect((await atoll('--version', at)).out).toBe(`${json.version}\n`)
+  })
+
+  test('explains every command', async () => {
+    const { code, out } = await atoll('--help', at)
+    expect(code).toBe(0)
+    for (const command of ['serve', 'tenant', 'user', 'migrate', 'doctor', 'version'])
+      expect(out).toMatch(new RegExp(`^ +${command} .*\\w`, 'm'))
+    for (const command of ['tenant', 'user', 'serve']) {
+      const help = await atoll(`${command} --help`, at)
+      expect([help.code, help.err]).toEqual([0, ''])
+      expect(help.out).toContain(`atoll ${command}`)
+    }
+    expect((await atoll('tenant create --help', at)).out).toContain('--admin-password')
+  })
+
+  test('refuses what it does not know or what is incomplete', async () => {
+    const commands = ['bogus', 'tenant bogus', 'tenant create', 'user roles acme x', 'serve --bogus', 'version --bogus']
+    const told = await Promise.all(commands.map((command) => atoll(command, at)))
+    for (const { code, out, err } of told) expect([code, out, err]).toEqual([1, '', expect.stringMatching(/^error: /)])
+  })
+
+  test('leaves nothing behind where it was only asked', async () => {
+    expect(readdirSync(at.at)).toEqual([])
+  })
+})
+
+describe('settings that cannot be used stop the start with one sentence and exit code 2', () => {
+  const cases: [string, string, { env?: Record<string, string>; file?: string }][] = [
+    ['an unknown variable', 'ATOLL_BOGUS', { env: { ATOLL_BOGUS: '1' } }],
+    ['a port that is none', 'ATOLL_PORT', { env: { ATOLL_PORT: 'abc' } }],
+    ['a port that is too large', 'ATOLL_PORT', { env: { ATOLL_PORT: '70000' } }],
+    ['a choice that is none', 'ATOLL_TENANT_HEADER', { env: { ATOLL_TENANT_HEADER: 'yes' } }],
+    ['a file that is not JSON', 'atoll.json', { file: '{"ATOLL_HOST": ' }],
+    ['an empty file', 'atoll.json', { file: '' }],
+    ['a file that holds a list', 'atoll.json', { file: '["a"]' }],
+    ['a file that holds a number', 'atoll.json', { file: '3' }],
+    ['a key that is unknown', 'port', { file: '{"port": 80}' }],
+    ['a value in the file that does not fit', 'ATOLL_DURABILITY', { file: '{"ATOLL_DURABILITY": "some"}' }],
+  ]
+  test.each(cases)('%s', async (_, name, { env, file }) => {
+    const at = { at: emptyFolder(), env, timeout: 3_000 }
+    if (file !== undefined) await Bun.write(join(at.at, 'atoll.json'), file)
+    const { code, out, err } = await atoll('serve --json', at)
+    expect([code, out]).toEqual([2, ''])
+    expect(err).toContain(name)
+    expect(err.trim().split('\n')).toHaveLength(1)
+    expect(err.trim()).toEndWith('.')
+  })
+
+  test('a file that cannot be read', async () => {
+    const at = { at: emptyFolder() }
+    mkdirSync(join(at.at, 'atoll.json'))
+    const { code, err } = await atoll('tenant list', at)
+    expect([code, err]).toEqual([2, expect.stringContaining('atoll.json')])
+  })
+})
+
+describe('what goes wrong', () => {
+  test('unexpectedly is printed with all that helps, and the exit code is not 0', async () => {
+    const at = { at: emptyFolder() }
+    await Bun.write(join(at.at, 'tenants/registry.db'), 'no database at all, but long enough to be read. '.repeat(100))
+    for (const command of ['tenant list --json', 'tenant create acme', 'migrate', 'doctor']) {
+      const { code, out, err } = await atoll(command, at)
+      expect([command, code]).toEqual([command, 1])
+      expect(out).toBe('')
+      expect(err).toMatch(/not a database/)
+    }
+  })
+
+  test('at the start of a server is said in a sentence', async () => {
+    const at = { at: emptyFolder() }
+    await using server = await serve(at)
+    const second = await atoll('serve --json', at)
+    expect([second.code, second.out]).toEqual([1, ''])
+    expect(second.err).toContain('Another process serves the folder "tenants".')
+    const elsewhere = await atoll('serve --json', { at: emptyFolder(), env: { ATOLL_PORT: `${server.port}` } })
+    expect([elsewhere.code, elsewhere.out]).toEqual([1, ''])
+    expect(elsewhere.err).toContain(`${server.port}`)
+    expect((await caller(server.url)('GET', '/health')).status).toBe(200)
+  })
+})

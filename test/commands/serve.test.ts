@@ -1,0 +1,234 @@
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { connect } from 'node:net'
+import {
+  atoll,
+  caller,
+  emptyFolder,
+  makeTenant,
+  PASSWORD,
+  type Served,
+  serve,
+  signIn,
+  within5s,
+} from '../outside/program'
+
+setDefaultTimeout(30_000)
+
+const things = { key: 'things', name: 'Things', fields: [{ key: 'n', type: 'integer' }] }
+
+async function withThings(server: Served) {
+  const headers = await signIn(server.url, 'acme')
+  const call = caller(server.url, headers)
+  expect((await call('POST', '/api/blueprints', things)).status).toBe(201)
+  return { headers, call }
+}
+
+test('a running server sees what the command line changes within 5 s', async () => {
+  const at = { at: emptyFolder() }
+  await makeTenant(at, 'acme')
+  await using server = await serve(at)
+  const headers = await signIn(server.url, 'acme')
+  const me = (headers: Record<string, string>) => async () => {
+    const { status, body } = await caller(server.url, headers)('GET', '/api/me')
+    return body.code ? `${status} ${body.code}` : `${status} ${body.roles}`
+  }
+  const becomes = async (headers: Record<string, string>, answer: string) =>
+    expect(await within5s(me(headers), (found) => found === answer)).toBe(answer)
+  const by = (host: string) => ({ host })
+  await becomes(headers, '200 admin,user')
+  await becomes(by('acme.test'), '401 UNAUTHENTICATED')
+
+  await atoll('user create acme bob --password 12345678 --roles admin', at)
+  await signIn(server.url, 'acme', 'bob', '12345678')
+  await atoll('user roles acme root editor', at)
+  await becomes(headers, '200 editor')
+  await atoll('user password acme root --password 87654321', at)
+  await becomes(headers, '401 UNAUTHENTICATED')
+  const again = await signIn(server.url, 'acme', 'root', '87654321')
+
+  await atoll('tenant suspend acme', at)
+  await becomes(again, '403 TENANT_SUSPENDED')
+  await atoll('tenant resume acme', at)
+  await becomes(again, '200 editor')
+
+  await becomes(by('new.test'), '404 TENANT_NOT_FOUND')
+  await atoll('tenant hosts acme new.test', at)
+  await becomes(by('new.test'), '401 UNAUTHENTICATED')
+  await becomes(by('acme.test'), '404 TENANT_NOT_FOUND')
+
+  await atoll('tenant create other --host acme.test', at)
+  await becomes(by('acme.test'), '401 UNAUTHENTICATED')
+  await atoll('tenant delete acme', at)
+  await becomes(again, '404 TENANT_NOT_FOUND')
+  await becomes(by('new.test'), '404 TENANT_NOT_FOUND')
+})
+
+test('the command line and a server that write at the same time do not fail each other', async () => {
+  const at = { at: emptyFolder() }
+  await makeTenant(at, 'acme')
+  await using server = await serve(at)
+  const { call } = await withThings(server)
+  let over = false
+  const statuses: number[] = []
+  const writer = async () => {
+    while (!over) statuses.push((await call('POST', '/api/blueprints/things/entities', { n: 1 })).status)
+  }
+  const writers = Promise.all(Array.from({ length: 8 }, writer))
+  try {
+    for (let n = 0; n < 4; n++) {
+      const { code, err } = await atoll('user roles acme root admin,user --json', at)
+      expect([code, err]).toEqual([0, ''])
+    }
+  } finally {
+    over = true
+    await writers
+  }
+  expect(statuses.length).toBeGreaterThan(8)
+  expect(new Set(statuses)).toEqual(new Set([201]))
+})
+
+describe('a server that is told to stop', () => {
+  test.each(['SIGTERM', 'SIGINT'] as const)('by %s ends with exit code 0, its log empty', async (signal) => {
+    await using server = await serve({ at: emptyFolder() })
+    expect((await caller(server.url)('GET', '/api/me')).status).toBe(404)
+    expect(await server.end(signal)).toBe(0)
+    expect(await server.logged).toBe('')
+  })
+
+  test('under load finishes what it has begun: no answer is cut, nothing that was acknowledged is lost', async () => {
+    const at = { at: emptyFolder() }
+    await makeTenant(at, 'acme')
+    const made: string[] = []
+    const statuses = new Set<number>()
+    {
+      await using server = await serve(at)
+      const { call } = await withThings(server)
+      const writer = async () => {
+        for (;;) {
+          const answer = await call('POST', '/api/blueprints/things/entities', { n: made.length }).catch(
+            () => undefined,
+          )
+          if (!answer) return // nobody takes connections any more
+          statuses.add(answer.status)
+          if (answer.status !== 201) return
+          made.push(answer.body._id)
+        }
+      }
+      const writers = Promise.all(Array.from({ length: 16 }, writer))
+      while (made.length < 100) await Bun.sleep(5)
+      const code = await server.end('SIGTERM')
+      await writers
+      expect([code, await server.logged]).toEqual([0, ''])
+    }
+    expect([...statuses]).toEqual([201])
+
+    await using server = await serve(at)
+    const call = caller(server.url, await signIn(server.url, 'acme'))
+    const found = new Set<string>()
+    for (let skip = 0; skip <= made.length + 100; skip += 1_000) {
+      const { body } = await call('GET', `/api/blueprints/things/entities?$limit=1000&$skip=${skip}`)
+      for (const { _id } of body) found.add(_id)
+    }
+    expect(made.filter((id) => !found.has(id))).toEqual([])
+  })
+
+  test('answers a request whose body is still coming in', async () => {
+    const at = { at: emptyFolder() }
+    await atoll('tenant create acme --host acme.test', at)
+    await using server = await serve(at)
+    const socket = connect(server.port, '127.0.0.1')
+    let heard = ''
+    socket.on('data', (bytes) => {
+      heard += bytes
+    })
+    socket.on('error', () => {})
+    const closed = new Promise((resolve) => socket.on('close', resolve))
+    try {
+      const body = '{"username":"nobody","password":"nothing"}'
+      socket.write('POST /api/signin HTTP/1.1\r\nHost: acme.test\r\nContent-Type: application/json\r\n')
+      socket.write(`Connection: close\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 9)}`)
+      await Bun.sleep(100)
+      const ended = server.end('SIGTERM')
+      await Bun.sleep(200)
+      socket.write(body.slice(9))
+      expect(await ended).toBe(0)
+      await closed
+      expect(heard).toStartWith('HTTP/1.1 401')
+      expect(heard).toContain('"code":"INVALID_CREDENTIALS"')
+    } finally {
+      socket.destroy()
+    }
+  })
+
+  test('does not wait for those who are connected and ask nothing', async () => {
+    const at = { at: emptyFolder() }
+    await using server = await serve(at)
+    const socket = connect(server.port, '127.0.0.1')
+    socket.on('error', () => {})
+    const answered = new Promise((resolve) => socket.once('data', resolve))
+    socket.write('GET /health HTTP/1.1\r\nHost: a.test\r\n\r\n')
+    await answered
+    try {
+      const began = performance.now()
+      expect(await server.end('SIGTERM')).toBe(0)
+      expect(performance.now() - began).toBeLessThan(5_000)
+    } finally {
+      socket.destroy()
+    }
+  })
+})
+
+test('the first start says how to make a tenant, and with --demo makes one, once', async () => {
+  const at = { at: emptyFolder() }
+  {
+    await using server = await serve(at)
+    await server.until(/There is no tenant yet\..*atoll tenant create/)
+  }
+  {
+    await using server = await serve(at, '--demo')
+    await server.until(/curl .*\n.*curl .*\n.*curl .*entities'/)
+  }
+  expect((await atoll('tenant list --json', at)).json).toMatchObject([{ id: 'demo' }])
+  {
+    await using server = await serve(at, '--demo')
+    await server.end('SIGTERM')
+  }
+  expect((await atoll('tenant list --json', at)).json).toMatchObject([{ id: 'demo' }])
+})
+
+test('with --json all that is printed is JSON', async () => {
+  const at = { at: emptyFolder() }
+  await using server = await serve(at, '--json')
+  expect((await caller(server.url)('GET', '/health')).status).toBe(200)
+  await server.end('SIGTERM')
+  expect(server.told()).toBe(`${JSON.stringify({ url: server.url })}\n`)
+})
+
+test('what is set in the environment counts: how long an access token is good for, and how many tenants are open', async () => {
+  const env = { ATOLL_ACCESS_TOKEN_TTL: '60', ATOLL_WRITE_DEADLINE: '3000', ATOLL_OPEN_TENANTS: '0' }
+  const at = { at: emptyFolder(), env }
+  await makeTenant(at, 'acme')
+  expect((await atoll('doctor --json', at)).json.openTenants).toBeGreaterThan(0)
+  await using server = await serve(at)
+  const body = { username: 'root', password: PASSWORD, authType: 'oauth' }
+  const answer = await caller(server.url, { tenant: 'acme' })('POST', '/api/signin', body)
+  expect([answer.status, answer.body.payload?.expiresIn]).toEqual([200, 60])
+  const [, claims = ''] = answer.body.payload.token.split('.')
+  const { iat, exp } = JSON.parse(Buffer.from(claims, 'base64url').toString())
+  expect(exp - iat).toBe(60)
+})
+
+test('with ATOLL_SQLITE_DRIVER=better-sqlite3 everything is kept in the same files by the other library', async () => {
+  const at = { at: emptyFolder() }
+  const other = { ...at, env: { ATOLL_SQLITE_DRIVER: 'better-sqlite3' } }
+  await makeTenant(other, 'acme')
+  {
+    await using server = await serve(other)
+    const { call } = await withThings(server)
+    expect((await call('POST', '/api/blueprints/things/entities', { identifier: 'a', n: 7 })).status).toBe(201)
+    expect(await server.end('SIGTERM')).toBe(0)
+  }
+  await using server = await serve(at)
+  const call = caller(server.url, await signIn(server.url, 'acme'))
+  expect((await call('GET', '/api/blueprints/things/entities?n=7')).body).toMatchObject([{ identifier: 'a', n: 7 }])
+})

@@ -1,0 +1,100 @@
+import { expect, test } from 'bun:test'
+import { readConfig, type Setting, Settings } from '../../src/config'
+import { ConfigError } from '../../src/core/config-error'
+
+const values = (environment: Record<string, string>, file: Record<string, unknown> = {}) =>
+  readConfig(environment, file).values
+
+test('without anything, everything has the value that is documented', () => {
+  const { values, sources } = readConfig({}, {})
+  expect(values).toMatchObject({
+    ATOLL_PORT: 3000,
+    ATOLL_HOST: '127.0.0.1',
+    ATOLL_TENANTS: 'tenants',
+    ATOLL_DEFAULT_TENANT: '',
+    ATOLL_TENANT_HEADER: 'on',
+    ATOLL_TRUST_PROXY: 'off',
+    ATOLL_ALLOW_PRIVATE_NETWORK: 'off',
+    ATOLL_SQLITE_DRIVER: 'bun:sqlite',
+    ATOLL_DURABILITY: 'full',
+    ATOLL_RATE_LIMITS: 'on',
+  })
+  expect(sources).toEqual({})
+})
+
+test('every setting says what it is for', () => {
+  for (const [name, { description }] of Object.entries(Settings.properties)) expect(description, name).toMatch(/\w/)
+})
+
+test('the environment goes before atoll.json, which goes before the defaults', () => {
+  const { values, sources } = readConfig({ ATOLL_HOST: 'a' }, { ATOLL_HOST: 'b', ATOLL_TENANTS: 'c' })
+  expect([values.ATOLL_HOST, values.ATOLL_TENANTS]).toEqual(['a', 'c'])
+  expect(sources).toEqual({ ATOLL_HOST: 'environment', ATOLL_TENANTS: 'atoll.json' })
+})
+
+test('a variable that is set to nothing is not set, and those of others are not ours', () => {
+  const environment = { ATOLL_HOST: '', ATOLL_PORT: '', PATH: '/bin', NODE_ENV: 'x', atoll_port: '1', MY_ATOLL_X: '1' }
+  expect(readConfig(environment, {})).toEqual(readConfig({}, {}))
+})
+
+test('numbers are numbers wherever they come from', () => {
+  const numbers = { ATOLL_PORT: 80, ATOLL_OPEN_TENANTS: 0, ATOLL_WRITE_DEADLINE: 500, ATOLL_ACCESS_TOKEN_TTL: 60 }
+  const texts = Object.fromEntries(Object.entries(numbers).map(([name, value]) => [name, `${value}`]))
+  expect(values({}, numbers)).toMatchObject(numbers)
+  expect(values(texts)).toMatchObject(numbers)
+})
+
+const told = (name: string, value: unknown, source: 'environment' | 'atoll.json') => {
+  try {
+    const file = source === 'atoll.json' ? { [name]: value } : {}
+    const environment = source === 'environment' ? { [name]: `${value}` } : {}
+    return `taken as ${JSON.stringify(readConfig(environment, file).values[name as Setting])}`
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError)
+    return (error as Error).message
+  }
+}
+
+const bad: [Setting, unknown, string][] = [
+  ['ATOLL_PORT', 'abc', 'from 0 to 65535'],
+  ['ATOLL_PORT', -1, 'from 0 to 65535'],
+  ['ATOLL_PORT', 65_536, 'from 0 to 65535'],
+  ['ATOLL_PORT', 80.5, 'from 0 to 65535'],
+  ['ATOLL_PORT', '80x', 'from 0 to 65535'],
+  ['ATOLL_PORT', '1e3x', 'from 0 to 65535'],
+  ['ATOLL_PORT', true, 'from 0 to 65535'],
+  ['ATOLL_WRITE_DEADLINE', 49, 'from 50 to 60000'],
+  ['ATOLL_BODY_LIMIT', '1 MB', 'from 1024 to'],
+  ['ATOLL_ACCESS_TOKEN_TTL', 9, 'from 10 to 86400'],
+  ['ATOLL_TENANT_HEADER', 'yes', 'on or off'],
+  ['ATOLL_TENANT_HEADER', true, 'on or off'],
+  ['ATOLL_TRUST_PROXY', 1, 'on or off'],
+  ['ATOLL_DURABILITY', 'FULL', 'full or normal'],
+  ['ATOLL_SQLITE_DRIVER', 'node:sqlite', 'bun:sqlite or better-sqlite3'],
+]
+test.each(bad)('%s=%j is refused by a sentence that names it and says what fits', (name, value, fits) => {
+  for (const source of ['environment', 'atoll.json'] as const) {
+    const sentence = told(name, value, source)
+    expect(sentence).toStartWith(`The ${source} sets ${name} to "${value}", which does not fit`)
+    expect(sentence).toContain(fits)
+    expect(sentence).toEndWith('.')
+  }
+})
+
+test.each(['ATOLL_PORTS', 'ATOLL_', 'ATOLL_port'])('an unknown variable %s is refused by its name', (name) => {
+  expect(told(name, 'x', 'environment')).toContain(`${name}, which is no setting`)
+})
+
+test.each(['port', 'constructor', 'toString', '__proto__', ''])(
+  'an unknown key %j in atoll.json is refused',
+  (name) => {
+    const file = JSON.parse(`{${JSON.stringify(name)}: "x"}`) as Record<string, unknown>
+    expect(() => readConfig({}, file)).toThrow(ConfigError)
+    expect(() => readConfig({}, file)).toThrow(`${name}, which is no setting`)
+  },
+)
+
+test('what is null or a list or an object in atoll.json fits nothing', () => {
+  for (const name of Object.keys(Settings.properties))
+    for (const value of [null, [], {}]) expect(told(name, value, 'atoll.json')).toContain(`${name} to`)
+})

@@ -1,0 +1,464 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { join } from 'node:path'
+import { app } from '../src/app'
+import { config } from '../src/config'
+import { ask, type Client, house, refusal } from './house'
+import { atoll, caller, emptyFolder, makeTenant, raw, type Served, serve, signIn, statusOf } from './outside/program'
+
+setDefaultTimeout(30_000)
+
+let home: Awaited<ReturnType<typeof house>>
+let admin: Client
+beforeAll(async () => {
+  home = await house()
+  admin = home.as('admin')
+  const things = { key: 'things', name: 'Things', fields: [{ key: 'name', type: 'string' }] }
+  expect((await admin.post('/blueprints', things)).status).toBe(201)
+})
+
+describe('every answer', () => {
+  test.each(['/health', '/openapi/json', '/api/me', '/nowhere', '/api/nowhere'])(
+    'of %s has a version, an id, and a type that browsers must not guess',
+    async (path) => {
+      const { headers } = await ask('GET', `${home.origin}${path}`)
+      expect(headers.get('x-api-version')).toBe('v1')
+      expect(headers.get('x-request-id')).toMatch(/^[\w.:-]{8,64}$/)
+      expect(headers.get('x-content-type-options')).toBe('nosniff')
+      expect(headers.get('content-type')).toBeTruthy()
+    },
+  )
+
+  test('has the id that the caller gave, when it can be one', async () => {
+    const given = async (id: string) =>
+      (await admin.get('/me', { 'x-request-id': id })).headers.get('x-request-id') as string
+    for (const id of ['a', 'A.b:c_d-9', 'x'.repeat(64)]) expect(await given(id)).toBe(id)
+    for (const id of ['', 'a b', 'x'.repeat(65), 'ä', '<script>', '"']) expect(await given(id)).not.toBe(id)
+  })
+
+  test('has an id of its own otherwise', async () => {
+    const ids = await Promise.all(
+      Array.from({ length: 20 }, async () => (await admin.get('/me')).headers.get('x-request-id')),
+    )
+    expect(new Set(ids).size).toBe(20)
+  })
+
+  test('that refuses is JSON with a code and a sentence', async () => {
+    for (const { status, headers, body } of [
+      await ask('GET', `${home.origin}/nowhere`),
+      await home.stranger.get('/me'),
+      await ask('GET', 'http://nobody.test/api/me'),
+      await admin.get('/blueprints/none'),
+      await ask('DELETE', `${home.origin}/health`),
+      await admin.get('/me', { 'accept-version': 'v2' }),
+    ]) {
+      expect(status).toBeGreaterThanOrEqual(400)
+      expect(headers.get('content-type')).toStartWith('application/json')
+      expect(body).toMatchObject({
+        code: expect.stringMatching(/^[A-Z][A-Z_]+$/),
+        message: expect.stringMatching(/^[A-Z].*\.$/s),
+      })
+    }
+  })
+})
+
+describe('versions', () => {
+  test('/api/v1 is another name of /api, with path, query and body', async () => {
+    const v1 = (method: string, path: string, body?: unknown) =>
+      ask(method, `${home.origin}/api/v1${path}`, { headers: { 'x-api-key': home.tokens.admin }, body })
+    expect((await v1('GET', '/me')).body).toEqual((await admin.get('/me')).body)
+    const made = await v1('POST', '/blueprints/things/entities', { identifier: 'one', name: 'One' })
+    expect([made.status, made.body.name]).toEqual([201, 'One'])
+    const changed = await v1('PUT', '/blueprints/things/entities/one', { name: 'Eins' })
+    expect([changed.status, changed.body.name]).toEqual([200, 'Eins'])
+    const found = await v1('GET', '/blueprints/things/entities?name=Eins&$select=name')
+    expect(found.body).toMatchObject([{ identifier: 'one', name: 'Eins' }])
+    expect((await v1('GET', '/blueprints/things/entities?name=One')).body).toEqual([])
+    expect((await v1('DELETE', '/blueprints/things/entities/one')).status).toBe(200)
+    expect(refusal(await v1('GET', '/nowhere'))).toEqual([404, 'ROUTE_NOT_FOUND'])
+    expect(refusal(await v1('PATCH', '/signin'))).toEqual([405, 'METHOD_NOT_ALLOWED'])
+  })
+
+  test('what only looks like that name is nothing', async () => {
+    for (const path of [
+      '/api/v10/me',
+      '/api/v1me',
+      '/api/v2/me',
+      '/v1/api/me',
+      '/api/v1/v1/me',
+      '/health/v1',
+      '/API/me',
+    ])
+      expect(refusal(await ask('GET', `${home.origin}${path}`)), path).toEqual([404, 'ROUTE_NOT_FOUND'])
+    expect(refusal(await ask('GET', `${home.origin}/api/v1`))).toEqual([404, 'ROUTE_NOT_FOUND'])
+    expect(refusal(await ask('GET', `${home.origin}/api/v1?x=/me`))).toEqual([404, 'ROUTE_NOT_FOUND'])
+  })
+
+  test('Accept-Version knows v1 however it is written, and nothing else', async () => {
+    for (const version of ['v1', 'V1', ' v1 ', ''])
+      expect((await admin.get('/me', { 'accept-version': version })).status).toBe(200)
+    for (const version of ['v2', '1', 'v1.0', 'v1, v2', 'latest', '*']) {
+      const answer = await admin.get('/me', { 'accept-version': version })
+      expect(refusal(answer), version).toEqual([400, 'UNSUPPORTED_VERSION'])
+      expect(answer.headers.get('x-api-version')).toBe('v1')
+    }
+  })
+})
+
+describe('addresses and methods', () => {
+  test('an unknown address is 404 ROUTE_NOT_FOUND, whatever the method', async () => {
+    for (const path of [
+      '/',
+      '/nowhere',
+      '/api',
+      '/api/',
+      '/api/nowhere',
+      '/api/me/nowhere',
+      '/health/x',
+      '/api/blueprints/a/b',
+    ])
+      for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+        expect(refusal(await ask(method, `${home.origin}${path}`)), `${method} ${path}`).toEqual([
+          404,
+          'ROUTE_NOT_FOUND',
+        ])
+  })
+
+  const allowed = (headers: Headers) => (headers.get('allow') ?? '').split(', ').sort().join()
+
+  test('a known address with another method is 405, and says which it knows', async () => {
+    const cases: [string, string, string][] = [
+      ['DELETE', '/health', 'GET,HEAD'],
+      ['GET', '/api/signin', 'POST'],
+      ['HEAD', '/api/signin', 'POST'],
+      ['PUT', '/api/me', 'GET,HEAD,POST'],
+      ['DELETE', '/api/blueprints', 'GET,HEAD,POST'],
+      ['POST', '/api/blueprints/x', 'DELETE,GET,HEAD,PATCH,PUT'],
+      ['POST', '/api/blueprints/x/entities/y', 'DELETE,GET,HEAD,PATCH,PUT'],
+      ['POST', '/openapi', 'GET,HEAD'],
+    ]
+    for (const [method, path, methods] of cases)
+      for (const asked of [path, path.replace(/^\/api/, '/api/v1')]) {
+        const { status, body, headers } = await ask(method, `${home.origin}${asked}`)
+        expect([status, allowed(headers)], `${method} ${asked}`).toEqual([405, methods])
+        if (method !== 'HEAD') expect(body.code).toBe('METHOD_NOT_ALLOWED')
+      }
+  })
+
+  test('a thing that is not there is 404 of that thing, and not of its address', async () => {
+    expect(refusal(await admin.get('/blueprints/none'))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
+    expect(refusal(await admin.get('/blueprints/things/entities/none'))).toEqual([404, 'ENTITY_NOT_FOUND'])
+    expect(refusal(await admin.delete('/me/sessions/none'))).toEqual([404, 'SESSION_NOT_FOUND'])
+  })
+
+  test('an id that can be none is 404 of that thing, too', async () => {
+    for (const id of ['%00', '%ff', '%', '..%2f..', 'a%20b', '%F0%9F%8F%9D', "'", 'x'.repeat(5_000)]) {
+      const { status, body } = await admin.get(`/blueprints/things/entities/${id}`)
+      expect([status, body.code], id).toEqual([404, 'ENTITY_NOT_FOUND'])
+    }
+    for (const key of ['%00', '%ff', 'constructor', '__proto__'])
+      expect(refusal(await admin.get(`/blueprints/${key}/entities`)), key).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
+  })
+
+  test('OPTIONS tells the methods of an address, and HEAD what GET would, without a body', async () => {
+    const options = await ask('OPTIONS', `${home.origin}/api/blueprints/x`)
+    expect([options.status, allowed(options.headers), options.body]).toEqual([
+      204,
+      'DELETE,GET,HEAD,PATCH,PUT',
+      undefined,
+    ])
+    const head = (path: string, headers = {}) => ask('HEAD', `${home.origin}${path}`, { headers })
+    const key = { 'x-api-key': home.tokens.admin }
+    const paths = ['/health', '/openapi', '/openapi/json', '/api/me', '/api/blueprints/things/entities']
+    for (const path of paths) {
+      const get = await ask('GET', `${home.origin}${path}`, { headers: key })
+      const { status, body, headers } = await head(path, key)
+      expect([status, body, headers.get('content-type')], path).toEqual([
+        200,
+        undefined,
+        get.headers.get('content-type'),
+      ])
+    }
+    expect([(await head('/api/me')).status, (await head('/nowhere')).status]).toEqual([401, 404])
+  })
+})
+
+describe('bodies', () => {
+  const put = (raw: string, headers: Record<string, string>) =>
+    ask('POST', `${home.origin}/api/me`, { headers: { 'x-api-key': home.tokens.admin, ...headers }, raw })
+
+  test('JSON is taken by its type, and no other type is', async () => {
+    for (const type of ['application/json', 'Application/Json;charset=utf-8', 'application/merge-patch+json'])
+      expect((await put('{"firstName":"A"}', { 'content-type': type })).body.firstName).toBe('A')
+    for (const type of [
+      'text/plain',
+      'application/x-www-form-urlencoded',
+      'multipart/form-data; boundary=x',
+      'image/png',
+    ])
+      expect(refusal(await put('{"firstName":"B"}', { 'content-type': type })), type).toEqual([
+        415,
+        'UNSUPPORTED_MEDIA_TYPE',
+      ])
+    expect((await admin.get('/me')).body.firstName).toBe('A')
+  })
+
+  test('a body without a type is refused', async () => {
+    const body = new TextEncoder().encode('{"firstName":"B"}')
+    const headers = { 'x-api-key': home.tokens.admin }
+    const answer = await ask('POST', `${home.origin}/api/me`, { headers, raw: body })
+    expect(refusal(answer)).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE'])
+  })
+
+  test('what is not JSON is 400 MALFORMED_BODY', async () => {
+    for (const raw of ['{', '{"a":1,}', 'firstName=B', '\0'])
+      expect(refusal(await put(raw, { 'content-type': 'application/json' }))).toEqual([400, 'MALFORMED_BODY'])
+  })
+
+  test('an empty body is no body, whatever type is declared', async () => {
+    const key = { 'x-api-key': home.tokens.editor }
+    for (const type of ['application/json', 'text/plain', 'multipart/form-data; boundary=x', undefined]) {
+      const headers: Record<string, string> = type ? { ...key, 'content-type': type } : key
+      const refreshed = await ask('POST', `${home.origin}/api/token/refresh`, { headers, raw: '' })
+      expect([refreshed.status, type]).toEqual([401, type]) // no token, and not 400 or 415
+      expect(refusal(await ask('POST', `${home.origin}/api/me`, { headers }))).toEqual([400, 'INVALID_INPUT'])
+    }
+    const made = await ask('POST', `${home.origin}/api/signin`, {
+      headers: { 'content-type': 'application/json' },
+      raw: '',
+    })
+    expect(refusal(made)).toEqual([400, 'INVALID_INPUT'])
+  })
+
+  test('what does not fit says where, and what', async () => {
+    const { status, body } = await admin.post('/blueprints', { key: 'X', fields: 'none' })
+    expect([status, body.code]).toEqual([400, 'INVALID_INPUT'])
+    const paths = body.details.map(({ path }: { path: string }) => path)
+    for (const path of ['/key', '/name', '/fields']) expect(paths).toContain(path)
+    for (const { message } of body.details) expect(message).toMatch(/\w/)
+  })
+})
+
+describe('over a real connection', () => {
+  const at = { at: emptyFolder() }
+  let server: Served
+  let head: string
+  const to = (path: string) => head.replace('/api/me', path)
+  beforeAll(async () => {
+    await makeTenant(at, 'acme')
+    server = await serve(at)
+    const { authorization } = await signIn(server.url, 'acme')
+    const headers = `Host: acme.test\r\nAuthorization: ${authorization}\r\nConnection: close\r\n`
+    head = `POST /api/me HTTP/1.1\r\n${headers}Content-Type: application/json\r\n`
+  })
+  afterAll(() => server?.end('SIGKILL'))
+
+  const LIMIT = 1 << 20
+  const chunk = (size: number) => `${size.toString(16)}\r\n${' '.repeat(size)}\r\n`
+  const parts = (size: number) => Array.from({ length: size / 65_536 }, () => chunk(65_536))
+
+  test('a body whose length is announced is taken up to the limit, and not beyond', async () => {
+    const fitting = '{"firstName":"Fit"}'.padEnd(LIMIT)
+    expect(statusOf(await raw(server.port, [`${head}Content-Length: ${LIMIT}\r\n\r\n`, fitting]))).toBe(200)
+    const answer = await raw(server.port, [`${head}Content-Length: ${LIMIT + 1}\r\n\r\n{`])
+    expect(statusOf(answer)).toBe(413)
+    expect(answer).toContain('"code":"BODY_TOO_LARGE"')
+  })
+
+  test('one that announces gigabytes is refused before they come', async () => {
+    for (const length of ['5000000000', '9007199254740991'])
+      expect(statusOf(await raw(server.port, [`${head}Content-Length: ${length}\r\n\r\n`, '{'])), length).toBe(413)
+  })
+
+  test('a length that is none is refused', async () => {
+    for (const length of ['-1', 'x', '1e3', '0x10', '99999999999999999999999'])
+      expect(statusOf(await raw(server.port, [`${head}Content-Length: ${length}\r\n\r\n{}`])), length).toBeOneOf([
+        400, 413,
+      ])
+  })
+
+  test('a body in chunks is taken up to the limit, and not beyond', async () => {
+    const chunked = `${head}Transfer-Encoding: chunked\r\n\r\n`
+    const body = '13\r\n{"firstName":"Cut"}\r\n'
+    const taken = await raw(server.port, [chunked, body, ...parts(LIMIT - 65_536), '0\r\n\r\n'])
+    expect(statusOf(taken)).toBe(200)
+    expect(taken).toContain('"firstName":"Cut"')
+    const refused = await raw(server.port, [chunked, body, ...parts(LIMIT), '0\r\n\r\n'])
+    expect(statusOf(refused)).toBe(413)
+    expect(refused).toContain('"code":"BODY_TOO_LARGE"')
+  })
+
+  test.each(['/api/me', '/api/v1/me'])('%s refuses a body that never ends as soon as it is too large', async (path) => {
+    const chunked = `${to(path)}Transfer-Encoding: chunked\r\n\r\n`
+    expect(statusOf(await raw(server.port, [chunked, ...parts(LIMIT + 65_536)]))).toBe(413)
+  })
+
+  test('a length beside chunks is refused, for nobody knows which of them is meant', async () => {
+    const both = `${head}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n`
+    expect(statusOf(await raw(server.port, [both, '2\r\n{}\r\n0\r\n\r\n']))).toBe(400)
+  })
+
+  test('a stranger is turned away before the body has come', async () => {
+    const request = `POST /api/me HTTP/1.1\r\nHost: acme.test\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`
+    expect(statusOf(await raw(server.port, [request], 1_000))).toBe(401)
+  })
+
+  test('the limit is the one that is set', async () => {
+    const small = { ...at, at: emptyFolder(), env: { ATOLL_BODY_LIMIT: '2000' } }
+    await makeTenant(small, 'acme')
+    await using server = await serve(small)
+    const call = caller(server.url, { tenant: 'acme' })
+    const body = (size: number) => ({ username: 'x', password: 'x', more: 'x'.repeat(size) })
+    expect((await call('POST', '/api/signin', body(1_800))).status).toBe(401)
+    expect((await call('POST', '/api/signin', body(2_000))).body.code).toBe('BODY_TOO_LARGE')
+  })
+
+  test('a failure of ours tells its id and nothing else; the cause goes to the log under that id', async () => {
+    const broken = { at: emptyFolder() }
+    await makeTenant(broken, 'acme')
+    await Bun.write(
+      join(broken.at, 'tenants/acme/data.db'),
+      'no database at all, but long enough to be read. '.repeat(100),
+    )
+    await using server = await serve(broken)
+    const call = caller(server.url, { tenant: 'acme', 'x-api-key': `atl_${'0'.repeat(64)}`, 'x-request-id': 'my-own' })
+    const { status, body, headers } = await call('GET', '/api/me')
+    expect([status, body.code, headers.get('x-request-id')]).toEqual([500, 'INTERNAL', 'my-own'])
+    expect(JSON.stringify(body)).not.toMatch(/sqlite|database|\.db|node_modules|src\//i)
+    await server.end('SIGTERM')
+    const lines = (await server.logged).trim().split('\n')
+    expect(lines[0]).toMatch(/not a database|NOTADB/)
+    expect(lines[0]).toContain('my-own')
+    expect(body.details).toEqual({ requestId: 'my-own' })
+  })
+})
+
+describe('the description of the API', () => {
+  type Schema = Record<string, unknown>
+  type Operation = {
+    responses: Record<string, { description?: string; content?: Record<string, { schema?: Schema }> }>
+    parameters?: { name: string; in: string; required?: boolean; schema?: Schema; $ref?: string }[]
+    requestBody?: { content: Record<string, { schema: Schema }> }
+    operationId?: string
+    security: object[]
+  }
+  type Api = { openapi: string; info: { version: string }; paths: Record<string, Record<string, Operation>> }
+  let api: Api & { components: Record<string, Record<string, object>> }
+  let operations: [string, Operation][]
+  beforeAll(async () => {
+    api = (await ask('GET', `${home.origin}/openapi/json`)).body
+    operations = Object.entries(api.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]): [string, Operation] => [`${method} ${path}`, operation]),
+    )
+  })
+
+  /** Every object in a document, with where it is. */
+  function* objects(value: unknown, at = '#'): Generator<[string, Record<string, unknown>]> {
+    if (value === null || typeof value !== 'object') return
+    if (!Array.isArray(value)) yield [at, value as Record<string, unknown>]
+    for (const [key, part] of Object.entries(value)) yield* objects(part, `${at}/${key}`)
+  }
+
+  test('is OpenAPI 3', () => {
+    expect(api.openapi).toMatch(/^3\.[01]\.\d+$/)
+    expect(api.info.version).toMatch(/^\d+\.\d+\.\d+$/)
+  })
+
+  test('has every route', () => {
+    const described = operations.map(([name]) => name)
+    const hidden = ['/openapi', '/openapi/json', '/openapi/script.js', '/openapi/style.css', '/openapi/start.js']
+    for (const { method, path } of app.routes) {
+      if (hidden.includes(path)) continue
+      const name = `${method.toLowerCase()} ${path.replace(/:(\w+)/g, '{$1}')}`
+      const found = described.some((one) => one.replace(/\/$/, '') === name.replace(/\/$/, ''))
+      expect(found, name).toBeTrue()
+    }
+  })
+
+  test('every reference leads somewhere', () => {
+    for (const [at, { $ref }] of objects(api)) {
+      if (typeof $ref !== 'string') continue
+      const steps = $ref.replace(/^#\//, '').split('/')
+      const target = steps.reduce<unknown>((part, step) => (part as Record<string, unknown> | undefined)?.[step], api)
+      expect(target, `${$ref} at ${at}`).toBeDefined()
+    }
+  })
+
+  test('every operation tells its answers, each with a description', () => {
+    expect(operations.length).toBeGreaterThan(20)
+    for (const [name, { responses }] of operations) {
+      expect(Object.keys(responses ?? {}).length, name).toBeGreaterThan(0)
+      expect(
+        Object.keys(responses).some((status) => /^[23]/.test(status)),
+        `${name} can succeed`,
+      ).toBeTrue()
+      for (const [status, { description }] of Object.entries(responses)) {
+        expect(status, name).toMatch(/^([1-5]\d\d|default)$/)
+        expect(typeof description, `${name} ${status}`).toBe('string')
+      }
+    }
+  })
+
+  test('every part of a path is a parameter, and no operation has the id of another', () => {
+    for (const [name, { parameters = [] }] of operations) {
+      const inPath = [...name.matchAll(/\{(\w+)\}/g)].map(([, key]) => key as string)
+      const told = parameters.filter((one) => one.in === 'path')
+      expect(told.map((one) => one.name).sort(), name).toEqual(inPath.sort())
+      for (const one of told) expect(one.required, `${name} ${one.name}`).toBeTrue()
+      expect(new Set(parameters.map((one) => `${one.in} ${one.name}`)).size, name).toBe(parameters.length)
+      for (const one of parameters) expect(one.schema, `${name} ${one.name}`).toBeObject()
+    }
+    const ids = operations.map(([, { operationId }]) => operationId).filter(Boolean)
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+
+  test('every operation says who may, by ways that are described', () => {
+    const ways = Object.keys(api.components.securitySchemes ?? {})
+    for (const [name, { security }] of operations) {
+      expect(security, name).toBeArray()
+      for (const way of security.flatMap((one) => Object.keys(one))) expect(ways, name).toContain(way)
+    }
+  })
+
+  test('uses only the words of its version of OpenAPI', () => {
+    if (!api.openapi.startsWith('3.0')) return expect(api.openapi).toStartWith('3.1')
+    const unknown = ['const', 'patternProperties', '$defs', '$id', 'if', 'prefixItems', 'contains', 'propertyNames']
+    for (const [at, part] of objects(api.paths)) {
+      const isSchema = typeof part.type === 'string' || Array.isArray(part.type) || 'const' in part || 'anyOf' in part
+      // Under `properties`, words are names.
+      if (!isSchema || at.endsWith('/properties')) continue
+      for (const word of unknown) expect(Object.keys(part), at).not.toContain(word)
+      expect(part.type, at).not.toBe('null')
+      expect(part.type ?? '', at).not.toBeArray()
+      expect(part.exclusiveMinimum ?? false, at).toBeBoolean()
+    }
+  })
+
+  test('has a page that shows it, with all that the page needs', async () => {
+    const page = await ask('GET', `${home.origin}/openapi`)
+    expect(page.headers.get('content-type')).toStartWith('text/html')
+    const needed = [...(page.body as string).matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path as string)
+    expect(needed.length).toBeGreaterThan(1)
+    for (const path of needed) {
+      const { status, headers, body } = await ask('GET', new URL(path, home.origin).href)
+      expect([status, path]).toEqual([200, path])
+      expect(headers.get('content-type')).toMatch(/javascript|css/)
+      expect(String(body).length).toBeGreaterThan(20)
+    }
+  })
+})
+
+test('/health answers without a tenant', async () => {
+  const { status, body } = await ask('GET', 'http://nobody.test/health')
+  expect([status, body]).toEqual([200, { status: 'ok' }])
+  config.ATOLL_DEFAULT_TENANT = 'none'
+  try {
+    expect((await ask('GET', 'http://nobody.test/health')).status).toBe(200)
+  } finally {
+    config.ATOLL_DEFAULT_TENANT = ''
+  }
+})
+
+test('doctor and the server speak of the same version', async () => {
+  const { version } = (await atoll('version --json', { at: emptyFolder() })).json
+  expect((await ask('GET', `${home.origin}/openapi/json`)).body.info.version).toBe(version)
+})

@@ -1,0 +1,72 @@
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { readdirSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { atoll, caller, emptyFolder, serve } from './outside/program'
+
+setDefaultTimeout(60_000)
+
+const root = resolve(import.meta.dir, '..')
+
+/** Runs a line as a person would in a shell; without curl, asks the same by fetch. */
+async function run(line: string) {
+  if (Bun.which('curl')) {
+    const child = Bun.spawn(['sh', '-c', `${line} -s --max-time 10`], {
+      env: { PATH: process.env.PATH },
+      stdout: 'pipe',
+    })
+    const [out, code] = await Promise.all([child.stdout.text(), child.exited])
+    expect([line, code]).toEqual([line, 0])
+    return JSON.parse(out)
+  }
+  const header = [...line.matchAll(/-H '([^:]+): ([^']+)'/g)].map(([, name, value]) => [name!, value!])
+  const [, body] = /-d '([^']+)'/.exec(line) ?? []
+  const [, url = ''] = /'(http[^']+)'/.exec(line) ?? []
+  const response = await fetch(url, { method: body ? 'POST' : 'GET', headers: Object.fromEntries(header), body })
+  return response.json()
+}
+
+test('the binary works alone, in an empty folder, with nothing in its environment', async () => {
+  const built = Bun.spawnSync([process.execPath, 'run', 'build'], { cwd: root, stderr: 'pipe' })
+  expect([built.exitCode, built.exitCode ? built.stderr.toString() : '']).toEqual([0, ''])
+  const program = [resolve(root, 'dist/atoll')]
+  const at = { at: emptyFolder(), env: { PATH: '', ATOLL_DURABILITY: 'full' }, program }
+
+  const { json } = await atoll('version --json', at)
+  expect(json.version).toBe((await Bun.file(resolve(root, 'package.json')).json()).version)
+  expect(readdirSync(at.at)).toEqual([])
+
+  await using server = await serve(at, '--demo')
+  await server.until(/curl .*-d .*\n/)
+  const lines = server.told().match(/^curl .*$/gm)!
+  expect(lines).toHaveLength(3)
+  const [me, rich, made] = [await run(lines[0]!), await run(lines[1]!), await run(lines[2]!)]
+  expect(me).toMatchObject({ username: 'admin', roles: ['admin', 'user'], isPrivileged: true })
+  expect(rich).toHaveLength(3)
+  for (const contact of rich) {
+    expect(contact.stage).toBe('customer')
+    expect(Number(contact.worth)).toBeGreaterThanOrEqual(50_000)
+  }
+  const worth = rich.map((one: { worth: string }) => Number(one.worth))
+  expect(worth).toEqual([...worth].sort((one, other) => other - one))
+  expect(made).toMatchObject({ _id: expect.any(String), name: 'Grace Hopper', company: 'aurora', stage: 'lead' })
+
+  const call = caller(server.url)
+  const page = await call('GET', '/openapi')
+  expect(page.headers.get('content-type')).toStartWith('text/html')
+  const needed = [...(page.body as string).matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path!)
+  expect(needed.some((path) => path.endsWith('.js')) && needed.some((path) => path.endsWith('.css'))).toBeTrue()
+  for (const path of needed) {
+    const { status, headers, body } = await call('GET', path)
+    expect([path, status]).toEqual([path, 200])
+    expect(headers.get('content-type')).toMatch(path.endsWith('.css') ? /^text\/css/ : /^text\/javascript/)
+    expect(String(body).length).toBeGreaterThan(20)
+  }
+  expect((await call('GET', '/openapi/json')).body.paths).toHaveProperty('/api/signin')
+
+  expect((await atoll('doctor --json', at)).json.checks).toContainEqual(
+    expect.objectContaining({ check: 'tenant demo', ok: true }),
+  )
+  expect(await server.end('SIGTERM')).toBe(0)
+  expect(await server.logged).toBe('')
+  expect(readdirSync(at.at)).toEqual(['tenants'])
+})

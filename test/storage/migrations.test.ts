@@ -1,0 +1,168 @@
+import { expect, test } from 'bun:test'
+import { existsSync, readdirSync, readlinkSync } from 'node:fs'
+import { Glob } from 'bun'
+import { getTableName, is } from 'drizzle-orm'
+import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core'
+import { registryMigrations, tenantMigrations } from '../../migrations'
+import type { Ask, Migrations } from '../../src/storage/port'
+import { engines, freshFolder, sqlite } from './engines'
+
+const place = { tenant: 'drift', file: 'drift.db' }
+
+async function tablesIn(pattern: string) {
+  const tables: SQLiteTable[] = []
+  for (const file of new Glob(pattern).scanSync('src'))
+    tables.push(...Object.values(await import(`../../src/${file}`)).filter((value) => is(value, SQLiteTable)))
+  return tables
+}
+// The tables of tenancy are the registry's; each tenant has one of them, too.
+const ofTenancy = await tablesIn('tenancy/tables.ts')
+const ofTenants = [
+  ...(await tablesIn('!(tenancy)/**/tables.ts')),
+  ...ofTenancy.filter((one) => getTableName(one) === 'versions'),
+]
+
+const key = (kind: string, of: { name: string }[]) => `${kind} (${of.map(({ name }) => name).join(', ')})`
+
+/** Columns, keys, references and indexes of the code's tables, in words that a database can be asked for. */
+const inCode = (tables: SQLiteTable[]) =>
+  tables
+    .map(getTableConfig)
+    .flatMap((table) =>
+      [
+        ...table.columns.map((one) => `${one.name} ${one.getSQLType()}${one.notNull ? ' not null' : ''}`),
+        ...table.columns.filter((one) => one.primary).map((one) => key('primary key', [one])),
+        ...table.primaryKeys.map((one) => key('primary key', one.columns)),
+        ...table.columns.filter((one) => one.isUnique).map((one) => key('unique', [one])),
+        ...table.uniqueConstraints.map((one) => key('unique', one.columns)),
+        ...table.indexes.map(({ config: { name, unique, columns } }) =>
+          key(`${unique ? 'unique ' : ''}index ${name}`, columns as { name: string }[]),
+        ),
+        ...table.foreignKeys.map((one) => {
+          const { columns, foreignTable, foreignColumns } = one.reference()
+          const to = `${getTableName(foreignTable)} (${foreignColumns.map(({ name }) => name).join(', ')})`
+          return `${key('foreign key', columns)} -> ${to} on delete ${one.onDelete ?? 'no action'}`
+        }),
+      ].map((fact) => `${table.name}: ${fact}`),
+    )
+    .sort()
+
+async function inDatabase(ask: Ask) {
+  const rows = await ask(`
+    with t as (select name from sqlite_schema where type = 'table' and name not like 'sqlite_%')
+    select t.name, c.name || ' ' || lower(c.type) || iif(c."notnull", ' not null', '') from t, pragma_table_info(t.name) c
+    union all
+    select name, 'primary key (' || group_concat(k, ', ') || ')' from
+      (select t.name, c.name as k from t, pragma_table_info(t.name) c where c.pk > 0 order by t.name, c.pk) group by name
+    union all
+    select name, kind || '(' || group_concat(k, ', ') || ')' from
+      (select t.name, i.name as i, c.name as k, iif(i.origin = 'u', 'unique ',
+          iif(i."unique", 'unique ', '') || 'index ' || i.name || ' ') as kind
+        from t, pragma_index_list(t.name) i, pragma_index_info(i.name) c where i.origin <> 'pk' order by i.name, c.seqno)
+      group by name, i
+    union all
+    select name, 'foreign key (' || group_concat(k, ', ') || ') -> ' || target || ' (' || group_concat(f, ', ')
+        || ') on delete ' || lower(on_delete) from
+      (select t.name, f.id, f."from" as k, f."to" as f, f."table" as target, f.on_delete
+        from t, pragma_foreign_key_list(t.name) f order by t.name, f.id, f.seq)
+      group by name, id`)
+  return rows.map(([table, fact]) => `${table}: ${fact}`).sort()
+}
+
+const cases: [string, SQLiteTable[], Migrations][] = [
+  ['tenant', ofTenants, tenantMigrations],
+  ['registry', ofTenancy, registryMigrations],
+]
+
+test.each(cases)('the database of a %s has the tables of the code, and no others', async (_, tables, migrations) => {
+  const engine = sqlite()
+  const database = await engine.open(place, migrations)
+  expect(tables.length).toBeGreaterThan(2)
+  expect(await inDatabase(database.ask)).toEqual(inCode(tables))
+  await database.close()
+})
+
+test.each(cases)('every reference of a %s has an index for those who remove what is referred to', async (_, tables) => {
+  const { ask, close } = await sqlite().open(place, cases.find(([, of]) => of === tables)![2])
+  const facts = await inDatabase(ask)
+  for (const fact of facts.filter((one) => one.includes('foreign key'))) {
+    const [, table, column] = /^(\w+): foreign key \((\w+)/.exec(fact)!
+    const served = new RegExp(`^${table}: (index \\w+|unique|primary key) \\(${column}\\b`)
+    expect(
+      facts.some((one) => served.test(one)),
+      fact,
+    ).toBeTrue()
+  }
+  await close()
+})
+
+test.each(engines)(
+  '%s: a database is as old as the migrations that it has run, and each runs once',
+  async (_, make) => {
+    const folder = freshFolder()
+    const sets = [
+      ['create table a (x integer) strict'],
+      ['create table b (x integer) strict; insert into b values (1)'],
+    ]
+    const versions: unknown[] = []
+    for (const sqlite of [sets.slice(0, 1).flat(), sets.flat(), sets.flat()]) {
+      const { ask, close } = await make({ folder }).open(place, { sqlite })
+      versions.push((await ask('pragma user_version'))[0]![0])
+      await close()
+    }
+    const { ask, close } = await make({ folder }).open(place, { sqlite: sets.flat() })
+    expect([versions, await ask('select * from b')]).toEqual([[1, 2, 2], [[1]]])
+    await close()
+  },
+)
+
+test.each(engines)('%s: a migration that fails leaves the database as it was', async (_, make) => {
+  const folder = freshFolder()
+  const good = 'create table a (x integer) strict'
+  await (await make({ folder }).open(place, { sqlite: [good] })).close()
+  const broken = [good, 'create table b (x integer) strict', 'insert into nowhere values (1)']
+  await expect(make({ folder }).open(place, { sqlite: broken })).rejects.toThrow()
+  const { ask, close } = await make({ folder }).open(place, { sqlite: [good] })
+  expect(await ask("select name from sqlite_schema where type = 'table'")).toEqual([['a']])
+  await close()
+})
+
+test.each(engines)('%s: those who open a new database at the same time migrate it once', async (_, make) => {
+  const folder = freshFolder()
+  const opened = await Promise.all(Array.from({ length: 5 }, () => make({ folder }).open(place, tenantMigrations)))
+  for (const { ask } of opened) expect(await ask('pragma user_version')).toEqual([[tenantMigrations.sqlite.length]])
+  for (const { close } of opened) await close()
+})
+
+test.each(engines)('%s: a database of a newer program is refused with a sentence, and left alone', async (_, make) => {
+  const folder = freshFolder()
+  const newer = { sqlite: [...tenantMigrations.sqlite, 'create table tomorrow (x integer) strict'] }
+  await (await make({ folder }).open(place, newer)).close()
+  await expect(make({ folder }).open(place, tenantMigrations)).rejects.toThrow(
+    `This database is of version ${newer.sqlite.length}, but this program knows only ${tenantMigrations.sqlite.length}.`,
+  )
+  const { ask, close } = await make({ folder }).open(place, newer)
+  expect(await ask('select * from tomorrow')).toEqual([])
+  await close()
+})
+
+const FILES = '/proc/self/fd'
+const openFiles = (folder: string) =>
+  readdirSync(FILES).filter((file) => {
+    try {
+      return readlinkSync(`${FILES}/${file}`).startsWith(folder)
+    } catch {
+      return false // closed meanwhile, as the one by which we read the list
+    }
+  })
+
+test.skipIf(!existsSync(FILES)).each(engines)('%s: a database that is refused is not kept open', async (_, make) => {
+  const folder = freshFolder()
+  const newer = { sqlite: [...tenantMigrations.sqlite, 'create table tomorrow (x integer) strict'] }
+  const database = await make({ folder }).open(place, newer)
+  expect(openFiles(folder)).not.toEqual([])
+  await database.close()
+  expect(openFiles(folder)).toEqual([])
+  for (let n = 0; n < 3; n++) await expect(make({ folder }).open(place, tenantMigrations)).rejects.toThrow('version')
+  expect(openFiles(folder)).toEqual([])
+})

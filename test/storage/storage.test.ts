@@ -1,0 +1,544 @@
+import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdirSync, readdirSync, renameSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { asc, eq, sql } from 'drizzle-orm'
+import { blob, integer, real, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { time } from '../../src/storage/columns'
+import { BrokenReference, Busy, Conflict, StorageFault } from '../../src/storage/errors'
+import type { Ask, Database, Engine, Store, Tx } from '../../src/storage/port'
+import { Storage } from '../../src/storage/store'
+import { Writer } from '../../src/storage/writer'
+import { engines, freshFolder, sqlite } from './engines'
+
+setDefaultTimeout(30_000)
+
+const things = sqliteTable('things', {
+  id: text().primaryKey(),
+  count: integer().notNull(),
+  part: text(),
+  price: real(),
+  live: integer({ mode: 'boolean' }),
+  doc: text({ mode: 'json' }),
+  bytes: blob({ mode: 'buffer' }),
+  made: time(),
+})
+const migrations = {
+  sqlite: [
+    `create table things (id text not null primary key, count integer not null, part text references things (id),
+      price real, live integer, doc text, bytes blob, made integer) strict`,
+  ],
+}
+
+let made = 0
+const place = (tenant = `s${++made}`) => ({ tenant, file: `${tenant}.db` })
+const put = (tx: Tx, id: string, count = 0) => tx.insert(things).values({ id, count }).run()
+const ids = async ({ db }: Store) => (await db.select().from(things).orderBy(things.id)).map(({ id }) => id).join()
+const counts = async ({ db }: Store) => (await db.select().from(things)).map(({ count }) => count)
+const increment = async (tx: Tx, id = 'a') => {
+  const { count } = (await tx.select().from(things).where(eq(things.id, id)).get())!
+  await tx
+    .update(things)
+    .set({ count: count + 1 })
+    .where(eq(things.id, id))
+}
+const times = (n: number) => Array.from({ length: n }, (_, i) => i)
+
+const neighbour = (what: 'own' | 'count' | 'hold', path: string) =>
+  Bun.spawn([process.execPath, resolve(import.meta.dir, '../outside/neighbour.ts'), what, path], { stdout: 'pipe' })
+const spoken = async (child: { stdout: ReadableStream<Uint8Array> }) => {
+  for await (const _ of child.stdout) return
+}
+
+describe.each(engines)('%s', (_, engine) => {
+  const storage = new Storage(engine(), { open: 2, deadline: 2_000 })
+  const fresh = () => storage.store(place(), migrations)
+  afterAll(() => storage.close())
+
+  test('every type comes back as it was', async () => {
+    const { db, write } = fresh()
+    const plain = { id: 'a', count: 2 ** 53 - 1, part: null, price: 0.1, live: true, made: '2026-01-02T03:04:05.678Z' }
+    const thing = { ...plain, doc: { list: [1, 'zwölf', null, '🏝'] }, bytes: Buffer.of(0, 255) }
+    expect(await write((tx) => tx.insert(things).values(thing).returning().get())).toEqual(thing)
+    expect(await db.select().from(things)).toEqual([thing])
+    expect(await db.select().from(things).where(sql`id = 'b'`).get()).toBeUndefined()
+    expect(await db.ask('select count, price, live, part, made from things')).toEqual([
+      [2 ** 53 - 1, 0.1, 1, null, Date.parse(plain.made)],
+    ])
+  })
+
+  test('times before 1970, negative and very small numbers come back as they were', async () => {
+    const { db, write } = fresh()
+    const thing = { id: 'a', count: -(2 ** 53 - 1), price: 5e-324, live: false, made: '1899-12-31T23:59:59.001Z' }
+    await write((tx) => tx.insert(things).values(thing))
+    expect(await db.select().from(things).get()).toMatchObject(thing)
+  })
+
+  test('texts of every kind are found by what they are, byte by byte', async () => {
+    const { db, write } = fresh()
+    const texts = ['', ' ', 'a', 'A', 'ä', 'a\u0308', "it's", 'a"b', '%', '?', '🏝', '\n', '\uffff']
+    await write(async (tx) => {
+      for (const id of texts) await put(tx, id)
+    })
+    for (const id of texts) expect(await db.select().from(things).where(eq(things.id, id))).toHaveLength(1)
+    expect(await db.$count(things)).toBe(texts.length)
+  })
+
+  test('an insert that meets its like can update it', async () => {
+    const store = fresh()
+    const conflict = { target: things.id, set: { count: sql`${things.count} + excluded.count` } }
+    for (const count of [1, 2])
+      await store.write((tx) => tx.insert(things).values({ id: 'a', count }).onConflictDoUpdate(conflict))
+    expect(await counts(store)).toEqual([3])
+    await store.write((tx) => tx.insert(things).values({ id: 'a', count: 9 }).onConflictDoNothing())
+    expect(await counts(store)).toEqual([3])
+  })
+
+  test('a key that is taken is a conflict', async () => {
+    const { write } = fresh()
+    await write((tx) => put(tx, 'a'))
+    await expect(write((tx) => put(tx, 'a'))).rejects.toBeInstanceOf(Conflict)
+    await expect(write((tx) => put(tx, 'a'))).rejects.toMatchObject({ status: 409, code: 'CONFLICT' })
+  })
+
+  test('a reference to nothing is refused, and so is removing what is referred to', async () => {
+    const store = fresh()
+    const broken = store.write((tx) => tx.insert(things).values({ id: 'a', count: 1, part: 'none' }))
+    await expect(broken).rejects.toBeInstanceOf(BrokenReference)
+    await store.write(async (tx) => {
+      await put(tx, 'a')
+      await tx.insert(things).values({ id: 'b', count: 1, part: 'a' })
+    })
+    const removed = store.write((tx) => tx.delete(things).where(eq(things.id, 'a')))
+    await expect(removed).rejects.toBeInstanceOf(BrokenReference)
+    expect(await ids(store)).toBe('a,b')
+  })
+
+  test('any other refusal of the database is a fault of ours, and keeps its cause', async () => {
+    const { db, write } = fresh()
+    await expect(write((tx) => tx.insert(things).values({ id: 'a', count: sql`null` }))).rejects.toBeInstanceOf(
+      StorageFault,
+    )
+    await expect(db.ask('select * from nowhere')).rejects.toBeInstanceOf(StorageFault)
+    await expect(db.ask('select * from nowhere')).rejects.toHaveProperty('cause.message')
+    await expect(db.ask('no sql at all')).rejects.toBeInstanceOf(StorageFault)
+  })
+
+  test('work that throws is undone, and its own error comes out', async () => {
+    const store = fresh()
+    const work = store.write(async (tx) => {
+      await put(tx, 'a')
+      throw new Error('mine')
+    })
+    await expect(work).rejects.toThrow('mine')
+    expect(await ids(store)).toBe('')
+    await store.write((tx) => put(tx, 'a'))
+    expect(await ids(store)).toBe('a')
+  })
+
+  test('a failed statement fails its work, even if caught, and leaves nothing behind', async () => {
+    const store = fresh()
+    await store.write((tx) => put(tx, 'a'))
+    const work = store.write(async (tx) => {
+      await put(tx, 'b')
+      await put(tx, 'a').catch(() => put(tx, 'c').catch(() => {}))
+      return 'done'
+    })
+    await expect(work).rejects.toBeInstanceOf(Conflict)
+    expect(await ids(store)).toBe('a')
+  })
+
+  test('reads do not see work in progress, see it as soon as it is done, and cannot write', async () => {
+    const store = fresh()
+    await store.write(async (tx) => {
+      await put(tx, 'a')
+      expect([await tx.$count(things), await ids(store)]).toEqual([1, ''])
+    })
+    expect(await ids(store)).toBe('a')
+    await expect(put(store.db as Tx, 'b')).rejects.toThrow()
+    await expect(store.db.ask('delete from things')).rejects.toThrow()
+    expect(await ids(store)).toBe('a')
+  })
+
+  test('what a write returns is what it read, and a write may only read', async () => {
+    const { write } = fresh()
+    expect(await write(async () => 'nothing')).toBe('nothing')
+    expect(await write((tx) => tx.ask('select 1, null, ?', ['x']))).toEqual([[1, null, 'x']])
+  })
+
+  test.each([20, 50])('nobody overtakes: %i increments at once make as many', async (n) => {
+    const store = fresh()
+    await store.write((tx) => put(tx, 'a'))
+    await Promise.all(times(n).map(() => store.write(increment)))
+    expect(await counts(store)).toEqual([n])
+  })
+
+  test('work that fails among others takes only itself back', async () => {
+    const store = fresh()
+    const work = await Promise.allSettled(['a', 'b', 'a', 'c'].map((id) => store.write((tx) => put(tx, id))))
+    expect(work.map(({ status }) => status === 'fulfilled')).toEqual([true, true, false, true])
+    expect(await ids(store)).toBe('a,b,c')
+  })
+
+  test('work that takes too long is undone, and the next goes on', async () => {
+    const short = new Storage(engine(), { open: 2, deadline: 100 })
+    const store = short.store(place(), migrations)
+    const late = Promise.withResolvers<unknown>()
+    const slow = store.write(async (tx) => {
+      await put(tx, 'slow')
+      await Bun.sleep(250)
+      late.resolve(put(tx, 'late'))
+    })
+    const next = store.write((tx) => put(tx, 'next'))
+    await expect(slow).rejects.toMatchObject({ status: 503, code: 'BUSY', more: { headers: { 'retry-after': '1' } } })
+    await next
+    await expect(late.promise).rejects.toHaveProperty('cause.message', 'This write is over.')
+    expect(await ids(store)).toBe('next')
+    await short.close()
+  })
+
+  test('tenants do not meet', async () => {
+    const [one, other] = [fresh(), fresh()]
+    await one.write((tx) => put(tx, 'a', 1))
+    await other.write((tx) => put(tx, 'a', 2))
+    await other.write((tx) => tx.update(things).set({ count: 3 }))
+    await other.write((tx) => tx.insert(things).values({ id: 'b', count: 4 }))
+    expect([await counts(one), await counts(other)]).toEqual([[1], [3, 4]])
+  })
+
+  test('what was closed is opened again, with all that was in it', async () => {
+    const stores = [fresh(), fresh(), fresh(), fresh()]
+    for (const store of stores) await store.write((tx) => put(tx, 'a'))
+    expect(storage.open).toBe(2)
+    for (const store of stores) expect(await ids(store)).toBe('a')
+    await Promise.all(stores.map((store) => store.write((tx) => put(tx, 'b'))))
+    for (const store of stores) expect(await ids(store)).toBe('a,b')
+    expect(storage.open).toBe(2)
+  })
+
+  test('after `release`, whatever is at the place then is opened', async () => {
+    const folder = freshFolder()
+    const own = new Storage(engine({ folder }), { open: 2, deadline: 300 })
+    const at = place()
+    const store = own.store(at, migrations)
+    await store.write((tx) => put(tx, 'old'))
+    await own.release(at)
+    renameSync(join(folder, at.file), join(folder, 'elsewhere'))
+    expect(await ids(store)).toBe('')
+    await store.write((tx) => put(tx, 'new'))
+    await own.release(at)
+    renameSync(join(folder, at.file), join(folder, 'further'))
+    renameSync(join(folder, 'elsewhere'), join(folder, at.file))
+    expect(await ids(store)).toBe('old')
+    await own.close()
+  })
+
+  test('`close` waits for work in progress, and leaves nothing but the database', async () => {
+    const folder = freshFolder()
+    const own = new Storage(engine({ folder }), { open: 2, deadline: 2_000 })
+    const at = place()
+    const store = own.store(at, migrations)
+    const work = store.write(async (tx) => {
+      await put(tx, 'a')
+      await Bun.sleep(50)
+      await put(tx, 'b')
+    })
+    await Promise.all([own.close(), work])
+    expect(readdirSync(folder)).toEqual([at.file])
+    const again = new Storage(engine({ folder }), { open: 2, deadline: 2_000 })
+    expect(await ids(again.store(at, migrations))).toBe('a,b')
+    await again.close()
+  })
+
+  test('a failed write is over when it is told: everything can be closed at once', async () => {
+    const own = new Storage(engine(), { open: 2, deadline: 2_000 })
+    const store = own.store(place(), migrations)
+    await store.write((tx) => put(tx, 'a'))
+    await expect(store.write((tx) => put(tx, 'a'))).rejects.toBeInstanceOf(Conflict)
+    await own.close()
+  })
+
+  test('more kinds of statements than are kept prepared are answered all the same', async () => {
+    const { db, write } = fresh()
+    const all = async (ask: Ask) => {
+      for (let round = 0; round < 2; round++)
+        for (const n of times(400)) expect((await ask(`select ${n}, ?`, [n]))[0]).toEqual([n, n])
+    }
+    await all(db.ask)
+    await write((tx) => all(tx.ask))
+  })
+
+  test('U+0000 is refused wherever a text is given, and nothing is kept', async () => {
+    const store = fresh()
+    const nul = { status: 400, code: 'INVALID_INPUT' }
+    await expect(store.db.ask('select ?', ['a\0b'])).rejects.toMatchObject(nul)
+    await expect(store.write((tx) => tx.ask('insert into things values (?, 1)', ['\0']))).rejects.toMatchObject(nul)
+    const inserted = store.write((tx) => put(tx, 'a\0'))
+    await expect(inserted.catch((error) => Promise.reject(error.cause ?? error))).rejects.toMatchObject(nul)
+    expect(await ids(store)).toBe('')
+  })
+
+  test('`ask` reads into JSON by ->> and puts missing values last', async () => {
+    const { db, write } = fresh()
+    const docs = { a: { f1: 'b' }, b: {}, c: { f1: 'a', 'f2.city': 'x' } }
+    await write(async (tx) => {
+      for (const [id, doc] of Object.entries(docs)) await tx.insert(things).values({ id, count: 0, doc })
+    })
+    for (const [way, order] of [
+      ['asc', 'c,a,b'],
+      ['desc', 'a,c,b'],
+    ]) {
+      const rows = await db.ask(`select id from things order by doc ->> ? ${way} nulls last`, ['f1'])
+      expect(rows.join()).toBe(order!)
+    }
+    expect(await db.ask('select doc ->> ? from things where id = ?', ['f2.city', 'c'])).toEqual([['x']])
+  })
+
+  test('200 writers and readers at once never meet a lock', async () => {
+    const store = fresh()
+    await store.write((tx) => put(tx, 'a'))
+    const work = times(200).map((n) =>
+      n % 2 ? store.write(increment) : store.db.select().from(things).orderBy(asc(things.id)),
+    )
+    const failed = (await Promise.allSettled(work)).filter(({ status }) => status === 'rejected')
+    expect(failed).toEqual([])
+    expect(await counts(store)).toEqual([100])
+  })
+
+  test('another process that writes the same file is waited for, and nobody overtakes it', async () => {
+    const folder = freshFolder()
+    const own = new Storage(engine({ folder, patience: 5_000 }), { open: 2, deadline: 2_000 })
+    const at = place()
+    const store = own.store(at, migrations)
+    await store.write((tx) => put(tx, 'shared'))
+    const other = neighbour('count', join(folder, at.file))
+    try {
+      await spoken(other)
+      let mine = 0
+      while (other.exitCode === null) {
+        await Promise.all(times(5).map(() => store.write((tx) => increment(tx, 'shared'))))
+        mine += 5
+        expect(await counts(store)).toHaveLength(1)
+        await Bun.sleep(1)
+      }
+      expect(await other.exited).toBe(0)
+      expect(mine).toBeGreaterThan(5)
+      expect(await counts(store)).toEqual([mine + 40])
+    } finally {
+      other.kill()
+      await own.close()
+    }
+  })
+
+  test('another process that never ends its write makes ours busy, and reads go on', async () => {
+    const folder = freshFolder()
+    const own = new Storage(engine({ folder, patience: 150 }), { open: 2, deadline: 2_000 })
+    const at = place()
+    const store = own.store(at, migrations)
+    await store.write((tx) => put(tx, 'a'))
+    const other = neighbour('hold', join(folder, at.file))
+    try {
+      await spoken(other)
+      const work = store.write((tx) => put(tx, 'b'))
+      expect(await ids(store)).toBe('a')
+      await expect(work).rejects.toBeInstanceOf(Busy)
+      other.kill('SIGKILL')
+      await other.exited
+      await store.write((tx) => put(tx, 'c'))
+      expect(await ids(store)).toBe('a,c')
+    } finally {
+      other.kill('SIGKILL')
+      await own.close()
+    }
+  })
+
+  test('two processes cannot own one folder, until the first is gone, however it went', async () => {
+    const folder = freshFolder()
+    const first = neighbour('own', folder)
+    try {
+      await spoken(first)
+      await expect(engine({ folder }).own()).rejects.toThrow(`Another process serves the folder "${folder}".`)
+      const reading = engine({ folder })
+      await (await reading.open(place(), migrations)).close()
+      first.kill('SIGKILL')
+      await first.exited
+      const second = engine({ folder })
+      await second.own()
+      await expect(engine({ folder }).own()).rejects.toThrow('Another process')
+      await second.close()
+      const third = engine({ folder })
+      await third.own()
+      await third.close()
+    } finally {
+      first.kill('SIGKILL')
+    }
+  })
+})
+
+test('a folder whose path cannot be made says why', async () => {
+  const folder = freshFolder()
+  await Bun.write(join(folder, 'file'), '')
+  const storage = new Storage(sqlite({ folder: join(folder, 'file') }), { open: 2, deadline: 300 })
+  await expect(storage.store(place(), migrations).db.ask('select 1')).rejects.toThrow(/ENOTDIR|EEXIST/)
+  await storage.close()
+})
+
+test('a database that could not be opened is tried again at the next question', async () => {
+  const folder = freshFolder()
+  const storage = new Storage(sqlite({ folder }), { open: 2, deadline: 300 })
+  const at = place()
+  const store = storage.store(at, migrations)
+  mkdirSync(join(folder, at.file), { recursive: true }) // a folder where the file belongs
+  await expect(store.db.ask('select 1')).rejects.toThrow()
+  await expect(store.write((tx) => put(tx, 'a'))).rejects.toThrow()
+  renameSync(join(folder, at.file), join(folder, 'away'))
+  await store.write((tx) => put(tx, 'a'))
+  expect(await ids(store)).toBe('a')
+  await storage.close()
+})
+
+/** A database that only takes notes; asked to `wait`, it does. */
+function fake(notes: string[], file = '', commit = () => {}): Database {
+  const ask: Ask = async (sql) => {
+    if (sql === 'wait') await Bun.sleep(30)
+    return [[notes.push(sql)]]
+  }
+  const transaction: Database['transaction'] = async (work) => {
+    notes.push('begin')
+    await work(ask)
+    commit()
+    notes.push('commit')
+  }
+  return { ask, transaction, close: async () => void notes.push(`close ${file}`) }
+}
+
+function faked(open: number) {
+  const notes: string[] = []
+  const engine: Engine = {
+    open: async ({ file }) => {
+      notes.push(`open ${file}`)
+      return fake(notes, file)
+    },
+    close: async () => void notes.push('end'),
+  }
+  const storage = new Storage(engine, { open, deadline: 300 })
+  return { notes, storage, store: (id: string) => storage.store({ tenant: id, file: id }, migrations) }
+}
+
+test('what is in use is not closed', async () => {
+  const { notes, store } = faked(1)
+  const [used, other] = [store('used'), store('other')]
+  await used.write(() => other.write(async () => {}))
+  expect(notes.filter((note) => note.startsWith('close'))).toEqual(['close other'])
+  await other.write(async () => {})
+  expect(notes).toContain('close used')
+})
+
+test('a database is not closed before its transaction has ended, even when the work in it failed', async () => {
+  const { notes, store } = faked(0)
+  await expect(store('a').write(() => Promise.reject(new Error('mine')))).rejects.toThrow('mine')
+  await Bun.sleep(30)
+  expect(notes.slice(-2)).toEqual(['commit', 'close a'])
+})
+
+test('the one that was used longest ago is closed first', async () => {
+  const { notes, store, storage } = faked(2)
+  for (const id of ['a', 'b', 'a', 'c']) await store(id).db.ask('select 1')
+  expect(notes.filter((note) => note.startsWith('close'))).toEqual(['close b'])
+  expect(storage.open).toBe(2)
+})
+
+test('a database is opened once, however many ask at once', async () => {
+  const { notes, store } = faked(1)
+  await Promise.all(times(10).map(() => store('a').db.ask('select 1')))
+  expect(notes.filter((note) => note.startsWith('open'))).toEqual(['open a'])
+})
+
+test('what is released while in use is closed when its work is over, and those who ask meanwhile get another', async () => {
+  const { notes, store, storage } = faked(5)
+  const { db } = store('a')
+  const work = db.ask('wait')
+  await db.ask('select 1')
+  await storage.release({ tenant: 'a', file: 'a' })
+  expect(notes).not.toContain('close a')
+  await db.ask('select 2')
+  expect(notes.filter((note) => note === 'open a')).toHaveLength(2)
+  await work
+  await Bun.sleep(0)
+  expect(notes.filter((note) => note === 'close a')).toHaveLength(1)
+})
+
+test('`close` also waits for work in what was released', async () => {
+  const { notes, store, storage } = faked(5)
+  const work = store('a').db.ask('wait')
+  await Bun.sleep(0)
+  await storage.release({ tenant: 'a', file: 'a' })
+  await storage.close()
+  expect(notes).toEqual(['open a', 'wait', 'close a', 'end'])
+  await work
+})
+
+test('units that wait share a COMMIT, each in a savepoint of its own', async () => {
+  const notes: string[] = []
+  const writer = new Writer(fake(notes).transaction, 300)
+  await Promise.all([1, 2].map((unit) => writer.write((ask) => ask(`insert ${unit}`))))
+  const units = [1, 2].map((unit) => `savepoint unit,insert ${unit},release unit`)
+  expect(notes.join()).toBe(`begin,${units},commit`)
+})
+
+test('a unit that fails is rolled back to its savepoint, and the others are committed', async () => {
+  const notes: string[] = []
+  const writer = new Writer(fake(notes).transaction, 300)
+  const [failed, done] = await Promise.allSettled([
+    writer.write(async (ask) => {
+      await ask('insert 1')
+      throw new Error('mine')
+    }),
+    writer.write((ask) => ask('insert 2')),
+  ])
+  expect([failed!.status, done!.status]).toEqual(['rejected', 'fulfilled'])
+  expect(notes.join()).toBe(
+    'begin,savepoint unit,insert 1,rollback to unit,release unit,savepoint unit,insert 2,release unit,commit',
+  )
+})
+
+test('nothing is acknowledged before the COMMIT, and nothing at all when it fails', async () => {
+  let full = true
+  const notes: string[] = []
+  const commit = () => {
+    if (full) throw new Error('the disk is full')
+  }
+  const writer = new Writer(fake(notes, '', commit).transaction, 300)
+  const write = () => writer.write((ask) => ask('insert')).then(() => notes.push('acknowledged'))
+  const work = await Promise.allSettled([write(), write()])
+  expect(work.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  full = false
+  await write()
+  expect(notes.slice(-2)).toEqual(['commit', 'acknowledged'])
+})
+
+test('when a transaction cannot begin, all who wait are told, and later ones try again', async () => {
+  let broken = true
+  const notes: string[] = []
+  const { transaction } = fake(notes)
+  const writer = new Writer((work) => (broken ? Promise.reject(new Busy()) : transaction(work)), 300)
+  const work = await Promise.allSettled(times(3).map(() => writer.write((ask) => ask('insert'))))
+  expect(work.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
+  broken = false
+  await writer.write((ask) => ask('insert'))
+  expect(notes).toContain('commit')
+})
+
+test('a queue that is too long sends the latest away, and serves the rest', async () => {
+  const notes: string[] = []
+  const { transaction } = fake(notes)
+  const gate = Promise.withResolvers<void>()
+  const writer = new Writer(async (work) => {
+    await gate.promise
+    await transaction(work)
+  }, 300)
+  const work = times(1_001).map((n) => writer.write((ask) => ask(`insert ${n}`)))
+  await expect(work[1_000]!).rejects.toBeInstanceOf(Busy)
+  gate.resolve()
+  await Promise.all(work.slice(0, 1_000))
+  expect(notes.filter((note) => note.startsWith('insert'))).toHaveLength(1_000)
+})
