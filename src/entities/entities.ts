@@ -29,10 +29,7 @@ export async function list(asked: OpenCtx, key: string, request: Request): Promi
   const query = readQuery(model, ctx.actor, searchOf(request))
   const form = formOf(model, ctx, request, query)
   // One more than is shown tells whether there is a next page.
-  const found = await find<[string, string]>(ctx.db, 'e.head, e.doc', model, reach, {
-    ...query,
-    limit: query.limit + 1,
-  })
+  const found = await find<[string, string]>(ctx.db, 'e.head, e.doc', model, reach, query, query.limit + 1)
   const write = writer(model, ctx.actor, form)
   const shown: string[] = []
   let size = 0
@@ -132,14 +129,14 @@ export async function removeMatching(asked: OpenCtx, key: string, request: Reque
   // Elsewhere an empty filter counts as none, but here one that failed to be filled in would remove everything.
   for (const [name, value] of search)
     if (value === '' || value === 'undefined') invalid({ path: name, message: `The filter "${name}" is empty.` })
-  const query = { ...readQuery(model, ctx.actor, `${search}`), limit: SLICE, skip: 0 }
+  const query = { ...readQuery(model, ctx.actor, `${search}`), skip: 0 }
   // A filter tells by what it removes; so it looks only at what the caller may read.
   const sight = query.conditions.length ? reachOf(model, 'read', ctx.actor) : reach
   if (!sight) throw new Problem(403, 'FORBIDDEN', 'You may not read these entities, so you cannot filter them.')
   let deletedCount = 0
   for (;;) {
     const removed = await ctx.write(async (tx) => {
-      const found = await find<Erasable>(tx, 'e.seq, e.keys, e.created', model, reach.all ? sight : reach, query)
+      const found = await find<Erasable>(tx, 'e.seq, e.keys, e.created', model, reach.all ? sight : reach, query, SLICE)
       return rows.erase(tx, found.map(erasable))
     })
     deletedCount += removed
@@ -232,12 +229,8 @@ function link(headers: Record<string, string>, value: string) {
   headers.link = headers.link ? `${headers.link}, ${value}` : value
 }
 
-function nextPage(request: Request, { skip }: Query, shown: number) {
-  const search = new URLSearchParams(searchOf(request))
-  search.delete('$page')
-  search.set('$skip', `${skip + shown}`)
-  return `${URL.parse(request.url)?.pathname ?? ''}?${search}`
-}
+const nextPage = ({ url }: Request, { skip, others }: Query, shown: number) =>
+  `${url.slice(url.indexOf('/', 8), url.indexOf('?') >>> 0)}?${others}%24skip=${skip + shown}`
 
 function searchOf({ url }: Request) {
   const start = url.indexOf('?')

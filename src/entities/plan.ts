@@ -15,37 +15,84 @@ type Indexed = { target: FieldTarget } & Test
 /** A condition that fewer rows meet is answered by collecting them; counting stops here. */
 const FEW = 1_000
 
-/** Columns (of the table `e`) of the entities that a query asks for, of those within reach, in its order. */
+type Statement = { sql: string; params: unknown[] }
+
+/**
+ * Columns (of the table `e`) of the entities that a query asks for, of those within reach, in its order; at most `limit`.
+ * The way to find them is remembered for as long as the estimates are that it was chosen by.
+ */
 export async function find<Row extends unknown[]>(
   db: Db,
   columns: string,
   model: Model,
   reach: Reach,
   query: Query,
+  limit = query.limit,
 ): Promise<Row[]> {
-  const { order, limit, skip } = query
-  const select = (scan: Scan, by: Part, conditions: Condition[], limit: number, skip: number) => {
-    const where = filter(scan, reach, conditions)
-    const sql = `select ${columns} from ${scan.from} where ${where.sql} order by ${by.sql} limit ? offset ?`
-    return db.ask(sql, [...where.params, ...by.params, limit, skip]) as Promise<unknown[]> as Promise<Row[]>
-  }
+  const ways = waysOf(query)
+  const name = reach.all ? `${columns} ${limit}` : `${columns} ${limit} ${reach.user} ${reach.workspace}`
+  const known = ways.get(name)
+  if (known && known.until > performance.now()) return db.ask(known.sql, known.params) as Promise<Row[]>
 
+  const { order, conditions, skip } = query
   const scan = await choose(db, model, reach, query)
   const target = order[0]?.target
-  if (scan || !walkable(target)) {
-    const chosen = scan ?? everything(model)
-    return select(chosen, sorting(order, chosen.time), query.conditions, limit, skip)
-  }
+  if (!scan && walkable(target)) return walk<Row>(db, columns, model, reach, query, limit, target)
+  const chosen = scan ?? everything(model)
+  const by = sorting(order, chosen.time)
+  const statement = select(columns, chosen, reach, by, conditions, limit, skip)
+  ways.set(name, { ...statement, until: performance.now() + TRUSTED })
+  return db.ask(statement.sql, statement.params) as Promise<Row[]>
+}
 
-  // As the index has them: first those with a value of this field, then those without.
-  const walk = walking(target, query.conditions)
-  const found = await select(walk, walkSorting(order), query.conditions, limit, skip)
-  if (found.length === limit || walk.covered.length) return found
-  const passed = found.length ? skip + found.length : await total(db, walk, reach, query.conditions)
+/** In the order of a field, as the index has it: first those with a value of it, then those without. */
+async function walk<Row extends unknown[]>(
+  db: Db,
+  columns: string,
+  model: Model,
+  reach: Reach,
+  { order, conditions, skip }: Query,
+  limit: number,
+  target: FieldTarget,
+): Promise<Row[]> {
+  const ask = ({ sql, params }: Statement) => db.ask(sql, params) as Promise<Row[]>
+  const scan = walking(target, conditions)
+  const found = await ask(select(columns, scan, reach, walkSorting(order), conditions, limit, skip))
+  if (found.length === limit || scan.covered.length) return found
+  const passed = found.length ? skip + found.length : await total(db, scan, reach, conditions)
   const rest = everything(model)
-  const lacking: Condition[] = [...query.conditions, { target, is: 'absent' }]
+  const lacking: Condition[] = [...conditions, { target, is: 'absent' }]
   const by = sorting(order.slice(1), rest.time, order[0])
-  return [...found, ...(await select(rest, by, lacking, limit - found.length, Math.max(0, skip - passed)))]
+  return [
+    ...found,
+    ...(await ask(select(columns, rest, reach, by, lacking, limit - found.length, Math.max(0, skip - passed)))),
+  ]
+}
+
+function select(
+  columns: string,
+  scan: Scan,
+  reach: Reach,
+  by: Part,
+  conditions: Condition[],
+  limit: number,
+  skip: number,
+): Statement {
+  const where = filter(scan, reach, conditions)
+  const sql = `select ${columns} from ${scan.from} where ${where.sql} order by ${by.sql} limit ? offset ?`
+  return { sql, params: [...where.params, ...by.params, limit, skip] }
+}
+
+type Way = Statement & { until: number }
+const ways = new WeakMap<Query, Map<string, Way>>()
+const WAYS = 100 // of one query: as many callers with a reach of their own
+
+function waysOf(query: Query) {
+  const known = ways.get(query)
+  if (known && known.size < WAYS) return known
+  const fresh = new Map<string, Way>()
+  ways.set(query, fresh)
+  return fresh
 }
 
 /** How many entities match. */

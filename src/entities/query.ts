@@ -19,14 +19,17 @@ type Bound = { value: string | number; open: boolean }
 
 export type Order = { target: Target; descending: boolean }
 
+/** Never changed once it was read, for it is shared. */
 export type Query = {
-  conditions: Condition[]
+  readonly conditions: Condition[]
   order: Order[]
   limit: number
   skip: number
   count: boolean
   select?: string[]
   flat: boolean
+  /** The text of the query but for where its page begins; empty, or with an ampersand at its end. */
+  others: string
 }
 
 const LIMIT = 100
@@ -50,8 +53,26 @@ const TIMES = ['created', 'updated']
 const OPTIONS = ['$limit', '$skip', '$page', '$sort', '$select', '$flat', '$count']
 const OPERATORS = ['$lt', '$gt', '$lte', '$gte', '$ne', '$in', '$nin', '$exists']
 
-/** Reads the query of a list. Hidden fields are as good as unknown. @throws 400 with everything that makes no sense. */
+const known = new WeakMap<Model, Map<string, Query>>()
+const KNOWN = 2_000 // queries of a blueprint
+
+/**
+ * Reads the query of a list. Hidden fields are as good as unknown. What was asked before is not read again: as long as a
+ * blueprint doesn't change, the same text gives the same object. @throws 400 with everything that makes no sense.
+ */
 export function readQuery(model: Model, actor: Actor | undefined, search: string): Query {
+  const queries = known.get(model) ?? new Map<string, Query>()
+  known.set(model, queries)
+  const key = model.guarded ? `${search} ${actor?.privileged} ${actor?.roles.join()}` : search
+  const found = queries.get(key)
+  if (found) return found
+  const query = read(model, actor, search)
+  if (queries.size >= KNOWN) queries.clear()
+  if (key.length < 500) queries.set(key, query)
+  return query
+}
+
+function read(model: Model, actor: Actor | undefined, search: string): Query {
   const flaws: Flaw[] = []
   const options = new Map<string, string>()
   const conditions: Condition[] = []
@@ -81,7 +102,7 @@ export function readQuery(model: Model, actor: Actor | undefined, search: string
   const parts = (options.get('$sort') ?? '-created').split(',').map((part) => part.trim())
   const order = [...new Set(parts.filter(Boolean))]
   if (order.length > ORDERS) refuse('$sort', `Sort by at most ${ORDERS} fields.`)
-  const query: Query = {
+  const query: Query & { skip: number; select?: string[] } = {
     conditions,
     order: order.flatMap((part) => {
       const descending = part.startsWith('-')
@@ -95,6 +116,7 @@ export function readQuery(model: Model, actor: Actor | undefined, search: string
     skip: number('$skip', 0),
     count: flag('$count', false),
     flat: flag('$flat', true),
+    others: withoutStart(search),
   }
   if (options.has('$page')) query.skip += (Math.max(1, number('$page', 1)) - 1) * query.limit
   if (options.has('$select')) query.select = selection(options.get('$select')!)
@@ -127,6 +149,13 @@ export function readQuery(model: Model, actor: Actor | undefined, search: string
     }
     return [...new Set(keys)]
   }
+}
+
+function withoutStart(search: string) {
+  const others = new URLSearchParams(search)
+  others.delete('$page')
+  others.delete('$skip')
+  return others.size ? `${others}&` : ''
 }
 
 /** What a name in a query means; a text when it names something that can't be asked for. */
