@@ -22,11 +22,9 @@ const statements = prepared((db) => ({
 }))
 
 /** Names are compared without regard to case, width, composition, and what can't be seen. */
-export const keyOfName = (name: string) =>
-  name
-    .normalize('NFKC')
-    .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
-    .toLowerCase()
+export const keyOfName = (name: string) => seen(seen(name).normalize('NFKC')).toLowerCase()
+
+const seen = (text: string) => text.replace(/[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\u2800]/gu, '')
 
 export const find = async ({ db }: Tenant, id: string): Promise<UserRow> =>
   (await statements(db).byId.get({ id })) ?? missing('user')

@@ -19,12 +19,14 @@ const RESERVED = [
 const INHERITED = Object.getOwnPropertyNames(Object.prototype)
 
 const SCHEMA = 20_000 // characters of JSON
-const SCHEMAS = 50
+const SCHEMAS = 10
 
 /** Refuses (400) a definition that makes no sense, with all that is wrong with it. */
 export async function refuseSenseless({ fields, permissions = [], limitations = [], computed = {} }: Definition) {
   const flaws: Flaw[] = []
   const keys = new Set<string>()
+  if (fields.filter(({ schema }) => schema).length > SCHEMAS)
+    invalid({ path: '/fields', message: `At most ${SCHEMAS} fields have a schema.` })
   for (const [index, field] of fields.entries()) {
     const path = `/fields/${index}`
     const twice = keys.has(field.key)
@@ -46,8 +48,6 @@ export async function refuseSenseless({ fields, permissions = [], limitations = 
         flaws.push({ path: `/limitations/${index}/properties`, message: `There is no field "${property}".` })
   for (const key of Object.keys(computed))
     if (!keys.has(key)) flaws.push({ path: `/computed/${key}`, message: `There is no field "${key}".` })
-  if (fields.filter(({ schema }) => schema).length > SCHEMAS)
-    flaws.push({ path: '/fields', message: `At most ${SCHEMAS} fields have a schema.` })
   if (flaws.length) invalid(...flaws.slice(0, 100))
 }
 

@@ -51,7 +51,8 @@ export async function ready(field: Field, number: number): Promise<ModelField> {
   }
 
   function* flawsOf(value: unknown, path: string): Generator<Flaw> {
-    const misfit = kind.check(value)
+    const misfit =
+      kind.check(value) ?? (kind.key || sizeOf(value) <= PARTS ? undefined : `must have at most ${PARTS} parts`)
     if (misfit) {
       yield { path, message: misfit }
       return
@@ -80,6 +81,15 @@ export async function ready(field: Field, number: number): Promise<ModelField> {
   return { ...field, number, kind, flaws }
 }
 
+const PARTS = 10_000 // of an object; checking takes as long as its schema times these
+
+function sizeOf(value: unknown): number {
+  if (value === null || typeof value !== 'object') return 1
+  let size = 1
+  for (const part of Object.values(value)) size += sizeOf(part)
+  return size
+}
+
 const LIST = 2_000 // values of a field
 const FLAWS = 100
 
@@ -94,6 +104,7 @@ const pointer = ({ instancePath, keyword, params }: ErrorObject) =>
   keyword === 'required' ? `${instancePath}/${params.missingProperty}` : instancePath
 
 const PATTERNED = 2_000 // characters
+const PROGRAM = 1_000 // steps of the compiled pattern
 
 /**
  * RE2 takes a time in proportion to the text, whatever the pattern; but the proportion can be large, so long texts match
@@ -101,6 +112,7 @@ const PATTERNED = 2_000 // characters
  */
 const matcher = (pattern: string) => {
   const compiled = RE2JS.compile(pattern)
+  if (compiled.programSize() > PROGRAM) throw new Error('it is too large. Repeat fewer things, or less often.')
   return (text: string) => text.length <= PATTERNED && compiled.matcher(text).find()
 }
 // Ajv tells patterns apart by their text.
@@ -108,7 +120,7 @@ const linear = Object.assign((pattern: string) => ({ test: matcher(pattern), toS
   code: 'linear',
 })
 
-const NODES = 2_000
+const NODES = 500
 
 /**
  * A schema with its references written out, so that it is as large as the work that it asks for.
@@ -121,10 +133,17 @@ function unfolded(schema: Record<string, unknown>): Record<string, unknown> {
     if (Array.isArray(node)) return node.map(unfold)
     if (node === null || typeof node !== 'object') return node
     for (const word of ['$async', '$dynamicRef', '$recursiveRef'])
-      if (Object.hasOwn(node, word)) throw new Error(`"${word}" is not taken here.`)
-    const { $ref, ...rest } = node as Record<string, unknown>
+      if (
+        typeof (node as Record<string, unknown>)[word] === 'boolean' ||
+        typeof (node as Record<string, unknown>)[word] === 'string'
+      )
+        throw new Error(`"${word}" is not taken here.`)
+    // What would make Ajv remember it, or read it by other rules.
+    const { $ref, $id: _, $schema: __, $anchor: ___, ...rest } = node as Record<string, unknown>
     if (typeof $ref !== 'string')
-      return Object.fromEntries(Object.entries(node).map(([key, part]) => [key, unfold(part)]))
+      return Object.fromEntries(
+        Object.entries($ref === undefined ? rest : node).map(([key, part]) => [key, unfold(part)]),
+      )
     const { allOf = [], ...others } = unfold(rest) as { allOf?: unknown[] }
     return { ...others, allOf: [...allOf, unfold(pointed(schema, $ref))] }
   }
@@ -156,9 +175,11 @@ async function compiled(schema: Record<string, unknown>): Promise<ValidateFuncti
   if (!shared?.left) shared = { ajv: made(), left: SHARED }
   shared.left--
   const [ajv, whole] = [await shared.ajv, unfolded(schema)]
-  const conforms = ajv.compile(whole)
-  ajv.removeSchema(whole)
-  return conforms
+  try {
+    return ajv.compile(whole)
+  } finally {
+    ajv.removeSchema(whole)
+  }
 }
 
 async function made(): Promise<Ajv> {

@@ -23,7 +23,9 @@ export const missing = (what: string): never => {
 }
 
 /** Refuses input with every flaw that was found (400). */
-export const invalid = (...flaws: Flaw[]): never => {
+export const invalid = (...all: Flaw[]): never => {
+  // What was sent may be as long as it likes, but not what we answer.
+  const flaws = all.map(({ path, message }) => ({ path: path.slice(0, 300), message: message.slice(0, 500) }))
   throw new Problem(400, 'INVALID_INPUT', flaws.length === 1 ? flaws[0]!.message : 'The request does not fit.', {
     details: flaws,
   })

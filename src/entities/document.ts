@@ -41,33 +41,43 @@ export function readInput(body: unknown, actor: Actor | undefined): Input {
 export function newDocument(model: Model, { properties, twice }: Input, actor: Actor | undefined): Doc {
   const flaws: Flaw[] = []
   for (const [key, [one, other]] of twice) if (!Bun.deepEquals(one, other)) flaws.push(contradicting(key))
-  const doc = merged(model, {}, properties, actor, flaws)
+  const doc = merged(model, {}, properties, actor, flaws, {})
   for (const { key, default: value } of model.fields)
     if (doc[key] === undefined && value !== undefined && value !== null && properties[key] === undefined)
       doc[key] = structuredClone(value)
   return complete(model, doc, flaws)
 }
 
-/** The document after a change. A value equal to the stored one is no change, so what was read can be sent back. */
+/**
+ * The document after a change, and what of the stored one it may be compared with. A value equal to the stored one is no
+ * change, so what was read can be sent back; but of what the caller may not read (`seen`: this entity at all), comparing
+ * would tell by the answer what is there.
+ */
 export function changedDocument(
   model: Model,
   stored: Doc,
   { properties, twice }: Input,
   actor: Actor | undefined,
-): Doc {
+  seen: boolean,
+) {
   const flaws: Flaw[] = []
+  const comparable = Object.fromEntries(
+    Object.entries(stored).filter(([key]) => {
+      const field = model.field.get(key)
+      return !Object.hasOwn(properties, key) || (seen && !!field && mayRead(field, actor))
+    }),
+  )
   const sent = { ...properties }
   for (const [key, [flat, inner]] of twice) {
-    const field = model.field.get(key)
-    // Comparing would tell by the answer what the caller may not read.
-    if (!field || !mayRead(field, actor)) continue
-    if (Bun.deepEquals(flat, stored[key])) sent[key] = inner
-    else if (!Bun.deepEquals(inner, stored[key]) && !Bun.deepEquals(flat, inner)) flaws.push(contradicting(key))
+    if (Bun.deepEquals(flat, inner)) continue
+    if (!seen || !Object.hasOwn(comparable, key)) flaws.push(contradicting(key))
+    else if (Bun.deepEquals(flat, comparable[key])) sent[key] = inner
+    else if (!Bun.deepEquals(inner, comparable[key])) flaws.push(contradicting(key))
   }
-  return complete(model, merged(model, stored, sent, actor, flaws), flaws)
+  return { doc: complete(model, merged(model, stored, sent, actor, flaws, comparable), flaws), comparable }
 }
 
-function merged(model: Model, stored: Doc, sent: Doc, actor: Actor | undefined, flaws: Flaw[]): Doc {
+function merged(model: Model, stored: Doc, sent: Doc, actor: Actor | undefined, flaws: Flaw[], comparable: Doc): Doc {
   const doc = { ...stored }
   for (const [key, value] of Object.entries(sent)) {
     const field = model.field.get(key)
@@ -75,7 +85,7 @@ function merged(model: Model, stored: Doc, sent: Doc, actor: Actor | undefined, 
       flaws.push({ path: `/${key}`, message: `The blueprint "${model.key}" has no field "${key}".` })
       continue
     }
-    if (mayRead(field, actor) && Bun.deepEquals(value, stored[key])) continue
+    if (Object.hasOwn(comparable, key) && Bun.deepEquals(value, comparable[key])) continue
     if (!mayWrite(field, actor)) throw new Problem(403, 'FORBIDDEN', `Your roles do not allow you to write "${key}".`)
     if (model.computed?.[key]) continue
     if (value === null) delete doc[key]
@@ -109,8 +119,8 @@ function asObject(value: unknown, path: string): Doc {
 /** The identifier that a new entity is to have. */
 export function identifierOf({ identifier: value }: Input): string | undefined {
   if (value === null || value === undefined || value === '') return
-  // A dot is a step on the way of an address.
-  if (typeof value !== 'string' || !/^(?!\.{1,2}$)[^\s/]{1,128}$/.test(value))
+  // These mean something else in an address: a step on its way, all of them, what can't be read.
+  if (typeof value !== 'string' || !/^(?!(\.{1,2}|all|\ufffd)$)[^\s/]{1,128}$/.test(value))
     invalid({ path: '/identifier', message: 'identifier must be 1 to 128 characters without spaces and slashes.' })
   return value as string
 }

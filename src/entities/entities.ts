@@ -91,16 +91,17 @@ export async function change(
     const reach = reachOrRefuse(model, 'update', actor)
     const [input, form] = [readInput(body, actor), formOf(model, ctx, request)]
     const sight = await sightOf(ctx, model)
-    const row = await write(async (tx) => {
-      const before = await writable(tx, model, identifier, reach, ctx, request)
-      const doc = changedDocument(model, JSON.parse(before.doc), input, actor)
-      const { user, workspace } = input
-      return rows.update(tx, model, before, { doc, user, workspace }, sight)
-    })
     const read = reachOf(model, 'read', actor)
-    const seen = read && reaches(read, { user: row[2], workspace: row[3] })
+    const { row, seen } = await write(async (tx) => {
+      const before = await writable(tx, model, identifier, reach, ctx, request)
+      const seen = !!read && reaches(read, before)
+      const changed = changedDocument(model, JSON.parse(before.doc), input, actor, seen)
+      const { user, workspace } = input
+      return { seen, row: await rows.update(tx, model, before, { ...changed, user, workspace }, sight) }
+    })
     // Who may change but not read is told no more than what they sent.
-    return answer(model, ctx, row, request, seen ? form : { ...form, select: Object.keys(input.properties) })
+    const sent = Object.keys(input.properties).filter((key) => !model.computed?.[key])
+    return answer(model, ctx, row, request, seen ? form : { ...form, select: sent })
   })
 }
 

@@ -81,13 +81,13 @@ export async function update(
   tx: Tx,
   model: Model,
   before: Stored,
-  { doc, ...owners }: { doc: Doc; user?: string | null; workspace?: string | null },
+  { doc, comparable, ...owners }: { doc: Doc; comparable: Doc; user?: string | null; workspace?: string | null },
   sight: Sight,
 ): Promise<Shown> {
   const [old, keys] = [JSON.parse(before.keys) as Keys, keysOf(model, doc)]
   await refuseOutdated(tx, model)
   await refuseDuplicates(tx, model, keys, old)
-  await refuseDangling(tx, model, doc, JSON.parse(before.doc), sight)
+  await refuseDangling(tx, model, doc, comparable, sight)
   const [gone, come] = difference(rowsOf(model, old), rowsOf(model, keys))
   for (const row of gone) await tx.ask(DELETE_ROW, [...row, before.created, before.seq])
   for (const row of come) await tx.ask(INSERT_ROW, [...row, before.created, before.seq])

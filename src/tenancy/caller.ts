@@ -22,9 +22,12 @@ export const hostOf = (request: Request) => authorityOf(request).replace(/:\d*$/
 /** The caller's address; by a proxy's word only when it is trusted: the last entry, for callers can write the others. */
 export function addressOf(request: Request): string {
   const forwarded = proxied && request.headers.get('x-forwarded-for')
-  if (forwarded) return forwarded.slice(forwarded.lastIndexOf(',') + 1).trim()
+  if (forwarded) return bare(forwarded.slice(forwarded.lastIndexOf(',') + 1).trim())
   return server?.requestIP(originals.get(request) ?? request)?.address ?? ''
 }
+
+/** An address without the port that some proxies add. */
+const bare = (address: string) => address.match(/^\[(.+)\](?::\d+)?$/)?.[1] ?? address.replace(/^([\d.]+):\d+$/, '$1')
 
 /** Whether the browser speaks TLS, to us or to the proxy. */
 export const isSecure = (request: Request) =>

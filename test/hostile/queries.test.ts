@@ -1,0 +1,121 @@
+import { expect, test } from 'bun:test'
+import { identifiers, shelf } from '../entities/kit'
+import { refusal } from '../house'
+
+const { as, path } = await shelf([
+  { key: 'n', type: 'number' },
+  { key: 'flag', type: 'boolean' },
+  { key: 'data', type: 'object' },
+  { key: 'numbers', type: 'number', multi: true },
+])
+const user = as('user')
+const asking = (search: string) => user.get(`${path}?${search}`)
+
+test('a number that is none is refused at once, however many digits it begins with', async () => {
+  const digits = '1'.repeat(15_000)
+  const start = performance.now()
+  for (const search of [
+    `n=${digits}x`,
+    `n=${digits}.${digits}x`,
+    `n[$gt]=-${digits}e`,
+    `n[$in]=1,${digits}x`,
+    `numbers=${digits}x`,
+    `n=${'1'.repeat(500)}`,
+    `$limit=${digits}x`,
+    `$skip=${digits}`,
+  ]) {
+    const answer = await asking(search)
+    expect(refusal(answer), search.slice(0, 30)).toEqual([400, 'INVALID_INPUT'])
+    expect(JSON.stringify(answer.body).length).toBeLessThan(1_000)
+  }
+  expect((await asking(`data.n=${digits}x`)).body).toEqual([])
+  expect(performance.now() - start).toBeLessThan(2_000)
+})
+
+test('a query has at most twenty filters', async () => {
+  const filters = (count: number) => Array.from({ length: count }, (_, n) => `n[$ne]=${n}`).join('&')
+  expect((await asking(filters(20))).status).toBe(200)
+  for (const count of [21, 2_000]) expect(refusal(await asking(filters(count)))).toEqual([400, 'INVALID_INPUT'])
+})
+
+test('a list in a query has at most 500 values, and a sort order ten parts', async () => {
+  const numbers = (count: number) => Array.from({ length: count }, (_, n) => n).join(',')
+  for (const operator of ['$in', '$nin']) {
+    expect((await asking(`n[${operator}]=${numbers(500)}`)).status).toBe(200)
+    expect(refusal(await asking(`n[${operator}]=${numbers(501)}`))).toEqual([400, 'INVALID_INPUT'])
+  }
+  const orders = ['n', '-n', '+n', 'flag', '-flag', '_id', '-_id', 'user', '-user', 'created', '-created']
+  expect((await asking(`$sort=${orders.slice(0, 10).map(encodeURIComponent)}`)).status).toBe(200)
+  expect(refusal(await asking(`$sort=${orders.map(encodeURIComponent)}`))).toEqual([400, 'INVALID_INPUT'])
+})
+
+test('naming a property thousands of times selects it, and repeating a sort order changes nothing', async () => {
+  await user.post(path, { identifier: 'picked', n: 7, flag: true })
+  const picked = await asking(`identifier=picked&$select=${'n,'.repeat(5_000)}n`)
+  expect(picked.body).toEqual([{ _id: expect.any(String), identifier: 'picked', metadata: { n: 7 }, n: 7 }])
+  expect((await asking(`identifier=picked&$sort=${'n,'.repeat(5_000)}n`)).body).toHaveLength(1)
+  const unknown = await asking(`$select=${Array.from({ length: 3_000 }, (_, n) => `u${n}`)}`)
+  expect([...refusal(unknown), unknown.body.details.length]).toEqual([400, 'INVALID_INPUT', 100])
+})
+
+const ODD = [
+  'constructor',
+  '__proto__',
+  'toString',
+  'hasOwnProperty',
+  "a'b",
+  'a"b',
+  'a b',
+  '$.a',
+  'a.b..c',
+  '.',
+  '*',
+  '?',
+  '%',
+  '🏝',
+  '\ud7ff',
+  '#-1',
+  'x;drop table entities',
+  'x'.repeat(256),
+]
+
+test('the parts of an object are found whatever they are called', async () => {
+  for (const [index, name] of ODD.entries()) {
+    if (name === '__proto__') continue
+    const identifier = `odd-${index}`
+    const made = await user.post(path, { identifier, data: { [name]: `value ${index}` } })
+    expect(made.status, name).toBe(201)
+    const found = await asking(`${encodeURIComponent(`data.${name}`)}=value ${index}`)
+    expect([found.status, identifiers(found.body)], name).toEqual([200, [identifier]])
+  }
+})
+
+test('no name in a query makes the server fail', async () => {
+  const raw = ['%00', '%ff', '%ED%A0%80', '%', '%zz', '', '.'.repeat(5_000), 'a.'.repeat(5_000), 'x'.repeat(14_000)]
+  const names = [...ODD.map(encodeURIComponent), ...raw]
+  const searches = names.flatMap((name) => [
+    `data.${name}=1`,
+    `data.${name}[$gt]=1`,
+    `data.${name}[$exists]=true`,
+    `data.${name}[$exists]=false`,
+    `data.${name}[$nin]=a,1,true`,
+    `${name}=1`,
+    `n.${name}=1`,
+    `n[${name}]=1`,
+    `$sort=data.${name}`,
+    `$sort=${name}`,
+    `$select=${name}`,
+    `$${name}=1`,
+    `data.a=${name}`,
+  ])
+  for (const search of searches) {
+    const answer = await asking(search)
+    expect(answer.status, search.slice(0, 60)).toBeOneOf([200, 400])
+  }
+})
+
+test('a flag is not what every object of the language has', async () => {
+  for (const value of ['constructor', 'toString', '__proto__', 'TRUE', 'yes', '2'])
+    for (const search of [`flag=${value}`, `flag[$in]=true,${value}`, `flag[$exists]=${value}`, `$count=${value}`])
+      expect(refusal(await asking(search)), search).toEqual([400, 'INVALID_INPUT'])
+})

@@ -1,0 +1,131 @@
+import { expect, test } from 'bun:test'
+import { type Entity, nextOf, shelf } from '../entities/kit'
+import { house, refusal } from '../house'
+
+test('an object whose values are at very long paths is refused before its paths are written out', async () => {
+  const { as, path, rows } = await shelf([{ key: 'data', type: 'object' }])
+  const names = Array.from({ length: 40 }, (_, n) => `${n}`.padEnd(10_000, 'x'))
+  const leaves = Object.fromEntries(Array.from({ length: 50_000 }, (_, n) => [`k${n}`, 1]))
+  const deep = names.reduce<object>((inside, name) => ({ [name]: inside }), leaves)
+  const start = performance.now()
+  for (const data of [deep, { ['x'.repeat(257)]: 1 }]) {
+    const answer = await as('user').post(path, { data })
+    expect(refusal(answer)).toEqual([400, 'INVALID_INPUT'])
+    expect(JSON.stringify(answer.body).length).toBeLessThan(1_000)
+  }
+  expect(performance.now() - start).toBeLessThan(2_000)
+  expect((await as('user').post(path, { data: { ['x'.repeat(256)]: 1 } })).status).toBe(201)
+  expect(await rows('entity_index')).toBe(1)
+})
+
+test('an object of more than 2,000 values that can be found is refused, however they are spread', async () => {
+  const { as, path, rows } = await shelf([
+    { key: 'data', type: 'object' },
+    { key: 'tags', type: 'integer', multi: true },
+    { key: 'rest', type: 'object', indexed: false },
+  ])
+  const numbers = (length: number) => Array.from({ length }, (_, n) => n)
+  const named = (length: number) => Object.fromEntries(numbers(length).map((n) => [`k${n}`, n]))
+  const start = performance.now()
+  for (const body of [
+    { data: { list: numbers(2_001) } },
+    { data: { list: numbers(100_000) } },
+    { data: named(2_001) },
+    { data: { list: numbers(1_000).map((n) => ({ a: n, b: [n], c: { d: n } })) } },
+    { data: named(1_001), tags: numbers(1_000) },
+  ])
+    expect(refusal(await as('user').post(path, body))).toEqual([400, 'INVALID_INPUT'])
+  expect(performance.now() - start).toBeLessThan(2_000)
+  expect(await rows('entity_index')).toBe(0)
+  const { status, body } = await as('user').post(path, { data: named(1_000), tags: numbers(1_000), rest: named(5_000) })
+  expect([status, await rows('entity_index')]).toEqual([201, 2_000])
+  expect(refusal(await as('user').put(`${path}/${body._id}`, { tags: numbers(1_001) }))).toEqual([400, 'INVALID_INPUT'])
+  expect(await rows('entity_index')).toBe(2_000)
+})
+
+test('a list has at most 2,000 values, whether it is indexed or not', async () => {
+  const { as, path } = await shelf([
+    { key: 'tags', type: 'integer', multi: true },
+    { key: 'rest', type: 'integer', multi: true, indexed: false },
+  ])
+  for (const key of ['tags', 'rest']) {
+    const list = Array.from({ length: 2_001 }, (_, n) => n)
+    const answer = await as('user').post(path, { [key]: list })
+    expect([...refusal(answer), answer.body.details[0].path]).toEqual([400, 'INVALID_INPUT', `/${key}`])
+    expect((await as('user').post(path, { [key]: list.slice(1) })).status).toBe(201)
+  }
+})
+
+test('a refusal names at most a hundred flaws, and what it quotes of a choice is short', async () => {
+  const choices = Array.from({ length: 1_000 }, (_, n) => `${n} `.padEnd(100, 'x'))
+  const { as, path } = await shelf([
+    { key: 'choices', type: 'string', multi: true, enum: choices },
+    { key: 'one', type: 'string', enum: choices },
+    { key: 'parts', type: 'object', multi: true, schema: { required: ['a'] } },
+  ])
+  const unknown = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`u${n}`, 1]))
+  for (const body of [
+    { choices: Array(2_000).fill('none') },
+    { parts: Array(2_000).fill({}) },
+    unknown,
+    { ...unknown, choices: Array(2_000).fill('none') },
+  ]) {
+    const answer = await as('user').post(path, body)
+    expect(refusal(answer)).toEqual([400, 'INVALID_INPUT'])
+    expect(answer.body.details).toHaveLength(100)
+    expect(JSON.stringify(answer.body).length).toBeLessThan(100_000)
+  }
+  const { body } = await as('user').post(path, { one: 'none' })
+  expect(body.message.length).toBeLessThan(400)
+})
+
+test('profile metadata that grows piece by piece stops at 64 KiB', async () => {
+  const { as } = await house()
+  const user = as('user')
+  const piece = 'x'.repeat(30_000)
+  for (const key of ['a', 'b']) expect((await user.post('/me', { metadata: { [key]: piece } })).status).toBe(200)
+  const answer = await user.post('/me', { metadata: { c: piece } })
+  expect([...refusal(answer), answer.body.details[0].path]).toEqual([400, 'INVALID_INPUT', '/metadata'])
+  expect(Object.keys((await user.get('/me')).body.metadata)).toEqual(['a', 'b'])
+  expect((await user.post('/me', { metadata: { a: '', c: piece } })).status).toBe(200)
+})
+
+test('an entity that grows piece by piece stops where a single body would', async () => {
+  const { as, path, rows } = await shelf([
+    { key: 'one', type: 'text' },
+    { key: 'other', type: 'text' },
+  ])
+  const half = 'x'.repeat(600_000)
+  const { body } = await as('user').post(path, { one: half })
+  const at = `${path}/${body._id}`
+  expect(refusal(await as('user').put(at, { other: half }))).toEqual([400, 'INVALID_INPUT'])
+  const kept = (await as('user').get(at)).body
+  expect([kept.one.length, kept.other, await rows('entity_index')]).toEqual([600_000, undefined, 1])
+  expect((await as('user').put(at, { one: 'x', other: half })).status).toBe(200)
+})
+
+test('a page of large entities ends early, and its links lead to all of them once', async () => {
+  const { as, path } = await shelf([{ key: 'text', type: 'text', indexed: false }])
+  const text = 'x'.repeat(1_000_000)
+  const sent: string[] = []
+  for (let n = 0; n < 20; n++) {
+    const identifier = `e${n}`
+    expect((await as('user').post(path, { identifier, text })).status).toBe(201)
+    sent.push(identifier)
+  }
+  const MiB = 1 << 20
+  const seen: string[] = []
+  const sizes: number[] = []
+  let next: string | undefined = `${path}?$sort=created&$limit=1000`
+  while (next) {
+    const { status, headers, body }: { status: number; headers: Headers; body: Entity[] } = await as('user').get(next)
+    expect(status).toBe(200)
+    seen.push(...body.map(({ identifier }) => identifier))
+    sizes.push(JSON.stringify(body).length)
+    next = nextOf(headers)
+  }
+  expect(seen).toEqual(sent)
+  expect(sizes.length).toBeGreaterThan(1)
+  for (const size of sizes) expect(size).toBeLessThan(19 * MiB)
+  for (const size of sizes.slice(0, -1)) expect(size).toBeGreaterThan(14 * MiB)
+}, 15_000)

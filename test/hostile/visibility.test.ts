@@ -1,0 +1,169 @@
+import { expect, test } from 'bun:test'
+import { type Entity, identifiers, shelf } from '../entities/kit'
+import { refusal, rules } from '../house'
+
+const rule = (operation: string, more: object = {}) => ({ operation, scope: 'tenant', roleBased: ['user'], ...more })
+
+test('what a hidden property is cannot be guessed by changing it', async () => {
+  const { as, path } = await shelf([
+    { key: 'name', type: 'string' },
+    { key: 'hidden', type: 'string', readRoles: ['boss'], writeRoles: ['boss'] },
+    { key: 'dropped', type: 'string', readRoles: ['boss'] },
+  ])
+  const { body } = await as('admin').post(path, { name: 'A', hidden: 'secret', dropped: 'secret' })
+  const at = `${path}/${body._id}`
+  const told = async (change: object) => {
+    const answer = await as('user').put(at, change)
+    return [answer.status, answer.body.code, answer.body.details, answer.body.metadata]
+  }
+  const shapes = [
+    (key: string, guess: string) => ({ [key]: guess }),
+    (key: string, guess: string) => ({ metadata: { [key]: guess } }),
+    (key: string, guess: string) => ({ [key]: guess, metadata: { [key]: guess } }),
+    (key: string, guess: string) => ({ [key]: guess, metadata: { [key]: 'another' } }),
+    (key: string, guess: string) => ({ [key]: 'another', metadata: { [key]: guess } }),
+  ]
+  for (const key of ['hidden', 'dropped'])
+    for (const shape of shapes) {
+      await as('admin').put(at, { [key]: 'secret' })
+      const right = await told(shape(key, 'secret'))
+      await as('admin').put(at, { [key]: 'secret' })
+      expect(await told(shape(key, 'wrong')), `${key} ${shape('k', 'guess')}`).toEqual(right)
+    }
+  expect((await as('admin').get(at)).body.hidden).toBe('secret')
+  for (const search of ['hidden=secret', 'hidden[$gt]=a', '$sort=hidden', '$select=hidden'])
+    expect((await as('user').get(`${path}?${search}`)).status).toBe(400)
+})
+
+test('who may change but not read is told what everything has and what they sent, and no more', async () => {
+  const fields = [
+    { key: 'name', type: 'string' },
+    { key: 'note', type: 'string' },
+    { key: 'added', type: 'string', default: 'secret default' },
+  ]
+  const { as, path } = await shelf(fields, [rule('update')])
+  await as('admin').post(path, { identifier: 'one', name: 'secret', note: 'secret', added: 'secret' })
+  for (const search of ['', '?$select=name', '?$flat=false', '?$select=metadata']) {
+    const { status, body } = await as('user').put(`${path}/one${search}`, { note: 'mine' })
+    expect([status, JSON.stringify(body)], search).toEqual([200, expect.not.stringContaining('secret')])
+    expect([body.identifier, body.metadata]).toEqual(['one', { note: 'mine' }])
+  }
+  const { body } = await as('user').put(`${path}/one`, { metadata: { note: 'ours' } })
+  expect(
+    Object.keys(body)
+      .filter((key) => !['_id', 'identifier'].includes(key))
+      .sort(),
+  ).toEqual(['metadata', 'note'])
+  expect((await as('user').get(`${path}/one`)).status).toBe(403)
+  expect((await as('admin').get(`${path}/one`)).body).toMatchObject({ name: 'secret', note: 'ours', added: 'secret' })
+})
+
+test('who may change all but read only their own is told no more of the others', async () => {
+  const { as, path } = await shelf(
+    [
+      { key: 'name', type: 'string' },
+      { key: 'note', type: 'string' },
+    ],
+    [rule('update'), rule('read', { scope: 'user' }), rule('create')],
+  )
+  await as('other').post(path, { identifier: 'theirs', name: 'secret' })
+  await as('user').post(path, { identifier: 'mine', name: 'known' })
+  const change = async (name: string) => (await as('user').put(`${path}/${name}`, { note: 'x' })).body.metadata
+  expect(await change('theirs')).toEqual({ note: 'x' })
+  expect(await change('mine')).toEqual({ name: 'known', note: 'x' })
+})
+
+test('a filter of a removal does not tell what cannot be read by what it removes', async () => {
+  const fields = [{ key: 'name', type: 'string' }]
+  const removing = `/blueprints/things/entities/all?confirm=things`
+  const blind = await shelf(fields, [rule('delete')])
+  await blind.as('admin').post(blind.path, { name: 'secret' })
+  for (const filter of ['name=secret', 'name=wrong', 'name[$exists]=true', `user=${blind.users.admin}`])
+    expect(refusal(await blind.as('user').delete(`${removing}&${filter}`)), filter).toEqual([403, 'FORBIDDEN'])
+  expect(await blind.rows('entities')).toBe(1)
+  expect((await blind.as('user').delete(removing)).body.deletedCount).toBe(1)
+
+  const own = await shelf(fields, [rule('delete'), rule('read', { scope: 'user' }), rule('create')])
+  for (const name of ['user', 'other'] as const) await own.as(name).post(own.path, { identifier: name, name: 'secret' })
+  expect((await own.as('user').delete(`${removing}&name=secret`)).body.deletedCount).toBe(1)
+  expect(identifiers((await own.as('admin').get(own.path)).body)).toEqual(['other'])
+})
+
+test('nobody takes the _id of another entity for an identifier', async () => {
+  const { as, path, rows } = await shelf([{ key: 'name', type: 'string' }])
+  const { body } = await as('other').post(path, { name: 'first' })
+  const named = await as('other').post(path, { identifier: 'named', name: 'second' })
+  for (const identifier of [body._id, named.body._id])
+    expect(refusal(await as('user').post(path, { identifier, name: 'usurper' }))).toEqual([409, 'IDENTIFIER_EXISTS'])
+  expect(await rows('entities')).toBe(2)
+  expect((await as('user').get(`${path}/${named.body._id}`)).body.name).toBe('second')
+})
+
+test('an identifier is not a step on the way of an address', async () => {
+  const { as, path, rows } = await shelf([{ key: 'name', type: 'string' }])
+  for (const identifier of ['.', '..', 'a/b', 'a b', '/', 7, {}, 'x'.repeat(129)])
+    expect(refusal(await as('user').post(path, { identifier })), `${identifier}`).toEqual([400, 'INVALID_INPUT'])
+  expect(await rows('entities')).toBe(0)
+  for (const identifier of ['...', '.a', 'a..']) {
+    expect((await as('user').post(path, { identifier })).status).toBe(201)
+    expect((await as('user').get(`${path}/${identifier}`)).body.identifier).toBe(identifier)
+  }
+})
+
+test('a relation leads only to what the writer may read, and tells nothing of the rest', async () => {
+  const own = await shelf([])
+  const admin = own.as('admin')
+  for (const [key, permissions] of [
+    ['notes', rules('user', 'user')],
+    ['vaults', []],
+  ] as const)
+    expect((await admin.post('/blueprints', { key, name: key, fields: [], permissions })).status).toBe(201)
+  const fields = [
+    { key: 'to', type: 'relation', target: 'notes' },
+    { key: 'many', type: 'relation', target: 'notes', multi: true },
+    { key: 'vault', type: 'relation', target: 'vaults' },
+  ]
+  expect((await admin.put('/blueprints/things', { fields })).status).toBe(200)
+  await own.as('user').post('/blueprints/notes/entities', { identifier: 'mine' })
+  await own.as('other').post('/blueprints/notes/entities', { identifier: 'theirs' })
+  await admin.post('/blueprints/vaults/entities', { identifier: 'gold' })
+
+  const write = async (body: object) => {
+    const { status, body: told } = await own.as('user').post(own.path, body)
+    return [status, told.details]
+  }
+  expect((await write({ to: 'mine', many: ['mine'] }))[0]).toBe(201)
+  const refused = (key: string, name: string, target: string) => [
+    400,
+    [{ path: `/${key}`, message: `There is no entity "${name}" of "${target}".` }],
+  ]
+  for (const name of ['theirs', 'none']) {
+    expect(await write({ to: name })).toEqual(refused('to', name, 'notes'))
+    expect(await write({ many: ['mine', name] })).toEqual(refused('many', name, 'notes'))
+  }
+  for (const name of ['gold', 'none']) expect(await write({ vault: name })).toEqual(refused('vault', name, 'vaults'))
+  const { body } = (await own.as('user').get(own.path)) as { body: Entity[] }
+  const change = await own.as('user').put(`${own.path}/${body[0]!._id}`, { to: 'theirs' })
+  expect(refusal(change)).toEqual([400, 'INVALID_INPUT'])
+  expect((await admin.post(own.path, { to: 'theirs', vault: 'gold' })).status).toBe(201)
+})
+
+test('the address of a file or a picture cannot lead to another host in disguise', async () => {
+  const { as, path } = await shelf([{ key: 'file', type: 'file' }])
+  const user = as('user')
+  for (const address of [
+    '/\\evil.test',
+    '//evil.test',
+    '/\\/evil.test',
+    '/\t/evil.test',
+    'javascript:alert(1)',
+    '\\\\evil',
+  ]) {
+    expect(refusal(await user.post(path, { file: address })), address).toEqual([400, 'INVALID_INPUT'])
+    expect(refusal(await user.post('/me', { profileImage: address })), address).toEqual([400, 'INVALID_INPUT'])
+  }
+  for (const address of ['/files/a.png', '/', 'https://pictures.test/a.png']) {
+    expect((await user.post(path, { file: address })).status).toBe(201)
+    expect((await user.post('/me', { profileImage: address })).body.profileImage).toBe(address)
+  }
+})
