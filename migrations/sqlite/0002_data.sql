@@ -35,7 +35,7 @@ create table entities (
 
 create index entities_by_time on entities (blueprint, created, seq);
 create index entities_of_user on entities (blueprint, user, created, seq);
-create index entities_of_workspace on entities (blueprint, workspace, created, seq);
+create index entities_of_workspace on entities (blueprint, workspace, created, seq) where workspace is not null;
 
 create table entity_index (
   field integer not null,

@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm'
 import { index, integer, primaryKey, sqliteTable, text, unique } from 'drizzle-orm/sqlite-core'
 import { blueprints } from '../blueprints/tables'
 import { time } from '../storage/columns'
@@ -28,7 +29,9 @@ export const entities = sqliteTable(
     unique().on(table.blueprint, table.identifier),
     index('entities_by_time').on(table.blueprint, table.created, table.seq),
     index('entities_of_user').on(table.blueprint, table.user, table.created, table.seq),
-    index('entities_of_workspace').on(table.blueprint, table.workspace, table.created, table.seq),
+    index('entities_of_workspace')
+      .on(table.blueprint, table.workspace, table.created, table.seq)
+      .where(sql`workspace is not null`),
   ],
 )
 

@@ -4,7 +4,7 @@ import type { drivers } from './drivers'
 const DUE = 20_000 // statements written since the last checkpoint: some 40 MB of log
 const FULL = 80_000
 
-type State = { written: number; running?: Promise<void> }
+type State = { written: number; logged: number; running?: Promise<void> }
 
 /**
  * Empties the logs of busy databases. A checkpoint writes thousands of pages and waits for the disk, so it runs in
@@ -19,12 +19,17 @@ export class Checkpoints {
 
   /** To be called between two writes, with the number of statements of the last one. */
   async wrote(file: string, statements: number) {
-    const state = this.#states.get(file) ?? { written: 0 }
+    const state = this.#states.get(file) ?? { written: 0, logged: 0 }
     this.#states.set(file, state)
     state.written += statements
+    state.logged += statements
     if (state.written < DUE) return
     state.running ??= this.#run(file, state)
-    if (state.written >= FULL) await state.running
+    if (state.logged < FULL) return
+    // The log begins anew only when nothing was written since the last checkpoint; most of it is copied already.
+    await state.running
+    await this.#run(file, state)
+    state.logged = 0
   }
 
   /** The file is closed: it has no log any more. */
