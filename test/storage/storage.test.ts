@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { mkdirSync, readdirSync, renameSync } from 'node:fs'
+import { mkdirSync, readdirSync, renameSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { asc, eq, sql } from 'drizzle-orm'
 import { blob, integer, real, sqliteTable, text } from 'drizzle-orm/sqlite-core'
@@ -541,4 +541,23 @@ test('a queue that is too long sends the latest away, and serves the rest', asyn
   gate.resolve()
   await Promise.all(work.slice(0, 1_000))
   expect(notes.filter((note) => note.startsWith('insert'))).toHaveLength(1_000)
+})
+
+test('the log of a busy database is copied to its file while writes go on', async () => {
+  const folder = freshFolder()
+  const storage = new Storage(sqlite({ folder }), { open: 2, deadline: 5_000 })
+  const at = place()
+  const store = storage.store(at, migrations)
+  const file = join(folder, at.file)
+  const until = performance.now() + 10_000
+  let made = 0
+  // Only a checkpoint makes the file itself grow.
+  while (!made || statSync(file).size < 1 << 20) {
+    expect(performance.now()).toBeLessThan(until)
+    await store.write(async (tx) => {
+      for (let row = 0; row < 500; row++) await put(tx, `row ${++made} ${'x'.repeat(200)}`)
+    })
+  }
+  expect(await store.db.$count(things)).toBe(made)
+  await storage.close()
 })

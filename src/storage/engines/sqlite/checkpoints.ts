@@ -1,8 +1,14 @@
+import { report } from '../../../core/log'
 import type { Order } from './checkpointer'
 import type { drivers } from './drivers'
 
-const DUE = 20_000 // statements written since the last checkpoint: some 40 MB of log
-const FULL = 80_000
+const DUE = 10_000 // statements written since the last checkpoint: some 20 MB of log
+const FULL = 40_000
+// Inside a compiled binary all code is one file at its root, and the thread's is where the entry points have it.
+const BINARY = '/$bunfs/'
+const BUNDLED = './storage/engines/sqlite/checkpointer.js'
+
+const PATIENCE = 5_000 // ms
 
 type State = { written: number; logged: number; running?: Promise<void> }
 
@@ -12,6 +18,7 @@ type State = { written: number; logged: number; running?: Promise<void> }
  */
 export class Checkpoints {
   #worker?: Worker
+  #broken = false
   #waiting = new Map<string, () => void>()
   #states = new Map<string, State>()
 
@@ -44,21 +51,27 @@ export class Checkpoints {
 
   async #run(file: string, state: State) {
     const covered = state.written
-    await new Promise<void>((resolve) => {
+    const done = new Promise<void>((resolve) => {
       this.#waiting.set(file, resolve)
-      this.#thread().postMessage({ file, driver: this.driver } satisfies Order)
+      this.#thread()?.postMessage({ file, driver: this.driver } satisfies Order)
     })
+    // Without the thread the log grows until SQLite copies it by itself; no write may wait for that in vain.
+    if (this.#worker) await Promise.race([done, Bun.sleep(PATIENCE)])
     this.#waiting.delete(file)
     state.written -= covered
     state.running = undefined
   }
 
   #thread() {
-    if (this.#worker) return this.#worker
-    const worker = new Worker(new URL('./checkpointer.ts', import.meta.url).href)
+    if (this.#worker || this.#broken) return this.#worker
+    const worker = new Worker(
+      new URL(import.meta.url.includes(BINARY) ? BUNDLED : './checkpointer.ts', import.meta.url).href,
+    )
     worker.onmessage = ({ data: file }: MessageEvent<string>) => this.#waiting.get(file)?.()
-    // Without the thread the logs only grow until the files are closed.
-    worker.onerror = () => {
+    worker.onerror = ({ message }) => {
+      this.#broken = true
+      this.#worker = undefined
+      report('CHECKPOINTS_STOPPED', { cause: message })
       for (const resolve of this.#waiting.values()) resolve()
     }
     worker.unref()
