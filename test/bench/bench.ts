@@ -30,6 +30,7 @@ async function start(command: string[], env: Record<string, string> = {}): Promi
     stdout: 'pipe',
     stderr: 'inherit',
   })
+  process.once('exit', () => child.kill())
   const reader = child.stdout.getReader()
   const { value } = await reader.read()
   reader.releaseLock()
@@ -124,7 +125,9 @@ function fillFloor(json: string[]) {
       insert.run(entity.identifier, entity.category, Date.parse(entity.created), text)
     }
   })()
-  db.close()
+  // Or else the file stays open, and is locked at the moment when it is closed at last.
+  insert.finalize()
+  db.close(true)
   return file
 }
 

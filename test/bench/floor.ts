@@ -3,7 +3,9 @@ import { Database } from 'bun:sqlite'
 // What this machine can do at most: bare Bun.serve, one prepared statement a route, the answer kept as finished JSON.
 const [file = '', durability = 'full'] = process.argv.slice(2)
 const db = new Database(file)
-db.exec(`pragma journal_mode = wal; pragma synchronous = ${durability}; pragma cache_size = -64000`)
+db.exec(
+  `pragma busy_timeout = 5000; pragma journal_mode = wal; pragma synchronous = ${durability}; pragma cache_size = -64000`,
+)
 const byId = db.prepare<{ json: string }, [string]>('select json from things where id = ?')
 const newest = db.prepare<{ json: string }, [string]>(
   'select json from things where category = ? order by created desc limit 20',
