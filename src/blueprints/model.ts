@@ -38,6 +38,7 @@ export async function ready(field: Field, number: number): Promise<ModelField> {
 
   function bounds(value: unknown, kind: FieldType): string | undefined {
     const { min, max } = field
+    if (min === undefined && max === undefined) return
     if (kind.bounds === 'value' && kind.key) {
       const key = kind.key(value)
       if (min !== undefined && key < kind.key(min)) return `must be at least ${min}`
@@ -50,24 +51,24 @@ export async function ready(field: Field, number: number): Promise<ModelField> {
     }
   }
 
-  function* flawsOf(value: unknown, path: string): Generator<Flaw> {
+  function flawsOf(value: unknown, path: string): Flaw[] {
     const misfit =
       kind.check(value) ?? (kind.key || sizeOf(value) <= PARTS ? undefined : `must have at most ${PARTS} parts`)
-    if (misfit) {
-      yield { path, message: misfit }
-      return
-    }
-    if (choices && !choices.has(JSON.stringify(value))) yield { path, message: `must be one of ${told(field.enum)}` }
-    if (matches && !matches(value as string)) yield { path, message: `must match the pattern ${field.pattern}` }
+    if (misfit) return [{ path, message: misfit }]
+    const found: Flaw[] = []
+    if (choices && !choices.has(JSON.stringify(value)))
+      found.push({ path, message: `must be one of ${told(field.enum)}` })
+    if (matches && !matches(value as string)) found.push({ path, message: `must match the pattern ${field.pattern}` })
     const bound = field.multi ? undefined : bounds(value, kind)
-    if (bound) yield { path, message: bound }
+    if (bound) found.push({ path, message: bound })
     if (conforms && !conforms(value))
       for (const error of conforms.errors ?? [])
-        yield { path: path + pointer(error), message: error.message ?? 'does not fit' }
+        found.push({ path: path + pointer(error), message: error.message ?? 'does not fit' })
+    return found
   }
 
   function flaws(value: unknown) {
-    if (!field.multi) return [...flawsOf(value, '')]
+    if (!field.multi) return flawsOf(value, '')
     if (!Array.isArray(value)) return [{ path: '', message: 'must be a list' }]
     if (value.length > LIST) return [{ path: '', message: `must have at most ${LIST} values` }]
     const bound = bounds(value, list)

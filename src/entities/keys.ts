@@ -39,7 +39,7 @@ export function keysOf(model: Model, doc: Record<string, unknown>): Keys {
 
 /** The rows that an entity with these keys has in the index; without a model those that it may have at most. */
 export function rowsOf(model: Model | undefined, keys: Keys): IndexRow[] {
-  const indexed = model && new Set(model.fields.filter(isIndexed).map(({ number }) => number))
+  const indexed = model && indexedOf(model)
   const rows: IndexRow[] = []
   for (const [label, values] of Object.entries(keys)) {
     const dot = label.indexOf('.')
@@ -49,6 +49,15 @@ export function rowsOf(model: Model | undefined, keys: Keys): IndexRow[] {
   }
   if (model && rows.length > MOST) refuseSoMany(rows.length)
   return rows
+}
+
+const numbers = new WeakMap<Model, Set<number>>()
+
+/** The numbers of the fields that have rows in the index. */
+function indexedOf(model: Model) {
+  const known = numbers.get(model) ?? new Set(model.fields.filter(isIndexed).map(({ number }) => number))
+  numbers.set(model, known)
+  return known
 }
 
 const PATH = 256 // characters

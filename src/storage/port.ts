@@ -39,8 +39,11 @@ export interface Engine {
 export interface Database {
   /** Reads only, each statement in a snapshot of its own. */
   ask: Ask
-  /** Runs the work as the only writer of the tenant, then commits; or rolls back and throws. */
-  transaction(work: (ask: Ask) => Promise<void>): Promise<void>
+  /**
+   * Runs the work as the only writer of the tenant, then commits; or rolls back and throws. The next transaction may
+   * begin at once, but nobody is told of this one until it is `kept`: before that, only memory may have it.
+   */
+  transaction(work: (ask: Ask) => Promise<void>): Promise<{ kept?: Promise<void> }>
   close(): Promise<void>
 }
 

@@ -15,7 +15,10 @@ function busyEngine(effort: number) {
     while (performance.now() < until);
     return []
   }
-  const writer = new Writer((work) => work(ask), 100)
+  const writer = new Writer(async (work) => {
+    await work(ask)
+    return {}
+  }, 100)
   return { writer, asked, inserts: () => asked.filter((sql) => sql.startsWith('insert')).length }
 }
 

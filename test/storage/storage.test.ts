@@ -1,9 +1,11 @@
+import { Database as BunSqlite } from 'bun:sqlite'
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync, readdirSync, renameSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { asc, eq, sql } from 'drizzle-orm'
 import { blob, integer, real, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { time } from '../../src/storage/columns'
+import { Log } from '../../src/storage/engines/sqlite/log'
 import { BrokenReference, Busy, Conflict, StorageFault } from '../../src/storage/errors'
 import type { Ask, Database, Engine, Store, Tx } from '../../src/storage/port'
 import { Storage } from '../../src/storage/store'
@@ -407,6 +409,7 @@ function fake(notes: string[], file = '', commit = () => {}): Database {
     await work(ask)
     commit()
     notes.push('commit')
+    return {}
   }
   return { ask, transaction, close: async () => void notes.push(`close ${file}`) }
 }
@@ -516,6 +519,59 @@ test('nothing is acknowledged before the COMMIT, and nothing at all when it fail
   expect(notes.slice(-2)).toEqual(['commit', 'acknowledged'])
 })
 
+/** A writer whose disk has each transaction when the test says so. */
+function slowDisk() {
+  const notes: string[] = []
+  const disk: PromiseWithResolvers<void>[] = []
+  const { transaction } = fake(notes)
+  const writer = new Writer(async (work) => {
+    await transaction(work)
+    disk.push(Promise.withResolvers<void>())
+    return { kept: disk.at(-1)!.promise }
+  }, 300)
+  const write = (name: string) => writer.write((ask) => ask(name)).then(() => notes.push(`acknowledged ${name}`))
+  return { writer, write, disk, notes }
+}
+
+test('nothing is acknowledged before the disk has it, but the next transaction does not wait for that', async () => {
+  const { write, disk, notes } = slowDisk()
+  const one = write('one')
+  await Bun.sleep(5)
+  const two = write('two')
+  await Bun.sleep(5)
+  expect(notes.filter((note) => note === 'commit')).toHaveLength(2)
+  expect(notes.join()).not.toContain('acknowledged')
+  disk[0]!.resolve()
+  await one
+  expect(notes.join()).not.toContain('acknowledged two')
+  disk[1]!.resolve()
+  await two
+  expect(notes.slice(-2)).toEqual(['acknowledged one', 'acknowledged two'])
+})
+
+test('when the disk fails, all whose transaction it was are told, but one that failed by itself hears its own reason', async () => {
+  const { writer, write, disk } = slowDisk()
+  const work = [write('one'), write('two'), writer.write(() => Promise.reject(new Error('mine')))]
+  const results = Promise.allSettled(work)
+  await Bun.sleep(5)
+  disk[0]!.reject(new StorageFault('gone'))
+  const reasons = (await results).map((result) => result.status === 'rejected' && result.reason)
+  expect(reasons.map((reason) => reason instanceof StorageFault)).toEqual([true, true, false])
+  expect(reasons[2]).toHaveProperty('message', 'mine')
+})
+
+test('a disk that stands still sends away who comes when a thousand wait for it', async () => {
+  const { writer, disk } = slowDisk()
+  const work = times(1_000).map((n) => writer.write((ask) => ask(`insert ${n}`)))
+  await Bun.sleep(50)
+  await expect(writer.write((ask) => ask('one more'))).rejects.toBeInstanceOf(Busy)
+  const moving = setInterval(() => disk.at(-1)?.resolve(), 1)
+  for (const { resolve } of disk) resolve()
+  await Promise.all(work)
+  await writer.write((ask) => ask('later'))
+  clearInterval(moving)
+})
+
 test('when a transaction cannot begin, all who wait are told, and later ones try again', async () => {
   let broken = true
   const notes: string[] = []
@@ -534,13 +590,39 @@ test('a queue that is too long sends the latest away, and serves the rest', asyn
   const gate = Promise.withResolvers<void>()
   const writer = new Writer(async (work) => {
     await gate.promise
-    await transaction(work)
+    return transaction(work)
   }, 300)
   const work = times(1_001).map((n) => writer.write((ask) => ask(`insert ${n}`)))
   await expect(work[1_000]!).rejects.toBeInstanceOf(Busy)
   gate.resolve()
   await Promise.all(work.slice(0, 1_000))
   expect(notes.filter((note) => note.startsWith('insert'))).toHaveLength(1_000)
+})
+
+test('a write is acknowledged when the disk has the log, and many share one wait', async () => {
+  const storage = new Storage(sqlite({ synchronous: 'full' }), { open: 2, deadline: 5_000 })
+  const store = storage.store(place(), migrations)
+  await Promise.all(times(200).map((n) => store.write((tx) => put(tx, `thing ${n}`))))
+  expect(await store.db.$count(things)).toBe(200)
+  await storage.close()
+})
+
+test('once the disk has failed, nothing more is acknowledged until the file is opened again', async () => {
+  const folder = freshFolder()
+  const path = join(folder, 'a.db')
+  const database = new BunSqlite(path)
+  database.exec('pragma journal_mode = wal; create table a (b)')
+  const log = new Log(path)
+  await log.kept()
+  await Promise.all([log.kept(), log.kept()])
+  log.close()
+  await Bun.sleep(20)
+  await expect(log.kept()).rejects.toBeInstanceOf(StorageFault)
+  await expect(Promise.all([log.kept(), log.kept()])).rejects.toBeInstanceOf(StorageFault)
+  const again = new Log(path)
+  await again.kept()
+  again.close()
+  database.close()
 })
 
 test('the log of a busy database is copied to its file while writes go on', async () => {

@@ -6,11 +6,13 @@ import { storageError } from '../../errors'
 import { type Database, type Engine, type Migrations, type Place, pending } from '../../port'
 import { Checkpoints } from './checkpoints'
 import { type Connection, drivers } from './drivers'
+import { Log } from './log'
 import { Session } from './session'
 
 export type SqliteOptions = {
   driver: keyof typeof drivers
   folder: string
+  /** Whether a write is acknowledged only when the disk has it. */
   synchronous: 'full' | 'normal'
   /** How long a write waits for another process, in ms. */
   patience: number
@@ -52,24 +54,27 @@ export class Sqlite implements Engine {
       return opened
     }
     try {
-      const writer = session(`pragma synchronous = ${synchronous}`)
+      const writer = session('pragma synchronous = full')
       await writer.migrate((version) => pending(version, migrations), markOf(identity))
+      writer.run('pragma synchronous = normal')
       const reader = session('pragma query_only = on')
-      return this.#database(path, writer, reader)
+      return this.#database(path, writer, reader, synchronous === 'full' ? new Log(path) : undefined)
     } catch (error) {
       for (const opened of sessions) opened.close()
       throw error
     }
   }
 
-  #database(path: string, writer: Session, reader: Session): Database {
+  #database(path: string, writer: Session, reader: Session, log: Log | undefined): Database {
     const checkpoints = this.#checkpoints
     return {
       ask: reader.ask,
       async transaction(work) {
         const before = writer.asked
         await writer.transaction(work)
+        const kept = log?.kept()
         await checkpoints.wrote(path, writer.asked - before)
+        return { kept }
       },
       async close() {
         reader.close()
@@ -77,6 +82,7 @@ export class Sqlite implements Engine {
           await writer.ask('pragma wal_checkpoint(truncate)')
         } finally {
           writer.close()
+          log?.close()
           checkpoints.forget(path)
         }
       },

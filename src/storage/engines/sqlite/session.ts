@@ -1,6 +1,6 @@
 import { missing } from '../../../core/problem'
 import { Busy, storageError } from '../../errors'
-import type { Ask, Database } from '../../port'
+import type { Ask } from '../../port'
 import type { Connection, Statement } from './drivers'
 
 const KEPT = 500 // statements; preparing one costs ten times what running it does
@@ -29,7 +29,7 @@ export class Session {
     }
   }
 
-  transaction: Database['transaction'] = async (work) => {
+  async transaction(work: (ask: Ask) => Promise<void>) {
     await this.#begin()
     try {
       await work(this.ask)
