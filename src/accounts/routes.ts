@@ -34,11 +34,11 @@ const signing = new Elysia({ tags: ['accounts'] })
     async ({ ctx, body, request, set }) => status(201, await signin.signUp(ctx, body, { request, set })),
     { open: true, body: SignUp, response: { 201: SignedIn, 409: ProblemShape } },
   )
-  .post('/token/refresh', ({ ctx, body, request }) => signin.refresh(ctx, body?.refreshToken || bearerOf(request)), {
-    open: true,
-    body: Refresh,
-    response: { 200: Refreshed, 401: ProblemShape },
-  })
+  .post(
+    '/token/refresh',
+    ({ ctx, body, request, set }) => signin.refresh(ctx, body?.refreshToken || bearerOf(request), { request, set }),
+    { open: true, body: Refresh, response: { 200: Refreshed, 401: ProblemShape } },
+  )
   .post('/cookie/refresh', ({ ctx, request, set }) => signin.renew(ctx, { request, set }), {
     can: 'user',
     response: { 200: CookieRefreshed, 400: ProblemShape },
@@ -60,11 +60,11 @@ const me = new Elysia({ prefix: '/me', tags: ['accounts'] })
     response: { 200: done, 404: ProblemShape },
   })
   .get('/api-tokens', ({ ctx }) => tokens.list(ctx), { can: 'user', response: t.Array(ApiToken) })
-  .post('/api-tokens', async ({ ctx, body }) => status(201, await tokens.create(ctx, body)), {
-    can: 'user',
-    body: NewApiToken,
-    response: { 201: IssuedApiToken, 409: ProblemShape },
-  })
+  .post(
+    '/api-tokens',
+    async ({ ctx, body, request, set }) => status(201, await tokens.create(ctx, body, { request, set })),
+    { can: 'user', body: NewApiToken, response: { 201: IssuedApiToken, 409: ProblemShape } },
+  )
   .delete('/api-tokens/:id', ({ ctx, params }) => tokens.remove(ctx, params.id), {
     can: 'user',
     params: one,

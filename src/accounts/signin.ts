@@ -1,4 +1,4 @@
-import type { Answer } from '../core/etag'
+import { type Answer, forbidKeeping } from '../core/etag'
 import { Problem } from '../core/problem'
 import { success } from '../core/shapes'
 import { addressOf, networkOf } from '../tenancy/caller'
@@ -31,11 +31,11 @@ export async function signUp(tenant: Tenant, input: Registration, answer: Answer
 }
 
 /** A new access token and refresh token for a refresh token. @throws 401. */
-export async function refresh(tenant: Tenant, token: string | undefined) {
+export async function refresh(tenant: Tenant, token: string | undefined, answer: Answer) {
   if (!token)
     throw new Problem(401, 'UNAUTHENTICATED', 'Send a refresh token, as bearer token or as "refreshToken" in the body.')
   const { session, user, token: refreshToken } = await sessions.exchange(tenant, token)
-  return tokens(tenant, session, user, refreshToken)
+  return tokens(tenant, session, user, refreshToken, answer)
 }
 
 /** A fresh cookie for the session of the old one. */
@@ -54,18 +54,22 @@ export async function signOut(ctx: Ctx, { request, set }: Answer) {
   return success
 }
 
-async function started(tenant: Tenant, user: UserRow, authType: 'oauth' | undefined, { request, set }: Answer) {
+async function started(tenant: Tenant, user: UserRow, authType: 'oauth' | undefined, answer: Answer) {
+  const { request } = answer
   const device = { userAgent: (request.headers.get('user-agent') ?? '').slice(0, 300), address: addressOf(request) }
   const { session, key } = await sessions.begin(tenant, user._id, authType ?? 'cookie', device)
-  if (authType) return tokens(tenant, session, user, key)
-  giveCookie(tenant, key, { request, set })
+  if (authType) return tokens(tenant, session, user, key, answer)
+  giveCookie(tenant, key, answer)
   return { payload: identity(user) }
 }
 
-const giveCookie = (tenant: Tenant, key: string, { request, set }: Answer) =>
+function giveCookie(tenant: Tenant, key: string, { request, set }: Answer) {
+  forbidKeeping({ request, set })
   Object.assign(set.headers as object, { 'set-cookie': setCookie(request, tenant, key) })
+}
 
-async function tokens(tenant: Tenant, session: string, user: UserRow, refreshToken: string) {
+async function tokens(tenant: Tenant, session: string, user: UserRow, refreshToken: string, answer: Answer) {
+  forbidKeeping(answer)
   return { payload: { ...(await issueAccess(tenant, session, user)), refreshToken, ...identity(user) } }
 }
 

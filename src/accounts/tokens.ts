@@ -1,5 +1,6 @@
 import { and, count, desc, eq } from 'drizzle-orm'
 import { iso, now } from '../core/clock'
+import { type Answer, forbidKeeping } from '../core/etag'
 import { invalid, missing, Problem } from '../core/problem'
 import { hashed } from '../core/secret'
 import { success } from '../core/shapes'
@@ -20,8 +21,9 @@ export async function list(ctx: Ctx) {
 }
 
 /** A new token of the caller's. @throws 409 TOO_MANY_TOKENS, 403 for a caller who came by one. */
-export async function create(ctx: Ctx, input: NewApiToken) {
+export async function create(ctx: Ctx, input: NewApiToken, answer: Answer) {
   refuseTokens(ctx)
+  forbidKeeping(answer)
   return issue(ctx, ctx.actor.user, input)
 }
 

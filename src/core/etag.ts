@@ -9,6 +9,10 @@ export const etagOf = (version: number, updated: number | string) =>
 
 export const giveEtag = ({ set }: Answer, etag: string) => void Object.assign(set.headers as object, { etag })
 
+/** For an answer with a secret in it: nobody on its way may keep it. */
+export const forbidKeeping = ({ set }: Answer) =>
+  void Object.assign(set.headers as object, { 'cache-control': 'no-store' })
+
 /** Refuses (412) a write that was decided on an older state than this one. */
 export function refuseStale({ headers }: Request, etag: string) {
   const wanted = headers.get('if-match')

@@ -16,9 +16,10 @@ import { keysOf } from './keys'
 import { count, find } from './plan'
 import { type Query, readQuery } from './query'
 import * as rows from './rows'
-import { type Form, writer } from './wire'
+import { docOf, type Form, writer } from './wire'
 
 const PAGE = 16 << 20 // characters; a page of large entities ends here, and a link leads on
+const AT_ONCE = 100 // entities read by one statement
 const SLICE = 200 // entities removed in one write, so that others get their turn
 
 /** A list of entities: those within the caller's reach that match the query. */
@@ -28,22 +29,30 @@ export async function list(asked: OpenCtx, key: string, request: Request): Promi
   const reach = reachOrRefuse(model, 'read', ctx.actor)
   const query = readQuery(model, ctx.actor, searchOf(request))
   const form = formOf(model, ctx, request, query)
-  // One more than is shown tells whether there is a next page.
-  const found = await find<[string, string]>(ctx.db, 'e.head, e.doc', model, reach, query, query.limit + 1)
-  const write = writer(model, ctx.actor, form)
-  const shown: string[] = []
-  let size = 0
-  for (const [head, doc] of found.slice(0, query.limit)) {
-    if (size > PAGE) break
-    const text = write(head, doc)
-    size += text.length
-    shown.push(text)
-  }
+  const { entities, passed, more } = await page(ctx.db, model, reach, query, writer(model, ctx.actor, form))
   const headers = headersOf(form)
-  if (shown.length < found.length && query.limit)
-    link(headers, `<${nextPage(request, query, shown.length)}>; rel="next"`)
+  if (more) link(headers, `<${nextPage(request, query, passed)}>; rel="next"`)
   if (query.count) headers['x-total-count'] = `${await count(ctx.db, model, reach, query)}`
-  return new Response(`[${shown.join(',')}]`, { headers })
+  return new Response(`[${entities}]`, { headers })
+}
+
+/** The entities of a page as JSON, one after the other; how many were passed for that, and whether there are more. */
+async function page(db: Db, model: Model, reach: Reach, query: Query, write: (shown: string) => string) {
+  const { limit } = query
+  const few = limit <= AT_ONCE
+  // One more than is shown tells whether there is a next page. Many large entities would fill the memory before it ends.
+  const found = await find<[string | number]>(db, few ? 'e.shown' : 'e.seq', model, reach, query, limit + 1)
+  let [entities, passed] = ['', 0]
+  while (passed < Math.min(found.length, limit) && entities.length <= PAGE) {
+    const slice = found.slice(passed, Math.min(limit, passed + AT_ONCE))
+    for (const [shown] of few ? (slice as [string][]) : await rows.shownInOrder(db, slice as [number][])) {
+      if (entities.length > PAGE) break
+      passed++
+      // A text that grows is joined once, at its end; a list of texts would be joined and copied.
+      if (shown) entities += entities ? `,${write(shown)}` : write(shown)
+    }
+  }
+  return { entities, passed, more: limit > 0 && passed < found.length }
 }
 
 /** One entity, by identifier or `_id`. */
@@ -52,7 +61,7 @@ export async function get(asked: OpenCtx, key: string, identifier: string, reque
   const model = await modelOf(ctx, key)
   const reach = reachOrRefuse(model, 'read', ctx.actor)
   const row = (await rows.shown(ctx.db, model, identifier)) ?? missing('entity')
-  if (!reaches(reach, { user: row[2], workspace: row[3] })) missing('entity')
+  if (!reaches(reach, { user: row[1], workspace: row[2] })) missing('entity')
   return answer(model, ctx, row, request, formOf(model, ctx, request))
 }
 
@@ -95,7 +104,7 @@ export async function change(
     const { row, seen } = await write(async (tx) => {
       const before = await writable(tx, model, identifier, reach, ctx, request)
       const seen = !!read && reaches(read, before)
-      const changed = changedDocument(model, JSON.parse(before.doc), input, actor, seen)
+      const changed = changedDocument(model, JSON.parse(docOf(before.shown)), input, actor, seen)
       const { user, workspace } = input
       return { seen, row: await rows.update(tx, model, before, { ...changed, user, workspace }, sight) }
     })
@@ -200,12 +209,12 @@ async function writable(tx: Tx, model: Model, name: string, reach: Reach, ctx: O
 const JSON_TYPE = 'application/json;charset=utf-8'
 
 function answer(model: Model, ctx: OpenCtx, row: rows.Shown, request: Request, form: Form, status = 200): Response {
-  const [head, doc, , , version, updated] = row
+  const [shown, , , version, updated] = row
   const etag = etagOf(version, updated)
   const headers = headersOf(form)
   headers.etag = etag
   if (request.method === 'GET' && isKnown(request, etag)) return new Response(null, { status: 304, headers })
-  return new Response(writer(model, ctx.actor, form)(head, doc), { status, headers })
+  return new Response(writer(model, ctx.actor, form)(shown), { status, headers })
 }
 
 const FLAT: Form = { flat: true }

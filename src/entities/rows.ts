@@ -7,26 +7,19 @@ import { Busy, Conflict } from '../storage/errors'
 import type { Db, Tx } from '../storage/port'
 import type { Doc } from './document'
 import { type IndexRow, type Keys, keysOf, rowsOf } from './keys'
-import { headOf, type System } from './wire'
+import { type System, shownOf } from './wire'
 
 /** What is read to show one entity, in the order of `SHOWN`. */
-export type Shown = [
-  head: string,
-  doc: string,
-  user: string | null,
-  workspace: string | null,
-  version: number,
-  updated: number,
-]
+export type Shown = [shown: string, user: string | null, workspace: string | null, version: number, updated: number]
 
 /** An entity as it is kept. */
-export type Stored = System & { seq: number; doc: string; keys: string; version: number }
+export type Stored = System & { seq: number; shown: string; keys: string; version: number }
 
 /** A blueprint was changed while its entity was being checked against it. */
 export class Outdated extends Busy {}
 
-const SHOWN = 'select head, doc, "user", workspace, version, updated from entities'
-const STORED = 'select seq, _id, identifier, "user", workspace, doc, keys, version, created, updated from entities'
+const SHOWN = 'select shown, "user", workspace, version, updated from entities'
+const STORED = 'select seq, _id, identifier, "user", workspace, shown, keys, version, created, updated from entities'
 const BY_IDENTIFIER = 'where blueprint = ? and identifier = ?'
 const BY_ID = 'where blueprint = ? and _id = ?'
 
@@ -37,8 +30,17 @@ export const shown = (db: Db, { key }: Model, name: string) => named<Shown>(db, 
 export async function stored(tx: Tx, { key }: Model, name: string): Promise<Stored | undefined> {
   const row = await named<unknown[]>(tx, STORED, key, name)
   if (!row) return
-  const [seq, _id, identifier, user, workspace, doc, keys, version, created, updated] = row
-  return { seq, _id, identifier, user, workspace, doc, keys, version, created, updated } as Stored
+  const [seq, _id, identifier, user, workspace, shown, keys, version, created, updated] = row
+  return { seq, _id, identifier, user, workspace, shown, keys, version, created, updated } as Stored
+}
+
+/** What is shown of the entities of these numbers; nothing of those that are gone. */
+export async function shownInOrder(db: Db, numbers: [seq: number][]): Promise<[shown: string | undefined][]> {
+  const where = `seq in (${numbers.map(() => '?').join(', ')})`
+  const known = new Map(
+    (await db.ask(`select seq, shown from entities where ${where}`, numbers.flat())) as [number, string][],
+  )
+  return numbers.map(([seq]) => [known.get(seq)])
 }
 
 async function named<Row>(db: Db, select: string, key: string, name: string): Promise<Row | undefined> {
@@ -48,10 +50,10 @@ async function named<Row>(db: Db, select: string, key: string, name: string): Pr
 }
 
 // The entity goes in only while its blueprint is the one that it was checked against.
-const INSERT = `insert into entities (_id, blueprint, identifier, "user", workspace, head, doc, keys, version, created, updated)
-  select ?, key, ?, ?, ?, ?, ?, ?, 1, ?, ? from blueprints where key = ? and _id = ? and version = ? returning seq`
+const INSERT = `insert into entities (_id, blueprint, identifier, "user", workspace, shown, keys, version, created, updated)
+  select ?, key, ?, ?, ?, ?, ?, 1, ?, ? from blueprints where key = ? and _id = ? and version = ? returning seq`
 const UPDATE =
-  'update entities set "user" = ?, workspace = ?, head = ?, doc = ?, keys = ?, version = ?, updated = ? where seq = ?'
+  'update entities set "user" = ?, workspace = ?, shown = ?, keys = ?, version = ?, updated = ? where seq = ?'
 const INSERT_ROW = 'insert into entity_index (field, path, value, created, entity) values (?, ?, ?, ?, ?)'
 const DELETE_ROW = 'delete from entity_index where field = ? and path = ? and value = ? and created = ? and entity = ?'
 
@@ -65,15 +67,15 @@ export async function insert(tx: Tx, model: Model, { doc, keys, ...draft }: Draf
   const [time, text, rows] = [now(), JSON.stringify(doc), rowsOf(model, keys)]
   const { _id, identifier, user, workspace } = draft
   refuseLarge(text)
-  const head = headOf({ ...draft, created: time, updated: time })
+  const shown = shownOf({ ...draft, created: time, updated: time }, text)
   await refuseUsurper(tx, model, draft)
   await refuseDuplicates(tx, model, keys)
   await refuseDangling(tx, model, doc, {}, sight)
-  const params = [_id, identifier, user, workspace, head, text, JSON.stringify(keys), time, time]
+  const params = [_id, identifier, user, workspace, shown, JSON.stringify(keys), time, time]
   const [added] = await tx.ask(INSERT, [...params, model.key, model._id, model.version])
   if (!added) throw new Outdated()
   for (const row of rows) await tx.ask(INSERT_ROW, [...row, time, added[0]])
-  return [head, text, user, workspace, 1, time]
+  return [shown, user, workspace, 1, time]
 }
 
 /** Replaces an entity's document and owners, and such rows of the index as differ. */
@@ -94,9 +96,9 @@ export async function update(
   const { user = before.user, workspace = before.workspace } = owners
   const [text, updated, version] = [JSON.stringify(doc), now(), before.version + 1]
   refuseLarge(text)
-  const head = headOf({ ...before, user, workspace, updated })
-  await tx.ask(UPDATE, [user, workspace, head, text, JSON.stringify(keys), version, updated, before.seq])
-  return [head, text, user, workspace, version, updated]
+  const shown = shownOf({ ...before, user, workspace, updated }, text)
+  await tx.ask(UPDATE, [user, workspace, shown, JSON.stringify(keys), version, updated, before.seq])
+  return [shown, user, workspace, version, updated]
 }
 
 /**

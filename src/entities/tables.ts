@@ -15,10 +15,8 @@ export const entities = sqliteTable(
     identifier: text().notNull(),
     user: text(),
     workspace: text(),
-    /** The system properties as they are shown, so that reading copies them. */
-    head: text().notNull(),
-    /** The properties, as JSON text: read as it is, and hardly ever parsed. */
-    doc: text().notNull(),
+    /** The entity as it is shown wrapped, as JSON text without its braces: read as it is, and hardly ever parsed. */
+    shown: text().notNull(),
     /** The properties' texts of the index, as JSON: `f<number>` or `f<number>.<path>` to a text or a list of them. */
     keys: text().notNull(),
     version: integer().notNull(),

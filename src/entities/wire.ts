@@ -17,33 +17,46 @@ export type System = {
   workspace: string | null
 }
 
-/** The system properties as they are shown: JSON without its braces, kept with the entity so that reading copies it. */
-export const headOf = ({ _id, identifier, created, updated, user, workspace }: System) =>
-  JSON.stringify({ _id, identifier, created: iso(created), updated: iso(updated), user, workspace }).slice(1, -1)
+const PROPERTIES = ',"metadata":'
+
+/** What is kept of an entity to be shown: the wrapped form as JSON without its braces, so that reading copies it. */
+export const shownOf = ({ _id, identifier, created, updated, user, workspace }: System, doc: string) =>
+  JSON.stringify({ _id, identifier, created: iso(created), updated: iso(updated), user, workspace }).slice(1, -1) +
+  PROPERTIES +
+  doc
+
+/** The JSON of the properties in that. Inside of a text a quote has a backslash before it, so the first is the right one. */
+export const docOf = (shown: string) => shown.slice(shown.indexOf(PROPERTIES) + PROPERTIES.length)
 
 /**
- * Makes the JSON of entities for a caller from their `head` and `doc`. Where every property may be shown, both are copied
- * as text, unparsed: the properties into `metadata` and, in the flat shape, beside it once more.
+ * Makes the JSON of entities for a caller from what is kept of them. Where every property may be shown, it is copied as
+ * text, unparsed; in the flat shape the properties stand beside `metadata` once more.
  */
 export function writer(model: Model, actor: Actor | undefined, { flat, select }: Form) {
   const hidden = model.guarded ? model.fields.filter((field) => !mayRead(field, actor)).map(({ key }) => key) : []
-  if (select) return (head: string, doc: string) => JSON.stringify(selected(head, without(doc, hidden), flat, select))
-  if (hidden.length) return (head: string, doc: string) => whole(head, JSON.stringify(without(doc, hidden)), flat)
-  return (head: string, doc: string) => whole(head, doc, flat)
+  if (select) return (shown: string) => JSON.stringify(selected(parsed(shown, hidden), flat, select))
+  if (hidden.length) return (shown: string) => JSON.stringify(whole(parsed(shown, hidden), flat))
+  return flat ? flattened : (shown: string) => `{${shown}}`
 }
 
-const whole = (head: string, doc: string, flat: boolean) =>
-  flat && doc !== '{}' ? `{${head},"metadata":${doc},${doc.slice(1)}` : `{${head},"metadata":${doc}}`
-
-function without(doc: string, hidden: string[]): Doc {
-  const visible = JSON.parse(doc) as Doc
-  for (const key of hidden) delete visible[key]
-  return visible
+function flattened(shown: string) {
+  const doc = docOf(shown)
+  return doc === '{}' ? `{${shown}}` : `{${shown},${doc.slice(1)}`
 }
 
-function selected(head: string, doc: Doc, flat: boolean, select: string[]) {
+type Entity = Doc & { metadata: Doc }
+
+function parsed(shown: string, hidden: string[]): Entity {
+  const entity = JSON.parse(`{${shown}}`) as Entity
+  for (const key of hidden) delete entity.metadata[key]
+  return entity
+}
+
+const whole = (entity: Entity, flat: boolean) => (flat ? { ...entity, ...entity.metadata } : entity)
+
+function selected({ metadata: doc, ...system }: Entity, flat: boolean, select: string[]) {
   const pick = (from: Doc, also: string[] = []) =>
     Object.fromEntries(Object.entries(from).filter(([key]) => select.includes(key) || also.includes(key)))
   const metadata = select.includes('metadata') ? doc : pick(doc)
-  return { ...pick(JSON.parse(`{${head}}`), ['_id', 'identifier']), metadata, ...(flat && metadata) }
+  return { ...pick(system, ['_id', 'identifier']), metadata, ...(flat && metadata) }
 }

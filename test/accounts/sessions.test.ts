@@ -56,6 +56,13 @@ describe('tokens', () => {
     }
   })
 
+  test('who exchanges one token over and over, however fast, is no tab', async () => {
+    const { token, refreshToken } = await pairOf(home, 'user')
+    for (let n = 0; n < 20; n++) expect((await refresh(refreshToken)).status).toBe(200)
+    expect(refusal(await refresh(refreshToken))).toEqual(UNKNOWN)
+    expect(await statusOf(bearer(token))).toBe(401)
+  })
+
   test('once its successor is used, a spent one ends the session at any time', async () => {
     const first = await pairOf(home, 'user')
     const second: Pair = (await refresh(first.refreshToken)).body.payload

@@ -27,6 +27,19 @@ test('a sign-in tells who it is, nothing secret, and gives a cookie that scripts
   expect((await stranger.get('/me', { cookie })).body.username).toBe('Ada')
 })
 
+test('an answer with a secret in it tells everybody on its way not to keep it', async () => {
+  const given = await stranger.post('/signin', { username: 'Ada', password, authType: 'oauth' })
+  const { token, refreshToken } = given.body.payload
+  const answers = [
+    given,
+    await stranger.post('/signin', { username: 'Ada', password }),
+    await stranger.post('/signup', { username: 'Bob', password, authType: 'oauth' }),
+    await stranger.post('/token/refresh', { refreshToken }),
+    await stranger.post('/me/api-tokens', { nickname: 'mine' }, bearer(token)),
+  ]
+  expect(answers.map(({ headers }) => headers.get('cache-control'))).toEqual(answers.map(() => 'no-store'))
+})
+
 test.each(['/api', '/api/v1'])('a cookie that is given by TLS travels by TLS only: %s', async (root) => {
   const url = `${home.origin.replace('http:', 'https:')}${root}/signin`
   const answer = await ask('POST', url, { body: { username: 'Ada', password } })

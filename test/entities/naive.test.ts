@@ -249,6 +249,24 @@ function anyQuery(source: Random, entities: Entity[], names: string[], sortable:
   }
 }
 
+/** Asks for lists as somebody, and compares each with what going through all entities finds. */
+function comparer(
+  { as, path, users }: Awaited<ReturnType<typeof shelf>>,
+  entities: Entity[],
+  name: 'admin' | 'user' | 'other',
+  source: ReturnType<typeof random>,
+) {
+  const reached = name === 'admin' ? entities : entities.filter(({ user }) => user === users[name])
+  return async (names: string[], sortable: string[], told: string) => {
+    const { query, expected, total, more } = anyQuery(source, reached, names, sortable)
+    const said = `${told}, as ${name}: ${query}`
+    const { status, body, headers } = await as(name).get(`${path}?${query}`)
+    expect([status, body.message], said).toEqual([200, undefined])
+    const answer = [identifiers(body), headers.get('x-total-count'), !!nextOf(headers)]
+    expect(answer, said).toEqual([expected, `${total}`, more])
+  }
+}
+
 describe('a list of things of every kind', () => {
   const SEED = 4_711
   const source = random(SEED)
@@ -286,19 +304,8 @@ describe('a list of things of every kind', () => {
   test.each(['admin', 'user', 'other'] as const)(
     'is what one finds by going through all of them, for %s',
     async (name) => {
-      const { as, path, users } = await own
-      const reached = name === 'admin' ? entities : entities.filter(({ user }) => user === users[name])
-      for (let run = 0; run < 250; run++) {
-        const { query, expected, total, more } = anyQuery(source, reached, names, sortable)
-        const said = `seed ${SEED}, run ${run}, as ${name}: ${query}`
-        const { status, body, headers } = await as(name).get(`${path}?${query}`)
-        expect([status, body.message], said).toEqual([200, undefined])
-        expect([identifiers(body), headers.get('x-total-count'), !!nextOf(headers)], said).toEqual([
-          expected,
-          `${total}`,
-          more,
-        ])
-      }
+      const compare = comparer(await own, entities, name, source)
+      for (let run = 0; run < 250; run++) await compare(names, sortable, `seed ${SEED}, run ${run}`)
     },
   )
 
@@ -354,26 +361,10 @@ describe('a list of so many things that what they have in common is no way to fi
   })
 
   test.each(['admin', 'user'] as const)('is what one finds by going through all of them, for %s', async (name) => {
-    const { as, path, users } = await own
-    const reached = name === 'admin' ? entities : entities.filter(({ user }) => user === users[name])
+    const compare = comparer(await own, entities, name, source)
     const names = [...keys, 'place.city', 'place.zip', 'user', 'created']
-    for (let run = 0; run < 120; run++) {
-      const { query, expected, total, more } = anyQuery(source, reached, names, [
-        'title',
-        'stock',
-        'active',
-        'cost',
-        'created',
-      ])
-      const said = `seed ${SEED}, run ${run}, as ${name}: ${query}`
-      const { status, body, headers } = await as(name).get(`${path}?${query}`)
-      expect([status, body.message], said).toEqual([200, undefined])
-      expect([identifiers(body), headers.get('x-total-count'), !!nextOf(headers)], said).toEqual([
-        expected,
-        `${total}`,
-        more,
-      ])
-    }
+    const sortable = ['title', 'stock', 'active', 'cost', 'created']
+    for (let run = 0; run < 120; run++) await compare(names, sortable, `seed ${SEED}, run ${run}`)
   })
 
   test('can be walked from page to page, each entity once', async () => {
