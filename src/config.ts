@@ -29,6 +29,15 @@ export const Settings = Type.Object({
     description: 'normal: faster, but a power cut may undo the last writes',
   }),
   ATOLL_RATE_LIMITS: onOff('on', 'whether sign-in attempts and the writes of guests are throttled'),
+  ATOLL_DATABASE_URL: Type.String({
+    default: '',
+    description: 'a PostgreSQL database for the registry and new tenants, instead of files: postgres://…',
+  }),
+  ATOLL_DATABASE_CLUSTERS: Type.String({
+    default: '',
+    description: 'further PostgreSQL databases for tenants: name=postgres://… name=postgres://…',
+  }),
+  ATOLL_DATABASE_CONNECTIONS: whole(10, 2, 1000, 'how many connections to each PostgreSQL database at most'),
   ATOLL_OPEN_TENANTS: whole(
     0,
     0,

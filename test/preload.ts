@@ -6,6 +6,8 @@ import { join } from 'node:path'
 // A fresh folder for every run, gone when it is over.
 const folder = mkdtempSync(join(tmpdir(), 'atoll-test-'))
 for (const name of Object.keys(process.env)) if (name.startsWith('ATOLL_')) delete process.env[name]
+// The tests of features run on PostgreSQL where its address is given.
+if (process.env.TEST_DATABASE_URL) process.env.ATOLL_DATABASE_URL = process.env.TEST_DATABASE_URL
 // Few may stay open, so that every test meets tenants that were closed meanwhile.
 Object.assign(process.env, { ATOLL_TENANTS: folder, ATOLL_DURABILITY: 'normal', ATOLL_OPEN_TENANTS: '3' })
 

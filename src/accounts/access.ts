@@ -12,13 +12,13 @@ const REMEMBERED = 10_000 // tokens of a tenant
 const SKEW = 60 // s; the clocks of two nodes may differ
 
 type Signer = ReturnType<typeof signer>
-const signers = new WeakMap<Db, Signer>()
+const signers = new WeakMap<Db, Promise<Signer>>()
 const verified = new WeakMap<Db, Map<string, Claims>>()
 
 /** A JWT (RFC 7519, HS256) for a session, good for `expiresIn` seconds. */
 export async function issueAccess(tenant: Tenant, sid: string, user: { _id: string; version: number }) {
   const [expiresIn, time] = [config.ATOLL_ACCESS_TOKEN_TTL, Math.floor(now() / 1000)]
-  const token = await signerOf(tenant).sign({
+  const token = await (await signerOf(tenant)).sign({
     sub: user._id,
     tid: tenant.tenant,
     sid,
@@ -40,7 +40,7 @@ export async function verifyAccess(tenant: Tenant, token: string): Promise<Claim
     return
   }
   const options = { algorithms: ['HS256'], currentDate: new Date(now()) }
-  const payload = await signerOf(tenant).verify(token, options)
+  const payload = await (await signerOf(tenant)).verify(token, options)
   if (!payload || payload.tid !== tenant.tenant || typeof payload.exp !== 'number') return
   const claims = payload as unknown as Claims
   // Verifying takes 70 µs, remembering nothing.
@@ -51,9 +51,10 @@ export async function verifyAccess(tenant: Tenant, token: string): Promise<Claim
 
 const signer = (key: Uint8Array) => jwt({ secret: key, iat: false }).decorator.jwt
 
-function signerOf({ db, tenant }: Tenant): Signer {
-  const known = signers.get(db) ?? signer(keyOf(tenant, 'access-token'))
+async function signerOf({ db, tenant }: Tenant): Promise<Signer> {
+  const known = signers.get(db) ?? keyOf(tenant, 'access-token').then(signer)
   signers.set(db, known)
+  known.catch(() => signers.delete(db))
   return known
 }
 

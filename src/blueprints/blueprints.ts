@@ -151,7 +151,8 @@ async function number(tx: Tx, blueprint: string, definition: Definition) {
   for (const { number, key } of have) if (!keys.includes(key)) await tx.delete(fields).where(eq(fields.number, number))
   for (const key of keys) {
     if (have.some((field) => field.key === key)) continue
-    await tx.insert(fields).values({ blueprint, key })
+    // Not by Drizzle, which would say that the number is null.
+    await tx.ask('insert into fields (blueprint, key) values (?, ?)', [blueprint, key])
   }
 }
 

@@ -13,7 +13,7 @@ import { forget } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
 import { changedDocument, identifierOf, newDocument, readInput } from './document'
 import { keysOf } from './keys'
-import { count, find } from './plan'
+import { count, find, shownAmong } from './plan'
 import { type Query, readQuery } from './query'
 import * as rows from './rows'
 import { docOf, type Form, writer } from './wire'
@@ -29,30 +29,42 @@ export async function list(asked: OpenCtx, key: string, request: Request): Promi
   const reach = reachOrRefuse(model, 'read', ctx.actor)
   const query = readQuery(model, ctx.actor, searchOf(request))
   const form = formOf(model, ctx, request, query)
-  const { entities, passed, more } = await page(ctx.db, model, reach, query, writer(model, ctx.actor, form))
+  const { entities, shown, more } = await page(ctx.db, model, reach, query, writer(model, ctx.actor, form))
   const headers = headersOf(form)
-  if (more) link(headers, `<${nextPage(request, query, passed)}>; rel="next"`)
+  if (more) link(headers, `<${nextPage(request, query, shown)}>; rel="next"`)
   if (query.count) headers['x-total-count'] = `${await count(ctx.db, model, reach, query)}`
   return new Response(`[${entities}]`, { headers })
 }
 
-/** The entities of a page as JSON, one after the other; how many were passed for that, and whether there are more. */
+/** The entities of a page as JSON, one after the other; how many those are, and whether there are more. */
 async function page(db: Db, model: Model, reach: Reach, query: Query, write: (shown: string) => string) {
   const { limit } = query
+  // Many large entities would fill the memory before the page ends: only so many are read at once.
   const few = limit <= AT_ONCE
-  // One more than is shown tells whether there is a next page. Many large entities would fill the memory before it ends.
-  const found = await find<[string | number]>(db, few ? 'e.shown' : 'e.seq', model, reach, query, limit + 1)
-  let [entities, passed] = ['', 0]
+  // One more than is shown tells whether there is a next page.
+  const found = await find<[number, string?]>(db, few ? 'e.seq, e.shown' : 'e.seq', model, reach, query, limit + 1)
+  let [entities, shown, passed] = ['', 0, 0]
   while (passed < Math.min(found.length, limit) && entities.length <= PAGE) {
     const slice = found.slice(passed, Math.min(limit, passed + AT_ONCE))
-    for (const [shown] of few ? (slice as [string][]) : await rows.shownInOrder(db, slice as [number][])) {
+    const texts = few
+      ? new Map()
+      : await shownAmong(
+          db,
+          model,
+          reach,
+          query,
+          slice.map(([seq]) => seq),
+        )
+    for (const [seq, text = texts.get(seq)] of slice) {
       if (entities.length > PAGE) break
       passed++
+      if (text === undefined) continue
+      shown++
       // A text that grows is joined once, at its end; a list of texts would be joined and copied.
-      if (shown) entities += entities ? `,${write(shown)}` : write(shown)
+      entities += entities ? `,${write(text)}` : write(text)
     }
   }
-  return { entities, passed, more: limit > 0 && passed < found.length }
+  return { entities, shown, more: limit > 0 && passed < found.length }
 }
 
 /** One entity, by identifier or `_id`. */

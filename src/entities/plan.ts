@@ -95,6 +95,13 @@ function waysOf(query: Query) {
   return fresh
 }
 
+/** What is shown of those that were found, by their numbers; those that do not match any more are missing. */
+export async function shownAmong(db: Db, model: Model, reach: Reach, { conditions }: Query, found: number[]) {
+  const numbers = part(`e.seq in (${found.map(() => '?').join(', ')})`, ...found)
+  const { sql, params } = and([filter(everything(model), reach, conditions), numbers])
+  return new Map((await db.ask(`select e.seq, e.shown from entities e where ${sql}`, params)) as [number, string][])
+}
+
 /** How many entities match. */
 export async function count(db: Db, model: Model, reach: Reach, query: Query): Promise<number> {
   const scan = (await choose(db, model, reach, { ...query, order: [latest(true)] })) ?? everything(model)
@@ -262,6 +269,7 @@ function valueIs(at: string | Part, condition: Test): Part {
     ])
   }
   const { values } = condition
+  if (!values.length) return part(condition.is === 'in' ? '1 = 0' : '1 = 1')
   const list = values.map(() => '?').join(', ')
   if (condition.is === 'in')
     return values.length === 1 ? compared('= ?', ...values) : compared(`in (${list})`, ...values)

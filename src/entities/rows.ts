@@ -34,15 +34,6 @@ export async function stored(tx: Tx, { key }: Model, name: string): Promise<Stor
   return { seq, _id, identifier, user, workspace, shown, keys, version, created, updated } as Stored
 }
 
-/** What is shown of the entities of these numbers; nothing of those that are gone. */
-export async function shownInOrder(db: Db, numbers: [seq: number][]): Promise<[shown: string | undefined][]> {
-  const where = `seq in (${numbers.map(() => '?').join(', ')})`
-  const known = new Map(
-    (await db.ask(`select seq, shown from entities where ${where}`, numbers.flat())) as [number, string][],
-  )
-  return numbers.map(([seq]) => [known.get(seq)])
-}
-
 async function named<Row>(db: Db, select: string, key: string, name: string): Promise<Row | undefined> {
   if (name.includes('\0')) return
   const [row] = await db.ask(`${select} ${BY_IDENTIFIER}`, [key, name])

@@ -21,6 +21,9 @@ export class Busy extends Problem {
   }
 }
 
+/** The database gave up on a transaction that did no wrong, or is gone: done again, it may succeed. */
+export class Interrupted extends Busy {}
+
 /** A bug of ours or a broken disk. */
 export class StorageFault extends Error {
   constructor(cause: unknown) {
@@ -37,10 +40,28 @@ const kinds: Record<string, new (cause: unknown) => Error> = {
   SQLITE_BUSY_SNAPSHOT: Busy,
   SQLITE_BUSY_TIMEOUT: Busy,
   SQLITE_LOCKED: Busy,
+  '23505': Conflict, // unique_violation
+  '23503': BrokenReference, // foreign_key_violation
+  '40001': Interrupted, // serialization_failure
+  '40P01': Interrupted, // deadlock_detected
+  '53300': Busy, // too_many_connections
+  '55P03': Busy, // lock_not_available
+  '57014': Busy, // query_canceled, by statement_timeout
+  '25P03': Interrupted, // idle_in_transaction_session_timeout
+  '57P01': Interrupted, // admin_shutdown
+  '57P02': Interrupted, // crash_shutdown
+  '57P03': Interrupted, // cannot_connect_now
+  '08P01': Interrupted, // protocol_violation, as poolers call a server that went away
+  ECONNRESET: Interrupted,
+  EPIPE: Interrupted,
 }
+
+// What `pg` says of a connection that ended has no code.
+const GONE = /^(Connection terminated|Client has encountered a connection error|Query read timeout)/
 
 /** The engines' errors in our own words. */
 export function storageError(error: unknown): Error {
   if (error instanceof Problem || error instanceof StorageFault) return error
-  return new (kinds[(error as { code?: string }).code ?? ''] ?? StorageFault)(error)
+  const { code = '', message = '' } = error as { code?: string; message?: string }
+  return new (kinds[code] ?? (GONE.test(message) ? Interrupted : StorageFault))(error)
 }

@@ -25,10 +25,13 @@ export type Place = {
   file: string
   /** Tells a tenant's data from that of an earlier tenant of the same name. */
   identity?: string
+  /** Where engines that keep many tenants together have it: on which servers, and the schema whose tables it shares. */
+  cluster?: string
+  bucket?: string
 }
 
 /** In order, forever: a database's version is how many of these it has run. */
-export type Migrations = { sqlite: string[] }
+export type Migrations = { sqlite: string[]; postgres: string[] }
 
 /** All that a new engine has to bring; leases, queues, savepoints and deadlines are the same for every one. */
 export interface Engine {
@@ -40,7 +43,8 @@ export interface Database {
   /** Reads only, each statement in a snapshot of its own. */
   ask: Ask
   /**
-   * Runs the work as the only writer of the tenant, then commits; or rolls back and throws. The next transaction may
+   * Runs the work as the only writer of the tenant, then commits; or rolls back and throws. Where the engine is
+   * interrupted it runs the work again from its beginning, with another `ask`. The next transaction may
    * begin at once, but nobody is told of this one until it is `kept`: before that, only memory may have it.
    */
   transaction(work: (ask: Ask) => Promise<void>): Promise<{ kept?: Promise<void> }>

@@ -110,7 +110,7 @@ export class Storage {
   }
 }
 
-const keyOf = ({ file, identity }: Place) => `${file} ${identity}`
+const keyOf = ({ file, identity, cluster, bucket }: Place) => `${file} ${identity} ${cluster} ${bucket}`
 const failed = (error: unknown) => report('DATABASE_NOT_CLOSED', { cause: String(error) })
 
 /** Drizzle over `ask`, made when it is first needed: most of what is asked often needs only `ask`. */

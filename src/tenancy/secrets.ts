@@ -3,19 +3,33 @@ import { linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import { config } from '../config'
 import { secret } from '../core/secret'
+import { registry } from './registry'
 
 type Secrets = { signingKey: string; vaultKey: string }
-let known: Secrets | undefined
+let known: Promise<Secrets> | undefined
 
 /** A key of 32 bytes for one purpose of one tenant. Keys of others, and for other purposes, tell nothing about it. */
-export function keyOf(tenant: string, purpose: 'access-token'): Uint8Array {
-  known ??= stored()
-  const master = config.ATOLL_SIGNING_KEY || known.signingKey
-  return new Uint8Array(hkdfSync('sha256', master, tenant, purpose, 32))
+export async function keyOf(tenant: string, purpose: 'access-token'): Promise<Uint8Array> {
+  known ??= config.ATOLL_DATABASE_URL ? shared() : Promise.resolve(ownFile())
+  const { signingKey } = await known.catch((error) => {
+    known = undefined
+    throw error
+  })
+  return new Uint8Array(hkdfSync('sha256', config.ATOLL_SIGNING_KEY || signingKey, tenant, purpose, 32))
+}
+
+/** Nodes that share a database share its secrets, or a sign-in would be good on one of them only. */
+async function shared(): Promise<Secrets> {
+  return registry.write(async (tx) => {
+    const fresh = JSON.stringify({ signingKey: secret(), vaultKey: secret() } satisfies Secrets)
+    await tx.ask('insert into secrets (name, value) values (?, ?) on conflict ("name") do nothing', ['keys', fresh])
+    const [[value] = []] = await tx.ask('select value from secrets where name = ?', ['keys'])
+    return JSON.parse(value as string) as Secrets
+  })
 }
 
 /** Made at the first start. Whoever comes second finds those of the first, never half of them. */
-function stored(): Secrets {
+function ownFile(): Secrets {
   const file = join(config.ATOLL_TENANTS, 'secrets.json')
   const read = () => JSON.parse(readFileSync(file, 'utf8')) as Secrets
   try {

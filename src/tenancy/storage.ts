@@ -2,18 +2,53 @@ import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { config } from '../config'
 import { now } from '../core/clock'
+import { ConfigError } from '../core/config-error'
+import { Postgres } from '../storage/engines/postgres/engine'
 import { Sqlite } from '../storage/engines/sqlite/engine'
+import type { Engine } from '../storage/port'
 import { Storage } from '../storage/store'
 
-const FILES_PER_TENANT = 5
+const FILES_PER_TENANT = 7 // six of a database, and one that is being opened or closed
 const FILES_FOR_THE_REST = 512 // connections of callers, for the most part
 
-const engine = new Sqlite({
+const sqlite = new Sqlite({
   driver: config.ATOLL_SQLITE_DRIVER,
   folder: config.ATOLL_TENANTS,
   synchronous: config.ATOLL_DURABILITY,
   patience: config.ATOLL_WRITE_DEADLINE,
 })
+
+/** The cluster that ATOLL_DATABASE_URL leads to. */
+export const MAIN = 'main'
+
+const clusters = new Map<string, Postgres>()
+
+/** The databases of PostgreSQL by name, as the settings have them. */
+export const clusterUrls = new Map([
+  ...(config.ATOLL_DATABASE_URL ? [[MAIN, config.ATOLL_DATABASE_URL] as const] : []),
+  ...config.ATOLL_DATABASE_CLUSTERS.split(/\s+/)
+    .filter(Boolean)
+    .map((one) => [one.slice(0, one.indexOf('=')), one.slice(one.indexOf('=') + 1)] as const),
+])
+
+function clusterOf(name: string): Postgres {
+  const known = clusters.get(name)
+  if (known) return known
+  const url = clusterUrls.get(name)
+  if (!url) throw new ConfigError(`No setting says where the cluster "${name}" is: see ATOLL_DATABASE_CLUSTERS.`)
+  const [deadline, connections] = [config.ATOLL_WRITE_DEADLINE, config.ATOLL_DATABASE_CONNECTIONS]
+  const cluster = new Postgres({ url, deadline, connections })
+  clusters.set(name, cluster)
+  return cluster
+}
+
+/** A file where the place names no cluster. */
+const engine: Engine = {
+  open: (place, migrations) => (place.cluster ? clusterOf(place.cluster) : sqlite).open(place, migrations),
+  async close() {
+    await Promise.all([sqlite, ...clusters.values()].map((one) => one.close()))
+  },
+}
 
 /** How many tenants may be open at once. */
 export const openLimit = config.ATOLL_OPEN_TENANTS || derivedLimit()
@@ -22,7 +57,10 @@ export const openLimit = config.ATOLL_OPEN_TENANTS || derivedLimit()
 export const storage = new Storage(engine, { open: openLimit, deadline: config.ATOLL_WRITE_DEADLINE })
 
 /** Makes this process the only server of the data; throws when another is. */
-export const ownData = () => engine.own()
+export const ownData = async () => {
+  // Nodes that share a database share no folder.
+  if (!config.ATOLL_DATABASE_URL) await sqlite.own()
+}
 
 export const folderOf = (tenant: string) => join(config.ATOLL_TENANTS, tenant)
 export const makeFolder = (tenant: string) => void mkdirSync(folderOf(tenant), { recursive: true, mode: 0o700 })

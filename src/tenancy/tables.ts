@@ -6,6 +6,8 @@ export const tenants = sqliteTable('tenants', {
   /** Tells a tenant from an earlier one of the same id. */
   uid: text().notNull().unique(),
   status: text({ enum: ['active', 'suspended'] }).notNull(),
+  /** Where its data is: `cluster/bucket` in PostgreSQL, empty for a file. */
+  home: text().notNull(),
   created: time().notNull(),
 })
 
@@ -19,6 +21,9 @@ export const hosts = sqliteTable(
   },
   (table) => [index('hosts_of_tenant').on(table.tenant)],
 )
+
+/** What signs and encrypts for all nodes that share a database; with files it is `secrets.json`, readable by its owner only. */
+export const secrets = sqliteTable('secrets', { name: text().primaryKey(), value: text().notNull() })
 
 /** How often what is kept in memory has changed, by topic; in every tenant's database and in the registry. */
 export const versions = sqliteTable('versions', { topic: text().primaryKey(), version: integer().notNull() })

@@ -1,22 +1,20 @@
 import { asc, eq } from 'drizzle-orm'
-import { registryMigrations, tenantMigrations } from '../../migrations'
+import { tenantMigrations } from '../../migrations'
 import { config } from '../config'
 import { iso, now } from '../core/clock'
 import { missing, Problem } from '../core/problem'
 import { Conflict } from '../storage/errors'
-import type { Store } from '../storage/port'
+import type { Place, Store } from '../storage/port'
 import { hostOf } from './caller'
 import { changing, recall } from './memory'
-import { discard, folderOf, hasFolder, makeFolder, storage } from './storage'
+import { registry } from './registry'
+import { discard, folderOf, hasFolder, MAIN, makeFolder, storage } from './storage'
 import { hosts, tenants } from './tables'
 
 /** One tenant's data: `db` reads, `write` changes. */
 export type Tenant = Store & { tenant: string }
 
-type Entry = { id: string; uid: string; status: 'active' | 'suspended' }
-
-/** Which tenants there are, and where they answer: one more database of the same kind. */
-const registry = storage.store({ tenant: 'registry', file: 'registry.db', identity: '' }, registryMigrations)
+type Entry = { id: string; uid: string; status: 'active' | 'suspended'; home: string }
 
 /** The tenant that the header names; without one, that of the host, or else the default. At once when it is known. */
 export function tenantOf(request: Request): Tenant | Promise<Tenant> {
@@ -37,13 +35,13 @@ export async function createTenant(id: string, names: string[] = []): Promise<Te
     throw new Problem(400, 'INVALID_INPUT', `"${id}" is no tenant id: use a-z, 0-9 and dashes, at most 63.`)
   if (hasFolder(id))
     throw new Problem(409, 'TENANT_EXISTS', `The folder ${folderOf(id)} is there already. Move it away first.`)
-  const entry: Entry = { id, uid: Bun.randomUUIDv7(), status: 'active' }
+  const entry: Entry = { id, uid: Bun.randomUUIDv7(), status: 'active', home: await freshHome() }
   const added = changing(registry, 'tenants', async (tx) => {
     await tx.insert(tenants).values({ ...entry, created: iso(now()) })
     for (const host of new Set(names.map(hostName))) await tx.insert(hosts).values({ host, tenant: id })
   })
   await added.catch(taken)
-  makeFolder(id)
+  if (!entry.home) makeFolder(id)
   const tenant = serving(entry)
   await tenant.db.ask('select 1')
   return tenant
@@ -55,8 +53,9 @@ export async function listTenants() {
     registry.db.select().from(tenants).orderBy(asc(tenants.id)),
     registry.db.select().from(hosts).orderBy(asc(hosts.host)),
   ])
-  return all.map(({ uid: _, ...entry }) => ({
+  return all.map(({ uid: _, home, ...entry }) => ({
     ...entry,
+    ...(home && { home }),
     hosts: names.filter(({ tenant }) => tenant === entry.id).map(({ host }) => host),
   }))
 }
@@ -116,23 +115,38 @@ const byHost = (host: string) =>
     return found?.tenants
   })
 
-const place = ({ id, uid }: Pick<Entry, 'id' | 'uid'>) => ({ tenant: id, file: `${id}/data.db`, identity: uid })
+function place({ id, uid, home }: Pick<Entry, 'id' | 'uid' | 'home'>): Place {
+  const [cluster, bucket] = home.split('/')
+  return { tenant: id, file: `${id}/data.db`, identity: uid, ...(bucket && { cluster, bucket }) }
+}
 
 /** Saves building stores, and what is remembered with them, for each request. They hold nothing open. */
-const known = new Map<string, Tenant & { uid: string }>()
+const known = new Map<string, Tenant & Pick<Entry, 'uid' | 'home'>>()
 const KNOWN = 50_000
 
-function serving({ id, uid, status }: Entry): Tenant {
+function serving({ id, uid, status, home }: Entry): Tenant {
   if (status === 'suspended')
     throw new Problem(403, 'TENANT_SUSPENDED', 'This tenant is suspended. Ask who runs this installation.')
   const found = known.get(id)
-  if (found?.uid === uid) return found
-  // Another tenant of the same id was served before: its files are not ours.
-  if (found) storage.release(place({ id, uid: found.uid })).catch(() => {})
-  const tenant = { tenant: id, uid, ...storage.store(place({ id, uid }), tenantMigrations) }
+  if (found?.uid === uid && found.home === home) return found
+  // Another tenant of the same id was served before, or this one elsewhere: that data is not ours.
+  if (found) storage.release(place({ id, uid: found.uid, home: found.home })).catch(() => {})
+  const tenant = { tenant: id, uid, home, ...storage.store(place({ id, uid, home }), tenantMigrations) }
   known.set(id, tenant)
   if (known.size > KNOWN) known.delete(known.keys().next().value!)
   return tenant
+}
+
+const FULL = 300 // tenants of a bucket
+
+/** Where a new tenant is kept: in the bucket that has the fewest, or in a new one when all are full. */
+async function freshHome(): Promise<string> {
+  if (!config.ATOLL_DATABASE_URL) return ''
+  const rows = await registry.db.ask('select home, count(*) from tenants group by home order by home')
+  const buckets = (rows as [string, number][]).filter(([home]) => home.startsWith(`${MAIN}/`))
+  const [emptiest] = buckets.toSorted(([, one], [, other]) => one - other)
+  if (emptiest && emptiest[1] < FULL) return emptiest[0]
+  return `${MAIN}/atoll_b${String(buckets.length + 1).padStart(4, '0')}`
 }
 
 function hostName(text: string): string {

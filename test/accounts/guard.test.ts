@@ -217,6 +217,9 @@ describe('another tenant', () => {
   })
 })
 
+const right = await keyOf(home.id, 'access-token')
+const foreign = await keyOf(abroad.id, 'access-token')
+
 describe('an access token', () => {
   type Claims = Record<string, unknown>
   const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
@@ -224,7 +227,6 @@ describe('an access token', () => {
     const text = `${encoded({ alg: 'HS256', typ: 'JWT', ...head })}.${encoded(claims)}`
     return `${text}.${createHmac(hash, secret).update(text).digest('base64url')}`
   }
-  const right = keyOf(home.id, 'access-token')
   const [head = '', body = '', signature = ''] = sample.token.split('.')
   const claims: Claims = JSON.parse(Buffer.from(body, 'base64url').toString())
   const { exp: _, ...endless } = claims
@@ -248,7 +250,7 @@ describe('an access token', () => {
     ['of RS256 signed with the right key', signed(claims, right, { alg: 'RS256' })],
     ['of an empty key', signed(claims, '')],
     ['of a key that is the tenant’s id', signed(claims, home.id)],
-    ['of another tenant’s key', signed(claims, keyOf(abroad.id, 'access-token'))],
+    ['of another tenant’s key', signed(claims, foreign)],
     ['of a key that it brings along', signed(claims, 'mine', { jwk: rsa })],
     ['with extensions that nobody understands', signed(claims, right, { crit: ['x'], x: 1 })],
     ['whose signature was cut', `${head}.${body}.${signature.slice(0, -4)}`],

@@ -106,11 +106,11 @@ test.each(engines)(
     ]
     const versions: unknown[] = []
     for (const sqlite of [sets.slice(0, 1).flat(), sets.flat(), sets.flat()]) {
-      const { ask, close } = await make({ folder }).open(place, { sqlite })
+      const { ask, close } = await make({ folder }).open(place, { sqlite, postgres: [] })
       versions.push((await ask('pragma user_version'))[0]![0])
       await close()
     }
-    const { ask, close } = await make({ folder }).open(place, { sqlite: sets.flat() })
+    const { ask, close } = await make({ folder }).open(place, { sqlite: sets.flat(), postgres: [] })
     expect([versions, await ask('select * from b')]).toEqual([[1, 2, 2], [[1]]])
     await close()
   },
@@ -119,10 +119,10 @@ test.each(engines)(
 test.each(engines)('%s: a migration that fails leaves the database as it was', async (_, make) => {
   const folder = freshFolder()
   const good = 'create table a (x integer) strict'
-  await (await make({ folder }).open(place, { sqlite: [good] })).close()
+  await (await make({ folder }).open(place, { sqlite: [good], postgres: [] })).close()
   const broken = [good, 'create table b (x integer) strict', 'insert into nowhere values (1)']
-  await expect(make({ folder }).open(place, { sqlite: broken })).rejects.toThrow()
-  const { ask, close } = await make({ folder }).open(place, { sqlite: [good] })
+  await expect(make({ folder }).open(place, { sqlite: broken, postgres: [] })).rejects.toThrow()
+  const { ask, close } = await make({ folder }).open(place, { sqlite: [good], postgres: [] })
   expect(await ask("select name from sqlite_schema where type = 'table'")).toEqual([['a']])
   await close()
 })
@@ -136,7 +136,7 @@ test.each(engines)('%s: those who open a new database at the same time migrate i
 
 test.each(engines)('%s: a database of a newer program is refused with a sentence, and left alone', async (_, make) => {
   const folder = freshFolder()
-  const newer = { sqlite: [...tenantMigrations.sqlite, 'create table tomorrow (x integer) strict'] }
+  const newer = { sqlite: [...tenantMigrations.sqlite, 'create table tomorrow (x integer) strict'], postgres: [] }
   await (await make({ folder }).open(place, newer)).close()
   await expect(make({ folder }).open(place, tenantMigrations)).rejects.toThrow(
     `This database is of version ${newer.sqlite.length}, but this program knows only ${tenantMigrations.sqlite.length}.`,
@@ -156,9 +156,22 @@ const openFiles = (folder: string) =>
     }
   })
 
+test.skipIf(!existsSync(FILES)).each(engines)('%s: an open database holds six files', async (_, make) => {
+  const folder = freshFolder()
+  const database = await make({ folder, synchronous: 'full' }).open(place, tenantMigrations)
+  await database.ask('select 1')
+  const { kept } = await database.transaction(async (ask) => {
+    await ask("insert into versions (topic, version) values ('a', 1)")
+  })
+  await kept
+  // What can be open at once is derived from this number.
+  expect(openFiles(folder).length).toBeLessThanOrEqual(6)
+  await database.close()
+})
+
 test.skipIf(!existsSync(FILES)).each(engines)('%s: a database that is refused is not kept open', async (_, make) => {
   const folder = freshFolder()
-  const newer = { sqlite: [...tenantMigrations.sqlite, 'create table tomorrow (x integer) strict'] }
+  const newer = { sqlite: [...tenantMigrations.sqlite, 'create table tomorrow (x integer) strict'], postgres: [] }
   const database = await make({ folder }).open(place, newer)
   expect(openFiles(folder)).not.toEqual([])
   await database.close()

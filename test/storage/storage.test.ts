@@ -1,7 +1,7 @@
 import { Database as BunSqlite } from 'bun:sqlite'
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync, readdirSync, renameSync, statSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { asc, eq, sql } from 'drizzle-orm'
 import { blob, integer, real, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { time } from '../../src/storage/columns'
@@ -25,6 +25,7 @@ const things = sqliteTable('things', {
   made: time(),
 })
 const migrations = {
+  postgres: [],
   sqlite: [
     `create table things (id text not null primary key, count integer not null, part text references things (id),
       price real, live integer, doc text, bytes blob, made integer) strict`,
@@ -607,21 +608,32 @@ test('a write is acknowledged when the disk has the log, and many share one wait
   await storage.close()
 })
 
-test('once the disk has failed, nothing more is acknowledged until the file is opened again', async () => {
-  const folder = freshFolder()
-  const path = join(folder, 'a.db')
+test('once the disk has failed, nothing is acknowledged until the database is opened again', async () => {
+  const path = join(freshFolder(), 'a.db')
   const database = new BunSqlite(path)
   database.exec('pragma journal_mode = wal; create table a (b)')
-  const log = new Log(path)
-  await log.kept()
+  const log = new Log(path, [])
   await Promise.all([log.kept(), log.kept()])
+  log.refuseBroken()
   log.close()
   await Bun.sleep(20)
-  await expect(log.kept()).rejects.toBeInstanceOf(StorageFault)
   await expect(Promise.all([log.kept(), log.kept()])).rejects.toBeInstanceOf(StorageFault)
-  const again = new Log(path)
+  await expect(log.kept()).rejects.toBeInstanceOf(StorageFault)
+  expect(() => log.refuseBroken()).toThrow(StorageFault)
+  const again = new Log(path, [dirname(path)])
   await again.kept()
   again.close()
+  database.close()
+})
+
+test('a folder that the disk cannot be asked to keep is a failure of the disk', async () => {
+  const path = join(freshFolder(), 'a.db')
+  const database = new BunSqlite(path)
+  database.exec('pragma journal_mode = wal; create table a (b)')
+  const log = new Log(path, [join(path, 'nowhere')])
+  await expect(log.kept()).rejects.toBeInstanceOf(StorageFault)
+  expect(() => log.refuseBroken()).toThrow(StorageFault)
+  log.close()
   database.close()
 })
 

@@ -7,6 +7,7 @@ create table tenants (
   id text not null primary key,
   uid text not null unique,
   status text not null check (status in ('active', 'suspended')),
+  home text not null,
   created integer not null
 ) strict;
 
@@ -16,3 +17,8 @@ create table hosts (
 ) strict;
 
 create index hosts_of_tenant on hosts (tenant);
+
+create table secrets (
+  name text not null primary key,
+  value text not null
+) strict;

@@ -64,9 +64,15 @@ export class Checkpoints {
 
   #thread() {
     if (this.#worker || this.#broken) return this.#worker
-    const worker = new Worker(
-      new URL(import.meta.url.includes(BINARY) ? BUNDLED : './checkpointer.ts', import.meta.url).href,
-    )
+    const file = import.meta.url.includes(BINARY) ? BUNDLED : './checkpointer.ts'
+    let worker: Worker
+    try {
+      worker = new Worker(new URL(file, import.meta.url).href)
+    } catch (error) {
+      this.#broken = true
+      report('CHECKPOINTS_STOPPED', { cause: String(error) })
+      return
+    }
     worker.onmessage = ({ data: file }: MessageEvent<string>) => this.#waiting.get(file)?.()
     worker.onerror = ({ message }) => {
       this.#broken = true

@@ -58,7 +58,12 @@ export class Sqlite implements Engine {
       await writer.migrate((version) => pending(version, migrations), markOf(identity))
       writer.run('pragma synchronous = normal')
       const reader = session('pragma query_only = on')
-      return this.#database(path, writer, reader, synchronous === 'full' ? new Log(path) : undefined)
+      return this.#database(
+        path,
+        writer,
+        reader,
+        synchronous === 'full' ? new Log(path, [...new Set([dirname(path), folder])]) : undefined,
+      )
     } catch (error) {
       for (const opened of sessions) opened.close()
       throw error
@@ -70,9 +75,11 @@ export class Sqlite implements Engine {
     return {
       ask: reader.ask,
       async transaction(work) {
+        log?.refuseBroken()
         const before = writer.asked
         await writer.transaction(work)
         const kept = log?.kept()
+        kept?.catch(() => {}) // who waits for it hears of it, but only after the checkpoint
         await checkpoints.wrote(path, writer.asked - before)
         return { kept }
       },

@@ -1,10 +1,10 @@
-import { close, fdatasync, openSync } from 'node:fs'
+import { close, fdatasync, fsync, openSync } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { StorageFault } from '../../errors'
 
-const synchronize = promisify(fdatasync)
+// Apple's file systems may keep a file's data but not that it has grown.
+const synchronize = promisify(process.platform === 'darwin' ? fsync : fdatasync)
 
 /**
  * A database's log as the disk has it. SQLite would stop the whole process at every commit until the disk has it; this
@@ -12,31 +12,33 @@ const synchronize = promisify(fdatasync)
  */
 export class Log {
   #file: number
+  #failed: StorageFault | undefined
   /** Until the disk has what it was asked for last. */
   #latest: Promise<void>
   /** The same for the round that has not begun yet. */
-  #next?: Promise<void>
+  #next: Promise<void> | undefined
 
-  /** @param database the path of a database that is open: only for so long its log stays the same file */
-  constructor(database: string) {
+  /**
+   * @param database the path of a database that is open: only for so long its log stays the same file
+   * @param folders those that the disk must know by name: the file's own, and the one which that is in
+   */
+  constructor(database: string, folders: string[]) {
     this.#file = openSync(`${database}-wal`, 'r+')
-    this.#latest = keepNames(dirname(database))
+    this.#latest = this.#failing(() => Promise.all(folders.map(keepNames)))
     this.#latest.catch(() => {})
   }
 
-  /**
-   * Until the disk has all that is committed now; who asks while it is busy shares its next round. Once it has failed
-   * it rejects for good, for what was lost then makes all that follows in the log unreadable.
-   */
+  /** @throws once the disk has failed: what was lost then makes all that follows in the log unreadable. */
+  refuseBroken() {
+    if (this.#failed) throw this.#failed
+  }
+
+  /** Until the disk has all that is committed now; who asks while it is busy shares its next round. */
   kept(): Promise<void> {
-    this.#next ??= this.#latest
-      .then(() => {
-        this.#next = undefined
-        return synchronize(this.#file)
-      })
-      .catch((error) => {
-        throw error instanceof StorageFault ? error : new StorageFault(error)
-      })
+    this.#next ??= this.#latest.then(() => {
+      this.#next = undefined
+      return this.#failing(() => synchronize(this.#file))
+    })
     this.#latest = this.#next
     return this.#next
   }
@@ -44,6 +46,15 @@ export class Log {
   /** To be called when nobody waits for it any more. */
   close() {
     close(this.#file, () => {})
+  }
+
+  async #failing(work: () => Promise<unknown>) {
+    try {
+      await work()
+    } catch (error) {
+      this.#failed = new StorageFault(error)
+      throw this.#failed
+    }
   }
 }
 

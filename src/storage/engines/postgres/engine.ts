@@ -1,0 +1,179 @@
+import pg from 'pg'
+import { missing } from '../../../core/problem'
+import { Busy, Interrupted, storageError } from '../../errors'
+import type { Ask, Database, Engine, Migrations, Place } from '../../port'
+import { migrate, ROLE } from './buckets'
+import { toPostgres } from './dialect'
+import { type Question, Reads } from './reads'
+
+export type PostgresOptions = {
+  url: string
+  /** How long a statement may run, in ms. */
+  deadline: number
+  /** How many connections at most. */
+  connections: number
+}
+
+for (const bigintOrNumeric of [20, 1700]) pg.types.setTypeParser(bigintOrNumeric, Number)
+for (const json of [114, 3802]) pg.types.setTypeParser(json, String) // what is kept as text is read as text
+
+const CONNECT = 1_500 // ms; who waits longer for a connection is told to come back
+const ATTEMPTS = 3
+const NOBODY = '00000000-0000-0000-0000-000000000000'
+
+/** Tenants share the tables of a bucket, which is a schema; row-level security keeps their rows apart. */
+export class Postgres implements Engine {
+  #pool: pg.Pool
+  #migrated = new Map<string, Promise<void>>()
+
+  constructor(private options: PostgresOptions) {
+    const { url, deadline, connections } = options
+    this.#pool = new pg.Pool({
+      connectionString: url,
+      max: connections,
+      connectionTimeoutMillis: CONNECT,
+      // A server that has gone silent is not waited for: the connection is given up.
+      query_timeout: deadline + CONNECT,
+      keepAlive: true,
+      pipeline: true,
+    })
+    // Whoever uses a broken connection hears of it anyway, but if nobody listened it would end the process.
+    this.#pool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}))
+  }
+
+  /** @throws 404 for a tenant that was ended. */
+  async open({ bucket, identity }: Place, { postgres: migrations }: Migrations): Promise<Database> {
+    if (!bucket) throw new Error('A place in PostgreSQL has a bucket.')
+    await this.#migrate(bucket, migrations)
+    const start = this.#start(bucket, identity || NOBODY)
+    await this.#attempt(start, async (ask) => {
+      await ask('insert into tenant_lock default values on conflict do nothing')
+      if ((await ask('select ended from tenant_lock'))[0]![0] !== null) missing('tenant')
+    })
+    // A row, unlike an advisory lock, is locked on the node that has the bucket. The policy picks our own.
+    const alone = `${start}; select from tenant_lock for update`
+    const reads = new Reads((questions) => this.#read(start, questions))
+    return {
+      ask: reads.ask,
+      transaction: async (work) => {
+        await this.#transaction(alone, work)
+        return {}
+      },
+      close: async () => {},
+    }
+  }
+
+  async close() {
+    await this.#pool.end()
+  }
+
+  /** All of it ends with the transaction, so that a connection pooler may stand between us and the server. */
+  #start(bucket: string, tenant: string) {
+    const { deadline } = this.options
+    return `set local role ${ROLE}; set local search_path to ${pg.escapeIdentifier(bucket)};
+      set local app.tenant to ${pg.escapeLiteral(tenant)};
+      set local statement_timeout to ${deadline}; set local lock_timeout to ${deadline};
+      set local idle_in_transaction_session_timeout to ${deadline + CONNECT}`
+  }
+
+  async #migrate(bucket: string, migrations: string[]) {
+    const migrated = this.#migrated.get(bucket) ?? this.#use((client) => migrate(client, bucket, migrations))
+    this.#migrated.set(bucket, migrated)
+    await migrated.catch((error) => {
+      this.#migrated.delete(bucket)
+      throw error
+    })
+  }
+
+  /** Sent together and answered in order: one trip over the network. */
+  async #read(start: string, questions: Question[], again = true): Promise<PromiseSettledResult<unknown[][]>[]> {
+    try {
+      return await this.#use(async (client) => {
+        const begun = client.query(`begin isolation level repeatable read read only; ${start}`)
+        const answers = Promise.allSettled(questions.map(({ sql, params }) => ask(client, sql, params)))
+        const ended = client.query('commit')
+        await begun
+        const settled = await answers
+        await ended
+        return settled
+      })
+    } catch (error) {
+      // Reading does no harm twice.
+      if (again && error instanceof Interrupted) return this.#read(start, questions, false)
+      throw error
+    }
+  }
+
+  /** Again, when the database gave up on it before it was committed. */
+  async #transaction(start: string, work: (ask: Ask) => Promise<void>) {
+    const until = performance.now() + this.options.deadline
+    for (let attempt = 1; ; attempt++)
+      try {
+        return await this.#attempt(start, work)
+      } catch (error) {
+        if (!(error instanceof Interrupted) || attempt === ATTEMPTS || performance.now() > until) throw error
+      }
+  }
+
+  async #attempt(start: string, work: (ask: Ask) => Promise<void>) {
+    const key = crypto.randomUUID()
+    let committing = false
+    try {
+      await this.#use(async (client) => {
+        try {
+          await client.query(`begin; ${start}`)
+          await work((sql, params) => ask(client, sql, params))
+          committing = true
+          const noted = client.query(`insert into commits (key) values ('${key}')`)
+          const [, { command }] = await Promise.all([noted, client.query('commit')])
+          // PostgreSQL answers the COMMIT of a failed transaction by a rollback, without an error.
+          if (command !== 'COMMIT') throw new Error('The transaction had failed before.')
+        } catch (error) {
+          await client.query('rollback').catch(() => {})
+          throw error
+        }
+      })
+    } catch (error) {
+      if (committing && error instanceof Interrupted && (await this.#committed(start, key))) return
+      throw error
+    }
+  }
+
+  /** Whether a transaction whose end was not heard was committed. Its lock is taken first: then it is over. */
+  async #committed(start: string, key: string) {
+    return this.#use(async (client) => {
+      try {
+        await client.query(`begin; ${start}`)
+        const { rowCount } = await client.query(`select from commits where key = '${key}'`)
+        return !!rowCount
+      } finally {
+        await client.query('rollback').catch(() => {})
+      }
+    })
+  }
+
+  /** A connection for a while. One that failed is not used again. */
+  async #use<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    const client = await this.#pool.connect().catch((error) => {
+      throw new Busy(error)
+    })
+    let broken: Error | undefined
+    try {
+      return await work(client)
+    } catch (error) {
+      const told = storageError(error)
+      if (told instanceof Interrupted) broken = told
+      throw told
+    } finally {
+      client.release(broken)
+    }
+  }
+}
+
+async function ask(client: pg.PoolClient, sql: string, values?: unknown[]): Promise<unknown[][]> {
+  try {
+    return (await client.query({ text: toPostgres(sql), values, rowMode: 'array' })).rows
+  } catch (error) {
+    throw storageError(error)
+  }
+}

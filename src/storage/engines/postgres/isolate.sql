@@ -1,0 +1,44 @@
+-- Run after every migration of a bucket: no table can be without its policy, whoever wrote it.
+create table if not exists tenant_lock (
+  tenant_id uuid primary key default current_setting('app.tenant')::uuid,
+  -- When the tenant was ended, in ms; its rows are kept, but nobody serves them.
+  ended bigint
+);
+
+-- A commit whose answer was lost is known by its key.
+create table if not exists commits (
+  tenant_id uuid not null default current_setting('app.tenant')::uuid,
+  key uuid not null,
+  made timestamptz not null default now(),
+  primary key (tenant_id, key)
+);
+
+-- Other processes hear of a change at its commit.
+create or replace function tell_others() returns trigger language plpgsql as $$
+begin
+  perform pg_notify('atoll', new.tenant_id::text);
+  return null;
+end
+$$;
+
+do $$
+declare
+  one regclass;
+begin
+  for one in
+    select oid from pg_class where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p')
+  loop
+    execute format('alter table %s enable row level security, force row level security', one);
+    execute format('drop policy if exists own_rows on %s', one);
+    execute format('create policy own_rows on %s using (tenant_id = current_setting(''app.tenant'')::uuid)', one);
+  end loop;
+  if to_regclass('versions') is not null then
+    create or replace trigger tell_others after insert or update on versions
+      for each row execute function tell_others();
+  end if;
+  execute format('grant usage on schema %I to atoll_app', current_schema());
+  execute format('grant select, insert, update, delete on all tables in schema %I to atoll_app', current_schema());
+  execute format('grant usage on all sequences in schema %I to atoll_app', current_schema());
+  execute format('grant execute on all functions in schema %I to atoll_app', current_schema());
+end
+$$;
