@@ -1,7 +1,9 @@
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import { config } from '../../src/config'
+import { Postgres } from '../../src/storage/engines/postgres/engine'
 import { Sqlite, type SqliteOptions } from '../../src/storage/engines/sqlite/engine'
+import type { Engine } from '../../src/storage/port'
 
 export const freshFolder = () => mkdtempSync(join(config.ATOLL_TENANTS, 'suite-'))
 
@@ -11,8 +13,19 @@ export const sqlite = (options: Partial<SqliteOptions> = {}) =>
 
 type Options = Partial<Omit<SqliteOptions, 'driver'>>
 
-/** Every engine that can run here, with each of its drivers. */
-export const engines: [string, (options?: Options) => Sqlite][] = [
+/** The engine of files with each of its drivers. */
+export const fileEngines: [string, (options?: Options) => Sqlite][] = [
   ['SQLite by bun:sqlite', (options) => sqlite({ ...options, driver: 'bun:sqlite' })],
   ['SQLite by better-sqlite3', (options) => sqlite({ ...options, driver: 'better-sqlite3' })],
 ]
+
+/** The database that tests may use, if there is one. */
+export const databaseUrl = process.env.TEST_DATABASE_URL
+
+export const postgres = (url = databaseUrl!, deadline = 2_000) => new Postgres({ url, deadline, connections: 10 })
+
+/** Every engine that can run here. */
+export const engines: [string, (options?: { folder?: string }) => Engine][] = [...fileEngines]
+if (databaseUrl) engines.push(['PostgreSQL', () => postgres()])
+else
+  console.warn('SKIPPED: the tests of PostgreSQL, for TEST_DATABASE_URL is not set. `npm run test:postgres` sets it.')

@@ -5,7 +5,7 @@ import { getTableName, is } from 'drizzle-orm'
 import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { registryMigrations, tenantMigrations } from '../../migrations'
 import type { Ask, Migrations } from '../../src/storage/port'
-import { engines, freshFolder, sqlite } from './engines'
+import { fileEngines, freshFolder, sqlite } from './engines'
 
 const place = { tenant: 'drift', file: 'drift.db' }
 
@@ -96,7 +96,7 @@ test.each(cases)('every reference of a %s has an index for those who remove what
   await close()
 })
 
-test.each(engines)(
+test.each(fileEngines)(
   '%s: a database is as old as the migrations that it has run, and each runs once',
   async (_, make) => {
     const folder = freshFolder()
@@ -116,7 +116,7 @@ test.each(engines)(
   },
 )
 
-test.each(engines)('%s: a migration that fails leaves the database as it was', async (_, make) => {
+test.each(fileEngines)('%s: a migration that fails leaves the database as it was', async (_, make) => {
   const folder = freshFolder()
   const good = 'create table a (x integer) strict'
   await (await make({ folder }).open(place, { sqlite: [good], postgres: [] })).close()
@@ -127,24 +127,27 @@ test.each(engines)('%s: a migration that fails leaves the database as it was', a
   await close()
 })
 
-test.each(engines)('%s: those who open a new database at the same time migrate it once', async (_, make) => {
+test.each(fileEngines)('%s: those who open a new database at the same time migrate it once', async (_, make) => {
   const folder = freshFolder()
   const opened = await Promise.all(Array.from({ length: 5 }, () => make({ folder }).open(place, tenantMigrations)))
   for (const { ask } of opened) expect(await ask('pragma user_version')).toEqual([[tenantMigrations.sqlite.length]])
   for (const { close } of opened) await close()
 })
 
-test.each(engines)('%s: a database of a newer program is refused with a sentence, and left alone', async (_, make) => {
-  const folder = freshFolder()
-  const newer = { sqlite: [...tenantMigrations.sqlite, 'create table tomorrow (x integer) strict'], postgres: [] }
-  await (await make({ folder }).open(place, newer)).close()
-  await expect(make({ folder }).open(place, tenantMigrations)).rejects.toThrow(
-    `This database is of version ${newer.sqlite.length}, but this program knows only ${tenantMigrations.sqlite.length}.`,
-  )
-  const { ask, close } = await make({ folder }).open(place, newer)
-  expect(await ask('select * from tomorrow')).toEqual([])
-  await close()
-})
+test.each(fileEngines)(
+  '%s: a database of a newer program is refused with a sentence, and left alone',
+  async (_, make) => {
+    const folder = freshFolder()
+    const newer = { sqlite: [...tenantMigrations.sqlite, 'create table tomorrow (x integer) strict'], postgres: [] }
+    await (await make({ folder }).open(place, newer)).close()
+    await expect(make({ folder }).open(place, tenantMigrations)).rejects.toThrow(
+      `This database is of version ${newer.sqlite.length}, but this program knows only ${tenantMigrations.sqlite.length}.`,
+    )
+    const { ask, close } = await make({ folder }).open(place, newer)
+    expect(await ask('select * from tomorrow')).toEqual([])
+    await close()
+  },
+)
 
 const FILES = '/proc/self/fd'
 const openFiles = (folder: string) =>
@@ -156,7 +159,7 @@ const openFiles = (folder: string) =>
     }
   })
 
-test.skipIf(!existsSync(FILES)).each(engines)('%s: an open database holds six files', async (_, make) => {
+test.skipIf(!existsSync(FILES)).each(fileEngines)('%s: an open database holds six files', async (_, make) => {
   const folder = freshFolder()
   const database = await make({ folder, synchronous: 'full' }).open(place, tenantMigrations)
   await database.ask('select 1')
@@ -169,13 +172,16 @@ test.skipIf(!existsSync(FILES)).each(engines)('%s: an open database holds six fi
   await database.close()
 })
 
-test.skipIf(!existsSync(FILES)).each(engines)('%s: a database that is refused is not kept open', async (_, make) => {
-  const folder = freshFolder()
-  const newer = { sqlite: [...tenantMigrations.sqlite, 'create table tomorrow (x integer) strict'], postgres: [] }
-  const database = await make({ folder }).open(place, newer)
-  expect(openFiles(folder)).not.toEqual([])
-  await database.close()
-  expect(openFiles(folder)).toEqual([])
-  for (let n = 0; n < 3; n++) await expect(make({ folder }).open(place, tenantMigrations)).rejects.toThrow('version')
-  expect(openFiles(folder)).toEqual([])
-})
+test.skipIf(!existsSync(FILES)).each(fileEngines)(
+  '%s: a database that is refused is not kept open',
+  async (_, make) => {
+    const folder = freshFolder()
+    const newer = { sqlite: [...tenantMigrations.sqlite, 'create table tomorrow (x integer) strict'], postgres: [] }
+    const database = await make({ folder }).open(place, newer)
+    expect(openFiles(folder)).not.toEqual([])
+    await database.close()
+    expect(openFiles(folder)).toEqual([])
+    for (let n = 0; n < 3; n++) await expect(make({ folder }).open(place, tenantMigrations)).rejects.toThrow('version')
+    expect(openFiles(folder)).toEqual([])
+  },
+)

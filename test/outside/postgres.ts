@@ -1,0 +1,135 @@
+// A PostgreSQL server of our own, on a free port of this machine only, gone with its data when it is stopped.
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+
+export type PostgresServer = {
+  /** Of an empty database. */
+  url: string
+  port: number
+  /** Stops it as a crash does, or begins it again. */
+  kill(): Promise<void>
+  start(): Promise<void>
+  stop(): Promise<void>
+}
+
+const DEBIAN = '/usr/lib/postgresql'
+
+/** Where `initdb` and `postgres` are; undefined when they are not installed. */
+export function programs(): string | undefined {
+  const [newest] = existsSync(DEBIAN) ? readdirSync(DEBIAN).sort((one, other) => Number(other) - Number(one)) : []
+  const found = newest ? join(DEBIAN, newest, 'bin') : undefined
+  if (found && existsSync(join(found, 'initdb'))) return found
+  const inPath = Bun.which('initdb')
+  return inPath ? join(inPath, '..') : undefined
+}
+
+/** Starts a server. With `durable` it waits for the disk at every commit. */
+export async function startPostgres({ durable = false } = {}): Promise<PostgresServer> {
+  const bin = programs()
+  if (!bin) throw new Error('PostgreSQL is not installed: its programs are neither in PATH nor where Debian has them.')
+  const folder = mkdtempSync(join(tmpdir(), 'atoll-postgres-'))
+  const owner = plainUser()
+  if (owner) chownSync(folder, owner.uid, owner.gid)
+  // PostgreSQL refuses to be run by root.
+  const as = owner ? ['setpriv', `--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups'] : []
+  const data = join(folder, 'data')
+  const made = Bun.spawnSync(
+    [...as, join(bin, 'initdb'), '-D', data, '-U', 'owner', '-A', 'trust', '-E', 'UTF8', '-N'],
+    { cwd: folder, env: { PATH: process.env.PATH, LC_ALL: 'C' } },
+  )
+  if (!made.success) throw new Error(`initdb failed: ${made.stderr}`)
+
+  const port = await freePort()
+  const settings = {
+    listen_addresses: '127.0.0.1',
+    port,
+    unix_socket_directories: folder,
+    max_connections: 300,
+    fsync: durable ? 'on' : 'off',
+    log_min_messages: 'fatal',
+  }
+  const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  const address = (database: string) => `postgres://owner@127.0.0.1:${port}/${database}`
+  let server: Bun.Subprocess | undefined
+
+  async function start() {
+    server = Bun.spawn([...as, join(bin!, 'postgres'), '-D', data, ...options], {
+      cwd: folder,
+      env: { PATH: process.env.PATH, LC_ALL: 'C' },
+      stdout: 'ignore',
+      stderr: 'ignore',
+    })
+    const until = performance.now() + 20_000
+    for (;;)
+      try {
+        return await ask(address('postgres'), 'select 1')
+      } catch (error) {
+        if (performance.now() > until || server.exitCode !== null) throw error
+        await Bun.sleep(50)
+      }
+  }
+  async function end(signal: NodeJS.Signals) {
+    server?.kill(signal)
+    await server?.exited
+  }
+  const gone = () => void server?.kill('SIGQUIT')
+  process.once('exit', gone)
+  await start()
+  await ask(address('postgres'), 'create database atoll')
+  return {
+    url: address('atoll'),
+    port,
+    kill: () => end('SIGQUIT'), // at once, without a checkpoint: the next start has to recover
+    start: async () => void (await start()),
+    async stop() {
+      await end('SIGINT')
+      process.off('exit', gone)
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Asks a database by a connection of its own, as the role of the address. */
+export async function ask(url: string, sql: string, values?: unknown[]) {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 })
+  await client.connect()
+  try {
+    return (await client.query(sql, values)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+function plainUser() {
+  if (process.getuid?.() !== 0) return
+  const users = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'))
+  const [, , uid, gid] = users.find(([name]) => name === 'postgres') ?? users.find(([name]) => name === 'nobody') ?? []
+  return { uid: Number(uid), gid: Number(gid) }
+}
+
+const freePort = () =>
+  new Promise<number>((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number }
+      server.close(() => resolve(port))
+    })
+  })
+
+// `bun test/outside/postgres.ts <command…>` runs a command beside a server whose address is in TEST_DATABASE_URL.
+if (import.meta.main) {
+  const server = await startPostgres()
+  const child = Bun.spawn(process.argv.slice(2), {
+    env: { ...process.env, TEST_DATABASE_URL: server.url },
+    stdio: ['inherit', 'inherit', 'inherit'],
+  })
+  const code = await child.exited
+  await server.stop()
+  process.exit(code)
+}
