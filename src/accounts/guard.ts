@@ -25,8 +25,8 @@ async function admit(request: Request, set: Set, area: string, permission?: Perm
   if (permission && !may(actor, permission)) throw new Problem(403, 'FORBIDDEN', 'Your roles do not allow this.')
   if (!within(actor.scopes, area, isRead(request) ? 'read' : 'write'))
     throw new Problem(403, 'FORBIDDEN', `This API token is not good for ${area}:${isRead(request) ? 'read' : 'write'}.`)
-  const { db, write, tenant: id } = tenant
-  return { tenant: id, db, write, actor }
+  const { db, heard, write, tenant: id } = tenant
+  return { tenant: id, db, heard, write, actor }
 }
 
 /** The first credential decides; one that is no good is refused, never overlooked. */

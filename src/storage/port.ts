@@ -16,6 +16,8 @@ export type Tx = Db & Pick<SqliteRemoteDatabase, 'insert' | 'update' | 'delete'>
 /** What features see of a database. Work is all or nothing, alone in its tenant, and awaits nothing but `tx`. */
 export interface Store {
   db: Db
+  /** Another number than before: another process has changed something that is kept in memory. */
+  heard(): number
   write<T>(work: (tx: Tx) => Promise<T>): Promise<T>
 }
 
@@ -36,6 +38,10 @@ export type Migrations = { sqlite: string[]; postgres: string[] }
 /** All that a new engine has to bring; leases, queues, savepoints and deadlines are the same for every one. */
 export interface Engine {
   open(place: Place, migrations: Migrations): Promise<Database>
+  /** How often another process told of a change there, for engines that hear of it. */
+  heard?(place: Place): number
+  /** Serves a tenant's data no more. It is kept. For engines whose data is not a file that can be moved away. */
+  end?(place: Place, migrations: Migrations): Promise<void>
   close(): Promise<void>
 }
 

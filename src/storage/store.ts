@@ -31,6 +31,7 @@ export class Storage {
     const use = <T>(work: (opened: Opened) => Promise<T>) => this.#use(place, migrations, work)
     return {
       db: db((sql, params) => use(({ database }) => database.ask(sql, params))),
+      heard: () => this.engine.heard?.(place) ?? 0,
       write: (work) => use(({ writer }) => writer.write((ask) => work(db(ask)))),
     }
   }
@@ -47,6 +48,12 @@ export class Storage {
     const closing = this.#retire(keyOf(place), lease)
     if (lease.users) closing.catch(failed)
     else await closing
+  }
+
+  /** Serves what is there no more; nothing of it is removed. */
+  async end(place: Place, migrations: Migrations) {
+    await this.engine.end?.(place, migrations)
+    await this.release(place)
   }
 
   /** Closes everything, what is in use as soon as it isn't any more. */

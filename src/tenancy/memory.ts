@@ -7,7 +7,7 @@ const CHECK = 1_000 // ms; this long another process's change may go unnoticed
 const SHELF = 20_000 // values
 
 type Shelf = Map<string, unknown>
-type Memory = { checked: number; versions: Map<string, unknown>; shelves: Map<Topic, Shelf> }
+type Memory = { checked: number; heard: number; versions: Map<string, unknown>; shelves: Map<Topic, Shelf> }
 
 const memories = new WeakMap<Db, Memory>()
 
@@ -16,14 +16,15 @@ const memories = new WeakMap<Db, Memory>()
  * find (undefined) is asked for again each time, so that nobody can fill the memory with what doesn't exist.
  */
 export function recall<Value>(
-  { db }: Pick<Store, 'db'>,
+  { db, heard }: Pick<Store, 'db' | 'heard'>,
   topic: Topic,
   key: string,
   load: () => Promise<Value>,
 ): Value | Promise<Value> {
   const memory = memoryOf(db)
-  if (performance.now() - memory.checked > CHECK)
-    return check(db, memory).then(() => remember(memory, topic, key, load))
+  const told = heard()
+  if (told !== memory.heard || performance.now() - memory.checked > CHECK)
+    return check(db, memory, told).then(() => remember(memory, topic, key, load))
   return (shelfOf(memory, topic).get(key) as Value | undefined) ?? remember(memory, topic, key, load)
 }
 
@@ -69,7 +70,7 @@ export function forget({ db }: Store, topic: Topic) {
 function memoryOf(db: Db): Memory {
   const found = memories.get(db)
   if (found) return found
-  const memory: Memory = { checked: Number.NEGATIVE_INFINITY, versions: new Map(), shelves: new Map() }
+  const memory: Memory = { checked: Number.NEGATIVE_INFINITY, heard: 0, versions: new Map(), shelves: new Map() }
   memories.set(db, memory)
   return memory
 }
@@ -82,8 +83,9 @@ function shelfOf(memory: Memory, topic: Topic): Shelf {
   return shelf
 }
 
-async function check(db: Db, memory: Memory) {
+async function check(db: Db, memory: Memory, heard: number) {
   memory.checked = performance.now()
+  memory.heard = heard
   const rows = await db.ask('select topic, version from versions')
   for (const [topic, version] of rows as [Topic, unknown][]) {
     if (memory.versions.get(topic) === version) continue

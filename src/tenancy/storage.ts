@@ -45,6 +45,10 @@ function clusterOf(name: string): Postgres {
 /** A file where the place names no cluster. */
 const engine: Engine = {
   open: (place, migrations) => (place.cluster ? clusterOf(place.cluster) : sqlite).open(place, migrations),
+  heard: (place) => (place.cluster ? clusterOf(place.cluster).heard(place) : 0),
+  end: async (place, migrations) => {
+    if (place.cluster) await clusterOf(place.cluster).end(place, migrations)
+  },
   async close() {
     await Promise.all([sqlite, ...clusters.values()].map((one) => one.close()))
   },

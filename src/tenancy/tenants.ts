@@ -89,7 +89,7 @@ export async function deleteTenant(id: string): Promise<string | undefined> {
   )
   if (!gone) return missing('tenant')
   known.delete(id)
-  await storage.release(place(gone))
+  await storage.end(place(gone), tenantMigrations)
   return discard(id)
 }
 

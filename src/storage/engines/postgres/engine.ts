@@ -4,6 +4,7 @@ import { Busy, Interrupted, storageError } from '../../errors'
 import type { Ask, Database, Engine, Migrations, Place } from '../../port'
 import { migrate, ROLE } from './buckets'
 import { toPostgres } from './dialect'
+import { Listener } from './listener'
 import { type Question, Reads } from './reads'
 
 export type PostgresOptions = {
@@ -19,15 +20,20 @@ for (const json of [114, 3802]) pg.types.setTypeParser(json, String) // what is 
 
 const CONNECT = 1_500 // ms; who waits longer for a connection is told to come back
 const ATTEMPTS = 3
+const TIDY = 500 // commits
+const TIDYING = "delete from commits where made < now() - interval '1 hour'"
 const NOBODY = '00000000-0000-0000-0000-000000000000'
 
 /** Tenants share the tables of a bucket, which is a schema; row-level security keeps their rows apart. */
 export class Postgres implements Engine {
   #pool: pg.Pool
   #migrated = new Map<string, Promise<void>>()
+  #listener: Listener
+  #commits = 0
 
   constructor(private options: PostgresOptions) {
     const { url, deadline, connections } = options
+    this.#listener = new Listener(url)
     this.#pool = new pg.Pool({
       connectionString: url,
       max: connections,
@@ -51,7 +57,7 @@ export class Postgres implements Engine {
       if ((await ask('select ended from tenant_lock'))[0]![0] !== null) missing('tenant')
     })
     // A row, unlike an advisory lock, is locked on the node that has the bucket. The policy picks our own.
-    const alone = `${start}; select from tenant_lock for update`
+    const alone = `${start}; select from tenant_lock where ended is null for update`
     const reads = new Reads((questions) => this.#read(start, questions))
     return {
       ask: reads.ask,
@@ -64,7 +70,20 @@ export class Postgres implements Engine {
   }
 
   async close() {
-    await this.#pool.end()
+    await Promise.all([this.#listener.close(), this.#pool.end()])
+  }
+
+  heard({ identity }: Place) {
+    return this.#listener.heard(identity || NOBODY)
+  }
+
+  async end({ bucket, identity }: Place, { postgres: migrations }: Migrations) {
+    if (!bucket) throw new Error('A place in PostgreSQL has a bucket.')
+    await this.#migrate(bucket, migrations)
+    await this.#attempt(this.#start(bucket, identity || NOBODY), async (ask) => {
+      await ask('insert into tenant_lock default values on conflict do nothing')
+      await ask('update tenant_lock set ended = ?', [Date.now()])
+    })
   }
 
   /** All of it ends with the transaction, so that a connection pooler may stand between us and the server. */
@@ -121,10 +140,11 @@ export class Postgres implements Engine {
     try {
       await this.#use(async (client) => {
         try {
-          await client.query(`begin; ${start}`)
+          await begin(client, start)
           await work((sql, params) => ask(client, sql, params))
           committing = true
           const noted = client.query(`insert into commits (key) values ('${key}')`)
+          if (++this.#commits % TIDY === 0) client.query(TIDYING).catch(() => {})
           const [, { command }] = await Promise.all([noted, client.query('commit')])
           // PostgreSQL answers the COMMIT of a failed transaction by a rollback, without an error.
           if (command !== 'COMMIT') throw new Error('The transaction had failed before.')
@@ -143,7 +163,7 @@ export class Postgres implements Engine {
   async #committed(start: string, key: string) {
     return this.#use(async (client) => {
       try {
-        await client.query(`begin; ${start}`)
+        await begin(client, start)
         const { rowCount } = await client.query(`select from commits where key = '${key}'`)
         return !!rowCount
       } finally {
@@ -168,6 +188,13 @@ export class Postgres implements Engine {
       client.release(broken)
     }
   }
+}
+
+/** @throws 404 when the lock that the statements ask for last is not there: the tenant was ended. */
+async function begin(client: pg.PoolClient, start: string) {
+  const results = (await client.query(`begin; ${start}`)) as unknown as pg.QueryResult[]
+  const last = results.at(-1)!
+  if (last.command === 'SELECT' && !last.rowCount) missing('tenant')
 }
 
 async function ask(client: pg.PoolClient, sql: string, values?: unknown[]): Promise<unknown[][]> {
