@@ -103,6 +103,45 @@ export async function ask(url: string, sql: string, values?: unknown[]) {
   }
 }
 
+/** Starts PgBouncer in transaction mode before a server; undefined when it is not installed. */
+export async function startBouncer(server: string) {
+  const program = Bun.which('pgbouncer') ?? (existsSync('/usr/sbin/pgbouncer') ? '/usr/sbin/pgbouncer' : undefined)
+  if (!program) return
+  const { hostname, port: target, pathname, username } = new URL(server)
+  const folder = mkdtempSync(join(tmpdir(), 'atoll-bouncer-'))
+  const owner = plainUser()
+  if (owner) chownSync(folder, owner.uid, owner.gid)
+  const port = await freePort()
+  const file = join(folder, 'pgbouncer.ini')
+  const to = `host=${hostname} port=${target} dbname=${pathname.slice(1)} user=${username}`
+  await Bun.write(
+    file,
+    `[databases]\natoll = ${to}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = ${port}\nunix_socket_dir =\n` +
+      'auth_type = any\npool_mode = transaction\ndefault_pool_size = 4\nmax_client_conn = 500\nlogfile =\n',
+  )
+  const as = owner ? ['setpriv', `--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups'] : []
+  const child = Bun.spawn([...as, program, '-q', file], { cwd: folder, stdout: 'ignore', stderr: 'ignore' })
+  const url = `postgres://${username}@127.0.0.1:${port}/atoll`
+  const until = performance.now() + 10_000
+  for (;;)
+    try {
+      await ask(url, 'select 1')
+      break
+    } catch (error) {
+      if (performance.now() > until || child.exitCode !== null) throw error
+      await Bun.sleep(50)
+    }
+  return {
+    url,
+    async stop() {
+      child.kill('SIGINT')
+      await Promise.race([child.exited, Bun.sleep(1_000)])
+      child.kill('SIGKILL')
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
 function plainUser() {
   if (process.getuid?.() !== 0) return
   const users = readFileSync('/etc/passwd', 'utf8')

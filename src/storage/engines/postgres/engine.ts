@@ -109,11 +109,12 @@ export class Postgres implements Engine {
     try {
       return await this.#use(async (client) => {
         const begun = client.query(`begin isolation level repeatable read read only; ${start}`)
-        const answers = Promise.allSettled(questions.map(({ sql, params }) => ask(client, sql, params)))
+        const answers = questions.map(({ sql, params }) => ask(client, sql, params))
         const ended = client.query('commit')
-        await begun
-        const settled = await answers
-        await ended
+        const [[begin], settled] = await Promise.all([Promise.allSettled([begun, ended]), Promise.allSettled(answers)])
+        if (begin.status === 'rejected') throw begin.reason
+        const lost = settled.find((one) => one.status === 'rejected' && one.reason instanceof Interrupted)
+        if (lost?.status === 'rejected') throw lost.reason
         return settled
       })
     } catch (error) {

@@ -1,0 +1,89 @@
+import { describe, expect, test } from 'bun:test'
+import { tenantMigrations } from '../../migrations'
+import { ask } from '../outside/postgres'
+import { databaseUrl, postgres } from '../storage/engines'
+import { cases, inCode } from '../storage/tables'
+
+const TYPES: Record<string, string> = { integer: 'bigint', real: 'double precision', blob: 'bytea' }
+/** What is kept as text by SQLite, but is asked for its parts. */
+const JSONB = ['entities: keys jsonb not null']
+const OWN = ['tenant_lock', 'commits'] // the engine's
+
+/** The tables of the code as PostgreSQL has to have them: each key begins with the tenant. */
+const expected = (tables: Parameters<typeof inCode>[0]) =>
+  inCode(tables)
+    .map((fact) =>
+      fact
+        .replace(/^(\w+: \w+) (integer|real|blob)\b/, (_, column, type) => `${column} ${TYPES[type]}`)
+        .replace(/((?:primary key|unique|index \w+|foreign key|-> \w+) \()/g, '$1tenant_id, '),
+    )
+    .map((fact) => (fact === 'entities: keys text not null' ? JSONB[0]! : fact))
+    .concat(tables.map((table) => `${nameOf(table)}: tenant_id uuid not null`))
+    .sort()
+const nameOf = (table: object) => (table as Record<symbol, string>)[Symbol.for('drizzle:Name')]!
+
+async function inCatalogue(url: string, bucket: string) {
+  const rows = await ask(
+    url,
+    `with t as (select oid, relname as name from pg_class where relkind in ('r', 'p') and relnamespace = $1::text::regnamespace),
+      named as (select c.oid, c.conrelid, c.contype, c.confrelid, c.confdeltype,
+        (select string_agg(attname, ', ' order by n) from unnest(c.conkey) with ordinality k (at, n)
+          join pg_attribute on attrelid = c.conrelid and attnum = at) as own,
+        (select string_agg(attname, ', ' order by n) from unnest(c.confkey) with ordinality k (at, n)
+          join pg_attribute on attrelid = c.confrelid and attnum = at) as other
+        from pg_constraint c)
+    select t.name, attname || ' ' || format_type(atttypid, null) || case when attnotnull then ' not null' else '' end
+      || case when atttypid = 'text'::regtype and attcollation <> '"C"'::regcollation then ', sorted unlike SQLite' else '' end as fact
+      from t join pg_attribute on attrelid = t.oid where attnum > 0 and not attisdropped
+    union all select t.name, case contype when 'p' then 'primary key' else 'unique' end || ' (' || own || ')'
+      from t join named on conrelid = t.oid where contype in ('p', 'u')
+    union all select t.name, 'foreign key (' || own || ') -> ' || confrelid::regclass::text || ' (' || other || ') on delete '
+        || case confdeltype when 'c' then 'cascade' when 'a' then 'no action' else confdeltype::text end
+      from t join named on conrelid = t.oid where contype = 'f'
+    union all select t.name, case when indisunique then 'unique ' else '' end || 'index ' || c.relname || ' ('
+        || (select string_agg(attname, ', ' order by attnum) from pg_attribute where attrelid = c.oid) || ')'
+      from t join pg_index i on i.indrelid = t.oid join pg_class c on c.oid = i.indexrelid
+      where not exists (select from pg_constraint where conindid = c.oid)`,
+    [bucket],
+  )
+  return rows
+    .filter(({ name }) => !OWN.includes(name))
+    .map(({ name, fact }) => `${name}: ${fact.replace(`-> ${bucket}.`, '-> ')}`)
+    .sort()
+}
+
+describe.skipIf(!databaseUrl)('a bucket', () => {
+  test.each(cases)('has the tables of a %s, and no others', async (name, tables, migrations) => {
+    const engine = postgres()
+    const bucket = `catalogue_${name}`
+    await engine.open({ tenant: 'a', file: '', identity: crypto.randomUUID(), bucket }, migrations)
+    expect(await inCatalogue(databaseUrl!, bucket)).toEqual(expected(tables))
+    await engine.close()
+  })
+
+  test('has no table without a forced policy, and none that the role of requests owns', async () => {
+    const engine = postgres()
+    await engine.open({ tenant: 'a', file: '', identity: crypto.randomUUID(), bucket: 'policies' }, tenantMigrations)
+    const tables = await ask(
+      databaseUrl!,
+      `select relname, relrowsecurity and relforcerowsecurity as forced, pg_get_userbyid(relowner) as owner,
+        (select string_agg(polname || ' ' || pg_get_expr(polqual, polrelid), ',') from pg_policy where polrelid = c.oid) as policy
+       from pg_class c where relkind in ('r', 'p') and relnamespace = 'policies'::regnamespace`,
+    )
+    expect(tables.length).toBeGreaterThan(10)
+    for (const { relname, forced, owner, policy } of tables) {
+      expect([relname, forced, policy]).toEqual([
+        relname,
+        true,
+        `own_rows (tenant_id = (current_setting('app.tenant'::text))::uuid)`,
+      ])
+      expect(owner).not.toBe('atoll_app')
+    }
+    const [role] = await ask(
+      databaseUrl!,
+      "select rolsuper, rolbypassrls, rolcanlogin from pg_roles where rolname = 'atoll_app'",
+    )
+    expect(role).toEqual({ rolsuper: false, rolbypassrls: false, rolcanlogin: false })
+    await engine.close()
+  })
+})

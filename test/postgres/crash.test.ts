@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'bun:test'
+import { programs, startPostgres } from '../outside/postgres'
+import { caller, emptyFolder, makeTenant, serve, signIn, within5s } from '../outside/program'
+import { databaseUrl } from '../storage/engines'
+
+// It has a server of its own, for that one is killed.
+describe.skipIf(!databaseUrl || !programs())('when PostgreSQL is killed', () => {
+  test('no acknowledged write is missing, callers are told to come back, and the server recovers by itself', async () => {
+    const database = await startPostgres({ durable: true })
+    try {
+      const at = { at: emptyFolder(), env: { ATOLL_DATABASE_URL: database.url, ATOLL_DURABILITY: 'full' } }
+      await makeTenant(at, 'acme')
+      await using server = await serve(at)
+      const call = caller(server.url, await signIn(server.url, 'acme'))
+      const fields = [{ key: 'n', type: 'integer' }]
+      expect((await call('POST', '/api/blueprints', { key: 'things', name: 'Things', fields })).status).toBe(201)
+
+      const acknowledged: string[] = []
+      const statuses = new Map<number, number>()
+      let [n, slowest, running] = [0, 0, true]
+      const writer = async () => {
+        while (running) {
+          const began = performance.now()
+          const { status, body } = await call('POST', '/api/blueprints/things/entities', { n: n++ })
+          slowest = Math.max(slowest, performance.now() - began)
+          statuses.set(status, (statuses.get(status) ?? 0) + 1)
+          if (status === 201) acknowledged.push(body._id)
+          else await Bun.sleep(20)
+        }
+      }
+      const writers = Array.from({ length: 16 }, writer)
+      for (let round = 0; round < 2; round++) {
+        const before = acknowledged.length
+        while (acknowledged.length < before + 100) await Bun.sleep(10)
+        await database.kill()
+        await Bun.sleep(700)
+        await database.start()
+        const after = acknowledged.length
+        await within5s(
+          async () => acknowledged.length,
+          (count) => count > after + 20,
+        )
+        expect(acknowledged.length).toBeGreaterThan(after)
+      }
+      running = false
+      await Promise.all(writers)
+      expect([...statuses.keys()].sort()).toEqual([201, 503])
+      expect(slowest).toBeLessThan(5_000)
+
+      const kept = new Set<string>()
+      for (let page = 1; ; page++) {
+        const { status, body } = await call(
+          'GET',
+          `/api/blueprints/things/entities?$limit=1000&$page=${page}&$sort=created`,
+        )
+        expect(status).toBe(200)
+        for (const { _id } of body) kept.add(_id)
+        if (body.length < 1000) break
+      }
+      expect(acknowledged.filter((id) => !kept.has(id))).toEqual([])
+    } finally {
+      await database.stop()
+    }
+  }, 60_000)
+})

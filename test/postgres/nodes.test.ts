@@ -1,0 +1,42 @@
+import { describe, expect, test } from 'bun:test'
+import { caller, emptyFolder, makeTenant, serve, signIn, within5s } from '../outside/program'
+import { databaseUrl } from '../storage/engines'
+
+const env = { ATOLL_DATABASE_URL: databaseUrl ?? '' }
+
+describe.skipIf(!databaseUrl)('two servers on one database', () => {
+  test('serve the same tenants: a sign-in is good on both, and a changed blueprint is seen on both', async () => {
+    const [one, two] = [
+      { at: emptyFolder(), env },
+      { at: emptyFolder(), env },
+    ]
+    const id = `nodes-${crypto.randomUUID().slice(0, 8)}`
+    await makeTenant(one, id)
+    await using first = await serve(one)
+    await using second = await serve(two)
+    const headers = await signIn(first.url, id)
+    const [here, there] = [caller(first.url, headers), caller(second.url, headers)]
+    expect((await there('GET', '/api/me')).body.username).toBe('root')
+
+    const fields = [{ key: 'name', type: 'string' }]
+    expect((await here('POST', '/api/blueprints', { key: 'things', name: 'Things', fields })).status).toBe(201)
+    expect((await there('GET', '/api/blueprints/things')).body.fields).toHaveLength(1)
+    const more = { fields: [...fields, { key: 'size', type: 'integer' }] }
+    expect((await here('PUT', '/api/blueprints/things', more)).status).toBe(200)
+    const began = performance.now()
+    const seen = await within5s(
+      () => there('POST', '/api/blueprints/things/entities', { name: 'a', size: 3 }),
+      ({ status }) => status === 201,
+    )
+    expect(seen.status).toBe(201)
+    expect(performance.now() - began).toBeLessThan(1_000)
+
+    await here('POST', '/api/logout')
+    const refused = await within5s(
+      () => there('GET', '/api/me'),
+      ({ status }) => status === 401,
+    )
+    expect(refused.status).toBe(401)
+    expect(performance.now() - began).toBeLessThan(2_000)
+  }, 30_000)
+})
