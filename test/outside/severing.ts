@@ -42,6 +42,8 @@ export async function startSevering(target: { port: number }) {
     /** How many orders are left. */
     left: () => orders.length,
     cut: (when: 'before' | 'after', text: string) => void orders.push({ when, text }),
+    /** Takes all orders back. */
+    clear: () => void orders.splice(0),
     stop() {
       for (const socket of sockets) socket.destroy()
       server.close()

@@ -25,6 +25,7 @@ describe.skipIf(!databaseUrl)('a connection that is lost', async () => {
     between.stop()
   })
   const fresh = async () => {
+    between.clear()
     const store = storage.store(
       { tenant: 'a', file: '', identity: Bun.randomUUIDv7(), bucket: 'interruptions' },
       migrations,
