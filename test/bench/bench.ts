@@ -3,7 +3,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { blueprint, category, product } from './data'
+import { startPostgres } from '../outside/postgres'
+import { category, product } from './data'
+import type { Filled } from './fill'
 import { client, type Figures, type Load, measure } from './load'
 
 const { values: options } = parseArgs({
@@ -12,6 +14,8 @@ const { values: options } = parseArgs({
     seconds: { type: 'string', default: '4' },
     rounds: { type: 'string', default: '3' },
     out: { type: 'string', default: 'test/bench/results/latest.json' },
+    /** `postgres`: also on a PostgreSQL server of its own, beside SQLite. */
+    engine: { type: 'string', default: 'sqlite' },
   },
 })
 const [rows, seconds, rounds] = [Number(options.rows), Number(options.seconds), Number(options.rounds)]
@@ -74,43 +78,14 @@ async function compare(loads: Record<string, Load>): Promise<Record<string, Figu
   )
 }
 
-async function fill() {
-  const { createTenant } = await import('../../src/tenancy/tenants')
-  const { register } = await import('../../src/accounts/users')
-  const tokens = await import('../../src/accounts/tokens')
-  const { create } = await import('../../src/entities/entities')
-  const blueprints = await import('../../src/blueprints/blueprints')
-  const { storage } = await import('../../src/tenancy/storage')
-  await import('../../src/app')
-  const tenant = await createTenant('bench', ['127.0.0.1'])
-  const user = await register(tenant, { username: 'bench' }, ['user'])
-  const { token } = await tokens.issue(tenant, user._id, { nickname: 'bench' })
-  const actor = {
-    user: user._id,
-    roles: ['user'],
-    privileged: false,
-    workspace: null,
-    via: 'api-key' as const,
-    scopes: [],
-  }
-  const request = new Request('http://bench/')
-  await blueprints.create({ ...tenant, actor: { ...actor, privileged: true } }, blueprint, {
-    request,
-    set: { headers: {} },
+async function fill(env: Record<string, string>): Promise<Filled> {
+  const file = join(folder, 'filled.json')
+  const child = Bun.spawn([process.execPath, 'test/bench/fill.ts', `${rows}`, file], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'inherit', 'inherit'],
   })
-  const began = performance.now()
-  const json: string[] = []
-  for (let n = 0; n < rows; n += 500)
-    json.push(
-      ...(await Promise.all(
-        Array.from({ length: Math.min(500, rows - n) }, async (_, i) =>
-          (await create({ ...tenant, actor }, 'products', product(n + i), request)).text(),
-        ),
-      )),
-    )
-  say(`filled ${rows} entities, ${Math.round(rows / ((performance.now() - began) / 1000))}/s in process`)
-  await storage.close()
-  return { token, json }
+  if (await child.exited) throw new Error('It could not be filled.')
+  return JSON.parse(readFileSync(file, 'utf8'))
 }
 
 function fillFloor(json: string[]) {
@@ -131,13 +106,18 @@ function fillFloor(json: string[]) {
   return file
 }
 
-const { token, json } = await fill()
+const database = options.engine === 'postgres' ? await startPostgres({ durable: true }) : undefined
+process.once('exit', () => database?.kill())
+const { token, json } = await fill({})
+const onPostgres = { ATOLL_DATABASE_URL: database?.url ?? '', ATOLL_TENANTS: join(folder, 'none') }
+const second = database && (await fill(onPostgres))
 const floorFile = fillFloor(json)
-const ids = json
-  .filter((_, n) => n % Math.ceil(rows / 5_000) === 0)
-  .map((text) => JSON.parse(text).identifier as string)
+const idsOf = (json: string[]) =>
+  json.filter((_, n) => n % Math.ceil(rows / 5_000) === 0).map((text) => JSON.parse(text).identifier as string)
+const ids = idsOf(json)
 const bodies = Array.from({ length: 2_000 }, (_, n) => JSON.stringify(product(rows + n * 37)))
-const auth = { 'x-api-key': token, 'content-type': 'application/json' }
+const authOf = (token: string) => ({ 'x-api-key': token, 'content-type': 'application/json' })
+const auth = authOf(token)
 const entities = '/api/blueprints/products/entities'
 const report: Record<string, unknown> = { client, rows, at: new Date().toISOString() }
 
@@ -148,6 +128,7 @@ const line = (name: string, { perSecond, p50, p99, errors }: Figures, ratio?: nu
 
 async function reads() {
   const atoll = await start(['src/main.ts', 'serve', '--json'])
+  const postgres = second && (await start(['src/main.ts', 'serve', '--json'], onPostgres))
   const floor = await start(['test/bench/floor.ts', floorFile])
   await (await fetch(`${atoll.url}${entities}/${ids[0]}`, { headers: auth })).text()
   await Bun.sleep(500)
@@ -165,18 +146,27 @@ async function reads() {
     'get /api/me': [['/api/me'], [`/things/${ids[0]}`]],
   } as const
   for (const [name, [ours, theirs]] of Object.entries(kinds)) {
+    const paths =
+      name === 'get by identifier' && second ? idsOf(second.json).map((id) => `${entities}/${id}`) : [...ours]
     const figures = await compare({
       atoll: { ...same, url: atoll.url, paths: [...ours] },
       floor: { ...same, url: floor.url, paths: [...theirs] },
+      ...(postgres && { postgres: { ...same, url: postgres.url, headers: authOf(second.token), paths } }),
     })
     const ratio = figures.atoll!.perSecond / figures.floor!.perSecond
     line(`${name}: floor`, figures.floor!)
     line(`${name}: atoll`, figures.atoll!, ratio)
     report[name] = { ...figures, ratio }
+    if (!figures.postgres) continue
+    const ofSqlite = figures.postgres.perSecond / figures.atoll!.perSecond
+    line(`${name}: on PostgreSQL`, figures.postgres)
+    say(`PostgreSQL is ${ofSqlite.toFixed(2)} of SQLite`)
+    report[name] = { ...figures, ratio, ofSqlite }
   }
   report.loadedMb = memory(atoll.pid)
   say(`memory under load ${report.loadedMb} MB`)
   await atoll.stop()
+  await postgres?.stop()
   await floor.stop()
 }
 
@@ -198,10 +188,21 @@ async function creates() {
     await atoll.stop()
     await floor.stop()
   }
+  if (!second) return
+  const postgres = await start(['src/main.ts', 'serve', '--json'], onPostgres)
+  const same = { headers: authOf(second.token), method: 'POST' as const, bodies, seconds, url: postgres.url }
+  const figures = await compare({
+    'create, 64 in flight': { ...same, paths: [entities], connections: 64 },
+    'create, one commit each': { ...same, paths: [entities], connections: 1 },
+  })
+  for (const [name, one] of Object.entries(figures)) line(`PostgreSQL: ${name}`, one)
+  report['create on PostgreSQL'] = figures
+  await postgres.stop()
 }
 
 await reads()
 await creates()
+await database?.stop()
 mkdirSync(join(options.out, '..'), { recursive: true })
 writeFileSync(options.out, `${JSON.stringify(report, null, 2)}\n`)
 rmSync(folder, { recursive: true })
