@@ -65,7 +65,10 @@ export async function insert(tx: Tx, model: Model, { doc, keys, ...draft }: Draf
   const params = [_id, identifier, user, workspace, shown, JSON.stringify(keys), time, time]
   const [added] = await tx.ask(INSERT, [...params, model.key, model._id, model.version])
   if (!added) throw new Outdated()
-  for (const row of rows) await tx.ask(INSERT_ROW, [...row, time, added[0]])
+  await tx.each(
+    INSERT_ROW,
+    rows.map((row) => [...row, time, added[0]]),
+  )
   return [shown, user, workspace, 1, time]
 }
 
@@ -82,8 +85,14 @@ export async function update(
   await refuseDuplicates(tx, model, keys, old)
   await refuseDangling(tx, model, doc, comparable, sight)
   const [gone, come] = difference(rowsOf(model, old), rowsOf(model, keys))
-  for (const row of gone) await tx.ask(DELETE_ROW, [...row, before.created, before.seq])
-  for (const row of come) await tx.ask(INSERT_ROW, [...row, before.created, before.seq])
+  await tx.each(
+    DELETE_ROW,
+    gone.map((row) => [...row, before.created, before.seq]),
+  )
+  await tx.each(
+    INSERT_ROW,
+    come.map((row) => [...row, before.created, before.seq]),
+  )
   const { user = before.user, workspace = before.workspace } = owners
   const [text, updated, version] = [JSON.stringify(doc), now(), before.version + 1]
   refuseLarge(text)
@@ -97,15 +106,19 @@ export async function update(
  * write, and at least one. Returns how many.
  */
 export async function erase(tx: Tx, entities: Pick<Stored, 'seq' | 'keys' | 'created'>[]): Promise<number> {
-  let [removed, statements] = [0, 0]
+  let removed = 0
+  const rows: unknown[][] = []
   for (const { seq, keys, created } of entities) {
-    const rows = rowsOf(undefined, JSON.parse(keys))
-    if (removed && statements + rows.length > STATEMENTS) break
-    statements += rows.length + 1
+    const own = rowsOf(undefined, JSON.parse(keys))
+    if (removed && rows.length + removed + own.length > STATEMENTS) break
     removed++
-    for (const row of rows) await tx.ask(DELETE_ROW, [...row, created, seq])
-    await tx.ask('delete from entities where seq = ?', [seq])
+    rows.push(...own.map((row) => [...row, created, seq]))
   }
+  await tx.each(DELETE_ROW, rows)
+  await tx.each(
+    'delete from entities where seq = ?',
+    entities.slice(0, removed).map(({ seq }) => [seq]),
+  )
   return removed
 }
 

@@ -3,6 +3,12 @@ import type { SqliteRemoteDatabase } from 'drizzle-orm/sqlite-proxy'
 /** One statement in, rows as arrays out, errors in our own words. */
 export type Ask = (sql: string, params?: unknown[]) => Promise<unknown[][]>
 
+/** The same statement for many rows of values, which each engine asks in the way that is best for it. It answers nothing. */
+export type Each = (sql: string, rows: unknown[][]) => Promise<void>
+
+/** What the work of a transaction asks. */
+export type Asking = { ask: Ask; each: Each }
+
 /**
  * Reads: every statement sees the last committed state, never a running write.
  * `ask` takes SQL as text, for statements that are composed at run time or asked at every request; it stays within
@@ -11,7 +17,7 @@ export type Ask = (sql: string, params?: unknown[]) => Promise<unknown[][]>
 export type Db = Pick<SqliteRemoteDatabase, 'select' | 'selectDistinct' | '$count'> & { ask: Ask }
 
 /** Reads and writes of one unit of work, good only for as long as the work it was handed to. */
-export type Tx = Db & Pick<SqliteRemoteDatabase, 'insert' | 'update' | 'delete'>
+export type Tx = Db & Pick<SqliteRemoteDatabase, 'insert' | 'update' | 'delete'> & { each: Each }
 
 /** What features see of a database. Work is all or nothing, alone in its tenant, and awaits nothing but `tx`. */
 export interface Store {
@@ -50,10 +56,10 @@ export interface Database {
   ask: Ask
   /**
    * Runs the work as the only writer of the tenant, then commits; or rolls back and throws. Where the engine is
-   * interrupted it runs the work again from its beginning, with another `ask`. The next transaction may
+   * interrupted it runs the work again from its beginning. The next transaction may
    * begin at once, but nobody is told of this one until it is `kept`: before that, only memory may have it.
    */
-  transaction(work: (ask: Ask) => Promise<void>): Promise<{ kept?: Promise<void> }>
+  transaction(work: (asking: Asking) => Promise<void>): Promise<{ kept?: Promise<void> }>
   close(): Promise<void>
 }
 

@@ -1,7 +1,7 @@
 import { drizzle } from 'drizzle-orm/sqlite-proxy'
 import { report } from '../core/log'
 import { Problem } from '../core/problem'
-import type { Ask, Database, Db, Engine, Migrations, Place, Store, Tx } from './port'
+import type { Ask, Database, Db, Each, Engine, Migrations, Place, Store, Tx } from './port'
 import { Writer } from './writer'
 
 type Opened = { database: Database; writer: Writer }
@@ -32,7 +32,7 @@ export class Storage {
     return {
       db: db((sql, params) => use(({ database }) => database.ask(sql, params))),
       heard: () => this.engine.heard?.(place) ?? 0,
-      write: (work) => use(({ writer }) => writer.write((ask) => work(db(ask)))),
+      write: (work) => use(({ writer }) => writer.write(({ ask, each }) => work(db(ask, each)))),
     }
   }
 
@@ -121,7 +121,7 @@ const keyOf = ({ file, identity, cluster, bucket }: Place) => `${file} ${identit
 const failed = (error: unknown) => report('DATABASE_NOT_CLOSED', { cause: String(error) })
 
 /** Drizzle over `ask`, made when it is first needed: most of what is asked often needs only `ask`. */
-function db(ask: Ask): Tx {
+function db(ask: Ask, each: Each = readOnly): Tx {
   let made: ReturnType<typeof orm> | undefined
   const drizzled = () => {
     made ??= orm(ask)
@@ -129,6 +129,7 @@ function db(ask: Ask): Tx {
   }
   return {
     ask: (sql, params) => (params?.some(unkept) ? Promise.reject(nul()) : ask(sql, params)),
+    each: (sql, rows) => (rows.some((row) => row.some(unkept)) ? Promise.reject(nul()) : each(sql, rows)),
     select: ((fields: never) => drizzled().select(fields)) as unknown as Tx['select'],
     selectDistinct: ((fields: never) => drizzled().selectDistinct(fields)) as unknown as Tx['selectDistinct'],
     $count: (...of) => drizzled().$count(...of),
@@ -137,6 +138,8 @@ function db(ask: Ask): Tx {
     delete: (table) => drizzled().delete(table),
   }
 }
+
+const readOnly = () => Promise.reject(new Error('Only a transaction can write.'))
 
 const orm = (ask: Ask) =>
   drizzle(async (sql, params, method) => {

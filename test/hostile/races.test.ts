@@ -16,7 +16,7 @@ function busyEngine(effort: number) {
     return []
   }
   const writer = new Writer(async (work) => {
-    await work(ask)
+    await work({ ask, each: async (sql, rows) => void (await Promise.all(rows.map((row) => ask(sql, row)))) })
     return {}
   }, 100)
   return { writer, asked, inserts: () => asked.filter((sql) => sql.startsWith('insert')).length }
@@ -24,18 +24,18 @@ function busyEngine(effort: number) {
 
 test('a write that runs too long is ended though the engine answers at once', async () => {
   const { writer, asked, inserts } = busyEngine(20)
-  const long = writer.write(async (ask) => {
+  const long = writer.write(async ({ ask }) => {
     for (let n = 0; n < 100; n++) await ask(`insert ${n}`)
   })
   await expect(long).rejects.toBeInstanceOf(Busy)
   expect(inserts()).toBeLessThan(100)
   expect(asked.slice(-2)).toEqual(['rollback to unit', 'release unit'])
-  expect(await writer.write(async (ask) => (await ask('insert')).length)).toBe(0)
+  expect(await writer.write(async ({ ask }) => (await ask('insert')).length)).toBe(0)
 })
 
 test('a write that runs too long is ended though it takes no notice of refusals', async () => {
   const { writer, asked, inserts } = busyEngine(20)
-  const stubborn = writer.write(async (ask) => {
+  const stubborn = writer.write(async ({ ask }) => {
     for (let n = 0; n < 100; n++) await ask(`insert ${n}`).catch(() => {})
     return 'done'
   })

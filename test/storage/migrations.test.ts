@@ -118,7 +118,7 @@ test.skipIf(!existsSync(FILES)).each(fileEngines)('%s: an open database holds si
   const folder = freshFolder()
   const database = await make({ folder, synchronous: 'full' }).open(place, tenantMigrations)
   await database.ask('select 1')
-  const { kept } = await database.transaction(async (ask) => {
+  const { kept } = await database.transaction(async ({ ask }) => {
     await ask("insert into versions (topic, version) values ('a', 1)")
   })
   await kept

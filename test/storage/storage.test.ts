@@ -246,6 +246,39 @@ describe.each(engines)('%s', (_, engine) => {
     await write((tx) => all(tx.ask))
   })
 
+  test('`each` asks one statement for many rows, in their order, and all or none of them count', async () => {
+    const store = fresh()
+    const insert = 'insert into things (id, count) values (?, ?)'
+    await store.write((tx) => tx.each(insert, []))
+    await store.write((tx) =>
+      tx.each(
+        insert,
+        times(1_203).map((n) => [`${n}`, n]),
+      ),
+    )
+    expect(await store.db.$count(things)).toBe(1_203)
+    await store.write(async (tx) => {
+      await tx.each('update things set count = count * 10 + ? where id = ?', [
+        [1, '7'],
+        [2, '7'],
+      ])
+      await tx.each(
+        'delete from things where id = ?',
+        times(1_200).map((n) => [`${n + 8}`]),
+      )
+    })
+    expect(await counts(store)).toEqual([0, 1, 2, 3, 4, 5, 6, 712])
+    const twice = store.write((tx) =>
+      tx.each(
+        insert,
+        ['a', 'b', 'a'].map((id) => [id, 0]),
+      ),
+    )
+    await expect(twice).rejects.toBeInstanceOf(Conflict)
+    await expect(store.write((tx) => tx.each(insert, [['nul\0', 1]]))).rejects.toMatchObject({ status: 400 })
+    expect(await store.db.$count(things)).toBe(8)
+  })
+
   test('U+0000 is refused wherever a text is given, and nothing is kept', async () => {
     const store = fresh()
     const nul = { status: 400, code: 'INVALID_INPUT' }
@@ -419,7 +452,7 @@ function fake(notes: string[], file = '', commit = () => {}): Database {
   }
   const transaction: Database['transaction'] = async (work) => {
     notes.push('begin')
-    await work(ask)
+    await work({ ask, each: async (sql, rows) => void (await Promise.all(rows.map((row) => ask(sql, row)))) })
     commit()
     notes.push('commit')
     return {}
@@ -496,7 +529,7 @@ test('`close` also waits for work in what was released', async () => {
 test('units that wait share a COMMIT, each in a savepoint of its own', async () => {
   const notes: string[] = []
   const writer = new Writer(fake(notes).transaction, 300)
-  await Promise.all([1, 2].map((unit) => writer.write((ask) => ask(`insert ${unit}`))))
+  await Promise.all([1, 2].map((unit) => writer.write(({ ask }) => ask(`insert ${unit}`))))
   const units = [1, 2].map((unit) => `savepoint unit,insert ${unit},release unit`)
   expect(notes.join()).toBe(`begin,${units},commit`)
 })
@@ -505,11 +538,11 @@ test('a unit that fails is rolled back to its savepoint, and the others are comm
   const notes: string[] = []
   const writer = new Writer(fake(notes).transaction, 300)
   const [failed, done] = await Promise.allSettled([
-    writer.write(async (ask) => {
+    writer.write(async ({ ask }) => {
       await ask('insert 1')
       throw new Error('mine')
     }),
-    writer.write((ask) => ask('insert 2')),
+    writer.write(({ ask }) => ask('insert 2')),
   ])
   expect([failed!.status, done!.status]).toEqual(['rejected', 'fulfilled'])
   expect(notes.join()).toBe(
@@ -524,7 +557,7 @@ test('nothing is acknowledged before the COMMIT, and nothing at all when it fail
     if (full) throw new Error('the disk is full')
   }
   const writer = new Writer(fake(notes, '', commit).transaction, 300)
-  const write = () => writer.write((ask) => ask('insert')).then(() => notes.push('acknowledged'))
+  const write = () => writer.write(({ ask }) => ask('insert')).then(() => notes.push('acknowledged'))
   const work = await Promise.allSettled([write(), write()])
   expect(work.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
   full = false
@@ -542,7 +575,7 @@ function slowDisk() {
     disk.push(Promise.withResolvers<void>())
     return { kept: disk.at(-1)!.promise }
   }, 300)
-  const write = (name: string) => writer.write((ask) => ask(name)).then(() => notes.push(`acknowledged ${name}`))
+  const write = (name: string) => writer.write(({ ask }) => ask(name)).then(() => notes.push(`acknowledged ${name}`))
   return { writer, write, disk, notes }
 }
 
@@ -575,13 +608,13 @@ test('when the disk fails, all whose transaction it was are told, but one that f
 
 test('a disk that stands still sends away who comes when a thousand wait for it', async () => {
   const { writer, disk } = slowDisk()
-  const work = times(1_000).map((n) => writer.write((ask) => ask(`insert ${n}`)))
+  const work = times(1_000).map((n) => writer.write(({ ask }) => ask(`insert ${n}`)))
   await Bun.sleep(50)
-  await expect(writer.write((ask) => ask('one more'))).rejects.toBeInstanceOf(Busy)
+  await expect(writer.write(({ ask }) => ask('one more'))).rejects.toBeInstanceOf(Busy)
   const moving = setInterval(() => disk.at(-1)?.resolve(), 1)
   for (const { resolve } of disk) resolve()
   await Promise.all(work)
-  await writer.write((ask) => ask('later'))
+  await writer.write(({ ask }) => ask('later'))
   clearInterval(moving)
 })
 
@@ -590,10 +623,10 @@ test('when a transaction cannot begin, all who wait are told, and later ones try
   const notes: string[] = []
   const { transaction } = fake(notes)
   const writer = new Writer((work) => (broken ? Promise.reject(new Busy()) : transaction(work)), 300)
-  const work = await Promise.allSettled(times(3).map(() => writer.write((ask) => ask('insert'))))
+  const work = await Promise.allSettled(times(3).map(() => writer.write(({ ask }) => ask('insert'))))
   expect(work.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
   broken = false
-  await writer.write((ask) => ask('insert'))
+  await writer.write(({ ask }) => ask('insert'))
   expect(notes).toContain('commit')
 })
 
@@ -605,7 +638,7 @@ test('a queue that is too long sends the latest away, and serves the rest', asyn
     await gate.promise
     return transaction(work)
   }, 300)
-  const work = times(1_001).map((n) => writer.write((ask) => ask(`insert ${n}`)))
+  const work = times(1_001).map((n) => writer.write(({ ask }) => ask(`insert ${n}`)))
   await expect(work[1_000]!).rejects.toBeInstanceOf(Busy)
   gate.resolve()
   await Promise.all(work.slice(0, 1_000))

@@ -17,3 +17,9 @@ function translate(sql: string): string {
     .replace(/'(?:[^']|'')*'|"(?:[^"]|"")*"|\?/g, (part) => (part === '?' ? `$${++count}` : part))
     .replace(/on conflict \((.*?)\)/g, (_, key) => `on conflict ("tenant_id", ${key.replace(/"[^"]+"\./g, '')})`)
 }
+
+/** An insert of one row as one of several; nothing for other statements. */
+export function severalRows(sql: string, rows: number): string | undefined {
+  const [, start, row] = /^(insert into [^?]*? values )(\([?, ]+\))$/.exec(sql) ?? []
+  return start && start + Array(rows).fill(row).join(', ')
+}

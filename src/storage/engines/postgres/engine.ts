@@ -1,9 +1,9 @@
 import pg from 'pg'
 import { missing } from '../../../core/problem'
 import { Busy, Interrupted, storageError } from '../../errors'
-import type { Ask, Database, Engine, Migrations, Place } from '../../port'
+import type { Asking, Database, Engine, Migrations, Place } from '../../port'
 import { migrate, ROLE } from './buckets'
-import { toPostgres } from './dialect'
+import { severalRows, toPostgres } from './dialect'
 import { Listener } from './listener'
 import { type Question, Reads } from './reads'
 
@@ -52,7 +52,7 @@ export class Postgres implements Engine {
     if (!bucket) throw new Error('A place in PostgreSQL has a bucket.')
     await this.#migrate(bucket, migrations)
     const start = this.#start(bucket, identity || NOBODY)
-    await this.#attempt(start, async (ask) => {
+    await this.#attempt(start, async ({ ask }) => {
       await ask('insert into tenant_lock default values on conflict do nothing')
       if ((await ask('select ended from tenant_lock'))[0]![0] !== null) missing('tenant')
     })
@@ -80,7 +80,7 @@ export class Postgres implements Engine {
   async end({ bucket, identity }: Place, { postgres: migrations }: Migrations) {
     if (!bucket) throw new Error('A place in PostgreSQL has a bucket.')
     await this.#migrate(bucket, migrations)
-    await this.#attempt(this.#start(bucket, identity || NOBODY), async (ask) => {
+    await this.#attempt(this.#start(bucket, identity || NOBODY), async ({ ask }) => {
       await ask('insert into tenant_lock default values on conflict do nothing')
       await ask('update tenant_lock set ended = ?', [Date.now()])
     })
@@ -125,7 +125,7 @@ export class Postgres implements Engine {
   }
 
   /** Again, when the database gave up on it before it was committed. */
-  async #transaction(start: string, work: (ask: Ask) => Promise<void>) {
+  async #transaction(start: string, work: (asking: Asking) => Promise<void>) {
     const until = performance.now() + this.options.deadline
     for (let attempt = 1; ; attempt++)
       try {
@@ -135,14 +135,14 @@ export class Postgres implements Engine {
       }
   }
 
-  async #attempt(start: string, work: (ask: Ask) => Promise<void>) {
+  async #attempt(start: string, work: (asking: Asking) => Promise<void>) {
     const key = crypto.randomUUID()
     let committing = false
     try {
       await this.#use(async (client) => {
         try {
           await begin(client, start)
-          await work((sql, params) => ask(client, sql, params))
+          await work({ ask: (sql, params) => ask(client, sql, params), each: (sql, rows) => each(client, sql, rows) })
           committing = true
           const noted = client.query(`insert into commits (key) values ('${key}')`)
           if (++this.#commits % TIDY === 0) client.query(TIDYING).catch(() => {})
@@ -204,4 +204,19 @@ async function ask(client: pg.PoolClient, sql: string, values?: unknown[]): Prom
   } catch (error) {
     throw storageError(error)
   }
+}
+
+const AT_ONCE = 500 // rows of one statement, which takes 65,535 values at most
+
+/** Rows that are inserted go in together; other statements follow each other on the wire, unanswered. */
+async function each(client: pg.PoolClient, sql: string, rows: unknown[][]) {
+  const asked: Promise<unknown>[] = []
+  for (let at = 0; at < rows.length; at += AT_ONCE) {
+    const some = rows.slice(at, at + AT_ONCE)
+    const together = severalRows(sql, some.length)
+    if (together) asked.push(ask(client, together, some.flat()))
+    else asked.push(...some.map((row) => ask(client, sql, row)))
+  }
+  const failed = (await Promise.allSettled(asked)).find(({ status }) => status === 'rejected')
+  if (failed?.status === 'rejected') throw failed.reason
 }

@@ -1,6 +1,6 @@
 import { missing } from '../../../core/problem'
 import { Busy, storageError } from '../../errors'
-import type { Ask } from '../../port'
+import type { Ask, Asking, Each } from '../../port'
 import type { Connection, Statement } from './drivers'
 
 const KEPT = 500 // statements; preparing one costs ten times what running it does
@@ -29,10 +29,20 @@ export class Session {
     }
   }
 
-  async transaction(work: (ask: Ask) => Promise<void>) {
+  each: Each = async (sql, rows) => {
+    this.asked += rows.length
+    try {
+      const statement = this.#prepared(sql)
+      for (const row of rows) statement.values(...row)
+    } catch (error) {
+      throw storageError(error)
+    }
+  }
+
+  async transaction(work: (asking: Asking) => Promise<void>) {
     await this.#begin()
     try {
-      await work(this.ask)
+      await work(this)
       await this.ask('commit')
     } catch (error) {
       await this.ask('rollback').catch(() => {}) // SQLite may have done so itself
