@@ -3,6 +3,7 @@ import { version } from '../../package.json'
 import { Problem } from '../core/problem'
 import { doctor } from './doctor'
 import { migrate } from './migrate'
+import { postgres } from './postgres'
 import { serve } from './serve'
 import { tenant } from './tenant'
 import { user } from './user'
@@ -18,6 +19,7 @@ export async function run(argv: string[]) {
     .addCommand(tenant)
     .addCommand(user)
     .addCommand(migrate)
+    .addCommand(postgres)
     .addCommand(doctor)
     .addCommand(
       new Command('version')

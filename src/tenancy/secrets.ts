@@ -1,9 +1,11 @@
 import { hkdfSync } from 'node:crypto'
-import { linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { config } from '../config'
 import { secret } from '../core/secret'
 import { registry } from './registry'
+
+const file = join(config.ATOLL_TENANTS, 'secrets.json')
 
 type Secrets = { signingKey: string; vaultKey: string }
 let known: Promise<Secrets> | undefined
@@ -21,7 +23,8 @@ export async function keyOf(tenant: string, purpose: 'access-token'): Promise<Ui
 /** Nodes that share a database share its secrets, or a sign-in would be good on one of them only. */
 async function shared(): Promise<Secrets> {
   return registry.write(async (tx) => {
-    const fresh = JSON.stringify({ signingKey: secret(), vaultKey: secret() } satisfies Secrets)
+    // Those of an installation that was on files until now go on being good.
+    const fresh = JSON.stringify(existsSync(file) ? ownFile() : { signingKey: secret(), vaultKey: secret() })
     await tx.ask('insert into secrets (name, value) values (?, ?) on conflict ("name") do nothing', ['keys', fresh])
     const [[value] = []] = await tx.ask('select value from secrets where name = ?', ['keys'])
     return JSON.parse(value as string) as Secrets
@@ -30,7 +33,6 @@ async function shared(): Promise<Secrets> {
 
 /** Made at the first start. Whoever comes second finds those of the first, never half of them. */
 function ownFile(): Secrets {
-  const file = join(config.ATOLL_TENANTS, 'secrets.json')
   const read = () => JSON.parse(readFileSync(file, 'utf8')) as Secrets
   try {
     return read()

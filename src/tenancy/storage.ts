@@ -42,6 +42,17 @@ function clusterOf(name: string): Postgres {
   return cluster
 }
 
+/** Every cluster of the settings: what it runs, or why it cannot be asked. */
+export const clusterStates = () =>
+  Promise.all(
+    [...clusterUrls.keys()].map(async (name) => {
+      const told = await clusterOf(name)
+        .state()
+        .catch((error: Error) => ({ problem: error.message }))
+      return { name, server: '', citus: false, problem: undefined as string | undefined, ...told }
+    }),
+  )
+
 /** A file where the place names no cluster. */
 const engine: Engine = {
   open: (place, migrations) => (place.cluster ? clusterOf(place.cluster) : sqlite).open(place, migrations),
@@ -62,8 +73,8 @@ export const storage = new Storage(engine, { open: openLimit, deadline: config.A
 
 /** Makes this process the only server of the data; throws when another is. */
 export const ownData = async () => {
-  // Nodes that share a database share no folder.
-  if (!config.ATOLL_DATABASE_URL) await sqlite.own()
+  // Nodes that share a database share no folder, unless there are tenants in it.
+  if (!config.ATOLL_DATABASE_URL || existsSync(join(config.ATOLL_TENANTS, 'registry.db'))) await sqlite.own()
 }
 
 export const folderOf = (tenant: string) => join(config.ATOLL_TENANTS, tenant)

@@ -22,6 +22,9 @@ export const hosts = sqliteTable(
   (table) => [index('hosts_of_tenant').on(table.tenant)],
 )
 
+/** The schemas of PostgreSQL that tenants share; `home` is `cluster/schema`. */
+export const buckets = sqliteTable('buckets', { home: text().primaryKey(), created: time().notNull() })
+
 /** What signs and encrypts for all nodes that share a database; with files it is `secrets.json`, readable by its owner only. */
 export const secrets = sqliteTable('secrets', { name: text().primaryKey(), value: text().notNull() })
 

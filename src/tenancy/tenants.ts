@@ -5,10 +5,11 @@ import { iso, now } from '../core/clock'
 import { missing, Problem } from '../core/problem'
 import { Conflict } from '../storage/errors'
 import type { Place, Store } from '../storage/port'
+import { freshHome } from './buckets'
 import { hostOf } from './caller'
 import { changing, recall } from './memory'
 import { registry } from './registry'
-import { discard, folderOf, hasFolder, MAIN, makeFolder, storage } from './storage'
+import { discard, folderOf, hasFolder, makeFolder, storage } from './storage'
 import { hosts, tenants } from './tables'
 
 /** One tenant's data: `db` reads, `write` changes. */
@@ -135,18 +136,6 @@ function serving({ id, uid, status, home }: Entry): Tenant {
   known.set(id, tenant)
   if (known.size > KNOWN) known.delete(known.keys().next().value!)
   return tenant
-}
-
-const FULL = 300 // tenants of a bucket
-
-/** Where a new tenant is kept: in the bucket that has the fewest, or in a new one when all are full. */
-async function freshHome(): Promise<string> {
-  if (!config.ATOLL_DATABASE_URL) return ''
-  const rows = await registry.db.ask('select home, count(*) from tenants group by home order by home')
-  const buckets = (rows as [string, number][]).filter(([home]) => home.startsWith(`${MAIN}/`))
-  const [emptiest] = buckets.toSorted(([, one], [, other]) => one - other)
-  if (emptiest && emptiest[1] < FULL) return emptiest[0]
-  return `${MAIN}/atoll_b${String(buckets.length + 1).padStart(4, '0')}`
 }
 
 function hostName(text: string): string {

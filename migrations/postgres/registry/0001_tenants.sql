@@ -32,3 +32,10 @@ create table secrets (
   value text collate "C" not null,
   primary key (tenant_id, name)
 );
+
+create table buckets (
+  tenant_id uuid not null default current_setting('app.tenant')::uuid,
+  home text collate "C" not null,
+  created bigint not null,
+  primary key (tenant_id, home)
+);

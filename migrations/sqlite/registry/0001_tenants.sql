@@ -22,3 +22,8 @@ create table secrets (
   name text not null primary key,
   value text not null
 ) strict;
+
+create table buckets (
+  home text not null primary key,
+  created integer not null
+) strict;

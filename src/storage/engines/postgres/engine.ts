@@ -57,7 +57,9 @@ export class Postgres implements Engine {
       if ((await ask('select ended from tenant_lock'))[0]![0] !== null) missing('tenant')
     })
     // A row, unlike an advisory lock, is locked on the node that has the bucket. The policy picks our own.
-    const alone = `${start}; select from tenant_lock where ended is null for update`
+    const alone = `${start}; set local lock_timeout to ${this.options.deadline};
+      set local idle_in_transaction_session_timeout to ${this.options.deadline + CONNECT};
+      select from tenant_lock where ended is null for update`
     const reads = new Reads((questions) => this.#read(start, questions))
     return {
       ask: reads.ask,
@@ -77,6 +79,16 @@ export class Postgres implements Engine {
     return this.#listener.heard(identity || NOBODY)
   }
 
+  /** What the cluster runs. @throws 503 when it cannot be reached */
+  async state() {
+    return this.#use(async (client) => {
+      const { rows } = await client.query(
+        "select current_setting('server_version') as server, exists (select from pg_extension where extname = 'citus') as citus",
+      )
+      return rows[0] as { server: string; citus: boolean }
+    })
+  }
+
   async end({ bucket, identity }: Place, { postgres: migrations }: Migrations) {
     if (!bucket) throw new Error('A place in PostgreSQL has a bucket.')
     await this.#migrate(bucket, migrations)
@@ -90,9 +102,7 @@ export class Postgres implements Engine {
   #start(bucket: string, tenant: string) {
     const { deadline } = this.options
     return `set local role ${ROLE}; set local search_path to ${pg.escapeIdentifier(bucket)};
-      set local app.tenant to ${pg.escapeLiteral(tenant)};
-      set local statement_timeout to ${deadline}; set local lock_timeout to ${deadline};
-      set local idle_in_transaction_session_timeout to ${deadline + CONNECT}`
+      set local app.tenant to ${pg.escapeLiteral(tenant)}; set local statement_timeout to ${deadline}`
   }
 
   async #migrate(bucket: string, migrations: string[]) {
