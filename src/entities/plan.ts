@@ -249,8 +249,9 @@ function holdsForSome(target: FieldTarget, condition: Test): Part {
   }
   const wanted = valueIs('x.value', { ...condition, is: 'in' })
   const { sql, params } = and([...where, wanted, part('x.created = e.created and x.entity = e.seq')])
-  const not = condition.is === 'not in' ? 'not ' : ''
-  return part(`${not}exists (select 1 from entity_index x where ${sql})`, ...params)
+  // Not by `exists`, which PostgreSQL turns into a join, and may look through all rows of the field for each entity.
+  const found = condition.is === 'not in' ? 'null' : 'not null'
+  return part(`(select 1 from entity_index x where ${sql} limit 1) is ${found}`, ...params)
 }
 
 function hasSome({ field, path }: FieldTarget, is: 'present' | 'absent'): Part {

@@ -6,6 +6,7 @@ import { migrate, ROLE } from './buckets'
 import { severalRows, toPostgres } from './dialect'
 import { Listener } from './listener'
 import { type Question, Reads } from './reads'
+import { Statistics } from './statistics'
 
 export type PostgresOptions = {
   url: string
@@ -29,6 +30,7 @@ export class Postgres implements Engine {
   #pool: pg.Pool
   #migrated = new Map<string, Promise<void>>()
   #listener: Listener
+  #statistics: Statistics
   #commits = 0
 
   constructor(private options: PostgresOptions) {
@@ -43,6 +45,7 @@ export class Postgres implements Engine {
       keepAlive: true,
       pipeline: true,
     })
+    this.#statistics = new Statistics(this.#pool)
     // Whoever uses a broken connection hears of it anyway, but if nobody listened it would end the process.
     this.#pool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}))
   }
@@ -64,7 +67,20 @@ export class Postgres implements Engine {
     return {
       ask: reads.ask,
       transaction: async (work) => {
-        await this.#transaction(alone, work)
+        let rows = 0
+        await this.#transaction(alone, ({ ask, each }) =>
+          work({
+            ask: (sql, params) => {
+              rows++
+              return ask(sql, params)
+            },
+            each: (sql, list) => {
+              rows += list.length
+              return each(sql, list)
+            },
+          }),
+        )
+        this.#statistics.wrote(bucket, identity || NOBODY, rows)
         return {}
       },
       close: async () => {},

@@ -30,8 +30,13 @@ begin
   loop
     execute format('alter table %s enable row level security, force row level security', one);
     execute format('drop policy if exists own_rows on %s', one);
+    -- Enough to know each tenant of the bucket by itself.
+    execute format('alter table %s alter column tenant_id set statistics 1000', one);
     execute format('create policy own_rows on %s using (tenant_id = current_setting(''app.tenant'')::uuid)', one);
   end loop;
+  if to_regclass('entity_index') is not null then
+    alter table entity_index alter column field set statistics 1000;
+  end if;
   if to_regclass('versions') is not null then
     create or replace trigger tell_others after insert or update on versions
       for each row execute function tell_others();

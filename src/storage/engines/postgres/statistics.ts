@@ -1,0 +1,42 @@
+import pg from 'pg'
+
+const FIRST = 1_000 // rows written
+const GROWTH = 2
+
+const ANALYZE = `do $$
+declare
+  one regclass;
+begin
+  for one in
+    select oid from pg_class where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p')
+  loop
+    execute format('analyze %s', one);
+  end loop;
+end
+$$`
+
+/**
+ * Has PostgreSQL look at a bucket's tables whenever a tenant has grown much. Its own worker does so once a minute at most,
+ * and by the growth of all; until then it expects next to nothing of the tenant, and joins of a few thousand rows take
+ * seconds. A role that doesn't own the tables leaves it to that worker.
+ */
+export class Statistics {
+  #tenants = new Map<string, { rows: number; next: number }>()
+  #looking = new Set<string>()
+
+  constructor(private pool: pg.Pool) {}
+
+  /** To be called after a commit. */
+  wrote(bucket: string, tenant: string, rows: number) {
+    const key = `${bucket} ${tenant}`
+    const state = this.#tenants.get(key) ?? { rows: 0, next: FIRST }
+    this.#tenants.set(key, state)
+    state.rows += rows
+    if (state.rows < state.next || this.#looking.has(bucket)) return
+    state.next = state.rows * GROWTH
+    this.#looking.add(bucket)
+    const all = `begin; set local search_path to ${pg.escapeIdentifier(bucket)}; ${ANALYZE}; commit`
+    const done = () => this.#looking.delete(bucket)
+    this.pool.query(all).then(done, done) // without it, plans are worse for a while
+  }
+}

@@ -1,0 +1,30 @@
+import { expect, test } from 'bun:test'
+import { severalRows, toPostgres } from '../../src/storage/engines/postgres/dialect'
+
+test.each([
+  ['select ? from a where b = ?', 'select $1 from a where b = $2'],
+  [`select '?', "?", '''?' from a where b = ?`, `select '?', "?", '''?' from a where b = $1`],
+  [
+    'insert into a (b) values (?) on conflict ("a"."b") do nothing',
+    'insert into a (b) values ($1) on conflict ("tenant_id", "b") do nothing',
+  ],
+  [
+    'select 1 from a where b in (select c from d where e in (?, ?)) and f = ?',
+    'select 1 from a where b = any (array(select c from d where e in ($1, $2))) and f = $3',
+  ],
+  [
+    'select 1 from a where b not in (select c from d) and e in (select f from g where (h))',
+    'select 1 from a where b <> all (array(select c from d)) and e = any (array(select f from g where (h)))',
+  ],
+  ['select 1 from a where b in (?)', 'select 1 from a where b in ($1)'],
+])('%s', (asked, said) => {
+  expect(toPostgres(asked)).toBe(said)
+})
+
+test('an insert of one row becomes one of many, and nothing else does', () => {
+  expect(severalRows('insert into a (b, c) values (?, ?)', 3)).toBe(
+    'insert into a (b, c) values (?, ?), (?, ?), (?, ?)',
+  )
+  for (const other of ['delete from a where b = ?', 'insert into a (b) values (?) returning b', 'update a set b = ?'])
+    expect(severalRows(other, 3)).toBeUndefined()
+})
