@@ -29,7 +29,7 @@ export const doctor = new Command('doctor')
     ),
   )
 
-const SECRET: Setting[] = ['ATOLL_SIGNING_KEY']
+const SECRET: Setting[] = ['ATOLL_SIGNING_KEY', 'ATOLL_DATABASE_URL', 'ATOLL_DATABASE_CLUSTERS']
 
 const settings = () =>
   (Object.keys(Settings.properties) as Setting[]).map((name) => ({
