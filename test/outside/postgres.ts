@@ -55,20 +55,24 @@ export async function startPostgres({ durable = false } = {}): Promise<PostgresS
   const address = (database: string) => `postgres://owner@127.0.0.1:${port}/${database}`
   let server: Bun.Subprocess | undefined
 
-  async function start() {
-    server = Bun.spawn([...as, join(bin!, 'postgres'), '-D', data, ...options], {
+  const begin = () =>
+    Bun.spawn([...as, join(bin, 'postgres'), '-D', data, ...options], {
       cwd: folder,
       env: { PATH: process.env.PATH, LC_ALL: 'C' },
       stdout: 'ignore',
       stderr: 'ignore',
     })
+  async function start() {
+    server = begin()
     const until = performance.now() + 20_000
     for (;;)
       try {
         return await ask(address('postgres'), 'select 1')
       } catch (error) {
-        if (performance.now() > until || server.exitCode !== null) throw error
+        if (performance.now() > until) throw error
         await Bun.sleep(50)
+        // After a crash it does not start before the last process of the one before has gone.
+        if (server.exitCode !== null) server = begin()
       }
   }
   async function end(signal: NodeJS.Signals) {
@@ -82,7 +86,7 @@ export async function startPostgres({ durable = false } = {}): Promise<PostgresS
   return {
     url: address('atoll'),
     port,
-    kill: () => end('SIGQUIT'), // at once, without a checkpoint: the next start has to recover
+    kill: () => end('SIGKILL'),
     start: async () => void (await start()),
     async stop() {
       await end('SIGINT')
