@@ -35,7 +35,8 @@ export class Statistics {
     if (state.rows < state.next || this.#looking.has(bucket)) return
     state.next = state.rows * GROWTH
     this.#looking.add(bucket)
-    const all = `begin; set local search_path to ${pg.escapeIdentifier(bucket)}; ${ANALYZE}; commit`
+    // Sent as one, it is a transaction by itself, and leaves none behind on its connection when it fails.
+    const all = `set local search_path to ${pg.escapeIdentifier(bucket)}; ${ANALYZE}`
     const done = () => this.#looking.delete(bucket)
     this.pool.query(all).then(done, done) // without it, plans are worse for a while
   }
