@@ -9,16 +9,36 @@ import type { Operation, Rule } from './shapes'
  */
 export type Reach = { all: true } | { all: false; user?: string; workspace?: string }
 
-/** Resolves a blueprint's rules for a caller, once for a request. */
+/** Resolves a blueprint's rules for a caller. Neither changes: whoever has other roles is another actor. */
 export function reachOf(model: Model, operation: Operation, actor: Actor | undefined): Reach | undefined {
-  if (actor?.privileged) return { all: true }
+  if (actor?.privileged) return ALL
+  const known = knownReaches(model, actor)
+  if (!known.has(operation)) known.set(operation, resolved(model, operation, actor))
+  return known.get(operation)
+}
+
+const ALL: Reach = { all: true }
+const GUEST = {}
+
+type Reaches = Map<Operation, Reach | undefined>
+const reachesOf = new WeakMap<Model, WeakMap<object, Reaches>>()
+
+function knownReaches(model: Model, actor: Actor | undefined): Reaches {
+  const callers = reachesOf.get(model) ?? new WeakMap<object, Reaches>()
+  reachesOf.set(model, callers)
+  const known = callers.get(actor ?? GUEST) ?? new Map()
+  callers.set(actor ?? GUEST, known)
+  return known
+}
+
+function resolved(model: Model, operation: Operation, actor: Actor | undefined): Reach | undefined {
   const scopes = new Set(
     (model.permissions ?? [])
       .filter((rule) => rule.operation === operation && applies(rule, actor))
       .map((rule) => rule.scope ?? model.permissionScope ?? 'user'),
   )
   if (!scopes.size) return
-  if (scopes.has('tenant')) return { all: true }
+  if (scopes.has('tenant')) return ALL
   const reach: Reach = { all: false }
   if (scopes.has('user') && actor) reach.user = actor.user
   if (scopes.has('workspace') && actor?.workspace) reach.workspace = actor.workspace._id

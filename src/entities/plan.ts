@@ -1,16 +1,24 @@
 import type { Model } from '../blueprints/model'
 import type { Reach } from '../blueprints/rules'
 import type { Db } from '../storage/port'
-import type { Condition, Order, Query, Target, Test } from './query'
-
-/** A piece of a statement with the values of its question marks. */
-type Part = { sql: string; params: unknown[] }
+import {
+  and,
+  type FieldTarget,
+  holds,
+  type Indexed,
+  indexWhere,
+  isIndexed,
+  list,
+  type Part,
+  part,
+  value,
+  valueIs,
+  within,
+} from './conditions'
+import type { Condition, Order, Query, Target } from './query'
 
 /** The rows that a statement goes through, and what needs not be asked of them any more. */
 type Scan = { from: string; where: Part; covered: Condition[]; time: [created: string, seq: string] }
-
-type FieldTarget = Extract<Target, { at: 'field' }>
-type Indexed = { target: FieldTarget } & Test
 
 /** A condition that fewer rows meet is answered by collecting them; counting stops here. */
 const FEW = 1_000
@@ -200,85 +208,14 @@ function walking(target: FieldTarget, conditions: Condition[]): Scan {
   return { from: JOINED, where, covered: own, time: ['i.created', 'i.entity'] }
 }
 
-const isIndexed = (condition: Condition): condition is Indexed =>
-  condition.target.at === 'field' && condition.target.indexed && (condition.is === 'in' || condition.is === 'between')
-
 const walkable = (target: Target | undefined): target is FieldTarget =>
   target?.at === 'field' && target.single && target.indexed
-
-const indexWhere = (condition: Indexed) =>
-  and([
-    part('i.field = ? and i.path = ?', condition.target.field.number, condition.target.path),
-    valueIs('i.value', condition),
-  ])
 
 /** What a scan leaves to be asked of each entity. */
 function filter(scan: Scan, reach: Reach, conditions: Condition[]): Part {
   const left = conditions.filter((one) => !scan.covered.includes(one)).map(holds)
   return and([scan.where, ...within(reach), ...left])
 }
-
-function within(reach: Reach): Part[] {
-  if (reach.all) return []
-  const ways = [
-    ...(reach.user === undefined ? [] : [part('e."user" = ?', reach.user)]),
-    ...(reach.workspace === undefined ? [] : [part('e.workspace = ?', reach.workspace)]),
-  ]
-  if (!ways.length) return [part('1 = 0')]
-  return [part(`(${ways.map(({ sql }) => sql).join(' or ')})`, ...ways.flatMap(({ params }) => params))]
-}
-
-/** Whether a condition holds for the entity `e`. */
-function holds(condition: Condition): Part {
-  const { target, ...test } = condition
-  if (test.is === 'present' || test.is === 'absent') {
-    if (target.at === 'field' && target.path) return hasSome(target, test.is)
-    const { sql, params } = value(target)
-    return part(`${sql} is ${test.is === 'present' ? 'not null' : 'null'}`, ...params)
-  }
-  if (target.at === 'field' && !target.single) return holdsForSome(target, test)
-  return valueIs(value(target), test)
-}
-
-/** For lists and objects: whether it holds for one of the values, or with `not in` for none. */
-function holdsForSome(target: FieldTarget, condition: Test): Part {
-  const where = [part('x.field = ? and x.path = ?', target.field.number, target.path)]
-  if (condition.is === 'between') {
-    const { sql, params } = and([...where, valueIs('x.value', condition)])
-    return part(`e.seq in (select x.entity from entity_index x where ${sql})`, ...params)
-  }
-  const wanted = valueIs('x.value', { ...condition, is: 'in' })
-  const { sql, params } = and([...where, wanted, part('x.created = e.created and x.entity = e.seq')])
-  // Not by `exists`, which PostgreSQL turns into a join, and may look through all rows of the field for each entity.
-  const found = condition.is === 'not in' ? 'null' : 'not null'
-  return part(`(select 1 from entity_index x where ${sql} limit 1) is ${found}`, ...params)
-}
-
-function hasSome({ field, path }: FieldTarget, is: 'present' | 'absent'): Part {
-  const rows = 'select x.entity from entity_index x where x.field = ? and x.path = ?'
-  return part(`e.seq ${is === 'present' ? 'in' : 'not in'} (${rows})`, field.number, path)
-}
-
-function valueIs(at: string | Part, condition: Test): Part {
-  const of = typeof at === 'string' ? part(at) : at
-  const compared = (sql: string, ...params: unknown[]) => part(`${of.sql} ${sql}`, ...of.params, ...params)
-  if (condition.is === 'between') {
-    const { from, to } = condition
-    return and([
-      ...(from ? [compared(`${from.open ? '>' : '>='} ?`, from.value)] : []),
-      ...(to ? [compared(`${to.open ? '<' : '<='} ?`, to.value)] : []),
-    ])
-  }
-  const { values } = condition
-  if (!values.length) return part(condition.is === 'in' ? '1 = 0' : '1 = 1')
-  const list = values.map(() => '?').join(', ')
-  if (condition.is === 'in')
-    return values.length === 1 ? compared('= ?', ...values) : compared(`in (${list})`, ...values)
-  return part(`(${of.sql} is null or ${of.sql} not in (${list}))`, ...of.params, ...of.params, ...values)
-}
-
-const value = (target: Target): Part =>
-  target.at === 'column' ? part(target.column) : part('e.keys ->> ?', target.label)
 
 /** Missing values last, whichever way; entities that agree in everything in order of time, the way the first goes. */
 function sorting(order: Order[], [created, seq]: Scan['time'], first = order[0]): Part {
@@ -301,9 +238,3 @@ function walkSorting([first, ...others]: Order[]): Part {
 const way = ({ descending }: Order) => (descending ? 'desc' : 'asc')
 const latest = (descending: boolean): Order => ({ target: { at: 'column', column: 'e.created' }, descending })
 const isCreated = ({ target }: Order) => target.at === 'column' && target.column === 'e.created'
-
-const part = (sql: string, ...params: unknown[]): Part => ({ sql, params })
-const joined = (parts: Part[], by: string) =>
-  part(parts.map(({ sql }) => sql).join(by), ...parts.flatMap(({ params }) => params))
-const and = (parts: Part[]) => joined(parts, ' and ')
-const list = (parts: Part[]) => joined(parts, ', ')

@@ -18,10 +18,12 @@ export type Stored = System & { seq: number; shown: string; keys: string; versio
 /** A blueprint was changed while its entity was being checked against it. */
 export class Outdated extends Busy {}
 
-const SHOWN = 'select shown, "user", workspace, version, updated from entities'
-const STORED = 'select seq, _id, identifier, "user", workspace, shown, keys, version, created, updated from entities'
-const BY_IDENTIFIER = 'where blueprint = ? and identifier = ?'
-const BY_ID = 'where blueprint = ? and _id = ?'
+const byName = (columns: string) => ({
+  byIdentifier: `select ${columns} from entities where blueprint = ? and identifier = ?`,
+  byId: `select ${columns} from entities where blueprint = ? and _id = ?`,
+})
+const SHOWN = byName('shown, "user", workspace, version, updated')
+const STORED = byName('seq, _id, identifier, "user", workspace, shown, keys, version, created, updated')
 
 /** An entity's row by identifier or else by `_id`, to be shown. */
 export const shown = (db: Db, { key }: Model, name: string) => named<Shown>(db, SHOWN, key, name)
@@ -34,10 +36,10 @@ export async function stored(tx: Tx, { key }: Model, name: string): Promise<Stor
   return { seq, _id, identifier, user, workspace, shown, keys, version, created, updated } as Stored
 }
 
-async function named<Row>(db: Db, select: string, key: string, name: string): Promise<Row | undefined> {
+async function named<Row>(db: Db, sql: typeof SHOWN, key: string, name: string): Promise<Row | undefined> {
   if (name.includes('\0')) return
-  const [row] = await db.ask(`${select} ${BY_IDENTIFIER}`, [key, name])
-  return (row ?? (await db.ask(`${select} ${BY_ID}`, [key, name]))[0]) as Row | undefined
+  const [row] = await db.ask(sql.byIdentifier, [key, name])
+  return (row ?? (await db.ask(sql.byId, [key, name]))[0]) as Row | undefined
 }
 
 // The entity goes in only while its blueprint is the one that it was checked against.

@@ -10,7 +10,8 @@ export type Each = (sql: string, rows: unknown[][]) => Promise<void>
 export type Asking = { ask: Ask; each: Each }
 
 /**
- * Reads: every statement sees the last committed state, never a running write.
+ * Reads: every statement sees the last committed state, never a running write; what another process commits, a turn of
+ * the event loop later at most.
  * `ask` takes SQL as text, for statements that are composed at run time or asked at every request; it stays within
  * what the engines share: `?` for values, double quotes for names, NULLS LAST where order meets NULL.
  */
@@ -52,7 +53,7 @@ export interface Engine {
 }
 
 export interface Database {
-  /** Reads only, each statement in a snapshot of its own. */
+  /** Reads only. What must agree among several statements is one statement. */
   ask: Ask
   /**
    * Runs the work as the only writer of the tenant, then commits; or rolls back and throws. Where the engine is

@@ -28,7 +28,9 @@ export class Storage {
 
   /** Costs nothing until it is asked something, and stays good after its database was closed. */
   store(place: Place, migrations: Migrations): Store {
-    const use = <T>(work: (opened: Opened) => Promise<T>) => this.#use(place, migrations, work)
+    const key = keyOf(place)
+    const use = <T>(work: (opened: Opened) => Promise<T>) =>
+      this.#use(this.#leases.get(key) ?? this.#lease(key, place, migrations), work)
     return {
       db: db((sql, params) => use(({ database }) => database.ask(sql, params))),
       heard: () => this.engine.heard?.(place) ?? 0,
@@ -67,8 +69,7 @@ export class Storage {
   }
 
   /** What is in use is never closed. */
-  async #use<T>(place: Place, migrations: Migrations, work: (opened: Opened) => Promise<T>) {
-    const lease = this.#leases.get(keyOf(place)) ?? this.#lease(place, migrations)
+  async #use<T>(lease: Lease, work: (opened: Opened) => Promise<T>) {
     lease.users++
     lease.used = ++this.#uses
     try {
@@ -80,13 +81,13 @@ export class Storage {
     }
   }
 
-  #lease(place: Place, migrations: Migrations): Lease {
+  #lease(key: string, place: Place, migrations: Migrations): Lease {
     const lease: Lease = { ready: this.#open(place, migrations), users: 0, used: 0 }
     lease.ready.then(
       (opened) => Object.assign(lease, { opened }),
-      () => this.#leases.delete(keyOf(place)),
+      () => this.#leases.delete(key),
     )
-    this.#leases.set(keyOf(place), lease)
+    this.#leases.set(key, lease)
     return lease
   }
 

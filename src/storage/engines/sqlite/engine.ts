@@ -8,6 +8,7 @@ import { Checkpoints } from './checkpoints'
 import { type Connection, drivers } from './drivers'
 import { Log } from './log'
 import { Session } from './session'
+import { Snapshot } from './snapshot'
 
 export type SqliteOptions = {
   driver: keyof typeof drivers
@@ -72,18 +73,22 @@ export class Sqlite implements Engine {
 
   #database(path: string, writer: Session, reader: Session, log: Log | undefined): Database {
     const checkpoints = this.#checkpoints
+    const snapshot = new Snapshot(reader)
     return {
-      ask: reader.ask,
+      ask: snapshot.ask,
       async transaction(work) {
         log?.refuseBroken()
         const before = writer.asked
-        await writer.transaction(work)
+        // A log that is still being read cannot begin anew.
+        await writer.transaction((asking) => work(asking))
+        snapshot.end()
         const kept = log?.kept()
         kept?.catch(() => {}) // who waits for it hears of it, but only after the checkpoint
         await checkpoints.wrote(path, writer.asked - before)
         return { kept }
       },
       async close() {
+        snapshot.end()
         reader.close()
         try {
           await writer.ask('pragma wal_checkpoint(truncate)')

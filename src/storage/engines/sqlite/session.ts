@@ -20,7 +20,10 @@ export class Session {
     this.connection.exec(sql)
   }
 
-  ask: Ask = async (sql, params = []) => {
+  ask: Ask = async (sql, params) => this.values(sql, params)
+
+  /** The same, at once. */
+  values(sql: string, params: unknown[] = []): unknown[][] {
     this.asked++
     try {
       return this.#prepared(sql).values(...params)
