@@ -5,12 +5,13 @@ import { blueprintRoutes } from './blueprints/routes'
 import { problems } from './core/problem'
 import * as entities from './entities/entities'
 import { entityRoutes } from './entities/routes'
+import { transferRoutes } from './entities/transfer/routes'
 import { documentation } from './operations/documentation'
 import { operations } from './operations/routes'
 
 entitiesAreKeptBy(entities)
 
-const api = new Elysia({ prefix: '/api' }).use(accounts).use(blueprintRoutes).use(entityRoutes)
+const api = new Elysia({ prefix: '/api' }).use(accounts).use(blueprintRoutes).use(transferRoutes).use(entityRoutes)
 
 // A host may be shorter than what Elysia takes for granted, which is ten characters.
 /** The server's table of contents. */

@@ -65,15 +65,25 @@ function refuseForeign(request: Request) {
  * credentials but lets guests in, whom the verb must judge; `open` does not look. `area` is what the scopes of API
  * tokens are about. Elysia is only sure to wait for hooks that are `async`, and skips the macros after a `false` one.
  */
-export const guard = <Area extends string>(area: Area) =>
-  new Elysia({ name: 'guard', seed: area }).macro({
+export const guard = <Area extends string>(area: Area) => guarding(area, readBody)
+
+/** The same for routes that read the body themselves, as it comes in. */
+export const streamGuard = <Area extends string>(area: Area) => guarding(area, leaveBody)
+
+const readBody = (request: Request) => readJson(request, config.ATOLL_BODY_LIMIT)
+const leaveBody = async () => {}
+
+const guarding = <Area extends string>(area: Area, read: ReadBody) =>
+  new Elysia({ name: 'guard', seed: `${area} ${read.name}` }).macro({
     can: (permission: Permission) => ({
-      ...hooks<Ctx>(permission, (request, set) => admit(request, set, area, permission)),
+      ...hooks<Ctx>(permission, (request, set) => admit(request, set, area, permission), read),
       response: { 401: ProblemShape, 403: ProblemShape },
     }),
-    anyone: (_: true) => hooks<OpenCtx>('anyone', (request, set) => admit(request, set, area)),
-    open: (_: true) => hooks<OpenCtx>('open', tenantOf),
+    anyone: (_: true) => hooks<OpenCtx>('anyone', (request, set) => admit(request, set, area), read),
+    open: (_: true) => hooks<OpenCtx>('open', tenantOf, read),
   })
+
+type ReadBody = (request: Request) => Promise<unknown>
 
 type Asked<C> = { request: Request; set: Set; ctx?: C }
 
@@ -84,13 +94,14 @@ type Asked<C> = { request: Request; set: Set; ctx?: C }
 function hooks<C extends OpenCtx>(
   access: Permission | 'anyone' | 'open',
   enter: (request: Request, set: Set) => OpenCtx | Promise<OpenCtx>,
+  read: ReadBody,
 ) {
   return {
     detail: { 'x-access': access } as object, // a key of OpenAPI's that Elysia's type does not know
     parse: async (context: Asked<C>) => {
       context.ctx = (await enter(context.request, context.set)) as C
       // Nothing is `null` here: after `undefined` Elysia would read the body once more by itself.
-      return (await readJson(context.request, config.ATOLL_BODY_LIMIT)) ?? null
+      return (await read(context.request)) ?? null
     },
     transform: async (context: Asked<C>) => {
       context.ctx ??= (await enter(context.request, context.set)) as C

@@ -13,15 +13,16 @@ export class Limiter {
     private size = 10_000,
   ) {}
 
-  /** Counts one more; returns the milliseconds to wait when that is too many, else 0. */
-  take(key: string): number {
+  /** Counts one more, or several; returns the milliseconds to wait when that is too many, else 0. */
+  take(key: string, several = 1): number {
     const time = now()
     const times = (this.#times.get(key) ?? []).filter((past) => past > time - this.window && past <= time)
     this.#times.delete(key)
     this.#times.set(key, times)
     if (this.#times.size > this.size) this.#times.delete(this.#times.keys().next().value!)
-    if (times.length >= this.most) return times[0]! + this.window - time
-    times.push(time)
+    const over = times.length + several - this.most
+    if (over > 0) return (times[over - 1] ?? time) + this.window - time
+    for (let n = 0; n < several; n++) times.push(time)
     return 0
   }
 }

@@ -1,3 +1,4 @@
+import type { Actor } from '../accounts/actors'
 import type { OpenCtx } from '../accounts/guard'
 import { modelOf } from '../blueprints/blueprints'
 import type { Model } from '../blueprints/model'
@@ -11,7 +12,7 @@ import type { Db, Tx } from '../storage/port'
 import { networkOf } from '../tenancy/caller'
 import { forget } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
-import { changedDocument, identifierOf, newDocument, readInput } from './document'
+import { changedDocument, type Input, identifierOf, newDocument, readInput } from './document'
 import { keysOf } from './keys'
 import { count, find, shownAmong } from './plan'
 import { type Query, readQuery } from './query'
@@ -81,22 +82,27 @@ export async function get(asked: OpenCtx, key: string, identifier: string, reque
 export async function create(ctx: OpenCtx, key: string, body: unknown, request: Request): Promise<Response> {
   throttleGuests(ctx, key, request)
   return upToDate(ctx, key, async (model, { actor, write }) => {
-    reachOrRefuse(model, 'create', actor)
-    const [input, form, _id] = [readInput(body, actor), formOf(model, ctx, request), Bun.randomUUIDv7()]
-    const identifier = identifierOf(input) ?? _id
-    const doc = newDocument(model, input, actor)
-    const draft = {
-      _id,
-      identifier,
-      user: input.user === undefined ? (actor?.user ?? null) : input.user,
-      workspace: input.workspace === undefined ? (actor?.workspace?._id ?? null) : input.workspace,
-      doc,
-      keys: keysOf(model, doc),
-    }
+    const [draft, form] = [draftOf(model, actor, body), formOf(model, ctx, request)]
     const sight = await sightOf(ctx, model)
     const row = await write((tx) => rows.insert(tx, model, draft, sight)).catch(taken)
     return answer(model, ctx, row, request, form, 201)
   })
+}
+
+/** The new entity that a caller means. @throws 400, 401, 403 */
+export function draftOf(model: Model, actor: Actor | undefined, body: unknown): rows.Draft {
+  reachOrRefuse(model, 'create', actor)
+  const [input, _id] = [readInput(body, actor), Bun.randomUUIDv7()]
+  const identifier = identifierOf(input) ?? _id
+  const doc = newDocument(model, input, actor)
+  return {
+    _id,
+    identifier,
+    user: input.user === undefined ? (actor?.user ?? null) : input.user,
+    workspace: input.workspace === undefined ? (actor?.workspace?._id ?? null) : input.workspace,
+    doc,
+    keys: keysOf(model, doc),
+  }
 }
 
 /** Changes the properties that are sent; `null` clears one. @throws 400, 403, 404, 409, 412. */
@@ -112,18 +118,29 @@ export async function change(
     const reach = reachOrRefuse(model, 'update', actor)
     const [input, form] = [readInput(body, actor), formOf(model, ctx, request)]
     const sight = await sightOf(ctx, model)
-    const read = reachOf(model, 'read', actor)
-    const { row, seen } = await write(async (tx) => {
+    const { row, sent } = await write(async (tx) => {
       const before = await writable(tx, model, identifier, reach, ctx, request)
-      const seen = !!read && reaches(read, before)
-      const changed = changedDocument(model, JSON.parse(docOf(before.shown)), input, actor, seen)
-      const { user, workspace } = input
-      return { seen, row: await rows.update(tx, model, before, { ...changed, user, workspace }, sight) }
+      return changeStored(tx, model, ctx, before, input, sight)
     })
-    // Who may change but not read is told no more than what they sent.
-    const sent = Object.keys(input.properties).filter((key) => !model.computed?.[key])
-    return answer(model, ctx, row, request, seen ? form : { ...form, select: sent })
+    return answer(model, ctx, row, request, sent ? { ...form, select: sent } : form)
   })
+}
+
+/** Changes an entity. Who may change but not read it is told no more than what they `sent`. */
+export async function changeStored(
+  tx: Tx,
+  model: Model,
+  { actor }: OpenCtx,
+  before: rows.Stored,
+  input: Input,
+  sight: rows.Sight,
+): Promise<{ row: rows.Shown; sent?: string[] }> {
+  const read = reachOf(model, 'read', actor)
+  const seen = !!read && reaches(read, before)
+  const changed = changedDocument(model, JSON.parse(docOf(before.shown)), input, actor, seen)
+  const { user, workspace } = input
+  const row = await rows.update(tx, model, before, { ...changed, user, workspace }, sight)
+  return seen ? { row } : { row, sent: Object.keys(input.properties).filter((key) => !model.computed?.[key]) }
 }
 
 /** Removes one entity. @throws 403, 404, 412. */
@@ -184,7 +201,7 @@ type Erasable = [seq: number, keys: string, created: number]
 const erasable = ([seq, keys, created]: Erasable) => ({ seq, keys, created })
 
 /** Which rows of the blueprints that this one points to the caller may see. */
-async function sightOf(ctx: OpenCtx, { fields }: Model): Promise<rows.Sight> {
+export async function sightOf(ctx: OpenCtx, { fields }: Model): Promise<rows.Sight> {
   const sight: rows.Sight = new Map()
   for (const { target } of fields)
     if (target && !sight.has(target)) {
@@ -195,7 +212,11 @@ async function sightOf(ctx: OpenCtx, { fields }: Model): Promise<rows.Sight> {
 }
 
 /** Does it again with the new blueprint when the one that was read has changed meanwhile. */
-async function upToDate<T>(ctx: OpenCtx, key: string, work: (model: Model, ctx: OpenCtx) => Promise<T>): Promise<T> {
+export async function upToDate<T>(
+  ctx: OpenCtx,
+  key: string,
+  work: (model: Model, ctx: OpenCtx) => Promise<T>,
+): Promise<T> {
   for (let tries = 0; ; tries++) {
     try {
       return await work(await modelOf(ctx, key), ctx)
@@ -208,13 +229,19 @@ async function upToDate<T>(ctx: OpenCtx, key: string, work: (model: Model, ctx: 
 
 /** The row, if the caller may do this to it: 404 when it is out of sight, 403 when it is only out of reach. */
 async function writable(tx: Tx, model: Model, name: string, reach: Reach, ctx: OpenCtx, request: Request) {
-  const row = (await rows.stored(tx, model, name)) ?? missing('entity')
+  const row = reachable(model, await rows.stored(tx, model, name), reach, ctx)
+  refuseStale(request, etagOf(row.version, row.updated))
+  return row
+}
+
+/** The same of a row that was read already, if there was one. */
+export function reachable(model: Model, row: rows.Stored | undefined, reach: Reach, ctx: OpenCtx): rows.Stored {
+  if (!row) return missing('entity')
   if (!reaches(reach, row)) {
     const sight = reachOf(model, 'read', ctx.actor)
     if (!sight || !reaches(sight, row)) missing('entity')
     throw new Problem(403, 'FORBIDDEN', 'You may read this entity, but not change it.')
   }
-  refuseStale(request, etagOf(row.version, row.updated))
   return row
 }
 
@@ -232,14 +259,14 @@ function answer(model: Model, ctx: OpenCtx, row: rows.Shown, request: Request, f
 const FLAT: Form = { flat: true }
 
 /** The form that a request asks for. `Accept-Version: v1`, the only version there is, pins the flat one. */
-function formOf(model: Model, { actor }: OpenCtx, request: Request, query?: Query): Form {
+export function formOf(model: Model, { actor }: OpenCtx, request: Request, query?: Query): Form {
   const search = searchOf(request)
   if (!search) return FLAT
   const { flat, select } = query ?? readQuery(model, actor, search)
   return { flat: flat || request.headers.has('accept-version'), select }
 }
 
-function headersOf({ flat }: Form): Record<string, string> {
+export function headersOf({ flat }: Form): Record<string, string> {
   const headers: Record<string, string> = { 'content-type': JSON_TYPE }
   if (flat) return headers
   headers.deprecation = 'true'
@@ -254,28 +281,31 @@ function link(headers: Record<string, string>, value: string) {
 const nextPage = ({ url }: Request, { skip, others }: Query, shown: number) =>
   `${url.slice(url.indexOf('/', 8), url.indexOf('?') >>> 0)}?${others}%24skip=${skip + shown}`
 
-function searchOf({ url }: Request) {
+export function searchOf({ url }: Request) {
   const start = url.indexOf('?')
   return start < 0 ? '' : url.slice(start + 1)
 }
 
 /** With `bypassAdmin=true` a privileged caller is as anybody with the same roles. */
-function narrowed(ctx: OpenCtx, request: Request): OpenCtx {
+export function narrowed(ctx: OpenCtx, request: Request): OpenCtx {
   if (!ctx.actor?.privileged || !request.url.includes('bypassAdmin=')) return ctx
   const asked = new URLSearchParams(searchOf(request)).get('bypassAdmin')
   return asked === 'true' || asked === '1' ? { ...ctx, actor: { ...ctx.actor, privileged: false } } : ctx
 }
 
-const guests = new Limiter(10, 5_000)
+const GUESTS = 10 // changes in 5 s
+const guests = new Limiter(GUESTS, 5_000)
 
 /** Guests have no account that could be blocked, so their address answers for them. */
-function throttleGuests({ tenant, actor }: OpenCtx, blueprint: string, request: Request) {
+export function throttleGuests({ tenant, actor }: OpenCtx, blueprint: string, request: Request, changes = 1) {
   if (actor || config.ATOLL_RATE_LIMITS === 'off') return
-  const wait = guests.take(`${tenant} ${blueprint} ${networkOf(request)}`)
+  if (changes > GUESTS) invalid({ path: '/operations', message: `A guest makes at most ${GUESTS} changes at once.` })
+  const wait = guests.take(`${tenant} ${blueprint} ${networkOf(request)}`, changes)
   if (wait) tooMany(wait / 1000, 'Too many changes by guests.')
 }
 
-function taken(error: unknown): never {
+/** A key that exists is an identifier that does. */
+export function taken(error: unknown): never {
   if (error instanceof Conflict)
     throw new Problem(409, 'IDENTIFIER_EXISTS', 'There is an entity with this identifier already.', { cause: error })
   throw error

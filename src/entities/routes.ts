@@ -3,7 +3,7 @@ import { guard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
 import * as entities from './entities'
 
-const Entity = t.Object(
+export const Entity = t.Object(
   {
     _id: t.String(),
     identifier: t.String(),
@@ -16,7 +16,7 @@ const Entity = t.Object(
   { additionalProperties: true, description: 'In the flat shape each property stands beside metadata, too.' },
 )
 
-const filters = [
+export const filters = [
   ['$limit', 'integer', 'how many, 100 unless told, at most 1000'],
   ['$skip', 'integer', 'how many to pass over'],
   ['$page', 'integer', 'the page of $limit entities, from 1'],
@@ -24,9 +24,9 @@ const filters = [
   ['$select', 'string', 'the properties to show, comma-separated'],
   ['$count', 'boolean', 'adds the header X-Total-Count'],
 ] as const
-const form = ['$flat', 'boolean', 'false: properties only under "metadata" (deprecated)'] as const
+export const form = ['$flat', 'boolean', 'false: properties only under "metadata" (deprecated)'] as const
 
-const parameter = ([name, type, description]: readonly [string, string, string]) => ({
+export const parameter = ([name, type, description]: readonly [string, string, string]) => ({
   name,
   in: 'query' as const,
   required: false,
@@ -35,10 +35,13 @@ const parameter = ([name, type, description]: readonly [string, string, string])
 })
 
 /** Entities answer with a Response of their own, so their shapes are told to the documentation only. */
-const json = (schema: object, description: string) => ({ description, content: { 'application/json': { schema } } })
+export const json = (schema: object, description: string) => ({
+  description,
+  content: { 'application/json': { schema } },
+})
 const one = { 200: json(Entity, 'the entity'), 404: json(ProblemShape, 'there is none') }
 const params = t.Object({ key: t.String(), identifier: t.String() })
-const ofBlueprint = t.Object({ key: t.String() })
+export const ofBlueprint = t.Object({ key: t.String() })
 
 export const entityRoutes = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['entities'] })
   .use(guard('entities'))

@@ -23,7 +23,9 @@ const byName = (columns: string) => ({
   byId: `select ${columns} from entities where blueprint = ? and _id = ?`,
 })
 const SHOWN = byName('shown, "user", workspace, version, updated')
-const STORED = byName('seq, _id, identifier, "user", workspace, shown, keys, version, created, updated')
+/** The columns of a stored entity, in the order in which `storedAs` takes them. */
+export const COLUMNS = 'seq, _id, identifier, "user", workspace, shown, keys, version, created, updated'
+const STORED = byName(COLUMNS)
 
 /** An entity's row by identifier or else by `_id`, to be shown. */
 export const shown = (db: Db, { key }: Model, name: string) => named<Shown>(db, SHOWN, key, name)
@@ -31,7 +33,10 @@ export const shown = (db: Db, { key }: Model, name: string) => named<Shown>(db, 
 /** The same, to be changed. */
 export async function stored(tx: Tx, { key }: Model, name: string): Promise<Stored | undefined> {
   const row = await named<unknown[]>(tx, STORED, key, name)
-  if (!row) return
+  return row && storedAs(row)
+}
+
+export function storedAs(row: unknown[]): Stored {
   const [seq, _id, identifier, user, workspace, shown, keys, version, created, updated] = row
   return { seq, _id, identifier, user, workspace, shown, keys, version, created, updated } as Stored
 }
@@ -53,25 +58,48 @@ const DELETE_ROW = 'delete from entity_index where field = ? and path = ? and va
 /** Which rows of other blueprints the writer may see, by the key of the blueprint. */
 export type Sight = Map<string, Reach | undefined>
 
-type Draft = Pick<System, '_id' | 'identifier' | 'user' | 'workspace'> & { doc: Doc; keys: Keys }
+/** An entity that is to be. */
+export type Draft = Pick<System, '_id' | 'identifier' | 'user' | 'workspace'> & { doc: Doc; keys: Keys }
 
 /** Adds an entity with its rows of the index. @throws Outdated, Conflict, 409 UNIQUE_VIOLATION, 400 */
-export async function insert(tx: Tx, model: Model, { doc, keys, ...draft }: Draft, sight: Sight): Promise<Shown> {
-  const [time, text, rows] = [now(), JSON.stringify(doc), rowsOf(model, keys)]
-  const { _id, identifier, user, workspace } = draft
-  refuseLarge(text)
-  const shown = shownOf({ ...draft, created: time, updated: time }, text)
+export async function insert(tx: Tx, model: Model, draft: Draft, sight: Sight): Promise<Shown> {
+  const ready = readied(model, draft)
   await refuseUsurper(tx, model, draft)
-  await refuseDuplicates(tx, model, keys)
-  await refuseDangling(tx, model, doc, {}, sight)
-  const params = [_id, identifier, user, workspace, shown, JSON.stringify(keys), time, time]
-  const [added] = await tx.ask(INSERT, [...params, model.key, model._id, model.version])
-  if (!added) throw new Outdated()
+  await refuseDuplicates(tx, model, draft.keys)
+  await refuseDangling(tx, model, draft.doc, {}, sight)
+  const [added] = await add(tx, model, [ready])
+  return added!.row
+}
+
+/** An entity as it goes in, with its rows of the index. */
+export type Ready = { time: number; shown: string; draft: Draft; index: IndexRow[] }
+
+/** @throws 400 for an entity that is too large */
+export function readied(model: Model, draft: Draft): Ready {
+  const { doc, keys, ...system } = draft
+  const [time, text, index] = [now(), JSON.stringify(doc), rowsOf(model, keys)]
+  refuseLarge(text)
+  return { time, shown: shownOf({ ...system, created: time, updated: time }, text), draft, index }
+}
+
+/** Adds what nothing stands in the way of; asked one after the other, but not waited for in between. @throws Outdated */
+export async function add(tx: Tx, model: Model, all: Ready[]): Promise<{ seq: number; row: Shown }[]> {
+  const added = await Promise.all(
+    all.map(({ time, shown, draft: { _id, identifier, user, workspace, keys } }) => {
+      const params = [_id, identifier, user, workspace, shown, JSON.stringify(keys), time, time]
+      return tx.ask(INSERT, [...params, model.key, model._id, model.version])
+    }),
+  )
+  if (added.some((rows) => !rows.length)) throw new Outdated()
+  const seqs = added.map(([row]) => row![0] as number)
   await tx.each(
     INSERT_ROW,
-    rows.map((row) => [...row, time, added[0]]),
+    all.flatMap(({ time, index }, n) => index.map((row) => [...row, time, seqs[n]])),
   )
-  return [shown, user, workspace, 1, time]
+  return all.map(({ time, shown, draft: { user, workspace } }, n) => ({
+    seq: seqs[n]!,
+    row: [shown, user, workspace, 1, time],
+  }))
 }
 
 /** Replaces an entity's document and owners, and such rows of the index as differ. */
@@ -86,21 +114,32 @@ export async function update(
   await refuseOutdated(tx, model)
   await refuseDuplicates(tx, model, keys, old)
   await refuseDangling(tx, model, doc, comparable, sight)
-  const [gone, come] = difference(rowsOf(model, old), rowsOf(model, keys))
-  await tx.each(
-    DELETE_ROW,
-    gone.map((row) => [...row, before.created, before.seq]),
-  )
-  await tx.each(
-    INSERT_ROW,
-    come.map((row) => [...row, before.created, before.seq]),
-  )
   const { user = before.user, workspace = before.workspace } = owners
   const [text, updated, version] = [JSON.stringify(doc), now(), before.version + 1]
   refuseLarge(text)
   const shown = shownOf({ ...before, user, workspace, updated }, text)
-  await tx.ask(UPDATE, [user, workspace, shown, JSON.stringify(keys), version, updated, before.seq])
+  await replace(tx, model, { ...before, user, workspace, shown, keys: JSON.stringify(keys), version, updated }, old)
   return [shown, user, workspace, version, updated]
+}
+
+type Kept = Omit<Stored, '_id' | 'identifier'>
+
+/** Keeps an entity that was there with other texts of the index. In order, but waited for together: one trip. */
+async function replace(tx: Tx, model: Model, row: Kept, old: Keys) {
+  const { seq, created, user, workspace, shown, keys, version, updated } = row
+  const [gone, come] = difference(rowsOf(model, old), rowsOf(model, JSON.parse(keys)))
+  const indexed = (rows: IndexRow[]) => rows.map((one) => [...one, created, seq])
+  await Promise.all([
+    tx.each(DELETE_ROW, indexed(gone)),
+    tx.each(INSERT_ROW, indexed(come)),
+    tx.ask(UPDATE, [user, workspace, shown, keys, version, updated, seq]),
+  ])
+}
+
+/** Puts an entity back as it was, if it is still there. */
+export async function restore(tx: Tx, model: Model, before: Stored) {
+  const [row] = await tx.ask('select keys from entities where seq = ?', [before.seq])
+  if (row) await replace(tx, model, before, JSON.parse(row[0] as string))
 }
 
 /**
@@ -116,11 +155,8 @@ export async function erase(tx: Tx, entities: Pick<Stored, 'seq' | 'keys' | 'cre
     removed++
     rows.push(...own.map((row) => [...row, created, seq]))
   }
-  await tx.each(DELETE_ROW, rows)
-  await tx.each(
-    'delete from entities where seq = ?',
-    entities.slice(0, removed).map(({ seq }) => [seq]),
-  )
+  const numbers = entities.slice(0, removed).map(({ seq }) => [seq])
+  await Promise.all([tx.each(DELETE_ROW, rows), tx.each('delete from entities where seq = ?', numbers)])
   return removed
 }
 

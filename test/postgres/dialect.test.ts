@@ -21,10 +21,13 @@ test.each([
   expect(toPostgres(asked)).toBe(said)
 })
 
-test('an insert of one row becomes one of many, and nothing else does', () => {
+test('an insert or removal of one row becomes one of many, and nothing else does', () => {
   expect(severalRows('insert into a (b, c) values (?, ?)', 3)).toBe(
     'insert into a (b, c) values (?, ?), (?, ?), (?, ?)',
   )
-  for (const other of ['delete from a where b = ?', 'insert into a (b) values (?) returning b', 'update a set b = ?'])
+  expect(severalRows('delete from a where b = ? and c = ?', 2)).toBe(
+    'delete from a where (b = ? and c = ?) or (b = ? and c = ?)',
+  )
+  for (const other of ['delete from a where b > ?', 'insert into a (b) values (?) returning b', 'update a set b = ?'])
     expect(severalRows(other, 3)).toBeUndefined()
 })

@@ -32,8 +32,10 @@ function collected(sql: string): string {
   return `${sql.slice(0, found.index)}${compared} (array(${sql.slice(start, at)})${collected(sql.slice(at))}`
 }
 
-/** An insert of one row as one of several; nothing for other statements. */
+/** An insert or removal of one row as one of several; nothing for other statements. */
 export function severalRows(sql: string, rows: number): string | undefined {
+  const [, from, where] = /^(delete from \w+) where (\w+ = \?(?: and \w+ = \?)*)$/.exec(sql) ?? []
+  if (where) return `${from} where ${Array(rows).fill(`(${where})`).join(' or ')}`
   const [, start, row] = /^(insert into [^?]*? values )(\([?, ]+\))$/.exec(sql) ?? []
   return start && start + Array(rows).fill(row).join(', ')
 }

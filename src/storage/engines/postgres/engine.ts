@@ -232,13 +232,15 @@ async function ask(client: pg.PoolClient, sql: string, values?: unknown[]): Prom
   }
 }
 
-const AT_ONCE = 500 // rows of one statement, which takes 65,535 values at most
+// Rows of one statement. It takes 65,535 values at most, and planning a removal takes as long as its rows are many.
+const AT_ONCE = { insert: 500, other: 50 }
 
-/** Rows that are inserted go in together; other statements follow each other on the wire, unanswered. */
+/** Rows that are inserted or removed by their key go together; other statements follow each other on the wire, unanswered. */
 async function each(client: pg.PoolClient, sql: string, rows: unknown[][]) {
   const asked: Promise<unknown>[] = []
-  for (let at = 0; at < rows.length; at += AT_ONCE) {
-    const some = rows.slice(at, at + AT_ONCE)
+  const most = sql.startsWith('insert') ? AT_ONCE.insert : AT_ONCE.other
+  for (let at = 0; at < rows.length; at += most) {
+    const some = rows.slice(at, at + most)
     const together = severalRows(sql, some.length)
     if (together) asked.push(ask(client, together, some.flat()))
     else asked.push(...some.map((row) => ask(client, sql, row)))

@@ -1,0 +1,202 @@
+import { describe, expect, test } from 'bun:test'
+import { client, house, refusal, rules } from '../../house'
+import { identifiers, shelf } from '../kit'
+
+const fields = [
+  { key: 'title', type: 'string', required: true },
+  { key: 'code', type: 'string', unique: true },
+  { key: 'stock', type: 'integer', default: 1 },
+  { key: 'parent', type: 'relation', target: 'things' },
+  { key: 'secret', type: 'string', readRoles: ['admin'], writeRoles: ['admin'] },
+  { key: 'rank', type: 'integer', writeRoles: ['admin'] },
+]
+const create = (data: object, identifier?: string) => ({ op: 'create', identifier, data })
+
+describe('a batch', () => {
+  test('creates, changes, puts and removes, and tells what became of each', async () => {
+    const { as, path } = await shelf(fields)
+    const user = as('user')
+    await user.post(path, { identifier: 'old', title: 'Old', stock: 5 })
+    await user.post(path, { identifier: 'gone', title: 'Gone' })
+    const { status, body, headers } = await user.post(`${path}/batch`, {
+      operations: [
+        create({ title: 'One' }, 'one'),
+        create({ metadata: { title: 'Two' }, identifier: 'two' }),
+        { op: 'update', identifier: 'old', data: { title: 'New' } },
+        { op: 'upsert', identifier: 'old', data: { code: 'x' } },
+        { op: 'upsert', data: { identifier: 'three', title: 'Three' } },
+        { op: 'delete', identifier: 'gone' },
+        { op: 'update', identifier: 'one', data: { parent: 'three' } },
+      ],
+    })
+    expect([status, body.message]).toEqual([200, undefined])
+    expect(headers.get('content-type')).toContain('application/json')
+    const told = body.results.map(({ op, identifier, status }: Record<string, unknown>) => [op, identifier, status])
+    expect(told).toEqual([
+      ['create', 'one', 201],
+      ['create', 'two', 201],
+      ['update', 'old', 200],
+      ['upsert', 'old', 200],
+      ['upsert', 'three', 201],
+      ['delete', 'gone', 200],
+      ['update', 'one', 200],
+    ])
+    expect(body.results[3].entity).toMatchObject({ title: 'New', code: 'x', stock: 5 })
+    expect(body.results[0].entity).toMatchObject({ title: 'One', stock: 1, metadata: { title: 'One' } })
+    expect(body.results[5].entity).toBeUndefined()
+    expect(identifiers((await user.get(`${path}?$sort=identifier`)).body)).toEqual(['old', 'one', 'three', 'two'])
+    expect((await user.get(`${path}/one`)).body.parent).toBe('three')
+    expect(identifiers((await user.get(`${path}?code=x`)).body)).toEqual(['old'])
+  })
+
+  test('is all or nothing: the refusal of one is the answer, and says which', async () => {
+    const { as, path, rows } = await shelf(fields)
+    const user = as('user')
+    await user.post(path, { identifier: 'taken', title: 'Taken', code: 'c' })
+    const before = [await rows('entities'), await rows('entity_index')]
+    const good = Array.from({ length: 5 }, (_, n) => create({ title: `${n}` }))
+    const refused: [number, string, object[]][] = [
+      [409, 'IDENTIFIER_EXISTS', [...good, create({ title: 'x' }, 'taken')]],
+      [409, 'UNIQUE_VIOLATION', [...good, create({ title: 'x', code: 'c' })]],
+      [400, 'INVALID_INPUT', [...good, create({})]],
+      [400, 'INVALID_INPUT', [...good, create({ title: 5 })]],
+      [400, 'INVALID_INPUT', [...good, create({ title: 'x', parent: 'nobody' })]],
+      [400, 'INVALID_INPUT', [...good, create({ title: 'x', secret: 's' })]],
+      [403, 'FORBIDDEN', [...good, create({ title: 'x', rank: 1 })]],
+      [404, 'ENTITY_NOT_FOUND', [...good, { op: 'update', identifier: 'nobody', data: {} }]],
+      [404, 'ENTITY_NOT_FOUND', [...good, { op: 'delete', identifier: 'nobody' }]],
+      [400, 'INVALID_INPUT', [...good, { op: 'upsert', data: { title: 'x' } }]],
+      [400, 'INVALID_INPUT', [...good, { op: 'explode' }]],
+      [400, 'INVALID_INPUT', [...good, null as never]],
+      [400, 'INVALID_INPUT', [...good, create([] as never)]],
+      [409, 'IDENTIFIER_EXISTS', [...good.slice(1), create({ title: 'x' }, 'new'), create({ title: 'y' }, 'new')]],
+      [
+        409,
+        'UNIQUE_VIOLATION',
+        [...good.slice(1), create({ title: 'x', code: 'n' }), create({ title: 'y', code: 'n' })],
+      ],
+    ]
+    for (const [status, code, operations] of refused) {
+      const answer = await user.post(`${path}/batch`, { operations })
+      const what = JSON.stringify(operations.at(-1))
+      expect([...refusal(answer), answer.body.details?.index], what).toEqual([status, code, 5])
+      expect([await rows('entities'), await rows('entity_index')], what).toEqual(before)
+    }
+  })
+
+  test('names the first that is refused, whatever is wrong with those after it', async () => {
+    const { as, path } = await shelf(fields)
+    const user = as('user')
+    await user.post(path, { identifier: 'taken', title: 'Taken' })
+    const operations = [
+      create({ title: 'a' }),
+      create({ title: 'b' }, 'taken'),
+      create({}),
+      { op: 'delete', identifier: 'x' },
+    ]
+    const answer = await user.post(`${path}/batch`, { operations })
+    expect([...refusal(answer), answer.body.details.index]).toEqual([409, 'IDENTIFIER_EXISTS', 1])
+  })
+
+  test('lets later operations lead to entities of earlier ones, not the other way around', async () => {
+    const { as, path } = await shelf(fields)
+    const user = as('user')
+    const tree = [create({ title: 'root' }, 'root'), create({ title: 'leaf', parent: 'root' }, 'leaf')]
+    expect((await user.post(`${path}/batch`, { operations: tree })).status).toBe(200)
+    const answer = await user.post(`${path}/batch`, {
+      operations: [create({ title: 'leaf', parent: 'root2' }), create({ title: 'root' }, 'root2')],
+    })
+    expect([...refusal(answer), answer.body.details.index]).toEqual([400, 'INVALID_INPUT', 0])
+  })
+
+  test('asks for each operation only the right that it uses', async () => {
+    const creating = [{ operation: 'create', scope: 'tenant', roleBased: ['user'] }]
+    const { as, path, stranger } = await shelf(fields, [
+      ...creating,
+      { operation: 'update', scope: 'user', roleBased: ['user'] },
+      { operation: 'read', scope: 'tenant', roleBased: ['user'] },
+    ])
+    await as('admin').post(path, { identifier: 'hers', title: 'Hers' })
+    const post = async (operation: object) => {
+      const answer = await as('user').post(`${path}/batch`, { operations: [create({ title: 'x' }), operation] })
+      return answer.status === 200 ? 200 : [...refusal(answer), answer.body.details.index]
+    }
+    expect(await post({ op: 'upsert', identifier: 'mine', data: { title: 'Mine' } })).toBe(200)
+    expect(await post({ op: 'upsert', identifier: 'mine', data: { title: 'Mine' } })).toBe(200)
+    expect(await post({ op: 'upsert', identifier: 'hers', data: { title: 'Mine' } })).toEqual([403, 'FORBIDDEN', 1])
+    expect(await post({ op: 'delete', identifier: 'mine' })).toEqual([403, 'FORBIDDEN', 1])
+    const { headers } = await as('user').post(`${path}/batch?$flat=false`, { operations: [create({ title: 'w' })] })
+    expect(headers.get('deprecation')).toBe('true')
+    expect(refusal(await stranger.post(`${path}/batch`, { operations: [create({ title: 'x' })] }))).toEqual([
+      401,
+      'UNAUTHENTICATED',
+    ])
+  })
+
+  test('shows who may change but not read only what they sent, and nobody what is hidden from them', async () => {
+    const blind = [{ operation: 'update', scope: 'tenant', roleBased: ['user'] }]
+    const { as, path } = await shelf(fields, blind)
+    await as('admin').post(path, { identifier: 'a', title: 'A', secret: 's' })
+    const { body } = await as('user').post(`${path}/batch`, {
+      operations: [{ op: 'update', identifier: 'a', data: { stock: 7 } }],
+    })
+    expect(body.results[0].entity).toEqual({
+      _id: expect.any(String),
+      identifier: 'a',
+      metadata: { stock: 7 },
+      stock: 7,
+    })
+  })
+
+  test('has at most 1,000 operations', async () => {
+    const { as, path, rows } = await shelf(fields)
+    const operations = Array.from({ length: 1_001 }, (_, n) => create({ title: `${n}`, code: `${n}` }))
+    expect(refusal(await as('user').post(`${path}/batch`, { operations }))).toEqual([400, 'INVALID_INPUT'])
+    const { status, body } = await as('user').post(`${path}/batch`, { operations: operations.slice(1) })
+    expect([status, body.results.length, await rows('entities')]).toEqual([200, 1_000, 1_000])
+    for (const nothing of [undefined, {}, [], { operations: {} }, { operations: 'x' }])
+      expect(refusal(await as('user').post(`${path}/batch`, nothing))).toEqual([400, 'INVALID_INPUT'])
+    expect((await as('user').post(`${path}/batch`, { operations: [] })).body).toEqual({ results: [] })
+    expect(refusal(await as('user').post('/blueprints/nothing/entities/batch', { operations: [] }))).toEqual([
+      404,
+      'BLUEPRINT_NOT_FOUND',
+    ])
+  })
+
+  test('counts each operation of a guest', async () => {
+    const { stranger, path } = await shelf(fields, [{ operation: 'create', scope: 'tenant', guest: true }])
+    const post = async (count: number) =>
+      refusal(
+        await stranger.post(`${path}/batch`, {
+          operations: Array.from({ length: count }, () => create({ title: 'x' })),
+        }),
+      )
+    expect(await post(11)).toEqual([400, 'INVALID_INPUT'])
+    expect(await post(6)).toEqual([200, undefined])
+    expect(await post(5)).toEqual([429, 'RATE_LIMITED'])
+    expect(await post(4)).toEqual([200, undefined])
+    expect(await post(1)).toEqual([429, 'RATE_LIMITED'])
+  })
+
+  test('is a matter of one tenant', async () => {
+    const [one, other] = [await shelf(fields), await house()]
+    const stolen = client(other.origin, { 'x-api-key': one.tokens.user })
+    const answer = await stolen.post(`${one.path}/batch`, { operations: [create({ title: 'x' })] })
+    expect(answer.status).toBe(401)
+    expect(await one.rows('entities')).toBe(0)
+  })
+})
+
+test('many batches at once, with single requests between them, are each all or nothing', async () => {
+  const { as, path, rows } = await shelf(fields, rules('tenant', 'user'))
+  const user = as('user')
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, (_, n) =>
+      user.post(`${path}/batch`, {
+        operations: [create({ title: 'x' }), create({ title: 'y', code: `${n % 5}` }), create({ title: 'z' })],
+      }),
+    ),
+  )
+  expect(answers.filter(({ status }) => status === 200).length).toBe(5)
+  expect(await rows('entities')).toBe(15)
+})
