@@ -46,6 +46,7 @@ export const Settings = Type.Object({
   ),
   ATOLL_WRITE_DEADLINE: whole(2000, 50, 60_000, 'how long a write may run, in ms'),
   ATOLL_BODY_LIMIT: whole(1 << 20, 1024, 1 << 30, 'how large a body may be, in bytes'),
+  ATOLL_IMPORT_LIMIT: whole(16 << 20, 1024, 1e12, 'how large an import of entities may be, in bytes'),
   ATOLL_ACCESS_TOKEN_TTL: whole(900, 10, 86_400, 'how long an access token is good for, in s'),
   ATOLL_SIGNING_KEY: Type.String({
     default: '',

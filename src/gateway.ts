@@ -1,4 +1,5 @@
 import type { Server } from 'bun'
+import { once } from './accounts/idempotency/once'
 import { app } from './app'
 import { Problem, refusal } from './core/problem'
 import { nameOf } from './core/request-name'
@@ -35,8 +36,15 @@ async function answer(request: Request): Promise<Response> {
   const version = request.headers.get('accept-version')?.trim()
   if (version && version.toLowerCase() !== 'v1')
     return refusal(new Problem(400, 'UNSUPPORTED_VERSION', 'Accept-Version knows only v1.'), request)
-  const response = await app.fetch(request)
+  const response = await worked(request)
   return response.status === 404 ? (otherMethods(request) ?? response) : response
+}
+
+/** A POST with an `Idempotency-Key` is worked on only once. */
+async function worked(request: Request): Promise<Response> {
+  const key = request.method === 'POST' ? request.headers.get('idempotency-key') : null
+  if (key === null) return app.fetch(request)
+  return once(request, key, async (asked) => app.fetch(asked)).catch((error) => refusal(error, request))
 }
 
 /** For a path that exists with other methods only: which. */

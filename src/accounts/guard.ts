@@ -6,6 +6,7 @@ import { authorityOf } from '../tenancy/caller'
 import { type Tenant, tenantOf } from '../tenancy/tenants'
 import { type Actor, bearerOf, byApiToken, byBearer, byCookie } from './actors'
 import { clearCookie, cookieOf, keepCookie } from './cookies'
+import { claiming } from './idempotency/claim'
 import { may, type Permission, within } from './permissions'
 
 /** Who asks, and in whose house. Every verb takes one as its first argument. */
@@ -16,7 +17,7 @@ type Headers = Record<string, string | number | string[]>
 type Set = { headers: unknown }
 
 async function admit(request: Request, set: Set, area: string, permission?: Permission): Promise<OpenCtx> {
-  const tenant = await tenantOf(request)
+  const tenant = claiming(request, await tenantOf(request))
   const actor = await actorBehind(request, tenant, set.headers as Headers)
   if (!actor) {
     if (!permission) return tenant
@@ -80,7 +81,7 @@ const guarding = <Area extends string>(area: Area, read: ReadBody) =>
       response: { 401: ProblemShape, 403: ProblemShape },
     }),
     anyone: (_: true) => hooks<OpenCtx>('anyone', (request, set) => admit(request, set, area), read),
-    open: (_: true) => hooks<OpenCtx>('open', tenantOf, read),
+    open: (_: true) => hooks<OpenCtx>('open', async (request) => claiming(request, await tenantOf(request)), read),
   })
 
 type ReadBody = (request: Request) => Promise<unknown>

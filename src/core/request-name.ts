@@ -10,6 +10,9 @@ export function nameOf(request: Request): string {
   return given && /^[\w.:-]{1,64}$/.test(given) ? given : `${start}-${(++count).toString(36)}`
 }
 
+/** For a request that was made from another: the same name. */
+export const sharesName = (request: Request, original: Request) => void names.set(request, keptNameOf(original))
+
 /** The same, which it will keep: for those who name it before its answer does. */
 export function keptNameOf(request: Request): string {
   const name = nameOf(request)

@@ -2,7 +2,7 @@ import type { Server } from 'bun'
 import { config } from '../config'
 
 const proxied = config.ATOLL_TRUST_PROXY === 'on'
-let server: Pick<Server<undefined>, 'requestIP'> | undefined
+let server: (Pick<Server<undefined>, 'requestIP'> & Partial<Pick<Server<undefined>, 'timeout'>>) | undefined
 const originals = new WeakMap<Request, Request>()
 
 /** Whom to ask for the addresses of callers. */
@@ -11,7 +11,8 @@ export function listensOn(at: typeof server) {
 }
 
 /** Remembers whose place a request takes that was made from another. */
-export const standsFor = (request: Request, original: Request) => void originals.set(request, original)
+export const standsFor = (request: Request, original: Request) =>
+  void originals.set(request, originals.get(original) ?? original)
 
 /** The host and port that were asked for, in lower case. Whatever they are, no exception. */
 export const authorityOf = ({ headers }: Request): string =>
@@ -28,6 +29,9 @@ export function addressOf(request: Request): string {
 
 /** An address without the port that some proxies add. */
 const bare = (address: string) => address.match(/^\[(.+)\](?::\d+)?$/)?.[1] ?? address.replace(/^([\d.]+):\d+$/, '$1')
+
+/** For work that may take long: a connection on which nothing moves for ten seconds would be cut. */
+export const waitsLong = (request: Request) => server?.timeout?.(originals.get(request) ?? request, 0)
 
 /** Whether the browser speaks TLS, to us or to the proxy. */
 export const isSecure = (request: Request) =>

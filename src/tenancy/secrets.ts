@@ -10,8 +10,10 @@ const file = join(config.ATOLL_TENANTS, 'secrets.json')
 type Secrets = { signingKey: string; vaultKey: string }
 let known: Promise<Secrets> | undefined
 
+type Purpose = 'access-token' | 'idempotency-fingerprint' | 'idempotency-answer'
+
 /** A key of 32 bytes for one purpose of one tenant. Keys of others, and for other purposes, tell nothing about it. */
-export async function keyOf(tenant: string, purpose: 'access-token'): Promise<Uint8Array> {
+export async function keyOf(tenant: string, purpose: Purpose): Promise<Uint8Array> {
   known ??= config.ATOLL_DATABASE_URL ? shared() : Promise.resolve(ownFile())
   const { signingKey } = await known.catch((error) => {
     known = undefined

@@ -1,0 +1,169 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { config } from '../../config'
+import { now } from '../../core/clock'
+import { invalid, Problem } from '../../core/problem'
+import { hashed } from '../../core/secret'
+import { Busy } from '../../storage/errors'
+import type { Db } from '../../storage/port'
+import { networkOf, waitsLong } from '../../tenancy/caller'
+import { keyOf } from '../../tenancy/secrets'
+import { type Tenant, tenantOf } from '../../tenancy/tenants'
+import { type Actor, bearerOf, byApiToken, byBearer, byCookie } from '../actors'
+import { cookieOf } from '../cookies'
+import { Claim, claimFor, inProgress, PROCESS } from './claim'
+import { Heard } from './heard'
+
+const KEPT = 16 << 20 // characters of an answer
+const PATIENCE = 30_000 // ms; so long another server's work is waited for
+const LOOK = 100 // ms
+
+type Work = (request: Request) => Promise<Response>
+type Row = [attempt: string, fingerprint: string | null, answer: string | null, busy: number]
+
+/**
+ * Does the work of a request with this `Idempotency-Key` once: who asks again within 24 hours, as the same caller at the
+ * same path, gets the first answer. @throws 400 for what is no key, 422 for another body, 409 when there is no answer to give
+ */
+export async function once(request: Request, key: string, work: Work): Promise<Response> {
+  if (!/^[\x21-\x7e]{1,255}$/.test(key))
+    invalid({ path: 'Idempotency-Key', message: 'An Idempotency-Key has 1 to 255 visible characters of ASCII.' })
+  const tenant = await Promise.resolve(tenantOf(request)).catch(() => undefined)
+  // Who asks no tenant is refused anyway.
+  if (!tenant) return work(request)
+  const actor = await actorBehind(request, tenant).catch(() => undefined)
+  const { pathname = '' } = URL.parse(request.url) ?? {}
+  const name = hashed([callerName(request, actor), pathname.replace(/\/$/, ''), key].join('\n'))
+  const line = lineOf(tenant.db)
+  for (let first = line.get(name); first; first = line.get(name)) {
+    waitsLong(request)
+    await first
+  }
+  const turn = Promise.withResolvers<void>()
+  line.set(name, turn.promise)
+  try {
+    return await attempt(request, tenant, name, !actor, work)
+  } finally {
+    line.delete(name)
+    turn.resolve()
+  }
+}
+
+/** Those of this process with the same key wait for each other. */
+const lines = new WeakMap<Db, Map<string, Promise<void>>>()
+function lineOf(db: Db) {
+  const known = lines.get(db) ?? new Map<string, Promise<void>>()
+  lines.set(db, known)
+  return known
+}
+
+async function attempt(request: Request, tenant: Tenant, name: string, guest: boolean, work: Work) {
+  const heard = new Heard(request, await keyOf(tenant.tenant, 'idempotency-fingerprint'))
+  const known = await find(tenant, name)
+  if (known) return repeat(tenant, name, known, heard)
+  const claim = new Claim(name, () => heard.fingerprint)
+  claimFor(heard.request, claim)
+  const response = await work(heard.request)
+  if (claim.lost) return repeat(tenant, name, await find(tenant, name), heard)
+  return keep(tenant, claim, response, heard, guest)
+}
+
+async function find({ db }: Tenant, name: string): Promise<Row | undefined> {
+  const select = 'select attempt, fingerprint, answer, busy from idempotency_keys where name = ? and expires > ?'
+  return (await db.ask(select, [name, now()]))[0] as Row | undefined
+}
+
+/** The answer that was given, as soon as it is there. */
+async function repeat(tenant: Tenant, name: string, known: Row | undefined, heard: Heard): Promise<Response> {
+  waitsLong(heard.request)
+  const fingerprint = await heard.read()
+  const until = performance.now() + PATIENCE
+  for (let row = known; ; row = await find(tenant, name)) {
+    // The first was refused after all; here, the body has been read already.
+    if (!row) throw new Busy()
+    const [by, first, answer, busy] = row
+    if (first !== null && first !== fingerprint) {
+      const message = 'This Idempotency-Key was used for another request. Take a new key for each thing to be done.'
+      throw new Problem(422, 'IDEMPOTENCY_KEY_REUSED', message)
+    }
+    if (answer) return decrypted(tenant, name, answer)
+    if (answer === '') throw gone('the answer was too large, or a stream, and is not kept')
+    // A folder has one server: what another process did not finish nobody does.
+    if (busy <= now() || !(config.ATOLL_DATABASE_URL || by.startsWith(PROCESS)))
+      throw gone('it was interrupted before it was answered')
+    if (performance.now() > until) throw inProgress()
+    await Bun.sleep(LOOK)
+  }
+}
+
+const gone = (why: string) =>
+  new Problem(
+    409,
+    'IDEMPOTENCY_NO_ANSWER',
+    `The first request with this key has begun its work, but ${why}. See what it did, then use a new key.`,
+  )
+
+/** Refusals that say nothing about the request but only about now. */
+const PASSING = [401, 429]
+
+/** Keeps an answer for those who ask again, and gives it. */
+async function keep({ tenant, write }: Tenant, claim: Claim, response: Response, heard: Heard, guest: boolean) {
+  const { status, headers } = response
+  const failed = status >= 500 || (status >= 400 && heard.fingerprint === undefined)
+  // A guest could fill the disk with refusals.
+  if (failed || PASSING.includes(status) || (guest && status >= 400)) {
+    if (claim.held) await write((tx) => (failed ? claim.giveUp(tx) : claim.release(tx))).catch(() => {})
+    return response
+  }
+  const plain = /^application\/([\w.]+\+)?json\b/.test(headers.get('content-type') ?? '')
+  const text = plain || !response.body ? await response.text() : undefined
+  const small = text !== undefined && text.length <= KEPT
+  const answer = small ? await encrypted(tenant, claim.name, { status, headers: [...headers], text }) : ''
+  // The work is done: that it can't be told again is no reason not to tell it now.
+  await write((tx) => claim.settle(tx, answer)).catch(() => {})
+  return text === undefined ? response : new Response(text || null, { status, headers })
+}
+
+/** Whose key it is. Who acts elsewhere, or may do less, is somebody else. */
+const callerName = (request: Request, actor: Actor | undefined) =>
+  actor ? `user ${actor.user} ${actor.workspace?._id} ${actor.scopes.join()}` : `guest ${networkOf(request)}`
+
+/** As the guard sees it, but nothing is renewed and nobody refused: that comes with the work. */
+async function actorBehind(request: Request, tenant: Tenant): Promise<Actor | undefined> {
+  const key = request.headers.get('x-api-key')
+  if (key) return byApiToken(tenant, key)
+  if (request.headers.get('authorization')) return byBearer(tenant, bearerOf(request))
+  const cookie = cookieOf(request, tenant)
+  return cookie ? (await byCookie(tenant, cookie))?.actor : undefined
+}
+
+type Answered = { status: number; headers: [string, string][]; text: string }
+
+const [IV, TAG] = [12, 16] // bytes
+
+/** An answer may hold a secret that is kept nowhere else. AES-256-GCM (NIST SP 800-38D), bound to its name. */
+async function encrypted(tenant: string, name: string, answer: Answered): Promise<string> {
+  const iv = randomBytes(IV)
+  const cipher = createCipheriv('aes-256-gcm', await keyOf(tenant, 'idempotency-answer'), iv).setAAD(Buffer.from(name))
+  const text = Buffer.concat([cipher.update(JSON.stringify(answer), 'utf8'), cipher.final()])
+  return Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64')
+}
+
+async function decrypted({ tenant }: Tenant, name: string, kept: string): Promise<Response> {
+  const bytes = Buffer.from(kept, 'base64')
+  const cipher = createDecipheriv(
+    'aes-256-gcm',
+    await keyOf(tenant, 'idempotency-answer'),
+    bytes.subarray(0, IV),
+  ).setAAD(Buffer.from(name))
+  cipher.setAuthTag(bytes.subarray(IV, IV + TAG))
+  let answer: Answered
+  try {
+    const text = Buffer.concat([cipher.update(bytes.subarray(IV + TAG)), cipher.final()]).toString('utf8')
+    answer = JSON.parse(text)
+  } catch {
+    throw gone('its answer was kept under another key of this installation')
+  }
+  const response = new Response(answer.text || null, { status: answer.status, headers: answer.headers })
+  response.headers.set('idempotency-replayed', 'true')
+  return response
+}

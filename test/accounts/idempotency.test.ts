@@ -1,0 +1,270 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { moveClock } from '../../src/core/clock'
+import { type Client, client, house, refusal, rules } from '../house'
+
+const DAY = 86_400_000
+const REPLAYED = 'idempotency-replayed'
+const key = (of = crypto.randomUUID() as string) => ({ 'idempotency-key': of })
+
+afterEach(() => moveClock(Date.now()))
+
+async function shop(permissions: object[] = rules('tenant', 'user')) {
+  const own = await house()
+  const fields = [
+    { key: 'title', type: 'string', required: true },
+    { key: 'code', type: 'string', unique: true },
+  ]
+  const made = await own.as('admin').post('/blueprints', { key: 'things', name: 'Things', fields, permissions })
+  expect(made.status).toBe(201)
+  const path = '/blueprints/things/entities'
+  const count = async () => Number((await own.tenant.db.ask('select count(*) from entities'))[0]![0])
+  const kept = async () => (await own.tenant.db.ask('select * from idempotency_keys')) as unknown[][]
+  return { ...own, path, count, kept, user: own.as('user') }
+}
+
+describe('a POST with an Idempotency-Key', () => {
+  test('is done once, and answered alike each time', async () => {
+    const { user, path, count } = await shop()
+    const same = key()
+    const first = await user.post(path, { title: 'x' }, same)
+    expect([first.status, first.headers.get(REPLAYED)]).toEqual([201, null])
+    for (let n = 0; n < 3; n++) {
+      const again = await user.post(path, { title: 'x' }, same)
+      expect([again.status, again.headers.get(REPLAYED)]).toEqual([201, 'true'])
+      expect(again.body).toEqual(first.body)
+      for (const name of ['etag', 'content-type']) expect(again.headers.get(name)).toBe(first.headers.get(name))
+      expect(again.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'))
+    }
+    expect(await count()).toBe(1)
+    expect((await user.post(path, { title: 'x' }, key())).headers.get(REPLAYED)).toBeNull()
+    expect(await count()).toBe(2)
+  })
+
+  test('refuses the key with another body or query, and does nothing', async () => {
+    const { user, path, count } = await shop()
+    const same = key()
+    await user.post(path, { title: 'x' }, same)
+    expect(refusal(await user.post(path, { title: 'y' }, same))).toEqual([422, 'IDEMPOTENCY_KEY_REUSED'])
+    expect(refusal(await user.post(path, undefined, same))).toEqual([422, 'IDEMPOTENCY_KEY_REUSED'])
+    expect(refusal(await user.post(`${path}?$flat=false`, { title: 'x' }, same))).toEqual([
+      422,
+      'IDEMPOTENCY_KEY_REUSED',
+    ])
+    expect(await count()).toBe(1)
+  })
+
+  test('waits for the one that is under way', async () => {
+    const { user, path, count } = await shop()
+    const same = key()
+    const answers = await Promise.all(Array.from({ length: 20 }, () => user.post(path, { title: 'x' }, same)))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]))
+    expect(new Set(answers.map(({ body }) => body._id)).size).toBe(1)
+    expect(answers.filter(({ headers }) => headers.get(REPLAYED)).length).toBe(19)
+    expect(await count()).toBe(1)
+  })
+
+  test('counts for its caller, path and tenant alone', async () => {
+    const { as, user, path, count } = await shop()
+    const [same, other] = [key(), await shop()]
+    const answers = [
+      await user.post(path, { title: 'x' }, same),
+      await as('other').post(path, { title: 'x' }, same),
+      await user.post(`${path}/batch`, { operations: [{ op: 'create', data: { title: 'x' } }] }, same),
+      await other.user.post(path, { title: 'x' }, same),
+    ]
+    expect(answers.map(({ status, headers }) => [status, headers.get(REPLAYED)])).toEqual([
+      [201, null],
+      [201, null],
+      [200, null],
+      [201, null],
+    ])
+    expect(await count()).toBe(3)
+    const aliased = await user.post(`/v1${path}`, { title: 'x' }, same)
+    expect([aliased.status, aliased.headers.get(REPLAYED), aliased.body._id]).toEqual([
+      201,
+      'true',
+      answers[0]!.body._id,
+    ])
+  })
+
+  test('gives refusals again, too, but not those that are about the moment', async () => {
+    const { user, path, stranger, count } = await shop()
+    const [bad, conflict, unknown] = [key(), key(), key()]
+    await user.post(path, { title: 'x', code: 'c' })
+    for (const replayed of [null, 'true']) {
+      const wrong = await user.post(path, {}, bad)
+      expect([...refusal(wrong), wrong.headers.get(REPLAYED)]).toEqual([400, 'INVALID_INPUT', replayed])
+      const taken = await user.post(path, { title: 'y', code: 'c' }, conflict)
+      expect([...refusal(taken), taken.headers.get(REPLAYED)]).toEqual([409, 'UNIQUE_VIOLATION', replayed])
+      const nobody = await stranger.post(path, { title: 'x' }, unknown)
+      expect([...refusal(nobody), nobody.headers.get(REPLAYED)]).toEqual([401, 'UNAUTHENTICATED', null])
+    }
+    expect(await count()).toBe(1)
+  })
+
+  test('is free again after 24 hours, and what is over is removed', async () => {
+    const { user, path, count, kept } = await shop()
+    const same = key()
+    await user.post(path, { title: 'x' }, same)
+    moveClock(Date.now() + DAY - 60_000)
+    expect((await user.post(path, { title: 'x' }, same)).headers.get(REPLAYED)).toBe('true')
+    moveClock(Date.now() + DAY + 60_000)
+    const late = await user.post(path, { title: 'y' }, same)
+    expect([late.status, late.headers.get(REPLAYED), await count()]).toEqual([201, null, 2])
+    for (let n = 0; n < 30; n++) await user.post(path, { title: 'z' }, key())
+    expect((await kept()).length).toBe(31)
+    moveClock(Date.now() + 2 * DAY + 120_000)
+    for (let n = 0; n < 3; n++) await user.post(path, { title: 'z' }, key())
+    expect((await kept()).length).toBe(3)
+  })
+
+  test.each(['', 'a b', 'ä', 'x'.repeat(256), 'tab\tbed', '\x7f'])('refuses %j as a key', async (bad) => {
+    const { user, path, count } = await shop()
+    expect(refusal(await user.post(path, { title: 'x' }, key(bad)))).toEqual([400, 'INVALID_INPUT'])
+    expect(await count()).toBe(0)
+  })
+
+  test('takes every key of 1 to 255 visible characters', async () => {
+    const { user, path } = await shop()
+    for (const good of ['x', '!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~', 'x'.repeat(255)]) {
+      await user.post(path, { title: 'x' }, key(good))
+      expect((await user.post(path, { title: 'x' }, key(good))).headers.get(REPLAYED)).toBe('true')
+    }
+  })
+
+  test('is about POST alone', async () => {
+    const { user, path, kept } = await shop()
+    const { body } = await user.post(path, { title: 'x' })
+    const same = key()
+    for (const title of ['y', 'z'])
+      expect((await user.put(`${path}/${body._id}`, { title }, same)).body.title).toBe(title)
+    await user.get(path, same)
+    expect(await kept()).toEqual([])
+  })
+
+  test('counts in all areas', async () => {
+    const { as, user } = await shop()
+    const twice = async (who: Client, path: string, body: object) => {
+      const same = key()
+      const [first, again] = [await who.post(path, body, same), await who.post(path, body, same)]
+      expect([again.status, again.headers.get(REPLAYED)], path).toEqual([first.status, 'true'])
+      expect(again.body).toEqual(first.body)
+      return first.status
+    }
+    expect(await twice(as('admin'), '/blueprints', { key: 'more', name: 'More', fields: [] })).toBe(201)
+    expect(await twice(user, '/me', { firstName: 'Ada' })).toBe(200)
+  })
+
+  test('of a guest counts for the guest’s address, and refusals of guests are not kept', async () => {
+    const { stranger, path, count, kept } = await shop([{ operation: 'create', scope: 'tenant', guest: true }])
+    const same = key()
+    for (const replayed of [null, 'true'])
+      expect((await stranger.post(path, { title: 'x' }, same)).headers.get(REPLAYED)).toBe(replayed)
+    expect((await stranger.post(path, {}, key())).status).toBe(400)
+    expect([await count(), (await kept()).length]).toEqual([1, 1])
+  })
+
+  test('neither helps nor hinders who is not let in', async () => {
+    const { origin, path, user } = await shop()
+    const same = key()
+    await user.post(path, { title: 'x' }, same)
+    const bad = client(origin, { 'x-api-key': `atl_${'0'.repeat(64)}` })
+    expect((await bad.post(path, { title: 'x' }, same)).status).toBe(401)
+    expect((await client('http://nobody.test').post(path, { title: 'x' }, same)).status).toBe(404)
+    expect((await user.post('/nowhere', { title: 'x' }, same)).status).toBe(404)
+  })
+
+  test('costs no trace without the key', async () => {
+    const { user, path, kept } = await shop()
+    await user.post(path, { title: 'x' })
+    expect(await kept()).toEqual([])
+  })
+})
+
+describe('an answer with a secret', () => {
+  test('is given again, and kept where nobody can read it', async () => {
+    const { origin, stranger, kept } = await shop()
+    const [same, account] = [key(), { username: 'ada', password: 'correct-horse', authType: 'oauth' }]
+    const first = await stranger.post('/signup', account, same)
+    const again = await stranger.post('/signup', account, same)
+    expect([first.status, again.status, again.headers.get(REPLAYED)]).toEqual([201, 201, 'true'])
+    const { token, refreshToken } = first.body.payload
+    expect(again.body.payload.refreshToken).toBe(refreshToken)
+    expect(again.headers.get('cache-control')).toBe('no-store')
+
+    const ada = client(origin, { authorization: `Bearer ${token}` })
+    const named = key()
+    const issued = await ada.post('/me/api-tokens', { nickname: 'n' }, named)
+    expect((await ada.post('/me/api-tokens', { nickname: 'n' }, named)).body).toEqual(issued.body)
+    expect((await ada.get('/me/api-tokens')).body.length).toBe(1)
+
+    const disk = JSON.stringify(await kept())
+    for (const secret of [token, refreshToken, issued.body.token, account.password, 'ada'])
+      expect(disk).not.toContain(secret)
+    const base64 = (text: string) => Buffer.from(text).toString('base64').slice(2, -4)
+    expect(disk).not.toContain(base64(issued.body.token))
+    // Nor by hashing what the body could have been.
+    const plain = new Bun.CryptoHasher('sha256').update(`\n${JSON.stringify(account)}`).digest('hex')
+    expect(disk).not.toContain(plain)
+  })
+})
+
+describe('work that is interrupted', () => {
+  const broken = async (busy: number, of: string) => {
+    const own = await shop()
+    const same = key()
+    await own.user.post(own.path, { title: 'x' }, same)
+    const sql = 'update idempotency_keys set answer = null, busy = ?, attempt = ?'
+    await own.tenant.write((tx) => tx.ask(sql, [busy, of]))
+    return { ...own, same }
+  }
+
+  test('after its commit is never done twice, and who asks again is told so', async () => {
+    const { user, path, same, count } = await broken(0, 'elsewhere')
+    expect(refusal(await user.post(path, { title: 'x' }, same))).toEqual([409, 'IDEMPOTENCY_NO_ANSWER'])
+    expect(refusal(await user.post(path, { title: 'y' }, same))).toEqual([422, 'IDEMPOTENCY_KEY_REUSED'])
+    expect(await count()).toBe(1)
+  })
+
+  test('by a refusal leaves the key free where nothing was done', async () => {
+    const { user, path, tenant, count } = await shop()
+    const same = key()
+    const { write } = tenant
+    const failing = tenant as { write: unknown }
+    failing.write = () => Promise.reject(new Error('disk'))
+    try {
+      expect((await user.post(path, { title: 'x' }, same)).status).toBe(500)
+    } finally {
+      failing.write = write
+    }
+    expect((await user.post(path, { title: 'x' }, same)).status).toBe(201)
+    expect(await count()).toBe(1)
+  })
+})
+
+test('the claim is in the transaction of the work', async () => {
+  const { user, path, tenant, kept, count } = await shop()
+  await user.get('/me') // notes the use of the API token
+  const { write } = tenant
+  const seen: unknown[] = []
+  const watched = tenant as { write: typeof write }
+  watched.write = (work) =>
+    write(async (tx) => {
+      const result = await work(tx)
+      seen.push([
+        Number((await tx.ask('select count(*) from entities'))[0]![0]),
+        (await tx.ask('select answer from idempotency_keys')).map(([answer]) => typeof answer),
+      ])
+      return result
+    })
+  try {
+    await user.post(path, { title: 'x' }, key())
+  } finally {
+    watched.write = write
+  }
+  expect(seen).toEqual([
+    [1, ['object']],
+    [1, ['string']],
+  ])
+  expect([(await kept()).length, await count()]).toEqual([1, 1])
+})
