@@ -6,10 +6,11 @@ import { problems } from './core/problem'
 import * as entities from './entities/entities'
 import { entityRoutes } from './entities/routes'
 import { transferRoutes } from './entities/transfer/routes'
+import { undoForsaken } from './entities/transfer/undo'
 import { documentation } from './operations/documentation'
 import { operations } from './operations/routes'
 
-entitiesAreKeptBy(entities)
+entitiesAreKeptBy({ ...entities, undoForsaken })
 
 const api = new Elysia({ prefix: '/api' }).use(accounts).use(blueprintRoutes).use(transferRoutes).use(entityRoutes)
 

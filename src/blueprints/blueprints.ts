@@ -24,6 +24,8 @@ export type Kept = {
   any(tx: Tx, blueprint: string): Promise<boolean>
   /** Removes them all, a slice at a time. */
   removeAll(tenant: Tenant, model: Model): Promise<void>
+  /** Undoes what interrupted imports have left. */
+  undoForsaken(tenant: Tenant, model: Model): Promise<void>
 }
 let kept: Kept
 export const entitiesAreKeptBy = (keeper: Kept) => {
@@ -129,19 +131,22 @@ export async function remove(ctx: Ctx, key: string, force: boolean, { request }:
 
 const notEmpty = (message: string) => new Problem(409, 'BLUEPRINT_NOT_EMPTY', message)
 
-async function load({ db }: Tenant, key: string): Promise<Model | undefined> {
+async function load(tenant: Tenant, key: string): Promise<Model | undefined> {
+  const { db } = tenant
   const row = await statements(db).byKey.get({ key })
   if (!row) return
   const numbers = new Map((await statements(db).fieldsOf.all({ key })).map((field) => [field.key, field.number]))
   const { definition, ...rest } = row
   const models = await Promise.all(definition.fields.map((field) => ready(field, numbers.get(field.key) ?? 0)))
-  return {
+  const model = {
     ...definition,
     ...rest,
     fields: models,
     field: new Map(models.map((field) => [field.key, field])),
     guarded: models.some(({ readRoles }) => readRoles?.length),
   }
+  await kept.undoForsaken(tenant, model)
+  return model
 }
 
 /** Gives each new field its number, and takes back those of fields that are gone. */

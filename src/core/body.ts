@@ -12,12 +12,19 @@ export async function readJson(request: Request, limit: number): Promise<unknown
   const type = request.headers.get('content-type') ?? ''
   if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type))
     throw new Problem(415, 'UNSUPPORTED_MEDIA_TYPE', 'Send JSON, with the header Content-Type: application/json.')
-  let value: unknown
   try {
-    value = JSON.parse(text)
-  } catch {
+    return parseJson(text)
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
     throw new Problem(400, 'MALFORMED_BODY', 'The body is not JSON. Check its quotes, commas and brackets.')
   }
+}
+
+/** The value of a JSON text. @throws SyntaxError, and 400 for what cannot be kept */
+export const parseJson = (text: string): unknown => keepable(JSON.parse(text))
+
+/** A value as it is, if it can be kept. @throws 400 */
+export function keepable<T>(value: T): T {
   inspect(value, DEPTH)
   return value
 }

@@ -62,14 +62,20 @@ export type Sight = Map<string, Reach | undefined>
 export type Draft = Pick<System, '_id' | 'identifier' | 'user' | 'workspace'> & { doc: Doc; keys: Keys }
 
 /** Adds an entity with its rows of the index. @throws Outdated, Conflict, 409 UNIQUE_VIOLATION, 400 */
-export async function insert(tx: Tx, model: Model, draft: Draft, sight: Sight): Promise<Shown> {
+export const insert = async (tx: Tx, model: Model, draft: Draft, sight: Sight): Promise<Shown> =>
+  (await insertOne(tx, model, draft, sight)).row
+
+/** The same, with its number. */
+export async function insertOne(tx: Tx, model: Model, draft: Draft, sight: Sight): Promise<Added> {
   const ready = readied(model, draft)
   await refuseUsurper(tx, model, draft)
   await refuseDuplicates(tx, model, draft.keys)
   await refuseDangling(tx, model, draft.doc, {}, sight)
   const [added] = await add(tx, model, [ready])
-  return added!.row
+  return added!
 }
+
+export type Added = { seq: number; row: Shown }
 
 /** An entity as it goes in, with its rows of the index. */
 export type Ready = { time: number; shown: string; draft: Draft; index: IndexRow[] }
@@ -83,7 +89,7 @@ export function readied(model: Model, draft: Draft): Ready {
 }
 
 /** Adds what nothing stands in the way of; asked one after the other, but not waited for in between. @throws Outdated */
-export async function add(tx: Tx, model: Model, all: Ready[]): Promise<{ seq: number; row: Shown }[]> {
+export async function add(tx: Tx, model: Model, all: Ready[]): Promise<Added[]> {
   const added = await Promise.all(
     all.map(({ time, shown, draft: { _id, identifier, user, workspace, keys } }) => {
       const params = [_id, identifier, user, workspace, shown, JSON.stringify(keys), time, time]

@@ -1,8 +1,10 @@
 import { Elysia, t } from 'elysia'
-import { guard } from '../../accounts/guard'
+import { guard, streamGuard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
-import { Entity, json, ofBlueprint } from '../routes'
+import { Entity, filters, form, json, ofBlueprint, parameter } from '../routes'
 import { batch } from './batch'
+import { exportAll } from './export'
+import { importAll } from './import'
 
 const Batch = t.Object({
   operations: t.Array(
@@ -33,5 +35,57 @@ const many = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['entities'
     },
   })
 
+const text = (description: string) => ({
+  description,
+  content: Object.fromEntries(
+    ['application/x-ndjson', 'text/csv'].map((type) => [type, { schema: { type: 'string' as const } }]),
+  ),
+})
+const format = ['format', 'string', 'ndjson (unless told otherwise) or csv'] as const
+
+const out = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['entities'] })
+  .use(guard('entities'))
+  .get('/export', ({ ctx, params, request }) => exportAll(ctx, params.key, request), {
+    anyone: true,
+    params: ofBlueprint,
+    detail: {
+      description:
+        'All entities that match, the oldest first, with the filters of the list. In CSV, lists and objects are JSON, and ' +
+        'texts that a spreadsheet would take for a formula have an apostrophe before them.',
+      parameters: [format, ...filters.filter(([name]) => name === '$select'), form].map(parameter),
+      responses: { 200: text('a line for each entity') },
+    },
+  })
+
+const flags = [
+  ['format', 'string', 'ndjson or csv, where the Content-Type does not tell'],
+  ['mode', 'string', 'create, or upsert: what has the identifier of an entity changes it'],
+  ['dryRun', 'boolean', 'only tells what would become of it'],
+  ['atomic', 'boolean', 'keeps nothing when a line is refused'],
+] as const
+
+const into = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['entities'] })
+  .use(streamGuard('entities'))
+  .post('/import', ({ ctx, params, request }) => importAll(ctx, params.key, request), {
+    can: 'user',
+    params: ofBlueprint,
+    detail: {
+      description:
+        'A line for each entity, flat, wrapped or as it was exported; a CSV begins with its columns, and an empty cell is ' +
+        'no value. Lines that are refused are told, the first 1,000 of them, and left out.',
+      parameters: flags.map(parameter),
+      requestBody: text('the lines'),
+    },
+    response: {
+      200: t.Object({
+        imported: t.Number(),
+        failed: t.Number(),
+        errors: t.Array(t.Object({ line: t.Number(), code: t.String(), message: t.String() })),
+      }),
+      413: ProblemShape,
+      415: ProblemShape,
+    },
+  })
+
 /** Many entities at once: batches, exports and imports. */
-export const transferRoutes = new Elysia().use(many)
+export const transferRoutes = new Elysia().use(many).use(out).use(into)

@@ -3,8 +3,6 @@ import { reaches } from '../../blueprints/rules'
 import type { Tx } from '../../storage/port'
 import * as rows from '../rows'
 
-export type Added = { seq: number; row: rows.Shown }
-
 /**
  * Adds entities of which it is certain that nothing stands in their way, in a few statements instead of several for each;
  * answers nothing, and has added nothing, when that is not certain. Then they go in one by one, which tells what is wrong.
@@ -14,7 +12,7 @@ export async function addTogether(
   model: Model,
   drafts: rows.Draft[],
   sight: rows.Sight,
-): Promise<Added[] | undefined> {
+): Promise<rows.Added[] | undefined> {
   // What a limitation counts must be there already.
   if (drafts.length < 2 || model.limitations?.length) return
   if (await anyNameTaken(tx, model, drafts)) return

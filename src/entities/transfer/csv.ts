@@ -1,0 +1,82 @@
+import type { Model, ModelField } from '../../blueprints/model'
+import type { Doc } from '../document'
+
+/**
+ * A spreadsheet takes a text that begins like this for a formula (OWASP, "CSV injection"); with an apostrophe before it,
+ * it is text. Reading takes one apostrophe away again, so that every text comes back as it was.
+ */
+const FORMULA = /^'*[=+\-@\t\r\n＝＋－＠]/
+
+/** A text as it stands in a cell that a spreadsheet may open. */
+export const harmless = (text: string) => (FORMULA.test(text) ? `'${text}` : text)
+const harmful = (cell: string) => (cell.startsWith("'") && FORMULA.test(cell) ? cell.slice(1) : cell)
+
+/** A row of RFC 4180, with the end of its line. */
+export const rowOf = (cells: string[]) => `${cells.map(quoted).join(',')}\r\n`
+
+const quoted = (cell: string) => (/[",\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)
+
+/** Types whose text is never taken for a formula, though it may begin with a sign. */
+const PLAIN = ['number', 'integer', 'decimal', 'boolean', 'date', 'datetime', 'time']
+
+/** A property as a cell: lists and objects as JSON, nothing as nothing. */
+export function cellOf({ type, multi }: ModelField, value: unknown): string {
+  if (value === undefined || value === null) return ''
+  if (multi || type === 'object') return JSON.stringify(value)
+  return PLAIN.includes(type) ? String(value) : harmless(value as string)
+}
+
+/** The properties that a row means, by the names of its columns; an empty cell means none. */
+export function docOfRow(model: Model, columns: string[], cells: string[]): Doc {
+  const doc: Doc = {}
+  for (const [n, column] of columns.entries()) {
+    const cell = cells[n]
+    if (!cell) continue
+    const field = model.field.get(column)
+    doc[column] = field ? typed(field, cell) : harmful(cell)
+  }
+  return doc
+}
+
+/** The value that a cell of this field writes; a text that writes none is left as it is, for the field to refuse. */
+function typed({ type, multi }: ModelField, cell: string): unknown {
+  if (multi || type === 'object') return json(cell)
+  if (type === 'boolean') return cell === 'true' ? true : cell === 'false' ? false : cell
+  if (type === 'number' || type === 'integer') return /^-?(\d+|\d*\.\d+)(e[+-]?\d+)?$/i.test(cell) ? Number(cell) : cell
+  return PLAIN.includes(type) ? cell : harmful(cell)
+}
+
+function json(cell: string): unknown {
+  try {
+    return JSON.parse(cell)
+  } catch {
+    return cell
+  }
+}
+
+/** The cells of a row, without the end of its line. Undefined where quotes are not as they must be. */
+export function cellsOf(row: string): string[] | undefined {
+  const cells: string[] = []
+  for (let at = 0; ; ) {
+    if (row[at] !== '"') {
+      const end = row.indexOf(',', at)
+      const cell = end < 0 ? row.slice(at) : row.slice(at, end)
+      if (cell.includes('"')) return
+      cells.push(cell)
+      if (end < 0) return cells
+      at = end + 1
+      continue
+    }
+    let close = at + 1
+    for (;;) {
+      close = row.indexOf('"', close)
+      if (close < 0) return
+      if (row[close + 1] !== '"') break
+      close += 2
+    }
+    cells.push(row.slice(at + 1, close).replaceAll('""', '"'))
+    if (close + 1 === row.length) return cells
+    if (row[close + 1] !== ',') return
+    at = close + 2
+  }
+}

@@ -1,0 +1,166 @@
+import { describe, expect, test } from 'bun:test'
+import { handle } from '../../../src/gateway'
+import { refusal } from '../../house'
+import { identifiers } from '../kit'
+import { exported, ndjson, odd, send, shop } from './kit'
+
+const lines = (text: string) => text.split('\n').filter(Boolean)
+const parsed = (text: string) => lines(text).map((line) => JSON.parse(line))
+
+describe('an export', () => {
+  test('has all that match, the oldest first, each as the list shows it', async () => {
+    const own = await shop()
+    const user = own.as('user')
+    const many = Array.from({ length: 1_203 }, (_, n) => ({ identifier: `i${n}`, stock: n, tags: [`t${n % 3}`] }))
+    expect((await send(own)(ndjson(many))).body).toEqual({ imported: 1_203, failed: 0, errors: [] })
+    const { status, headers, body } = await user.get(`${own.path}/export`)
+    expect([status, headers.get('content-type')]).toEqual([200, 'application/x-ndjson'])
+    expect(headers.get('content-disposition')).toBe('attachment; filename="things.ndjson"')
+    const entities = parsed(body)
+    expect(identifiers(entities)).toEqual(many.map(({ identifier }) => identifier))
+    expect(entities[7]).toEqual((await user.get(`${own.path}/i7`)).body)
+    expect(parsed(await exported(user, own.path))[7]).toEqual((await user.get(`${own.path}/i7?$flat=false`)).body)
+    const some = parsed(await exported(user, own.path, 'stock[$gte]=600&tags=t1&$select=stock'))
+    expect(some.map(({ metadata }) => metadata)).toEqual(
+      many.filter(({ stock, tags }) => stock >= 600 && tags[0] === 't1').map(({ stock }) => ({ stock })),
+    )
+  })
+
+  test('answers every filter as the list does', async () => {
+    const own = await shop()
+    const user = own.as('user')
+    const texts = ['a', 'b', '\uffff', '😀', 'ä', '']
+    const many = Array.from({ length: 60 }, (_, n) => ({
+      identifier: `i${n}`,
+      ...(n % 7 && { tags: texts.slice(n % 6, (n % 6) + 2), scores: [n, n % 5] }),
+      ...(n % 5 && { data: { size: n % 4, names: texts.slice(0, n % 3), deep: { on: n % 2 === 0 } } }),
+      title: texts[n % 6],
+    }))
+    await send(own)(ndjson(many))
+    for (const query of [
+      'tags[$gt]=a',
+      'tags[$lte]=b&tags[$gte]=b',
+      'tags[$gt]=\uffff',
+      'tags[$lt]=😀',
+      'tags[$exists]=false',
+      'tags[$exists]=true',
+      'tags[$ne]=b',
+      'scores[$gt]=3&scores[$lt]=20',
+      'data.size[$gte]=2',
+      'data.size[$lt]=b',
+      'data.names[$exists]=true',
+      'data.deep.on=true',
+      'data.deep.on[$exists]=false',
+      'title[$in]=a,b',
+      'title[$exists]=true',
+      'identifier[$gt]=i5',
+      `created[$lte]=2999-01-01`,
+    ]) {
+      const listed = identifiers((await user.get(`${own.path}?$sort=created&$limit=1000&${query}`)).body)
+      expect(identifiers(parsed(await exported(user, own.path, query))), query).toEqual(listed)
+    }
+  })
+
+  test('as CSV has a line of columns, RFC 4180, and no formulas', async () => {
+    const own = await shop()
+    const user = own.as('user')
+    const entity = {
+      identifier: 'a',
+      title: '=1+1',
+      notes: 'a "b",\r\nc',
+      price: -1.5,
+      cost: '-2.50',
+      tags: ['-x', '=y'],
+    }
+    await user.post(own.path, { ...entity, data: { a: [1] }, active: false, mail: '+a@b.de' })
+    const { headers, body } = await user.get(`${own.path}/export?format=csv`)
+    expect(headers.get('content-type')).toStartWith('text/csv')
+    const { _id, created } = (await user.get(`${own.path}/a`)).body
+    expect(body).toBe(
+      '_id,identifier,created,updated,user,workspace,title,notes,price,stock,cost,active,day,moment,clock,data,picture,' +
+        'mail,link,parent,tags,scores,code\r\n' +
+        `${_id},a,${created},${created},${own.users.user},,'=1+1,"a ""b"",\r\nc",-1.5,,-2.50,false,,,,"{""a"":[1]}",,` +
+        `'+a@b.de,,,"[""-x"",""=y""]",,\r\n`,
+    )
+    expect((await user.get(`${own.path}/export?format=csv&$select=price`)).body).toBe(
+      `_id,identifier,price\r\n${_id},a,-1.5\r\n`,
+    )
+    for (const cell of odd.filter((text) => /^[=+\-@＝]/.test(text))) {
+      await user.put(`${own.path}/a`, { title: cell })
+      const { body } = await user.get(`${own.path}/export?format=csv&$select=title`)
+      expect(body.split('\r\n')[1]).toMatch(/^[^,]+,a,"?'/)
+    }
+  })
+
+  test('shows only what its caller may read', async () => {
+    const own = await shop(
+      [{ key: 'secret', type: 'string', readRoles: ['admin'] }],
+      [
+        { operation: 'read', scope: 'user', roleBased: ['user'] },
+        { operation: 'create', scope: 'user', roleBased: ['user'] },
+      ],
+    )
+    const [user, admin] = [own.as('user'), own.as('admin')]
+    await user.post(own.path, { identifier: 'mine', title: 'x' })
+    await admin.post(own.path, { identifier: 'hers', title: 'y', secret: 's' })
+    await admin.post(own.path, { identifier: 'given', title: 'z', secret: 's', user: own.users.user })
+    expect(identifiers(parsed(await exported(user, own.path)))).toEqual(['mine', 'given'])
+    expect(identifiers(parsed(await exported(admin, own.path)))).toEqual(['mine', 'hers', 'given'])
+    expect(identifiers(parsed(await exported(admin, own.path, 'bypassAdmin=true')))).toEqual(['hers'])
+    for (const format of ['csv', 'ndjson']) {
+      const { body } = await user.get(`${own.path}/export?format=${format}`)
+      expect(body).not.toContain('secret')
+      expect((await admin.get(`${own.path}/export?format=${format}`)).body).toContain('secret')
+    }
+    expect(refusal(await user.get(`${own.path}/export?secret=s`))).toEqual([400, 'INVALID_INPUT'])
+    expect(refusal(await own.stranger.get(`${own.path}/export`))).toEqual([401, 'UNAUTHENTICATED'])
+  })
+
+  test('of nothing is empty, and what makes no sense is refused', async () => {
+    const own = await shop()
+    const user = own.as('user')
+    expect(await exported(user, own.path)).toBe('')
+    expect(lines((await user.get(`${own.path}/export?format=csv`)).body).length).toBe(1)
+    for (const query of [
+      'format=xml',
+      '$sort=title',
+      '$limit=5',
+      '$skip=1',
+      '$page=2',
+      '$count=true',
+      'nothing=1',
+      '$x=1',
+    ])
+      expect(refusal(await user.get(`${own.path}/export?${query}`)), query).toEqual([400, 'INVALID_INPUT'])
+    expect(refusal(await user.get('/blueprints/none/entities/export'))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
+  })
+
+  test('reads no further than it is read', async () => {
+    const own = await shop()
+    const big = 'x'.repeat(200_000)
+    await send(own)(ndjson(Array.from({ length: 40 }, (_, n) => ({ identifier: `i${n}`, notes: big }))))
+    let asked = 0
+    const { db } = own.tenant
+    const watched = own.tenant as { db: typeof db }
+    const { ask } = db
+    watched.db.ask = (sql, params) => {
+      if (sql.includes('e.shown from')) asked++
+      return ask(sql, params)
+    }
+    try {
+      const url = `${own.origin}/api${own.path}/export`
+      const response = await handle(
+        new Request(url, { headers: { host: `${own.id}.test`, 'x-api-key': own.tokens.user } }),
+      )
+      const reader = response.body!.getReader()
+      await reader.read()
+      await Bun.sleep(50)
+      expect(asked).toBeLessThan(3)
+      await reader.cancel()
+      await Bun.sleep(20)
+      expect(asked).toBeLessThan(4)
+    } finally {
+      db.ask = ask
+    }
+  })
+})
