@@ -18,7 +18,7 @@ import { Rehearsal, rehearsed } from './rehearsal'
 import { type Operation, Run } from './run'
 import { Journal } from './undo'
 
-const SLICE = { lines: 200, text: 1 << 19 } // of one write, so that others get their turn
+const SLICE = { lines: 100, text: 1 << 19 } // of one write, so that others get their turn
 const ERRORS = 1_000
 const TRIES = 10 // of a slice, when the database is busy
 

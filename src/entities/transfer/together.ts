@@ -59,26 +59,31 @@ async function allSeen(tx: Tx, target: string, sight: rows.Sight, identifiers: s
 }
 
 /** Which of these names entities answer to. */
-export async function namesThere(tx: Tx, { key }: Model, names: string[]): Promise<Set<string>> {
+export async function namesThere(tx: Tx, model: Model, names: string[]): Promise<Set<string>> {
   const wanted = [...new Set(names)]
-  const found = await Promise.all(
-    ['identifier', '_id'].map((column) =>
-      among(tx, `select ${column} from entities where blueprint = ? and ${column} in`, [key], wanted),
-    ),
-  )
+  const found = await Promise.all([
+    byIdentifier(tx, model, 'identifier, blueprint', wanted),
+    byId(tx, model, '_id, blueprint', wanted),
+  ])
   return new Set(found.flat().map(([name]) => name as string))
 }
 
 /** The entities of these names, by identifier or else by `_id`, to be changed. */
-export async function storedAmong(tx: Tx, { key }: Model, names: string[]): Promise<Map<string, rows.Stored>> {
+export async function storedAmong(tx: Tx, model: Model, names: string[]): Promise<Map<string, rows.Stored>> {
+  const columns = `${rows.COLUMNS}, blueprint`
   const found = new Map<string, rows.Stored>()
-  for (const column of ['identifier', '_id'] as const) {
-    const left = names.filter((name) => !found.has(name))
-    const select = `select ${rows.COLUMNS} from entities where blueprint = ? and ${column} in`
-    for (const row of (await among(tx, select, [key], left)).map(rows.storedAs)) found.set(row[column], row)
-  }
+  for (const row of (await byIdentifier(tx, model, columns, names)).map(rows.storedAs)) found.set(row.identifier, row)
+  const left = names.filter((name) => !found.has(name))
+  for (const row of (await byId(tx, model, columns, left)).map(rows.storedAs)) found.set(row._id, row)
   return found
 }
+
+const byIdentifier = (tx: Tx, { key }: Model, columns: string, names: string[]) =>
+  among(tx, `select ${columns} from entities where blueprint = ? and identifier in`, [key], names)
+
+/** The blueprint, as the last column, is looked at here: SQLite would go through all of it rather than look for many ids. */
+const byId = async (tx: Tx, { key }: Model, columns: string, ids: string[]) =>
+  (await among(tx, `select ${columns} from entities where _id in`, [], ids)).filter((row) => row.at(-1) === key)
 
 const AT_ONCE = 200 // values of one statement, which is the same text for fewer
 
