@@ -202,7 +202,8 @@ describe('the installation', () => {
     const file = join(at.at, 'tenants/acme/data.db')
     const db = new BetterSqlite(file)
     const latest = db.pragma('user_version', { simple: true })
-    for (const table of ['entity_index', 'entities', 'fields', 'blueprints']) db.exec(`drop table ${table}`)
+    const later = ['import_undo', 'imports', 'idempotency_keys', 'entity_index', 'entities', 'fields', 'blueprints']
+    for (const table of later) db.exec(`drop table ${table}`)
     db.pragma('user_version = 1')
     db.close()
     const { code, json } = await atoll('migrate --json', at)

@@ -74,15 +74,15 @@ export class Lines {
     this.#parts = []
     this.#size = 0
     if (!size) return
-    const refuse = (code: string, message: string) =>
-      lines.push({ line, text: '', flaw: new Problem(400, code, message) })
-    if (size > this.longest) return refuse('LINE_TOO_LONG', `A line has at most ${this.longest} bytes.`)
+    const refuse = (flaw: Problem) => lines.push({ line, text: '', flaw })
+    if (size > this.longest)
+      return refuse(new Problem(400, 'LINE_TOO_LONG', `A line has at most ${this.longest} bytes.`))
     const whole = parts.length === 1 ? parts[0]! : Buffer.concat(parts)
     let text: string
     try {
       text = this.#decoder.decode(whole.at(-1) === CR ? whole.subarray(0, -1) : whole)
     } catch {
-      return refuse('MALFORMED_LINE', 'This line is not UTF-8.')
+      return refuse(new Problem(400, 'MALFORMED_LINE', 'This line is not UTF-8.'))
     }
     if (line === 1 && text.startsWith('\ufeff')) text = text.slice(1)
     if (text.trim()) lines.push({ line, text })
