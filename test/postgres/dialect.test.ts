@@ -17,6 +17,8 @@ test.each([
     'select 1 from a where b <> all (array(select c from d)) and e = any (array(select f from g where (h)))',
   ],
   ['select 1 from a where b in (?)', 'select 1 from a where b in ($1)'],
+  ['select 1 from a where b ->> ? > ?', 'select 1 from a where b ->> $1 collate "C" > $2'],
+  [`select 1 from a order by b ->> '->> ?' desc`, `select 1 from a order by b ->> '->> ?' collate "C" desc`],
 ])('%s', (asked, said) => {
   expect(toPostgres(asked)).toBe(said)
 })

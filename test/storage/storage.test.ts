@@ -291,7 +291,7 @@ describe.each(engines)('%s', (_, engine) => {
 
   test('`ask` reads into JSON by ->> and puts missing values last', async () => {
     const { db, write } = fresh()
-    const docs = { a: { f1: 'b' }, b: {}, c: { f1: 'a', 'f2.city': 'x' } }
+    const docs = { a: { f1: 'a' }, b: {}, c: { f1: 'B', 'f2.city': 'x' } }
     await write(async (tx) => {
       for (const [id, doc] of Object.entries(docs)) await tx.insert(things).values({ id, count: 0, doc })
     })

@@ -1,7 +1,10 @@
 const KNOWN = 2_000 // statements; those that are composed at run time are endless
 const known = new Map<string, string>()
 
-/** What every engine is asked, as PostgreSQL says it: numbered values, and the tenant at the head of every key. */
+/**
+ * What every engine is asked, as PostgreSQL says it: numbered values, the tenant at the head of every key, and texts out
+ * of JSON compared byte by byte, for they have no column that says so, and the database's language would decide.
+ */
 export function toPostgres(sql: string): string {
   const found = known.get(sql)
   if (found !== undefined) return found
@@ -14,7 +17,10 @@ export function toPostgres(sql: string): string {
 function translate(sql: string): string {
   let count = 0
   return collected(sql)
-    .replace(/'(?:[^']|'')*'|"(?:[^"]|"")*"|\?/g, (part) => (part === '?' ? `$${++count}` : part))
+    .replace(/(->> )?('(?:[^']|'')*'|"(?:[^"]|"")*"|\?)/g, (_, arrow: string | undefined, part: string) => {
+      const said = part === '?' ? `$${++count}` : part
+      return arrow ? `${arrow}${said} collate "C"` : said
+    })
     .replace(/on conflict \((.*?)\)/g, (_, key) => `on conflict ("tenant_id", ${key.replace(/"[^"]+"\./g, '')})`)
 }
 
