@@ -29,13 +29,24 @@ function translate(sql: string): string {
  * PostgreSQL expects few, which it does of every tenant that grew since its tables were analyzed.
  */
 function collected(sql: string): string {
-  const found = /\b(not )?in \((?=select )/.exec(sql)
+  // Not of rows, which no array holds.
+  const found = /(?<!\) *)\b(not )?in \((?=select )/.exec(sql)
   if (!found) return sql
   const start = found.index + found[0].length
-  let [at, depth] = [start, 1]
-  for (; depth && at < sql.length; at++) depth += sql[at] === '(' ? 1 : sql[at] === ')' ? -1 : 0
+  const end = closing(sql, start)
   const compared = found[1] ? '<> all' : '= any'
-  return `${sql.slice(0, found.index)}${compared} (array(${sql.slice(start, at)})${collected(sql.slice(at))}`
+  const list = `(array(${collected(sql.slice(start, end))})`
+  return `${sql.slice(0, found.index)}${compared} ${list}${collected(sql.slice(end))}`
+}
+
+/** Where the parenthesis ends that began just before. */
+function closing(sql: string, start: number): number {
+  let depth = 1
+  for (const { 0: part, index } of sql.slice(start).matchAll(/'(?:[^']|'')*'|"(?:[^"]|"")*"|[()]/g)) {
+    depth += part === '(' ? 1 : part === ')' ? -1 : 0
+    if (!depth) return start + index
+  }
+  return sql.length
 }
 
 /** An insert of one row as one of several; nothing for other statements. */
