@@ -3,7 +3,7 @@ import type { Entity } from './kit'
 
 /** What a list must answer, worked out the slow way: go through all, filter, sort, cut. */
 
-type Comparable = string | number | bigint | boolean
+export type Comparable = string | number | bigint | boolean
 
 export type Filter = { name: string; operator: string; text: string }
 export type Sort = { name: string; descending: boolean }
@@ -12,7 +12,7 @@ export const COLUMNS = ['identifier', '_id', 'user', 'created', 'updated', 'work
 export const OPERATORS = ['', '[$ne]', '[$lt]', '[$lte]', '[$gt]', '[$gte]', '[$in]', '[$nin]', '[$exists]']
 
 /** What is compared of a value, stored or asked for, by the type of its field; texts where nothing is said. */
-const meanings: Record<string, (text: string) => Comparable> = {
+export const meanings: Record<string, (text: string) => Comparable> = {
   number: Number,
   integer: Number,
   decimal: exactly,
@@ -32,7 +32,7 @@ function scalarsAt(value: unknown, path: string[]): Comparable[] {
   return path.length ? [] : [value as Comparable]
 }
 
-const order = (one: Comparable, other: Comparable) =>
+export const order = (one: Comparable, other: Comparable) =>
   typeof one === 'string' && typeof other === 'string' ? byBytes(one, other) : compare(one, other)
 
 const isNumber = (text: string) => /^[+-]?[\d.]+(e[+-]?\d+)?$/i.test(text) && Number.isFinite(Number(text))
