@@ -13,7 +13,8 @@ export type Asking = { ask: Ask; each: Each }
  * Reads: every statement sees the last committed state, never a running write; what another process commits, a turn of
  * the event loop later at most.
  * `ask` takes SQL as text, for statements that are composed at run time or asked at every request; it stays within
- * what the engines share: `?` for values, double quotes for names, NULLS LAST where order meets NULL.
+ * what the engines share: `?` for values (texts, finite numbers, bytes, null), double quotes for names, NULLS LAST where
+ * order meets NULL, comparisons only as conditions, and nothing that folds letters (`like`, `lower`, `upper`).
  */
 export type Db = Pick<SqliteRemoteDatabase, 'select' | 'selectDistinct' | '$count'> & { ask: Ask }
 
