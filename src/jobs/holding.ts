@@ -69,7 +69,7 @@ async function run<S extends Store, T>(
   }
 }
 
-/** A lease while it is taken, kept and freed. Whether it is still ours is judged by the time that has passed here. */
+/** A lease while it is taken, kept and freed. */
 class Holding {
   #token = 0
   #over = false
@@ -85,11 +85,10 @@ class Holding {
   ) {}
 
   async begin() {
-    const asked = performance.now()
     const taken = await take(this.store, this.name, this.length)
     if ('token' in taken) {
       this.#token = taken.token
-      this.#keep(asked)
+      this.#keep(taken.until)
     }
     return taken
   }
@@ -116,23 +115,28 @@ class Holding {
     if (!freed) this.lose()
   }
 
-  /** Counted from before the database was asked, so that our time is up before it is by the database. */
-  #keep(asked: number) {
+  #keep(until: number) {
     clearTimeout(this.#expiry)
     if (this.#over) return
-    const left = asked + this.length - performance.now()
+    const left = until - performance.now()
     if (left <= 0) return void this.lose()
     this.#expiry = setTimeout(() => this.lose(), left).unref()
+    this.#later()
+  }
+
+  #later() {
     this.#renewal = setTimeout(() => this.#renew(), this.length / 3).unref()
   }
 
   async #renew() {
-    const asked = performance.now()
-    const kept = await renew(this.store, this.name, this.#token, this.length).catch(() => undefined)
-    if (kept) this.#keep(asked)
-    else if (kept === false) this.lose()
-    // Without an answer it is asked again, until the time is up.
-    else if (!this.#over) this.#renewal = setTimeout(() => this.#renew(), this.length / 3).unref()
+    try {
+      const until = await renew(this.store, this.name, this.#token, this.length)
+      if (until === undefined) this.lose()
+      else this.#keep(until)
+    } catch {
+      // Without an answer it is asked again, until the time is up.
+      if (!this.#over) this.#later()
+    }
   }
 
   #stop() {

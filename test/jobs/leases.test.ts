@@ -101,13 +101,13 @@ describe.each(engines)('%s: a lease', (_, engine) => {
     const [one, two] = fresh()
     const token = tokenOf(await take(one, 'work', MINUTE))
     const before = await expiry(one)
-    expect(await renew(one, 'work', token, 2 * MINUTE)).toBeTrue()
+    expect(await renew(one, 'work', token, 2 * MINUTE)).toBeGreaterThan(performance.now() + MINUTE)
     expect(await expiry(one)).toBeGreaterThan(before + MINUTE / 2)
 
     await expire(one)
     const next = tokenOf(await take(two, 'work', MINUTE))
     const kept = await expiry(two)
-    expect(await renew(one, 'work', token, 9 * MINUTE)).toBeFalse()
+    expect(await renew(one, 'work', token, 9 * MINUTE)).toBeUndefined()
     expect(await release(one, 'work', token)).toBeFalse()
     expect(await expiry(one)).toBe(kept)
     expect([await holds(one.db, 'work', token), await holds(one.db, 'work', next)]).toEqual([false, true])
@@ -118,7 +118,7 @@ describe.each(engines)('%s: a lease', (_, engine) => {
     const token = tokenOf(await take(one, 'work', MINUTE))
     await expire(one)
     expect(await holds(one.db, 'work', token)).toBeTrue()
-    expect(await renew(one, 'work', token, MINUTE)).toBeTrue()
+    expect(await renew(one, 'work', token, MINUTE)).toBeNumber()
     expect(tokenOf(await take(one, 'work', MINUTE))).toBe(0)
   })
 
@@ -127,7 +127,7 @@ describe.each(engines)('%s: a lease', (_, engine) => {
     const token = tokenOf(await take(one, 'work', MINUTE))
     expect(await release(one, 'work', token)).toBeTrue()
     expect(await holds(one.db, 'work', token)).toBeFalse()
-    expect(await renew(one, 'work', token, MINUTE)).toBeFalse()
+    expect(await renew(one, 'work', token, MINUTE)).toBeUndefined()
     expect(tokenOf(await take(two, 'work', MINUTE))).toBe(token + 1)
   })
 
@@ -261,6 +261,17 @@ describe.each(engines)('%s: a lease', (_, engine) => {
       })
       expect(await changes(one)).toBe(1)
     })
+  })
+
+  test('is its holder’s, by the holder’s own stopwatch, for no longer than by the clock of the database', async () => {
+    const [one] = fresh()
+    const { token, until } = (await take(one, 'work', MINUTE)) as { token: number; until: number }
+    const check = async (until: number) => {
+      const left = (await expiry(one)) - (await clock(one))
+      expect(until - performance.now()).toBeLessThanOrEqual(left + 2) // both are rounded
+    }
+    await check(until)
+    await check((await renew(one, 'work', token, 2 * MINUTE))!)
   })
 
   test('is given up when the database has not answered for its length', async () => {

@@ -76,59 +76,66 @@ describe.skipIf(process.platform !== 'linux').each(databases)('processes that sh
   }
 
   test('one that sleeps too long is followed by another, and can write nothing when it wakes up', async () => {
-    const { contest, store } = await fresh(300)
+    const { contest, store } = await fresh(500)
     await using first = contender('sleep', contest)
-    expect(await first.next()).toEqual({ token: 1 })
+    const { token } = await first.next()
     await first.asleep()
-    const token = await succeed(store, async (held) => {
+    const next = await succeed(store, async (held) => {
       await step(held, 1)
       first.send('SIGCONT')
       expect(await first.next()).toEqual({ wrote: 'refused', aborted: true })
       return held.token
     })
-    expect(token).toBe(2)
+    expect(next).toBeGreaterThan(token)
     expect(await first.next()).toEqual({ state: 'lost' })
-    expect(await steps(store)).toEqual([[1, 2]])
+    expect(await steps(store)).toEqual([[1, next]])
   })
 
   test('one that wakes up after the other has ended can write nothing either', async () => {
-    const { contest, store } = await fresh(300)
+    const { contest, store } = await fresh(500)
     await using first = contender('sleep', contest)
     await first.next()
     await first.asleep()
-    await succeed(store, (held) => step(held, 1))
+    const next = await succeed(store, async (held) => {
+      await step(held, 1)
+      return held.token
+    })
     first.send('SIGCONT')
     expect(await first.next()).toMatchObject({ wrote: 'refused' })
     expect(await first.next()).toEqual({ state: 'lost' })
-    expect([await countOf(store), await steps(store)]).toEqual([1, [[1, 2]]])
+    expect([await countOf(store), await steps(store)]).toEqual([1, [[1, next]]])
   })
 
   test('one that sleeps in the midst of a write has written all of it before the other began, or nothing', async () => {
-    const { contest, store } = await fresh(300)
+    const { contest, store } = await fresh(500)
     await using first = contender('sleepWriting', contest)
-    await first.next()
+    const { token } = await first.next()
     await first.asleep()
-    const second = succeed(store, async (held) => step(held, (await countOf(held)) + 1))
+    const second = succeed(store, async (held) => {
+      await step(held, (await countOf(held)) + 1)
+      return held.token
+    })
     // PostgreSQL ends its transaction; nobody ends that of a file, but nobody else can write meanwhile.
-    await ('url' in where ? second : Promise.race([second, Bun.sleep(500)]))
+    await ('url' in where ? second : Promise.race([second, Bun.sleep(700)]))
     first.send('SIGCONT')
     const { wrote } = await first.next()
-    await second
+    const next = await second
+    expect(next).toBeGreaterThan(token)
     if ('url' in where) expect(wrote).toBeOneOf(['refused', 'busy'])
-    const mine = wrote === 'written' ? [[1, 1]] : []
-    expect(await steps(store)).toEqual([...mine, [mine.length + 1, 2]] as [number, number][])
+    const mine: [number, number][] = wrote === 'written' ? [[1, token]] : []
+    expect(await steps(store)).toEqual([...mine, [mine.length + 1, next]])
     expect(await countOf(store)).toBe(mine.length + 1)
   })
 
   test('one that is killed is followed by another when its lease has expired', async () => {
     const { contest, store } = await fresh(1_000)
     await using first = contender('hold', contest)
-    expect(await first.next()).toEqual({ token: 1 })
+    const { token } = await first.next()
     first.send('SIGKILL')
     await first.exited
     const began = performance.now()
-    expect(await succeed(store, async ({ token }) => token)).toBe(2)
-    expect(performance.now() - began).toBeLessThan(1_000 + 3_000) // a busy machine takes its time
+    expect(await succeed(store, async ({ token }) => token)).toBeGreaterThan(token)
+    expect(performance.now() - began).toBeLessThan(1_000 + 4_000) // a busy machine takes its time
   })
 
   test('one that is told to stop is followed at once', async () => {
@@ -138,12 +145,12 @@ describe.skipIf(process.platform !== 'linux').each(databases)('processes that sh
     expect(await take(store, 'work', 1_000)).toHaveProperty('left')
     first.send('SIGTERM')
     expect(await first.next()).toEqual({ state: 'lost' })
-    expect(await take(store, 'work', 1_000)).toEqual({ token: 2 })
+    expect(await take(store, 'work', 1_000)).toMatchObject({ token: 2 })
     expect(await first.exited).toBe(0)
   })
 
   test('count under a lease without a lost or doubled step, though each of them stalls now and then', async () => {
-    const { contest, store } = await fresh(150)
+    const { contest, store } = await fresh(300)
     const results = await Promise.all(
       [1, 2, 3].map(async () => {
         await using counting = contender('count', contest)
@@ -156,7 +163,7 @@ describe.skipIf(process.platform !== 'linux').each(databases)('processes that sh
       for (const told of Object.keys(result)) expect(told).toBeOneOf(['written', 'refused', 'busy'])
     const written = results.reduce((sum, { written }) => sum + written, 0)
     const refused = results.reduce((sum, { refused }) => sum + refused, 0)
-    expect([written > 20, refused > 0]).toEqual([true, true])
+    expect([written > 3, refused > 0]).toEqual([true, true])
 
     const made = await steps(store)
     expect(made.map(([n]) => n)).toEqual(Array.from({ length: written }, (_, i) => i + 1))
