@@ -48,6 +48,13 @@ export async function createTenant(id: string, names: string[] = []): Promise<Te
   return tenant
 }
 
+/** The tenants that were served since this was asked last. */
+export function servedTenants(): Tenant[] {
+  const served = [...known.values()].filter((tenant) => tenant.served)
+  for (const tenant of served) tenant.served = false
+  return served
+}
+
 /** Every tenant with its hosts, by id. */
 export async function listTenants() {
   const [all, names] = await Promise.all([
@@ -122,17 +129,20 @@ function place({ id, uid, home }: Pick<Entry, 'id' | 'uid' | 'home'>): Place {
 }
 
 /** Saves building stores, and what is remembered with them, for each request. They hold nothing open. */
-const known = new Map<string, Tenant & Pick<Entry, 'uid' | 'home'>>()
+const known = new Map<string, Tenant & Pick<Entry, 'uid' | 'home'> & { served: boolean }>()
 const KNOWN = 50_000
 
 function serving({ id, uid, status, home }: Entry): Tenant {
   if (status === 'suspended')
     throw new Problem(403, 'TENANT_SUSPENDED', 'This tenant is suspended. Ask who runs this installation.')
   const found = known.get(id)
-  if (found?.uid === uid && found.home === home) return found
+  if (found?.uid === uid && found.home === home) {
+    found.served = true
+    return found
+  }
   // Another tenant of the same id was served before, or this one elsewhere: that data is not ours.
   if (found) storage.release(place({ id, uid: found.uid, home: found.home })).catch(() => {})
-  const tenant = { tenant: id, uid, home, ...storage.store(place({ id, uid, home }), tenantMigrations) }
+  const tenant = { tenant: id, uid, home, served: true, ...storage.store(place({ id, uid, home }), tenantMigrations) }
   known.set(id, tenant)
   if (known.size > KNOWN) known.delete(known.keys().next().value!)
   return tenant

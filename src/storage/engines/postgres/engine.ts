@@ -219,7 +219,8 @@ export class Postgres implements Engine {
 
 /** @throws 404 when the lock that the statements ask for last is not there: the tenant was ended. */
 async function begin(client: pg.PoolClient, start: string) {
-  const results = (await client.query(`begin; ${start}`)) as unknown as pg.QueryResult[]
+  // In one snapshot, as a database may have it by default, what is read after the lock could be from before.
+  const results = (await client.query(`begin isolation level read committed; ${start}`)) as unknown as pg.QueryResult[]
   const last = results.at(-1)!
   if (last.command === 'SELECT' && !last.rowCount) missing('tenant')
 }
