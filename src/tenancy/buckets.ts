@@ -75,7 +75,8 @@ export async function initialize(): Promise<{ buckets: Bucket[]; adopted: string
   return { buckets: await listBuckets(), adopted }
 }
 
-function requireDatabase() {
+/** @throws 400 where no setting names a database */
+export function requireDatabase() {
   if (config.ATOLL_DATABASE_URL) return
   const message = 'No setting says which database: give ATOLL_DATABASE_URL=postgres://user@host/database.'
   throw new Problem(400, 'NO_DATABASE', message)

@@ -53,9 +53,13 @@ export const clusterStates = () =>
     }),
   )
 
+/** Undefined when another process has claimed the name. */
+export const claim = (name: string) => clusterOf(MAIN).claim(name)
+
 /** A file where the place names no cluster. */
 const engine: Engine = {
   open: (place, migrations) => (place.cluster ? clusterOf(place.cluster) : sqlite).open(place, migrations),
+  bulk: (place, migrations) => (place.cluster ? clusterOf(place.cluster) : sqlite).bulk(place, migrations),
   heard: (place) => (place.cluster ? clusterOf(place.cluster).heard(place) : 0),
   end: async (place, migrations) => {
     if (place.cluster) await clusterOf(place.cluster).end(place, migrations)

@@ -3,10 +3,11 @@ import { dirname, join } from 'node:path'
 import { missing } from '../../../core/problem'
 import { hashed } from '../../../core/secret'
 import { storageError } from '../../errors'
-import { type Database, type Engine, type Migrations, type Place, pending } from '../../port'
+import { type Bulk, type Database, type Engine, type Migrations, type Place, pending } from '../../port'
+import { SqliteBulk, tablesOf } from './bulk'
 import { Checkpoints } from './checkpoints'
 import { type Connection, drivers } from './drivers'
-import { Log } from './log'
+import { keepNames, Log } from './log'
 import { Session } from './session'
 
 export type SqliteOptions = {
@@ -43,7 +44,7 @@ export class Sqlite implements Engine {
   async open({ file, identity }: Place, { sqlite: migrations }: Migrations): Promise<Database> {
     const { folder, patience, synchronous } = this.options
     const connect = await this.#connect()
-    const path = join(folder, file)
+    const [path, mark] = [join(folder, file), markOf(identity)]
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     if (!existsSync(dirname(path))) missing('tenant')
     const sessions: Session[] = []
@@ -55,29 +56,46 @@ export class Sqlite implements Engine {
     }
     try {
       const writer = session('pragma synchronous = full')
-      await writer.migrate((version) => pending(version, migrations), markOf(identity))
+      await writer.migrate((version) => pending(version, migrations), mark)
+      await writer.requireMark(mark)
       writer.run('pragma synchronous = normal')
       const reader = session('pragma query_only = on')
-      return this.#database(
-        path,
-        writer,
-        reader,
-        synchronous === 'full' ? new Log(path, [...new Set([dirname(path), folder])]) : undefined,
-      )
+      const log = synchronous === 'full' ? new Log(path, [...new Set([dirname(path), folder])]) : undefined
+      return this.#database(path, mark, writer, reader, log)
     } catch (error) {
       for (const opened of sessions) opened.close()
       throw error
     }
   }
 
-  #database(path: string, writer: Session, reader: Session, log: Log | undefined): Database {
+  /** For copies: the folder of the file is made, too. */
+  async bulk({ file, identity }: Place, { sqlite: migrations }: Migrations): Promise<Bulk> {
+    const { folder, patience } = this.options
+    const path = join(folder, file)
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    const session = new Session((await this.#connect())(path), patience)
+    try {
+      session.run(`${PRAGMAS}; pragma synchronous = full; pragma foreign_keys = off`)
+      await session.migrate((version) => pending(version, migrations), markOf(identity))
+      for (const one of [dirname(path), folder]) await keepNames(one)
+      return new SqliteBulk(session, markOf(identity), await tablesOf(session.ask))
+    } catch (error) {
+      session.close()
+      throw error
+    }
+  }
+
+  #database(path: string, mark: number, writer: Session, reader: Session, log: Log | undefined): Database {
     const checkpoints = this.#checkpoints
     return {
       ask: reader.ask,
       async transaction(work) {
         log?.refuseBroken()
         const before = writer.asked
-        await writer.transaction(work)
+        await writer.transaction(async (asking) => {
+          await writer.requireMark(mark)
+          await work(asking)
+        })
         const kept = log?.kept()
         kept?.catch(() => {}) // who waits for it hears of it, but only after the checkpoint
         await checkpoints.wrote(path, writer.asked - before)
