@@ -5,8 +5,14 @@ import { digest, type Key, type Page, print, type Range, type Row, Rows } from '
 
 const SLICE = 500 // rows
 
-/** Up to which key it goes, from the end of the one before, how many rows it has, and at which checksum both were alike. */
-type Slice = { upto?: Key; rows: number; checksum?: string }
+type Slice = {
+  /** Up to which key it goes, from the end of the one before. */
+  upto?: Key
+  rows: number
+  /** At which checksum both were alike, and the original's fingerprint then. */
+  checksum?: string
+  fingerprint?: string
+}
 
 /** Which rows were written or removed, and whether both sides are alike now. */
 export type Round = { changed: number; alike: boolean }
@@ -20,7 +26,7 @@ export class Mirror {
   #tables: Rows[]
   #slices = new Map<Rows, Slice[]>()
   constructor(
-    original: Bulk,
+    private original: Bulk,
     private copy: Bulk,
   ) {
     this.#tables = agreed(original.tables, copy.tables).map((table) => new Rows(table))
@@ -61,15 +67,15 @@ export class Mirror {
     const slices: Slice[] = []
     let [after, removed] = [undefined as Key | undefined, 0]
     for (const slice of known) {
-      const { upto, checksum } = slice
-      for await (const page of rows.pages(original, { after, upto }, checksum ? 2 * SLICE : SLICE)) {
-        const whole = page.after === after && page.upto === upto
-        if (whole && checksum === digest(page.rows)) slices.push(slice)
-        else {
-          removed += await this.#removeOthers(rows, page)
-          slices.push({ upto: page.upto, rows: page.rows.length })
+      const { upto, checksum, fingerprint } = slice
+      if (fingerprint && fingerprint === (await this.#fingerprint(original, rows, { after, upto }))) slices.push(slice)
+      else
+        for await (const page of rows.pages(original, { after, upto }, checksum ? 2 * SLICE : SLICE)) {
+          const whole = page.after === after && page.upto === upto
+          const compared = whole && checksum === digest(page.rows) ? slice : await this.#compared(original, rows, page)
+          if (!compared.checksum) removed += await this.#removeOthers(rows, page)
+          slices.push(compared)
         }
-      }
       after = upto
     }
     this.#slices.set(rows, slices)
@@ -98,9 +104,7 @@ export class Mirror {
       else
         for await (const page of rows.pages(original, { after, upto }, SLICE)) {
           written += await this.#writePage(rows, page)
-          const expected = digest(page.rows)
-          const alike = expected === digest(await this.#copied(rows, page, 2 * SLICE))
-          slices.push({ upto: page.upto, rows: page.rows.length, checksum: alike ? expected : undefined })
+          slices.push(await this.#compared(original, rows, page))
         }
       after = upto
     }
@@ -118,6 +122,19 @@ export class Mirror {
       [rows.update, changed.map(rows.changeOf)],
       [rows.insert, missing],
     ])
+  }
+
+  /** The slice that a page of the original is, with its checksum when the copy has the same. */
+  async #compared(original: Ask, rows: Rows, page: Page): Promise<Slice> {
+    const slice = { upto: page.upto, rows: page.rows.length }
+    const checksum = digest(page.rows)
+    if (checksum !== digest(await this.#copied(rows, page, 2 * SLICE + 1))) return slice
+    return { ...slice, checksum, fingerprint: await this.#fingerprint(original, rows, page) }
+  }
+
+  async #fingerprint(original: Ask, rows: Rows, range: Range): Promise<string | undefined> {
+    const { fingerprint } = this.original
+    return fingerprint && rows.aggregate(original, range, fingerprint)
   }
 
   #copied(rows: Rows, range: Range, limit: number): Promise<Row[]> {

@@ -70,6 +70,8 @@ export interface Database {
 /** A tenant's data on a connection of its own, for those who copy all of it. */
 export interface Bulk {
   tables: Table[]
+  /** SQL, where the engine has such: an aggregate that is another one after any change of the rows that it goes over. */
+  fingerprint?: string
   /** Work on one state of it while others write. */
   snapshot<T>(work: (state: State) => Promise<T>): Promise<T>
   /**

@@ -48,19 +48,28 @@ export class Rows {
   changeOf = (row: Row) => [...this.#others.map((place) => row[place]), ...this.keyOf(row)]
 
   /** The first rows of a range. */
-  async first(ask: Ask, { after, upto }: Range, limit: number): Promise<Row[]> {
+  async first(ask: Ask, range: Range, limit: number): Promise<Row[]> {
     const { name: table, key } = this.table
-    const bounds = [after && '>', upto && '<='].filter(Boolean)
-    const where = bounds.map((than) => `(${list(key)}) ${than} (${values(key)})`).join(' and ')
     // Without the table's name PostgreSQL would order by what was selected: by texts.
     const order = key.map((column) => `${name(table)}.${name(column)}`).join(', ')
-    const rows = await ask(
-      `select ${this.#columns} from ${name(table)} ${where && `where ${where}`} order by ${order} limit ${limit}`,
-      [...(after ?? []), ...(upto ?? [])],
-    )
+    const { where, bounds } = this.#within(range)
+    const rows = await ask(`select ${this.#columns} ${where} order by ${order} limit ${limit}`, bounds)
     for (const row of rows)
       for (const { place, neutral } of this.#neutral) if (row[place] !== null) row[place] = neutral(row[place])
     return rows as Row[]
+  }
+
+  /** What an aggregate makes of a range, and how many rows it has. */
+  async aggregate(ask: Ask, range: Range, of: string): Promise<string> {
+    const { where, bounds } = this.#within(range)
+    return JSON.stringify(await ask(`select count(*), cast(${of} as text) ${where}`, bounds))
+  }
+
+  #within({ after, upto }: Range) {
+    const { name: table, key } = this.table
+    const conditions = [after && '>', upto && '<='].filter(Boolean)
+    const where = conditions.map((than) => `(${list(key)}) ${than} (${values(key)})`).join(' and ')
+    return { where: `from ${name(table)} ${where && `where ${where}`}`, bounds: [...(after ?? []), ...(upto ?? [])] }
   }
 
   /** A range, some rows at a time. */

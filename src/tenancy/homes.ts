@@ -17,19 +17,17 @@ export function placeOf({ id, uid, home }: Pick<Entry, 'id' | 'uid' | 'home'>): 
 }
 
 /**
- * Has a tenant served from another home from now on, if nobody was faster; false when it isn't there any more. All
- * processes hear of it within a second.
+ * Has a tenant served from another home from now on, unless that was done already; false when there is no such tenant any
+ * more. All processes hear of it within a second.
  */
 export const rehome = ({ uid, home: from }: Entry, home: string): Promise<boolean> =>
   changing(registry, 'tenants', async (tx) => {
-    const moved = iso(now())
-    const changed = await tx
+    const found = await tx.select().from(tenants).where(eq(tenants.uid, uid)).get()
+    if (found?.home !== from) return !!found
+    await tx
       .update(tenants)
-      .set({ home, moved })
-      .where(and(eq(tenants.uid, uid), eq(tenants.home, from)))
-      .returning()
-      .get()
-    if (!changed) return false
+      .set({ home, moved: iso(now()) })
+      .where(eq(tenants.uid, uid))
     await tx.delete(remains).where(and(eq(remains.uid, uid), eq(remains.home, home)))
     await leaveRemains(tx, uid, from)
     return true

@@ -10,7 +10,7 @@ import { registry } from './registry'
 import { claim, discard, storage } from './storage'
 import { tenants } from './tables'
 
-const ROUNDS = 8 // while others write
+const ROUNDS = 12 // while others write
 const FEW = 200 // rows that are quickly copied while writes wait
 const HEARD = 1_500 // ms; until then every process has looked whether the tenant was moved
 
@@ -106,7 +106,7 @@ async function follow(source: Bulk, mirror: Mirror, tell: (line: string) => void
     }))
     tell(`Round ${round}: ${changed} of ${mirror.rows} rows copied${alike ? ', the checksums agree' : ''}.`)
     // Under load there is always something left, and more rounds don't make it less.
-    const enough = alike && (changed <= FEW || (round > 2 && changed > before / 2))
+    const enough = alike && (changed <= FEW || (round > 2 && changed > before * 0.7))
     if (enough || round === ROUNDS) return alike ? stamp : undefined
     before = changed
   }
