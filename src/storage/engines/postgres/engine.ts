@@ -140,6 +140,7 @@ export class Postgres implements Engine {
       connectionTimeoutMillis: CONNECT,
       query_timeout: deadline + CONNECT,
       keepAlive: true,
+      pipeline: true,
     })
     client.on('error', () => {}) // whoever asks it next hears of it
     await client.connect().catch((error) => {
