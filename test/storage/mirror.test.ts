@@ -143,8 +143,8 @@ describe.each(pairs)('from %s to %s', (_from, _to, one, other) => {
 
   test('what is half there, or of another time, is mended', async () => {
     const { original, copy, mirror } = await pair()
-    await fill(original, 600)
-    await fill(copy, 1_200)
+    await fill(original, 520)
+    await fill(copy, 700)
     await change(copy, "update things set note = 'old'", "delete from marks where a like '1%'")
     await settle(original, mirror)
     expect(await all(copy, original)).toEqual(await all(original, copy))
