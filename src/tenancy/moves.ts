@@ -1,10 +1,11 @@
 import { eq } from 'drizzle-orm'
 import { tenantMigrations } from '../../migrations'
+import { now } from '../core/clock'
 import { missing, Problem } from '../core/problem'
 import { Moved } from '../storage/errors'
 import { Mirror } from '../storage/mirror'
 import type { Bulk, Claim } from '../storage/port'
-import { freshHome, listBuckets, requireDatabase } from './buckets'
+import { freshHome, requireBucket, requireDatabase } from './buckets'
 import { type Entry, leaveRemains, placeOf, rehome } from './homes'
 import { registry } from './registry'
 import { claim, discard, storage } from './storage'
@@ -12,7 +13,7 @@ import { tenants } from './tables'
 
 const ROUNDS = 12 // while others write
 const FEW = 200 // rows that are quickly copied while writes wait
-const HEARD = 1_500 // ms; until then every process has looked whether the tenant was moved
+const HEARD = 1_500 // ms; by then every process knows of the last move, and none looks at the place before
 
 /** What a move did: `waited` is for how many ms writes had to wait. `trash` is where the files of the source are now. */
 export type Move = { id: string; from: string; to: string; rows: number; waited: number; ms: number; trash?: string }
@@ -30,6 +31,7 @@ export async function moveTenant(id: string, to: string, tell: (line: string) =>
   const entry = await settled(await found(id))
   const home = await destination(entry, to)
   const copied = home === entry.home ? { rows: 0, waited: 0 } : await copy(entry, home, claimed, tell)
+  if (!entry.home && home) await Bun.sleep(HEARD)
   // The files of the source, or what is left of an attempt that was interrupted.
   const trash = home ? discard(id) : undefined
   const ms = Math.round(performance.now() - began)
@@ -56,12 +58,11 @@ async function settled(entry: Entry): Promise<Entry> {
 async function destination({ home }: Entry, to: string): Promise<string> {
   if (to === 'sqlite') return ''
   if (to === 'postgres') return home || freshHome()
-  if ((await listBuckets()).some((bucket) => bucket.home === to)) return to
-  const message = `There is no bucket "${to}": give sqlite, postgres, or a bucket that "atoll postgres status" shows.`
-  throw new Problem(404, 'BUCKET_NOT_FOUND', message)
+  return requireBucket(to)
 }
 
 async function copy(entry: Entry, home: string, claimed: Claim, tell: (line: string) => void) {
+  if (entry.moved) await Bun.sleep(Math.max(0, Date.parse(entry.moved) + HEARD - now()))
   await registry.write((tx) => leaveRemains(tx, entry.uid, home))
   // Nobody serves what is in the folder: it is of an attempt that was interrupted.
   if (!home) discard(entry.id)
@@ -92,7 +93,6 @@ async function copy(entry: Entry, home: string, claimed: Claim, tell: (line: str
     await target.alone(({ leave }) => leave())
     missing('tenant')
   }
-  await Bun.sleep(HEARD)
   return { rows: mirror.rows, waited }
 }
 

@@ -5,6 +5,7 @@ import type { Asking, Bulk, Claim, Database, Engine, Migrations, Place } from '.
 import { ask, each } from './asking'
 import { migrate, ROLE } from './buckets'
 import { openBulk } from './bulk'
+import { moveSchema } from './citus'
 import { Listener } from './listener'
 import { type Question, Reads } from './reads'
 import { Statistics } from './statistics'
@@ -132,13 +133,23 @@ export class Postgres implements Engine {
     await client.end()
   }
 
+  /** Moves a bucket to another node of a Citus cluster, which takes as long as it takes. */
+  async moveBucket(bucket: string, node: string) {
+    const client = await this.#connect(0)
+    try {
+      await moveSchema(client, bucket, node)
+    } finally {
+      await client.end()
+    }
+  }
+
   /** A connection of its own, which the many that wait for one of the pool are not in the way of. */
-  async #connect(): Promise<pg.Client> {
-    const { url, deadline } = this.options
+  async #connect(patience = this.options.deadline + CONNECT): Promise<pg.Client> {
+    const { url } = this.options
     const client = new pg.Client({
       connectionString: url,
       connectionTimeoutMillis: CONNECT,
-      query_timeout: deadline + CONNECT,
+      query_timeout: patience,
       keepAlive: true,
       pipeline: true,
     })
