@@ -91,6 +91,7 @@ async function copy(entry: Entry, home: string, claimed: Claim, tell: (line: str
   if (!(await rehome(entry, home))) {
     // It was deleted meanwhile.
     await target.alone(({ leave }) => leave())
+    if (!home) discard(entry.id)
     missing('tenant')
   }
   return { rows: mirror.rows, waited }
