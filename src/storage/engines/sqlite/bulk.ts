@@ -34,8 +34,10 @@ export class SqliteBulk implements Bulk {
     })
   }
 
-  /** SQLite numbers new rows by those that are there. */
-  async settle() {}
+  /** SQLite numbers new rows by those that are there. Its log is emptied, so that nobody waits for that at the end. */
+  async settle() {
+    await this.session.ask('pragma wal_checkpoint(truncate)')
+  }
 
   async close() {
     this.session.close()

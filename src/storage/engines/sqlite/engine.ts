@@ -48,18 +48,18 @@ export class Sqlite implements Engine {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     if (!existsSync(dirname(path))) missing('tenant')
     const sessions: Session[] = []
-    const session = (pragmas: string) => {
+    const session = async (pragmas: string) => {
       const opened = new Session(connect(path), patience)
       sessions.push(opened)
-      opened.run(`${PRAGMAS}; ${pragmas}`)
+      await opened.setUp(`${PRAGMAS}; ${pragmas}`)
       return opened
     }
     try {
-      const writer = session('pragma synchronous = full')
+      const writer = await session('pragma synchronous = full')
       await writer.migrate((version) => pending(version, migrations), mark)
       await writer.requireMark(mark)
       writer.run('pragma synchronous = normal')
-      const reader = session('pragma query_only = on')
+      const reader = await session('pragma query_only = on')
       const log = synchronous === 'full' ? new Log(path, [...new Set([dirname(path), folder])]) : undefined
       return this.#database(path, mark, writer, reader, log)
     } catch (error) {
@@ -75,7 +75,7 @@ export class Sqlite implements Engine {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     const session = new Session((await this.#connect())(path), patience)
     try {
-      session.run(`${PRAGMAS}; pragma synchronous = full; pragma foreign_keys = off`)
+      await session.setUp(`${PRAGMAS}; pragma synchronous = full; pragma foreign_keys = off`)
       await session.migrate((version) => pending(version, migrations), markOf(identity))
       for (const one of [dirname(path), folder]) await keepNames(one)
       return new SqliteBulk(session, markOf(identity), await tablesOf(session.ask))

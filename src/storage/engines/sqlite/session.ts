@@ -20,8 +20,15 @@ export class Session {
   ) {}
 
   run(sql: string) {
-    this.connection.exec(sql)
+    try {
+      this.connection.exec(sql)
+    } catch (error) {
+      throw storageError(error)
+    }
   }
+
+  /** Runs what another process may be in the way of for a while, as one that is just closing the file. */
+  setUp = (sql: string) => this.#patiently(async () => this.run(sql))
 
   ask: Ask = async (sql, params = []) => {
     this.asked++
@@ -43,7 +50,7 @@ export class Session {
   }
 
   async transaction(work: (asking: Asking) => Promise<void>) {
-    await this.#begin()
+    await this.#patiently(() => this.ask('begin immediate'))
     try {
       await work(this)
       await this.ask('commit')
@@ -85,12 +92,12 @@ export class Session {
     this.connection.close()
   }
 
-  /** While another process writes, this one goes on with other things. */
-  async #begin() {
+  /** While another process is in the way, this one goes on with other things. */
+  async #patiently(work: () => Promise<unknown>) {
     const until = performance.now() + this.patience
     for (;;) {
       try {
-        await this.ask('begin immediate')
+        await work()
         return
       } catch (error) {
         if (!(error instanceof Busy) || performance.now() > until) throw error
