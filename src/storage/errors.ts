@@ -22,6 +22,13 @@ export class Busy extends Problem {
   }
 }
 
+/** The tenant is elsewhere now: who comes again is served there. */
+export class Moved extends Busy {
+  constructor(readonly home: string) {
+    super('The tenant was moved.')
+  }
+}
+
 /** The database gave up on a transaction that did no wrong, or is gone: done again, it may succeed. */
 export class Interrupted extends Busy {}
 

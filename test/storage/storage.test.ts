@@ -427,6 +427,7 @@ function faked(open: number) {
       notes.push(`open ${file}`)
       return fake(notes, file)
     },
+    bulk: () => Promise.reject(new Error('not here')),
     close: async () => void notes.push('end'),
   }
   const storage = new Storage(engine, { open, deadline: 300 })
