@@ -76,7 +76,7 @@ export class SqliteBulk implements Bulk {
 export async function tablesOf(ask: Ask): Promise<Table[]> {
   const columns = await ask(
     `select t.name, c.name, c.type, c.pk from sqlite_schema t, pragma_table_info(t.name) c
-     where t.type = 'table' and t.name not like 'sqlite\\_%' escape '\\' and t.name <> 'moved' order by t.name, c.cid`,
+     where t.type = 'table' and substr(t.name, 1, 7) <> 'sqlite_' and t.name <> 'moved' order by t.name, c.cid`,
   )
   const references = await ask(
     `select distinct t.name, f."table" from sqlite_schema t, pragma_foreign_key_list(t.name) f where t.type = 'table'`,
