@@ -12,6 +12,8 @@ export type Name = string | number | boolean
 export type Grouping = {
   /** What is asked of each entity (`e`). */
   asked: Part
+  /** Whether only equal values are of one group. */
+  exact: boolean
   placeOf(key: string): Place
   nameOf(place: Place): Name
   /** Whether an entity of the group tells better what it is called. */
@@ -31,6 +33,7 @@ export function groupingOf({ target, kind }: Resolved, interval?: Interval): Gro
   const own = {
     // Of when an entity was written, its day is enough, and tells fewer groups from each other.
     asked: recorded ? part(`${asked.sql} / ${DAY}`, ...asked.params) : asked,
+    exact: false,
     isCut: () => false,
     filled: (places: Place[]) => places,
   }
@@ -46,6 +49,7 @@ export function groupingOf({ target, kind }: Resolved, interval?: Interval): Gro
   const [nameOf, isCut] = kind ? [kind.value, kind.cut] : [partOf, isCutPart]
   return {
     ...own,
+    exact: true,
     placeOf: (key) => key,
     nameOf: (place) => (nameOf?.(place as string) ?? place) as Name,
     isCut: (place) => !!isCut?.(place as string),

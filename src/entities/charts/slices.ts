@@ -3,14 +3,14 @@ import type { Reach } from '../../blueprints/rules'
 import type { Db } from '../../storage/port'
 import { and, type FieldTarget, list, type Part, part } from '../conditions'
 import { filter, type Scan, scanOf } from '../plan'
-import type { Query, Target } from '../query'
+import type { Query } from '../query'
 
 /** A text (or null) for each thing asked, how many entities agree in all of them, and the first of these. */
 export type Row = [...texts: (string | number | null)[], count: number, first: number]
 
 /** Rows that one statement goes through at most, so that others get their turn. */
 const SLICE = 10_000
-const DOCUMENTS = 100
+const LARGE = 100 // where each has a list or a document, which may be as long as a body
 
 /** What is gone through, in which order, and what it is asked. */
 type Pass = { scan: Scan; all: Part; matching: Part; order: Part; asked: Part[]; first: string; slice: number }
@@ -26,7 +26,7 @@ export async function* entitiesBySlices(
 ): AsyncGenerator<Row[]> {
   const scan = await scanOf(db, model, reach, query)
   const [all, matching] = [filter(scan, reach, []), filter(scan, reach, query.conditions)]
-  const slice = large ? DOCUMENTS : SLICE
+  const slice = large ? LARGE : SLICE
   yield* pass(db, { scan, all, matching, order: list(scan.time.map((one) => part(one))), asked, first: 'e.seq', slice })
 }
 
@@ -39,9 +39,12 @@ export async function* valuesBySlices(db: Db, { field, path }: FieldTarget): Asy
   yield* pass(db, { ...own, asked: [part('i.value')], first: 'i.entity' })
 }
 
-/** Whether the index alone can tell: of one value of every entity there is. */
-export const isInIndex = (target: Target, reach: Reach, { conditions }: Query): target is FieldTarget =>
-  target.at === 'field' && target.single && target.indexed && reach.all && !conditions.length
+/** How many entities have values of a field, as the index has it. */
+export async function countWithValues(db: Db, { field, path, single }: FieldTarget): Promise<number> {
+  const counted = single ? '*' : 'distinct entity'
+  const sql = `select count(${counted}) from entity_index where field = ? and path = ?`
+  return Number((await db.ask(sql, [field.number, path]))[0]![0])
+}
 
 async function* pass(db: Db, { scan, all, matching, order, asked, first, slice }: Pass): AsyncGenerator<Row[]> {
   const { sql: columns } = order
