@@ -24,6 +24,7 @@ export type Grouping = {
 
 export const intervals = ['day', 'week', 'month', 'year'] as const
 export type Interval = (typeof intervals)[number]
+export const isInterval = (text: string | undefined): text is Interval => intervals.some((one) => one === text)
 
 /** Days and moments by the day of the week or by an interval, times of day by the hour, others by their value. */
 export function groupingOf({ target, kind }: Resolved, interval?: Interval): Grouping {

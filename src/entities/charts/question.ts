@@ -2,7 +2,7 @@ import type { Actor } from '../../accounts/actors'
 import type { Model } from '../../blueprints/model'
 import { type Flaw, invalid } from '../../core/problem'
 import { type Query, type Resolved, readQuery, resolve } from '../query'
-import { type Interval, intervals } from './grouping'
+import { type Interval, intervals, isInterval } from './grouping'
 
 /** What a chart is about: which entities, by what they are grouped, and what of them is added up. */
 export type Question = { query: Query; by?: Resolved; sum?: Resolved; interval?: Interval }
@@ -21,28 +21,33 @@ export function readQuestion(model: Model, actor: Actor | undefined, text: strin
   const flaws: Flaw[] = []
   const refuse = (path: string, message: string) => void flaws.push({ path, message })
 
-  const [grouped, added, interval] = [named(by), named('sum'), read('interval')]
-  for (const name of ['by', 'sum', 'interval'] as const) search.delete(name === 'by' ? by : name)
-  if (!given(search, '$limit').length) search.set('$limit', `${GROUPS}`)
-  if (added && !added.kind?.addition) refuse('sum', `"${read('sum')}" is not a number, so it cannot be added up.`)
+  const [byName, sumName, interval] = [taken(by), taken('sum'), taken('interval')]
+  const [grouped, added] = [named(by, byName), named('sum', sumName)]
+  if (added && !added.kind?.addition) refuse('sum', `"${sumName}" is not a number, so it cannot be added up.`)
   if (interval !== undefined) {
-    if (!intervals.includes(interval as Interval)) refuse('interval', `An interval is one of ${intervals.join(', ')}.`)
-    else if (grouped && !grouped.kind?.moment)
-      refuse('interval', `"${read(by)}" is not a date, so it has no intervals.`)
-    else if (!grouped && !flaws.length) refuse('interval', `Name the date that the interval is about: ${by}=….`)
+    if (!isInterval(interval)) refuse('interval', `An interval is one of ${intervals.join(', ')}.`)
+    else if (!byName) refuse('interval', `Name the date that the interval is about: ${by}=….`)
+    else if (grouped && !grouped.kind?.moment) refuse('interval', `"${byName}" is not a date, so it has no intervals.`)
   }
   if (flaws.length) invalid(...flaws)
+  if (!given('$limit').length) search.set('$limit', `${GROUPS}`)
   const query = readQuery(model, actor, `${search}`)
-  return { query, by: grouped, sum: added, interval: interval as Interval | undefined }
+  return { query, by: grouped, sum: added, interval: isInterval(interval) ? interval : undefined }
 
-  function read(name: string): string | undefined {
-    const [value, ...others] = given(new URLSearchParams(text), name)
+  /** As in a list, an empty value counts as none. */
+  function given(name: string) {
+    return search.getAll(name).filter((value) => value !== '' && value !== 'undefined')
+  }
+
+  /** What is the chart's own is no filter. */
+  function taken(name: string): string | undefined {
+    const [value, ...others] = given(name)
+    search.delete(name)
     if (others.length) refuse(name, `Give ${name} once.`)
     return value
   }
 
-  function named(name: string): Resolved | undefined {
-    const key = read(name)
+  function named(name: string, key: string | undefined): Resolved | undefined {
     if (key === undefined) return void (name === needs && refuse(name, `Name a property: ${name}=….`))
     const found = resolve(model, actor, key)
     if (!found) refuse(name, `The blueprint "${model.key}" has no field "${key}".`)
@@ -52,7 +57,3 @@ export function readQuestion(model: Model, actor: Actor | undefined, text: strin
     else return found
   }
 }
-
-/** As in a list, an empty value counts as none. */
-const given = (search: URLSearchParams, name: string) =>
-  search.getAll(name).filter((value) => value !== '' && value !== 'undefined')

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
-import { refusal, rules } from '../../house'
+import { ask, refusal, rules } from '../../house'
 import { shelf } from '../kit'
 
 const LONG = 'a long name '.repeat(40)
@@ -324,6 +324,18 @@ test('a hidden property is there for those who may read it', async () => {
   const { body } = await as('admin').get(at('bar', 'x=hidden'))
   expect(body.xAxis.data).toEqual([7, 'Unknown'])
   expect((await as('admin').get(at('sum', 'sum=hidden'))).body).toEqual({ sum: 7 })
+})
+
+test('the description of the API tells what charts take and answer', async () => {
+  const { paths } = (await ask('GET', `${own.origin}/openapi/json`)).body
+  const { parameters, responses } = paths['/api/blueprints/{key}/charts/{type}'].get
+  const required = parameters.filter(({ required }: { required: boolean }) => required)
+  expect(required.map(({ name }: { name: string }) => name).sort()).toEqual(['key', 'type', 'x'])
+  for (const [chart, shown] of Object.entries({ count: 'count', sum: 'groups', pie: 'series' })) {
+    const { 200: ok } = paths[`/api/blueprints/{key}/charts/${chart}`].get.responses
+    expect(Object.keys(ok.content['application/json'].schema.properties), chart).toContain(shown)
+  }
+  expect(Object.keys(responses)).toEqual(['200', '400', '401', '403', '404'])
 })
 
 test('a field that is called like a parameter is filtered by with an operator', async () => {
