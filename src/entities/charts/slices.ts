@@ -2,7 +2,7 @@ import type { Model } from '../../blueprints/model'
 import type { Reach } from '../../blueprints/rules'
 import type { Db } from '../../storage/port'
 import { and, type FieldTarget, list, type Part, part } from '../conditions'
-import { filter, type Scan, scanOf } from '../plan'
+import { filter, scanOf } from '../plan'
 import type { Query } from '../query'
 
 /** A text (or null) for each thing asked, how many entities agree in all of them, and the first of these. */
@@ -12,8 +12,8 @@ export type Row = [...texts: (string | number | null)[], count: number, first: n
 const SLICE = 10_000
 const LARGE = 100 // where each has a list or a document, which may be as long as a body
 
-/** What is gone through, in which order, and what it is asked. */
-type Pass = { scan: Scan; all: Part; matching: Part; order: Part; asked: Part[]; first: string; slice: number }
+/** What is gone through, in the order of which columns, and what is asked of the rows that match. */
+type Pass = { from: string; all: Part; matching: Part; order: string; asked: Part[]; first: string; slice: number }
 
 /** What entities that match have, a slice after the other. Nothing but one slice is ever in memory. */
 export async function* entitiesBySlices(
@@ -26,17 +26,15 @@ export async function* entitiesBySlices(
 ): AsyncGenerator<Row[]> {
   const scan = await scanOf(db, model, reach, query)
   const [all, matching] = [filter(scan, reach, []), filter(scan, reach, query.conditions)]
-  const slice = large ? LARGE : SLICE
-  yield* pass(db, { scan, all, matching, order: list(scan.time.map((one) => part(one))), asked, first: 'e.seq', slice })
+  const [order, slice] = [scan.time.join(', '), large ? LARGE : SLICE]
+  yield* pass(db, { from: scan.from, all, matching, order, asked, first: 'e.seq', slice })
 }
 
 /** The values of a field, from the index alone; of entities without any there is nothing. */
 export async function* valuesBySlices(db: Db, { field, path }: FieldTarget): AsyncGenerator<Row[]> {
-  const where = part('i.field = ? and i.path = ?', field.number, path)
-  const scan: Scan = { from: 'entity_index i', where, covered: [], time: ['i.created', 'i.entity'] }
-  const order = part('i.value, i.created, i.entity')
-  const own = { scan, all: where, matching: where, order, slice: SLICE }
-  yield* pass(db, { ...own, asked: [part('i.value')], first: 'i.entity' })
+  const all = part('i.field = ? and i.path = ?', field.number, path)
+  const [order, asked] = ['i.value, i.created, i.entity', [part('i.value')]]
+  yield* pass(db, { from: 'entity_index i', all, matching: all, order, asked, first: 'i.entity', slice: SLICE })
 }
 
 /** How many entities have values of a field, as the index has it. */
@@ -46,22 +44,20 @@ export async function countWithValues(db: Db, { field, path, single }: FieldTarg
   return Number((await db.ask(sql, [field.number, path]))[0]![0])
 }
 
-async function* pass(db: Db, { scan, all, matching, order, asked, first, slice }: Pass): AsyncGenerator<Row[]> {
-  const { sql: columns } = order
-  const groups = asked.map((_, at) => at + 1).join(', ')
+async function* pass(db: Db, { from, all, matching, order, asked, first, slice }: Pass): AsyncGenerator<Row[]> {
   const what = list([...asked, part(`count(*), min(${first})`)])
+  const groups = asked.map((_, at) => at + 1).join(', ')
   for (let after: Part[] = []; ; ) {
     const rest = and([all, ...after])
-    const [end] = await db.ask(
-      `select ${columns} from ${scan.from} where ${rest.sql} order by ${columns} limit 1 offset ?`,
-      [...rest.params, slice - 1],
-    )
-    const upTo = end ? [part(`(${columns}) <= (${end.map(() => '?').join(', ')})`, ...end)] : []
-    const where = and([matching, ...after, ...upTo])
-    const sql = `select ${what.sql} from ${scan.from} where ${where.sql} group by ${groups}`
+    const last = `select ${order} from ${from} where ${rest.sql} order by ${order} limit 1 offset ?`
+    const [end] = await db.ask(last, [...rest.params, slice - 1])
+    const compared = (sign: string) =>
+      end ? [part(`(${order}) ${sign} (${end.map(() => '?').join(', ')})`, ...end)] : []
+    const where = and([matching, ...after, ...compared('<=')])
+    const sql = `select ${what.sql} from ${from} where ${where.sql} group by ${groups}`
     yield (await db.ask(sql, [...what.params, ...where.params])) as Row[]
     if (!end) return
-    after = [part(`(${columns}) > (${end.map(() => '?').join(', ')})`, ...end)]
+    after = compared('>')
     await new Promise(setImmediate)
   }
 }
