@@ -131,8 +131,8 @@ async function countIndexed(db: Db, condition: Indexed) {
 }
 
 async function total(db: Db, scan: Scan, reach: Reach, conditions: Condition[]) {
-  const where = filter(scan, reach, conditions)
-  const [row] = await db.ask(`select count(*) from ${scan.from} where ${where.sql}`, where.params)
+  const { from, where } = alone(scan, reach, conditions)
+  const [row] = await db.ask(`select count(*) from ${from} where ${where.sql}`, where.params)
   return Number(row![0])
 }
 
@@ -226,9 +226,22 @@ const walkable = (target: Target | undefined): target is FieldTarget =>
   target?.at === 'field' && target.single && target.indexed
 
 /** What a scan leaves to be asked of each entity. */
-export function filter(scan: Scan, reach: Reach, conditions: Condition[]): Part {
+function filter(scan: Scan, reach: Reach, conditions: Condition[]): Part {
   const left = conditions.filter((one) => !scan.covered.includes(one)).map(holds)
   return and([scan.where, ...within(reach), ...left])
+}
+
+/**
+ * What a scan goes through, without a join: where PostgreSQL expects few rows, it may go through all of the index for
+ * each entity.
+ */
+export function alone(scan: Scan, reach: Reach, conditions: Condition[]): { from: string; where: Part } {
+  if (scan.from !== JOINED) return { from: scan.from, where: filter(scan, reach, conditions) }
+  const own = part('e.seq = i.entity')
+  const left = filter({ ...scan, where: own }, reach, conditions)
+  const met =
+    left.sql === own.sql ? [] : [part(`(select 1 from entities e where ${left.sql}) is not null`, ...left.params)]
+  return { from: 'entity_index i', where: and([scan.where, ...met]) }
 }
 
 /** Missing values last, whichever way; entities that agree in everything in order of time, the way the first goes. */

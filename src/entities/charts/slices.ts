@@ -2,7 +2,7 @@ import type { Model } from '../../blueprints/model'
 import type { Reach } from '../../blueprints/rules'
 import type { Db } from '../../storage/port'
 import { and, type FieldTarget, list, type Part, part } from '../conditions'
-import { filter, scanOf } from '../plan'
+import { alone, scanOf } from '../plan'
 import type { Query } from '../query'
 
 /** A text (or null) for each thing asked, how many entities agree in all of them, and the first of these. */
@@ -25,9 +25,11 @@ export async function* entitiesBySlices(
   large = false,
 ): AsyncGenerator<Row[]> {
   const scan = await scanOf(db, model, reach, query)
-  const [all, matching] = [filter(scan, reach, []), filter(scan, reach, query.conditions)]
-  const [order, slice] = [scan.time.join(', '), large ? LARGE : SLICE]
-  yield* pass(db, { from: scan.from, all, matching, order, asked, first: 'e.seq', slice })
+  const { from, where: all } = alone(scan, reach, [])
+  const { where: matching } = alone(scan, reach, query.conditions)
+  const [order, first, slice] = [scan.time.join(', '), scan.time[1], large ? LARGE : SLICE]
+  const values = from === 'entities e' ? asked : asked.map(ofEntity)
+  yield* pass(db, { from, all, matching, order, asked: values, first, slice })
 }
 
 /** The values of a field, from the index alone; of entities without any there is nothing. */
@@ -43,6 +45,9 @@ export async function countWithValues(db: Db, { field, path, single }: FieldTarg
   const sql = `select count(${counted}) from entity_index where field = ? and path = ?`
   return Number((await db.ask(sql, [field.number, path]))[0]![0])
 }
+
+/** What is asked of the entity of a row of the index. */
+const ofEntity = ({ sql, params }: Part) => part(`(select ${sql} from entities e where e.seq = i.entity)`, ...params)
 
 async function* pass(db: Db, { from, all, matching, order, asked, first, slice }: Pass): AsyncGenerator<Row[]> {
   const what = list([...asked, part(`count(*), min(${first})`)])
