@@ -3,6 +3,7 @@ import { accounts } from './accounts/routes'
 import { entitiesAreKeptBy } from './blueprints/blueprints'
 import { blueprintRoutes } from './blueprints/routes'
 import { problems } from './core/problem'
+import { chartRoutes } from './entities/charts/routes'
 import * as entities from './entities/entities'
 import { entityRoutes } from './entities/routes'
 import { documentation } from './operations/documentation'
@@ -10,7 +11,7 @@ import { operations } from './operations/routes'
 
 entitiesAreKeptBy(entities)
 
-const api = new Elysia({ prefix: '/api' }).use(accounts).use(blueprintRoutes).use(entityRoutes)
+const api = new Elysia({ prefix: '/api' }).use(accounts).use(blueprintRoutes).use(entityRoutes).use(chartRoutes)
 
 // A host may be shorter than what Elysia takes for granted, which is ten characters.
 /** The server's table of contents. */

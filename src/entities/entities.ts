@@ -254,13 +254,14 @@ function link(headers: Record<string, string>, value: string) {
 const nextPage = ({ url }: Request, { skip, others }: Query, shown: number) =>
   `${url.slice(url.indexOf('/', 8), url.indexOf('?') >>> 0)}?${others}%24skip=${skip + shown}`
 
-function searchOf({ url }: Request) {
+/** The text of a request's query. */
+export function searchOf({ url }: Request) {
   const start = url.indexOf('?')
   return start < 0 ? '' : url.slice(start + 1)
 }
 
 /** With `bypassAdmin=true` a privileged caller is as anybody with the same roles. */
-function narrowed(ctx: OpenCtx, request: Request): OpenCtx {
+export function narrowed(ctx: OpenCtx, request: Request): OpenCtx {
   if (!ctx.actor?.privileged || !request.url.includes('bypassAdmin=')) return ctx
   const asked = new URLSearchParams(searchOf(request)).get('bypassAdmin')
   return asked === 'true' || asked === '1' ? { ...ctx, actor: { ...ctx.actor, privileged: false } } : ctx

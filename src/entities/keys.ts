@@ -1,4 +1,4 @@
-import { numberKey, textKey } from '../blueprints/fields/keys'
+import { isCut, numberKey, numberOf, textKey, textOf } from '../blueprints/fields/keys'
 import type { Model, ModelField } from '../blueprints/model'
 import { invalid } from '../core/problem'
 
@@ -13,6 +13,14 @@ const MOST = 2_000 // rows of one entity
 /** The parts of an object can be of any type, so their texts begin with one. */
 export const partKey = (value: string | number | boolean) =>
   typeof value === 'string' ? `s${textKey(value)}` : typeof value === 'number' ? `n${numberKey(value)}` : `b${value}`
+
+export const isCutPart = (key: string) => key.startsWith('s') && isCut(key.slice(1))
+
+/** The part behind its key, or how it begins. */
+export function partOf(key: string): string | number | boolean {
+  const rest = key.slice(1)
+  return key.startsWith('s') ? textOf(rest) : key.startsWith('n') ? numberOf(rest) : rest === 'true'
+}
 
 export const labelOf = ({ number }: ModelField, path = '') => (path ? `f${number}.${path}` : `f${number}`)
 

@@ -159,7 +159,7 @@ function withoutStart(search: string) {
 }
 
 /** What a name in a query means; a text when it names something that can't be asked for. */
-function resolve(model: Model, actor: Actor | undefined, name: string) {
+export function resolve(model: Model, actor: Actor | undefined, name: string) {
   if (Object.hasOwn(COLUMNS, name)) return COLUMNS[name]!
   const [key = '', ...rest] = name.split('.')
   const [field, path] = [model.field.get(key), rest.join('.')]
@@ -173,7 +173,8 @@ function resolve(model: Model, actor: Actor | undefined, name: string) {
   return { target, kind: object ? undefined : field.kind }
 }
 
-type Resolved = { target: Target; kind: FieldType | undefined }
+/** A name of a query: where its values are, and of which kind; parts of objects are of any. */
+export type Resolved = { target: Target; kind: FieldType | undefined }
 
 /** A condition, or what is wrong with it. */
 function conditionOf({ target, kind }: Resolved, operator: string | undefined, text: string): Condition | string {
