@@ -42,6 +42,7 @@ async function run(contents: string[]): Promise<Outcome[]> {
   await child.exited
   // Somebody else ended it: that says nothing about the content.
   if (['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP'].includes(`${child.signalCode}`)) throw new Busy()
+  if (child.exitCode) throw new Error(`The compiler ended with code ${child.exitCode}.`)
   return told
     .split('\n')
     .slice(0, -1)

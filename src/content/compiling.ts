@@ -5,11 +5,8 @@ declare const self: Worker
 /** What became of a component's content: what browsers load, or what is wrong with it and where. */
 export type Outcome = { js: string; css: string } | { flaws: (Flaw & { line?: number; column?: number })[] }
 
-export type Bounds = {
-  /** bytes */ memory: number /** ms for each */
-  time: number /** characters of js */
-  output: number
-}
+/** What a process may take: bytes of memory, ms for each content, and characters of the js that it makes. */
+export type Bounds = { memory: number; time: number; output: number }
 
 /** By which a process that exceeds its bounds ends itself. */
 export const EXCEEDED = 'SIGALRM'

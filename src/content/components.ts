@@ -15,7 +15,7 @@ import type { Component, ComponentChange, NewComponent } from './shapes'
 import { builds, components } from './tables'
 
 const MOST = 1_000 // of a tenant
-const SPACE = 32 << 20 // characters of all their contents and newest builds: a list may show them all
+const SPACE = 16 << 20 // characters of all their contents and newest builds: a list may show them all
 
 const sortable = {
   _id: components._id,

@@ -204,6 +204,21 @@ describe('hostile content', () => {
     expect((await flaws(doubling(20)))[0]!.message).toBe('It compiles to more than 524288 characters.')
   })
 
+  test('that keeps the compiler busy is given up', async () => {
+    expect((await flaws('<style>.'.repeat((256 << 10) / 8)))[0]!.path).toBe('/content')
+  })
+
+  test('in any number delays only its own tenant, and at last is asked to come again', async () => {
+    const [flooded, { make }] = [await workshop(), await own]
+    const flood = Array.from({ length: 60 }, (_, n) =>
+      flooded.editor.post('/components', { identifier: `c${n}`, content: 'export const a = 1' }),
+    )
+    expect((await make('export const a = 1', 'beside')).identifier).toBe('beside')
+    const statuses = (await Promise.all(flood)).map(({ status }) => status)
+    expect([...new Set(statuses)].sort()).toEqual([201, 503])
+    expect(statuses.filter((status) => status === 201).length).toBeGreaterThanOrEqual(50)
+  })
+
   test('costs those who come with it nothing, unless there is too much of it', async () => {
     const { editor } = await own
     const bulk = async (...contents: string[]) => {

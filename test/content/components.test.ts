@@ -208,10 +208,10 @@ describe('several at once', () => {
 test('a tenant has room for a bounded number of components, of a bounded size', async () => {
   const { editor, tenant, make } = await workshop()
   const small = await make('export const a = 1', 'small')
-  // Nobody wants to compile 32 MiB in a test.
+  // Nobody wants to compile 16 MiB in a test.
   const grow = (size: number) =>
     tenant.write(async (tx) => void (await tx.ask('update components set size = ? where _id = ?', [size, small._id])))
-  await grow((32 << 20) - 10)
+  await grow((16 << 20) - 10)
   const large = { identifier: 'large', content: 'export const a = 1' }
   expect(refusal(await editor.post('/components', large))).toEqual([409, 'TOO_MANY_COMPONENTS'])
   const { body } = await editor.post('/components/bulk', { components: [large] })
