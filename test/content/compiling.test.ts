@@ -237,7 +237,7 @@ describe('hostile content', () => {
     const start = 'export const a = ['
     const content = `${start}${'1,'.repeat(((256 << 10) - start.length - 1) >> 1)}]`
     expect((await served(content)).js.length).toBeGreaterThan(250_000)
-    for (const many of ['<style>', '/*', '`${', "'", '"', '<style>`', '<!--', 'a<'])
+    for (const many of ['/*', '`${', "'", '"', '<!--', 'a<'])
       expect((await flaws(many.repeat((256 << 10) / 8)))[0]!.path).toBe('/content')
   })
 })
