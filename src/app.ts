@@ -2,6 +2,7 @@ import { type AnyElysia, Elysia } from 'elysia'
 import { accounts } from './accounts/routes'
 import { entitiesAreKeptBy } from './blueprints/blueprints'
 import { blueprintRoutes } from './blueprints/routes'
+import { componentRoutes, staticRoutes } from './content/routes'
 import { problems } from './core/problem'
 import { chartRoutes } from './entities/charts/routes'
 import * as entities from './entities/entities'
@@ -11,7 +12,13 @@ import { operations } from './operations/routes'
 
 entitiesAreKeptBy(entities)
 
-const api = new Elysia({ prefix: '/api' }).use(accounts).use(blueprintRoutes).use(entityRoutes).use(chartRoutes)
+const api = new Elysia({ prefix: '/api' })
+  .use(accounts)
+  .use(blueprintRoutes)
+  .use(entityRoutes)
+  .use(chartRoutes)
+  .use(componentRoutes)
+  .use(staticRoutes)
 
 // A host may be shorter than what Elysia takes for granted, which is ten characters.
 /** The server's table of contents. */

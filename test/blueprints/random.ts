@@ -14,6 +14,8 @@ export function random(seed: number) {
     pick,
     chance: (share: number) => next() < share,
     some: <T>(values: readonly T[], most: number) => Array.from({ length: below(most + 1) }, () => pick(values)),
+    text: (characters: readonly string[], most: number) =>
+      Array.from({ length: below(most + 1) }, () => pick(characters)).join(''),
   }
 }
 export type Random = ReturnType<typeof random>
