@@ -52,7 +52,7 @@ function owned({ scope }: Limitation, { user, workspace }: Owner): Part[] {
   return scope === 'user' ? [of('e."user"', user)] : [of('e.workspace', null), of('e."user"', user)]
 }
 
-/** Equal values of the fields; none is equal to none. */
+/** Equal values of the fields; those that are missing are equal, too. */
 const equal = (fields: ModelField[], keys: Keys) =>
   fields.map((field): Condition => {
     const [label, indexed] = [labelOf(field), inIndex(field)]

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { moveClock, now } from '../../src/core/clock'
+import { changing } from '../../src/tenancy/memory'
 import { refusal, rules } from '../house'
 import { shelf } from './kit'
 
@@ -307,6 +308,16 @@ describe('expressions', () => {
     expect((await as('editor').get('/blueprints/things')).body.computed).toEqual({ total: 'price * count' })
     expect((await as('user').get('/blueprints/things')).body).not.toHaveProperty('computed')
   })
+})
+
+test('a formula that can’t be read any more refuses entities, but not to be mended', async () => {
+  const { tenant, as, path } = await order()
+  const bad = 'update blueprints set definition = replace(definition, ?, ?)'
+  await changing(tenant, 'blueprints', (tx) => tx.ask(bad, ['price * count', 'price *']))
+  expect(refusal(await as('user').post(path, { price: 1 }))).toEqual(INVALID)
+  expect((await as('user').get(path)).body).toEqual([])
+  expect((await as('admin').put('/blueprints/things', { computed: { total: 'price' } })).status).toBe(200)
+  expect((await as('user').post(path, { price: 1 })).body.total).toBe(1)
 })
 
 test('thirty who change one entity at once leave what is computed of what is there', async () => {

@@ -96,7 +96,7 @@ describe('a limit', () => {
 describe('a limit of equal values', () => {
   const own = { scope: 'user', properties: ['status'], value: 2 }
 
-  test('counts those that agree in them, and none is equal to none', async () => {
+  test('counts those that agree in them, also those that lack them', async () => {
     const { as, path } = await limited([own])
     for (const body of [{ status: 'open' }, { status: 'done' }, {}])
       expect(await fill(as('user'), path, 3, body)).toBe(2)

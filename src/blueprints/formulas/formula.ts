@@ -87,8 +87,17 @@ function plain(value: unknown) {
 function reason({ code, message, value, value2 }: Failure) {
   if (code === 'D1011') return 'it is nested too deep'
   if (code === 'D3137' || code === 'D3141') return String(message).slice(0, 300) // the expression’s own words
-  const telling = [value, value2].some((one) => one !== undefined && message?.includes(JSON.stringify(one)))
-  return code && message && !telling ? message.slice(0, 300) : 'the values do not fit'
+  return code && message && ![value, value2].some((one) => tells(message, one))
+    ? message.slice(0, 300)
+    : 'the values do not fit'
+}
+
+function tells(message: string, value: unknown) {
+  try {
+    return value !== undefined && message.includes(JSON.stringify(value))
+  } catch {
+    return true // of functions, which lead back to themselves
+  }
 }
 
 function* nodes(node: unknown, seen = new Set<unknown>()): Generator<Node> {

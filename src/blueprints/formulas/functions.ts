@@ -27,8 +27,16 @@ const picture = (_: Meter, [, text]: unknown[]) => {
 }
 const searching = (meter: Meter, [text, part]: unknown[]) => meter.spend((length(text) * length(part)) / 64)
 
+const writing = (meter: Meter, [value]: unknown[]) => {
+  const before = meter.left
+  meter.weigh(value)
+  meter.spend(10 * (before - meter.left))
+}
+
 /** What takes more than the lengths of its arguments. */
 const extra: Record<string, (meter: Meter, args: unknown[]) => void> = {
+  string: writing,
+  clone: writing,
   pad: (meter, [, width, by]) => meter.spend(Math.abs(Number(width)) * (1 + length(by))),
   join: (meter, [list, by]) => meter.spend(length(list) * (2 + length(by) / 8)),
   replace: (meter, args) => {

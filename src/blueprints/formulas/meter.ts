@@ -3,7 +3,7 @@ import { now } from '../../core/clock'
 /** Said to whoever sent what a formula makes no value of. */
 export class Unfit extends Error {}
 
-const BUDGET = 2_000_000 // steps of about 10 ns
+const BUDGET = 2_000_000 // steps of about 20 ns
 const DEPTH = 200
 
 /** Functions as the interpreter makes them; what only looks like one came with the data. */
