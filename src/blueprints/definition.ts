@@ -1,5 +1,6 @@
 import { type Flaw, invalid } from '../core/problem'
 import { types } from './fields/types'
+import { formula } from './formulas/formula'
 import { type ModelField, ready } from './model'
 import type { Definition, Field } from './shapes'
 
@@ -43,11 +44,19 @@ export async function refuseSenseless({ fields, permissions = [], limitations = 
         message: 'Say whom this rule is for: guest, roleBased or workspaceRoleBased.',
       })
   for (const [index, { properties = [] }] of limitations.entries())
-    for (const property of properties)
-      if (!keys.has(property))
-        flaws.push({ path: `/limitations/${index}/properties`, message: `There is no field "${property}".` })
-  for (const key of Object.keys(computed))
-    if (!keys.has(key)) flaws.push({ path: `/computed/${key}`, message: `There is no field "${key}".` })
+    for (const property of properties) {
+      const field = fields.find(({ key }) => key === property)
+      const refuse = (message: string) => flaws.push({ path: `/limitations/${index}/properties`, message })
+      if (!field) refuse(`There is no field "${property}".`)
+      else if (field.multi || field.type === 'object') refuse(`"${property}" has not one value that could be equal.`)
+    }
+  for (const [key, text] of Object.entries(computed)) {
+    const path = `/computed/${key}`
+    const field = fields.find((field) => field.key === key)
+    if (!field) flaws.push({ path, message: `There is no field "${key}".` })
+    else if (field.default !== undefined) flaws.push({ path, message: `"${key}" is computed, so it has no default.` })
+    await formula(text).catch(({ message }) => flaws.push({ path, message: `It cannot be used: ${message}.` }))
+  }
   if (flaws.length) invalid(...flaws.slice(0, 100))
 }
 

@@ -7,11 +7,12 @@ import { etagOf, isKnown, refuseStale } from '../core/etag'
 import { Limiter } from '../core/limiter'
 import { invalid, missing, Problem, tooMany } from '../core/problem'
 import { Conflict } from '../storage/errors'
-import type { Db, Tx } from '../storage/port'
+import type { Db } from '../storage/port'
 import { networkOf } from '../tenancy/caller'
 import { forget } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
-import { changedDocument, identifierOf, newDocument, readInput } from './document'
+import { computed } from './computed'
+import { changedDocument, identifierOf, isComputed, newDocument, readInput } from './document'
 import { keysOf } from './keys'
 import { count, find, shownAmong } from './plan'
 import { type Query, readQuery } from './query'
@@ -77,22 +78,21 @@ export async function get(asked: OpenCtx, key: string, identifier: string, reque
   return answer(model, ctx, row, request, formOf(model, ctx, request))
 }
 
-/** A new entity of the caller's. @throws 400, 403, 409 IDENTIFIER_EXISTS, UNIQUE_VIOLATION. */
+/** A new entity of the caller's. @throws 400, 403 also LIMIT_REACHED, 409 IDENTIFIER_EXISTS, UNIQUE_VIOLATION. */
 export async function create(ctx: OpenCtx, key: string, body: unknown, request: Request): Promise<Response> {
   throttleGuests(ctx, key, request)
   return upToDate(ctx, key, async (model, { actor, write }) => {
     reachOrRefuse(model, 'create', actor)
     const [input, form, _id] = [readInput(body, actor), formOf(model, ctx, request), Bun.randomUUIDv7()]
     const identifier = identifierOf(input) ?? _id
-    const doc = newDocument(model, input, actor)
-    const draft = {
+    const known = {
       _id,
       identifier,
       user: input.user === undefined ? (actor?.user ?? null) : input.user,
       workspace: input.workspace === undefined ? (actor?.workspace?._id ?? null) : input.workspace,
-      doc,
-      keys: keysOf(model, doc),
     }
+    const doc = await computed(model, newDocument(model, input, actor), known, actor)
+    const draft = { ...known, doc, keys: keysOf(model, doc), by: actor }
     const sight = await sightOf(ctx, model)
     const row = await write((tx) => rows.insert(tx, model, draft, sight)).catch(taken)
     return answer(model, ctx, row, request, form, 201)
@@ -108,20 +108,28 @@ export async function change(
   request: Request,
 ): Promise<Response> {
   throttleGuests(ctx, key, request)
-  return upToDate(ctx, key, async (model, { actor, write }) => {
+  return upToDate(ctx, key, async (model, { actor, db, write }) => {
     const reach = reachOrRefuse(model, 'update', actor)
     const [input, form] = [readInput(body, actor), formOf(model, ctx, request)]
     const sight = await sightOf(ctx, model)
     const read = reachOf(model, 'read', actor)
-    const { row, seen } = await write(async (tx) => {
-      const before = await writable(tx, model, identifier, reach, ctx, request)
+    const workOut = async (from: Db) => {
+      const before = await writable(from, model, identifier, reach, ctx, request)
       const seen = !!read && reaches(read, before)
-      const changed = changedDocument(model, JSON.parse(docOf(before.shown)), input, actor, seen)
-      const { user, workspace } = input
-      return { seen, row: await rows.update(tx, model, before, { ...changed, user, workspace }, sight) }
+      const { doc, comparable } = changedDocument(model, JSON.parse(docOf(before.shown)), input, actor, seen)
+      const { user = before.user, workspace = before.workspace } = input
+      const whole = await computed(model, doc, { ...before, user, workspace }, actor)
+      return { before, seen, changed: { doc: whole, comparable, user, workspace, by: actor } }
+    }
+    // Formulas take their time, so they are worked out before the write, and again when somebody came in between.
+    const ahead = model.formulas.length ? await workOut(db) : undefined
+    const { row, seen } = await write(async (tx) => {
+      if (ahead) await rows.refuseOvertaken(tx, ahead.before)
+      const { before, seen, changed } = ahead ?? (await workOut(tx))
+      return { seen, row: await rows.update(tx, model, before, changed, sight) }
     })
     // Who may change but not read is told no more than what they sent.
-    const sent = Object.keys(input.properties).filter((key) => !model.computed?.[key])
+    const sent = Object.keys(input.properties).filter((key) => !isComputed(model, key))
     return answer(model, ctx, row, request, seen ? form : { ...form, select: sent })
   })
 }
@@ -194,21 +202,26 @@ async function sightOf(ctx: OpenCtx, { fields }: Model): Promise<rows.Sight> {
   return sight
 }
 
-/** Does it again with the new blueprint when the one that was read has changed meanwhile. */
+const OVERTAKEN = 200 // times
+
+/** Does it again when what was read has changed meanwhile: the blueprint, or the entity. */
 async function upToDate<T>(ctx: OpenCtx, key: string, work: (model: Model, ctx: OpenCtx) => Promise<T>): Promise<T> {
   for (let tries = 0; ; tries++) {
     try {
       return await work(await modelOf(ctx, key), ctx)
     } catch (error) {
-      if (!(error instanceof rows.Outdated) || tries === 3) throw error
-      forget(ctx, 'blueprints')
+      if (!(error instanceof rows.Outdated)) throw error
+      // Whoever was overtaken was so by a change that went through, so it goes on for all.
+      const overtaken = error instanceof rows.Overtaken
+      if (tries >= (overtaken ? OVERTAKEN : 3)) throw error
+      if (!overtaken) forget(ctx, 'blueprints')
     }
   }
 }
 
 /** The row, if the caller may do this to it: 404 when it is out of sight, 403 when it is only out of reach. */
-async function writable(tx: Tx, model: Model, name: string, reach: Reach, ctx: OpenCtx, request: Request) {
-  const row = (await rows.stored(tx, model, name)) ?? missing('entity')
+async function writable(from: Db, model: Model, name: string, reach: Reach, ctx: OpenCtx, request: Request) {
+  const row = (await rows.stored(from, model, name)) ?? missing('entity')
   if (!reaches(reach, row)) {
     const sight = reachOf(model, 'read', ctx.actor)
     if (!sight || !reaches(sight, row)) missing('entity')

@@ -63,7 +63,7 @@ const KNOWN = 2_000 // queries of a blueprint
 export function readQuery(model: Model, actor: Actor | undefined, search: string): Query {
   const queries = known.get(model) ?? new Map<string, Query>()
   known.set(model, queries)
-  const key = model.guarded ? `${search} ${actor?.privileged} ${actor?.roles.join()}` : search
+  const key = model.guarded ? `${search} ${actor?.privileged} ${JSON.stringify(actor?.roles)}` : search
   const found = queries.get(key)
   if (found) return found
   const query = read(model, actor, search)

@@ -1,12 +1,13 @@
 import type { Model } from '../blueprints/model'
-import { type Reach, reaches } from '../blueprints/rules'
+import { type Caller, mayRead, mayWrite, type Reach, reaches } from '../blueprints/rules'
 import { config } from '../config'
 import { now } from '../core/clock'
 import { invalid, Problem } from '../core/problem'
 import { Busy, Conflict } from '../storage/errors'
 import type { Db, Tx } from '../storage/port'
-import type { Doc } from './document'
+import type { Complete, Doc } from './document'
 import { type IndexRow, type Keys, keysOf, rowsOf } from './keys'
+import { refuseExcess } from './limits'
 import { type System, shownOf } from './wire'
 
 /** What is read to show one entity, in the order of `SHOWN`. */
@@ -17,6 +18,9 @@ export type Stored = System & { seq: number; shown: string; keys: string; versio
 
 /** A blueprint was changed while its entity was being checked against it. */
 export class Outdated extends Busy {}
+
+/** An entity was changed while another change of it was being worked out. */
+export class Overtaken extends Outdated {}
 
 const byName = (columns: string) => ({
   byIdentifier: `select ${columns} from entities where blueprint = ? and identifier = ?`,
@@ -29,7 +33,7 @@ const STORED = byName('seq, _id, identifier, "user", workspace, shown, keys, ver
 export const shown = (db: Db, { key }: Model, name: string) => named<Shown>(db, SHOWN, key, name)
 
 /** The same, to be changed. */
-export async function stored(tx: Tx, { key }: Model, name: string): Promise<Stored | undefined> {
+export async function stored(tx: Db, { key }: Model, name: string): Promise<Stored | undefined> {
   const row = await named<unknown[]>(tx, STORED, key, name)
   if (!row) return
   const [seq, _id, identifier, user, workspace, shown, keys, version, created, updated] = row
@@ -53,16 +57,21 @@ const DELETE_ROW = 'delete from entity_index where field = ? and path = ? and va
 /** Which rows of other blueprints the writer may see, by the key of the blueprint. */
 export type Sight = Map<string, Reach | undefined>
 
-type Draft = Pick<System, '_id' | 'identifier' | 'user' | 'workspace'> & { doc: Doc; keys: Keys }
+type Draft = Pick<System, '_id' | 'identifier' | 'user' | 'workspace'> & {
+  doc: Complete
+  keys: Keys
+  by: Caller | undefined
+}
 
-/** Adds an entity with its rows of the index. @throws Outdated, Conflict, 409 UNIQUE_VIOLATION, 400 */
-export async function insert(tx: Tx, model: Model, { doc, keys, ...draft }: Draft, sight: Sight): Promise<Shown> {
+/** Adds an entity with its rows of the index. @throws Outdated, Conflict, 403 LIMIT_REACHED, 409 UNIQUE_VIOLATION, 400 */
+export async function insert(tx: Tx, model: Model, { doc, keys, by, ...draft }: Draft, sight: Sight): Promise<Shown> {
   const [time, text, rows] = [now(), JSON.stringify(doc), rowsOf(model, keys)]
   const { _id, identifier, user, workspace } = draft
   refuseLarge(text)
   const shown = shownOf({ ...draft, created: time, updated: time }, text)
   await refuseUsurper(tx, model, draft)
-  await refuseDuplicates(tx, model, keys)
+  await refuseExcess(tx, model, draft, keys, by)
+  await refuseDuplicates(tx, model, keys, by)
   await refuseDangling(tx, model, doc, {}, sight)
   const params = [_id, identifier, user, workspace, shown, JSON.stringify(keys), time, time]
   const [added] = await tx.ask(INSERT, [...params, model.key, model._id, model.version])
@@ -74,17 +83,20 @@ export async function insert(tx: Tx, model: Model, { doc, keys, ...draft }: Draf
   return [shown, user, workspace, 1, time]
 }
 
+type Change = { doc: Complete; comparable: Doc; by: Caller | undefined } & Partial<Pick<System, 'user' | 'workspace'>>
+
 /** Replaces an entity's document and owners, and such rows of the index as differ. */
 export async function update(
   tx: Tx,
   model: Model,
   before: Stored,
-  { doc, comparable, ...owners }: { doc: Doc; comparable: Doc; user?: string | null; workspace?: string | null },
+  { doc, comparable, by, user = before.user, workspace = before.workspace }: Change,
   sight: Sight,
 ): Promise<Shown> {
   const [old, keys] = [JSON.parse(before.keys) as Keys, keysOf(model, doc)]
   await refuseOutdated(tx, model)
-  await refuseDuplicates(tx, model, keys, old)
+  await refuseExcess(tx, model, { user, workspace }, keys, by, old)
+  await refuseDuplicates(tx, model, keys, by, old)
   await refuseDangling(tx, model, doc, comparable, sight)
   const [gone, come] = difference(rowsOf(model, old), rowsOf(model, keys))
   await tx.each(
@@ -95,7 +107,6 @@ export async function update(
     INSERT_ROW,
     come.map((row) => [...row, before.created, before.seq]),
   )
-  const { user = before.user, workspace = before.workspace } = owners
   const [text, updated, version] = [JSON.stringify(doc), now(), before.version + 1]
   refuseLarge(text)
   const shown = shownOf({ ...before, user, workspace, updated }, text)
@@ -133,6 +144,12 @@ function difference(one: IndexRow[], other: IndexRow[]): [IndexRow[], IndexRow[]
   return [one.filter((row) => !right.has(name(row))), other.filter((row) => !left.has(name(row)))]
 }
 
+/** For what was worked out from an entity before the write. @throws Overtaken */
+export async function refuseOvertaken(tx: Tx, { seq, _id, version }: Stored) {
+  const [row] = await tx.ask('select version from entities where seq = ? and _id = ?', [seq, _id])
+  if (row?.[0] !== version) throw new Overtaken()
+}
+
 async function refuseOutdated(tx: Tx, { key, _id, version }: Model) {
   const [row] = await tx.ask('select version from blueprints where key = ? and _id = ?', [key, _id])
   if (row?.[0] !== version) throw new Outdated()
@@ -145,7 +162,7 @@ function refuseLarge({ length }: string) {
 }
 
 /** In the writing transaction, where nobody can come in between. */
-async function refuseDuplicates(tx: Tx, model: Model, keys: Keys, old: Keys = {}) {
+async function refuseDuplicates(tx: Tx, model: Model, keys: Keys, by: Caller | undefined, old: Keys = {}) {
   for (const field of model.fields) {
     const label = `f${field.number}`
     const key = keys[label]
@@ -153,6 +170,9 @@ async function refuseDuplicates(tx: Tx, model: Model, keys: Keys, old: Keys = {}
     const where = 'where field = ? and path = ? and value = ? limit 1'
     const rows = await tx.ask(`select 1 from entity_index ${where}`, [field.number, '', key])
     if (!rows.length) continue
+    // It came by a default or a formula, so the name would help nobody who may not know it.
+    if (!mayRead(field, by) && !mayWrite(field, by))
+      throw new Problem(409, 'UNIQUE_VIOLATION', 'Another entity has a value already that must be unique.')
     throw new Problem(409, 'UNIQUE_VIOLATION', `Another entity has this ${field.key} already.`, {
       details: [{ path: `/${field.key}`, message: `${field.key} must be unique.` }],
     })
