@@ -174,6 +174,7 @@ function refuseMisfits(before: Definition, after: Definition) {
     const field = after.fields.find(({ key }) => key === old.key)
     if (!field) throw inUse(old.key, 'cannot be removed')
     if (field.type !== old.type || !!field.multi !== !!old.multi) throw inUse(old.key, 'cannot change its type')
+    if (field.target !== old.target) throw inUse(old.key, 'cannot point to other entities')
     if (field.unique && !old.unique) throw inUse(old.key, 'cannot become unique')
     if ((field.indexed !== false) !== (old.indexed !== false)) throw inUse(old.key, 'cannot change how it is indexed')
     if (field.required && !old.required) throw needsDefault(old.key)

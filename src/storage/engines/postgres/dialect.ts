@@ -15,6 +15,7 @@ function translate(sql: string): string {
   let count = 0
   return collected(sql)
     .replace(/'(?:[^']|'')*'|"(?:[^"]|"")*"|\?/g, (part) => (part === '?' ? `$${++count}` : part))
+    .replaceAll('group_concat(', 'string_agg(')
     .replace(/on conflict \((.*?)\)/g, (_, key) => `on conflict ("tenant_id", ${key.replace(/"[^"]+"\./g, '')})`)
 }
 
