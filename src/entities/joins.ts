@@ -33,9 +33,13 @@ export async function read<Key extends string | number>(
       left -= shown.length
     }
     if (rows.length < Number(rows[0]?.[2] ?? 0)) return { texts, complete: false }
+    if (names.length > some.length) await turn()
   }
   return { texts, complete: true }
 }
+
+/** Others get their turn. */
+export const turn = () => new Promise(setImmediate)
 
 /** Which entities of a set point at these, by identifier: the newest first. The index has them in this order. */
 export async function pointingTo(

@@ -2,7 +2,7 @@ import type { Actor } from '../accounts/actors'
 import { cardsOf } from '../accounts/users'
 import type { Db } from '../storage/port'
 import { inPortions, padded, within } from './conditions'
-import { pointingTo, read } from './joins'
+import { pointingTo, read, turn } from './joins'
 import type { Join, OuterSet, Owner, Plan, Readable } from './related'
 import { type Entity, FLAT, type Form, Made, PAGE, parsed, writer } from './wire'
 
@@ -44,7 +44,7 @@ async function populated(ctx: Asking, plan: Plan, form: Form, texts: string[]) {
   let [entities, shown, most, rested] = ['', 0, texts.length, 0]
   while (shown < texts.length) {
     const some = texts.slice(shown, shown + most)
-    const { write, complete } = await filling(ctx, plan, plan.sets, form, some, PAGE / sizeOf(plan))
+    const { write, complete } = await filling(ctx, plan, plan.sets, form, some, Math.floor(PAGE / sizeOf(plan)))
     if (!complete && some.length > 1) {
       most = Math.ceil(some.length / 2)
       continue
@@ -179,5 +179,3 @@ function list(parts: string[], take: Take): Made {
   }
   return new Made(`[${json}]`)
 }
-
-const turn = () => new Promise(setImmediate)

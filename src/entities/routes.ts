@@ -84,10 +84,14 @@ export const entityRoutes = new Elysia({ prefix: '/blueprints/:key/entities', ta
   .delete('/all', ({ ctx, params, request }) => entities.removeMatching(ctx, params.key, request), {
     anyone: true,
     params: ofBlueprint,
-    response: t.Object({ success: t.Literal(true), deletedCount: t.Number() }),
+    response: { 200: t.Object({ success: t.Literal(true), deletedCount: t.Number() }), 409: ProblemShape },
   })
   .delete('/:identifier', ({ ctx, params, request }) => entities.remove(ctx, params.key, params.identifier, request), {
     anyone: true,
     params,
-    response: { 200: t.Object({ success: t.Literal(true), identifier: t.String() }), 404: ProblemShape },
+    response: {
+      200: t.Object({ success: t.Literal(true), identifier: t.String() }),
+      404: ProblemShape,
+      409: ProblemShape,
+    },
   })

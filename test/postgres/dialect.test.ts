@@ -16,6 +16,7 @@ test.each([
     'select 1 from a where b not in (select c from d) and e in (select f from g where (h))',
     'select 1 from a where b <> all (array(select c from d)) and e = any (array(select f from g where (h)))',
   ],
+  ["select group_concat(a, ',') from b", "select string_agg(a, ',') from b"],
   ['select 1 from a where b in (?)', 'select 1 from a where b in ($1)'],
 ])('%s', (asked, said) => {
   expect(toPostgres(asked)).toBe(said)
