@@ -23,7 +23,7 @@ export type Kept = {
   /** Whether the blueprint has any. */
   any(tx: Tx, blueprint: string): Promise<boolean>
   /** Removes them all, a slice at a time. */
-  removeAll(tenant: Tenant, model: Model): Promise<void>
+  removeAll(ctx: OpenCtx, model: Model): Promise<void>
 }
 let kept: Kept
 export const entitiesAreKeptBy = (keeper: Kept) => {

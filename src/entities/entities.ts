@@ -10,7 +10,6 @@ import { Conflict } from '../storage/errors'
 import type { Db, Tx } from '../storage/port'
 import { networkOf } from '../tenancy/caller'
 import { forget } from '../tenancy/memory'
-import type { Tenant } from '../tenancy/tenants'
 import { changedDocument, identifierOf, newDocument, readInput } from './document'
 import { keysOf } from './keys'
 import { among, count, find, shownAmong } from './plan'
@@ -183,8 +182,8 @@ export const any = async (db: Db, blueprint: string) =>
   (await db.ask('select 1 from entities where blueprint = ? limit 1', [blueprint])).length > 0
 
 /** Removes all entities of a blueprint, a slice at a time; those that refer to them can't hold them. */
-export async function removeAll(tenant: Tenant, { key }: Model) {
-  await removal.removingMany(tenant, async (tx, references, most) => {
+export async function removeAll(ctx: OpenCtx, { key }: Model) {
+  await removal.removingMany(ctx, async (tx, references, most) => {
     const slice = `select ${LEAVING} from entities e where e.blueprint = ? limit ?`
     const found = (await tx.ask(slice, [key, most])) as LeavingRow[]
     return (await removal.remove(tx, rows.portion(found.map(leavingOf)), { references, forced: key })).length

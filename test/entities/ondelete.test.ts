@@ -349,7 +349,11 @@ describe('a blueprint that is removed by force', () => {
     await add('authors', 'ann')
     await add('books', 'one', { author: 'ann' })
     await add('loans', 'loan', { of: 'one' })
-    expect(refusal(await admin.delete('/blueprints/authors?force=true'))).toEqual(IN_USE)
+    const answer = await admin.delete('/blueprints/authors?force=true')
+    expect([...refusal(answer), answer.body.details.references]).toEqual([
+      ...IN_USE,
+      [{ blueprint: 'loans', field: 'of', count: 1 }],
+    ])
     expect([await has('authors'), await has('books')]).toEqual([['ann'], ['one']])
   })
 })
