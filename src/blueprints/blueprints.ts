@@ -24,7 +24,7 @@ export type Kept = {
   /** Whether the blueprint has any. */
   any(tx: Tx, blueprint: string): Promise<boolean>
   /** Removes them all, a slice at a time. */
-  removeAll(tenant: Tenant, model: Model): Promise<void>
+  removeAll(ctx: OpenCtx, model: Model): Promise<void>
 }
 let kept: Kept
 export const entitiesAreKeptBy = (keeper: Kept) => {
@@ -186,6 +186,7 @@ function refuseMisfits(before: Definition, after: Definition) {
     const field = after.fields.find(({ key }) => key === old.key)
     if (!field) throw inUse(old.key, 'cannot be removed')
     if (field.type !== old.type || !!field.multi !== !!old.multi) throw inUse(old.key, 'cannot change its type')
+    if (field.target !== old.target) throw inUse(old.key, 'cannot point to other entities')
     if (field.unique && !old.unique) throw inUse(old.key, 'cannot become unique')
     if ((field.indexed !== false) !== (old.indexed !== false)) throw inUse(old.key, 'cannot change how it is indexed')
     if (field.required && !old.required) throw needsDefault(old.key)

@@ -19,6 +19,9 @@ const RESERVED = [
 ]
 const INHERITED = Object.getOwnPropertyNames(Object.prototype)
 
+/** Whether no field, and nothing else beside them, can be called so. */
+export const isReserved = (key: string) => RESERVED.includes(key) || INHERITED.includes(key)
+
 const SCHEMA = 20_000 // characters of JSON
 const SCHEMAS = 10
 
@@ -33,7 +36,7 @@ export async function refuseSenseless({ fields, permissions = [], limitations = 
     const twice = keys.has(field.key)
     keys.add(field.key)
     if (twice) flaws.push({ path: `${path}/key`, message: `There are two fields "${field.key}".` })
-    if (RESERVED.includes(field.key) || INHERITED.includes(field.key))
+    if (isReserved(field.key))
       flaws.push({ path: `${path}/key`, message: `"${field.key}" is a name of the system's. Choose another.` })
     flaws.push(...(await flawsOf(field)).map((flaw) => ({ ...flaw, path: path + flaw.path })))
   }
@@ -73,7 +76,8 @@ async function flawsOf(field: Field): Promise<Flaw[]> {
   if (field.target && type !== 'relation') refuse('/target', 'Only a relation has a target.')
   if (type === 'relation' && !field.target) refuse('/target', 'Name the blueprint that the relation points to.')
   if (field.onDelete && type !== 'relation') refuse('/onDelete', 'Only a relation has onDelete.')
-  if (field.onDelete === 'nullify' && field.required) refuse('/onDelete', 'A required relation cannot be cleared.')
+  if (field.onDelete === 'nullify' && field.required && !multi)
+    refuse('/onDelete', 'A required relation cannot be cleared.')
   if (field.unique && field.indexed === false) refuse('/unique', 'Only an indexed field can be unique.')
   if (field.unique && (multi || type === 'object')) refuse('/unique', 'Lists and objects cannot be unique.')
 

@@ -10,18 +10,19 @@ import { Conflict } from '../storage/errors'
 import type { Db } from '../storage/port'
 import { networkOf } from '../tenancy/caller'
 import { forget } from '../tenancy/memory'
-import type { Tenant } from '../tenancy/tenants'
 import { computed } from './computed'
 import { changedDocument, identifierOf, isComputed, newDocument, readInput } from './document'
 import { keysOf } from './keys'
-import { count, find, shownAmong } from './plan'
+import { among, count, find, shownAmong } from './plan'
+import { populatedOne, populatedPage } from './populate'
 import { type Query, readQuery } from './query'
+import { type Plan, planOf } from './related'
+import * as removal from './removal'
+import { type LeavingRow, leavingOf } from './removal'
 import * as rows from './rows'
-import { docOf, type Form, writer } from './wire'
+import { docOf, FLAT, type Form, PAGE, writer } from './wire'
 
-const PAGE = 16 << 20 // characters; a page of large entities ends here, and a link leads on
 const AT_ONCE = 100 // entities read by one statement
-const SLICE = 200 // entities removed in one write, so that others get their turn
 
 /** A list of entities: those within the caller's reach that match the query. */
 export async function list(asked: OpenCtx, key: string, request: Request): Promise<Response> {
@@ -30,7 +31,11 @@ export async function list(asked: OpenCtx, key: string, request: Request): Promi
   const reach = reachOrRefuse(model, 'read', ctx.actor)
   const query = readQuery(model, ctx.actor, searchOf(request))
   const form = formOf(model, ctx, request, query)
-  const { entities, shown, more } = await page(ctx.db, model, reach, query, writer(model, ctx.actor, form))
+  const plan = form.related && (await planOf(ctx, model, form.related, form.select))
+  const read = (write: (shown: string) => string) => page(ctx.db, model, reach, query, write)
+  const { entities, shown, more } = await (plan
+    ? populatedPage(ctx, plan, form, read)
+    : read(writer(model, ctx.actor, form)))
   const headers = headersOf(form)
   if (more) link(headers, `<${nextPage(request, query, shown)}>; rel="next"`)
   if (query.count) headers['x-total-count'] = `${await count(ctx.db, model, reach, query)}`
@@ -75,7 +80,9 @@ export async function get(asked: OpenCtx, key: string, identifier: string, reque
   const reach = reachOrRefuse(model, 'read', ctx.actor)
   const row = (await rows.shown(ctx.db, model, identifier)) ?? missing('entity')
   if (!reaches(reach, { user: row[1], workspace: row[2] })) missing('entity')
-  return answer(model, ctx, row, request, formOf(model, ctx, request))
+  const form = formOf(model, ctx, request)
+  const plan = form.related && (await planOf(ctx, model, form.related, form.select))
+  return answer(model, ctx, row, request, form, { plan })
 }
 
 /** A new entity of the caller's. @throws 400, 403 also LIMIT_REACHED, 409 IDENTIFIER_EXISTS, UNIQUE_VIOLATION. */
@@ -94,8 +101,9 @@ export async function create(ctx: OpenCtx, key: string, body: unknown, request: 
     const doc = await computed(model, newDocument(model, input, actor), known, actor)
     const draft = { ...known, doc, keys: keysOf(model, doc), by: actor }
     const sight = await sightOf(ctx, model)
+    const plan = form.related && (await planOf(ctx, model, form.related, form.select))
     const row = await write((tx) => rows.insert(tx, model, draft, sight)).catch(taken)
-    return answer(model, ctx, row, request, form, 201)
+    return answer(model, ctx, row, request, form, { plan, status: 201 })
   })
 }
 
@@ -112,6 +120,7 @@ export async function change(
     const reach = reachOrRefuse(model, 'update', actor)
     const [input, form] = [readInput(body, actor), formOf(model, ctx, request)]
     const sight = await sightOf(ctx, model)
+    const plan = form.related && (await planOf(ctx, model, form.related, form.select))
     const read = reachOf(model, 'read', actor)
     const workOut = async (from: Db) => {
       const before = await writable(from, model, identifier, reach, ctx, request)
@@ -130,18 +139,20 @@ export async function change(
     })
     // Who may change but not read is told no more than what they sent.
     const sent = Object.keys(input.properties).filter((key) => !isComputed(model, key))
-    return answer(model, ctx, row, request, seen ? form : { ...form, select: sent })
+    return seen
+      ? answer(model, ctx, row, request, form, { plan })
+      : answer(model, ctx, row, request, { ...form, select: sent })
   })
 }
 
-/** Removes one entity. @throws 403, 404, 412. */
+/** Removes one entity. @throws 403, 404, 409 ENTITY_IN_USE, 412. */
 export async function remove(ctx: OpenCtx, key: string, identifier: string, request: Request) {
   const model = await modelOf(ctx, key)
   const reach = reachOrRefuse(model, 'delete', ctx.actor)
   throttleGuests(ctx, key, request)
-  return ctx.write(async (tx) => {
+  return removal.removing(ctx, async (tx, references) => {
     const row = await writable(tx, model, identifier, reach, ctx, request)
-    await rows.erase(tx, [row])
+    await removal.remove(tx, [{ ...row, blueprint: model.key }], { references })
     return { success: true as const, identifier: row.identifier }
   })
 }
@@ -163,33 +174,31 @@ export async function removeMatching(asked: OpenCtx, key: string, request: Reque
   // A filter tells by what it removes; so it looks only at what the caller may read.
   const sight = query.conditions.length ? reachOf(model, 'read', ctx.actor) : reach
   if (!sight) throw new Problem(403, 'FORBIDDEN', 'You may not read these entities, so you cannot filter them.')
-  let deletedCount = 0
-  for (;;) {
-    const removed = await ctx.write(async (tx) => {
-      const found = await find<Erasable>(tx, 'e.seq, e.keys, e.created', model, reach.all ? sight : reach, query, SLICE)
-      return rows.erase(tx, found.map(erasable))
-    })
-    deletedCount += removed
-    if (!removed) return { success: true as const, deletedCount }
-  }
+  const within = reach.all ? sight : reach
+  const deletedCount = await removal.removingMany(ctx, async (tx, references, most) => {
+    const also = async (found: number[]) =>
+      ((await among(tx, LEAVING, model, within, query, found)) as LeavingRow[]).map(leavingOf)
+    const found = await find<LeavingRow>(tx, LEAVING, model, within, query, most)
+    const gone = await removal.remove(tx, rows.portion(found.map(leavingOf)), { references, also })
+    return gone.filter(({ blueprint }) => blueprint === key).length
+  })
+  return { success: true as const, deletedCount }
 }
 
 /** Whether a blueprint has entities. */
 export const any = async (db: Db, blueprint: string) =>
   (await db.ask('select 1 from entities where blueprint = ? limit 1', [blueprint])).length > 0
 
-/** Removes all entities of a blueprint, a slice at a time. */
-export async function removeAll({ write }: Tenant, model: Model) {
-  for (let left = true; left; )
-    left = await write(async (tx) => {
-      const slice = 'select seq, keys, created from entities where blueprint = ? limit ?'
-      const found = (await tx.ask(slice, [model.key, SLICE])) as Erasable[]
-      return (await rows.erase(tx, found.map(erasable))) > 0
-    })
+/** Removes all entities of a blueprint, a slice at a time; those that refer to them can't hold them. */
+export async function removeAll(ctx: OpenCtx, { key }: Model) {
+  await removal.removingMany(ctx, async (tx, references, most) => {
+    const slice = `select ${LEAVING} from entities e where e.blueprint = ? limit ?`
+    const found = (await tx.ask(slice, [key, most])) as LeavingRow[]
+    return (await removal.remove(tx, rows.portion(found.map(leavingOf)), { references, forced: key })).length
+  })
 }
 
-type Erasable = [seq: number, keys: string, created: number]
-const erasable = ([seq, keys, created]: Erasable) => ({ seq, keys, created })
+const LEAVING = 'e.seq, e.keys, e.created, e.blueprint, e.identifier'
 
 /** Which rows of the blueprints that this one points to the caller may see. */
 async function sightOf(ctx: OpenCtx, { fields }: Model): Promise<rows.Sight> {
@@ -233,23 +242,30 @@ async function writable(from: Db, model: Model, name: string, reach: Reach, ctx:
 
 const JSON_TYPE = 'application/json;charset=utf-8'
 
-function answer(model: Model, ctx: OpenCtx, row: rows.Shown, request: Request, form: Form, status = 200): Response {
+function answer(
+  model: Model,
+  ctx: OpenCtx,
+  row: rows.Shown,
+  request: Request,
+  form: Form,
+  { plan, status = 200 }: { plan?: Plan; status?: number } = {},
+): Response | Promise<Response> {
   const [shown, , , version, updated] = row
-  const etag = etagOf(version, updated)
   const headers = headersOf(form)
+  // It has no ETag, for it changes with entities whose versions this one does not count.
+  if (plan) return populatedOne(ctx, plan, form, shown).then((body) => new Response(body, { status, headers }))
+  const etag = etagOf(version, updated)
   headers.etag = etag
   if (request.method === 'GET' && isKnown(request, etag)) return new Response(null, { status: 304, headers })
   return new Response(writer(model, ctx.actor, form)(shown), { status, headers })
 }
 
-const FLAT: Form = { flat: true }
-
 /** The form that a request asks for. `Accept-Version: v1`, the only version there is, pins the flat one. */
 function formOf(model: Model, { actor }: OpenCtx, request: Request, query?: Query): Form {
   const search = searchOf(request)
   if (!search) return FLAT
-  const { flat, select } = query ?? readQuery(model, actor, search)
-  return { flat: flat || request.headers.has('accept-version'), select }
+  const { flat, select, related } = query ?? readQuery(model, actor, search)
+  return { flat: flat || request.headers.has('accept-version'), select, related }
 }
 
 function headersOf({ flat }: Form): Record<string, string> {

@@ -22,13 +22,14 @@ export function partOf(key: string): string | number | boolean {
   return key.startsWith('s') ? textOf(rest) : key.startsWith('n') ? numberOf(rest) : rest === 'true'
 }
 
-export const labelOf = ({ number }: ModelField, path = '') => (path ? `f${number}.${path}` : `f${number}`)
+export const labelOf = ({ number }: Pick<ModelField, 'number'>, path = '') =>
+  path ? `f${number}.${path}` : `f${number}`
 
 /** Whether a field has one text at most, which a query can read from the entity's row. */
 export const isSingle = (field: ModelField) => !field.multi && !!field.kind.key
 
-/** Whether a field has rows in the index. */
-export const isIndexed = (field: ModelField) => field.indexed !== false
+/** Whether a field has rows in the index. By those of relations, entities find who refers to them, so they always have. */
+export const isIndexed = (field: ModelField) => field.indexed !== false || !!field.target
 
 /** The texts of a document's properties. Fields that aren't indexed keep theirs only when it is single. */
 export function keysOf(model: Model, doc: Record<string, unknown>): Keys {

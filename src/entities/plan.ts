@@ -104,10 +104,14 @@ function waysOf(query: Query) {
 }
 
 /** What is shown of those that were found, by their numbers; those that do not match any more are missing. */
-export async function shownAmong(db: Db, model: Model, reach: Reach, { conditions }: Query, found: number[]) {
+export const shownAmong = async (db: Db, model: Model, reach: Reach, query: Query, found: number[]) =>
+  new Map((await among(db, 'e.seq, e.shown', model, reach, query, found)) as [number, string][])
+
+/** Columns of those of these entities that match. */
+export function among(db: Db, columns: string, model: Model, reach: Reach, { conditions }: Query, found: number[]) {
   const numbers = part(`e.seq in (${found.map(() => '?').join(', ')})`, ...found)
   const { sql, params } = and([filter(everything(model), reach, conditions), numbers])
-  return new Map((await db.ask(`select e.seq, e.shown from entities e where ${sql}`, params)) as [number, string][])
+  return db.ask(`select ${columns} from entities e where ${sql}`, params)
 }
 
 /** How many entities match. */

@@ -5,6 +5,7 @@ import type { Model, ModelField } from '../blueprints/model'
 import { mayRead } from '../blueprints/rules'
 import { type Flaw, invalid } from '../core/problem'
 import { isIndexed, isSingle, labelOf, partKey } from './keys'
+import { type Related, readRelated } from './related'
 
 /** Where a value is kept: a column of the entity, or the texts of a field. */
 export type Target =
@@ -28,6 +29,7 @@ export type Query = {
   count: boolean
   select?: string[]
   flat: boolean
+  related?: Related
   /** The text of the query but for where its page begins; empty, or with an ampersand at its end. */
   others: string
 }
@@ -50,7 +52,7 @@ const COLUMNS: Record<string, { target: Target; kind: FieldType }> = {
 const TIMES = ['created', 'updated']
 
 /** The parameters which begin with a dollar sign. */
-const OPTIONS = ['$limit', '$skip', '$page', '$sort', '$select', '$flat', '$count']
+const OPTIONS = ['$limit', '$skip', '$page', '$sort', '$select', '$flat', '$count', '$populate', '$outerPopulate']
 const OPERATORS = ['$lt', '$gt', '$lte', '$gte', '$ne', '$in', '$nin', '$exists']
 
 const known = new WeakMap<Model, Map<string, Query>>()
@@ -116,6 +118,7 @@ function read(model: Model, actor: Actor | undefined, search: string): Query {
     skip: number('$skip', 0),
     count: flag('$count', false),
     flat: flag('$flat', true),
+    related: readRelated(model, actor, options, refuse),
     others: withoutStart(search),
   }
   if (options.has('$page')) query.skip += (Math.max(1, number('$page', 1)) - 1) * query.limit

@@ -27,7 +27,8 @@ const byName = (columns: string) => ({
   byId: `select ${columns} from entities where blueprint = ? and _id = ?`,
 })
 const SHOWN = byName('shown, "user", workspace, version, updated')
-const STORED = byName('seq, _id, identifier, "user", workspace, shown, keys, version, created, updated')
+export const STORED_COLUMNS = 'seq, _id, identifier, "user", workspace, shown, keys, version, created, updated'
+const STORED = byName(STORED_COLUMNS)
 
 /** An entity's row by identifier or else by `_id`, to be shown. */
 export const shown = (db: Db, { key }: Model, name: string) => named<Shown>(db, SHOWN, key, name)
@@ -35,7 +36,11 @@ export const shown = (db: Db, { key }: Model, name: string) => named<Shown>(db, 
 /** The same, to be changed. */
 export async function stored(tx: Db, { key }: Model, name: string): Promise<Stored | undefined> {
   const row = await named<unknown[]>(tx, STORED, key, name)
-  if (!row) return
+  return row && storedOf(row)
+}
+
+/** A row of the columns `STORED_COLUMNS`. */
+export function storedOf(row: unknown[]): Stored {
   const [seq, _id, identifier, user, workspace, shown, keys, version, created, updated] = row
   return { seq, _id, identifier, user, workspace, shown, keys, version, created, updated } as Stored
 }
@@ -52,7 +57,8 @@ const INSERT = `insert into entities (_id, blueprint, identifier, "user", worksp
 const UPDATE =
   'update entities set "user" = ?, workspace = ?, shown = ?, keys = ?, version = ?, updated = ? where seq = ?'
 const INSERT_ROW = 'insert into entity_index (field, path, value, created, entity) values (?, ?, ?, ?, ?)'
-const DELETE_ROW = 'delete from entity_index where field = ? and path = ? and value = ? and created = ? and entity = ?'
+export const DELETE_ROW =
+  'delete from entity_index where field = ? and path = ? and value = ? and created = ? and entity = ?'
 
 /** Which rows of other blueprints the writer may see, by the key of the blueprint. */
 export type Sight = Map<string, Reach | undefined>
@@ -114,25 +120,26 @@ export async function update(
   return [shown, user, workspace, version, updated]
 }
 
-/**
- * Removes entities with their rows of the index, whatever their blueprint says by now; as many as are good for one
- * write, and at least one. Returns how many.
- */
-export async function erase(tx: Tx, entities: Pick<Stored, 'seq' | 'keys' | 'created'>[]): Promise<number> {
-  let removed = 0
-  const rows: unknown[][] = []
-  for (const { seq, keys, created } of entities) {
-    const own = rowsOf(undefined, JSON.parse(keys))
-    if (removed && rows.length + removed + own.length > STATEMENTS) break
-    removed++
-    rows.push(...own.map((row) => [...row, created, seq]))
-  }
+/** The first of these entities, as many as are good to be removed by one write, and at least one. */
+export function portion<Row extends Pick<Stored, 'keys'>>(entities: Row[]): Row[] {
+  let statements = 0
+  const end = entities.findIndex(({ keys }, index) => {
+    statements += 1 + rowsOf(undefined, JSON.parse(keys)).length
+    return index > 0 && statements > STATEMENTS
+  })
+  return end < 0 ? entities : entities.slice(0, end)
+}
+
+/** Removes entities with their rows of the index, whatever their blueprint says by now. */
+export async function erase(tx: Tx, entities: Pick<Stored, 'seq' | 'keys' | 'created'>[]) {
+  const rows = entities.flatMap(({ seq, keys, created }) =>
+    rowsOf(undefined, JSON.parse(keys)).map((row) => [...row, created, seq]),
+  )
   await tx.each(DELETE_ROW, rows)
   await tx.each(
     'delete from entities where seq = ?',
-    entities.slice(0, removed).map(({ seq }) => [seq]),
+    entities.map(({ seq }) => [seq]),
   )
-  return removed
 }
 
 const STATEMENTS = 4_000 // in one write of many

@@ -4,7 +4,7 @@ import { tenantMigrations } from '../../migrations'
 import type { Actor } from '../../src/accounts/actors'
 import { create, modelOf } from '../../src/blueprints/blueprints'
 import type { Model } from '../../src/blueprints/model'
-import { newDocument } from '../../src/entities/document'
+import { type Complete, newDocument } from '../../src/entities/document'
 import { list } from '../../src/entities/entities'
 import { keysOf } from '../../src/entities/keys'
 import { erase, insert, stored, update } from '../../src/entities/rows'
@@ -111,18 +111,19 @@ const put = (tenant: Tenant, model: Model, entities: Entity[], changes: Change[]
   tenant
     .write(async (tx) => {
       const left = entities.map(({ identifier }) => identifier)
+      // Without formulas, a document is complete as it is.
       const checked = (doc: object) =>
-        newDocument(model, { properties: doc as Record<string, unknown>, twice: new Map() }, admin)
+        newDocument(model, { properties: doc as Record<string, unknown>, twice: new Map() }, admin) as Complete
       for (const { metadata, created, updated: _, ...system } of entities) {
         setSystemTime(new Date(created))
         const doc = checked(metadata)
-        await insert(tx, model, { ...system, doc, keys: keysOf(model, doc) }, new Map())
+        await insert(tx, model, { ...system, doc, keys: keysOf(model, doc), by: admin }, new Map())
       }
       for (const { at, made, doc } of changes) {
         const before = left.length && (await stored(tx, model, left[at % left.length]!))
         if (!before) continue
         setSystemTime(new Date(made))
-        if (doc) await update(tx, model, before, { doc: checked(doc), comparable: {} }, new Map())
+        if (doc) await update(tx, model, before, { doc: checked(doc), comparable: {}, by: admin }, new Map())
         else await erase(tx, [before])
         if (!doc) left.splice(at % left.length, 1)
       }

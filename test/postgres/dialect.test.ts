@@ -24,6 +24,7 @@ test.each([
     'select 1 from a where (b, c) in (select d, e from f) and g in (select h from i)',
     'select 1 from a where (b, c) in (select d, e from f) and g = any (array(select h from i))',
   ],
+  ["select group_concat(a, ',') from b", "select string_agg(a, ',') from b"],
   ['select 1 from a where b in (?)', 'select 1 from a where b in ($1)'],
   ['select 1 from a where b ->> ? > ?', 'select 1 from a where b ->> $1 collate "C" > $2'],
   [`select 1 from a order by b ->> '->> ?' desc`, `select 1 from a order by b ->> '->> ?' collate "C" desc`],

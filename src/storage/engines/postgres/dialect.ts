@@ -21,6 +21,7 @@ function translate(sql: string): string {
       const said = part === '?' ? `$${++count}` : part
       return arrow ? `${arrow}${said} collate "C"` : said
     })
+    .replaceAll('group_concat(', 'string_agg(')
     .replace(/on conflict \((.*?)\)/g, (_, key) => `on conflict ("tenant_id", ${key.replace(/"[^"]+"\./g, '')})`)
 }
 
