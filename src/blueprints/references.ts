@@ -31,7 +31,7 @@ export async function referencesOf(db: Db): Promise<References> {
   const references: References = { version: await versionOf(db), to: new Map() }
   for (let last = ''; ; ) {
     const some = (await db.ask(
-      `select key, definition from blueprints where key > ? and definition like '%"relation"%' order by key limit ?`,
+      `select key, definition from blueprints where key > ? order by key limit ?`,
       [last, AT_ONCE],
     )) as [string, string][]
     const end = some.at(-1)?.[0] ?? ''
