@@ -2,7 +2,9 @@ import { type AnyElysia, Elysia } from 'elysia'
 import { accounts } from './accounts/routes'
 import { entitiesAreKeptBy } from './blueprints/blueprints'
 import { blueprintRoutes } from './blueprints/routes'
+import { componentRoutes, staticRoutes } from './content/routes'
 import { problems } from './core/problem'
+import { chartRoutes } from './entities/charts/routes'
 import * as entities from './entities/entities'
 import { entityRoutes } from './entities/routes'
 import { transferRoutes } from './entities/transfer/routes'
@@ -12,7 +14,14 @@ import { operations } from './operations/routes'
 
 entitiesAreKeptBy({ ...entities, undoForsaken })
 
-const api = new Elysia({ prefix: '/api' }).use(accounts).use(blueprintRoutes).use(transferRoutes).use(entityRoutes)
+const api = new Elysia({ prefix: '/api' })
+  .use(accounts)
+  .use(blueprintRoutes)
+  .use(transferRoutes)
+  .use(entityRoutes)
+  .use(chartRoutes)
+  .use(componentRoutes)
+  .use(staticRoutes)
 
 // A host may be shorter than what Elysia takes for granted, which is ten characters.
 /** The server's table of contents. */

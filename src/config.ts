@@ -48,6 +48,12 @@ export const Settings = Type.Object({
   ATOLL_BODY_LIMIT: whole(1 << 20, 1024, 1 << 30, 'how large a body may be, in bytes'),
   ATOLL_IMPORT_LIMIT: whole(16 << 20, 1024, 1e12, 'how large an import of entities may be, in bytes'),
   ATOLL_ACCESS_TOKEN_TTL: whole(900, 10, 86_400, 'how long an access token is good for, in s'),
+  ATOLL_HOUSEKEEPING: whole(
+    3600,
+    0,
+    86_400,
+    'how often what has expired is removed from a tenant that is in use, in s; 0: never',
+  ),
   ATOLL_SIGNING_KEY: Type.String({
     default: '',
     description: 'signs access tokens; kept in secrets.json when not given',

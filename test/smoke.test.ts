@@ -51,6 +51,12 @@ test('the binary works alone, in an empty folder, with nothing in its environmen
   expect(made).toMatchObject({ _id: expect.any(String), name: 'Grace Hopper', company: 'aurora', stage: 'lead' })
 
   const call = caller(server.url)
+  const given = [...lines[0]!.matchAll(/-H '([^:]+): ([^']+)'/g)].map(([, name, value]) => [name!, value!])
+  // The binary compiles by starting itself once more.
+  const component = { identifier: 'card', content: 'export const a: number = 1' }
+  const compiled = await caller(server.url, Object.fromEntries(given))('POST', '/api/components', component)
+  expect([compiled.status, compiled.body.compiledContent?.js]).toEqual([201, 'export const a = 1;\n'])
+
   const page = await call('GET', '/openapi')
   expect(page.headers.get('content-type')).toStartWith('text/html')
   const needed = [...(page.body as string).matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path!)

@@ -78,6 +78,11 @@ test.each(sources)('%s keeps to its place', async (file) => {
   if (/process\.env|Bun\.env/.test(source)) expect(file).toBe('config.ts')
 })
 
+test.each(sources)('%s leaves the folding of letters to code, for each engine does it its own way', async (file) => {
+  const source = await Bun.file(`src/${file}`).text()
+  expect(source).not.toMatch(/\b(lower|upper|i?like|glob)\(|\b(i?like|glob) [?'$]/i)
+})
+
 test.each(sources)('%s can be read at one sitting', async (file) => {
   const lines = (await Bun.file(`src/${file}`).text()).split('\n').length
   expect(lines, 'split it by noun').toBeLessThan(330)

@@ -114,6 +114,12 @@ export function byApiToken(tenant: Tenant, token: string): Actor | Promise<Actor
   return known instanceof Promise ? known.then(good) : good(known)
 }
 
+/** A user's roles, by id. */
+export async function rolesOf({ db }: Tenant, user: string): Promise<string[] | undefined> {
+  const row = await db.select({ roles: users.roles }).from(users).where(eq(users._id, user)).get()
+  return row?.roles
+}
+
 /** After a change of users, roles or sessions: nobody is who they were before. */
 export const forgetActors = (tenant: Tenant) => forget(tenant, 'actors')
 

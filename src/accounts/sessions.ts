@@ -1,8 +1,9 @@
-import { and, desc, eq, gt, isNull, lt, ne } from 'drizzle-orm'
+import { and, desc, eq, gt, inArray, isNull, lt, ne } from 'drizzle-orm'
 import { iso, now } from '../core/clock'
 import { missing, Problem } from '../core/problem'
 import { hashed, secret } from '../core/secret'
 import { success } from '../core/shapes'
+import type { Lease } from '../jobs/holding'
 import type { Tx } from '../storage/port'
 import { changing } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
@@ -118,6 +119,30 @@ export const endOthers = (tx: Tx, user: string, { session }: Pick<Actor, 'sessio
     .delete(sessions)
     .where(and(eq(sessions.user, user), ne(sessions._id, session ?? '')))
     .run()
+
+const SLICE = 200 // rows
+const PAUSE = 20 // ms between slices, for those who wait to write
+
+/** Removes sessions that have ended by themselves, and what continued them; whoever had them is refused already. */
+export async function removeExpired({ write, signal }: Tenant & Lease) {
+  // The keys go first: an old session may have thousands, which would all go with it in one write.
+  for (const [table, key] of [
+    [sessionKeys, sessionKeys.hash],
+    [sessions, sessions._id],
+  ] as const)
+    for (;;) {
+      signal.throwIfAborted()
+      const gone = await write((tx) => {
+        const expired = lt(table.expires, iso(now()))
+        return tx
+          .delete(table)
+          .where(inArray(key, tx.select({ key }).from(table).where(expired).limit(SLICE)))
+          .returning({ key })
+      })
+      if (gone.length < SLICE) break
+      await Bun.sleep(PAUSE)
+    }
+}
 
 async function addKey(tx: Tx, session: string, parent?: string) {
   const [key, time] = [secret(), now()]

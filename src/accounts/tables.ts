@@ -41,7 +41,7 @@ export const sessions = sqliteTable(
     used: time().notNull(),
     expires: time().notNull(),
   },
-  (table) => [index('sessions_of_user').on(table.user)],
+  (table) => [index('sessions_of_user').on(table.user), index('sessions_by_expiry').on(table.expires)],
 )
 
 /** What continues a session: cookies and refresh tokens. Only hashes: a stolen database opens no doors. */
@@ -58,7 +58,11 @@ export const sessionKeys = sqliteTable(
     created: time().notNull(),
     expires: time().notNull(),
   },
-  (table) => [index('keys_of_session').on(table.session), index('keys_of_parent').on(table.parent)],
+  (table) => [
+    index('keys_of_session').on(table.session),
+    index('keys_of_parent').on(table.parent),
+    index('keys_by_expiry').on(table.expires),
+  ],
 )
 
 export const apiTokens = sqliteTable(

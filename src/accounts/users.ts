@@ -1,7 +1,7 @@
-import { and, eq, ne, or, sql } from 'drizzle-orm'
+import { and, eq, inArray, ne, or, sql } from 'drizzle-orm'
 import { isDate, iso, now } from '../core/clock'
 import { type Flaw, invalid, missing, Problem } from '../core/problem'
-import type { Tx } from '../storage/port'
+import type { Db, Tx } from '../storage/port'
 import { prepared } from '../storage/store'
 import { changing } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
@@ -132,6 +132,21 @@ export async function setRoles(tenant: Tenant, name: string, roles: string[]) {
   })
 }
 
+/** Users as those see them who see something that is theirs, by id. */
+export async function cardsOf(db: Db, ids: string[]) {
+  const { _id, fullName, firstName, lastName, profileImage } = users
+  const found = await db
+    .select({ _id, fullName, firstName, lastName, profileImage })
+    .from(users)
+    .where(inArray(users._id, ids))
+  return new Map(
+    found.map((user) => [user._id, { _id: user._id, fullName: fullNameOf(user), profileImage: user.profileImage }]),
+  )
+}
+
+const fullNameOf = ({ fullName, firstName, lastName }: Pick<UserRow, 'fullName' | 'firstName' | 'lastName'>) =>
+  fullName ?? [firstName, lastName].filter(Boolean).join(' ')
+
 /** A user as others see it: the User resource of the contract. */
 export const shown = (user: UserRow, privileged: boolean, workspace: Actor['workspace'] = null) => ({
   _id: user._id,
@@ -140,7 +155,7 @@ export const shown = (user: UserRow, privileged: boolean, workspace: Actor['work
   name: user.name ?? '',
   firstName: user.firstName ?? '',
   lastName: user.lastName ?? '',
-  fullName: user.fullName ?? [user.firstName, user.lastName].filter(Boolean).join(' '),
+  fullName: fullNameOf(user),
   profileImage: user.profileImage,
   birthDate: user.birthDate,
   phone: user.phone,

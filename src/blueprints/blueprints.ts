@@ -13,8 +13,9 @@ import { prepared } from '../storage/store'
 import { changing, recall } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
 import { refuseSenseless } from './definition'
-import { type Model, ready } from './model'
-import { concerns } from './rules'
+import { type Formula, formula } from './formulas/formula'
+import { type Model, type ModelField, ready } from './model'
+import { concerns, mayRead } from './rules'
 import type { Blueprint, BlueprintChange, Definition, NewBlueprint } from './shapes'
 import { blueprints, fields } from './tables'
 
@@ -23,7 +24,7 @@ export type Kept = {
   /** Whether the blueprint has any. */
   any(tx: Tx, blueprint: string): Promise<boolean>
   /** Removes them all, a slice at a time. */
-  removeAll(tenant: Tenant, model: Model): Promise<void>
+  removeAll(ctx: OpenCtx, model: Model): Promise<void>
   /** Undoes what interrupted imports have left. */
   undoForsaken(tenant: Tenant, model: Model): Promise<void>
 }
@@ -143,11 +144,22 @@ async function load(tenant: Tenant, key: string): Promise<Model | undefined> {
     ...rest,
     fields: models,
     field: new Map(models.map((field) => [field.key, field])),
+    formulas: await formulasOf(models, definition.computed),
     guarded: models.some(({ readRoles }) => readRoles?.length),
   }
   await kept.undoForsaken(tenant, model)
   return model
 }
+
+/** One that was good when it was saved must not make its blueprint unusable. */
+const failing = (error: unknown): Formula => ({ of: () => Promise.reject(error) })
+
+const formulasOf = (fields: ModelField[], computed: Definition['computed'] = {}) =>
+  Promise.all(
+    fields
+      .filter(({ key }) => Object.hasOwn(computed, key))
+      .map(async (field) => ({ field, formula: await formula(computed[field.key]!).catch(failing) })),
+  )
 
 /** Gives each new field its number, and takes back those of fields that are gone. */
 async function number(tx: Tx, blueprint: string, definition: Definition) {
@@ -179,6 +191,7 @@ function refuseMisfits(before: Definition, after: Definition) {
     const field = after.fields.find(({ key }) => key === old.key)
     if (!field) throw inUse(old.key, 'cannot be removed')
     if (field.type !== old.type || !!field.multi !== !!old.multi) throw inUse(old.key, 'cannot change its type')
+    if (field.target !== old.target) throw inUse(old.key, 'cannot point to other entities')
     if (field.unique && !old.unique) throw inUse(old.key, 'cannot become unique')
     if ((field.indexed !== false) !== (old.indexed !== false)) throw inUse(old.key, 'cannot change how it is indexed')
     if (field.required && !old.required) throw needsDefault(old.key)
@@ -203,9 +216,7 @@ function told(model: Model, actor: Actor | undefined, answer: Answer) {
 function shown(model: Model, actor: Actor | undefined): Static<typeof Blueprint> {
   const editor = actor && may(actor, 'editor')
   const { _id, key, name, description, created, updated, computed } = model
-  const fields = model.fields.filter(
-    (field) => editor || !field.readRoles?.length || field.readRoles.some((role) => actor?.roles.includes(role)),
-  )
+  const fields = model.fields.filter((field) => editor || mayRead(field, actor))
   const known = { _id, key, name, description, fields: fields.map(plain), created, updated }
   if (!editor) return known
   const { permissions = [], permissionScope = 'user', limitations = [], dispatchers = {} } = model

@@ -1,5 +1,6 @@
 import { type Flaw, invalid } from '../core/problem'
 import { types } from './fields/types'
+import { formula } from './formulas/formula'
 import { type ModelField, ready } from './model'
 import type { Definition, Field } from './shapes'
 
@@ -18,6 +19,9 @@ const RESERVED = [
 ]
 const INHERITED = Object.getOwnPropertyNames(Object.prototype)
 
+/** Whether no field, and nothing else beside them, can be called so. */
+export const isReserved = (key: string) => RESERVED.includes(key) || INHERITED.includes(key)
+
 const SCHEMA = 20_000 // characters of JSON
 const SCHEMAS = 10
 
@@ -32,7 +36,7 @@ export async function refuseSenseless({ fields, permissions = [], limitations = 
     const twice = keys.has(field.key)
     keys.add(field.key)
     if (twice) flaws.push({ path: `${path}/key`, message: `There are two fields "${field.key}".` })
-    if (RESERVED.includes(field.key) || INHERITED.includes(field.key))
+    if (isReserved(field.key))
       flaws.push({ path: `${path}/key`, message: `"${field.key}" is a name of the system's. Choose another.` })
     flaws.push(...(await flawsOf(field)).map((flaw) => ({ ...flaw, path: path + flaw.path })))
   }
@@ -43,11 +47,19 @@ export async function refuseSenseless({ fields, permissions = [], limitations = 
         message: 'Say whom this rule is for: guest, roleBased or workspaceRoleBased.',
       })
   for (const [index, { properties = [] }] of limitations.entries())
-    for (const property of properties)
-      if (!keys.has(property))
-        flaws.push({ path: `/limitations/${index}/properties`, message: `There is no field "${property}".` })
-  for (const key of Object.keys(computed))
-    if (!keys.has(key)) flaws.push({ path: `/computed/${key}`, message: `There is no field "${key}".` })
+    for (const property of properties) {
+      const field = fields.find(({ key }) => key === property)
+      const refuse = (message: string) => flaws.push({ path: `/limitations/${index}/properties`, message })
+      if (!field) refuse(`There is no field "${property}".`)
+      else if (field.multi || field.type === 'object') refuse(`"${property}" has not one value that could be equal.`)
+    }
+  for (const [key, text] of Object.entries(computed)) {
+    const path = `/computed/${key}`
+    const field = fields.find((field) => field.key === key)
+    if (!field) flaws.push({ path, message: `There is no field "${key}".` })
+    else if (field.default !== undefined) flaws.push({ path, message: `"${key}" is computed, so it has no default.` })
+    await formula(text).catch(({ message }) => flaws.push({ path, message: `It cannot be used: ${message}.` }))
+  }
   if (flaws.length) invalid(...flaws.slice(0, 100))
 }
 
@@ -64,7 +76,8 @@ async function flawsOf(field: Field): Promise<Flaw[]> {
   if (field.target && type !== 'relation') refuse('/target', 'Only a relation has a target.')
   if (type === 'relation' && !field.target) refuse('/target', 'Name the blueprint that the relation points to.')
   if (field.onDelete && type !== 'relation') refuse('/onDelete', 'Only a relation has onDelete.')
-  if (field.onDelete === 'nullify' && field.required) refuse('/onDelete', 'A required relation cannot be cleared.')
+  if (field.onDelete === 'nullify' && field.required && !multi)
+    refuse('/onDelete', 'A required relation cannot be cleared.')
   if (field.unique && field.indexed === false) refuse('/unique', 'Only an indexed field can be unique.')
   if (field.unique && (multi || type === 'object')) refuse('/unique', 'Lists and objects cannot be unique.')
 

@@ -3,6 +3,7 @@ import { RE2JS } from 're2js'
 import type { Flaw } from '../core/problem'
 import { type FieldType, fieldType } from './fields/type'
 import { types } from './fields/types'
+import type { Formula } from './formulas/formula'
 import type { Definition, Field } from './shapes'
 
 /** A field, ready to check values and to find them. */
@@ -25,6 +26,8 @@ export type Model = Omit<Definition, 'fields'> & {
   updated: string
   fields: ModelField[]
   field: Map<string, ModelField>
+  /** How its computed fields come by their values, in the order of the fields. */
+  formulas: { field: ModelField; formula: Formula }[]
   /** Whether some field is hidden from some callers. */
   guarded: boolean
 }

@@ -3,7 +3,8 @@ import { guard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
 import { done, flag, isOn } from '../core/shapes'
 import * as blueprints from './blueprints'
-import { Blueprint, BlueprintChange, NewBlueprint } from './shapes'
+import { explain } from './explain'
+import { Blueprint, BlueprintChange, Explanation, ExplanationQuery, NewBlueprint } from './shapes'
 
 const byKey = t.Object({ key: t.String() })
 const found = { 200: Blueprint, 404: ProblemShape }
@@ -16,6 +17,13 @@ export const blueprintRoutes = new Elysia({ prefix: '/blueprints', tags: ['bluep
     can: 'user',
     params: byKey,
     response: found,
+  })
+  .get('/:key/permissions/explain', ({ ctx, params, query }) => explain(ctx, params.key, query), {
+    can: 'privileged',
+    params: byKey,
+    query: ExplanationQuery,
+    response: { 200: Explanation, 404: ProblemShape },
+    detail: { description: 'Tells which rules allow a user what, and why. Without `user` it is about guests.' },
   })
   .post('/', async ({ ctx, body, request, set }) => status(201, await blueprints.create(ctx, body, { request, set })), {
     can: 'editor',

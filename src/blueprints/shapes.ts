@@ -29,8 +29,12 @@ export const Field = t.Object({
 })
 export type Field = Static<typeof Field>
 
+const operation = t.Union([t.Literal('create'), t.Literal('read'), t.Literal('update'), t.Literal('delete')])
+export type Operation = Static<typeof operation>
+export const operations: Operation[] = ['create', 'read', 'update', 'delete']
+
 export const Rule = t.Object({
-  operation: t.Union([t.Literal('create'), t.Literal('read'), t.Literal('update'), t.Literal('delete')]),
+  operation,
   scope: maybe(scope),
   guest: maybe(t.Boolean()),
   roleBased: maybe(roles),
@@ -38,16 +42,16 @@ export const Rule = t.Object({
   workspaceLabelsBased: maybe(roles),
 })
 export type Rule = Static<typeof Rule>
-export type Operation = Rule['operation']
 export type Scope = Static<typeof scope>
 
-const Limitation = t.Object({
+export const Limitation = t.Object({
   scope,
   workspaceLabels: maybe(roles),
   roles: maybe(roles),
   properties: maybe(t.Array(t.String({ maxLength: 63 }), { maxItems: 20 })),
-  value: t.Number({ minimum: 0, multipleOf: 1 }),
+  value: t.Number({ minimum: 0, multipleOf: 1, maximum: 1_000_000 }),
 })
+export type Limitation = Static<typeof Limitation>
 
 /** What of a blueprint is kept as one document. */
 const definition = {
@@ -55,7 +59,11 @@ const definition = {
   permissions: maybe(t.Array(Rule, { maxItems: 200 })),
   permissionScope: maybe(scope),
   limitations: maybe(t.Array(Limitation, { maxItems: 100 })),
-  computed: maybe(t.Record(t.String(), t.String({ maxLength: 500 }))),
+  computed: maybe(
+    t.Record(t.String(), t.String({ maxLength: 500 }), {
+      description: 'expressions of JSONata by the key of their field',
+    }),
+  ),
   dispatchers: maybe(t.Object({ create: maybe(t.Boolean()), update: maybe(t.Boolean()), delete: maybe(t.Boolean()) })),
 }
 export const Definition = t.Object(definition)
@@ -86,4 +94,29 @@ export const Blueprint = t.Object({
   dispatchers: maybe(t.Object({ create: maybe(t.Boolean()), update: maybe(t.Boolean()), delete: maybe(t.Boolean()) })),
   created: time,
   updated: time,
+})
+
+export const Explained = t.Object({
+  operation,
+  allowed: t.Boolean(),
+  reach: t.Nullable(
+    t.Object(
+      { all: t.Boolean(), user: t.Nullable(t.String()), workspace: t.Nullable(t.String()) },
+      { description: 'all entities, or those of the user and those of the workspace' },
+    ),
+  ),
+  because: t.String(),
+  rules: t.Array(t.Object({ index: t.Number(), rule: Rule, applies: t.Boolean(), because: t.String() })),
+})
+
+/** Which rules allow what to whom, and why the others don't. */
+export const Explanation = t.Object({
+  blueprint: t.String(),
+  user: t.Nullable(t.Object({ _id: t.String(), roles: t.Array(t.String()) }), { description: 'null: a guest' }),
+  operations: t.Array(Explained),
+})
+
+export const ExplanationQuery = t.Object({
+  user: maybe(t.String({ description: 'an id; without one it is about guests' })),
+  operation: maybe(t.Union([operation, t.Literal(''), t.Literal('undefined')])),
 })

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
-import { addBucket, initialize, listBuckets } from '../tenancy/buckets'
+import { addBucket, initialize, listBuckets, moveBucket } from '../tenancy/buckets'
+import { purge } from '../tenancy/remains'
 import { clusterStates } from '../tenancy/storage'
 import { answers, table } from './output'
 
@@ -46,8 +47,37 @@ const add = new Command('add')
     ),
   )
 
+const move = new Command('move')
+  .description('move a bucket, with all its tenants, to another node of a Citus cluster')
+  .argument('<bucket>', 'which bucket: <cluster>/<bucket>')
+  .argument('<node>', 'where to: <host>:<port>')
+  .option('--json', 'answer in JSON')
+  .action(
+    answers(
+      (bucket: string, node: string, _options: object, _command: Command) => moveBucket(bucket, node),
+      ({ home, node }) => `The bucket ${home} is on ${node}.`,
+    ),
+  )
+
+const removal = new Command('purge')
+  .description('remove the rows of tenants that were deleted or moved elsewhere')
+  .option('--hours <number>', 'that long ago at least', '24')
+  .option('--json', 'answer in JSON')
+  .action(
+    answers(
+      ({ hours }: { hours: string }, command: Command) =>
+        /^\d{1,6}$/.test(hours) ? purge(Number(hours)) : command.error('--hours takes a whole number.'),
+      (purged) =>
+        purged.length
+          ? table(purged.map(({ home, tenants, rows }) => [home, `${rows} rows of ${tenants} tenants`]))
+          : 'Nothing is left over.',
+    ),
+  )
+
 export const postgres = new Command('postgres')
   .description('prepare and show the databases of PostgreSQL')
   .addCommand(init)
   .addCommand(status)
+  .addCommand(move)
+  .addCommand(removal)
   .addCommand(new Command('bucket').description('the schemas that tenants share').addCommand(add))

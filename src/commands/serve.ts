@@ -10,6 +10,9 @@ export const serve = new Command('serve')
   .option('--json', 'tell the address in JSON')
   .action(async ({ demo, json }: { demo?: boolean; json?: boolean }) => {
     const { ownData, storage } = await import('../tenancy/storage')
+    const { releaseAll } = await import('../jobs/holding')
+    const { keepHouse } = await import('../jobs/housekeeping')
+    const { removeExpired } = await import('../accounts/sessions')
     const { anyTenant } = await import('../tenancy/tenants')
     // Whatever was forgotten somewhere must not end all other requests.
     process.on('unhandledRejection', (error) => report('UNHANDLED', { cause: String(error) }))
@@ -17,6 +20,7 @@ export const serve = new Command('serve')
     const { listen } = await import('../gateway')
     const fresh = !(await anyTenant())
     const server = listen(config.ATOLL_HOST, config.ATOLL_PORT)
+    const endHousekeeping = keepHouse([removeExpired], config.ATOLL_HOUSEKEEPING * 1_000)
     const url = `http://${server.hostname?.includes(':') ? `[${server.hostname}]` : server.hostname}:${server.port}`
     // For a program, standard output holds the JSON and nothing else.
     const say = json ? console.error : console.log
@@ -32,7 +36,8 @@ export const serve = new Command('serve')
     }
 
     const stop = async () => {
-      await Promise.race([server.stop(), Bun.sleep(GRACE)])
+      endHousekeeping()
+      await Promise.all([releaseAll(), Promise.race([server.stop(), Bun.sleep(GRACE)])])
       await server.stop(true)
       await storage.close()
       process.exit(0)

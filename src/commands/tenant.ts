@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { Registration } from '../accounts/shapes'
 import { register } from '../accounts/users'
 import { fitting } from '../core/shapes'
+import { moveTenant } from '../tenancy/moves'
 import * as tenants from '../tenancy/tenants'
 import { answers, table } from './output'
 
@@ -84,6 +85,20 @@ const remove = named('delete', 'end a tenant; its files are moved to .trash').ac
   ),
 )
 
+const move = named('move', 'move a tenant to another database while it is served')
+  .requiredOption('--to <home>', 'sqlite, postgres (the emptiest bucket), or <cluster>/<bucket>')
+  .action(
+    answers(
+      (id: string, { to, json }: { to: string; json?: boolean }, _command: Command) =>
+        moveTenant(id, to, (line) => json || console.error(line)),
+      ({ id, from, to, rows, waited, ms, trash }) =>
+        (from === to
+          ? `The tenant "${id}" is in ${to} already.`
+          : `Moved the tenant "${id}" from ${from} to ${to}: ${rows} rows in ${ms} ms, for ${waited} of which writes waited.`) +
+        (trash ? ` The files that it left are in ${trash}.` : ''),
+    ),
+  )
+
 const hosts = named('hosts', 'show or replace the hosts at which a tenant answers')
   .argument('[hosts...]', 'the new hosts; none shows them')
   .option('--clear', 'leave it without hosts')
@@ -109,4 +124,5 @@ export const tenant = new Command('tenant')
   .addCommand(status('suspend', 'suspended', 'answer 403 to everybody'))
   .addCommand(status('resume', 'active', 'end a suspension'))
   .addCommand(remove)
+  .addCommand(move)
   .addCommand(hosts)

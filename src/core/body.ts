@@ -34,14 +34,14 @@ async function readText(request: Request, limit: number): Promise<string | undef
   if (!request.body) return
   const length = request.headers.get('content-length')
   if (Number(length) > limit) throw tooLarge(limit)
-  if (length) return Number(length) ? request.text() : undefined
+  if (length) return Number(length) ? request.text().catch(unreadable) : undefined
 
   // A body of unannounced length is counted as it comes in.
   const chunks: Uint8Array[] = []
   let size = 0
   const reader = request.body.getReader()
   for (;;) {
-    const { done, value } = await reader.read()
+    const { done, value } = await reader.read().catch(unreadable)
     if (done) return size ? new TextDecoder().decode(Buffer.concat(chunks)) : undefined
     size += value.byteLength
     if (size > limit) {
@@ -51,6 +51,10 @@ async function readText(request: Request, limit: number): Promise<string | undef
     }
     chunks.push(value)
   }
+}
+
+const unreadable = (cause: unknown): never => {
+  throw new Problem(400, 'MALFORMED_BODY', 'The body could not be read to its end.', { cause })
 }
 
 const tooLarge = (limit: number) =>

@@ -67,7 +67,9 @@ function told(error: unknown): Problem | undefined {
   const problem = causes(error).find((cause) => cause instanceof Problem)
   if (problem) return problem
   if (error instanceof NotFoundError) return new Problem(404, 'ROUTE_NOT_FOUND', 'There is no such route.')
-  if (error instanceof ParseError) return new Problem(400, 'MALFORMED_BODY', 'The body could not be read.')
+  // With a cause, the guard failed, which runs before the body is read.
+  if (error instanceof ParseError && !error.cause)
+    return new Problem(400, 'MALFORMED_BODY', 'The body could not be read.')
   // A response that does not fit its own shape is our bug, not the caller's.
   if (error instanceof ValidationError && error.type !== 'response') {
     const details: Flaw[] = []

@@ -89,3 +89,22 @@ const joined = (parts: Part[], by: string) =>
   part(parts.map(({ sql }) => sql).join(by), ...parts.flatMap(({ params }) => params))
 export const and = (parts: Part[]) => joined(parts, ' and ')
 export const list = (parts: Part[]) => joined(parts, ', ')
+
+/** One of these values. */
+export function oneOf(sql: string, values: (string | number)[]): Part {
+  const params = padded(values)
+  return part(`${sql} in (${params.map(() => '?').join(', ')})`, ...params)
+}
+
+/** Lists of about the same length become as long, by their last value, so that few statements have to be remembered. */
+export function padded<Value>(values: Value[]): Value[] {
+  let length = 1
+  while (length < values.length) length *= 4
+  return Array.from({ length }, (_, at) => values[Math.min(at, values.length - 1)]!)
+}
+
+/** Lists of values for one statement each; engines take 32,000 values at most. */
+export const inPortions = <Value>(values: Value[]) =>
+  Array.from({ length: Math.ceil(values.length / PORTION) }, (_, at) => values.slice(at * PORTION, (at + 1) * PORTION))
+
+const PORTION = 4_096

@@ -1,9 +1,12 @@
-import type { Actor } from '../accounts/actors'
 import type { Model } from '../blueprints/model'
-import { mayRead, mayWrite } from '../blueprints/rules'
+import { type Caller, mayRead, mayWrite } from '../blueprints/rules'
 import { type Flaw, invalid, Problem } from '../core/problem'
 
 export type Doc = Record<string, unknown>
+
+declare const complete: unique symbol
+/** A document with everything that is computed, as `computed` makes it: only such are kept. */
+export type Complete = Doc & { [complete]: true }
 
 /** What a body says of an entity: its properties, and what only some may set. */
 export type Input = {
@@ -20,7 +23,7 @@ const IGNORED = ['_id', 'created', 'updated', 'blueprint', 'tenant', 'id', 'meta
 const OWN = ['user', 'workspace']
 
 /** Takes a body apart, flat or under `metadata` or both. @throws 400 for what is no object, or names no property. */
-export function readInput(body: unknown, actor: Actor | undefined): Input {
+export function readInput(body: unknown, actor: Caller | undefined): Input {
   const flat = asObject(body, '')
   const metadata = flat.metadata === undefined ? {} : asObject(flat.metadata, '/metadata')
   const input: Input = { properties: { ...metadata }, twice: new Map() }
@@ -37,19 +40,20 @@ export function readInput(body: unknown, actor: Actor | undefined): Input {
   return input
 }
 
-/** The document of a new entity, with its defaults. @throws 400 with every flaw, 403 for a field not to be written. */
-export function newDocument(model: Model, { properties, twice }: Input, actor: Actor | undefined): Doc {
+/** The document of a new entity, with its defaults, but for what is computed. @throws 400 with every flaw, 403 for a field not to be written. */
+export function newDocument(model: Model, { properties, twice }: Input, actor: Caller | undefined): Doc {
   const flaws: Flaw[] = []
-  for (const [key, [one, other]] of twice) if (!Bun.deepEquals(one, other)) flaws.push(contradicting(key))
+  for (const [key, [one, other]] of twice)
+    if (!isComputed(model, key) && !Bun.deepEquals(one, other)) flaws.push(contradicting(key))
   const doc = merged(model, {}, properties, actor, flaws, {})
   for (const { key, default: value } of model.fields)
     if (doc[key] === undefined && value !== undefined && value !== null && properties[key] === undefined)
       doc[key] = structuredClone(value)
-  return complete(model, doc, flaws)
+  return refuseFlawed(model, doc, flaws, actor)
 }
 
 /**
- * The document after a change, and what of the stored one it may be compared with. A value equal to the stored one is no
+ * The document after a change, but for what is computed, and what of the stored one it may be compared with. A value equal to the stored one is no
  * change, so what was read can be sent back; but of what the caller may not read (`seen`: this entity at all), comparing
  * would tell by the answer what is there.
  */
@@ -57,7 +61,7 @@ export function changedDocument(
   model: Model,
   stored: Doc,
   { properties, twice }: Input,
-  actor: Actor | undefined,
+  actor: Caller | undefined,
   seen: boolean,
 ) {
   const flaws: Flaw[] = []
@@ -69,15 +73,16 @@ export function changedDocument(
   )
   const sent = { ...properties }
   for (const [key, [flat, inner]] of twice) {
-    if (Bun.deepEquals(flat, inner)) continue
+    if (isComputed(model, key) || Bun.deepEquals(flat, inner)) continue
     if (!seen || !Object.hasOwn(comparable, key)) flaws.push(contradicting(key))
     else if (Bun.deepEquals(flat, comparable[key])) sent[key] = inner
     else if (!Bun.deepEquals(inner, comparable[key])) flaws.push(contradicting(key))
   }
-  return { doc: complete(model, merged(model, stored, sent, actor, flaws, comparable), flaws), comparable }
+  const doc = merged(model, stored, sent, actor, flaws, comparable)
+  return { doc: refuseFlawed(model, doc, flaws, actor), comparable }
 }
 
-function merged(model: Model, stored: Doc, sent: Doc, actor: Actor | undefined, flaws: Flaw[], comparable: Doc): Doc {
+function merged(model: Model, stored: Doc, sent: Doc, actor: Caller | undefined, flaws: Flaw[], comparable: Doc): Doc {
   const doc = { ...stored }
   for (const [key, value] of Object.entries(sent)) {
     const field = model.field.get(key)
@@ -85,9 +90,10 @@ function merged(model: Model, stored: Doc, sent: Doc, actor: Actor | undefined, 
       flaws.push({ path: `/${key}`, message: `The blueprint "${model.key}" has no field "${key}".` })
       continue
     }
+    // What was read can be sent back, though it may come out different now.
+    if (isComputed(model, key)) continue
     if (Object.hasOwn(comparable, key) && Bun.deepEquals(value, comparable[key])) continue
     if (!mayWrite(field, actor)) throw new Problem(403, 'FORBIDDEN', `Your roles do not allow you to write "${key}".`)
-    if (model.computed?.[key]) continue
     if (value === null) delete doc[key]
     else {
       doc[key] = value
@@ -98,9 +104,17 @@ function merged(model: Model, stored: Doc, sent: Doc, actor: Actor | undefined, 
   return doc
 }
 
-function complete(model: Model, doc: Doc, flaws: Flaw[]): Doc {
-  for (const { key, required } of model.fields)
-    if (required && doc[key] === undefined) flaws.push({ path: `/${key}`, message: `${key} is required.` })
+/** Whether callers don't set a property, because its blueprint does. */
+export const isComputed = ({ computed }: Model, key: string) => !!computed && Object.hasOwn(computed, key)
+
+function refuseFlawed(model: Model, doc: Doc, flaws: Flaw[], actor: Caller | undefined): Doc {
+  for (const field of model.fields) {
+    const { key, required } = field
+    if (!required || doc[key] !== undefined || isComputed(model, key)) continue
+    if (mayRead(field, actor) || mayWrite(field, actor)) flaws.push({ path: `/${key}`, message: `${key} is required.` })
+    else
+      throw new Problem(403, 'FORBIDDEN', 'These entities need a property that your roles do not allow you to write.')
+  }
   if (flaws.length) invalid(...flaws.slice(0, 100))
   return doc
 }

@@ -1,27 +1,26 @@
-import type { Actor } from '../accounts/actors'
 import type { OpenCtx } from '../accounts/guard'
 import { modelOf } from '../blueprints/blueprints'
 import type { Model } from '../blueprints/model'
 import { type Reach, reaches, reachOf, reachOrRefuse } from '../blueprints/rules'
-import { config } from '../config'
 import { etagOf, isKnown, refuseStale } from '../core/etag'
-import { Limiter } from '../core/limiter'
-import { invalid, missing, Problem, tooMany } from '../core/problem'
+import { invalid, missing, Problem } from '../core/problem'
 import { Conflict } from '../storage/errors'
-import type { Db, Tx } from '../storage/port'
-import { networkOf } from '../tenancy/caller'
+import type { Db } from '../storage/port'
 import { forget } from '../tenancy/memory'
-import type { Tenant } from '../tenancy/tenants'
-import { changedDocument, type Input, identifierOf, newDocument, readInput } from './document'
-import { keysOf } from './keys'
-import { count, find, shownAmong } from './plan'
+import { computed } from './computed'
+import { readInput } from './document'
+import { changeOf, draftOf, reachable } from './drafts'
+import { throttleGuests } from './guests'
+import { among, count, find, shownAmong } from './plan'
+import { populatedOne, populatedPage } from './populate'
 import { type Query, readQuery } from './query'
+import { type Plan, planOf } from './related'
+import * as removal from './removal'
+import { type LeavingRow, leavingOf } from './removal'
 import * as rows from './rows'
-import { docOf, type Form, writer } from './wire'
+import { FLAT, type Form, PAGE, writer } from './wire'
 
-const PAGE = 16 << 20 // characters; a page of large entities ends here, and a link leads on
 const AT_ONCE = 100 // entities read by one statement
-const SLICE = 200 // entities removed in one write, so that others get their turn
 
 /** A list of entities: those within the caller's reach that match the query. */
 export async function list(asked: OpenCtx, key: string, request: Request): Promise<Response> {
@@ -30,7 +29,11 @@ export async function list(asked: OpenCtx, key: string, request: Request): Promi
   const reach = reachOrRefuse(model, 'read', ctx.actor)
   const query = readQuery(model, ctx.actor, searchOf(request))
   const form = formOf(model, ctx, request, query)
-  const { entities, shown, more } = await page(ctx.db, model, reach, query, writer(model, ctx.actor, form))
+  const plan = form.related && (await planOf(ctx, model, form.related, form.select))
+  const read = (write: (shown: string) => string) => page(ctx.db, model, reach, query, write)
+  const { entities, shown, more } = await (plan
+    ? populatedPage(ctx, plan, form, read)
+    : read(writer(model, ctx.actor, form)))
   const headers = headersOf(form)
   if (more) link(headers, `<${nextPage(request, query, shown)}>; rel="next"`)
   if (query.count) headers['x-total-count'] = `${await count(ctx.db, model, reach, query)}`
@@ -75,34 +78,23 @@ export async function get(asked: OpenCtx, key: string, identifier: string, reque
   const reach = reachOrRefuse(model, 'read', ctx.actor)
   const row = (await rows.shown(ctx.db, model, identifier)) ?? missing('entity')
   if (!reaches(reach, { user: row[1], workspace: row[2] })) missing('entity')
-  return answer(model, ctx, row, request, formOf(model, ctx, request))
+  const form = formOf(model, ctx, request)
+  const plan = form.related && (await planOf(ctx, model, form.related, form.select))
+  return answer(model, ctx, row, request, form, { plan })
 }
 
-/** A new entity of the caller's. @throws 400, 403, 409 IDENTIFIER_EXISTS, UNIQUE_VIOLATION. */
+/** A new entity of the caller's. @throws 400, 403 also LIMIT_REACHED, 409 IDENTIFIER_EXISTS, UNIQUE_VIOLATION. */
 export async function create(ctx: OpenCtx, key: string, body: unknown, request: Request): Promise<Response> {
   throttleGuests(ctx, key, request)
   return upToDate(ctx, key, async (model, { actor, write }) => {
     const [draft, form] = [draftOf(model, actor, body), formOf(model, ctx, request)]
+    const doc = await computed(model, draft.doc, draft.known, actor)
+    const entity = rows.drafted(model, draft.known, doc, actor)
     const sight = await sightOf(ctx, model)
-    const row = await write((tx) => rows.insert(tx, model, draft, sight)).catch(taken)
-    return answer(model, ctx, row, request, form, 201)
+    const plan = form.related && (await planOf(ctx, model, form.related, form.select))
+    const row = await write((tx) => rows.insert(tx, model, entity, sight)).catch(taken)
+    return answer(model, ctx, row, request, form, { plan, status: 201 })
   })
-}
-
-/** The new entity that a caller means. @throws 400, 401, 403 */
-export function draftOf(model: Model, actor: Actor | undefined, body: unknown): rows.Draft {
-  reachOrRefuse(model, 'create', actor)
-  const [input, _id] = [readInput(body, actor), Bun.randomUUIDv7()]
-  const identifier = identifierOf(input) ?? _id
-  const doc = newDocument(model, input, actor)
-  return {
-    _id,
-    identifier,
-    user: input.user === undefined ? (actor?.user ?? null) : input.user,
-    workspace: input.workspace === undefined ? (actor?.workspace?._id ?? null) : input.workspace,
-    doc,
-    keys: keysOf(model, doc),
-  }
 }
 
 /** Changes the properties that are sent; `null` clears one. @throws 400, 403, 404, 409, 412. */
@@ -114,43 +106,37 @@ export async function change(
   request: Request,
 ): Promise<Response> {
   throttleGuests(ctx, key, request)
-  return upToDate(ctx, key, async (model, { actor, write }) => {
+  return upToDate(ctx, key, async (model, { actor, db, write }) => {
     const reach = reachOrRefuse(model, 'update', actor)
     const [input, form] = [readInput(body, actor), formOf(model, ctx, request)]
     const sight = await sightOf(ctx, model)
+    const plan = form.related && (await planOf(ctx, model, form.related, form.select))
+    const workOut = async (from: Db) => {
+      const before = await writable(from, model, identifier, reach, ctx, request)
+      const { doc, known, ...rest } = changeOf(model, ctx, before, input)
+      return { before, ...rest, doc: await computed(model, doc, known, actor) }
+    }
+    // Formulas take their time, so they are worked out before the write, and again when somebody came in between.
+    const ahead = model.formulas.length ? await workOut(db) : undefined
     const { row, sent } = await write(async (tx) => {
-      const before = await writable(tx, model, identifier, reach, ctx, request)
-      return changeStored(tx, model, ctx, before, input, sight)
+      if (ahead) await rows.refuseOvertaken(tx, ahead.before)
+      const { before, sent, ...changed } = ahead ?? (await workOut(tx))
+      return { sent, row: await rows.update(tx, model, before, changed, sight) }
     })
-    return answer(model, ctx, row, request, sent ? { ...form, select: sent } : form)
+    return sent
+      ? answer(model, ctx, row, request, { ...form, select: sent })
+      : answer(model, ctx, row, request, form, { plan })
   })
 }
 
-/** Changes an entity. Who may change but not read it is told no more than what they `sent`. */
-export async function changeStored(
-  tx: Tx,
-  model: Model,
-  { actor }: OpenCtx,
-  before: rows.Stored,
-  input: Input,
-  sight: rows.Sight,
-): Promise<{ row: rows.Shown; sent?: string[] }> {
-  const read = reachOf(model, 'read', actor)
-  const seen = !!read && reaches(read, before)
-  const changed = changedDocument(model, JSON.parse(docOf(before.shown)), input, actor, seen)
-  const { user, workspace } = input
-  const row = await rows.update(tx, model, before, { ...changed, user, workspace }, sight)
-  return seen ? { row } : { row, sent: Object.keys(input.properties).filter((key) => !model.computed?.[key]) }
-}
-
-/** Removes one entity. @throws 403, 404, 412. */
+/** Removes one entity. @throws 403, 404, 409 ENTITY_IN_USE, 412. */
 export async function remove(ctx: OpenCtx, key: string, identifier: string, request: Request) {
   const model = await modelOf(ctx, key)
   const reach = reachOrRefuse(model, 'delete', ctx.actor)
   throttleGuests(ctx, key, request)
-  return ctx.write(async (tx) => {
+  return removal.removing(ctx, async (tx, references) => {
     const row = await writable(tx, model, identifier, reach, ctx, request)
-    await rows.erase(tx, [row])
+    await removal.remove(tx, [{ ...row, blueprint: model.key }], { references })
     return { success: true as const, identifier: row.identifier }
   })
 }
@@ -172,33 +158,31 @@ export async function removeMatching(asked: OpenCtx, key: string, request: Reque
   // A filter tells by what it removes; so it looks only at what the caller may read.
   const sight = query.conditions.length ? reachOf(model, 'read', ctx.actor) : reach
   if (!sight) throw new Problem(403, 'FORBIDDEN', 'You may not read these entities, so you cannot filter them.')
-  let deletedCount = 0
-  for (;;) {
-    const removed = await ctx.write(async (tx) => {
-      const found = await find<Erasable>(tx, 'e.seq, e.keys, e.created', model, reach.all ? sight : reach, query, SLICE)
-      return rows.erase(tx, found.map(erasable))
-    })
-    deletedCount += removed
-    if (!removed) return { success: true as const, deletedCount }
-  }
+  const within = reach.all ? sight : reach
+  const deletedCount = await removal.removingMany(ctx, async (tx, references, most) => {
+    const also = async (found: number[]) =>
+      ((await among(tx, LEAVING, model, within, query, found)) as LeavingRow[]).map(leavingOf)
+    const found = await find<LeavingRow>(tx, LEAVING, model, within, query, most)
+    const gone = await removal.remove(tx, rows.portion(found.map(leavingOf)), { references, also })
+    return gone.filter(({ blueprint }) => blueprint === key).length
+  })
+  return { success: true as const, deletedCount }
 }
 
 /** Whether a blueprint has entities. */
 export const any = async (db: Db, blueprint: string) =>
   (await db.ask('select 1 from entities where blueprint = ? limit 1', [blueprint])).length > 0
 
-/** Removes all entities of a blueprint, a slice at a time. */
-export async function removeAll({ write }: Tenant, model: Model) {
-  for (let left = true; left; )
-    left = await write(async (tx) => {
-      const slice = 'select seq, keys, created from entities where blueprint = ? limit ?'
-      const found = (await tx.ask(slice, [model.key, SLICE])) as Erasable[]
-      return (await rows.erase(tx, found.map(erasable))) > 0
-    })
+/** Removes all entities of a blueprint, a slice at a time; those that refer to them can't hold them. */
+export async function removeAll(ctx: OpenCtx, { key }: Model) {
+  await removal.removingMany(ctx, async (tx, references, most) => {
+    const slice = `select ${LEAVING} from entities e where e.blueprint = ? limit ?`
+    const found = (await tx.ask(slice, [key, most])) as LeavingRow[]
+    return (await removal.remove(tx, rows.portion(found.map(leavingOf)), { references, forced: key })).length
+  })
 }
 
-type Erasable = [seq: number, keys: string, created: number]
-const erasable = ([seq, keys, created]: Erasable) => ({ seq, keys, created })
+const LEAVING = 'e.seq, e.keys, e.created, e.blueprint, e.identifier'
 
 /** Which rows of the blueprints that this one points to the caller may see. */
 export async function sightOf(ctx: OpenCtx, { fields }: Model): Promise<rows.Sight> {
@@ -211,7 +195,9 @@ export async function sightOf(ctx: OpenCtx, { fields }: Model): Promise<rows.Sig
   return sight
 }
 
-/** Does it again with the new blueprint when the one that was read has changed meanwhile. */
+const OVERTAKEN = 200 // times
+
+/** Does it again when what was read has changed meanwhile: the blueprint, or the entity. */
 export async function upToDate<T>(
   ctx: OpenCtx,
   key: string,
@@ -221,49 +207,48 @@ export async function upToDate<T>(
     try {
       return await work(await modelOf(ctx, key), ctx)
     } catch (error) {
-      if (!(error instanceof rows.Outdated) || tries === 3) throw error
-      forget(ctx, 'blueprints')
+      if (!(error instanceof rows.Outdated)) throw error
+      // Whoever was overtaken was so by a change that went through, so it goes on for all.
+      const overtaken = error instanceof rows.Overtaken
+      if (tries >= (overtaken ? OVERTAKEN : 3)) throw error
+      if (!overtaken) forget(ctx, 'blueprints')
     }
   }
 }
 
-/** The row, if the caller may do this to it: 404 when it is out of sight, 403 when it is only out of reach. */
-async function writable(tx: Tx, model: Model, name: string, reach: Reach, ctx: OpenCtx, request: Request) {
-  const row = reachable(model, await rows.stored(tx, model, name), reach, ctx)
+/** The row that a change is for. @throws 403, 404, 412 */
+async function writable(from: Db, model: Model, name: string, reach: Reach, ctx: OpenCtx, request: Request) {
+  const row = reachable(model, await rows.stored(from, model, name), reach, ctx)
   refuseStale(request, etagOf(row.version, row.updated))
-  return row
-}
-
-/** The same of a row that was read already, if there was one. */
-export function reachable(model: Model, row: rows.Stored | undefined, reach: Reach, ctx: OpenCtx): rows.Stored {
-  if (!row) return missing('entity')
-  if (!reaches(reach, row)) {
-    const sight = reachOf(model, 'read', ctx.actor)
-    if (!sight || !reaches(sight, row)) missing('entity')
-    throw new Problem(403, 'FORBIDDEN', 'You may read this entity, but not change it.')
-  }
   return row
 }
 
 const JSON_TYPE = 'application/json;charset=utf-8'
 
-function answer(model: Model, ctx: OpenCtx, row: rows.Shown, request: Request, form: Form, status = 200): Response {
+function answer(
+  model: Model,
+  ctx: OpenCtx,
+  row: rows.Shown,
+  request: Request,
+  form: Form,
+  { plan, status = 200 }: { plan?: Plan; status?: number } = {},
+): Response | Promise<Response> {
   const [shown, , , version, updated] = row
-  const etag = etagOf(version, updated)
   const headers = headersOf(form)
+  // It has no ETag, for it changes with entities whose versions this one does not count.
+  if (plan) return populatedOne(ctx, plan, form, shown).then((body) => new Response(body, { status, headers }))
+  const etag = etagOf(version, updated)
   headers.etag = etag
   if (request.method === 'GET' && isKnown(request, etag)) return new Response(null, { status: 304, headers })
   return new Response(writer(model, ctx.actor, form)(shown), { status, headers })
 }
 
-const FLAT: Form = { flat: true }
-
 /** The form that a request asks for. `Accept-Version: v1`, the only version there is, pins the flat one. */
 export function formOf(model: Model, { actor }: OpenCtx, request: Request, query?: Query): Form {
   const search = searchOf(request)
   if (!search) return FLAT
-  const { flat, select } = query ?? readQuery(model, actor, search)
-  return { flat: flat || request.headers.has('accept-version'), select }
+  const { flat, select, related } = query ?? readQuery(model, actor, search)
+  return { flat: flat || request.headers.has('accept-version'), select, related }
 }
 
 export function headersOf({ flat }: Form): Record<string, string> {
@@ -281,6 +266,7 @@ function link(headers: Record<string, string>, value: string) {
 const nextPage = ({ url }: Request, { skip, others }: Query, shown: number) =>
   `${url.slice(url.indexOf('/', 8), url.indexOf('?') >>> 0)}?${others}%24skip=${skip + shown}`
 
+/** The text of a request's query. */
 export function searchOf({ url }: Request) {
   const start = url.indexOf('?')
   return start < 0 ? '' : url.slice(start + 1)
@@ -291,17 +277,6 @@ export function narrowed(ctx: OpenCtx, request: Request): OpenCtx {
   if (!ctx.actor?.privileged || !request.url.includes('bypassAdmin=')) return ctx
   const asked = new URLSearchParams(searchOf(request)).get('bypassAdmin')
   return asked === 'true' || asked === '1' ? { ...ctx, actor: { ...ctx.actor, privileged: false } } : ctx
-}
-
-const GUESTS = 10 // changes in 5 s
-const guests = new Limiter(GUESTS, 5_000)
-
-/** Guests have no account that could be blocked, so their address answers for them. */
-export function throttleGuests({ tenant, actor }: OpenCtx, blueprint: string, request: Request, changes = 1) {
-  if (actor || config.ATOLL_RATE_LIMITS === 'off') return
-  if (changes > GUESTS) invalid({ path: '/operations', message: `A guest makes at most ${GUESTS} changes at once.` })
-  const wait = guests.take(`${tenant} ${blueprint} ${networkOf(request)}`, changes)
-  if (wait) tooMany(wait / 1000, 'Too many changes by guests.')
 }
 
 /** A key that exists is an identifier that does. */

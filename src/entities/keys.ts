@@ -1,4 +1,4 @@
-import { numberKey, textKey } from '../blueprints/fields/keys'
+import { isCut, numberKey, numberOf, textKey, textOf } from '../blueprints/fields/keys'
 import type { Model, ModelField } from '../blueprints/model'
 import { invalid } from '../core/problem'
 
@@ -14,13 +14,22 @@ const MOST = 2_000 // rows of one entity
 export const partKey = (value: string | number | boolean) =>
   typeof value === 'string' ? `s${textKey(value)}` : typeof value === 'number' ? `n${numberKey(value)}` : `b${value}`
 
-export const labelOf = ({ number }: ModelField, path = '') => (path ? `f${number}.${path}` : `f${number}`)
+export const isCutPart = (key: string) => key.startsWith('s') && isCut(key.slice(1))
+
+/** The part behind its key, or how it begins. */
+export function partOf(key: string): string | number | boolean {
+  const rest = key.slice(1)
+  return key.startsWith('s') ? textOf(rest) : key.startsWith('n') ? numberOf(rest) : rest === 'true'
+}
+
+export const labelOf = ({ number }: Pick<ModelField, 'number'>, path = '') =>
+  path ? `f${number}.${path}` : `f${number}`
 
 /** Whether a field has one text at most, which a query can read from the entity's row. */
 export const isSingle = (field: ModelField) => !field.multi && !!field.kind.key
 
-/** Whether a field has rows in the index. */
-export const isIndexed = (field: ModelField) => field.indexed !== false
+/** Whether a field has rows in the index. By those of relations, entities find who refers to them, so they always have. */
+export const isIndexed = (field: ModelField) => field.indexed !== false || !!field.target
 
 /** The texts of a document's properties. Fields that aren't indexed keep theirs only when it is single. */
 export function keysOf(model: Model, doc: Record<string, unknown>): Keys {

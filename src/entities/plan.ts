@@ -18,7 +18,7 @@ import {
 import type { Condition, Order, Query, Target } from './query'
 
 /** The rows that a statement goes through, and what needs not be asked of them any more. */
-type Scan = { from: string; where: Part; covered: Condition[]; time: [created: string, seq: string] }
+export type Scan = { from: string; where: Part; covered: Condition[]; time: [created: string, seq: string] }
 
 /** A condition that fewer rows meet is answered by collecting them; counting stops here. */
 const FEW = 1_000
@@ -104,21 +104,39 @@ function waysOf(query: Query) {
 }
 
 /** What is shown of those that were found, by their numbers; those that do not match any more are missing. */
-export async function shownAmong(db: Db, model: Model, reach: Reach, { conditions }: Query, found: number[]) {
+export const shownAmong = async (db: Db, model: Model, reach: Reach, query: Query, found: number[]) =>
+  new Map((await among(db, 'e.seq, e.shown', model, reach, query, found)) as [number, string][])
+
+/** Columns of those of these entities that match. */
+export function among(db: Db, columns: string, model: Model, reach: Reach, { conditions }: Query, found: number[]) {
   const numbers = part(`e.seq in (${found.map(() => '?').join(', ')})`, ...found)
   const { sql, params } = and([filter(everything(model), reach, conditions), numbers])
-  return new Map((await db.ask(`select e.seq, e.shown from entities e where ${sql}`, params)) as [number, string][])
+  return db.ask(`select ${columns} from entities e where ${sql}`, params)
 }
 
 /** How many entities match. */
 export async function count(db: Db, model: Model, reach: Reach, query: Query): Promise<number> {
-  const scan = (await choose(db, model, reach, { ...query, order: [latest(true)] })) ?? everything(model)
-  return total(db, scan, reach, query.conditions)
+  const [condition, ...others] = query.conditions
+  if (reach.all && condition && !others.length && isIndexed(condition)) return countIndexed(db, condition)
+  return total(db, await scanOf(db, model, reach, query), reach, query.conditions)
+}
+
+/** A way through the entities of a query that can be gone in slices, in the order of time. */
+export const scanOf = async (db: Db, model: Model, reach: Reach, query: Query): Promise<Scan> =>
+  (await choose(db, model, reach, { ...query, order: [latest(true)] })) ?? everything(model)
+
+/** The index alone can tell; what has several values is in it several times. */
+async function countIndexed(db: Db, condition: Indexed) {
+  const once = condition.target.single || (condition.is === 'in' && condition.values.length === 1)
+  const { sql, params } = indexWhere(condition)
+  const counted = once ? '*' : 'distinct i.entity'
+  const [row] = await db.ask(`select count(${counted}) from entity_index i where ${sql}`, params)
+  return Number(row![0])
 }
 
 async function total(db: Db, scan: Scan, reach: Reach, conditions: Condition[]) {
-  const where = filter(scan, reach, conditions)
-  const [row] = await db.ask(`select count(*) from ${scan.from} where ${where.sql}`, where.params)
+  const { from, where } = alone(scan, reach, conditions)
+  const [row] = await db.ask(`select count(*) from ${from} where ${where.sql}`, where.params)
   return Number(row![0])
 }
 
@@ -215,6 +233,19 @@ const walkable = (target: Target | undefined): target is FieldTarget =>
 function filter(scan: Scan, reach: Reach, conditions: Condition[]): Part {
   const left = conditions.filter((one) => !scan.covered.includes(one)).map(holds)
   return and([scan.where, ...within(reach), ...left])
+}
+
+/**
+ * What a scan goes through, without a join: where PostgreSQL expects few rows, it may go through all of the index for
+ * each entity.
+ */
+export function alone(scan: Scan, reach: Reach, conditions: Condition[]): { from: string; where: Part } {
+  if (scan.from !== JOINED) return { from: scan.from, where: filter(scan, reach, conditions) }
+  const own = part('e.seq = i.entity')
+  const left = filter({ ...scan, where: own }, reach, conditions)
+  const met =
+    left.sql === own.sql ? [] : [part(`(select 1 from entities e where ${left.sql}) is not null`, ...left.params)]
+  return { from: 'entity_index i', where: and([scan.where, ...met]) }
 }
 
 /** Missing values last, whichever way; entities that agree in everything in order of time, the way the first goes. */

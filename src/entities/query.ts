@@ -5,6 +5,7 @@ import type { Model, ModelField } from '../blueprints/model'
 import { mayRead } from '../blueprints/rules'
 import { type Flaw, invalid } from '../core/problem'
 import { isIndexed, isSingle, labelOf, partKey } from './keys'
+import { type Related, readRelated } from './related'
 
 /** Where a value is kept: a column of the entity, or the texts of a field. */
 export type Target =
@@ -28,6 +29,7 @@ export type Query = {
   count: boolean
   select?: string[]
   flat: boolean
+  related?: Related
   /** The text of the query but for where its page begins; empty, or with an ampersand at its end. */
   others: string
 }
@@ -50,7 +52,7 @@ const COLUMNS: Record<string, { target: Target; kind: FieldType }> = {
 const TIMES = ['created', 'updated']
 
 /** The parameters which begin with a dollar sign. */
-const OPTIONS = ['$limit', '$skip', '$page', '$sort', '$select', '$flat', '$count']
+const OPTIONS = ['$limit', '$skip', '$page', '$sort', '$select', '$flat', '$count', '$populate', '$outerPopulate']
 const OPERATORS = ['$lt', '$gt', '$lte', '$gte', '$ne', '$in', '$nin', '$exists']
 
 const known = new WeakMap<Model, Map<string, Query>>()
@@ -63,7 +65,7 @@ const KNOWN = 2_000 // queries of a blueprint
 export function readQuery(model: Model, actor: Actor | undefined, search: string): Query {
   const queries = known.get(model) ?? new Map<string, Query>()
   known.set(model, queries)
-  const key = model.guarded ? `${search} ${actor?.privileged} ${actor?.roles.join()}` : search
+  const key = model.guarded ? `${search} ${actor?.privileged} ${JSON.stringify(actor?.roles)}` : search
   const found = queries.get(key)
   if (found) return found
   const query = read(model, actor, search)
@@ -116,6 +118,7 @@ function read(model: Model, actor: Actor | undefined, search: string): Query {
     skip: number('$skip', 0),
     count: flag('$count', false),
     flat: flag('$flat', true),
+    related: readRelated(model, actor, options, refuse),
     others: withoutStart(search),
   }
   if (options.has('$page')) query.skip += (Math.max(1, number('$page', 1)) - 1) * query.limit
@@ -159,7 +162,7 @@ function withoutStart(search: string) {
 }
 
 /** What a name in a query means; a text when it names something that can't be asked for. */
-function resolve(model: Model, actor: Actor | undefined, name: string) {
+export function resolve(model: Model, actor: Actor | undefined, name: string) {
   if (Object.hasOwn(COLUMNS, name)) return COLUMNS[name]!
   const [key = '', ...rest] = name.split('.')
   const [field, path] = [model.field.get(key), rest.join('.')]
@@ -173,7 +176,8 @@ function resolve(model: Model, actor: Actor | undefined, name: string) {
   return { target, kind: object ? undefined : field.kind }
 }
 
-type Resolved = { target: Target; kind: FieldType | undefined }
+/** A name of a query: where its values are, and of which kind; parts of objects are of any. */
+export type Resolved = { target: Target; kind: FieldType | undefined }
 
 /** A condition, or what is wrong with it. */
 function conditionOf({ target, kind }: Resolved, operator: string | undefined, text: string): Condition | string {

@@ -25,6 +25,19 @@ export const filters = [
   ['$count', 'boolean', 'adds the header X-Total-Count'],
 ] as const
 export const form = ['$flat', 'boolean', 'false: properties only under "metadata" (deprecated)'] as const
+const forms = [
+  form,
+  [
+    '$populate',
+    'string',
+    '"true", or relations, comma-separated, with dots to go on from them (`author.country`): shows what they lead to',
+  ],
+  [
+    '$outerPopulate',
+    'string',
+    '`name:blueprint:scope`, comma-separated: shows as `name` the newest 100 entities of the blueprint that refer to this one, of the scope user, workspace or tenant',
+  ],
+] as const
 
 export const parameter = ([name, type, description]: readonly [string, string, string]) => ({
   name,
@@ -48,14 +61,14 @@ export const entityRoutes = new Elysia({ prefix: '/blueprints/:key/entities', ta
   .get('/', ({ ctx, params, request }) => entities.list(ctx, params.key, request), {
     anyone: true,
     detail: {
-      parameters: [...filters, form].map(parameter),
+      parameters: [...filters, ...forms].map(parameter),
       description: 'Filters: `field=value`, `field[$gt]=value` with $lt, $gt, $lte, $gte, $ne, $in, $nin, $exists.',
       responses: { 200: json(t.Array(Entity), 'the entities') },
     },
   })
   .get('/:identifier', ({ ctx, params, request }) => entities.get(ctx, params.key, params.identifier, request), {
     anyone: true,
-    detail: { parameters: [parameter(form)], responses: one },
+    detail: { parameters: forms.map(parameter), responses: one },
   })
   .post('/', ({ ctx, params, body, request }) => entities.create(ctx, params.key, body, request), {
     anyone: true,
@@ -75,10 +88,14 @@ export const entityRoutes = new Elysia({ prefix: '/blueprints/:key/entities', ta
   .delete('/all', ({ ctx, params, request }) => entities.removeMatching(ctx, params.key, request), {
     anyone: true,
     params: ofBlueprint,
-    response: t.Object({ success: t.Literal(true), deletedCount: t.Number() }),
+    response: { 200: t.Object({ success: t.Literal(true), deletedCount: t.Number() }), 409: ProblemShape },
   })
   .delete('/:identifier', ({ ctx, params, request }) => entities.remove(ctx, params.key, params.identifier, request), {
     anyone: true,
     params,
-    response: { 200: t.Object({ success: t.Literal(true), identifier: t.String() }), 404: ProblemShape },
+    response: {
+      200: t.Object({ success: t.Literal(true), identifier: t.String() }),
+      404: ProblemShape,
+      409: ProblemShape,
+    },
   })

@@ -1,12 +1,14 @@
 import type { Model } from '../blueprints/model'
-import { type Reach, reaches } from '../blueprints/rules'
+import { type Caller, mayRead, mayWrite, type Reach, reaches } from '../blueprints/rules'
 import { config } from '../config'
 import { now } from '../core/clock'
 import { invalid, Problem } from '../core/problem'
 import { Busy, Conflict } from '../storage/errors'
 import type { Db, Tx } from '../storage/port'
-import type { Doc } from './document'
+import type { Known } from './computed'
+import type { Complete, Doc } from './document'
 import { type IndexRow, type Keys, keysOf, rowsOf } from './keys'
+import { refuseExcess } from './limits'
 import { type System, shownOf } from './wire'
 
 /** What is read to show one entity, in the order of `SHOWN`. */
@@ -18,25 +20,28 @@ export type Stored = System & { seq: number; shown: string; keys: string; versio
 /** A blueprint was changed while its entity was being checked against it. */
 export class Outdated extends Busy {}
 
+/** An entity was changed while another change of it was being worked out. */
+export class Overtaken extends Outdated {}
+
 const byName = (columns: string) => ({
   byIdentifier: `select ${columns} from entities where blueprint = ? and identifier = ?`,
   byId: `select ${columns} from entities where blueprint = ? and _id = ?`,
 })
 const SHOWN = byName('shown, "user", workspace, version, updated')
-/** The columns of a stored entity, in the order in which `storedAs` takes them. */
-export const COLUMNS = 'seq, _id, identifier, "user", workspace, shown, keys, version, created, updated'
-const STORED = byName(COLUMNS)
+export const STORED_COLUMNS = 'seq, _id, identifier, "user", workspace, shown, keys, version, created, updated'
+const STORED = byName(STORED_COLUMNS)
 
 /** An entity's row by identifier or else by `_id`, to be shown. */
 export const shown = (db: Db, { key }: Model, name: string) => named<Shown>(db, SHOWN, key, name)
 
 /** The same, to be changed. */
-export async function stored(tx: Tx, { key }: Model, name: string): Promise<Stored | undefined> {
+export async function stored(tx: Db, { key }: Model, name: string): Promise<Stored | undefined> {
   const row = await named<unknown[]>(tx, STORED, key, name)
-  return row && storedAs(row)
+  return row && storedOf(row)
 }
 
-export function storedAs(row: unknown[]): Stored {
+/** A row of the columns `STORED_COLUMNS`. */
+export function storedOf(row: unknown[]): Stored {
   const [seq, _id, identifier, user, workspace, shown, keys, version, created, updated] = row
   return { seq, _id, identifier, user, workspace, shown, keys, version, created, updated } as Stored
 }
@@ -53,24 +58,34 @@ const INSERT = `insert into entities (_id, blueprint, identifier, "user", worksp
 const UPDATE =
   'update entities set "user" = ?, workspace = ?, shown = ?, keys = ?, version = ?, updated = ? where seq = ?'
 const INSERT_ROW = 'insert into entity_index (field, path, value, created, entity) values (?, ?, ?, ?, ?)'
-const DELETE_ROW = 'delete from entity_index where field = ? and path = ? and value = ? and created = ? and entity = ?'
+export const DELETE_ROW =
+  'delete from entity_index where field = ? and path = ? and value = ? and created = ? and entity = ?'
 
 /** Which rows of other blueprints the writer may see, by the key of the blueprint. */
 export type Sight = Map<string, Reach | undefined>
 
-/** An entity that is to be. */
-export type Draft = Pick<System, '_id' | 'identifier' | 'user' | 'workspace'> & { doc: Doc; keys: Keys }
+/** An entity that is to be, and who makes it. */
+export type Draft = Known & { doc: Complete; keys: Keys; by: Caller | undefined }
 
-/** Adds an entity with its rows of the index. @throws Outdated, Conflict, 409 UNIQUE_VIOLATION, 400 */
+export const drafted = (model: Model, known: Known, doc: Complete, by: Caller | undefined): Draft => ({
+  ...known,
+  doc,
+  keys: keysOf(model, doc),
+  by,
+})
+
+/** Adds an entity with its rows of the index. @throws Outdated, Conflict, 403 LIMIT_REACHED, 409 UNIQUE_VIOLATION, 400 */
 export const insert = async (tx: Tx, model: Model, draft: Draft, sight: Sight): Promise<Shown> =>
   (await insertOne(tx, model, draft, sight)).row
 
 /** The same, with its number. */
 export async function insertOne(tx: Tx, model: Model, draft: Draft, sight: Sight): Promise<Added> {
   const ready = readied(model, draft)
+  const { doc, keys, by } = draft
   await refuseUsurper(tx, model, draft)
-  await refuseDuplicates(tx, model, draft.keys)
-  await refuseDangling(tx, model, draft.doc, {}, sight)
+  await refuseExcess(tx, model, draft, keys, by)
+  await refuseDuplicates(tx, model, keys, by)
+  await refuseDangling(tx, model, doc, {}, sight)
   const [added] = await add(tx, model, [ready])
   return added!
 }
@@ -82,10 +97,11 @@ export type Ready = { time: number; shown: string; draft: Draft; index: IndexRow
 
 /** @throws 400 for an entity that is too large */
 export function readied(model: Model, draft: Draft): Ready {
-  const { doc, keys, ...system } = draft
+  const { _id, identifier, user, workspace, doc, keys } = draft
   const [time, text, index] = [now(), JSON.stringify(doc), rowsOf(model, keys)]
   refuseLarge(text)
-  return { time, shown: shownOf({ ...system, created: time, updated: time }, text), draft, index }
+  const shown = shownOf({ _id, identifier, user, workspace, created: time, updated: time }, text)
+  return { time, shown, draft, index }
 }
 
 /** Adds what nothing stands in the way of; asked one after the other, but not waited for in between. @throws Outdated */
@@ -108,19 +124,21 @@ export async function add(tx: Tx, model: Model, all: Ready[]): Promise<Added[]> 
   }))
 }
 
+type Change = { doc: Complete; comparable: Doc; by: Caller | undefined } & Partial<Pick<System, 'user' | 'workspace'>>
+
 /** Replaces an entity's document and owners, and such rows of the index as differ. */
 export async function update(
   tx: Tx,
   model: Model,
   before: Stored,
-  { doc, comparable, ...owners }: { doc: Doc; comparable: Doc; user?: string | null; workspace?: string | null },
+  { doc, comparable, by, user = before.user, workspace = before.workspace }: Change,
   sight: Sight,
 ): Promise<Shown> {
   const [old, keys] = [JSON.parse(before.keys) as Keys, keysOf(model, doc)]
   await refuseOutdated(tx, model)
-  await refuseDuplicates(tx, model, keys, old)
+  await refuseExcess(tx, model, { user, workspace }, keys, by, old)
+  await refuseDuplicates(tx, model, keys, by, old)
   await refuseDangling(tx, model, doc, comparable, sight)
-  const { user = before.user, workspace = before.workspace } = owners
   const [text, updated, version] = [JSON.stringify(doc), now(), before.version + 1]
   refuseLarge(text)
   const shown = shownOf({ ...before, user, workspace, updated }, text)
@@ -128,10 +146,10 @@ export async function update(
   return [shown, user, workspace, version, updated]
 }
 
-type Kept = Omit<Stored, '_id' | 'identifier'>
+type StoredAnew = Omit<Stored, '_id' | 'identifier'>
 
 /** Keeps an entity that was there with other texts of the index. In order, but waited for together: one trip. */
-async function replace(tx: Tx, model: Model, row: Kept, old: Keys) {
+async function replace(tx: Tx, model: Model, row: StoredAnew, old: Keys) {
   const { seq, created, user, workspace, shown, keys, version, updated } = row
   const [gone, come] = difference(rowsOf(model, old), rowsOf(model, JSON.parse(keys)))
   const indexed = (rows: IndexRow[]) => rows.map((one) => [...one, created, seq])
@@ -142,28 +160,29 @@ async function replace(tx: Tx, model: Model, row: Kept, old: Keys) {
   ])
 }
 
-/** Puts an entity back as it was, if it is still there. */
+/** Puts an entity back as it was, if it is still there. Nobody is asked: it is as if nothing had happened. */
 export async function restore(tx: Tx, model: Model, before: Stored) {
   const [row] = await tx.ask('select keys from entities where seq = ?', [before.seq])
   if (row) await replace(tx, model, before, JSON.parse(row[0] as string))
 }
 
-/**
- * Removes entities with their rows of the index, whatever their blueprint says by now; as many as are good for one
- * write, and at least one. Returns how many.
- */
-export async function erase(tx: Tx, entities: Pick<Stored, 'seq' | 'keys' | 'created'>[]): Promise<number> {
-  let removed = 0
-  const rows: unknown[][] = []
-  for (const { seq, keys, created } of entities) {
-    const own = rowsOf(undefined, JSON.parse(keys))
-    if (removed && rows.length + removed + own.length > STATEMENTS) break
-    removed++
-    rows.push(...own.map((row) => [...row, created, seq]))
-  }
-  const numbers = entities.slice(0, removed).map(({ seq }) => [seq])
+/** The first of these entities, as many as are good to be removed by one write, and at least one. */
+export function portion<Row extends Pick<Stored, 'keys'>>(entities: Row[]): Row[] {
+  let statements = 0
+  const end = entities.findIndex(({ keys }, index) => {
+    statements += 1 + rowsOf(undefined, JSON.parse(keys)).length
+    return index > 0 && statements > STATEMENTS
+  })
+  return end < 0 ? entities : entities.slice(0, end)
+}
+
+/** Removes entities with their rows of the index, whatever their blueprint says by now. */
+export async function erase(tx: Tx, entities: Pick<Stored, 'seq' | 'keys' | 'created'>[]) {
+  const rows = entities.flatMap(({ seq, keys, created }) =>
+    rowsOf(undefined, JSON.parse(keys)).map((row) => [...row, created, seq]),
+  )
+  const numbers = entities.map(({ seq }) => [seq])
   await Promise.all([tx.each(DELETE_ROW, rows), tx.each('delete from entities where seq = ?', numbers)])
-  return removed
 }
 
 const STATEMENTS = 4_000 // in one write of many
@@ -173,6 +192,12 @@ function difference(one: IndexRow[], other: IndexRow[]): [IndexRow[], IndexRow[]
   const name = (row: IndexRow) => row.join('\u0000')
   const [left, right] = [new Set(one.map(name)), new Set(other.map(name))]
   return [one.filter((row) => !right.has(name(row))), other.filter((row) => !left.has(name(row)))]
+}
+
+/** For what was worked out from an entity before the write. @throws Overtaken */
+export async function refuseOvertaken(tx: Tx, { seq, _id, version }: Stored) {
+  const [row] = await tx.ask('select version from entities where seq = ? and _id = ?', [seq, _id])
+  if (row?.[0] !== version) throw new Overtaken()
 }
 
 async function refuseOutdated(tx: Tx, { key, _id, version }: Model) {
@@ -187,7 +212,7 @@ function refuseLarge({ length }: string) {
 }
 
 /** In the writing transaction, where nobody can come in between. */
-async function refuseDuplicates(tx: Tx, model: Model, keys: Keys, old: Keys = {}) {
+async function refuseDuplicates(tx: Tx, model: Model, keys: Keys, by: Caller | undefined, old: Keys = {}) {
   for (const field of model.fields) {
     const label = `f${field.number}`
     const key = keys[label]
@@ -195,6 +220,9 @@ async function refuseDuplicates(tx: Tx, model: Model, keys: Keys, old: Keys = {}
     const where = 'where field = ? and path = ? and value = ? limit 1'
     const rows = await tx.ask(`select 1 from entity_index ${where}`, [field.number, '', key])
     if (!rows.length) continue
+    // It came by a default or a formula, so the name would help nobody who may not know it.
+    if (!mayRead(field, by) && !mayWrite(field, by))
+      throw new Problem(409, 'UNIQUE_VIOLATION', 'Another entity has a value already that must be unique.')
     throw new Problem(409, 'UNIQUE_VIOLATION', `Another entity has this ${field.key} already.`, {
       details: [{ path: `/${field.key}`, message: `${field.key} must be unique.` }],
     })

@@ -3,9 +3,20 @@ import type { Model } from '../blueprints/model'
 import { mayRead } from '../blueprints/rules'
 import { iso } from '../core/clock'
 import type { Doc } from './document'
+import type { Related } from './related'
 
-/** How the caller wants entities: flat or wrapped, whole or in part. */
-export type Form = { flat: boolean; select?: string[] }
+/** How the caller wants entities: flat or wrapped, whole or in part, with what else in the place of references. */
+export type Form = { flat: boolean; select?: string[]; related?: Related }
+
+export const FLAT: Form = { flat: true }
+
+/** Characters; a page of large entities ends here, and a link leads on. */
+export const PAGE = 16 << 20
+
+/** JSON that is made already, to stand where a value would. */
+export class Made {
+  constructor(readonly json: string) {}
+}
 
 /** What everybody is told of an entity beside its properties. */
 export type System = {
@@ -30,10 +41,22 @@ export const docOf = (shown: string) => shown.slice(shown.indexOf(PROPERTIES) + 
 
 /**
  * Makes the JSON of entities for a caller from what is kept of them. Where every property may be shown, it is copied as
- * text, unparsed; in the flat shape the properties stand beside `metadata` once more.
+ * text, unparsed; in the flat shape the properties stand beside `metadata` once more. `fill` may put what is made already
+ * in the place of values, and answers what else is to be shown.
  */
-export function writer(model: Model, actor: Actor | undefined, { flat, select }: Form) {
+export function writer(
+  model: Model,
+  actor: Actor | undefined,
+  { flat, select }: Form,
+  fill?: (entity: Entity) => Record<string, Made>,
+) {
   const hidden = model.guarded ? model.fields.filter((field) => !mayRead(field, actor)).map(({ key }) => key) : []
+  if (fill)
+    return (shown: string) => {
+      const entity = parsed(shown, hidden)
+      const more = fill(entity)
+      return jsonOf({ ...(select ? selected(entity, flat, select) : whole(entity, flat)), ...more })
+    }
   if (select) return (shown: string) => JSON.stringify(selected(parsed(shown, hidden), flat, select))
   if (hidden.length) return (shown: string) => JSON.stringify(whole(parsed(shown, hidden), flat))
   return flat ? flattened : (shown: string) => `{${shown}}`
@@ -44,9 +67,9 @@ function flattened(shown: string) {
   return doc === '{}' ? `{${shown}}` : `{${shown},${doc.slice(1)}`
 }
 
-type Entity = Doc & { metadata: Doc }
+export type Entity = Doc & { metadata: Doc }
 
-function parsed(shown: string, hidden: string[]): Entity {
+export function parsed(shown: string, hidden: string[] = []): Entity {
   const entity = JSON.parse(`{${shown}}`) as Entity
   for (const key of hidden) delete entity.metadata[key]
   return entity
@@ -59,4 +82,14 @@ function selected({ metadata: doc, ...system }: Entity, flat: boolean, select: s
     Object.fromEntries(Object.entries(from).filter(([key]) => select.includes(key) || also.includes(key)))
   const metadata = select.includes('metadata') ? doc : pick(doc)
   return { ...pick(system, ['_id', 'identifier']), metadata, ...(flat && metadata) }
+}
+
+/** The JSON of an entity in which some values are made already. */
+function jsonOf(entity: Doc): string {
+  let json = ''
+  for (const [key, value] of Object.entries(entity)) {
+    const made = value instanceof Made ? value.json : key === 'metadata' ? jsonOf(value as Doc) : JSON.stringify(value)
+    json += `${json && ','}${JSON.stringify(key)}:${made}`
+  }
+  return `{${json}}`
 }

@@ -47,7 +47,15 @@ const schemes = {
 }
 const needed = Object.keys(schemes).map((name) => ({ [name]: [] }))
 
-type Operation = { 'x-access'?: string; security?: object[]; parameters?: object[]; responses?: Record<string, object> }
+type Parameter = { name: string; in: string }
+type Operation = {
+  'x-access'?: string
+  security?: object[]
+  parameters?: Parameter[]
+  responses?: Record<string, object>
+}
+
+type Paths = Record<string, Record<string, Operation>>
 
 const VERSION = '3.1.0'
 
@@ -55,7 +63,14 @@ const VERSION = '3.1.0'
 export async function describe(app: AnyElysia): Promise<object> {
   const { toOpenAPISchema } = await import('@elysiajs/openapi')
   const { paths, components } = toOpenAPISchema(app, undefined, undefined, undefined, VERSION)
-  for (const operations of Object.values(paths as Record<string, Record<string, Operation>>))
+  for (const { method, path, hooks } of app.routes) {
+    const operation = (paths as Paths)[path.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()]
+    const [told, known] = [(hooks.detail?.parameters ?? []) as Parameter[], operation?.parameters ?? []]
+    // Those of the path have pushed out what a route tells of its query.
+    const others = told.filter((one) => !known.some((other) => other.name === one.name && other.in === one.in))
+    if (operation && others.length) operation.parameters = [...known, ...others]
+  }
+  for (const operations of Object.values(paths as Paths))
     for (const operation of Object.values(operations)) {
       const access = operation['x-access']
       if (access === 'open') operation.security = []

@@ -1,3 +1,4 @@
+import { ConfigError } from '../core/config-error'
 import { Problem } from '../core/problem'
 
 /** A key exists already (409). Verbs turn it into the code of their thing. */
@@ -18,6 +19,13 @@ export class Busy extends Problem {
   constructor(cause?: unknown) {
     const headers = { 'retry-after': '1' }
     super(503, 'BUSY', 'Too much is happening at once. Try again in a moment.', { cause, headers })
+  }
+}
+
+/** The tenant is elsewhere now: who comes again is served there. */
+export class Moved extends Busy {
+  constructor(readonly home: string) {
+    super('The tenant was moved.')
   }
 }
 
@@ -58,10 +66,13 @@ const kinds: Record<string, new (cause: unknown) => Error> = {
 
 // What `pg` says of a connection that ended has no code.
 const GONE = /^(Connection terminated|Client has encountered a connection error|Query read timeout)/
+// A protocol violation, too, but our own.
+const MISCOUNTED = /^bind message supplies \d+ parameters/
 
 /** The engines' errors in our own words. */
 export function storageError(error: unknown): Error {
-  if (error instanceof Problem || error instanceof StorageFault) return error
+  if (error instanceof Problem || error instanceof ConfigError || error instanceof StorageFault) return error
   const { code = '', message = '' } = error as { code?: string; message?: string }
+  if (MISCOUNTED.test(message)) return new StorageFault(error)
   return new (kinds[code] ?? (GONE.test(message) ? Interrupted : StorageFault))(error)
 }

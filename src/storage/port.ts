@@ -1,4 +1,6 @@
 import type { SqliteRemoteDatabase } from 'drizzle-orm/sqlite-proxy'
+import { Problem } from '../core/problem'
+import type { Table } from './catalogue'
 
 /** One statement in, rows as arrays out, errors in our own words. */
 export type Ask = (sql: string, params?: unknown[]) => Promise<unknown[][]>
@@ -13,7 +15,8 @@ export type Asking = { ask: Ask; each: Each }
  * Reads: every statement sees the last committed state, never a running write; what another process commits, a turn of
  * the event loop later at most.
  * `ask` takes SQL as text, for statements that are composed at run time or asked at every request; it stays within
- * what the engines share: `?` for values, double quotes for names, NULLS LAST where order meets NULL.
+ * what the engines share: `?` for values (texts, finite numbers, bytes, null), double quotes for names, NULLS LAST where
+ * order meets NULL, comparisons only as conditions, and nothing that folds letters (`like`, `lower`, `upper`).
  */
 export type Db = Pick<SqliteRemoteDatabase, 'select' | 'selectDistinct' | '$count'> & { ask: Ask }
 
@@ -45,6 +48,8 @@ export type Migrations = { sqlite: string[]; postgres: string[] }
 /** All that a new engine has to bring; leases, queues, savepoints and deadlines are the same for every one. */
 export interface Engine {
   open(place: Place, migrations: Migrations): Promise<Database>
+  /** A tenant's data as a whole, whether it is served there or not; with empty tables where there is none yet. */
+  bulk(place: Place, migrations: Migrations): Promise<Bulk>
   /** How often another process told of a change there, for engines that hear of it. */
   heard?(place: Place): number
   /** Serves a tenant's data no more. It is kept. For engines whose data is not a file that can be moved away. */
@@ -64,10 +69,43 @@ export interface Database {
   close(): Promise<void>
 }
 
+/** A tenant's data on a connection of its own, for those who copy all of it. */
+export interface Bulk {
+  tables: Table[]
+  /** SQL, where the engine has such: an aggregate that is another one after any change of the rows that it goes over. */
+  fingerprint?: string
+  /** Work on one state of it while others write. */
+  snapshot<T>(work: (state: State) => Promise<T>): Promise<T>
+  /**
+   * Work while nobody else writes: who waits for longer than a write may run is told to come back. All of it or nothing
+   * is kept.
+   */
+  alone<T>(work: (state: Alone) => Promise<T>): Promise<T>
+  /** Sees to what is not in the rows: that new ones get numbers which none has yet. */
+  settle(): Promise<void>
+  close(): Promise<void>
+}
+
+/** `stamp` is another one as soon as anything was committed by others. */
+export type State = { ask: Ask; stamp: string }
+
+export type Alone = State & {
+  each: Each
+  /** With the end of this, nobody is served from here any more, but sent to the new home, where it is known. */
+  leave(home?: string): Promise<void>
+  /** With the end of this, it may be served from here. */
+  serve(): Promise<void>
+}
+
+/** A name that nobody else can claim until this is disposed of, or this process ends. `require` throws once it is lost. */
+export type Claim = AsyncDisposable & { require(): Promise<void> }
+
 /** The migrations that a database of this version has not run. */
 export function pending(version: number, migrations: string[]): string[] {
   if (version > migrations.length)
-    throw new Error(
+    throw new Problem(
+      500,
+      'DATABASE_TOO_NEW',
       `This database is of version ${version}, but this program knows only ${migrations.length}. Use a newer program.`,
     )
   return migrations.slice(version)

@@ -15,6 +15,9 @@ type Lease = {
   idle?: () => void
 }
 
+type Told = (error: unknown) => Promise<unknown>
+const unchanged: Told = async (error) => error
+
 /** Databases are opened when they are asked something; when nobody asks, the least recently used are closed. */
 export class Storage {
   #leases = new Map<string, Lease>()
@@ -26,11 +29,14 @@ export class Storage {
     private limits: { open: number; deadline: number },
   ) {}
 
-  /** Costs nothing until it is asked something, and stays good after its database was closed. */
-  store(place: Place, migrations: Migrations): Store {
+  /**
+   * Costs nothing until it is asked something, and stays good after its database was closed. What is thrown then passes
+   * through `told`, who may know more about it.
+   */
+  store(place: Place, migrations: Migrations, told: Told = unchanged): Store {
     const key = keyOf(place)
     const use = <T>(work: (opened: Opened) => Promise<T>) =>
-      this.#use(this.#leases.get(key) ?? this.#lease(key, place, migrations), work)
+      this.#use(this.#leases.get(key) ?? this.#lease(key, place, migrations), told, work)
     return {
       db: db((sql, params) => use(({ database }) => database.ask(sql, params))),
       heard: () => this.engine.heard?.(place) ?? 0,
@@ -52,6 +58,11 @@ export class Storage {
     else await closing
   }
 
+  /** All that is there, for copying it. It is closed by whoever asked for it. */
+  bulk(place: Place, migrations: Migrations) {
+    return this.engine.bulk(place, migrations)
+  }
+
   /** Serves what is there no more; nothing of it is removed. */
   async end(place: Place, migrations: Migrations) {
     await this.engine.end?.(place, migrations)
@@ -69,11 +80,13 @@ export class Storage {
   }
 
   /** What is in use is never closed. */
-  async #use<T>(lease: Lease, work: (opened: Opened) => Promise<T>) {
+  async #use<T>(lease: Lease, told: Told, work: (opened: Opened) => Promise<T>) {
     lease.users++
     lease.used = ++this.#uses
     try {
       return await work(lease.opened ?? (await lease.ready))
+    } catch (error) {
+      throw await told(error)
     } finally {
       lease.users--
       if (!lease.users) lease.idle?.()

@@ -4,7 +4,7 @@ import { iso, now } from '../core/clock'
 import { Problem } from '../core/problem'
 import type { Db, Tx } from '../storage/port'
 import { registry } from './registry'
-import { clusterUrls, MAIN, storage } from './storage'
+import { clusterUrls, MAIN, moveWithin, storage } from './storage'
 import { buckets, hosts, tenants } from './tables'
 
 const FULL = 300 // tenants of a bucket; its tables and their indexes stay small enough to be moved
@@ -36,6 +36,21 @@ export async function freshHome(): Promise<string> {
     const [emptiest] = (await bucketsIn(tx)).toSorted((one, other) => one.tenants - other.tenants)
     return emptiest && emptiest.tenants < FULL ? emptiest.home : add(tx, MAIN)
   })
+}
+
+/** A bucket that there is. @throws 404 */
+export async function requireBucket(home: string): Promise<string> {
+  if ((await listBuckets()).some((bucket) => bucket.home === home)) return home
+  const message = `There is no bucket "${home}". "atoll postgres status" shows those that there are.`
+  throw new Problem(404, 'BUCKET_NOT_FOUND', message)
+}
+
+/** Moves a bucket with all its tenants to another node of its cluster, where that is a Citus. */
+export async function moveBucket(home: string, node: string): Promise<{ home: string; node: string }> {
+  requireDatabase()
+  const [cluster = '', bucket = ''] = (await requireBucket(home)).split('/')
+  await moveWithin(cluster, bucket, node)
+  return { home, node }
 }
 
 async function bucketsIn(db: Db): Promise<Bucket[]> {
@@ -75,7 +90,8 @@ export async function initialize(): Promise<{ buckets: Bucket[]; adopted: string
   return { buckets: await listBuckets(), adopted }
 }
 
-function requireDatabase() {
+/** @throws 400 where no setting names a database */
+export function requireDatabase() {
   if (config.ATOLL_DATABASE_URL) return
   const message = 'No setting says which database: give ATOLL_DATABASE_URL=postgres://user@host/database.'
   throw new Problem(400, 'NO_DATABASE', message)

@@ -53,9 +53,16 @@ export const clusterStates = () =>
     }),
   )
 
+/** Undefined when another process has claimed the name. */
+export const claim = (name: string) => clusterOf(MAIN).claim(name)
+
+/** Has Citus move a bucket to another of its nodes, `host:port`. */
+export const moveWithin = (cluster: string, bucket: string, node: string) => clusterOf(cluster).moveBucket(bucket, node)
+
 /** A file where the place names no cluster. */
 const engine: Engine = {
   open: (place, migrations) => (place.cluster ? clusterOf(place.cluster) : sqlite).open(place, migrations),
+  bulk: (place, migrations) => (place.cluster ? clusterOf(place.cluster) : sqlite).bulk(place, migrations),
   heard: (place) => (place.cluster ? clusterOf(place.cluster).heard(place) : 0),
   end: async (place, migrations) => {
     if (place.cluster) await clusterOf(place.cluster).end(place, migrations)

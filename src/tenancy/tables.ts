@@ -1,4 +1,4 @@
-import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { time } from '../storage/columns'
 
 export const tenants = sqliteTable('tenants', {
@@ -9,6 +9,8 @@ export const tenants = sqliteTable('tenants', {
   /** Where its data is: `cluster/bucket` in PostgreSQL, empty for a file. */
   home: text().notNull(),
   created: time().notNull(),
+  /** When it came to this home. What a process has open of another time is not this one's, even of the same home. */
+  moved: time(),
 })
 
 export const hosts = sqliteTable(
@@ -24,6 +26,13 @@ export const hosts = sqliteTable(
 
 /** The schemas of PostgreSQL that tenants share; `home` is `cluster/schema`. */
 export const buckets = sqliteTable('buckets', { home: text().primaryKey(), created: time().notNull() })
+
+/** What is in PostgreSQL without being served from there: rows of tenants that were deleted or moved, unfinished copies. */
+export const remains = sqliteTable(
+  'remains',
+  { uid: text().notNull(), home: text().notNull(), since: time().notNull() },
+  (table) => [primaryKey({ columns: [table.uid, table.home] })],
+)
 
 /** What signs and encrypts for all nodes that share a database; with files it is `secrets.json`, readable by its owner only. */
 export const secrets = sqliteTable('secrets', { name: text().primaryKey(), value: text().notNull() })

@@ -4,9 +4,10 @@ import { config } from '../config'
 import { iso, now } from '../core/clock'
 import { missing, Problem } from '../core/problem'
 import { Conflict } from '../storage/errors'
-import type { Place, Store } from '../storage/port'
+import type { Store } from '../storage/port'
 import { freshHome } from './buckets'
 import { hostOf } from './caller'
+import { type Entry, elsewhere, leaveRemains, placeOf } from './homes'
 import { changing, recall } from './memory'
 import { registry } from './registry'
 import { discard, folderOf, hasFolder, makeFolder, storage } from './storage'
@@ -14,8 +15,6 @@ import { hosts, tenants } from './tables'
 
 /** One tenant's data: `db` reads, `write` changes. */
 export type Tenant = Store & { tenant: string }
-
-type Entry = { id: string; uid: string; status: 'active' | 'suspended'; home: string }
 
 /** The tenant that the header names; without one, that of the host, or else the default. At once when it is known. */
 export function tenantOf(request: Request): Tenant | Promise<Tenant> {
@@ -36,7 +35,7 @@ export async function createTenant(id: string, names: string[] = []): Promise<Te
     throw new Problem(400, 'INVALID_INPUT', `"${id}" is no tenant id: use a-z, 0-9 and dashes, at most 63.`)
   if (hasFolder(id))
     throw new Problem(409, 'TENANT_EXISTS', `The folder ${folderOf(id)} is there already. Move it away first.`)
-  const entry: Entry = { id, uid: Bun.randomUUIDv7(), status: 'active', home: await freshHome() }
+  const entry: Entry = { id, uid: Bun.randomUUIDv7(), status: 'active', home: await freshHome(), moved: null }
   const added = changing(registry, 'tenants', async (tx) => {
     await tx.insert(tenants).values({ ...entry, created: iso(now()) })
     for (const host of new Set(names.map(hostName))) await tx.insert(hosts).values({ host, tenant: id })
@@ -48,15 +47,23 @@ export async function createTenant(id: string, names: string[] = []): Promise<Te
   return tenant
 }
 
+/** The tenants that were served since this was asked last. */
+export function servedTenants(): Tenant[] {
+  const served = [...known.values()].filter((tenant) => tenant.served)
+  for (const tenant of served) tenant.served = false
+  return served
+}
+
 /** Every tenant with its hosts, by id. */
 export async function listTenants() {
   const [all, names] = await Promise.all([
     registry.db.select().from(tenants).orderBy(asc(tenants.id)),
     registry.db.select().from(hosts).orderBy(asc(hosts.host)),
   ])
-  return all.map(({ uid: _, home, ...entry }) => ({
+  return all.map(({ uid: _, home, moved, ...entry }) => ({
     ...entry,
     ...(home && { home }),
+    ...(moved && { moved }),
     hosts: names.filter(({ tenant }) => tenant === entry.id).map(({ host }) => host),
   }))
 }
@@ -85,18 +92,19 @@ export async function setHosts(id: string, names: string[]) {
 
 /** Ends a tenant. Its files are moved away, not removed; returns where to. */
 export async function deleteTenant(id: string): Promise<string | undefined> {
-  const gone = await changing(registry, 'tenants', (tx) =>
-    tx.delete(tenants).where(eq(tenants.id, id)).returning().get(),
-  )
+  const gone = await changing(registry, 'tenants', async (tx) => {
+    const removed = await tx.delete(tenants).where(eq(tenants.id, id)).returning().get()
+    if (removed) await leaveRemains(tx, removed.uid, removed.home)
+    return removed
+  })
   if (!gone) return missing('tenant')
   known.delete(id)
-  await storage.end(place(gone), tenantMigrations)
+  await storage.end(placeOf(gone), tenantMigrations)
   return discard(id)
 }
 
 /** Opens a tenant's database, whatever its status, which runs the migrations that it lacks. */
-export const migrateTenant = async (id: string) =>
-  storage.store(place((await byId(id)) ?? missing('tenant')), tenantMigrations).db.ask('select 1')
+export const migrateTenant = async (id: string) => storeOf((await byId(id)) ?? missing('tenant')).db.ask('select 1')
 
 export const anyTenant = async () => (await registry.db.$count(tenants)) > 0
 
@@ -116,27 +124,28 @@ const byHost = (host: string) =>
     return found?.tenants
   })
 
-function place({ id, uid, home }: Pick<Entry, 'id' | 'uid' | 'home'>): Place {
-  const [cluster, bucket] = home.split('/')
-  return { tenant: id, file: `${id}/data.db`, identity: uid, ...(bucket && { cluster, bucket }) }
-}
-
 /** Saves building stores, and what is remembered with them, for each request. They hold nothing open. */
-const known = new Map<string, Tenant & Pick<Entry, 'uid' | 'home'>>()
+const known = new Map<string, Tenant & Pick<Entry, 'uid' | 'home' | 'moved'> & { served: boolean }>()
 const KNOWN = 50_000
 
-function serving({ id, uid, status, home }: Entry): Tenant {
+function serving(entry: Entry): Tenant {
+  const { id, uid, status, home, moved } = entry
   if (status === 'suspended')
     throw new Problem(403, 'TENANT_SUSPENDED', 'This tenant is suspended. Ask who runs this installation.')
   const found = known.get(id)
-  if (found?.uid === uid && found.home === home) return found
+  if (found?.uid === uid && found.home === home && found.moved === moved) {
+    found.served = true
+    return found
+  }
   // Another tenant of the same id was served before, or this one elsewhere: that data is not ours.
-  if (found) storage.release(place({ id, uid: found.uid, home: found.home })).catch(() => {})
-  const tenant = { tenant: id, uid, home, ...storage.store(place({ id, uid, home }), tenantMigrations) }
+  if (found) storage.release(placeOf({ ...found, id })).catch(() => {})
+  const tenant = { tenant: id, uid, home, moved, served: true, ...storeOf(entry) }
   known.set(id, tenant)
   if (known.size > KNOWN) known.delete(known.keys().next().value!)
   return tenant
 }
+
+const storeOf = (entry: Entry) => storage.store(placeOf(entry), tenantMigrations, elsewhere(entry))
 
 function hostName(text: string): string {
   const host = text.trim().toLowerCase().replace(/:\d*$/, '')

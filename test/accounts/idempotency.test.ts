@@ -184,7 +184,7 @@ describe('a POST with an Idempotency-Key', () => {
 describe('an answer with a secret', () => {
   test('is given again, and kept where nobody can read it', async () => {
     const { origin, stranger, kept } = await shop()
-    const [same, account] = [key(), { username: 'ada', password: 'correct-horse', authType: 'oauth' }]
+    const [same, account] = [key(), { username: 'ada-lovelace', password: 'correct-horse', authType: 'oauth' }]
     const first = await stranger.post('/signup', account, same)
     const again = await stranger.post('/signup', account, same)
     expect([first.status, again.status, again.headers.get(REPLAYED)]).toEqual([201, 201, 'true'])
@@ -199,7 +199,7 @@ describe('an answer with a secret', () => {
     expect((await ada.get('/me/api-tokens')).body.length).toBe(1)
 
     const disk = JSON.stringify(await kept())
-    for (const secret of [token, refreshToken, issued.body.token, account.password, 'ada'])
+    for (const secret of [token, refreshToken, issued.body.token, account.password, account.username])
       expect(disk).not.toContain(secret)
     const base64 = (text: string) => Buffer.from(text).toString('base64').slice(2, -4)
     expect(disk).not.toContain(base64(issued.body.token))

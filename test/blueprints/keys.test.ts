@@ -1,16 +1,16 @@
-import { expect, test } from 'bun:test'
+import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import fc from 'fast-check'
 import { decimalKey, numberKey, numberOf, textKey } from '../../src/blueprints/fields/keys'
-import { byBytes, compare, exactly, random } from './random'
+import { type TypeName, types } from '../../src/blueprints/fields/types'
+import { Storage } from '../../src/storage/store'
+import { meanings, order } from '../entities/naive'
+import { anyNumber, anyText, check, patience } from '../properties'
+import { engines } from '../storage/engines'
+import { migrations, place, things } from '../storage/things'
+import { kinds } from './kinds'
+import { byBytes, compare, exactly } from './random'
 
-const SEED = 20_260_131
-const RUNS = 20_000
-
-const bits = new DataView(new ArrayBuffer(8))
-const doubleOf = (high: number, low: number) => {
-  bits.setUint32(0, high)
-  bits.setUint32(4, low)
-  return bits.getFloat64(0)
-}
+setDefaultTimeout(patience)
 
 const doubles = [
   ...[0, 1, 2, 9, 10, 15, 16, 17, 255, 256, 1e21, 2 ** 31, 2 ** 32, 2 ** 53 - 1, 2 ** 53, 0.1, 0.2, 0.1 + 0.2, 1 / 3],
@@ -18,19 +18,41 @@ const doubles = [
 ]
 const numbers = [...doubles, ...doubles.map((value) => -value)]
 
-function anyNumber({ below, chance, pick }: ReturnType<typeof random>): number {
-  if (chance(0.2)) return pick(numbers)
-  if (chance(0.3)) return (below(2_000) - 1_000) / pick([1, 10, 100, 3])
-  const value = doubleOf(below(2 ** 32), chance(0.3) ? 0 : below(2 ** 32))
-  return Number.isFinite(value) ? value : 0
-}
+const compared = Object.entries(kinds).map(([type, { values }]) => {
+  const { key } = types[type as TypeName]
+  const meaning = meanings[type] ?? ((text: string) => text)
+  const valued = values.map((value) => ({ key: key!(value), meaning: meaning(`${value}`) }))
+  return [type, valued] as const
+})
 
-test('the keys of numbers are ordered as the numbers are, and equal only for equal ones', () => {
-  const source = random(SEED)
-  for (let run = 0; run < RUNS; run++) {
-    const [one, other] = [anyNumber(source), anyNumber(source)]
-    expect(byBytes(numberKey(one), numberKey(other)), `seed ${SEED}: ${one} and ${other}`).toBe(compare(one, other))
-  }
+test.each(compared)('keys are ordered as the values are, and equal only for equal ones: %s', (_, values) =>
+  check(
+    3_000,
+    fc.property(values, values, (one, other) => {
+      expect<number>(byBytes(one.key, other.key)).toBe(order(one.meaning, other.meaning))
+    }),
+  ),
+)
+
+describe.each(engines)('%s', (_, engine) => {
+  const storage = new Storage(engine(), { open: 2, deadline: 10_000 })
+  const { db, write } = storage.store(place(), migrations)
+  afterAll(() => storage.close())
+
+  test.each(compared)('orders keys as the values are, in a column and in JSON: %s', (_, values) =>
+    check(
+      10,
+      fc.asyncProperty(fc.uniqueArray(values, { selector: ({ key }) => key, maxLength: 30 }), async (all) => {
+        await write(async (tx) => {
+          await tx.delete(things)
+          for (const { key } of all) await tx.insert(things).values({ id: key, count: 0, doc: { f1: key } })
+        })
+        const sorted = [...all].sort((one, other) => order(one.meaning, other.meaning)).map(({ key }) => [key])
+        expect(await db.ask('select id from things order by id')).toEqual(sorted)
+        expect(await db.ask('select id from things order by doc ->> ? desc', ['f1'])).toEqual(sorted.reverse())
+      }),
+    ),
+  )
 })
 
 test('special numbers are in order, too: huge, tiny, negative, and one zero whatever its sign', () => {
@@ -41,35 +63,23 @@ test('special numbers are in order, too: huge, tiny, negative, and one zero what
 })
 
 test('a number can be read from its key', () => {
-  const source = random(SEED + 1)
   for (const value of numbers) expect(numberOf(numberKey(value))).toBe(value || 0)
-  for (let run = 0; run < RUNS; run++) {
-    const value = anyNumber(source)
-    expect(numberOf(numberKey(value)), `seed ${SEED + 1}: ${value}`).toBe(value || 0)
-  }
+  check(
+    3_000,
+    fc.property(anyNumber(), (value) => expect(numberOf(numberKey(value))).toBe(value || 0)),
+  )
 })
 
-const DIGITS = [...'0123456789']
-
-function anyDecimal({ text, chance, pick, below }: ReturnType<typeof random>): string {
-  const digits = (most: number) => text(chance(0.3) ? ['0', '9'] : DIGITS, most)
-  const whole = digits(pick([1, 2, 3, 59])) || '0'
-  const part = '0'.repeat(chance(0.2) ? below(30) : 0) + digits(pick([0, 1, 2, 30]))
-  return `${chance(0.5) ? '-' : ''}${whole}${part && `.${part}`}`
-}
-
-test('the keys of decimals are ordered as the decimals are, and equal only for equal ones', () => {
-  const source = random(SEED + 2)
-  for (let run = 0; run < RUNS; run++) {
-    const one = anyDecimal(source)
-    // Often a near one: the same with more digits, or turned around.
-    const near = [`${one}${one.includes('.') ? '' : '.'}${source.below(20)}`, one.replace('-', ''), `-${one}`]
-    const other = source.chance(0.3) ? source.pick(near).replace('--', '') : anyDecimal(source)
-    expect(byBytes(decimalKey(one), decimalKey(other)), `seed ${SEED + 2}: ${one} and ${other}`).toBe(
-      compare(exactly(one), exactly(other)),
-    )
-  }
-})
+test('decimals that are near each other are in order, too', () =>
+  check(
+    3_000,
+    fc.property(kinds.decimal!.values, fc.nat(20), fc.boolean(), (value, more, turned) => {
+      const one = `${value}`
+      const other = turned ? `-${one}`.replace('--', '') : one + (one.includes('.') ? '' : '.') + more
+      fc.pre(!/\.\d{61}/.test(other))
+      expect(byBytes(decimalKey(one), decimalKey(other))).toBe(compare(exactly(one), exactly(other)))
+    }),
+  ))
 
 test('decimals in ascending order, of every sign and size', () => {
   const [nines, zeros] = ['9'.repeat(60), '0'.repeat(59)]
@@ -90,42 +100,29 @@ test.each([
   expect(new Set(same.map(decimalKey)).size).toBe(1)
 })
 
-// Of these, UTF-16 and UTF-8 sort some differently.
-const CHARACTERS = ['a', 'b', 'Z', ' ', '\u0001', '\u007f', 'é', 'ß', '中', '\ue000', '\uffff', '😀', '𐀀', '\u{10ffff}']
-
-test('the keys of texts are ordered by code points, and equal only for equal texts', () => {
-  const source = random(SEED + 3)
-  for (let run = 0; run < RUNS; run++) {
-    const [one, other] = [source.text(CHARACTERS, 4), source.text(CHARACTERS, 4)]
-    expect(byBytes(textKey(one), textKey(other)), `seed ${SEED + 3}: ${JSON.stringify([one, other])}`).toBe(
-      byBytes(one, other),
-    )
-  }
-})
-
 test('long texts have keys of bounded size, which are equal only for equal texts and are well-formed', () => {
-  const source = random(SEED + 4)
-  for (let run = 0; run < 500; run++) {
-    const start = 'x'.repeat(240 + source.below(20))
-    const [one, other] = [start + source.text(CHARACTERS, 20), start + source.text(CHARACTERS, 20)]
-    const [key, another] = [textKey(one), textKey(other)]
-    expect(key === another, `seed ${SEED + 4}: ${JSON.stringify([one, other])}`).toBe(one === other)
-    expect(key.isWellFormed(), JSON.stringify(one)).toBe(true)
-    expect(key.length).toBeLessThan(350)
-  }
+  check(
+    1_000,
+    fc.property(fc.integer({ min: 240, max: 260 }), anyText(), anyText(), (length, ...ends) => {
+      const [one, other] = ends.map((end) => 'x'.repeat(length) + end) as [string, string]
+      expect(textKey(one) === textKey(other)).toBe(one === other)
+      expect(textKey(one).isWellFormed()).toBe(true)
+      expect(textKey(one).length).toBeLessThan(350)
+    }),
+  )
   expect(textKey('y'.repeat(100_000)).length).toBeLessThan(350)
   expect(textKey(`${'y'.repeat(100_000)}1`)).not.toBe(textKey(`${'y'.repeat(100_000)}2`))
 })
 
 test('texts that differ within their first 256 characters are in the order of that difference, however long', () => {
-  const source = random(SEED + 5)
-  for (let run = 0; run < RUNS / 4; run++) {
-    const start = 'x'.repeat(source.pick([0, 1, 100, 253, 254, 255]))
-    const tail = () => source.pick(CHARACTERS) + 'y'.repeat(source.pick([0, 1, 300]))
-    const [one, other] = [start + tail(), start + tail()]
-    if (one[start.length] === other[start.length]) continue
-    expect(byBytes(textKey(one), textKey(other)), `seed ${SEED + 5}: ${JSON.stringify([one, other])}`).toBe(
-      byBytes(one, other),
-    )
-  }
+  const length = fc.constantFrom(0, 1, 100, 253, 254, 255)
+  const tail = fc.tuple(anyText().filter(Boolean), fc.constantFrom(0, 1, 300))
+  return check(
+    3_000,
+    fc.property(length, tail, tail, (start, ...tails) => {
+      const [one, other] = tails.map(([text, more]) => 'x'.repeat(start) + text + 'y'.repeat(more)) as [string, string]
+      fc.pre(one[start] !== other[start])
+      expect(byBytes(textKey(one), textKey(other))).toBe(byBytes(one, other))
+    }),
+  )
 })

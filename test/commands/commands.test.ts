@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { chmodSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
+import { tenantMigrations } from '../../migrations'
 import { Settings } from '../../src/config'
 import { atoll, caller, emptyFolder, makeTenant, type Surroundings, serve, signIn } from '../outside/program'
 
@@ -201,11 +202,12 @@ describe('the installation', () => {
     await makeTenant(at, 'acme')
     const file = join(at.at, 'tenants/acme/data.db')
     const db = new BetterSqlite(file)
-    const latest = db.pragma('user_version', { simple: true })
-    const later = ['import_undo', 'imports', 'idempotency_keys', 'entity_index', 'entities', 'fields', 'blueprints']
-    for (const table of later) db.exec(`drop table ${table}`)
-    db.pragma('user_version = 1')
+    const [latest, mark] = ['user_version', 'application_id'].map((name) => db.pragma(name, { simple: true }))
     db.close()
+    rmSync(file)
+    const old = new BetterSqlite(file)
+    old.exec(`${tenantMigrations.sqlite[0]}; pragma user_version = 1; pragma application_id = ${mark}`)
+    old.close()
     const { code, json } = await atoll('migrate --json', at)
     expect([code, json]).toEqual([0, [{ tenant: 'acme' }]])
     const again = new BetterSqlite(file, { readonly: true })

@@ -123,4 +123,5 @@ export const finished = [
   '/api/token',
   '/api/cookie',
   '/api/blueprints/:key/entities',
+  '/api/blueprints/:blueprintKey/charts',
 ]

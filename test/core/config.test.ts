@@ -18,6 +18,7 @@ test('without anything, everything has the value that is documented', () => {
     ATOLL_SQLITE_DRIVER: 'bun:sqlite',
     ATOLL_DURABILITY: 'full',
     ATOLL_RATE_LIMITS: 'on',
+    ATOLL_HOUSEKEEPING: 3600,
   })
   expect(sources).toEqual({})
 })

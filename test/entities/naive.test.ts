@@ -1,26 +1,21 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
-import { byBytes, compare, exactly, type Random, random } from '../blueprints/random'
+import { type Random, random } from '../blueprints/random'
 import { rules } from '../house'
 import { type Entity, identifiers, nextOf, shelf } from './kit'
+import { COLUMNS, type Filter, naive, OPERATORS, queryOf } from './naive'
 
-/** What the list must answer, worked out the slow way: go through all, filter, sort, cut. */
-
-type Comparable = string | number | bigint | boolean
 type Kind = {
   type: string
   /** Values that are stored; few, so that queries meet some. */
   values: unknown[]
   /** What queries ask for, as text: the same values in other words, and others. */
   asked: string[]
-  /** What is compared, of a stored value as well as of an asked one. */
-  meaning(text: string): Comparable
 }
 
 const LONG = 'long '.repeat(80)
 const plainText = (values: string[], more: string[]): Omit<Kind, 'type'> => ({
   values,
   asked: [...values.filter(Boolean), ...more],
-  meaning: (text) => text,
 })
 const words = plainText(
   ['', 'a', 'A', 'ab', 'b', 'ä', 'z', 'ﬀ', '\uffff', '😀', 'x y', 'a+b', '50%', '_', '10', '9', 'true', LONG],
@@ -33,26 +28,18 @@ const kinds: Record<string, Kind> = {
     type: 'number',
     values: [0, 1, -1, 1.5, -1.5, 0.1, 0.1 + 0.2, 100, -100, 1e300, -1e300, 5e-324, -5e-324, 1e15],
     asked: ['0', '-0', '1.0', '-1', '1.5', '0.3', '0.1', '1e2', '1e-9', '-1e301', '99.999', '.5', '5e-324'],
-    meaning: Number,
   },
   stock: {
     type: 'integer',
     values: [0, 1, 2, 9, 10, 11, 99, 100, -1, -10, 2 ** 53 - 1, -(2 ** 53 - 1)],
     asked: ['0', '1', '10', '9.5', '-1', '-10.5', '100', '1e1', '9007199254740991'],
-    meaning: Number,
   },
   cost: {
     type: 'decimal',
     values: ['0', '-0.0', '1', '1.0', '1.5', '-1.5', '-1.50', '-1.05', '10', '9.99', '100', '0.001', '-0.001', '-10'],
     asked: ['0', '1.00', '01', '1.5', '-1.5', '9.990', '-10.0', '0.0010', '-0.002', '11', `${'9'.repeat(60)}`],
-    meaning: exactly,
   },
-  active: {
-    type: 'boolean',
-    values: [true, false],
-    asked: ['true', 'false', '1', '0'],
-    meaning: (text) => /^(true|1)$/.test(text),
-  },
+  active: { type: 'boolean', values: [true, false], asked: ['true', 'false', '1', '0'] },
   day: {
     type: 'date',
     ...plainText(['2026-01-31', '2026-02-01', '2025-12-31', '2024-02-29', '0999-01-01'], ['2026-01-01']),
@@ -64,26 +51,19 @@ const kinds: Record<string, Kind> = {
       ...['2026-01-31T23:30-01:00', '2026-02-01T00:00:00Z', '1600-01-01T00:00:00Z'],
     ],
     asked: ['2026-01-31', '2026-01-31T12:00Z', '2026-01-31T13:00:00+01:00', '2026-02-01T00:30:00Z', '1970-01-01'],
-    meaning: (text) => Date.parse(text),
   },
   clock: {
     type: 'time',
     values: ['00:00', '08:00', '08:00:00', '08:00:01', '23:59:59', '12:30'],
     asked: ['08:00', '08:00:00', '00:00:00', '12:29:59', '23:59'],
-    meaning: (text) => text.padEnd(8, ':00'),
   },
   mail: { type: 'email', ...plainText(['a@b.de', 'A@b.de', 'b@b.de', 'a+x@b.de'], ['a@b']) },
   link: { type: 'url', ...plainText(['https://a.de/', 'https://a.de/?b=c&d=e', 'http://a.de'], ['https://']) },
   picture: { type: 'file', ...plainText(['/a.png', 'https://a.de/a.png', '/b'], ['/']) },
   plain: { type: 'string', ...words },
   tags: { type: 'string', ...words },
-  scores: { type: 'integer', values: [1, 2, 3, 10, -5], asked: ['1', '2', '2.5', '10', '-5'], meaning: Number },
-  prices: {
-    type: 'decimal',
-    values: ['1', '1.0', '2.5', '-1', '10'],
-    asked: ['1.00', '2', '2.5', '-1'],
-    meaning: exactly,
-  },
+  scores: { type: 'integer', values: [1, 2, 3, 10, -5], asked: ['1', '2', '2.5', '10', '-5'] },
+  prices: { type: 'decimal', values: ['1', '1.0', '2.5', '-1', '10'], asked: ['1.00', '2', '2.5', '-1'] },
 }
 const MULTI = ['tags', 'scores', 'prices']
 const fields = [
@@ -107,8 +87,7 @@ const parts = {
   strings: ['a', 'b', 'ä', '10', 'true', '😀'],
   scalars: ['a', 'b', '10', 10, 2, -1.5, true, false, null, 'true'],
 }
-const COLUMNS = ['identifier', '_id', 'user', 'created', 'updated', 'workspace']
-const OPERATORS = ['', '[$ne]', '[$lt]', '[$lte]', '[$gt]', '[$gte]', '[$in]', '[$nin]', '[$exists]']
+const { holds, sort } = naive(Object.fromEntries(Object.entries(kinds).map(([key, { type }]) => [key, type])))
 
 function anyThing({ chance, pick, some }: Random, place = true): Record<string, unknown> {
   const thing: Record<string, unknown> = {}
@@ -127,85 +106,6 @@ function anyThing({ chance, pick, some }: Random, place = true): Record<string, 
   if (place && chance(0.5)) thing.steps = some([0, 1, 2], 3).map(() => ({ name: pick(parts.strings), zip: part() }))
   return thing
 }
-
-/** All scalars at a dotted path, through lists. */
-function scalarsAt(value: unknown, path: string[]): Comparable[] {
-  if (Array.isArray(value)) return value.flatMap((one) => scalarsAt(one, path))
-  if (value === null || value === undefined) return []
-  if (typeof value === 'object') {
-    const [key = '', ...rest] = path
-    return key && Object.hasOwn(value, key) ? scalarsAt((value as Record<string, unknown>)[key], rest) : []
-  }
-  return path.length ? [] : [value as Comparable]
-}
-
-const order = (one: Comparable, other: Comparable) =>
-  typeof one === 'string' && typeof other === 'string' ? byBytes(one, other) : compare(one, other)
-
-/** What a field's values are in an entity, whether it has the field at all, and what an asked text may mean. */
-function asking(
-  name: string,
-  entity: Entity,
-): { has: boolean; values: Comparable[]; meant(text: string): Comparable[] } {
-  if (name === 'created' || name === 'updated')
-    return { has: true, values: [Date.parse(entity[name])], meant: (text) => [Date.parse(text)] }
-  if (COLUMNS.includes(name)) {
-    const value = entity[name] as string | null
-    return { has: value !== null, values: value === null ? [] : [value], meant: (text) => [text] }
-  }
-  const [key = '', ...path] = name.split('.')
-  const value = entity.metadata[key]
-  if (path.length) {
-    const values = scalarsAt(value, path)
-    const meant = (text: string) => [
-      text,
-      ...(/^(true|false)$/.test(text) ? [text === 'true'] : []),
-      ...(text !== '' && Number.isFinite(Number(text)) ? [Number(text)] : []),
-    ]
-    return { has: values.length > 0, values, meant }
-  }
-  const { meaning } = kinds[key]!
-  const values = value === undefined ? [] : [value].flat().map((one) => meaning(`${one}`))
-  return { has: value !== undefined, values, meant: (text) => [meaning(text)] }
-}
-
-type Filter = { name: string; operator: string; text: string }
-
-function holds({ name, operator, text }: Filter, entity: Entity): boolean {
-  const { has, values, meant } = asking(name, entity)
-  if (operator === '[$exists]') return has === /^(true|1)$/.test(text)
-  const wanted = (/in\]$/.test(operator) ? text.split(',') : [text]).flatMap(meant)
-  const among = values.some((value) => wanted.includes(value))
-  if (operator === '' || operator === '[$in]') return among
-  if (operator === '[$ne]' || operator === '[$nin]') return !among
-  // Of an object's part nobody has told the type: it is what the text looks like most.
-  const bound = wanted.at(-1)!
-  return values.some((value) => {
-    if (typeof value !== typeof bound) return false
-    const way = order(value, bound)
-    return (way === 0 && operator.includes('e')) || (operator.startsWith('[$l') ? way < 0 : way > 0)
-  })
-}
-
-type Sort = { name: string; descending: boolean }
-
-/** `entities` are in the order in which they were made. */
-function sort(entities: Entity[], by: Sort[]): Entity[] {
-  const made = new Map(entities.map((entity, index) => [entity, index]))
-  const [first = { name: 'created', descending: true }] = by
-  return [...entities].sort((one, other) => {
-    for (const { name, descending } of by) {
-      const [left, right] = [asking(name, one), asking(name, other)]
-      if (left.has !== right.has) return left.has ? -1 : 1
-      const way = left.has ? order(left.values[0]!, right.values[0]!) : 0
-      if (way) return descending ? -way : way
-    }
-    return (made.get(one)! - made.get(other)!) * (first.descending ? -1 : 1)
-  })
-}
-
-const encoded = (parameters: [string, string][]) =>
-  parameters.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&')
 
 function anyFilter({ pick, chance, some }: Random, entities: Entity[], names: string[]): Filter {
   const name = pick(names)
@@ -230,17 +130,7 @@ function anyQuery(source: Random, entities: Entity[], names: string[], sortable:
   const [limit, skip] = [chance(0.5) ? 1 + below(30) : 1_000, chance(0.4) ? below(60) : 0]
   const matching = entities.filter((entity) => filters.every((filter) => holds(filter, entity)))
   const sorted = sort(matching, by.length ? by : [{ name: 'created', descending: true }])
-  const query = encoded([
-    ...filters.map(({ name, operator, text }): [string, string] => [name + operator, text]),
-    ...(by.length
-      ? [['$sort', by.map(({ name, descending }) => (descending ? '-' : '') + name).join(',')] as [string, string]]
-      : []),
-    ...[
-      ['$limit', `${limit}`] as [string, string],
-      ['$skip', `${skip}`] as [string, string],
-      ['$count', 'true'] as [string, string],
-    ],
-  ])
+  const query = queryOf(filters, by, { $limit: limit, $skip: skip, $count: true })
   return {
     query,
     expected: identifiers(sorted.slice(skip, skip + limit)),

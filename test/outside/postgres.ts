@@ -82,7 +82,13 @@ export async function startPostgres({ durable = false } = {}): Promise<PostgresS
   const gone = () => void server?.kill('SIGQUIT')
   process.once('exit', gone)
   await start()
-  await ask(address('postgres'), 'create database atoll')
+  // Databases are mostly made in somebody's language, whose order of texts is not ours; PostgreSQL 14 has only the system's.
+  const [{ modern }] = await ask(
+    address('postgres'),
+    "select current_setting('server_version_num')::int >= 150000 modern",
+  )
+  const language = modern ? "template template0 locale 'C' locale_provider icu icu_locale 'en-US'" : ''
+  await ask(address('postgres'), `create database atoll ${language}`)
   return {
     url: address('atoll'),
     port,

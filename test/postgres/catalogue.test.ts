@@ -61,6 +61,17 @@ describe.skipIf(!databaseUrl)('a bucket', () => {
     await engine.close()
   })
 
+  test('is not made where some texts could not be kept', async () => {
+    await ask(databaseUrl!, "create database latin encoding 'LATIN1' template template0 locale 'C'")
+    const url = new URL(databaseUrl!)
+    url.pathname = '/latin'
+    const engine = postgres(`${url}`)
+    const opened = engine.open({ tenant: 'a', file: '', bucket: 'latin' }, tenantMigrations)
+    await expect(opened).rejects.toThrow('The database keeps texts as LATIN1.')
+    expect(await ask(`${url}`, "select from pg_namespace where nspname = 'latin'")).toEqual([])
+    await engine.close()
+  })
+
   test('has no table without a forced policy, and none that the role of requests owns', async () => {
     const engine = postgres()
     await engine.open({ tenant: 'a', file: '', identity: crypto.randomUUID(), bucket: 'policies' }, tenantMigrations)

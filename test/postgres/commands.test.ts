@@ -75,8 +75,8 @@ describe.skipIf(!databaseUrl)('the command `postgres`', () => {
     await ask(databaseUrl!, `create role "${name}" login`)
     url.username = name
     const { code, err } = await atoll('postgres init', { at: emptyFolder(), env: { ATOLL_DATABASE_URL: `${url}` } })
-    expect(code).toBe(1)
-    expect(err).toContain('Run "atoll postgres init" once by the URL of its owner.')
+    expect(code).toBe(2)
+    expect(err).toEndWith('Run "atoll postgres init" once by the URL of its owner.\n')
   })
 
   test('a role that only serves works once the database is prepared', async () => {

@@ -16,7 +16,18 @@ test.each([
     'select 1 from a where b not in (select c from d) and e in (select f from g where (h))',
     'select 1 from a where b <> all (array(select c from d)) and e = any (array(select f from g where (h)))',
   ],
+  [
+    `select 1 from a where b in (select ')' from d where e in (select ? from ")")) and f in (?)`,
+    `select 1 from a where b = any (array(select ')' from d where e = any (array(select $1 from ")")))) and f in ($2)`,
+  ],
+  [
+    'select 1 from a where (b, c) in (select d, e from f) and g in (select h from i)',
+    'select 1 from a where (b, c) in (select d, e from f) and g = any (array(select h from i))',
+  ],
+  ["select group_concat(a, ',') from b", "select string_agg(a, ',') from b"],
   ['select 1 from a where b in (?)', 'select 1 from a where b in ($1)'],
+  ['select 1 from a where b ->> ? > ?', 'select 1 from a where b ->> $1 collate "C" > $2'],
+  [`select 1 from a order by b ->> '->> ?' desc`, `select 1 from a order by b ->> '->> ?' collate "C" desc`],
 ])('%s', (asked, said) => {
   expect(toPostgres(asked)).toBe(said)
 })

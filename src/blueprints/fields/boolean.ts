@@ -10,5 +10,6 @@ const written = new Map([
 export const boolean = fieldType<boolean>({
   check: (value) => (typeof value === 'boolean' ? undefined : 'must be true or false'),
   key: (value) => (value ? 'true' : 'false'),
+  value: (key) => key === 'true',
   parse: (text) => written.get(text),
 })

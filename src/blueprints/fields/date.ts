@@ -5,6 +5,7 @@ import { fieldType } from './type'
 export const date = fieldType<string>({
   check: (value) => (typeof value === 'string' && isDate(value) ? undefined : 'must be a date: YYYY-MM-DD'),
   key: (value) => value,
+  moment: (key) => Date.parse(key),
   parse: (text) => (isDate(text) ? text : undefined),
   bounds: 'value',
 })

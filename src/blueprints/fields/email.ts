@@ -1,4 +1,4 @@
-import { textKey } from './keys'
+import { isCut, textKey, textOf } from './keys'
 import { fieldType } from './type'
 
 const FORM = /^[^\s@<>,;:"()[\]\\]+@[^\s@<>,;:"()[\]\\]+\.[^\s@<>,;:"()[\]\\.]+$/
@@ -7,6 +7,8 @@ export const email = fieldType<string>({
   check: (value) =>
     typeof value === 'string' && value.length <= 254 && FORM.test(value) ? undefined : 'must be an e-mail address',
   key: textKey,
+  value: textOf,
+  cut: isCut,
   parse: (text) => text,
   bounds: 'length',
 })

@@ -1,4 +1,4 @@
-import { textKey } from './keys'
+import { isCut, textKey, textOf } from './keys'
 import { fieldType } from './type'
 import { isWebAddress } from './url'
 
@@ -9,6 +9,8 @@ export const file = fieldType<string>({
       ? undefined
       : 'must be the address of a file: https://… or /…',
   key: textKey,
+  value: textOf,
+  cut: isCut,
   parse: (text) => text,
   bounds: 'length',
 })

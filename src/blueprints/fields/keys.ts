@@ -10,6 +10,11 @@ export function textKey(value: string): string {
   return `${value.slice(0, end)}\u0001${hashed(value)}`
 }
 
+export const isCut = (key: string) => key.length > WHOLE
+
+/** The text behind its key, or how it begins. */
+export const textOf = (key: string) => (isCut(key) ? `${key.slice(0, key.lastIndexOf('\u0001'))}…` : key)
+
 const view = new DataView(new ArrayBuffer(8))
 const hex = (word: number) => word.toString(16).padStart(8, '0')
 
@@ -42,4 +47,15 @@ export function decimalKey(value: string): string {
   const size = String(500 + exponent).padStart(3, '0')
   // The tilde follows all digits: of two negative numbers that begin alike, the longer is the lesser.
   return minus ? `0${complement(size + digits)}~` : `1${size}${digits}`
+}
+
+/** The decimal behind its key, without the zeros at its ends. */
+export function decimalOf(key: string): string {
+  const minus = key.startsWith('0')
+  const text = minus ? complement(key.slice(1, -1)) : key.slice(1)
+  const [exponent, digits] = [Number(text.slice(0, 3)) - 500, text.slice(3)]
+  if (!digits) return '0'
+  const whole = exponent > 0 ? digits.slice(0, exponent).padEnd(exponent, '0') : '0'
+  const part = exponent > 0 ? digits.slice(exponent) : digits.padStart(digits.length - exponent, '0')
+  return `${minus ? '-' : ''}${whole}${part && `.${part}`}`
 }

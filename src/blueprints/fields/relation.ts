@@ -5,5 +5,6 @@ export const relation = fieldType<string>({
   check: (value) =>
     typeof value === 'string' && /^[^\s/]{1,128}$/.test(value) ? undefined : 'must be the identifier of an entity',
   key: (value) => value,
+  value: (key) => key,
   parse: (text) => text,
 })

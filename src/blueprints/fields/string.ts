@@ -1,10 +1,12 @@
-import { textKey } from './keys'
+import { isCut, textKey, textOf } from './keys'
 import { fieldType } from './type'
 
 /** A short text, such as a name or a title. */
 export const string = fieldType<string>({
   check: (value) => (typeof value === 'string' ? undefined : 'must be text'),
   key: textKey,
+  value: textOf,
+  cut: isCut,
   parse: (text) => text,
   bounds: 'length',
 })

@@ -1,3 +1,5 @@
+import type { Addition } from './sums'
+
 /** One kind of field: what fits, how values are found and ordered, and how a query writes one. */
 export type FieldType<Value = unknown> = {
   /** What is wrong with a value, as the end of the sentence "price …"; undefined when it fits. */
@@ -9,6 +11,16 @@ export type FieldType<Value = unknown> = {
   key?(value: Value): string
   /** The value that a text in a query means; undefined when it means none. */
   parse?(text: string): Value | undefined
+  /** The value behind its key, or what the key tells of it. */
+  value?(key: string): Value
+  /** Whether the value as it was written is more than its key tells. */
+  cut?(key: string): boolean
+  /** For days and moments: milliseconds since 1970 behind a key. */
+  moment?(key: string): number
+  /** For times of day: the hour behind a key. */
+  hour?(key: string): number
+  /** How values are added up, by their keys. */
+  addition?: Addition
   /** What `min` and `max` bound: the value itself, or how long it is. */
   bounds?: 'value' | 'length'
 }

@@ -1,4 +1,4 @@
-import { textKey } from './keys'
+import { isCut, textKey, textOf } from './keys'
 import { fieldType } from './type'
 
 /** Whether a browser may follow it: `javascript:` and the like would run with the page's rights. */
@@ -8,6 +8,8 @@ export const url = fieldType<string>({
   check: (value) =>
     typeof value === 'string' && isWebAddress(value) ? undefined : 'must be an address that starts with http(s)://',
   key: textKey,
+  value: textOf,
+  cut: isCut,
   parse: (text) => text,
   bounds: 'length',
 })

@@ -1,10 +1,16 @@
 import type { OpenCtx } from '../../accounts/guard'
 import { modelOf } from '../../blueprints/blueprints'
+import type { References } from '../../blueprints/references'
 import { invalid, Problem } from '../../core/problem'
+import type { Tx } from '../../storage/port'
 import { identifierOf } from '../document'
-import { formOf, headersOf, sightOf, taken, throttleGuests, upToDate } from '../entities'
+import { formOf, headersOf, sightOf, taken, upToDate } from '../entities'
+import { throttleGuests } from '../guests'
+import { removing } from '../removal'
 import { writer } from '../wire'
-import { OPS, type Operation, Run } from './run'
+import { Ahead } from './ahead'
+import { OPS, type Operation } from './operation'
+import { Run } from './run'
 
 const MOST = 1_000 // operations
 
@@ -18,11 +24,21 @@ export async function batch(ctx: OpenCtx, key: string, body: unknown, request: R
   if (operations.length) throttleGuests(ctx, key, request, operations.length)
   return upToDate(ctx, key, async (model, { write }) => {
     const [form, sight] = [formOf(model, ctx, request), await sightOf(ctx, model)]
+    if (form.related)
+      invalid({
+        path: '$populate',
+        message: 'A batch shows relations as they are. Read the entities to populate them.',
+      })
+    const ahead = new Ahead(model, ctx, operations)
     let run: Run | undefined
-    const done = await write((tx) => {
-      run = new Run(tx, model, ctx, sight, operations)
+    const work = (tx: Tx, references?: References) => {
+      run = new Run(tx, model, ctx, sight, operations, ahead, references)
       return run.done()
-    }).catch((error) => refuse(error, run?.at ?? 0))
+    }
+    const removes = operations.some(({ op }) => op === 'delete')
+    const done = await ahead
+      .through(() => (removes ? removing(ctx, work) : write((tx) => work(tx))))
+      .catch((error) => refuse(error, run?.at ?? 0))
     const whole = writer(model, ctx.actor, form)
     const results = done.map(({ op, identifier, status, row, sent }) => {
       const start = JSON.stringify({ op, identifier, status })
@@ -57,7 +73,7 @@ function readOperation(operation: unknown): Operation {
   if (op !== 'create' && !name) invalid({ path: '/identifier', message: `Say which entity to ${op}.` })
   if (op === 'create' && identifier !== undefined && inner !== undefined && identifier !== inner)
     invalid({ path: '/identifier', message: 'identifier is given twice, with different values.' })
-  return { op: op as Operation['op'], name, data }
+  return { op: op as Operation['op'], name, data, _id: Bun.randomUUIDv7() }
 }
 
 /** The refusal of one operation as that of all. */

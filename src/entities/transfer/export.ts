@@ -13,7 +13,7 @@ import { formatOf, TYPES } from './format'
 import { walk } from './walk'
 
 /** What makes no sense where all that match are given, the oldest first. */
-const OF_PAGES = ['$sort', '$limit', '$skip', '$page', '$count']
+const OF_PAGES = ['$sort', '$limit', '$skip', '$page', '$count', '$populate', '$outerPopulate']
 const SYSTEM = ['_id', 'identifier', 'created', 'updated', 'user', 'workspace']
 
 /** All entities that match the query, those within the caller's reach, as they are read. @throws 400, 401, 403, 404 */

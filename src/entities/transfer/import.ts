@@ -11,11 +11,13 @@ import { waitsLong } from '../../tenancy/caller'
 import { forget } from '../../tenancy/memory'
 import { identifierOf } from '../document'
 import { narrowed, searchOf, sightOf, taken } from '../entities'
+import { Ahead } from './ahead'
 import { cellsOf, docOfRow } from './csv'
 import { type Format, formatOf } from './format'
 import { type Line, Lines } from './lines'
+import type { Operation } from './operation'
 import { Rehearsal, rehearsed } from './rehearsal'
-import { type Operation, Run } from './run'
+import { Run } from './run'
 import { Journal } from './undo'
 
 const SLICE = { lines: 100, text: 1 << 19 } // of one write, so that others get their turn
@@ -52,7 +54,7 @@ class Import {
     private how: Asked,
     private model: Model,
   ) {
-    if (how.dryRun) this.#rehearsal = new Rehearsal()
+    if (how.dryRun) this.#rehearsal = new Rehearsal(ctx.actor)
   }
 
   async all(lines: AsyncIterable<Line[]>): Promise<Imported> {
@@ -95,7 +97,7 @@ class Import {
       const data = cells ? this.#row(cells) : readJson(text)
       const { identifier } = (data ?? {}) as { identifier?: unknown }
       const name = identifierOf({ properties: {}, twice: new Map(), identifier }) ?? ''
-      return { line, operation: { op: name ? this.how.mode : 'create', name, data } }
+      return { line, operation: { op: name ? this.how.mode : 'create', name, data, _id: Bun.randomUUIDv7() } }
     } catch (error) {
       // Without columns, no line makes sense.
       if (this.how.format === 'csv' && !this.#columns) throw error
@@ -144,21 +146,20 @@ class Import {
 
   #attempt(some: Planned[], sight: Awaited<ReturnType<typeof sightOf>>) {
     const [journal, rehearsal] = [this.#journal, this.#rehearsal]
+    const model = rehearsal ? rehearsal.model(this.model) : this.model
+    const operations = some.map(({ operation }) => operation)
+    const ahead = new Ahead(model, this.ctx, operations)
     const work = async (tx: Tx) => {
       await journal?.renew(tx)
-      const model = rehearsal ? rehearsal.model(this.model) : this.model
-      const run = new Run(
-        tx,
-        model,
-        this.ctx,
-        sight,
-        some.map(({ operation }) => operation),
-      )
+      const run = new Run(tx, model, this.ctx, sight, operations, ahead)
       await run.done()
       await journal?.note(tx, run.touched)
-      return rehearsal ? rehearsal.end() : undefined
+      return rehearsal ? rehearsal.end(run.made) : undefined
     }
-    return this.ctx.write(work).catch(rehearsed).catch(taken)
+    return ahead
+      .through(() => this.ctx.write(work))
+      .catch(rehearsed)
+      .catch(taken)
   }
 
   async #again(error: unknown, left: Planned[], tries: number) {
@@ -189,7 +190,7 @@ class Import {
     const journal = this.#journal
     if (!journal) return
     this.#journal = undefined
-    this.#rehearsal = new Rehearsal()
+    this.#rehearsal = new Rehearsal(this.ctx.actor)
     await journal.undo()
   }
 }

@@ -1,6 +1,10 @@
-import type { Model } from '../../blueprints/model'
+import type { Actor } from '../../accounts/actors'
+import type { Model, ModelField } from '../../blueprints/model'
+import { mayRead, mayWrite } from '../../blueprints/rules'
 import { Problem } from '../../core/problem'
-import type { Operation } from './run'
+import { labelOf } from '../keys'
+import type { Draft } from '../rows'
+import type { Operation } from './operation'
 
 class Undone extends Error {}
 
@@ -12,8 +16,13 @@ export function rehearsed(error: unknown): void {
 /** An import that only finds out what would be refused: each slice is done, and rolled back. */
 export class Rehearsal {
   #seen = new Seen()
+  #made = new WeakMap<Operation, Draft>()
 
-  end(): never {
+  constructor(private actor: Actor | undefined) {}
+
+  /** Undoes what was done, but for the knowledge of what would have been made. */
+  end(made: Map<Operation, Draft>): never {
+    for (const [operation, draft] of made) this.#made.set(operation, draft)
     throw new Undone()
   }
 
@@ -24,16 +33,23 @@ export class Rehearsal {
   }
 
   /** Why a line cannot be imported along with those before it, as far as that can be told from the lines. */
-  repeated(model: Model, { op, name, data }: Operation): Problem | undefined {
+  repeated({ fields }: Model, operation: Operation): Problem | undefined {
+    const { op, name } = operation
     if (op !== 'create') return
     if (name && !this.#seen.add(`identifier ${name}`))
       return new Problem(409, 'IDENTIFIER_EXISTS', 'An earlier line has this identifier already.')
-    const { metadata, ...flat } = data as { metadata?: object }
-    const doc: Record<string, unknown> = { ...metadata, ...flat }
-    for (const { key, unique, kind } of model.fields)
-      if (unique && (doc[key] ?? null) !== null && !this.#seen.add(`${key} ${kind.key!(doc[key])}`))
-        return new Problem(409, 'UNIQUE_VIOLATION', `An earlier line has this ${key} already.`)
+    const keys = this.#made.get(operation)?.keys ?? {}
+    for (const field of fields) {
+      const value = field.unique ? keys[labelOf(field)] : undefined
+      if (value !== undefined && !this.#seen.add(`${field.key} ${value}`)) return duplicate(field, this.actor)
+    }
   }
+}
+
+function duplicate(field: ModelField, actor: Actor | undefined) {
+  const known = mayRead(field, actor) || mayWrite(field, actor)
+  const what = known ? `this ${field.key}` : 'a value that must be unique'
+  return new Problem(409, 'UNIQUE_VIOLATION', `An earlier line has ${what} already.`)
 }
 
 /** Which of a great many texts were there before, in eight bytes each: of a million, two are mistaken once in 10^7 times. */

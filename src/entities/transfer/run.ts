@@ -1,17 +1,18 @@
 import type { OpenCtx } from '../../accounts/guard'
 import type { Model } from '../../blueprints/model'
+import type { References } from '../../blueprints/references'
 import { reachOrRefuse } from '../../blueprints/rules'
 import type { Tx } from '../../storage/port'
 import { readInput } from '../document'
-import { changeStored, draftOf, reachable } from '../entities'
+import { changeOf, draftOf, reachable } from '../drafts'
+import { Held } from '../held'
+import * as removal from '../removal'
 import * as rows from '../rows'
-import { addTogether, namesThere, storedAmong } from './together'
+import type { Ahead } from './ahead'
+import { named, type Operation } from './operation'
+import { addTogether, leavingAmong, namesThere, storedAmong } from './together'
 import type { Touched } from './undo'
 
-export const OPS = ['create', 'update', 'upsert', 'delete'] as const
-
-/** What is to be done; `name` is empty for a new entity that has no identifier of its own. */
-export type Operation = { op: (typeof OPS)[number]; name: string; data: unknown }
 export type Done = { op: Operation['op']; identifier: string; status: number; row?: rows.Shown; sent?: string[] }
 
 /** The operations of a batch, in one transaction. Those of a kind that follow each other are done together. */
@@ -22,24 +23,31 @@ export class Run {
   /** Which operation is being done. */
   at = 0
   readonly touched: Touched[] = []
+  readonly made = new Map<Operation, rows.Draft>()
 
+  /** Removals need to know what refers to what. */
   constructor(
     private tx: Tx,
     private model: Model,
     private ctx: OpenCtx,
     private sight: rows.Sight,
     private operations: Operation[],
+    private ahead: Ahead,
+    private references?: References,
   ) {}
 
   async done(): Promise<Done[]> {
+    this.ahead.begin()
     const upserted = this.operations.filter(({ op }) => op === 'upsert').map(({ name }) => name)
     this.#known = await namesThere(this.tx, this.model, upserted)
     while (this.#done.length < this.operations.length) {
       this.at = this.#done.length
       const next = this.operations[this.at]!
       if (this.#makes(next)) await this.#make()
-      else await this.#alter(next.op === 'delete')
+      else if (next.op === 'delete') await this.#remove()
+      else await this.#alter()
     }
+    this.ahead.end()
     return this.#done
   }
 
@@ -53,7 +61,10 @@ export class Run {
     for (const operation of this.operations.slice(at)) {
       if (!this.#makes(operation)) break
       try {
-        drafts.push(draftOf(model, ctx.actor, named(operation)))
+        const { doc, known } = draftOf(model, ctx.actor, named(operation), operation._id)
+        const draft = rows.drafted(model, known, this.ahead.complete(operation, doc, known), ctx.actor)
+        drafts.push(draft)
+        this.made.set(operation, draft)
       } catch (error) {
         flaw = { error }
         break
@@ -72,29 +83,35 @@ export class Run {
     throw flaw.error
   }
 
-  /** Changes or removes entities that are there, each only once. */
-  async #alter(removing: boolean) {
-    const { tx, model, at } = this
-    const run: Operation[] = []
-    for (const operation of this.operations.slice(at, at + AT_ONCE)) {
-      if ((operation.op === 'delete') !== removing || this.#makes(operation)) break
-      run.push(operation)
-    }
-    const found = await storedAmong(
-      tx,
-      model,
-      run.map(({ name }) => name),
-    )
+  /** The operations from here on, as long as they are of that kind, up to one that is the last of its entity's. */
+  async #distinct<Row extends { seq: number }>(
+    most: number,
+    fits: (operation: Operation) => boolean,
+    find: (names: string[]) => Promise<Map<string, Row>>,
+  ) {
+    const next = this.operations.slice(this.at, this.at + most)
+    const other = next.findIndex((operation) => !fits(operation))
+    const run = other < 0 ? next : next.slice(0, other)
+    const found = await find(run.map(({ name }) => name))
     const seqs = new Set<number>()
-    const distinct = run.findIndex(({ name }) => {
+    const repeated = run.findIndex(({ name }) => {
       const seq = found.get(name)?.seq
       return seq === undefined || seqs.size === seqs.add(seq).size
     })
-    const some = distinct < 0 ? run : run.slice(0, Math.max(1, distinct))
-    if (removing) return this.#remove(some, found)
-    // Where values must be unique, a change depends on those before it.
+    return { found, some: repeated < 0 ? run : run.slice(0, Math.max(1, repeated)) }
+  }
+
+  /** Changes entities that are there, each only once. */
+  async #alter() {
+    const { tx, model, at } = this
+    const changes = (operation: Operation) => operation.op !== 'delete' && !this.#makes(operation)
+    const { some, found } = await this.#distinct(AT_ONCE, changes, (names) => storedAmong(tx, model, names))
+    // Where values must be unique, or entities are counted, a change depends on those before it.
     if (model.limitations?.length || model.fields.some(({ unique }) => unique)) {
-      for (const operation of some) this.#done.push(await this.#change(operation, found))
+      for (const operation of some) {
+        this.at = this.#done.length
+        this.#done.push(await this.#change(operation, found))
+      }
       return
     }
     const settled = await Promise.allSettled(some.map((operation) => this.#change(operation, found)))
@@ -105,27 +122,48 @@ export class Run {
     }
   }
 
-  async #change({ op, name, data }: Operation, found: Map<string, rows.Stored>): Promise<Done> {
+  async #change(operation: Operation, found: Map<string, rows.Stored>): Promise<Done> {
     const { tx, model, ctx, sight } = this
+    const { op, name, data } = operation
     const before = reachable(model, found.get(name), reachOrRefuse(model, 'update', ctx.actor), ctx)
     this.touched.push({ seq: before.seq, before })
-    const changed = await changeStored(tx, model, ctx, before, readInput(data, ctx.actor), sight)
-    return { op, identifier: before.identifier, status: 200, ...changed }
+    const { doc, known, sent, ...changed } = changeOf(model, ctx, before, readInput(data, ctx.actor))
+    const whole = this.ahead.complete(operation, doc, known)
+    const row = await rows.update(tx, model, before, { ...changed, doc: whole }, sight)
+    return { op, identifier: before.identifier, status: 200, row, sent }
   }
 
-  async #remove(some: Operation[], found: Map<string, rows.Stored>) {
-    const reach = reachOrRefuse(this.model, 'delete', this.ctx.actor)
-    let left = some.map(({ name }, n) => {
-      this.at = this.#done.length + n
-      return reachable(this.model, found.get(name), reach, this.ctx)
+  /** Removes entities together, so that those among them that refer to each other hold none. */
+  async #remove() {
+    const { tx, model, ctx, at } = this
+    const removes = ({ op }: Operation) => op === 'delete'
+    const { some, found } = await this.#distinct(Number.POSITIVE_INFINITY, removes, (names) =>
+      leavingAmong(tx, model, names),
+    )
+    const reach = reachOrRefuse(model, 'delete', ctx.actor)
+    const leaving = some.map(({ name }, n) => {
+      this.at = at + n
+      return reachable(model, found.get(name), reach, ctx)
     })
-    for (const { identifier } of left) this.#done.push({ op: 'delete', identifier, status: 200 })
-    while (left.length) left = left.slice(await rows.erase(this.tx, left))
+    const gone = await removal.remove(tx, leaving, { references: this.references! }).catch((error) => {
+      if (error instanceof Held)
+        this.at =
+          at +
+          Math.max(
+            0,
+            leaving.findIndex(({ identifier }) => error.holds(identifier)),
+          )
+      throw error
+    })
+    await this.#forget(leaving, gone)
+    for (const { identifier } of leaving) this.#done.push({ op: 'delete', identifier, status: 200 })
+  }
+
+  /** What is upserted after it was removed is made anew. */
+  async #forget(leaving: Pick<rows.Stored, '_id' | 'identifier'>[], gone: removal.Leaving[]) {
+    for (const { _id, identifier } of leaving) for (const name of [_id, identifier]) this.#known.delete(name)
+    if (gone.length > leaving.length) this.#known = await namesThere(this.tx, this.model, [...this.#known])
   }
 }
 
 const AT_ONCE = 100 // entities in memory
-
-/** What is sent of an entity, under this name. What is no object is refused where it is read. */
-const named = ({ data, name: identifier }: Pick<Operation, 'data' | 'name'>) =>
-  identifier && data !== null && typeof data === 'object' && !Array.isArray(data) ? { ...data, identifier } : data

@@ -1,6 +1,7 @@
 import type { Model } from '../../blueprints/model'
 import { reaches } from '../../blueprints/rules'
 import type { Tx } from '../../storage/port'
+import { type LeavingRow, leavingOf } from '../removal'
 import * as rows from '../rows'
 
 /**
@@ -70,11 +71,30 @@ export async function namesThere(tx: Tx, model: Model, names: string[]): Promise
 
 /** The entities of these names, by identifier or else by `_id`, to be changed. */
 export async function storedAmong(tx: Tx, model: Model, names: string[]): Promise<Map<string, rows.Stored>> {
-  const columns = `${rows.COLUMNS}, blueprint`
-  const found = new Map<string, rows.Stored>()
-  for (const row of (await byIdentifier(tx, model, columns, names)).map(rows.storedAs)) found.set(row.identifier, row)
+  return answering(tx, model, rows.STORED_COLUMNS, names, rows.storedOf)
+}
+
+/** The same, to be removed: without what they are shown by, for they may be many. */
+export async function leavingAmong(tx: Tx, model: Model, names: string[]) {
+  const columns = '_id, "user", workspace, seq, keys, created, blueprint, identifier'
+  return answering(tx, model, columns, names, ([_id, user, workspace, ...row]) => ({
+    ...leavingOf(row as LeavingRow),
+    ...({ _id, user, workspace } as Pick<rows.Stored, '_id' | 'user' | 'workspace'>),
+  }))
+}
+
+async function answering<Row extends { _id: string; identifier: string }>(
+  tx: Tx,
+  model: Model,
+  columns: string,
+  names: string[],
+  rowOf: (row: unknown[]) => Row,
+): Promise<Map<string, Row>> {
+  const found = new Map<string, Row>()
+  const all = `${columns}, blueprint`
+  for (const row of (await byIdentifier(tx, model, all, names)).map(rowOf)) found.set(row.identifier, row)
   const left = names.filter((name) => !found.has(name))
-  for (const row of (await byId(tx, model, columns, left)).map(rows.storedAs)) found.set(row._id, row)
+  for (const row of (await byId(tx, model, all, left)).map(rowOf)) found.set(row._id, row)
   return found
 }
 

@@ -117,16 +117,16 @@ async function undo(tenant: Tenant, model: Model, id: string) {
   for (let left = true; left; )
     left = await tenant.write(async (tx) => {
       const found = (await tx.ask(select, [id, SLICE])) as [number, string | null, string | null, number][]
-      const made = found.filter(([, before, keys]) => before === null && keys !== null)
-      const removed = await rows.erase(
-        tx,
-        made.map(([seq, , keys, created]) => ({ seq, keys: keys!, created })),
+      const made = found.flatMap(([seq, before, keys, created]) =>
+        before === null && keys !== null ? [{ seq, keys, created }] : [],
       )
-      const later = new Set(made.slice(removed))
+      const erased = rows.portion(made)
+      await rows.erase(tx, erased)
+      const later = new Set(made.slice(erased.length).map(({ seq }) => seq))
       for (const [, before] of found) if (before !== null) await rows.restore(tx, model, JSON.parse(before))
       await forget(
         tx,
-        found.filter((row) => !later.has(row)).map(([seq]) => [id, seq]),
+        found.filter(([seq]) => !later.has(seq)).map(([seq]) => [id, seq]),
       )
       return found.length > 0
     })

@@ -23,7 +23,7 @@ $$`
 /**
  * Brings a bucket, a schema whose tables many tenants share, to the version of this program. That version is the comment
  * on the schema, as that of an SQLite file is its `user_version`.
- * @throws when the bucket is newer, or has to be changed by a role that may not
+ * @throws when the bucket is newer, or has to be changed by a role that may not, or the database can't keep every text
  */
 export async function migrate(client: Client, bucket: string, migrations: string[]) {
   const [schema, name] = [pg.escapeIdentifier(bucket), pg.escapeLiteral(bucket)]
@@ -33,6 +33,7 @@ export async function migrate(client: Client, bucket: string, migrations: string
     await client.query(`begin; select pg_advisory_xact_lock(hashtext('atoll')); ${made}; commit; begin;
       select pg_advisory_xact_lock(hashtext('atoll')); create schema if not exists ${schema};
       set local search_path to ${schema}`)
+    await refuseEncoding(client)
     const left = pending(await versionOf(client, name), migrations)
     if (left.length)
       await client.query(`${left.join(';')}; ${isolate}; comment on schema ${schema} is '${migrations.length}'`)
@@ -55,4 +56,11 @@ async function versionOf(client: Client, name: string) {
   )
   if (rows[0]?.unbound) throw new ConfigError(`No policy binds the role ${ROLE}: tenants would see each other.`)
   return Number(rows[0]?.version ?? 0)
+}
+
+async function refuseEncoding(client: Client) {
+  const { rows } = await client.query("select current_setting('server_encoding') as encoding")
+  const { encoding } = rows[0] as { encoding: string }
+  if (encoding !== 'UTF8')
+    throw new ConfigError(`The database keeps texts as ${encoding}. Make another one, with the encoding UTF8.`)
 }

@@ -1,7 +1,10 @@
 const KNOWN = 2_000 // statements; those that are composed at run time are endless
 const known = new Map<string, string>()
 
-/** What every engine is asked, as PostgreSQL says it: numbered values, and the tenant at the head of every key. */
+/**
+ * What every engine is asked, as PostgreSQL says it: numbered values, the tenant at the head of every key, and texts out
+ * of JSON compared byte by byte, for they have no column that says so, and the database's language would decide.
+ */
 export function toPostgres(sql: string): string {
   const found = known.get(sql)
   if (found !== undefined) return found
@@ -14,7 +17,11 @@ export function toPostgres(sql: string): string {
 function translate(sql: string): string {
   let count = 0
   return collected(sql)
-    .replace(/'(?:[^']|'')*'|"(?:[^"]|"")*"|\?/g, (part) => (part === '?' ? `$${++count}` : part))
+    .replace(/(->> )?('(?:[^']|'')*'|"(?:[^"]|"")*"|\?)/g, (_, arrow: string | undefined, part: string) => {
+      const said = part === '?' ? `$${++count}` : part
+      return arrow ? `${arrow}${said} collate "C"` : said
+    })
+    .replaceAll('group_concat(', 'string_agg(')
     .replace(/on conflict \((.*?)\)/g, (_, key) => `on conflict ("tenant_id", ${key.replace(/"[^"]+"\./g, '')})`)
 }
 
@@ -23,13 +30,24 @@ function translate(sql: string): string {
  * PostgreSQL expects few, which it does of every tenant that grew since its tables were analyzed.
  */
 function collected(sql: string): string {
-  const found = /\b(not )?in \((?=select )/.exec(sql)
+  // Not of rows, which no array holds.
+  const found = /(?<!\) *)\b(not )?in \((?=select )/.exec(sql)
   if (!found) return sql
   const start = found.index + found[0].length
-  let [at, depth] = [start, 1]
-  for (; depth && at < sql.length; at++) depth += sql[at] === '(' ? 1 : sql[at] === ')' ? -1 : 0
+  const end = closing(sql, start)
   const compared = found[1] ? '<> all' : '= any'
-  return `${sql.slice(0, found.index)}${compared} (array(${sql.slice(start, at)})${collected(sql.slice(at))}`
+  const list = `(array(${collected(sql.slice(start, end))})`
+  return `${sql.slice(0, found.index)}${compared} ${list}${collected(sql.slice(end))}`
+}
+
+/** Where the parenthesis ends that began just before. */
+function closing(sql: string, start: number): number {
+  let depth = 1
+  for (const { 0: part, index } of sql.slice(start).matchAll(/'(?:[^']|'')*'|"(?:[^"]|"")*"|[()]/g)) {
+    depth += part === '(' ? 1 : part === ')' ? -1 : 0
+    if (!depth) return start + index
+  }
+  return sql.length
 }
 
 /** An insert or removal of one row as one of several; nothing for other statements. */

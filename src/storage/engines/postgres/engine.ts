@@ -1,9 +1,11 @@
 import pg from 'pg'
 import { missing } from '../../../core/problem'
-import { Busy, Interrupted, storageError } from '../../errors'
-import type { Asking, Database, Engine, Migrations, Place } from '../../port'
+import { Busy, Interrupted, Moved, storageError } from '../../errors'
+import type { Asking, Bulk, Claim, Database, Engine, Migrations, Place } from '../../port'
+import { ask, each } from './asking'
 import { migrate, ROLE } from './buckets'
-import { severalRows, toPostgres } from './dialect'
+import { openBulk } from './bulk'
+import { moveSchema } from './citus'
 import { Listener } from './listener'
 import { type Question, Reads } from './reads'
 import { Statistics } from './statistics'
@@ -57,7 +59,7 @@ export class Postgres implements Engine {
     const start = this.#start(bucket, identity || NOBODY)
     await this.#attempt(start, async ({ ask }) => {
       await ask('insert into tenant_lock default values on conflict do nothing')
-      if ((await ask('select ended from tenant_lock'))[0]![0] !== null) missing('tenant')
+      requireServed(await ask(SERVED))
     })
     // A row, unlike an advisory lock, is locked on the node that has the bucket. The policy picks our own.
     const alone = `${start}; set local lock_timeout to ${this.options.deadline};
@@ -110,8 +112,52 @@ export class Postgres implements Engine {
     await this.#migrate(bucket, migrations)
     await this.#attempt(this.#start(bucket, identity || NOBODY), async ({ ask }) => {
       await ask('insert into tenant_lock default values on conflict do nothing')
-      await ask('update tenant_lock set ended = ?', [Date.now()])
+      await ask('update tenant_lock set ended = ?, moved = null', [Date.now()])
     })
+  }
+
+  async bulk({ bucket, identity }: Place, { postgres: migrations }: Migrations): Promise<Bulk> {
+    if (!bucket) throw new Error('A place in PostgreSQL has a bucket.')
+    await this.#migrate(bucket, migrations)
+    return openBulk(await this.#connect(), this.#start(bucket, identity || NOBODY))
+  }
+
+  /** Undefined when another process has claimed the name. */
+  async claim(name: string): Promise<Claim | undefined> {
+    const client = await this.#connect()
+    // By a transaction that stays open, because poolers may give a connection away after each.
+    await client.query('begin; set local idle_in_transaction_session_timeout to 0')
+    const { rows } = await client.query('select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as got', [name])
+    if (rows[0].got)
+      return { require: async () => void (await ask(client, 'select 1')), [Symbol.asyncDispose]: () => client.end() }
+    await client.end()
+  }
+
+  /** Moves a bucket to another node of a Citus cluster, which takes as long as it takes. */
+  async moveBucket(bucket: string, node: string) {
+    const client = await this.#connect(0)
+    try {
+      await moveSchema(client, bucket, node)
+    } finally {
+      await client.end()
+    }
+  }
+
+  /** A connection of its own, which the many that wait for one of the pool are not in the way of. */
+  async #connect(patience = this.options.deadline + CONNECT): Promise<pg.Client> {
+    const { url } = this.options
+    const client = new pg.Client({
+      connectionString: url,
+      connectionTimeoutMillis: CONNECT,
+      query_timeout: patience,
+      keepAlive: true,
+      pipeline: true,
+    })
+    client.on('error', () => {}) // whoever asks it next hears of it
+    await client.connect().catch((error) => {
+      throw new Busy(error)
+    })
+    return client
   }
 
   /** All of it ends with the transaction, so that a connection pooler may stand between us and the server. */
@@ -217,34 +263,20 @@ export class Postgres implements Engine {
   }
 }
 
-/** @throws 404 when the lock that the statements ask for last is not there: the tenant was ended. */
+/** @throws when the lock that the statements ask for last is not there: the tenant was ended. */
 async function begin(client: pg.PoolClient, start: string) {
-  const results = (await client.query(`begin; ${start}`)) as unknown as pg.QueryResult[]
+  // In one snapshot, as a database may have it by default, what is read after the lock could be from before.
+  const results = (await client.query(`begin isolation level read committed; ${start}`)) as unknown as pg.QueryResult[]
   const last = results.at(-1)!
-  if (last.command === 'SELECT' && !last.rowCount) missing('tenant')
+  if (last.command === 'SELECT' && !last.rowCount) requireServed(await ask(client, SERVED))
 }
 
-async function ask(client: pg.PoolClient, sql: string, values?: unknown[]): Promise<unknown[][]> {
-  try {
-    return (await client.query({ text: toPostgres(sql), values, rowMode: 'array' })).rows
-  } catch (error) {
-    throw storageError(error)
-  }
-}
+const SERVED = 'select ended, moved from tenant_lock'
 
-// Rows of one statement. It takes 65,535 values at most, and planning a removal takes as long as its rows are many.
-const AT_ONCE = { insert: 500, other: 50 }
-
-/** Rows that are inserted or removed by their key go together; other statements follow each other on the wire, unanswered. */
-async function each(client: pg.PoolClient, sql: string, rows: unknown[][]) {
-  const asked: Promise<unknown>[] = []
-  const most = sql.startsWith('insert') ? AT_ONCE.insert : AT_ONCE.other
-  for (let at = 0; at < rows.length; at += most) {
-    const some = rows.slice(at, at + most)
-    const together = severalRows(sql, some.length)
-    if (together) asked.push(ask(client, together, some.flat()))
-    else asked.push(...some.map((row) => ask(client, sql, row)))
-  }
-  const failed = (await Promise.allSettled(asked)).find(({ status }) => status === 'rejected')
-  if (failed?.status === 'rejected') throw failed.reason
+/** @throws 503 when the tenant was moved elsewhere, 404 when it was ended */
+function requireServed([row = []]: unknown[][]) {
+  const [ended, moved] = row
+  if (ended === null) return
+  if (typeof moved === 'string') throw new Moved(moved)
+  missing('tenant')
 }

@@ -2,8 +2,11 @@
 create table if not exists tenant_lock (
   tenant_id uuid primary key default current_setting('app.tenant')::uuid,
   -- When the tenant was ended, in ms; its rows are kept, but nobody serves them.
-  ended bigint
+  ended bigint,
+  -- Where the tenant is now, when it was not ended but moved.
+  moved text collate "C"
 );
+alter table tenant_lock add column if not exists moved text collate "C";
 
 -- A commit whose answer was lost is known by its key.
 create table if not exists commits (
@@ -18,6 +21,34 @@ create or replace function tell_others() returns trigger language plpgsql as $$
 begin
   perform pg_notify('atoll', new.tenant_id::text);
   return null;
+end
+$$;
+
+-- Rows that were copied have numbers that the bucket did not give: its next ones come after them. Only the owner may say
+-- so, and while nobody else takes one. There is some room, so that it need not be said often.
+create or replace function advance_numbers() returns void language plpgsql security definer as $$
+declare
+  one record;
+  most bigint;
+  next bigint;
+begin
+  for one in
+    select attrelid::regclass as tab, attname as col, pg_get_serial_sequence(attrelid::regclass::text, attname) as seq
+    from pg_attribute join pg_class c on c.oid = attrelid
+    where c.relnamespace = current_schema()::regnamespace and attidentity <> '' order by 1
+  loop
+    execute format('select max(%I) from %s', one.col, one.tab) into most;
+    execute format('select last_value from %s', one.seq) into next;
+    continue when most is null or most < next;
+    execute format('lock table %s in share row exclusive mode', one.tab);
+    execute format('select setval(%L, greatest(last_value, %s) + 10000) from %s', one.seq, most, one.seq);
+  end loop;
+end
+$$;
+
+do $$
+begin
+  execute format('alter function advance_numbers() set search_path to %I', current_schema());
 end
 $$;
 

@@ -3,10 +3,11 @@ import { dirname, join } from 'node:path'
 import { missing } from '../../../core/problem'
 import { hashed } from '../../../core/secret'
 import { storageError } from '../../errors'
-import { type Database, type Engine, type Migrations, type Place, pending } from '../../port'
+import { type Bulk, type Database, type Engine, type Migrations, type Place, pending } from '../../port'
+import { SqliteBulk, tablesOf } from './bulk'
 import { Checkpoints } from './checkpoints'
 import { type Connection, drivers } from './drivers'
-import { Log } from './log'
+import { keepNames, Log } from './log'
 import { Session } from './session'
 import { Snapshot } from './snapshot'
 
@@ -44,34 +45,48 @@ export class Sqlite implements Engine {
   async open({ file, identity }: Place, { sqlite: migrations }: Migrations): Promise<Database> {
     const { folder, patience, synchronous } = this.options
     const connect = await this.#connect()
-    const path = join(folder, file)
+    const [path, mark] = [join(folder, file), markOf(identity)]
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     if (!existsSync(dirname(path))) missing('tenant')
     const sessions: Session[] = []
-    const session = (pragmas: string) => {
+    const session = async (pragmas: string) => {
       const opened = new Session(connect(path), patience)
       sessions.push(opened)
-      opened.run(`${PRAGMAS}; ${pragmas}`)
+      await opened.setUp(`${PRAGMAS}; ${pragmas}`)
       return opened
     }
     try {
-      const writer = session('pragma synchronous = full')
-      await writer.migrate((version) => pending(version, migrations), markOf(identity))
+      const writer = await session('pragma synchronous = full')
+      await writer.migrate((version) => pending(version, migrations), mark)
+      await writer.requireMark(mark)
       writer.run('pragma synchronous = normal')
-      const reader = session('pragma query_only = on')
-      return this.#database(
-        path,
-        writer,
-        reader,
-        synchronous === 'full' ? new Log(path, [...new Set([dirname(path), folder])]) : undefined,
-      )
+      const reader = await session('pragma query_only = on')
+      const log = synchronous === 'full' ? new Log(path, [...new Set([dirname(path), folder])]) : undefined
+      return this.#database(path, mark, writer, reader, log)
     } catch (error) {
       for (const opened of sessions) opened.close()
       throw error
     }
   }
 
-  #database(path: string, writer: Session, reader: Session, log: Log | undefined): Database {
+  /** For copies: the folder of the file is made, too. */
+  async bulk({ file, identity }: Place, { sqlite: migrations }: Migrations): Promise<Bulk> {
+    const { folder, patience } = this.options
+    const path = join(folder, file)
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    const session = new Session((await this.#connect())(path), patience)
+    try {
+      await session.setUp(`${PRAGMAS}; pragma synchronous = full; pragma foreign_keys = off`)
+      await session.migrate((version) => pending(version, migrations), markOf(identity))
+      for (const one of [dirname(path), folder]) await keepNames(one)
+      return new SqliteBulk(session, markOf(identity), await tablesOf(session.ask))
+    } catch (error) {
+      session.close()
+      throw error
+    }
+  }
+
+  #database(path: string, mark: number, writer: Session, reader: Session, log: Log | undefined): Database {
     const checkpoints = this.#checkpoints
     const snapshot = new Snapshot(reader)
     return {
@@ -79,8 +94,10 @@ export class Sqlite implements Engine {
       async transaction(work) {
         log?.refuseBroken()
         const before = writer.asked
-        // A log that is still being read cannot begin anew.
-        await writer.transaction((asking) => work(asking))
+        await writer.transaction(async (asking) => {
+          await writer.requireMark(mark)
+          await work(asking)
+        })
         snapshot.end()
         const kept = log?.kept()
         kept?.catch(() => {}) // who waits for it hears of it, but only after the checkpoint

@@ -59,7 +59,7 @@ export class Log {
 }
 
 /** Until the disk knows which files are in a folder. Windows neither needs nor allows it. */
-async function keepNames(path: string) {
+export async function keepNames(path: string) {
   if (process.platform === 'win32') return
   const folder = await open(path)
   await folder.sync().finally(() => folder.close())

@@ -1,9 +1,12 @@
 import { missing } from '../../../core/problem'
-import { Busy, storageError } from '../../errors'
+import { Busy, Moved, storageError } from '../../errors'
 import type { Ask, Asking, Each } from '../../port'
 import type { Connection, Statement } from './drivers'
 
 const KEPT = 500 // statements; preparing one costs ten times what running it does
+
+/** What a file has instead of its mark when nobody is served from it any more. */
+export const markOfMoved = (mark: number) => ~mark
 
 /** A connection that keeps statements prepared, the latest that were new to it. */
 export class Session {
@@ -17,8 +20,15 @@ export class Session {
   ) {}
 
   run(sql: string) {
-    this.connection.exec(sql)
+    try {
+      this.connection.exec(sql)
+    } catch (error) {
+      throw storageError(error)
+    }
   }
+
+  /** Runs what another process may be in the way of for a while, as one that is just closing the file. */
+  setUp = (sql: string) => this.#patiently(async () => this.run(sql))
 
   ask: Ask = async (sql, params) => this.values(sql, params)
 
@@ -43,7 +53,7 @@ export class Session {
   }
 
   async transaction(work: (asking: Asking) => Promise<void>) {
-    await this.#begin()
+    await this.#patiently(() => this.ask('begin immediate'))
     try {
       await work(this)
       await this.ask('commit')
@@ -55,20 +65,29 @@ export class Session {
 
   /**
    * Runs what `left` names after the database's version, once, whoever else tries at the same time. A new file gets the
-   * mark of its owner. @throws 404 for a file with the mark of another
+   * mark of its owner.
    */
   async migrate(left: (version: number) => string[], mark: number) {
-    const pragma = async (name: string) => (await this.ask(`pragma ${name}`))[0]![0] as number
-    if (left(await pragma('user_version')).length)
+    if (left(await this.pragma('user_version')).length)
       await this.transaction(async () => {
-        const at = await pragma('user_version')
+        const at = await this.pragma('user_version')
         const migrations = left(at)
         if (!at) this.connection.exec(`pragma application_id = ${mark}`)
         for (const sql of migrations) this.connection.exec(sql)
         this.connection.exec(`pragma user_version = ${at + migrations.length}`)
       })
-    if ((await pragma('application_id')) !== mark) missing('tenant')
   }
+
+  /** @throws 404 for a file with the mark of another, 503 when its tenant was moved elsewhere */
+  async requireMark(mark: number) {
+    const found = await this.pragma('application_id')
+    if (found === mark) return
+    const [[home] = []] = found === markOfMoved(mark) ? await this.ask('select home from moved') : []
+    if (typeof home === 'string') throw new Moved(home)
+    missing('tenant')
+  }
+
+  pragma = async (name: string) => (await this.ask(`pragma ${name}`))[0]![0] as number
 
   /** Statements first: SQLite keeps a file open for as long as one of them lives. */
   close() {
@@ -76,12 +95,12 @@ export class Session {
     this.connection.close()
   }
 
-  /** While another process writes, this one goes on with other things. */
-  async #begin() {
+  /** While another process is in the way, this one goes on with other things. */
+  async #patiently(work: () => Promise<unknown>) {
     const until = performance.now() + this.patience
     for (;;) {
       try {
-        await this.ask('begin immediate')
+        await work()
         return
       } catch (error) {
         if (!(error instanceof Busy) || performance.now() > until) throw error

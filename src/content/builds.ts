@@ -1,0 +1,87 @@
+import { and, eq, lte, sql } from 'drizzle-orm'
+import type { OpenCtx } from '../accounts/guard'
+import { type Answer, isKnown } from '../core/etag'
+import { missing } from '../core/problem'
+import { answerPage, type Listing, pageOf } from '../storage/lists'
+import type { Tx } from '../storage/port'
+import { prepared } from '../storage/store'
+import { builds, components } from './tables'
+
+const KEPT = 10 // builds of a component
+
+export type Build = { js: string; css: string }
+
+/** Names a build by what is in it, so that what is found by a path never changes. */
+export const pathOf = (identifier: string, { js, css }: Build) =>
+  `${identifier}.${new Bun.CryptoHasher('sha256').update(`${js}\0${css}`).digest('hex').slice(0, 32)}`
+
+/** Keeps a build and the last ones before it; one that is there already is the newest again. */
+export async function keep(tx: Tx, component: string, path: string, number: number, build: Build) {
+  await tx
+    .insert(builds)
+    .values({ component, path, number, ...build })
+    .onConflictDoUpdate({ target: [builds.component, builds.path], set: { number } })
+  await tx.delete(builds).where(and(eq(builds.component, component), lte(builds.number, number - KEPT)))
+}
+
+const sortable = {
+  _id: components._id,
+  identifier: components.identifier,
+  created: components.created,
+  updated: components.updated,
+}
+
+/** What a page can load of each component. */
+export async function list({ db }: OpenCtx, query: Listing, answer: Answer) {
+  const page = pageOf(query, sortable, 'identifier')
+  const rows = await db
+    .select({ identifier: components.identifier, path: components.path })
+    .from(components)
+    .orderBy(...page.order)
+    .limit(page.limit + 1)
+    .offset(page.offset)
+  const files = rows.map(({ identifier, path }) => ({
+    identifier,
+    js: addressOf(path, 'js'),
+    css: addressOf(path, 'css'),
+  }))
+  return answerPage(answer, page, files, () => db.$count(components))
+}
+
+const addressOf = (path: string, kind: keyof Build) => `/api/static/${path}.${kind}`
+
+const statements = prepared((db) => ({
+  js: db
+    .select({ text: builds.js })
+    .from(builds)
+    .where(eq(builds.path, sql.placeholder('path')))
+    .limit(1)
+    .prepare(),
+  css: db
+    .select({ text: builds.css })
+    .from(builds)
+    .where(eq(builds.path, sql.placeholder('path')))
+    .limit(1)
+    .prepare(),
+}))
+
+const TYPES = { js: 'text/javascript;charset=utf-8', css: 'text/css;charset=utf-8' }
+
+/** One file of a build, which whoever has it may keep forever; throws 404. */
+export async function file({ db }: OpenCtx, name: string, request: Request): Promise<Response> {
+  const [, path = '', kind] = /^(.+\.[0-9a-f]{32})\.(js|css)$/.exec(name) ?? missing('static file')
+  const { text } = (await statements(db)[kind as keyof Build].get({ path })) ?? missing('static file')
+  const etag = `"${path.slice(-32)}"`
+  const headers = {
+    'content-type': TYPES[kind as keyof Build],
+    'cache-control': 'public, max-age=31536000, immutable',
+    // The same address may be another tenant's.
+    vary: 'tenant',
+    etag,
+    // Opened by itself it can do nothing; pages of any site may load it, as a module asks for by CORS.
+    'content-security-policy': "default-src 'none'; sandbox",
+    'access-control-allow-origin': '*',
+    'cross-origin-resource-policy': 'cross-origin',
+  }
+  return isKnown(request, etag) ? new Response(null, { status: 304, headers }) : new Response(text, { headers })
+}

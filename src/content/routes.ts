@@ -1,0 +1,70 @@
+import { Elysia, status, t } from 'elysia'
+import { guard } from '../accounts/guard'
+import { ProblemShape } from '../core/problem'
+import { done } from '../core/shapes'
+import { listing } from '../storage/lists'
+import * as builds from './builds'
+import { putAll } from './bulk'
+import * as components from './components'
+import { Bulk, BulkResult, Component, ComponentChange, NewComponent, StaticFiles } from './shapes'
+
+const query = t.Object(listing)
+const byName = t.Object({ id: t.String({ description: 'an `_id`, or an identifier' }) })
+const changed = { 200: Component, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape }
+
+export const componentRoutes = new Elysia({ prefix: '/components', tags: ['components'] })
+  .use(guard('components'))
+  .get('/', ({ ctx, query, request, set }) => components.list(ctx, query, { request, set }), {
+    can: 'user',
+    query,
+    response: t.Array(Component),
+  })
+  .get('/:id', ({ ctx, params, request, set }) => components.get(ctx, params.id, { request, set }), {
+    can: 'user',
+    params: byName,
+    response: { 200: Component, 404: ProblemShape },
+  })
+  .post('/', async ({ ctx, body, request, set }) => status(201, await components.create(ctx, body, { request, set })), {
+    can: 'editor',
+    body: NewComponent,
+    response: { 201: Component, 409: ProblemShape },
+  })
+  .post('/bulk', ({ ctx, body }) => putAll(ctx, body.components), { can: 'editor', body: Bulk, response: BulkResult })
+  .put('/:id', ({ ctx, params, body, request, set }) => components.change(ctx, params.id, body, { request, set }), {
+    can: 'editor',
+    params: byName,
+    body: ComponentChange,
+    response: changed,
+  })
+  .patch('/:id', ({ ctx, params, body, request, set }) => components.change(ctx, params.id, body, { request, set }), {
+    can: 'editor',
+    params: byName,
+    body: ComponentChange,
+    response: changed,
+  })
+  .delete('/:id', ({ ctx, params, request, set }) => components.remove(ctx, params.id, { request, set }), {
+    can: 'editor',
+    params: byName,
+    response: { 200: done, 404: ProblemShape, 412: ProblemShape },
+  })
+
+export const staticRoutes = new Elysia({ prefix: '/static', tags: ['components'] })
+  .use(guard('static'))
+  .get('/', ({ ctx, query, request, set }) => builds.list(ctx, query, { request, set }), {
+    open: true,
+    query,
+    response: t.Array(StaticFiles),
+  })
+  .get('/:file', ({ ctx, params, request }) => builds.file(ctx, params.file, request), {
+    open: true,
+    params: t.Object({ file: t.String({ description: '`<identifier>.<hash>.js`, or `.css`' }) }),
+    detail: {
+      responses: {
+        200: { description: 'the file, which never changes', content: { 'text/javascript': {}, 'text/css': {} } },
+        404: {
+          description: 'there is none, or not any more',
+          content: { 'application/json': { schema: ProblemShape } },
+        },
+      },
+    },
+  })

@@ -1,0 +1,62 @@
+import { type Static, t } from 'elysia'
+import { ProblemShape } from '../core/problem'
+import { change, id, line, text, time } from '../core/shapes'
+
+const maybe = t.Optional
+
+export const Component = t.Object({
+  _id: id,
+  identifier: t.String(),
+  componentName: t.String(),
+  description: t.String(),
+  content: t.String(),
+  compiledContent: t.Object({ js: t.String(), css: t.String() }),
+  requiredProps: t.Array(t.String()),
+  created: time,
+  updated: time,
+})
+
+export const NewComponent = t.Object({
+  identifier: t.String({
+    pattern: '^[a-zA-Z0-9][a-zA-Z0-9._-]{0,127}$',
+    description: 'names it in paths: letters, digits, dots, hyphens and underscores',
+  }),
+  componentName: maybe(line(200, 1)),
+  description: maybe(text(10_000)),
+  content: t.String({
+    minLength: 1,
+    maxLength: 256 << 10,
+    description: 'an ES module in TypeScript or JSX; what stands in <style> becomes css',
+  }),
+  requiredProps: maybe(t.Array(line(200, 1), { maxItems: 100 })),
+})
+export type NewComponent = Static<typeof NewComponent>
+
+export const ComponentChange = change(NewComponent)
+export type ComponentChange = Static<typeof ComponentChange>
+
+/** One of several: what exists is changed, what does not is made. */
+export const ComponentDraft = t.Composite([ComponentChange, t.Pick(NewComponent, ['identifier'])])
+
+export const Bulk = t.Object({
+  components: t.Array(t.Unknown(), { maxItems: 100, description: 'each like a new component, or a change of one' }),
+})
+export const BulkResult = t.Object({
+  total: t.Number(),
+  succeeded: t.Number(),
+  failed: t.Number(),
+  results: t.Array(
+    t.Object({
+      identifier: t.Nullable(t.String()),
+      success: t.Boolean(),
+      component: maybe(Component),
+      error: maybe(ProblemShape),
+    }),
+  ),
+})
+
+export const StaticFiles = t.Object({
+  identifier: t.String(),
+  js: t.String({ description: 'the path of the module' }),
+  css: t.String({ description: 'the path of the style sheet, which may be empty' }),
+})

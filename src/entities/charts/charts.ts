@@ -1,0 +1,89 @@
+import type { OpenCtx } from '../../accounts/guard'
+import { modelOf } from '../../blueprints/blueprints'
+import { reachOrRefuse } from '../../blueprints/rules'
+import type { Answer } from '../../core/etag'
+import { missing } from '../../core/problem'
+import { narrowed, searchOf } from '../entities'
+import * as plan from '../plan'
+import { type Resolved, readQuery } from '../query'
+import { groupingOf, type Place } from './grouping'
+import { axes, isAxes, pie as pieOf, type Shown } from './options'
+import { type Names, readQuestion } from './question'
+import { type Amount, type Group, tally } from './tally'
+import { namesOf } from './values'
+
+/** How many entities match a list's query. */
+export async function count(asked: OpenCtx, key: string, request: Request) {
+  const { ctx, model, reach } = await about(asked, key, request)
+  const query = readQuery(model, ctx.actor, searchOf(request))
+  return { count: await plan.count(ctx.db, model, reach, query) }
+}
+
+/** The exact sum of a property, whole and by groups. @throws 400 for what is no number */
+export async function sum(asked: OpenCtx, key: string, answer: Answer) {
+  const { value, groups } = await grouped(asked, key, answer, { by: 'groupBy', needs: 'sum' })
+  return { ...(groups && { groups: groups.map(({ name, value }) => ({ group: name, sum: value })) }), sum: value }
+}
+
+/** ECharts options of a pie whose slices are the values of a property. */
+export async function pie(asked: OpenCtx, key: string, answer: Answer) {
+  const { groups = [], label } = await grouped(asked, key, answer, { by: 'x', needs: 'x' })
+  return pieOf(label, groups)
+}
+
+/** ECharts options of a chart with the values of a property on its x axis. @throws 404 CHART_NOT_FOUND */
+export async function onAxes(asked: OpenCtx, key: string, type: string, answer: Answer) {
+  if (!isAxes(type)) {
+    await about(asked, key, answer.request)
+    return missing('chart')
+  }
+  const { groups = [], label } = await grouped(asked, key, answer, { by: 'x', needs: 'x' })
+  return axes(type, label, groups)
+}
+
+async function about(asked: OpenCtx, key: string, request: Request) {
+  const ctx = narrowed(asked, request)
+  const model = await modelOf(ctx, key)
+  return { ctx, model, reach: reachOrRefuse(model, 'read', ctx.actor) }
+}
+
+const UNKNOWN = 'Unknown'
+
+/** What was asked for of all, and by groups: the sum of a property, or else how many there are. */
+type Grouped = { value: number | string; label: string; groups: Shown[] | undefined }
+
+/** The groups of a page, sorted; last those that have no value to group them by. */
+async function grouped(asked: OpenCtx, key: string, { request, set }: Answer, names: Names): Promise<Grouped> {
+  const { ctx, model, reach } = await about(asked, key, request)
+  const question = readQuestion(model, ctx.actor, searchOf(request), names)
+  const { query, by, sum, interval } = question
+  const grouping = by && groupingOf(by, interval)
+  const { all, groups, unknown } = await tally(ctx.db, model, reach, question, grouping)
+  const amountOf = ({ count, units }: Amount) => sum?.kind?.addition?.told(units) ?? count
+  const result = { value: amountOf(all), label: sum ? labelOf(sum) : 'count' }
+  if (!grouping) return { ...result, groups: undefined }
+
+  const places = grouping.filled([...groups.keys()].sort(inOrder))
+  const total = places.length + (unknown.count ? 1 : 0)
+  const [start, end] = [query.skip, query.skip + query.limit]
+  const page = places.slice(start, end).map((place) => groups.get(place) ?? nobody(place))
+  const called = await namesOf(ctx.db, by, grouping, page)
+  const shown: Shown[] = page.map((group, at) => ({ name: called[at]!, value: amountOf(group) }))
+  if (unknown.count && start < total && total <= end) shown.push({ name: UNKNOWN, value: amountOf(unknown) })
+  const headers: Record<string, string> = {}
+  if (query.count) headers['x-total-count'] = `${total}`
+  if (query.limit && end < total) headers.link = `<${pageAt(request, end)}>; rel="next"`
+  Object.assign(set.headers as object, headers)
+  return { ...result, groups: shown }
+}
+
+const inOrder = (one: Place, other: Place) => (one < other ? -1 : one > other ? 1 : 0)
+const nobody = (place: Place): Group => ({ count: 0, units: 0n, place, first: 0, key: '' })
+const labelOf = ({ target }: Resolved) => (target.at === 'field' ? (target.field.title ?? target.field.key) : 'sum')
+
+function pageAt(request: Request, skip: number) {
+  const search = new URLSearchParams(searchOf(request))
+  search.delete('$page')
+  search.set('$skip', `${skip}`)
+  return `${request.url.slice(request.url.indexOf('/', 8), request.url.indexOf('?'))}?${search}`
+}

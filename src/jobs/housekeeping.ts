@@ -1,0 +1,37 @@
+import { report } from '../core/log'
+import { servedTenants, type Tenant } from '../tenancy/tenants'
+import { holding, type Lease } from './holding'
+
+/** What is to be done in each tenant now and then: a slice at a time, and not on after its signal was aborted. */
+export type Chore = (tenant: Tenant & Lease) => Promise<unknown>
+
+const ROUNDS = 60 // in the time after which a tenant's turn comes again
+
+/**
+ * Does the chores of the tenants that are in use here, one tenant after the other, each at most once in `every` ms
+ * whichever node does it; never, when that is 0. Returns what stops it: no tenant's turn comes after that.
+ */
+export function keepHouse(chores: Chore[], every: number): () => void {
+  let stopped = false
+  let timer: Timer | undefined
+  const round = async () => {
+    for (const tenant of servedTenants()) {
+      if (stopped) return
+      const work = async (held: Tenant & Lease) => {
+        for (const chore of chores) await chore(held)
+      }
+      await holding(tenant, 'housekeeping', work, { rest: every }).catch((error) =>
+        report('HOUSEKEEPING_FAILED', { tenant: tenant.tenant, cause: String(error) }),
+      )
+    }
+    later()
+  }
+  const later = () => {
+    if (every && !stopped) timer = setTimeout(round, every / ROUNDS).unref()
+  }
+  later()
+  return () => {
+    stopped = true
+    clearTimeout(timer)
+  }
+}

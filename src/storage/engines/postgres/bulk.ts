@@ -1,0 +1,98 @@
+import pg from 'pg'
+import { inOrder, kindOf, type Table } from '../../catalogue'
+import { storageError } from '../../errors'
+import type { Alone, Asking, Bulk, State } from '../../port'
+import { ask, each } from './asking'
+
+const OWN = ['tenant_lock', 'commits'] // the engine's
+const HOLD = 10_000 // ms; a copy that stops in its tracks holds up nobody for longer
+const WAIT = 5_000 // ms for other writers
+
+// What is read is read in the order of the key, a little at a time. As long as PostgreSQL expects few rows of the tenant,
+// it would read and sort all of them each time.
+const BY_KEY = 'set local enable_seqscan to off; set local enable_bitmapscan to off; set local enable_sort to off'
+
+/** The rows of one tenant, on a connection of its own. `tenant` says whose they are, in SQL. */
+export async function openBulk(client: pg.Client, tenant: string): Promise<Bulk> {
+  const start = `${tenant}; ${BY_KEY}`
+  const asking: Asking = {
+    ask: (sql, params) => ask(client, sql, params),
+    each: (sql, rows) => each(client, sql, rows),
+  }
+
+  async function within<T>(begin: string, work: () => Promise<T>): Promise<T> {
+    try {
+      await client.query(begin).catch((error) => Promise.reject(storageError(error)))
+      const result = await work()
+      const { command } = await client.query('commit').catch((error) => Promise.reject(storageError(error)))
+      if (command !== 'COMMIT') throw new Error('The transaction had failed before.')
+      return result
+    } catch (error) {
+      await client.query('rollback').catch(() => {})
+      throw error
+    }
+  }
+
+  const found = await within(`begin; ${start}`, async () => {
+    await asking.ask('insert into tenant_lock default values on conflict do nothing')
+    return { tables: await tablesOf(asking), since: await asking.ask("select (now() - interval '5 minutes')::text") }
+  })
+  // Every write leaves its key, and none takes minutes: another count, another state.
+  const count = `select count(*) from commits where made > ${pg.escapeLiteral(found.since[0]![0] as string)}`
+  const stamp = async () => `${(await asking.ask(count))[0]![0]}`
+  const mark = async (ended: number | null, moved: string | null) =>
+    void (await asking.ask('update tenant_lock set ended = ?, moved = ?', [ended, moved]))
+
+  return {
+    tables: found.tables,
+    // Who changes a row makes a new one, in another place and by another transaction.
+    fingerprint: 'sum(hashtextextended(ctid::text || xmin::text, 0))',
+    snapshot: <T>(work: (state: State) => Promise<T>) =>
+      within(`begin isolation level repeatable read read only; ${start}`, async () =>
+        work({ ask: asking.ask, stamp: await stamp() }),
+      ),
+    alone: <T>(work: (state: Alone) => Promise<T>) =>
+      within(
+        `begin; ${start}; set local lock_timeout to ${WAIT}; set local statement_timeout to ${WAIT};
+         set local idle_in_transaction_session_timeout to ${HOLD}; select from tenant_lock for update`,
+        async () => {
+          const leave = (home?: string) => mark(Date.now(), home ?? null)
+          const serve = async () => {
+            await asking.ask('select advance_numbers()')
+            await mark(null, null)
+          }
+          return work({ ...asking, stamp: await stamp(), leave, serve })
+        },
+      ),
+    settle: () => within(`begin; ${start}`, async () => void (await asking.ask('select advance_numbers()'))),
+    close: () => client.end(),
+  }
+}
+
+/** The tables of the bucket, from the catalogue: what of them is every engine's. */
+async function tablesOf({ ask }: Asking): Promise<Table[]> {
+  const columns = await ask(
+    `select relname, attname, format_type(atttypid, null), array_position(indkey::int2[], attnum)
+     from pg_class c join pg_attribute on attrelid = c.oid join pg_index on indrelid = c.oid and indisprimary
+     where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p') and attnum > 0
+       and not attisdropped and attname <> 'tenant_id' order by relname, attnum`,
+  )
+  const references = await ask(
+    `select c.relname, f.relname from pg_constraint k join pg_class c on c.oid = conrelid join pg_class f on f.oid = confrelid
+     where contype = 'f' and connamespace = current_schema()::regnamespace`,
+  )
+  const tables = Map.groupBy(columns as [string, string, string, number | null][], ([table]) => table)
+  return inOrder(
+    [...tables]
+      .filter(([name]) => !OWN.includes(name))
+      .map(([name, of]) => ({
+        name,
+        columns: of.map(([, column, type]) => ({ name: column, kind: kindOf(type) })),
+        key: of
+          .filter(([, , , place]) => place !== null)
+          .sort((one, other) => one[3]! - other[3]!)
+          .map(([, column]) => column),
+        refers: references.flatMap(([table, to]) => (table === name ? [to as string] : [])),
+      })),
+  )
+}

@@ -1,0 +1,85 @@
+import { asc, desc, type SQL, sql } from 'drizzle-orm'
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
+import { t } from 'elysia'
+import type { Answer } from '../core/etag'
+import { type Flaw, invalid } from '../core/problem'
+import { isOn } from '../core/shapes'
+
+const LIMIT = 100
+const MOST = 1_000
+const ORDERS = 10
+
+const option = (description: string) => t.Optional(t.String({ description }))
+
+/** What the query of a list may say. A route's own filters stand beside it: `t.Object({ ...listing, kind: … })`. */
+export const listing = {
+  limit: option('how many, 100 unless told, at most 1000'),
+  page: option('which page of so many, from 1'),
+  sort: option('what to sort by, comma-separated; "-" before one for descending'),
+  count: option('true: adds the header X-Total-Count'),
+}
+export type Listing = { [option in keyof typeof listing]?: string }
+
+/** By what a list can be sorted, as the wire calls it. `_id` tells equals apart. */
+export type Sortable = { _id: SQLiteColumn; [name: string]: SQLiteColumn }
+
+/** What to read: `orderBy(...page.order).limit(page.limit + 1).offset(page.offset)`; the one more tells of a next page. */
+export type Page = { limit: number; offset: number; order: SQL[]; number: number; count: boolean }
+
+/** Reads the query of a list. @throws 400 with everything that makes no sense. */
+export function pageOf(query: Listing, sortable: Sortable, standard = '-created'): Page {
+  const flaws: Flaw[] = []
+  const limit = Math.min(whole('limit', LIMIT), MOST)
+  const number = Math.max(1, whole('page', 1))
+  const parts = (given('sort') ?? standard).split(',').map((part) => part.trim())
+  const keys = [...new Set(parts.filter(Boolean))]
+  if (keys.length > ORDERS) refuse('sort', `Sort by at most ${ORDERS} things.`)
+  const order = keys.flatMap((key) => {
+    const name = key.replace(/^[+-]/, '')
+    if (Object.hasOwn(sortable, name)) return [ordered(sortable[name]!, key.startsWith('-'))]
+    refuse('sort', `This list cannot be sorted by "${name}", but by ${Object.keys(sortable).join(', ')}.`)
+    return []
+  })
+  order.push(ordered(sortable._id, !!keys[0]?.startsWith('-')))
+  const count = given('count') ?? 'false'
+  if (!/^(true|false|0|1)$/.test(count)) refuse('count', 'count must be true or false.')
+  if (flaws.length) invalid(...flaws)
+  return { limit, offset: (number - 1) * limit, order, number, count: isOn(count) }
+
+  /** Clients send what they lack as nothing, or as this word. */
+  function given(name: keyof Listing) {
+    return query[name] && query[name] !== 'undefined' ? query[name] : undefined
+  }
+  function whole(name: keyof Listing, otherwise: number) {
+    const text = given(name) ?? `${otherwise}`
+    if (!/^\d{1,15}$/.test(text)) refuse(name, `${name} must be a whole number, not less than 0.`)
+    return Number(text)
+  }
+  function refuse(path: string, message: string) {
+    flaws.push({ path, message })
+  }
+}
+
+/** What is missing comes last in both directions; what can't be missing is left to its index. */
+const ordered = (column: SQLiteColumn, descending: boolean) => {
+  const direction = descending ? desc(column) : asc(column)
+  return column.notNull ? direction : sql`${direction} nulls last`
+}
+
+/** A page's rows; `Link` tells where the next ones are, and `X-Total-Count` how many there are, if that was asked. */
+export async function answerPage<Row>(
+  { request: { url }, set }: Answer,
+  { limit, number, count }: Page,
+  rows: Row[],
+  total: () => Promise<number>,
+): Promise<Row[]> {
+  const headers = set.headers as Record<string, string>
+  if (count) headers['x-total-count'] = `${await total()}`
+  if (limit && rows.length > limit) {
+    const [path = '', search] = url.slice(url.indexOf('/', 8)).split('?')
+    const next = new URLSearchParams(search)
+    next.set('page', `${number + 1}`)
+    headers.link = `<${path}?${next}>; rel="next"`
+  }
+  return rows.slice(0, limit)
+}

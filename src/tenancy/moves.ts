@@ -1,0 +1,114 @@
+import { eq } from 'drizzle-orm'
+import { tenantMigrations } from '../../migrations'
+import { now } from '../core/clock'
+import { missing, Problem } from '../core/problem'
+import { Moved } from '../storage/errors'
+import { Mirror } from '../storage/mirror'
+import type { Bulk, Claim } from '../storage/port'
+import { freshHome, requireBucket, requireDatabase } from './buckets'
+import { type Entry, leaveRemains, placeOf, rehome } from './homes'
+import { registry } from './registry'
+import { claim, discard, storage } from './storage'
+import { tenants } from './tables'
+
+const ROUNDS = 12 // while others write
+const FEW = 200 // rows that are quickly copied while writes wait
+const HEARD = 1_500 // ms; by then every process knows of the last move, and none looks at the place before
+
+/** What a move did: `waited` is for how many ms writes had to wait. `trash` is where the files of the source are now. */
+export type Move = { id: string; from: string; to: string; rows: number; waited: number; ms: number; trash?: string }
+
+/**
+ * Moves a tenant to another home while it is served: `sqlite`, `postgres` or `cluster/bucket`. Moving to where it is
+ * finishes a move that was interrupted. `tell` hears how it goes on.
+ */
+export async function moveTenant(id: string, to: string, tell: (line: string) => void): Promise<Move> {
+  requireDatabase()
+  const began = performance.now()
+  const { uid } = await found(id)
+  await using claimed = await claim(`move ${uid}`)
+  if (!claimed) throw new Problem(409, 'TENANT_MOVING', 'This tenant is being moved already. Wait for that to end.')
+  const entry = await settled(await found(id))
+  const home = await destination(entry, to)
+  const copied = home === entry.home ? { rows: 0, waited: 0 } : await copy(entry, home, claimed, tell)
+  if (!entry.home && home) await Bun.sleep(HEARD)
+  // The files of the source, or what is left of an attempt that was interrupted.
+  const trash = home ? discard(id) : undefined
+  const ms = Math.round(performance.now() - began)
+  return { id, from: nameOf(entry.home), to: nameOf(home), ...copied, ms, ...(trash && { trash }) }
+}
+
+const nameOf = (home: string) => home || 'sqlite'
+
+const found = async (id: string): Promise<Entry> =>
+  (await registry.db.select().from(tenants).where(eq(tenants.id, id)).get()) ?? missing('tenant')
+
+/** The tenant as it is after a move that was interrupted between its two last steps. */
+async function settled(entry: Entry): Promise<Entry> {
+  try {
+    await storage.store(placeOf(entry), tenantMigrations).db.ask('select 1')
+    return entry
+  } catch (error) {
+    if (!(error instanceof Moved)) throw error
+    await rehome(entry, error.home)
+    return found(entry.id)
+  }
+}
+
+async function destination({ home }: Entry, to: string): Promise<string> {
+  if (to === 'sqlite') return ''
+  if (to === 'postgres') return home || freshHome()
+  return requireBucket(to)
+}
+
+async function copy(entry: Entry, home: string, claimed: Claim, tell: (line: string) => void) {
+  if (entry.moved) await Bun.sleep(Math.max(0, Date.parse(entry.moved) + HEARD - now()))
+  await registry.write((tx) => leaveRemains(tx, entry.uid, home))
+  // Nobody serves what is in the folder: it is of an attempt that was interrupted.
+  if (!home) discard(entry.id)
+  await using bulks = new AsyncDisposableStack()
+  const open = async (at: string) => {
+    const bulk = await storage.bulk(placeOf({ ...entry, home: at }), tenantMigrations)
+    bulks.defer(() => bulk.close())
+    return bulk
+  }
+  const [source, target] = [await open(entry.home), await open(home)]
+  await target.alone(({ leave }) => leave())
+  const mirror = new Mirror(source, target)
+  const copied = await follow(source, mirror, tell)
+  await target.settle()
+  let held = 0
+  // The moment of the move: nobody writes until both are alike, and then only in the new home.
+  await source.alone(async ({ ask, stamp, leave }) => {
+    held = performance.now()
+    if (stamp !== copied) await mirror.settle(ask)
+    await target.alone(({ serve }) => serve())
+    await claimed.require()
+    await leave(home)
+  })
+  const waited = Math.round(performance.now() - held)
+  tell(`Writes waited ${waited} ms.`)
+  if (!(await rehome(entry, home))) {
+    // It was deleted meanwhile.
+    await target.alone(({ leave }) => leave())
+    if (!home) discard(entry.id)
+    missing('tenant')
+  }
+  return { rows: mirror.rows, waited }
+}
+
+/** Copies while others write, until little is left to do. Returns which state is copied; none where something differs. */
+async function follow(source: Bulk, mirror: Mirror, tell: (line: string) => void): Promise<string | undefined> {
+  let before = Number.POSITIVE_INFINITY
+  for (let round = 1; ; round++) {
+    const { changed, alike, stamp } = await source.snapshot(async ({ ask, stamp }) => ({
+      ...(await mirror.round(ask)),
+      stamp,
+    }))
+    tell(`Round ${round}: ${changed} of ${mirror.rows} rows copied${alike ? ', the checksums agree' : ''}.`)
+    // Under load there is always something left, and more rounds don't make it less.
+    const enough = alike && (changed <= FEW || (round > 2 && changed > before * 0.7))
+    if (enough || round === ROUNDS) return alike ? stamp : undefined
+    before = changed
+  }
+}

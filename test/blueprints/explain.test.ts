@@ -1,0 +1,116 @@
+import { expect, test } from 'bun:test'
+import { register } from '../../src/accounts/users'
+import { shelf } from '../entities/kit'
+import { refusal } from '../house'
+
+const at = '/blueprints/things/permissions/explain'
+const permissions = [
+  { operation: 'read', scope: 'tenant', guest: true },
+  { operation: 'read', scope: 'user', roleBased: ['user'] },
+  { operation: 'create', scope: 'user', roleBased: ['user', 'boss'] },
+  { operation: 'update', scope: 'workspace', roleBased: ['*'] },
+  { operation: 'update', scope: 'tenant', roleBased: ['user'], workspaceLabelsBased: ['pro'] },
+]
+
+test('tells for every operation which rules allow it, what they reach, and why the others do not', async () => {
+  const { as, users } = await shelf([], permissions)
+  const { status, body } = await as('admin').get(`${at}?user=${users.user}`)
+  expect(status).toBe(200)
+  const [create, read, update, remove] = body.operations
+  expect({ ...body, operations: 0 }).toEqual({
+    blueprint: 'things',
+    user: { _id: users.user, roles: ['user'] },
+    operations: 0,
+  })
+  expect(create).toEqual({
+    operation: 'create',
+    allowed: true,
+    reach: { all: false, user: users.user, workspace: null },
+    because: 'Rule 2 allows it: this user may create entities of their own.',
+    rules: [{ index: 2, rule: permissions[2], applies: true, because: 'It is for the role user. Its scope is user.' }],
+  })
+  expect([read.allowed, read.reach]).toEqual([true, { all: true, user: null, workspace: null }])
+  expect(read.because).toBe('Rules 0, 1 allow it: this user may read all entities.')
+  expect(read.rules.map((one: { because: string }) => one.because)).toEqual([
+    'It is for everybody, guests too. Its scope is tenant.',
+    'It is for the role user. Its scope is user.',
+  ])
+  expect([update.allowed, update.reach]).toEqual([true, { all: false, user: null, workspace: null }])
+  expect(update.because).toBe(
+    'Rule 3 allows it: this user may update none of the entities, because none are their own.',
+  )
+  expect(update.rules.map((one: { index: number; applies: boolean }) => [one.index, one.applies])).toEqual([
+    [3, true],
+    [4, false],
+  ])
+  expect(update.rules[1].because).toBe(
+    'It asks for a workspace with one of the labels pro, and there is no active one.',
+  )
+  expect(remove).toEqual({
+    operation: 'delete',
+    allowed: false,
+    reach: null,
+    because: 'No rule of the blueprint is about delete.',
+    rules: [],
+  })
+})
+
+test('without a user it is about a guest; with an operation about that', async () => {
+  const { as } = await shelf([], permissions)
+  for (const query of ['', '?user=', '?user=undefined&operation=undefined', '?operation=']) {
+    const { body } = await as('admin').get(at + query)
+    expect(body.user).toBeNull()
+    expect(body.operations.map((one: { allowed: boolean }) => one.allowed)).toEqual([false, true, false, false])
+  }
+  const { body } = await as('admin').get(`${at}?operation=create`)
+  expect(body.operations).toEqual([
+    {
+      operation: 'create',
+      allowed: false,
+      reach: null,
+      because: 'No rule about create is for a guest.',
+      rules: [{ index: 2, rule: permissions[2], applies: false, because: 'It is not for guests.' }],
+    },
+  ])
+})
+
+test('says what a user lacks, and that admins and blueprints without rules need none', async () => {
+  const own = await shelf(
+    [],
+    [{ operation: 'create', scope: 'workspace', roleBased: ['boss'], workspaceRoleBased: ['member'] }],
+  )
+  const admin = own.as('admin')
+  const first = async (user: string) => (await admin.get(`${at}?operation=create&user=${user}`)).body.operations[0]
+  const user = await first(own.users.user)
+  expect([user.allowed, user.because]).toEqual([false, 'No rule about create is for this user.'])
+  expect(user.rules[0].because).toBe(
+    'It asks for one of the roles boss or one of the roles member in the active workspace.',
+  )
+  const boss = await register(own.tenant, { username: 'boss', email: 'boss@x.test' }, ['boss'])
+  expect((await first(boss._id)).because).toBe('Rule 0 allows it only in a workspace, and this user is in none.')
+  const chief = await first(own.users.admin)
+  expect([chief.allowed, chief.because]).toEqual([true, 'Admins may do everything, whatever the rules say.'])
+  await admin.put('/blueprints/things', { permissions: [] })
+  expect((await first(own.users.user)).because).toBe('The blueprint has no rules, so it is for admins only.')
+})
+
+test('what it says is what happens', async () => {
+  const { as, path, users, stranger } = await shelf([], permissions)
+  const { body } = await as('admin').get(`${at}?user=${users.user}`)
+  const [create, read, , remove] = body.operations
+  expect([create.allowed, (await as('user').post(path, {})).status]).toEqual([true, 201])
+  expect([read.reach.all, (await as('other').get(path)).body.length]).toEqual([true, 1])
+  expect([remove.allowed, (await as('user').delete(`${path}/all?confirm=things`)).status]).toEqual([false, 403])
+  expect(refusal(await stranger.post(path, {}))).toEqual([401, 'UNAUTHENTICATED'])
+})
+
+test('is for admins, about users and blueprints that there are', async () => {
+  const { as, stranger } = await shelf([], permissions)
+  for (const name of ['user', 'editor'] as const) expect(refusal(await as(name).get(at))).toEqual([403, 'FORBIDDEN'])
+  expect(refusal(await stranger.get(at))).toEqual([401, 'UNAUTHENTICATED'])
+  const other = await shelf([], permissions)
+  for (const user of ['nobody', other.users.user, '%ff', "'", 'x'.repeat(5_000)])
+    expect(refusal(await as('admin').get(`${at}?user=${user}`)), user.slice(0, 50)).toEqual([404, 'USER_NOT_FOUND'])
+  expect(refusal(await as('admin').get('/blueprints/none/permissions/explain'))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
+  expect(refusal(await as('admin').get(`${at}?operation=fly`))).toEqual([400, 'INVALID_INPUT'])
+})

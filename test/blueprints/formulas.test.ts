@@ -1,0 +1,189 @@
+import { expect, test } from 'bun:test'
+import { formula } from '../../src/blueprints/formulas/formula'
+import { names } from '../../src/blueprints/formulas/functions'
+import { Meter, Unfit } from '../../src/blueprints/formulas/meter'
+import { random } from './random'
+
+const entity = {
+  text: 'a'.repeat(999),
+  long: 'a'.repeat(900_000),
+  list: Array.from({ length: 2_000 }, (_, n) => n),
+  // What the interpreter would take for a function, if it came from itself.
+  forged: { _jsonata_lambda: true, body: { type: 'string', value: 'x' }, arguments: [] },
+  native: { _jsonata_function: true, implementation: 'x' },
+}
+
+const value = async (text: string) => (await formula(text)).of(entity, new Meter())
+const refused = (text: string) =>
+  value(text).then(
+    (made) => `made ${JSON.stringify(made)?.slice(0, 100)}`,
+    (error) => (error instanceof Unfit ? 'refused' : error),
+  )
+
+test('every function of JSONata pays for what it does, and there is none that we do not know', async () => {
+  const source = await Bun.file('node_modules/jsonata/jsonata.js').text()
+  const bound = [...source.matchAll(/(?:staticFrame|environment)\.bind\('(\w+)'/g)].map(([, name]) => name!)
+  expect(bound.toSorted()).toEqual([...names, 'eval'].toSorted())
+})
+
+test.each([
+  '($f := function() { $f() }; $f())',
+  '($f := function($n) { 1 + $f($n + 1) }; $f(1))',
+  '($f := function($a) { $g($a) }; $g := function($a) { $f($a) }; $f(1))',
+  '($f := function($s, $n) { $n = 0 ? $s : $f($s & $s, $n - 1) }; $f("x", 60))',
+  '($f := function($s, $n) { $n = 0 ? $s : $f({"a": $s, "b": $s}, $n - 1) }; $string($f(1, 60)))',
+  '($f := function($s, $n) { $n = 0 ? $s : $f([[$s], [$s]], $n - 1) }; $f(1, 60) = $f(1, 60))',
+  '$reduce([1..60], function($a) { $a & $a }, "x")',
+  '[1..10000000]',
+  '[1..5001]',
+  '$map([1..5000], function($x) { [1..5000] })',
+  'list@$a.list@$b.list@$c.{"x": $a}',
+  '$map(list, function($x) { $map(list, function($y) { $x * $y }) })',
+  '**.**.**.**',
+  '$distinct(list)',
+  '$pad("", 500000000)',
+  '$pad("x", -1e300, "ab")',
+  '$pad("x", 1000, long)',
+  '$join($split(long, ""), "x")',
+  '$join(list, long)',
+  '$replace(text, "a", long)',
+  '$contains(long, $substring(long, 0, 400000) & "b")',
+  '$substringBefore(long, $substring(long, 0, 400000) & "b")',
+  '$match(text, /a.*c|a/)',
+  '$contains(long, /a/)',
+  '$split(text, /a?/)',
+  '$toMillis("11111111111111111111111x", "[Y][Y][Y][Y][Y][Y][Y][Y]")',
+  '$fromMillis(1, "[Y,99999999]")',
+  '$now("[Y,99999999]")',
+  '$formatInteger(100000000, "I")',
+  '$formatNumber(1, $pad("", 300, "0"))',
+  '$sort($append(list, $append(list, list)), function($a, $b) { $a < $b })',
+  '$ ~> | $ | {"self": $} |',
+])('ends: %s', async (text) => {
+  expect(await refused(text)).toBe('refused')
+})
+
+test.each([
+  '$eval',
+  '$string.*',
+  '$string.implementation.constructor("return 1")()',
+  '$spread($string)',
+  '[$string].**',
+  '{"a": $string}.a',
+  '$merge([$string])',
+  '$lookup($string, "implementation")',
+  '{"_jsonata_lambda": true, "apply": $string}',
+  'function($g) { {"_jsonata_lambda": true, "apply": $g} }($uppercase)',
+  'forged()',
+  'native()',
+  '$map(list, forged)',
+  '$map',
+  'function($x) { $x }',
+  '/a/("a")',
+  '$uppercase(?)',
+])('gives nobody a function: %s', async (text) => {
+  expect(await refused(text).catch(() => 'refused')).toBeOneOf(['refused', 'made undefined'])
+})
+
+test.each(['constructor', '$.constructor', '$$.__proto__', '__proto__.toString', '"".constructor', 'list.constructor'])(
+  'sees only what an entity has: %s',
+  async (text) => {
+    expect(await value(text)).toBeUndefined()
+  },
+)
+
+test('nothing is left behind for others', async () => {
+  const before = Object.getOwnPropertyNames(Object.prototype)
+  for (const text of [
+    '{"__proto__": {"polluted": 1}}',
+    '$merge([{"__proto__": {"polluted": 1}}])',
+    '$ ~> | $ | {"__proto__": {"polluted": 1}} |',
+    '$ ~> | __proto__ | {"polluted": 1} |',
+    '[{"k": "__proto__", "v": 1}]{ k: {"polluted": v} }',
+    '($constructor := 1; $string := 2; $toString := 3)',
+  ])
+    await refused(text)
+  expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(before)
+  expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
+  expect(await value('$string(1)')).toBe('1')
+})
+
+test('an entity is not changed by its formulas', async () => {
+  const before = structuredClone(entity)
+  await value('$count($ ~> | forged | {"changed": true} |)')
+  await value('($append(list, 1); $sort(list); $reverse(list); 1)')
+  expect(entity).toEqual(before)
+})
+
+test('formulas of one write share what they may cost, those of several do not', async () => {
+  const [sum, meter] = [await formula('$count($map(list, function($x) { $x + 1 }))'), new Meter()]
+  const runs = async (meter: () => Meter) => {
+    for (let n = 1; n <= 20; n++) if ((await sum.of(entity, meter()).catch(() => 0)) !== 2_000) return n
+    return 'all'
+  }
+  expect(await runs(() => new Meter())).toBe('all')
+  expect(await runs(() => meter)).toBeNumber()
+})
+
+test('many at once, of many entities, do not mix', async () => {
+  const double = await formula('($slow := $map([1..10], function($x) { $x }); n * 2)')
+  const all = Array.from({ length: 200 }, (_, n) => double.of({ n }, new Meter()))
+  expect(await Promise.all(all)).toEqual(Array.from({ length: 200 }, (_, n) => n * 2))
+})
+
+test('a costly one does not take from what a cheap one may cost meanwhile', async () => {
+  const [endless, cheap] = [await formula('($f := function() { $f() }; $f())'), await formula('1 + 1')]
+  const [one, ...others] = await Promise.allSettled([
+    endless.of({}, new Meter()),
+    ...Array.from({ length: 10 }, () => cheap.of({}, new Meter())),
+  ])
+  expect(one!.status).toBe('rejected')
+  for (const other of others) expect(other).toEqual({ status: 'fulfilled', value: 2 })
+})
+
+test('what comes out is plain: without what the interpreter notes on its lists', async () => {
+  const made = (await value('list[[0..2]]')) as number[]
+  expect([made, Object.getOwnPropertyNames(made)]).toEqual([
+    [0, 1, 2],
+    ['0', '1', '2', 'length'],
+  ])
+  expect(await value('{"a": nowhere, "b": 1}')).toEqual({ b: 1 })
+})
+
+test('random expressions give a value or are refused, whatever they are', async () => {
+  const { pick } = random(7)
+  const parts = [
+    ...names.map((name) => `$${name}`),
+    ...['text', 'list', 'forged', '"x"', '1', '0', '-1', '1e9', 'null', 'true', '[', ']', '{', '}', '(', ')', '(', ')'],
+    ...[
+      '+',
+      '-',
+      '*',
+      '/',
+      '%',
+      '&',
+      '=',
+      '!=',
+      '<',
+      'in',
+      'and',
+      '~>',
+      '.',
+      '..',
+      ':',
+      ':=',
+      '?',
+      ',',
+      ';',
+      '|',
+      '^',
+      '@$v',
+    ],
+    ...['function($x){', '$x', '$', '$$', '**', '/a+/', '#$i', '`a b`', '"k":', '[0]', '\\', '\u0000', '😀'],
+  ]
+  for (let n = 0; n < 3_000; n++) {
+    const text = Array.from({ length: 1 + (n % 12) }, () => pick(parts)).join(n % 3 ? ' ' : '')
+    const outcome = await refused(text)
+    expect(outcome, text).toBeString()
+  }
+})

@@ -1,0 +1,236 @@
+import { describe, expect, test } from 'bun:test'
+import { house, refusal } from '../house'
+import { card, workshop } from './kit'
+
+const identifiers = (body: { identifier: string }[]) => body.map(({ identifier }) => identifier)
+
+describe('a component', () => {
+  test('is made, read, changed in part and removed, by its id or its identifier', async () => {
+    const { as } = await house()
+    const [editor, user] = [as('editor'), as('user')]
+    const created = await editor.post('/components', card())
+    expect([created.status, created.body]).toEqual([
+      201,
+      {
+        ...card(),
+        _id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7/),
+        compiledContent: {
+          js: 'import React from "react";\nexport const Card = ({ name }) => React.createElement("b", {\n  className: "card"\n}, name);\n',
+          css: '.card { color: red }',
+        },
+        created: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        updated: created.body.created,
+      },
+    ])
+    for (const name of ['card', created.body._id])
+      expect((await user.get(`/components/${name}`)).body).toEqual(created.body)
+    expect((await user.get('/components')).body).toEqual([created.body])
+
+    const { updated: _, ...unchanged } = created.body
+    const changed = await editor.put(`/components/${created.body._id}`, { description: 'Shows anybody' })
+    expect([changed.status, changed.body]).toMatchObject([200, { ...unchanged, description: 'Shows anybody' }])
+    const again = await editor.patch('/components/card', { content: 'export const Card = 1', requiredProps: [] })
+    expect(again.body).toMatchObject({
+      description: 'Shows anybody',
+      compiledContent: { js: 'export const Card = 1;\n', css: '' },
+      requiredProps: [],
+    })
+    expect((await user.get('/components/card')).body).toEqual(again.body)
+
+    expect((await editor.delete('/components/card')).body).toEqual({ success: true })
+    for (const ask of [user.get, editor.delete])
+      expect(refusal(await ask('/components/card'))).toEqual([404, 'COMPONENT_NOT_FOUND'])
+    expect(refusal(await editor.put('/components/card', {}))).toEqual([404, 'COMPONENT_NOT_FOUND'])
+    expect((await user.get('/components')).body).toEqual([])
+  })
+
+  test('needs an identifier and content; the rest has defaults', async () => {
+    const editor = (await house()).as('editor')
+    const made = await editor.post('/components', { identifier: 'A-1.b_c', content: 'export const a = 1' })
+    expect(made.body).toMatchObject({ componentName: 'A-1.b_c', description: '', requiredProps: [] })
+    for (const wrong of [
+      ...[{ identifier: '' }, { identifier: 'a/b' }, { identifier: '../a' }, { identifier: 'é' }, { identifier: 5 }],
+      ...[{ identifier: 'a'.repeat(129) }, { identifier: '.a' }, { identifier: undefined }, { content: undefined }],
+      ...[{ content: '' }, { content: 5 }, { requiredProps: 'name' }, { requiredProps: [5] }, { description: null }],
+      ...[{ requiredProps: Array(101).fill('a') }, { componentName: 'a\nb' }, { content: ' '.repeat((256 << 10) + 1) }],
+    ])
+      expect(refusal(await editor.post('/components', card(wrong)))).toEqual([400, 'INVALID_INPUT'])
+    expect(refusal(await editor.put('/components/A-1.b_c', { content: '' }))).toEqual([400, 'INVALID_INPUT'])
+    expect(refusal(await editor.post('/components', card({ content: '//'.repeat(1 << 19) })))).toEqual([
+      413,
+      'BODY_TOO_LARGE',
+    ])
+    expect(identifiers((await editor.get('/components')).body)).toEqual(['A-1.b_c'])
+  })
+
+  test('that was read can be sent back whole', async () => {
+    const { as } = await house()
+    const created = await as('editor').post('/components', card())
+    const sent = await as('editor').put('/components/card', { ...created.body, _id: 'x', created: 'x', more: 1 })
+    expect(sent.body).toEqual({ ...created.body, updated: sent.body.updated })
+  })
+
+  test('shares its identifier with no other', async () => {
+    const editor = (await house()).as('editor')
+    await editor.post('/components', card())
+    const other = await editor.post('/components', card({ identifier: 'Card' }))
+    expect(other.status).toBe(201)
+    expect(refusal(await editor.post('/components', card()))).toEqual([409, 'COMPONENT_EXISTS'])
+    expect(refusal(await editor.put('/components/Card', { identifier: 'card' }))).toEqual([409, 'COMPONENT_EXISTS'])
+    expect((await editor.get('/components/Card')).body).toEqual(other.body)
+    const both = await Promise.all([1, 2, 3].map(() => editor.post('/components', card({ identifier: 'new' }))))
+    expect(both.map(({ status }) => status).sort()).toEqual([201, 409, 409])
+  })
+
+  test('cannot stand in for another one by taking its id as an identifier', async () => {
+    const editor = (await house()).as('editor')
+    const { body } = await editor.post('/components', card())
+    await editor.post('/components', card({ identifier: body._id }))
+    expect((await editor.get(`/components/${body._id}`)).body.identifier).toBe('card')
+  })
+
+  test('is changed and removed only as it was read', async () => {
+    const editor = (await house()).as('editor')
+    const first = (await editor.post('/components', card())).headers.get('etag')!
+    expect((await editor.get('/components/card')).headers.get('etag')).toBe(first)
+    const second = (await editor.put('/components/card', { description: 'x' }, { 'if-match': first })).headers.get(
+      'etag',
+    )!
+    expect(second).not.toBe(first)
+    const stale = { 'if-match': first }
+    expect(refusal(await editor.put('/components/card', { description: 'y' }, stale))).toEqual([
+      412,
+      'VERSION_MISMATCH',
+    ])
+    expect(refusal(await editor.delete('/components/card', stale))).toEqual([412, 'VERSION_MISMATCH'])
+    const racing = await Promise.all(
+      ['a', 'b', 'c'].map((description) => editor.put('/components/card', { description }, { 'if-match': second })),
+    )
+    expect(racing.map(({ status }) => status).sort()).toEqual([200, 412, 412])
+    const { body } = racing.find(({ status }) => status === 200)!
+    expect((await editor.get('/components/card')).body).toEqual(body)
+  })
+
+  test('is read by whoever is signed in and written by admins and plugins', async () => {
+    const { as, stranger } = await house()
+    const made = await as('admin').post('/components', card())
+    expect(made.status).toBe(201)
+    for (const [who, code] of [
+      [as('user'), [403, 'FORBIDDEN']],
+      [stranger, [401, 'UNAUTHENTICATED']],
+    ] as const) {
+      expect(refusal(await who.post('/components', card({ identifier: 'b' })))).toEqual([...code])
+      expect(refusal(await who.post('/components/bulk', { components: [card()] }))).toEqual([...code])
+      for (const ask of [who.put, who.patch])
+        expect(refusal(await ask('/components/card', { description: 'x' }))).toEqual([...code])
+      expect(refusal(await who.delete('/components/card'))).toEqual([...code])
+    }
+    for (const path of ['/components', '/components/card'])
+      expect(refusal(await stranger.get(path))).toEqual([401, 'UNAUTHENTICATED'])
+    expect((await as('user').get('/components')).body).toEqual([made.body])
+  })
+
+  test('belongs to one tenant', async () => {
+    const [one, other] = [await workshop(), await workshop()]
+    await one.make('export const a = 1')
+    const { js } = await one.paths()
+    expect((await other.editor.get('/components')).body).toEqual([])
+    expect((await other.stranger.get('/static')).body).toEqual([])
+    for (const { status } of [
+      await other.editor.get('/components/card'),
+      await other.editor.put('/components/card', {}),
+      await other.editor.delete('/components/card'),
+      await other.fetch(js),
+    ])
+      expect(status).toBe(404)
+    // By the header its files are at the same address, so whatever lies between must not mix them up.
+    const { body, headers } = await other.fetch(js, { tenant: one.id })
+    expect([body, headers.get('vary')]).toEqual(['export const a = 1;\n', 'tenant'])
+  })
+})
+
+describe('several at once', () => {
+  test('are made or changed, each on its own', async () => {
+    const { editor, make } = await workshop()
+    const card = await make('export const a = 1')
+    const { status, body } = await editor.post('/components/bulk', {
+      components: [
+        { identifier: 'card', description: 'changed' },
+        { identifier: 'new', content: 'export const b = 2', requiredProps: ['x'] },
+        { identifier: 'empty' },
+        { identifier: 'broken', content: 'let x = ;' },
+        { identifier: 'a/b', content: '1' },
+        ...[{ content: '1' }, 5, null],
+        { identifier: 'new', content: 'export const b = 3' },
+      ],
+    })
+    expect([status, body.total, body.succeeded, body.failed]).toEqual([200, 9, 3, 6])
+    const { results } = body
+    expect(identifiers(results)).toEqual(['card', 'new', 'empty', 'broken', 'a/b', null, null, null, 'new'] as never)
+    const succeeded = results.filter(({ success }: { success: boolean }) => success)
+    expect(succeeded.map(({ component, ...rest }: { component: object }) => Object.keys(rest))).toEqual(
+      Array(3).fill(['identifier', 'success']),
+    )
+    expect(results[0].component).toMatchObject({ _id: card._id, content: 'export const a = 1', description: 'changed' })
+    expect(results[3].error).toEqual({
+      code: 'INVALID_INPUT',
+      message: 'Line 1, column 9: Unexpected ;.',
+      details: [{ path: '/content', message: 'Line 1, column 9: Unexpected ;.', line: 1, column: 9 }],
+    })
+    expect(results[2].error.details).toEqual([{ path: '/content', message: 'A new component needs content.' }])
+    for (const at of [4, 5, 6, 7])
+      expect(results[at]).toMatchObject({ success: false, error: { code: 'INVALID_INPUT' } })
+    const listed = await editor.get('/components?sort=identifier')
+    expect(identifiers(listed.body)).toEqual(['card', 'new'])
+    expect(listed.body[1]).toEqual(results[8].component)
+    expect(listed.body[1]).toMatchObject({ _id: results[1].component._id, requiredProps: ['x'] })
+    expect(listed.body[1].compiledContent.js).toBe('export const b = 3;\n')
+  })
+
+  test('are at most a hundred', async () => {
+    const { editor } = await workshop()
+    const components = Array.from({ length: 101 }, (_, n) => ({
+      identifier: `c${n}`,
+      content: `export const c = ${n}`,
+    }))
+    expect(refusal(await editor.post('/components/bulk', { components }))).toEqual([400, 'INVALID_INPUT'])
+    for (const wrong of [{}, { components: 'x' }, { components: { 0: 1 } }])
+      expect(refusal(await editor.post('/components/bulk', wrong))).toEqual([400, 'INVALID_INPUT'])
+    const { body } = await editor.post('/components/bulk', { components: components.slice(1) })
+    expect([body.total, body.succeeded]).toEqual([100, 100])
+    expect((await editor.post('/components/bulk', { components: [] })).body).toEqual({
+      ...{ total: 0, succeeded: 0, failed: 0 },
+      results: [],
+    })
+  })
+})
+
+test('a tenant has room for a bounded number of components, of a bounded size', async () => {
+  const { editor, tenant, make } = await workshop()
+  const small = await make('export const a = 1', 'small')
+  // Nobody wants to compile 16 MiB in a test.
+  const grow = (size: number) =>
+    tenant.write(async (tx) => void (await tx.ask('update components set size = ? where _id = ?', [size, small._id])))
+  await grow((16 << 20) - 10)
+  const large = { identifier: 'large', content: 'export const a = 1' }
+  expect(refusal(await editor.post('/components', large))).toEqual([409, 'TOO_MANY_COMPONENTS'])
+  const { body } = await editor.post('/components/bulk', { components: [large] })
+  expect(body.results[0].error.code).toBe('TOO_MANY_COMPONENTS')
+  expect((await editor.put('/components/small', { content: 'export {}' })).status).toBe(200)
+  expect((await editor.post('/components', large)).status).toBe(201)
+
+  await tenant.write(async (tx) => {
+    const columns =
+      'path, builds, size, version, created, updated, component_name, description, required_props, content'
+    for (let n = 0; n < 998; n++)
+      await tx.ask(
+        `insert into components (_id, identifier, ${columns})
+        select ?, ?, ${columns} from components where identifier = 'large'`,
+        [`i${n}`, `n${n}`],
+      )
+  })
+  expect(refusal(await editor.post('/components', { ...large, identifier: 'more' }))).toEqual([
+    409,
+    'TOO_MANY_COMPONENTS',
+  ])
+})

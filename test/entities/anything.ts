@@ -1,0 +1,97 @@
+import fc from 'fast-check'
+import { among, type Kind, kind, kinds, mostly, wholes, words } from '../blueprints/kinds'
+import { anyNumber } from '../properties'
+import { COLUMNS, type Filter, OPERATORS, type Sort } from './naive'
+
+/** Random blueprints, entities and queries; of each value there are usual ones, so that queries meet some. */
+
+export type AnyField = { key: string; type: string; multi: boolean; indexed: boolean }
+
+const PARTS = ['a', 'B', 'é', '0', 'q"', "it's", 'x y', '$', '\\', '😀']
+const scalar = fc.oneof(words.values, wholes, anyNumber(), fc.boolean(), fc.constant(null))
+const { object } = fc.letrec<{ object: Record<string, unknown>; value: unknown }>((tie) => ({
+  value: fc.oneof(
+    { weight: 4, arbitrary: scalar },
+    { weight: 1, arbitrary: fc.array(tie('value'), { maxLength: 3 }) },
+    { weight: 1, arbitrary: tie('object') },
+  ),
+  object: fc.dictionary(among(...PARTS), tie('value'), { maxKeys: 4, noNullPrototype: true }),
+}))
+
+/** The fields of a blueprint. */
+export const anyFields = fc
+  .array(
+    fc.record({
+      type: among(...Object.keys(kinds), 'object'),
+      multi: fc.boolean(),
+      indexed: fc.oneof({ weight: 4, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
+    }),
+    { minLength: 1, maxLength: 6 },
+  )
+  .map((fields): AnyField[] => fields.map((field, n) => ({ key: `p${n}`, ...field })))
+
+/** The properties of an entity of such a blueprint. */
+export const anyDoc = (fields: AnyField[]) =>
+  fc.record(
+    Object.fromEntries(
+      fields.map(({ key, type, multi }) => {
+        const one: fc.Arbitrary<unknown> = kinds[type]?.values ?? object
+        return [key, multi ? fc.array(one, { maxLength: 4 }) : one]
+      }),
+    ),
+    { requiredKeys: [], noNullPrototype: true },
+  )
+
+export const MOMENTS = ['2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.001Z', '2026-01-02T00:00:00.000Z']
+export const USERS = ['ada', 'Bob']
+export const WORKSPACES = ['w', 'W']
+export const anyIdentifier = fc.string({ unit: among('a', 'B', 'é', '-', '\uffff', '😀'), minLength: 1, maxLength: 4 })
+
+function anyFilter(name: string, { asked }: Kind): fc.Arbitrary<Filter> {
+  const text = asked.filter((text) => text !== '')
+  return among(...OPERATORS).chain((operator) => {
+    const texts =
+      operator === '[$exists]'
+        ? among('true', 'false', '1', '0')
+        : /in\]$/.test(operator)
+          ? fc.array(text, { minLength: 1, maxLength: 4 }).map((list) => list.join())
+          : text
+    return texts.map((text) => ({ name, operator, text }))
+  })
+}
+
+const part: Kind = kind(
+  mostly(among('a', 'ä', '10', '2', '-1.5', 'true', 'false', 'zz', '9.5'), scalar.map(String)),
+  ...['0x1', '1.', '1e2', ' 1', '-', '.'],
+)
+const moment = kind(among(...MOMENTS), '2026-01-01', '2026-01-01T01:00+01:00')
+const columns: Record<string, Kind> = {
+  created: moment,
+  updated: moment,
+  user: kind(among(...USERS), 'b'),
+  workspace: kind(among(...WORKSPACES), 'v'),
+  identifier: kind(anyIdentifier),
+  _id: kind(fc.nat(20).map((n) => `${n}`)),
+}
+
+export type AnyQuery = { filters: Filter[]; by: Sort[]; limit: number; skip: number }
+
+/** What can be asked of entities of such a blueprint. */
+export function anyQuery(fields: AnyField[]): fc.Arbitrary<AnyQuery> {
+  const asked = fields
+    .filter(({ multi, indexed, type }) => indexed || !(multi || type === 'object'))
+    .flatMap(({ key, type }): fc.Arbitrary<Filter>[] => {
+      if (kinds[type]) return [anyFilter(key, kinds[type])]
+      const path = fc.array(among(...PARTS), { minLength: 1, maxLength: 2 })
+      return [path.chain((parts) => anyFilter([key, ...parts].join('.'), part))]
+    })
+  const ofColumns = Object.entries(columns).map(([name, column]) => anyFilter(name, column))
+  const filter = asked.length ? mostly(fc.oneof(...asked), fc.oneof(...ofColumns)) : fc.oneof(...ofColumns)
+  const sortable = fields.filter(({ type, multi }) => kinds[type] && !multi).map(({ key }) => key)
+  return fc.record({
+    filters: mostly(fc.array(filter, { maxLength: 1 }), fc.array(filter, { maxLength: 4 })),
+    by: fc.array(fc.record({ name: among(...sortable, ...COLUMNS), descending: fc.boolean() }), { maxLength: 3 }),
+    limit: mostly(fc.constant(1_000), fc.nat(12)),
+    skip: mostly(fc.constant(0), fc.nat(5)),
+  })
+}

@@ -1,0 +1,402 @@
+import { beforeAll, describe, expect, test } from 'bun:test'
+import { ask, refusal, rules } from '../../house'
+import { shelf } from '../kit'
+
+const LONG = 'a long name '.repeat(40)
+const own = await shelf([
+  { key: 'name', type: 'string' },
+  { key: 'stock', type: 'integer' },
+  { key: 'weight', type: 'number' },
+  { key: 'price', type: 'decimal', title: 'Price in euros' },
+  { key: 'active', type: 'boolean' },
+  { key: 'day', type: 'date' },
+  { key: 'moment', type: 'datetime' },
+  { key: 'clock', type: 'time' },
+  { key: 'tags', type: 'string', multi: true },
+  { key: 'marks', type: 'integer', multi: true },
+  { key: 'place', type: 'object' },
+  { key: 'hidden', type: 'integer', readRoles: ['admin'] },
+  { key: 'loose', type: 'string', indexed: false },
+  { key: 'heap', type: 'string', indexed: false, multi: true },
+])
+const { as, path, stranger } = own
+const at = (chart: string, query = '') => `/blueprints/things/charts/${chart}?${query}`
+const chart = async (type: string, query = '') => (await as('user').get(at(type, query))).body
+const groupsOf = async (query: string) => {
+  const { xAxis, series } = await chart('bar', query)
+  return xAxis.data.map((name: unknown, index: number) => [name, series[0].data[index]])
+}
+
+beforeAll(async () => {
+  const things = [
+    {
+      name: 'b',
+      stock: 10,
+      weight: 0.1,
+      price: '19.90',
+      active: true,
+      day: '2026-01-31',
+      tags: ['x', 'y'],
+      marks: [5, 5],
+    },
+    { name: 'a', stock: 9, weight: 0.2, price: '19.9', active: false, day: '2026-02-01', tags: ['x'], marks: [1] },
+    { name: 'b', stock: 10, price: '0.10', moment: '2026-02-02T00:30:00+01:00', clock: '08:00', tags: [] },
+    {
+      name: LONG,
+      moment: '2026-02-01T23:30:00Z',
+      clock: '08:59:59',
+      place: { city: 'Ulm', rooms: [1, 2] },
+      loose: 'l',
+    },
+    { clock: '23:00', place: { city: 'Ulm', rooms: [2, 'attic', true] }, hidden: 7, loose: 'k', heap: ['a'] },
+  ]
+  for (const thing of things) expect((await as('admin').post(path, thing)).status).toBe(201)
+})
+
+test('counts what a list with the same query finds', async () => {
+  expect(await chart('count')).toEqual({ count: 5 })
+  expect(await chart('count', 'name=b')).toEqual({ count: 2 })
+  expect(await chart('count', 'stock[$gte]=10&$limit=1&$skip=1&$sort=-stock&$select=name&$flat=false')).toEqual({
+    count: 2,
+  })
+  expect(await chart('count', 'tags[$in]=x,y')).toEqual({ count: 2 })
+  expect(await chart('count', 'place.rooms=2')).toEqual({ count: 2 })
+  expect(await chart('count', 'place.rooms[$gte]=1')).toEqual({ count: 2 })
+  expect(await chart('count', 'name=')).toEqual({ count: 5 })
+  expect(await chart('count', 'name=nobody')).toEqual({ count: 0 })
+})
+
+test('groups by value, sorted, in the type of the value, and by nothing last', async () => {
+  expect(await groupsOf('x=name')).toEqual([
+    ['a', 1],
+    [LONG, 1],
+    ['b', 2],
+    ['Unknown', 1],
+  ])
+  expect(await groupsOf('x=stock')).toEqual([
+    [9, 1],
+    [10, 2],
+    ['Unknown', 2],
+  ])
+  expect(await groupsOf('x=active')).toEqual([
+    [false, 1],
+    [true, 1],
+    ['Unknown', 3],
+  ])
+  expect(await groupsOf('x=loose')).toEqual([
+    ['k', 1],
+    ['l', 1],
+    ['Unknown', 3],
+  ])
+})
+
+test('decimals that are equal are one group, which is called as the first of them was written', async () => {
+  expect(await groupsOf('x=price')).toEqual([
+    ['0.10', 1],
+    ['19.90', 2],
+    ['Unknown', 2],
+  ])
+})
+
+test('groups days and moments by the day of the week in UTC, and times by the hour', async () => {
+  expect(await groupsOf('x=day')).toEqual([
+    [0, 1],
+    [6, 1],
+    ['Unknown', 3],
+  ])
+  expect(await groupsOf('x=moment')).toEqual([
+    [0, 2],
+    ['Unknown', 3],
+  ])
+  expect(await groupsOf('x=clock')).toEqual([
+    [8, 2],
+    [23, 1],
+    ['Unknown', 2],
+  ])
+})
+
+test('what has several values is in a group for each of them, once', async () => {
+  expect(await groupsOf('x=tags')).toEqual([
+    ['x', 2],
+    ['y', 1],
+    ['Unknown', 3],
+  ])
+  expect(await groupsOf('x=marks')).toEqual([
+    [1, 1],
+    [5, 1],
+    ['Unknown', 3],
+  ])
+  expect(await groupsOf('x=place.city')).toEqual([
+    ['Ulm', 2],
+    ['Unknown', 3],
+  ])
+  expect(await groupsOf('x=place.rooms')).toEqual([
+    [true, 1],
+    [1, 1],
+    [2, 2],
+    ['attic', 1],
+    ['Unknown', 3],
+  ])
+})
+
+test('groups by what the system knows', async () => {
+  expect(await groupsOf('x=user')).toEqual([[own.users.admin, 5]])
+  expect(await groupsOf('x=workspace')).toEqual([['Unknown', 5]])
+  expect(await groupsOf('x=created')).toEqual([[new Date().getUTCDay(), 5]])
+  expect(await groupsOf('x=updated&interval=year')).toEqual([[`${new Date().getUTCFullYear()}-01-01`, 5]])
+  expect(await groupsOf('x=identifier')).toHaveLength(5)
+})
+
+test('an interval makes a series without gaps, and each point is the first day of its interval', async () => {
+  const at = (interval: string, more = '') => groupsOf(`x=day&day[$exists]=true&interval=${interval}${more}`)
+  for (const [day, name] of [
+    ['2026-02-05', 'c'],
+    ['2027-01-01', 'd'],
+  ])
+    await as('admin').post(path, { identifier: name, day })
+  expect(await at('day', '&day[$lt]=2026-03-01')).toEqual([
+    ['2026-01-31', 1],
+    ['2026-02-01', 1],
+    ['2026-02-02', 0],
+    ['2026-02-03', 0],
+    ['2026-02-04', 0],
+    ['2026-02-05', 1],
+  ])
+  expect(await at('week', '&day[$lt]=2026-03-01')).toEqual([
+    ['2026-01-26', 2],
+    ['2026-02-02', 1],
+  ])
+  const months = await at('month')
+  expect(months.slice(0, 3)).toEqual([
+    ['2026-01-01', 1],
+    ['2026-02-01', 2],
+    ['2026-03-01', 0],
+  ])
+  expect([months.length, months.at(-1)]).toEqual([13, ['2027-01-01', 1]])
+  expect(await at('year')).toEqual([
+    ['2026-01-01', 3],
+    ['2027-01-01', 1],
+  ])
+  const sums = await chart('sum', 'sum=stock&groupBy=day&interval=month&day[$lt]=2027')
+  expect(refusal({ status: 400, body: sums } as never)).toEqual([400, 'INVALID_INPUT'])
+  expect(await chart('sum', 'sum=stock&groupBy=day&interval=month&day[$lt]=2027-01-01')).toEqual({
+    groups: [
+      { group: '2026-01-01', sum: 10 },
+      { group: '2026-02-01', sum: 9 },
+    ],
+    sum: 19,
+  })
+  for (const name of ['c', 'd']) await as('admin').delete(`${path}/${name}`)
+})
+
+test('a series has at most a thousand points', async () => {
+  await as('admin').post(path, { identifier: 'old', day: '1900-01-01' })
+  const refused = await as('user').get(at('line', 'x=day&interval=day'))
+  expect(refusal(refused)).toEqual([400, 'INVALID_INPUT'])
+  expect(refused.body.details[0].path).toBe('interval')
+  expect(await groupsOf('x=day&interval=year')).toHaveLength(128)
+  await as('admin').delete(`${path}/old`)
+})
+
+test('adds up exactly, all and by groups', async () => {
+  expect(await chart('sum', 'sum=stock')).toEqual({ sum: 29 })
+  expect(await chart('sum', 'sum=price')).toEqual({ sum: 39.9 })
+  expect(await chart('sum', 'sum=weight')).toEqual({ sum: 0.1 + 0.2 })
+  expect(await chart('sum', 'sum=stock&name=nobody')).toEqual({ sum: 0 })
+  expect(await chart('sum', 'sum=stock&groupBy=name')).toEqual({
+    groups: [
+      { group: 'a', sum: 9 },
+      { group: LONG, sum: 0 },
+      { group: 'b', sum: 20 },
+      { group: 'Unknown', sum: 0 },
+    ],
+    sum: 29,
+  })
+  expect(await chart('sum', 'sum=stock&groupBy=name&name=nobody')).toEqual({ groups: [], sum: 0 })
+})
+
+test('of a list every value counts in a sum, but what is in two groups counts once in the whole', async () => {
+  expect(await chart('sum', 'sum=marks')).toEqual({ sum: 11 })
+  expect(await chart('sum', 'sum=marks&groupBy=tags&tags=x')).toEqual({
+    groups: [
+      { group: 'x', sum: 11 },
+      { group: 'y', sum: 10 },
+    ],
+    sum: 11,
+  })
+})
+
+test('a sum that no number holds is text', async () => {
+  const most = Number.MAX_SAFE_INTEGER
+  for (const [identifier, price] of [
+    ['p', '12345678901234567.88'],
+    ['q', '0.01'],
+  ])
+    await as('admin').post(path, { identifier, stock: most, price })
+  expect(await chart('sum', 'sum=stock&stock=9007199254740991')).toEqual({ sum: '18014398509481982' })
+  expect(await chart('sum', 'sum=price&stock=9007199254740991')).toEqual({ sum: '12345678901234567.89' })
+  for (const identifier of ['p', 'q']) await as('admin').delete(`${path}/${identifier}`)
+})
+
+test('charts show sums instead of counts when one is asked for', async () => {
+  expect(await groupsOf('x=name&sum=stock')).toEqual([
+    ['a', 9],
+    [LONG, 0],
+    ['b', 20],
+    ['Unknown', 0],
+  ])
+  const { series } = await chart('pie', 'x=active&sum=price&active=true')
+  expect(series[0]).toMatchObject({ name: 'Price in euros', data: [{ name: true, value: 19.9 }] })
+})
+
+test('$limit and $skip page the groups, and a link leads to the next', async () => {
+  const { body, headers } = await as('user').get(at('bar', 'x=name&$limit=2&$count=true'))
+  expect(body.xAxis.data).toEqual(['a', LONG])
+  expect(headers.get('x-total-count')).toBe('4')
+  const next = headers.get('link')!.match(/^<\/api(.*)>; rel="next"$/)![1]!
+  const second = await as('user').get(next)
+  expect(second.body.xAxis.data).toEqual(['b', 'Unknown'])
+  expect(second.headers.get('link')).toBeNull()
+  expect(await groupsOf('x=name&$skip=3')).toEqual([['Unknown', 1]])
+  expect(await groupsOf('x=name&$limit=2&$page=2')).toEqual([
+    ['b', 2],
+    ['Unknown', 1],
+  ])
+  expect(await groupsOf('x=name&$skip=4')).toEqual([])
+  expect(await groupsOf('x=name&$limit=0')).toEqual([])
+  const pie = await chart('pie', 'x=name&$limit=1&$skip=2')
+  expect(pie.series[0].data).toEqual([{ name: 'b', value: 2 }])
+  expect(await chart('sum', 'sum=stock&groupBy=name&$limit=1')).toEqual({ groups: [{ group: 'a', sum: 9 }], sum: 29 })
+})
+
+describe('refuses', () => {
+  test.each([
+    ['bar', ''],
+    ['pie', 'x='],
+    ['pie', 'x=undefined'],
+    ['bar', 'x=name&x=stock'],
+    ['bar', 'x=nothing'],
+    ['bar', 'x=hidden'],
+    ['bar', 'x=place'],
+    ['bar', 'x=name.part'],
+    ['bar', 'x=place.a"b'],
+    ['bar', 'x=place.a\\b'],
+    ['bar', 'x=heap'],
+    ['bar', 'x=constructor'],
+    ['bar', 'x=name%00'],
+    ['bar', 'x=name&nothing=1'],
+    ['bar', 'x=name&$limit=x'],
+    ['bar', 'x=name&interval=day'],
+    ['bar', 'x=clock&interval=day'],
+    ['bar', 'x=day&interval=hour'],
+    ['bar', 'x=name&sum=name'],
+    ['sum', ''],
+    ['sum', 'groupBy=name'],
+    ['sum', 'sum=name'],
+    ['sum', 'sum=active'],
+    ['sum', 'sum=day'],
+    ['sum', 'sum=created'],
+    ['sum', 'sum=hidden'],
+    ['sum', 'sum=place'],
+    ['sum', 'sum=place.rooms'],
+    ['sum', 'sum=nothing'],
+    ['sum', 'sum=stock&groupBy=nothing'],
+    ['sum', 'sum=stock&groupBy=hidden'],
+    ['sum', 'sum=stock&groupBy=place'],
+    ['sum', 'sum=stock&interval=day'],
+    ['sum', 'sum=stock&hidden=7'],
+    ['count', 'hidden=7'],
+    ['count', 'x=name'],
+  ])('%s?%s', async (type, query) => {
+    const answer = await as('user').get(at(type, query))
+    expect(refusal(answer)).toEqual([400, 'INVALID_INPUT'])
+    expect(answer.body.details.length).toBeGreaterThan(0)
+  })
+
+  test('kinds of charts that there are not', async () => {
+    for (const type of ['funnel', 'constructor', 'Line', '%00'])
+      expect(refusal(await as('user').get(at(type, 'x=name')))).toEqual([404, 'CHART_NOT_FOUND'])
+    expect(refusal(await as('user').get('/blueprints/nothing/charts/bar?x=name'))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
+  })
+})
+
+test('a hidden property is there for those who may read it', async () => {
+  const { body } = await as('admin').get(at('bar', 'x=hidden'))
+  expect(body.xAxis.data).toEqual([7, 'Unknown'])
+  expect((await as('admin').get(at('sum', 'sum=hidden'))).body).toEqual({ sum: 7 })
+})
+
+test('the description of the API tells what charts take and answer', async () => {
+  const { paths } = (await ask('GET', `${own.origin}/openapi/json`)).body
+  const { parameters, responses } = paths['/api/blueprints/{key}/charts/{type}'].get
+  const required = parameters.filter(({ required }: { required: boolean }) => required)
+  expect(required.map(({ name }: { name: string }) => name).sort()).toEqual(['key', 'type', 'x'])
+  for (const [chart, shown] of Object.entries({ count: 'count', sum: 'groups', pie: 'series' })) {
+    const { 200: ok } = paths[`/api/blueprints/{key}/charts/${chart}`].get.responses
+    expect(Object.keys(ok.content['application/json'].schema.properties), chart).toContain(shown)
+  }
+  expect(Object.keys(responses)).toEqual(['200', '400', '401', '403', '404'])
+})
+
+test('a field that is called like a parameter is filtered by with an operator', async () => {
+  const { as, path } = await shelf([
+    { key: 'x', type: 'integer' },
+    { key: 'sum', type: 'integer' },
+  ])
+  for (const x of [1, 1, 2]) await as('user').post(path, { x, sum: 3 })
+  expect((await as('user').get(at('bar', 'x=x&sum=sum&x[$in]=1'))).body.series[0].data).toEqual([6])
+  expect((await as('user').get(at('count', 'x=1&sum=3'))).body).toEqual({ count: 2 })
+})
+
+describe('shows no more than may be read', () => {
+  const all = ['count', 'sum?sum=stock', 'pie?x=name', 'line?x=name', 'nothing?x=name']
+
+  test('to strangers and those without a rule', async () => {
+    const { as, stranger } = await shelf(
+      [
+        { key: 'name', type: 'string' },
+        { key: 'stock', type: 'integer' },
+      ],
+      rules('user', 'friend'),
+    )
+    for (const one of all) {
+      expect(refusal(await stranger.get(`/blueprints/things/charts/${one}`)), one).toEqual([401, 'UNAUTHENTICATED'])
+      expect(refusal(await as('user').get(`/blueprints/things/charts/${one}`)), one).toEqual([403, 'FORBIDDEN'])
+    }
+    expect(refusal(await as('admin').get('/blueprints/things/charts/nothing'))).toEqual([404, 'CHART_NOT_FOUND'])
+  })
+
+  test('to guests who may read', async () => {
+    const permissions = [...rules('tenant', 'user'), { operation: 'read', scope: 'tenant', guest: true }]
+    const { as, stranger, path } = await shelf([{ key: 'name', type: 'string' }], permissions)
+    await as('user').post(path, { name: 'a' })
+    expect((await stranger.get(at('count'))).body).toEqual({ count: 1 })
+    expect((await stranger.get(at('pie', 'x=name'))).body.series[0].data).toEqual([{ name: 'a', value: 1 }])
+  })
+
+  test('to those who reach only their own', async () => {
+    const { as, path, users } = await shelf([{ key: 'stock', type: 'integer' }], rules('user', 'user'))
+    for (const stock of [1, 2, 2]) await as('user').post(path, { stock })
+    for (const stock of [2, 40]) await as('other').post(path, { stock })
+    const seen = async (name: 'admin' | 'user' | 'other', more = '') => [
+      (await as(name).get(at('count', more))).body.count,
+      (await as(name).get(at('count', `stock=2${more}`))).body.count,
+      (await as(name).get(at('sum', `sum=stock${more}`))).body.sum,
+      (await as(name).get(at('bar', `x=stock${more}`))).body.xAxis.data,
+      (await as(name).get(at('pie', `x=user${more}`))).body.series[0].data.length,
+    ]
+    expect(await seen('user')).toEqual([3, 2, 5, [1, 2], 1])
+    expect(await seen('other')).toEqual([2, 1, 42, [2, 40], 1])
+    expect(await seen('admin')).toEqual([5, 3, 47, [1, 2, 40], 2])
+    expect(await seen('admin', '&bypassAdmin=true')).toEqual([0, 0, 0, [], 0])
+    await as('admin').post(path, { stock: 3, user: users.admin })
+    expect(await seen('admin', '&bypassAdmin=true')).toEqual([1, 0, 3, [3], 1])
+  })
+
+  test('of another tenant', async () => {
+    const other = await shelf([{ key: 'name', type: 'string' }])
+    expect((await other.as('user').get(at('count'))).body).toEqual({ count: 0 })
+    expect((await other.as('user').get(at('pie', 'x=name'))).body.series[0].data).toEqual([])
+    expect(refusal(await stranger.get(at('count')))).toEqual([401, 'UNAUTHENTICATED'])
+  })
+})

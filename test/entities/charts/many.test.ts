@@ -1,0 +1,102 @@
+import { beforeAll, expect, test } from 'bun:test'
+import { refusal } from '../../house'
+import { shelf } from '../kit'
+
+/** So many entities that they are gone through in slices: a few, copied in the database again and again. */
+
+const DOUBLED = 12
+const COPIES = 2 ** DOUBLED
+const { as, path, tenant } = await shelf([
+  { key: 'name', type: 'string' },
+  { key: 'price', type: 'decimal' },
+  { key: 'tags', type: 'string', multi: true },
+  { key: 'marks', type: 'integer', multi: true },
+])
+const chart = async (query: string) => (await as('user').get(`/blueprints/things/charts/${query}`)).body
+
+const COPY = `insert into entities (seq, _id, blueprint, identifier, "user", workspace, shown, keys, version, created, updated)
+  select seq + ?, _id || ?, blueprint, identifier || ?, "user", workspace, shown, keys, version, created, updated
+  from entities`
+const COPY_INDEX = `insert into entity_index (field, path, value, created, entity)
+  select field, path, value, created, entity + ? from entity_index`
+
+beforeAll(async () => {
+  for (const thing of [
+    { name: 'a', price: '0.10', tags: ['x', 'y'], marks: [1, 1] },
+    { name: 'b', price: '0.20', tags: ['y'] },
+    { name: 'b', price: '0.2' },
+    {},
+  ])
+    expect((await as('user').post(path, thing)).status).toBe(201)
+  for (let turn = 0; turn < DOUBLED; turn++)
+    await tenant.write(async (tx) => {
+      const [[last]] = (await tx.ask('select max(seq) from entities')) as [[number]]
+      await tx.ask(COPY, [last, `-${turn}`, `-${turn}`])
+      await tx.ask(COPY_INDEX, [last])
+    })
+})
+
+test('every one of them counts once', async () => {
+  expect(await chart('count')).toEqual({ count: 4 * COPIES })
+  const { xAxis, series } = await chart('bar?x=name')
+  expect(xAxis.data).toEqual(['a', 'b', 'Unknown'])
+  expect(series[0].data).toEqual([COPIES, 2 * COPIES, COPIES])
+})
+
+test('also those that a filter finds, in whatever way', async () => {
+  for (const [filter, counts] of [
+    ['name=b', { b: 2 * COPIES }],
+    ['name[$ne]=b', { a: COPIES, Unknown: COPIES }],
+    ['name[$gte]=b', { b: 2 * COPIES }],
+    ['tags=y', { a: COPIES, b: COPIES }],
+    ['user[$exists]=true', { a: COPIES, b: 2 * COPIES, Unknown: COPIES }],
+  ] as const) {
+    const { series } = await chart(`pie?x=name&${filter}`)
+    const found = series[0].data.map(({ name, value }: { name: string; value: number }) => [name, value])
+    expect(Object.fromEntries(found), filter).toEqual(counts)
+  }
+})
+
+test('and is added up exactly', async () => {
+  expect(await chart('sum?sum=price')).toEqual({ sum: COPIES / 2 })
+  expect(await chart('sum?sum=price&groupBy=tags')).toEqual({
+    groups: [
+      { group: 'x', sum: COPIES / 10 },
+      { group: 'y', sum: (3 * COPIES) / 10 },
+      { group: 'Unknown', sum: COPIES / 5 },
+    ],
+    sum: COPIES / 2,
+  })
+  expect(await chart('sum?sum=marks&groupBy=name')).toMatchObject({ sum: 2 * COPIES })
+})
+
+test('as many groups are told from each other, and shown page by page', async () => {
+  const { headers, body } = await as('user').get('/blueprints/things/charts/bar?x=identifier&$limit=3&$count=true')
+  expect(body.series[0].data).toEqual([1, 1, 1])
+  expect(headers.get('x-total-count')).toBe(`${4 * COPIES}`)
+  expect((await chart('bar?x=identifier')).series[0].data).toHaveLength(1_000)
+  expect((await chart('bar?x=identifier&$limit=5000')).series[0].data).toHaveLength(1_000)
+})
+
+test('but no more than a hundred thousand', async () => {
+  const { as, path } = await shelf([{ key: 'tags', type: 'string', multi: true }])
+  const tagged = (n: number) => as('user').post(path, { tags: Array.from({ length: 2_000 }, (_, m) => `${n} ${m}`) })
+  for (let n = 0; n < 50; n++) expect((await tagged(n)).status).toBe(201)
+  const asked = () => as('user').get('/blueprints/things/charts/pie?x=tags&$limit=2')
+  expect((await asked()).body.series[0].data).toEqual([
+    { name: '0 0', value: 1 },
+    { name: '0 1', value: 1 },
+  ])
+  await tagged(50)
+  expect(refusal(await asked())).toEqual([400, 'INVALID_INPUT'])
+})
+
+test('others get their turn meanwhile', async () => {
+  const order: string[] = []
+  const slow = chart('sum?sum=marks&groupBy=name').then(() => order.push('chart'))
+  await new Promise(setImmediate)
+  await as('user').get(`${path}?$limit=1`)
+  order.push('list')
+  await slow
+  expect(order).toEqual(['list', 'chart'])
+})

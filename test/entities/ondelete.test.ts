@@ -1,0 +1,387 @@
+import { describe, expect, test } from 'bun:test'
+import { type Client, refusal, rules } from '../house'
+import { askedBy, library } from './kit'
+
+const IN_USE = [409, 'ENTITY_IN_USE']
+const TOO_MANY = [409, 'TOO_MANY_REFERENCES']
+
+/** Authors, and books that refer to them by a field with these options. */
+const shop = async (options: object = {}, permissions: object[] = rules('tenant', 'user')) => {
+  const fields = [
+    { key: 'title', type: 'string' },
+    { key: 'author', type: 'relation', target: 'authors', ...options },
+  ]
+  const own = await library({ key: 'authors' }, { key: 'books', fields, permissions })
+  const { add, at } = own
+  for (const name of ['ann', 'bob']) await add('authors', name)
+  const remove = (identifier: string, who: Client = own.user) => who.delete(at('authors', `/${identifier}`))
+  const indexed = async () => Number((await own.tenant.db.ask('select count(*) from entity_index'))[0]![0])
+  return { ...own, remove, indexed }
+}
+
+describe('restrict', () => {
+  test('keeps what is referred to, also when the relation says nothing or is not indexed', async () => {
+    for (const options of [
+      {},
+      { onDelete: 'restrict' },
+      { indexed: false },
+      { multi: true },
+      { multi: true, indexed: false },
+    ]) {
+      const { add, remove, has, user, at } = await shop(options)
+      const value = 'multi' in options ? ['bob', 'ann'] : 'ann'
+      await add('books', 'one', { author: value })
+      await add('books', 'two', { author: value })
+      const answer = await remove('ann')
+      expect([...refusal(answer), answer.body.message], JSON.stringify(options)).toEqual([
+        ...IN_USE,
+        'Other entities refer to this: 2 of "books" by "author". Change or remove those first.',
+      ])
+      expect(answer.body.details).toEqual({ references: [{ blueprint: 'books', field: 'author', count: 2 }] })
+      expect(await has('authors')).toEqual(['ann', 'bob'])
+      await user.put(at('books', '/one'), { author: null })
+      await user.delete(at('books', '/two'))
+      expect((await remove('ann')).body).toEqual({ success: true, identifier: 'ann' })
+    }
+  })
+
+  test('keeps it also by its _id', async () => {
+    const { add, user, at } = await shop()
+    const { _id } = await add('authors', 'cy')
+    await add('books', 'one', { author: 'cy' })
+    expect(refusal(await user.delete(at('authors', `/${_id}`)))).toEqual(IN_USE)
+  })
+
+  test('tells of what the caller may not see only how many, and never which', async () => {
+    const own = await shop({ readRoles: ['boss'] }, rules('user', 'user'))
+    const { add, remove, other, admin } = own
+    await add('books', 'hidden-book', { author: 'ann' })
+    const answer = await remove('ann')
+    expect(refusal(answer)).toEqual(IN_USE)
+    expect(answer.body.details).toEqual({ references: [{ count: 1 }] })
+    expect(JSON.stringify(answer.body)).not.toMatch(/book|author"/)
+    await admin.put('/blueprints/books', { permissions: [] })
+    expect((await remove('ann', other)).body.details).toEqual({ references: [{ count: 1 }] })
+    expect((await remove('ann', admin)).body.details.references[0].blueprint).toBe('books')
+  })
+
+  test('counts no further than anybody wants to know', async () => {
+    const { addMany, remove } = await shop()
+    await addMany('books', 1_010, () => ({ author: 'ann' }))
+    const { body } = await remove('ann')
+    expect([body.code, body.details.references[0].count]).toEqual(['ENTITY_IN_USE', 1_000])
+    expect(body.message).toContain('1000 or more of "books"')
+  })
+
+  test('does not keep an entity from itself, nor one that goes along', async () => {
+    const { add, user, at, has } = await library({
+      key: 'folders',
+      fields: [{ key: 'parent', type: 'relation', target: 'folders' }],
+    })
+    await add('folders', 'root')
+    await user.put(at('folders', '/root'), { parent: 'root' })
+    expect((await user.delete(at('folders', '/root'))).status).toBe(200)
+    expect(await has('folders')).toEqual([])
+  })
+
+  test('holds in a removal of many, where a slice goes whole or not at all', async () => {
+    const { add, user, at, has } = await shop()
+    await add('books', 'one', { author: 'ann' })
+    const answer = await user.delete(at('authors', '/all?confirm=authors'))
+    expect(refusal(answer)).toEqual(IN_USE)
+    expect(answer.body.details).toEqual({
+      references: [{ blueprint: 'books', field: 'author', count: 1 }],
+      deletedCount: 0,
+    })
+    expect(await has('authors')).toEqual(['ann', 'bob'])
+    expect((await user.delete(at('authors', '/all?confirm=authors&identifier=bob'))).body.deletedCount).toBe(1)
+  })
+
+  test('lets many of one kind go that hold each other, in whatever order they come', async () => {
+    const { addMany, user, at, has, add } = await library({
+      key: 'folders',
+      fields: [
+        { key: 'kind', type: 'string' },
+        { key: 'parent', type: 'relation', target: 'folders' },
+      ],
+    })
+    await addMany('folders', 450, () => ({ kind: 'a' }))
+    // Each holds a newer one, which is found before it.
+    for (let n = 0; n < 10; n++)
+      expect((await user.put(at('folders', `/folders${n}`), { parent: `folders${440 + n}` })).status).toBe(200)
+    await add('folders', 'b', { kind: 'b', parent: 'folders449' })
+    expect(refusal(await user.delete(at('folders', '/all?confirm=folders&kind=a')))).toEqual(IN_USE)
+    await user.put(at('folders', '/b'), { parent: null })
+    expect((await user.delete(at('folders', '/all?confirm=folders&kind=a'))).body.deletedCount).toBe(450)
+    expect(await has('folders')).toEqual(['b'])
+  })
+
+  test('never leaves a reference to nothing, however many come and go at once', async () => {
+    const { user, at, add, has, remove } = await shop()
+    for (let round = 0; round < 15; round++) {
+      await add('authors', `new${round}`)
+      const make = (n: number) => user.post(at('books'), { identifier: `book${round}-${n}`, author: `new${round}` })
+      const turn = (n: number) => user.put(at('books', `/book0-${n}`), { author: `new${round}` })
+      await Promise.all([make(1), turn(1), remove(`new${round}`), make(2), remove(`new${round}`), turn(2)])
+      const left = await has('authors')
+      const { body } = await user.get(at('books', '?$limit=1000'))
+      for (const { author } of body) expect(left).toContain(author)
+    }
+  })
+
+  test('holds for a relation that was only just defined', async () => {
+    const { admin, user, at, add, remove } = await shop()
+    await add('authors', 'cy')
+    await remove('cy')
+    const fields = [{ key: 'by', type: 'relation', target: 'authors' }]
+    await admin.post('/blueprints', { key: 'films', name: 'F', fields, permissions: rules('tenant', 'user') })
+    await user.post(at('films'), { by: 'ann' })
+    expect(refusal(await remove('ann'))).toEqual(IN_USE)
+    await user.delete(at('films', '/all?confirm=films'))
+    await admin.put('/blueprints/films', { fields: [{ ...fields[0], onDelete: 'cascade' }] })
+    await user.post(at('films'), { by: 'ann' })
+    expect((await remove('ann')).status).toBe(200)
+    expect((await user.get(at('films'))).body).toEqual([])
+  })
+})
+
+describe('nullify', () => {
+  test('takes the value out, and counts as a change', async () => {
+    const { add, remove, user, at, indexed } = await shop({ onDelete: 'nullify' })
+    const before = await add('books', 'one', { title: 'One', author: 'ann' })
+    await add('books', 'two', { title: 'Two', author: 'bob' })
+    const etag = (await user.get(at('books', '/one'))).headers.get('etag')!
+    expect((await remove('ann')).status).toBe(200)
+    const { body, headers } = await user.get(at('books', '/one'))
+    expect(body).toEqual({ ...before, updated: body.updated, author: undefined, metadata: { title: 'One' } })
+    expect(body.updated >= before.updated).toBe(true)
+    expect(headers.get('etag')).not.toBe(etag)
+    expect((await user.get(at('books', '?author=ann'))).body).toEqual([])
+    expect((await user.get(at('books', '?author[$exists]=false'))).body).toHaveLength(1)
+    expect((await user.get(at('books', '/two'))).body.author).toBe('bob')
+    expect(await indexed()).toBe(3)
+    await user.delete(at('books', '/one'))
+    expect(await indexed()).toBe(2)
+  })
+
+  test('takes it out of lists, wherever it is in them', async () => {
+    for (const indexed of [undefined, false]) {
+      const { add, remove, user, at } = await shop({ onDelete: 'nullify', multi: true, indexed })
+      await add('books', 'one', { author: ['ann', 'bob', 'ann'] })
+      await add('books', 'two', { author: ['ann'] })
+      await remove('ann')
+      expect((await user.get(at('books', '/one'))).body).toMatchObject({
+        author: ['bob'],
+        metadata: { author: ['bob'] },
+      })
+      expect((await user.get(at('books', '/two'))).body.author).toEqual([])
+      expect((await user.get(at('books', '?author=bob'))).body).toHaveLength(1)
+      expect((await user.put(at('books', '/one'), { title: 'still good' })).status).toBe(200)
+    }
+  })
+
+  test('keeps what a list must not be without', async () => {
+    for (const options of [{ required: true }, { min: 1 }]) {
+      const { add, remove, has, user, at } = await shop({ onDelete: 'nullify', multi: true, ...options })
+      await add('books', 'one', { author: ['ann', 'bob'] })
+      expect((await remove('ann')).status).toBe(200)
+      expect(refusal(await remove('bob'))).toEqual(IN_USE)
+      expect(await has('authors')).toEqual(['bob'])
+      expect((await user.get(at('books', '/one'))).body.author).toEqual(['bob'])
+    }
+  })
+
+  test('asks nobody’s leave: not the row’s owner’s, nor the field’s', async () => {
+    const { add, remove, admin, at } = await shop({ onDelete: 'nullify', writeRoles: ['boss'] }, [])
+    await add('books', 'one', { author: 'ann' })
+    expect((await remove('ann')).status).toBe(200)
+    expect((await admin.get(at('books', '/one'))).body).not.toHaveProperty('author')
+  })
+
+  test('changes an entity once that loses several values', async () => {
+    const { add, user, at } = await shop({ onDelete: 'nullify', multi: true })
+    await add('books', 'one', { author: ['ann', 'bob'] })
+    expect((await user.delete(at('authors', '/all?confirm=authors'))).body.deletedCount).toBe(2)
+    const { body, headers } = await user.get(at('books', '/one'))
+    expect([body.author, headers.get('etag')!.startsWith('"2-')]).toEqual([[], true])
+  })
+
+  test('is refused for more than can be changed at once, and then changes nothing', async () => {
+    const { addMany, remove, user, at } = await shop({ onDelete: 'nullify' })
+    await addMany('books', 1_010, () => ({ author: 'ann' }))
+    const answer = await remove('ann')
+    expect([...refusal(answer), answer.body.message]).toEqual([
+      ...TOO_MANY,
+      expect.stringContaining('"books" by "author"'),
+    ])
+    expect((await user.get(at('books', '?author=ann&$count=true&$limit=1'))).headers.get('x-total-count')).toBe('1010')
+    await user.delete(at('books', '/all?confirm=books&author=ann&title[$exists]=false'))
+    expect((await remove('ann')).status).toBe(200)
+  })
+})
+
+describe('cascade', () => {
+  test('takes those along that refer to it, and those that refer to them, whosever they are', async () => {
+    const own = await library(
+      { key: 'authors' },
+      {
+        key: 'books',
+        fields: [{ key: 'author', type: 'relation', target: 'authors', onDelete: 'cascade' }],
+        permissions: [],
+      },
+      {
+        key: 'comments',
+        fields: [
+          { key: 'on', type: 'relation', target: 'books', multi: true, indexed: false, onDelete: 'cascade' },
+          { key: 'by', type: 'relation', target: 'authors', onDelete: 'nullify' },
+        ],
+      },
+    )
+    const { add, user, at, has, tenant, admin } = own
+    for (const name of ['ann', 'bob']) await add('authors', name)
+    await add('books', 'one', { author: 'ann' })
+    await add('books', 'two', { author: 'bob' })
+    await add('comments', 'first', { on: ['two', 'one'], by: 'ann' })
+    await add('comments', 'second', { on: ['two'], by: 'ann' })
+    expect((await user.delete(at('authors', '/ann'))).status).toBe(200)
+    expect([await has('authors'), await has('books'), await has('comments')]).toEqual([['bob'], ['two'], ['second']])
+    expect((await admin.get(at('comments', '/second'))).body.metadata).toEqual({ on: ['two'] })
+    expect(Number((await tenant.db.ask('select count(*) from entity_index'))[0]![0])).toBe(2)
+  })
+
+  test('stops before one that is held by others, and then nothing goes', async () => {
+    const own = await library(
+      { key: 'authors' },
+      { key: 'books', fields: [{ key: 'author', type: 'relation', target: 'authors', onDelete: 'cascade' }] },
+      { key: 'loans', fields: [{ key: 'of', type: 'relation', target: 'books' }] },
+    )
+    const { add, user, at, has } = own
+    await add('authors', 'ann')
+    await add('books', 'one', { author: 'ann' })
+    await add('books', 'two', { author: 'ann' })
+    await add('loans', 'loan', { of: 'two' })
+    const answer = await user.delete(at('authors', '/ann'))
+    expect([...refusal(answer), answer.body.details.references]).toEqual([
+      ...IN_USE,
+      [{ blueprint: 'loans', field: 'of', count: 1 }],
+    ])
+    expect([await has('authors'), await has('books')]).toEqual([['ann'], ['one', 'two']])
+  })
+
+  test('goes round in circles, and ends', async () => {
+    const link = (target: string) => [{ key: 'to', type: 'relation', target, onDelete: 'cascade' }]
+    const own = await library({ key: 'as' }, { key: 'bs', fields: link('as') })
+    const { add, admin, user, at, has } = own
+    await admin.put('/blueprints/as', { fields: link('bs') })
+    for (const n of [0, 1, 2]) await add('as', `a${n}`)
+    for (const n of [0, 1, 2]) await add('bs', `b${n}`, { to: `a${n}` })
+    for (const n of [0, 1, 2]) await user.put(at('as', `/a${n}`), { to: `b${(n + 1) % 3}` })
+    expect((await user.delete(at('bs', '/b1'))).status).toBe(200)
+    expect([await has('as'), await has('bs')]).toEqual([[], []])
+  })
+
+  test('wins over restrict where one is held only by those that go along', async () => {
+    const fields = [
+      { key: 'parent', type: 'relation', target: 'nodes', onDelete: 'cascade' },
+      { key: 'before', type: 'relation', target: 'nodes' },
+    ]
+    const { add, user, at, has } = await library({ key: 'nodes', fields })
+    await add('nodes', 'root')
+    await add('nodes', 'a', { parent: 'root' })
+    await add('nodes', 'b', { parent: 'root', before: 'a' })
+    expect(refusal(await user.delete(at('nodes', '/a')))).toEqual(IN_USE)
+    expect((await user.delete(at('nodes', '/root'))).status).toBe(200)
+    expect(await has('nodes')).toEqual([])
+  })
+
+  test('is refused whole when it would take more along than one write may, or go too deep', async () => {
+    const fields = [{ key: 'parent', type: 'relation', target: 'nodes', onDelete: 'cascade' }]
+    const { add, addMany, user, at } = await library({ key: 'nodes', fields })
+    await add('nodes', 'root')
+    await addMany('nodes', 1_010, () => ({ parent: 'root' }))
+    expect(refusal(await user.delete(at('nodes', '/root')))).toEqual(TOO_MANY)
+    const count = async () => (await user.get(at('nodes', '?$count=true&$limit=1'))).headers.get('x-total-count')
+    expect(await count()).toBe('1011')
+    expect((await user.delete(at('nodes', '/all?confirm=nodes&parent=root'))).body.deletedCount).toBe(1_010)
+    for (let n = 0, parent = 'root'; n < 110; parent = `deep${n++}`) await add('nodes', `deep${n}`, { parent })
+    expect(refusal(await user.delete(at('nodes', '/root')))).toEqual(TOO_MANY)
+    expect((await user.delete(at('nodes', '/deep50'))).status).toBe(200)
+    expect((await user.delete(at('nodes', '/root'))).status).toBe(200)
+    expect(await count()).toBe('0')
+  })
+
+  test('takes all along in a removal of many, by smaller slices where they have many', async () => {
+    const { addMany, add, user, at, has } = await shop({ onDelete: 'cascade' })
+    await addMany('authors', 40, () => ({}))
+    await addMany('books', 1_400, (n) => ({ author: `authors${n % 40}` }))
+    await add('books', 'left', {})
+    expect((await user.delete(at('authors', '/all?confirm=authors'))).body).toEqual({ success: true, deletedCount: 42 })
+    expect([await has('authors'), await has('books')]).toEqual([[], ['left']])
+  })
+})
+
+describe('a blueprint that is removed by force', () => {
+  test('is held by nobody; nullify and cascade do their work', async () => {
+    const to = (onDelete: string) => ({ type: 'relation', target: 'authors', onDelete })
+    const own = await library(
+      { key: 'authors' },
+      { key: 'books', fields: [{ key: 'author', ...to('cascade') }] },
+      { key: 'films', fields: [{ key: 'author', ...to('nullify') }] },
+      { key: 'songs', fields: [{ key: 'author', ...to('restrict') }] },
+    )
+    const { add, admin, user, at, has } = own
+    await add('authors', 'ann')
+    for (const key of ['books', 'films', 'songs']) await add(key, 'one', { author: 'ann' })
+    expect(refusal(await admin.delete('/blueprints/authors'))).toEqual([409, 'BLUEPRINT_NOT_EMPTY'])
+    expect((await admin.delete('/blueprints/authors?force=true')).body).toEqual({ success: true })
+    expect([await has('books'), await has('films'), await has('songs')]).toEqual([[], ['one'], ['one']])
+    expect((await user.get(at('films', '/one'))).body.metadata).toEqual({})
+    expect((await user.get(at('songs', '/one'))).body.author).toBe('ann')
+  })
+
+  test('stays where what would go along is held by others', async () => {
+    const own = await library(
+      { key: 'authors' },
+      { key: 'books', fields: [{ key: 'author', type: 'relation', target: 'authors', onDelete: 'cascade' }] },
+      { key: 'loans', fields: [{ key: 'of', type: 'relation', target: 'books' }] },
+    )
+    const { add, admin, has } = own
+    await add('authors', 'ann')
+    await add('books', 'one', { author: 'ann' })
+    await add('loans', 'loan', { of: 'one' })
+    const answer = await admin.delete('/blueprints/authors?force=true')
+    expect([...refusal(answer), answer.body.details.references]).toEqual([
+      ...IN_USE,
+      [{ blueprint: 'loans', field: 'of', count: 1 }],
+    ])
+    expect([await has('authors'), await has('books')]).toEqual([['ann'], ['one']])
+  })
+})
+
+test('what a relation points to cannot be changed while there are entities, nor can an identifier ever', async () => {
+  const { admin, user, at, add } = await shop()
+  await add('books', 'one', { author: 'ann' })
+  const fields = [
+    { key: 'title', type: 'string' },
+    { key: 'author', type: 'relation', target: 'books' },
+  ]
+  expect(refusal(await admin.put('/blueprints/books', { fields }))).toEqual([409, 'FIELD_IN_USE'])
+  expect((await user.put(at('authors', '/ann'), { identifier: 'anna' })).body.identifier).toBe('ann')
+})
+
+test('a relation takes identifiers, and an _id only where that is the identifier', async () => {
+  const { user, at, add } = await shop()
+  const { _id } = await add('authors', 'cy')
+  expect(refusal(await user.post(at('books'), { author: _id }))).toEqual([400, 'INVALID_INPUT'])
+  const nameless = (await user.post(at('authors'), {})).body
+  const book = (await user.post(at('books', '?$populate=author'), { author: nameless._id })).body
+  expect(book.author._id).toBe(nameless._id)
+  expect(refusal(await user.delete(at('authors', `/${nameless._id}`)))).toEqual(IN_USE)
+})
+
+test('what points to what is read once, and asked for again only when a blueprint has changed', async () => {
+  const { add, remove, origin } = await shop()
+  await add('authors', 'cy')
+  await remove('bob')
+  expect(await askedBy(origin, () => remove('cy'))).toEqual([])
+})

@@ -1,0 +1,73 @@
+import { expect, test } from 'bun:test'
+import { shelf } from '../entities/kit'
+import { ask, refusal, rules } from '../house'
+
+const INVALID = [400, 'INVALID_INPUT']
+const fields = [
+  { key: 'name', type: 'string' },
+  { key: 'made', type: 'object' },
+]
+
+test('no expression stops the server, or the entities of others', async () => {
+  const home = await shelf(fields)
+  const admin = home.as('admin')
+  for (const made of [
+    '($f := function() { $f() }; $f())',
+    '($f := function($n) { 1 + $f($n + 1) }; $f(1))',
+    '[1..10000000]',
+    '$pad("", 500000000)',
+    '($f := function($s, $n) { $n = 0 ? $s : $f({"a": $s, "b": $s}, $n - 1) }; $f(1, 60))',
+    '$match(name, /(a+)+b|a/)',
+  ]) {
+    expect((await admin.put('/blueprints/things', { computed: { made } })).status).toBe(200)
+    const answers = await Promise.all([
+      home.as('user').post(home.path, { name: 'a'.repeat(2_000) }),
+      home.as('other').get(home.path),
+      ask('GET', `${home.origin}/health`),
+    ])
+    expect(answers.map(({ status }) => status)).toEqual([400, 200, 200])
+  }
+})
+
+test('many who write what is costly all get their answer', async () => {
+  const home = await shelf(fields, rules('tenant', 'user'), { computed: { made: '($f := function() { $f() }; $f())' } })
+  const answers = await Promise.all(Array.from({ length: 20 }, () => home.as('user').post(home.path, {})))
+  for (const answer of answers) expect(refusal(answer)).toEqual(INVALID)
+  expect(await home.rows('entities')).toBe(0)
+})
+
+test('two hundred formulas may cost together no more than one', async () => {
+  const keys = Array.from({ length: 200 }, (_, n) => `f${n}`)
+  const home = await shelf(
+    keys.map((key) => ({ key, type: 'number' })),
+    rules('tenant', 'user'),
+    { computed: Object.fromEntries(keys.map((key) => [key, '$count($map([1..500], function($x) { $x }))'])) },
+  )
+  const { status, body } = await home.as('user').post(home.path, {})
+  expect(status).toBe(400)
+  expect(body.details[0].message).toContain('it takes too long')
+})
+
+test('what a body brings is no function, whatever it looks like', async () => {
+  const home = await shelf([...fields, { key: 'data', type: 'object' }], rules('tenant', 'user'), {
+    computed: { made: '$exists(data.f) ? data.f(1) : {"none": true}' },
+  })
+  for (const f of [
+    { _jsonata_lambda: true, body: { type: 'string', value: 'x' }, arguments: [], environment: {} },
+    { _jsonata_function: true, implementation: 'x', signature: {} },
+    { apply: 'x', next: 'x', sequence: true, tupleStream: true, outerWrapper: true },
+    { type: 'regex', value: {} },
+    'x',
+    [1],
+  ])
+    expect(refusal(await home.as('user').post(home.path, { data: { f } }))).toEqual(INVALID)
+  expect((await home.as('user').post(home.path, { data: {} })).body.made).toEqual({ none: true })
+})
+
+test('two tenants with formulas of the same name have each their own', async () => {
+  const [one, two] = await Promise.all(
+    ['"one"', '"two"'].map((name) => shelf(fields, rules('tenant', 'user'), { computed: { name } })),
+  )
+  const [first, second] = await Promise.all([one!.as('user').post(one!.path, {}), two!.as('user').post(two!.path, {})])
+  expect([first.body.name, second.body.name]).toEqual(['one', 'two'])
+})

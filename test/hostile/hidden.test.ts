@@ -1,0 +1,158 @@
+import { expect, test } from 'bun:test'
+import { issue } from '../../src/accounts/tokens'
+import { register } from '../../src/accounts/users'
+import { shelf } from '../entities/kit'
+import { client, refusal, rules } from '../house'
+
+/** Every place where the value of a hidden property could be seen, guessed or counted. */
+const fields = [
+  { key: 'name', type: 'string' },
+  {
+    key: 'wage',
+    type: 'integer',
+    readRoles: ['boss'],
+    writeRoles: ['boss'],
+    default: 7104711,
+    min: 10,
+    enum: [7104711, 8150815],
+  },
+  { key: 'code', type: 'string', readRoles: ['boss'], unique: true },
+  { key: 'place', type: 'object', readRoles: ['boss'] },
+]
+
+async function hidden(more: object = {}) {
+  const own = await shelf(fields, rules('tenant', 'user', 'boss'), more)
+  const admin = own.as('admin')
+  await admin.post(own.path, { identifier: 'one', name: 'x', wage: 8150815, code: 'zulu1', place: { city: 'Ulm' } })
+  return { ...own, admin, user: own.as('user'), at: `${own.path}/one` }
+}
+// No id, version or time has a word of seven digits, or of these letters.
+const TELLING = /\b(8150815|7104711)\b|wage|zulu|Ulm|city/
+
+test('a definition shows nothing of it to those who may not read it: no key, default, choices or bounds', async () => {
+  const { user, admin } = await hidden()
+  for (const { body } of [await user.get('/blueprints/things'), await user.get('/blueprints')])
+    expect(JSON.stringify(body)).not.toMatch(/\b(8150815|7104711)\b|wage|code|place/)
+  expect((await admin.get('/blueprints/things')).body.fields).toHaveLength(4)
+})
+
+test('no answer to any request shows it, in any form', async () => {
+  const { user, path, at } = await hidden()
+  for (const form of [
+    '',
+    '$flat=false',
+    '$select=name',
+    '$select=metadata',
+    '$select=metadata,name&$flat=false',
+    '$count=true',
+  ])
+    for (const answer of [
+      await user.get(`${at}?${form}`),
+      await user.get(`${path}?${form}`),
+      await user.put(`${at}?${form}`, { name: 'y' }),
+      await user.patch(`${at}?${form}`, {}),
+      await user.post(`${path}?${form}`, { name: 'z' }),
+    ]) {
+      expect(answer.status).toBeOneOf([200, 201])
+      expect(JSON.stringify(answer.body) + JSON.stringify([...answer.headers])).not.toMatch(TELLING)
+    }
+})
+
+test('no filter, order or selection asks for it, alone or among others', async () => {
+  const { user, path, at } = await hidden()
+  for (const query of [
+    'wage=8150815',
+    'name=x&wage[$gt]=1',
+    'place.city=Ulm',
+    '$sort=name,wage',
+    '$sort=-code',
+    '$select=name,wage',
+    'wage[$exists]=true&$count=true',
+    'code[$in]=zulu1,zulu2',
+    'metadata.wage=8150815',
+  ])
+    for (const answer of [
+      await user.get(`${path}?${query}`),
+      await user.get(`${at}?${query}`),
+      await user.delete(`${path}/all?confirm=things&${query}`),
+    ]) {
+      expect(refusal(answer), query).toEqual([400, 'INVALID_INPUT'])
+      expect(JSON.stringify(answer.body)).not.toMatch(/7104711|"8150815"/)
+    }
+  expect((await user.get(`${path}?$count=true`)).headers.get('x-total-count')).toBe('1')
+})
+
+test('roles are compared one by one: two of them are not a third that is called so', async () => {
+  const own = await shelf(fields.slice(0, 2), rules('tenant', 'user'))
+  const comes = async (username: string, roles: string[]) => {
+    const { _id } = await register(own.tenant, { username, email: `${username}@x.test` }, ['user', ...roles])
+    return client(own.origin, { 'x-api-key': (await issue(own.tenant, _id, { nickname: 't' })).token })
+  }
+  const [both, one] = [await comes('both', ['x', 'boss']), await comes('one', ['x,boss'])]
+  expect((await both.get(`${own.path}?wage=8150815`)).status).toBe(200)
+  expect((await one.get(`${own.path}?wage=8150815`)).status).toBe(400)
+})
+
+test('a version tells that something changed, and no more', async () => {
+  const { user, admin, at } = await hidden()
+  const before = await user.get(at)
+  await admin.put(at, { wage: 7104711 })
+  const etag = before.headers.get('etag')!
+  const after = await user.get(at, { 'if-none-match': etag })
+  expect([after.status, after.body.metadata]).toEqual([200, before.body.metadata])
+  expect((await user.get(at, { 'if-none-match': after.headers.get('etag')! })).status).toBe(304)
+  expect(refusal(await user.put(at, { name: 'y' }, { 'if-match': etag }))).toEqual([412, 'VERSION_MISMATCH'])
+  const [one, same] = [await admin.put(at, { wage: 8150815 }), await admin.put(at, { wage: 8150815 })]
+  expect(one.headers.get('etag')!.length).toBe(same.headers.get('etag')!.length)
+})
+
+test('a taken value is told by name to those who sent it, and to others without', async () => {
+  const { user, path } = await hidden()
+  const sent = await user.post(path, { code: 'zulu1' })
+  expect(refusal(sent)).toEqual([409, 'UNIQUE_VIOLATION'])
+  expect(sent.body.details).toEqual([{ path: '/code', message: 'code must be unique.' }])
+
+  const secret = { key: 'secret', type: 'string', unique: true, readRoles: ['boss'], writeRoles: ['boss'] }
+  const own = await shelf([fields[0]!, secret], rules('tenant', 'user'), { computed: { secret: '$uppercase(name)' } })
+  expect((await own.as('user').post(own.path, { name: 'taken' })).status).toBe(201)
+  const { body, ...answer } = await own.as('user').post(own.path, { name: 'TAKEN' })
+  expect(answer.status).toBe(409)
+  expect(body).toEqual({ code: 'UNIQUE_VIOLATION', message: 'Another entity has a value already that must be unique.' })
+  const admins = await own.as('admin').post(own.path, { name: 'TAKEN' })
+  expect(admins.body.details).toEqual([{ path: '/secret', message: 'secret must be unique.' }])
+})
+
+test('that it is required is told without its name to those who can do nothing about it', async () => {
+  const needed = { key: 'needed', type: 'string', required: true, readRoles: ['boss'], writeRoles: ['boss'] }
+  const own = await shelf([fields[0]!, needed], rules('tenant', 'user'))
+  const { status, body } = await own.as('user').post(own.path, { name: 'x' })
+  expect([status, body.code, JSON.stringify(body).includes('needed"')]).toEqual([403, 'FORBIDDEN', false])
+  expect((await own.as('admin').post(own.path, {})).body.details).toEqual([
+    { path: '/needed', message: 'needed is required.' },
+  ])
+  const { body: made } = await own.as('admin').post(own.path, { needed: 'x' })
+  expect((await own.as('user').put(`${own.path}/${made._id}`, { name: 'y' })).status).toBe(200)
+})
+
+test('sending it is answered alike, whatever is there', async () => {
+  const { user, admin, at } = await hidden()
+  const told = async (body: object) => {
+    const { status, body: answer } = await user.put(at, body)
+    return JSON.stringify([status, answer.code, answer.message, answer.details])
+  }
+  for (const [right, wrong] of [
+    [{ wage: 8150815 }, { wage: 7104711 }],
+    [{ metadata: { wage: 8150815 } }, { metadata: { wage: 7104711 } }],
+    [{ place: { city: 'Ulm' } }, { place: { city: 'Bonn' } }],
+    [
+      { place: { city: 'Ulm' }, metadata: { place: 1 } },
+      { place: { city: 'Bonn' }, metadata: { place: 1 } },
+    ],
+  ]) {
+    await admin.put(at, { place: { city: 'Ulm' } })
+    const one = await told(right!)
+    await admin.put(at, { place: { city: 'Ulm' } })
+    expect(await told(wrong!)).toBe(one)
+  }
+  expect((await admin.get(at)).body.wage).toBe(8150815)
+})

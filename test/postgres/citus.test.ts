@@ -1,0 +1,29 @@
+import { expect, test } from 'bun:test'
+import { ask } from '../outside/postgres'
+import { atoll, caller, emptyFolder, makeTenant, serve, signIn } from '../outside/program'
+
+const url = process.env.CITUS_URL
+if (!url)
+  console.warn(
+    'SKIPPED: the tests of Citus, for CITUS_URL is not set: the coordinator of a cluster with two nodes for data.',
+  )
+
+test.skipIf(!url)(
+  'a bucket goes to each node of the cluster, and is served from there',
+  async () => {
+    const at = { at: emptyFolder(), env: { ATOLL_DATABASE_URL: url! } }
+    const id = `citus-${crypto.randomUUID().slice(0, 8)}`
+    const { home } = await makeTenant(at, id)
+    await using server = await serve(at)
+    const call = caller(server.url, await signIn(server.url, id))
+    const nodes = await ask(url!, "select nodename || ':' || nodeport as node from pg_dist_node where shouldhaveshards")
+    for (const { node } of nodes) {
+      expect((await atoll(['postgres', 'move', home, node, '--json'], { ...at, timeout: 60_000 })).json).toEqual({
+        home,
+        node,
+      })
+      expect((await call('GET', '/api/me')).body.username).toBe('root')
+    }
+  },
+  120_000,
+)

@@ -1,0 +1,305 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { tenantMigrations } from '../../migrations'
+import { addBucket } from '../../src/tenancy/buckets'
+import { moveTenant } from '../../src/tenancy/moves'
+import { folderOf, storage } from '../../src/tenancy/storage'
+import { deleteTenant, showTenant } from '../../src/tenancy/tenants'
+import { house, rules } from '../house'
+import { ask } from '../outside/postgres'
+import {
+  atoll,
+  caller,
+  emptyFolder,
+  makeTenant,
+  type Served,
+  type Surroundings,
+  serve,
+  signIn,
+} from '../outside/program'
+import { databaseUrl, postgres } from '../storage/engines'
+
+setDefaultTimeout(60_000)
+
+const quiet = () => {}
+const fields = [
+  { key: 'name', type: 'string', required: true },
+  { key: 'n', type: 'integer' },
+  { key: 'price', type: 'decimal' },
+  { key: 'tags', type: 'string', multi: true },
+  { key: 'place', type: 'object' },
+]
+const blueprint = (key: string) => ({ key, name: key, fields, permissions: rules('tenant', 'user') })
+const thing = (n: number) => ({
+  name: `thing ${n % 7} 🏝 ö`,
+  n: n % 2 ? n : -n,
+  price: `${n}.${n}`,
+  tags: ['one', 'two', `t${n % 5}`].slice(0, n % 4),
+  place: { b: n, a: { z: [1, null, 'x'] } },
+})
+
+describe.skipIf(!databaseUrl)('a tenant that moves', () => {
+  test('answers the same everywhere, and goes on from there: file, another bucket, and back', async () => {
+    const home = await house()
+    const as = home.as('admin')
+    const signUp = { username: 'zoe', password: 'correct horse', email: `zoe@${home.id}.test` }
+    expect((await home.stranger.post('/signup', signUp)).status).toBe(201)
+    const signIn = async () => (await home.stranger.post('/signin', { ...signUp, authType: 'oauth' })).body.payload
+    const session = await signIn()
+    const zoe = home.stranger.with({ authorization: `Bearer ${session.token}` })
+    expect((await as.post('/blueprints', blueprint('things'))).status).toBe(201)
+    for (let n = 0; n < 300; n++) expect((await as.post('/blueprints/things/entities', thing(n))).status).toBe(201)
+
+    const paths = [
+      '/me',
+      '/blueprints',
+      '/blueprints/things/entities?$limit=1000',
+      '/blueprints/things/entities?$page=3',
+    ]
+    const queries = ['n[$lt]=-50&$sort=n', 'price[$gte]=99.5', 'tags=t3&$sort=-price', 'name=thing 3 🏝 ö&$select=n']
+    for (const query of queries) paths.push(`/blueprints/things/entities?${encodeURI(query)}`)
+    const answers = async () => {
+      const told: unknown[] = []
+      for (const path of paths) for (const who of [as, zoe]) told.push((await who.get(path)).body)
+      return told
+    }
+    const { home: other } = await addBucket()
+    let made = 300
+    for (const to of [other, 'sqlite', other]) {
+      const before = await answers()
+      const { home: from = 'sqlite' } = await showTenant(home.id)
+      const { rows, waited, trash, ...told } = await moveTenant(home.id, to, quiet)
+      expect([told.from, told.to]).toEqual([from, to])
+      expect(rows).toBeGreaterThan(1_500)
+      expect(waited).toBeLessThan(1_000)
+      expect(existsSync(folderOf(home.id))).toBe(to === 'sqlite')
+      expect(!!trash).toBe(from === 'sqlite')
+      expect((await showTenant(home.id)).home).toBe(told.to === 'sqlite' ? undefined : told.to)
+
+      expect(await answers()).toEqual(before)
+      expect((await signIn()).token).toBeString()
+      expect((await as.post('/blueprints', blueprint(`more-${made}`))).status).toBe(201)
+      expect((await as.post(`/blueprints/more-${made}/entities`, thing(made))).status).toBe(201)
+      expect((await as.post('/blueprints/things/entities', thing(made++))).status).toBe(201)
+      expect((await as.get(`/blueprints/more-${made - 1}/entities?n[$lte]=1000000`)).body).toHaveLength(1)
+    }
+    const list = (await as.get('/blueprints/things/entities?$limit=1000')).body
+    expect(list).toHaveLength(made)
+    expect((await as.delete(`/blueprints/things/entities/${list[0]._id}`)).status).toBe(200)
+  })
+
+  test('is where it is told to be already: nothing happens, and it is said', async () => {
+    const { id } = await house()
+    const { home } = await showTenant(id)
+    for (const to of ['postgres', home!])
+      expect(await moveTenant(id, to, quiet)).toMatchObject({ from: home, to: home, rows: 0, waited: 0 })
+  })
+
+  test('is refused where it cannot be, or is not, and stays where it was', async () => {
+    const { id, as } = await house()
+    const refused = (who: string, to: string) => moveTenant(who, to, quiet).catch(({ status, code }) => [status, code])
+    expect(await refused('nobody', 'sqlite')).toEqual([404, 'TENANT_NOT_FOUND'])
+    for (const to of ['', 'main', 'main/atoll_registry', 'main/none', 'far/atoll_b0001'])
+      expect(await refused(id, to), to).toEqual([404, 'BUCKET_NOT_FOUND'])
+    const both = await Promise.all([refused(id, 'sqlite'), refused(id, 'sqlite')])
+    expect(both).toContainEqual([409, 'TENANT_MOVING'])
+    expect(both).toContainEqual(expect.objectContaining({ to: 'sqlite' }))
+    expect((await as('admin').get('/me')).status).toBe(200)
+  })
+
+  test('does not go where a newer program was', async () => {
+    const { id, as } = await house()
+    const { home } = await addBucket()
+    const newer = { ...tenantMigrations, postgres: [...tenantMigrations.postgres, 'select 1'] }
+    const [, bucket = ''] = home.split('/')
+    const engine = postgres()
+    await (await engine.open({ tenant: 'x', file: '', identity: crypto.randomUUID(), bucket }, newer)).close()
+    await engine.close()
+    // This process knows the bucket from before; another one looks.
+    const env = { ATOLL_DATABASE_URL: databaseUrl! }
+    const { code, err } = await atoll(`tenant move ${id} --to ${home} --json`, { at: emptyFolder(), env })
+    expect([code, JSON.parse(err).code]).toEqual([1, 'DATABASE_TOO_NEW'])
+    expect((await as('admin').get('/me')).status).toBe(200)
+    await ask(databaseUrl!, `comment on schema ${bucket} is '${tenantMigrations.postgres.length}'`)
+  })
+
+  test('who still has its old home open is told to come back, and finds it at the new one', async () => {
+    const { id, tenant, as } = await house()
+    const write = () => tenant.write((tx) => tx.ask("delete from versions where topic = 'none'"))
+    await write()
+    await moveTenant(id, 'sqlite', quiet)
+    await expect(write()).rejects.toMatchObject({ status: 503, code: 'BUSY' })
+    expect((await as('admin').get('/me')).status).toBe(200)
+    const { write: toFile } = await (await import('../../src/tenancy/tenants')).tenantNamed(id)
+    await moveTenant(id, 'postgres', quiet)
+    const busy = { status: 503, code: 'BUSY' }
+    await expect(toFile((tx) => tx.ask('delete from versions'))).rejects.toMatchObject(busy)
+    await deleteTenant(id)
+    await expect(write()).rejects.toMatchObject({ status: 404, code: 'TENANT_NOT_FOUND' })
+  })
+
+  test('a move that ended just before its last step is finished by the first who writes', async () => {
+    const { id, as, tenant } = await house()
+    const { uid, home } = tenant as unknown as { uid: string; home: string }
+    const [cluster, bucket] = home.split('/')
+    const at = { tenant: id, file: `${id}/data.db`, identity: uid }
+    // What a move does, up to its mark in the source.
+    const [source, target] = [
+      await storage.bulk({ ...at, cluster, bucket }, tenantMigrations),
+      await storage.bulk(at, tenantMigrations),
+    ]
+    const { Mirror } = await import('../../src/storage/mirror')
+    await source.alone(async ({ ask, leave }) => {
+      await new Mirror(source, target).settle(ask)
+      await leave('')
+    })
+    await Promise.all([source.close(), target.close()])
+    expect((await as('admin').post('/blueprints', blueprint('things'))).status).toBe(503)
+    expect((await as('admin').post('/blueprints', blueprint('things'))).status).toBe(201)
+    expect((await showTenant(id)).home).toBeUndefined()
+  })
+})
+
+describe.skipIf(!databaseUrl)('beside a running server', () => {
+  let at: Surroundings
+  let server: Served
+  let headers: Record<string, string>
+  const made = new Set<string>()
+  const statuses = new Map<number, number>()
+  let [n, slowest] = [0, 0]
+
+  beforeAll(async () => {
+    const name = () => `moves_${crypto.randomUUID().replaceAll('-', '')}`
+    const [main, far] = [name(), name()]
+    const url = (database: string) => Object.assign(new URL(databaseUrl!), { pathname: `/${database}` }).href
+    for (const database of [main, far]) await ask(databaseUrl!, `create database ${database}`)
+    at = { at: emptyFolder(), env: { ATOLL_DATABASE_URL: url(main), ATOLL_DATABASE_CLUSTERS: `far=${url(far)}` } }
+    await makeTenant(at, 'acme')
+    expect((await atoll('postgres bucket add far', at)).code).toBe(0)
+    server = await serve(at)
+    headers = await signIn(server.url, 'acme')
+    const created = await caller(server.url, headers)('POST', '/api/blueprints', blueprint('things'))
+    expect(created.status).toBe(201)
+  })
+  afterAll(() => server?.end('SIGKILL'))
+
+  /** Writes and reads for as long as the work takes. */
+  async function loaded<T>(work: () => Promise<T>): Promise<T> {
+    const call = caller(server.url, headers)
+    let running = true
+    const writer = async () => {
+      while (running) {
+        const began = performance.now()
+        const { status, body } = await call('POST', '/api/blueprints/things/entities', thing(n++))
+        slowest = Math.max(slowest, performance.now() - began)
+        statuses.set(status, (statuses.get(status) ?? 0) + 1)
+        if (status === 201) made.add(body._id)
+        await Bun.sleep(40)
+      }
+    }
+    const reader = async () => {
+      while (running) {
+        expect((await call('GET', '/api/blueprints/things/entities?n=1')).status).toBe(200)
+        await Bun.sleep(50)
+      }
+    }
+    const callers = [...Array.from({ length: 6 }, writer), reader()]
+    try {
+      return await work()
+    } finally {
+      running = false
+      await Promise.all(callers)
+    }
+  }
+
+  /** All that is there, by the pages of a list. */
+  async function kept() {
+    const ids = new Set<string>()
+    for (let page = 1; ; page++) {
+      const path = `/api/blueprints/things/entities?$limit=1000&$page=${page}&$sort=created`
+      const { status, body } = await caller(server.url, headers)('GET', path)
+      expect(status).toBe(200)
+      for (const { _id } of body) ids.add(_id)
+      if (body.length < 1000) return ids
+    }
+  }
+  const lost = async () => {
+    const ids = await kept()
+    return [...made].filter((id) => !ids.has(id))
+  }
+
+  test('no acknowledged write is lost, callers see only 201 and 503, and nobody waits long', async () => {
+    for (const to of ['far/atoll_b0001', 'sqlite', 'main/atoll_b0001']) {
+      const { code, json, err } = await loaded(() => atoll(`tenant move acme --to ${to} --json`, at))
+      expect([code, err, json.to]).toEqual([0, '', to])
+      expect(await lost()).toEqual([])
+    }
+    expect([...statuses.keys()].filter((status) => ![201, 503].includes(status))).toEqual([])
+    expect(slowest).toBeLessThan(5_000)
+    expect(made.size).toBeGreaterThan(200)
+  })
+
+  test('a mover that is killed leaves the tenant in one place, and the next one finishes', async () => {
+    const program = [process.execPath, join(import.meta.dir, '../../src/main.ts')]
+    const env = { PATH: process.env.PATH ?? '', ...at.env, ATOLL_DURABILITY: 'normal' }
+    await loaded(async () => {
+      // While it copies first; later; and when the old home is left, but the registry doesn't say so yet.
+      const moments: [string, RegExp, number][] = [
+        ['sqlite', /^/, 1_000],
+        ['far/atoll_b0001', /Round 1/, 300],
+        ['sqlite', /Writes waited/, 0],
+        ['far/atoll_b0001', /Writes waited/, 0],
+        ['main/atoll_b0001', /Writes waited/, 5],
+      ]
+      for (const [to, moment, later] of moments) {
+        const child = Bun.spawn([...program, 'tenant', 'move', 'acme', '--to', to], {
+          cwd: at.at,
+          env,
+          stderr: 'pipe',
+          stdout: 'ignore',
+        })
+        for await (const line of child.stderr.pipeThrough(new TextDecoderStream())) if (moment.test(line)) break
+        await Bun.sleep(Math.random() * later)
+        child.kill('SIGKILL')
+        await child.exited
+        await Bun.sleep(200)
+      }
+    })
+    expect(await lost()).toEqual([])
+    const to = 'main/atoll_b0001'
+    const { code, json, err } = await loaded(() => atoll(`tenant move acme --to ${to} --json`, at))
+    expect([code, err, json.to]).toEqual([0, '', to])
+    expect(await lost()).toEqual([])
+    expect([...statuses.keys()].filter((status) => ![201, 503].includes(status))).toEqual([])
+    expect(slowest).toBeLessThan(5_000)
+    expect(readdirSync(join(at.at, 'tenants'))).not.toContain('acme')
+    // What was answered 503 was not made.
+    expect((await kept()).size).toBe(made.size)
+  })
+
+  test('what is left over is removed by `postgres purge`, and nothing else', async () => {
+    const { uid } = (
+      await ask(at.env!.ATOLL_DATABASE_URL!, "select uid from atoll_registry.tenants where id = 'acme'")
+    )[0]
+    const far = (sql: string) => ask(at.env!.ATOLL_DATABASE_CLUSTERS!.slice('far='.length), sql)
+    const left = async () => (await far(`select from atoll_b0001.entities where tenant_id = '${uid}'`)).length
+    await makeTenant(at, 'deleted') // in the emptiest bucket
+    await atoll('tenant delete deleted', at)
+    expect(await left()).toBeGreaterThan(0)
+    expect((await atoll('postgres purge --json', at)).json).toEqual([]) // not that soon
+    expect((await atoll('postgres purge --hours 0 --json', at)).json).toEqual([
+      { home: 'far/atoll_b0001', tenants: 2, rows: expect.any(Number) },
+    ])
+    expect(await left()).toBe(0)
+    expect((await kept()).size).toBe(made.size)
+    expect((await atoll('postgres purge --hours 0 --json', at)).json).toEqual([])
+  })
+
+  test('a bucket is moved whole only where Citus does it', async () => {
+    const code = async (args: string) => JSON.parse((await atoll(`postgres move ${args} --json`, at)).err).code
+    expect(await code('main/atoll_b0001 127.0.0.1:5432')).toBe('NO_CITUS')
+    expect(await code('main/none 127.0.0.1:5432')).toBe('BUCKET_NOT_FOUND')
+    expect(await code('main/atoll_b0001 nowhere')).toBe('INVALID_INPUT')
+  })
+})

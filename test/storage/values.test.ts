@@ -1,0 +1,178 @@
+import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { asc, between, desc, eq, gt, max, min, sql } from 'drizzle-orm'
+import fc from 'fast-check'
+import { Storage } from '../../src/storage/store'
+import { byBytes, compare } from '../blueprints/random'
+import { anyNumber, anyText, check, patience } from '../properties'
+import { engines } from './engines'
+import { migrations, place, put, things } from './things'
+
+setDefaultTimeout(patience)
+
+const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { freq: 4 })
+
+const anyThing = fc.record({
+  count: fc.maxSafeInteger(),
+  price: maybe(anyNumber()),
+  live: maybe(fc.boolean()),
+  // What can be kept of texts in JSON is the rule for all texts.
+  doc: maybe(fc.jsonValue({ stringUnit: 'binary' }).filter((doc) => !/\\u0000|__proto__/.test(JSON.stringify(doc)))),
+  bytes: maybe(fc.uint8Array().map((bytes) => Buffer.from(bytes))),
+  made: maybe(fc.date({ min: new Date(-6e13), max: new Date(2e14), noInvalidDate: true }).map((d) => d.toISOString())),
+})
+const someTexts = fc.uniqueArray(anyText(), { minLength: 1, maxLength: 30 })
+
+/** There is only one zero. */
+const kept = ({ price, doc, ...rest }: { price: number | null; doc: unknown }) => ({
+  ...rest,
+  price: price === null ? null : price + 0,
+  doc: JSON.parse(JSON.stringify(doc)),
+})
+
+describe.each(engines)('%s', (_, engine) => {
+  const storage = new Storage(engine(), { open: 2, deadline: 10_000 })
+  const { db, write } = storage.store(place(), migrations)
+  afterAll(() => storage.close())
+
+  test('whatever is kept comes back as it was', () =>
+    check(
+      60,
+      fc.asyncProperty(fc.dictionary(anyText(), anyThing, { noNullPrototype: true, maxKeys: 10 }), async (made) => {
+        const all = Object.entries(made).map(([id, thing]) => ({ id, part: null, ...thing }))
+        const expected = all.map(kept)
+        const returned = await write(async (tx) => {
+          await tx.delete(things)
+          return Promise.all(all.map((thing) => tx.insert(things).values(thing).returning().get()))
+        })
+        expect<unknown[]>(returned).toEqual(expected)
+        for (const [n, { id }] of all.entries())
+          expect<unknown>(await db.select().from(things).where(eq(things.id, id)).get()).toEqual(expected[n])
+        expect(await db.$count(things)).toBe(all.length)
+      }),
+    ))
+
+  test('texts are compared byte by byte: in an order, by a comparison, by the least and the greatest', () =>
+    check(
+      60,
+      fc.asyncProperty(someTexts, async (texts) => {
+        await write(async (tx) => {
+          await tx.delete(things)
+          for (const id of texts) await put(tx, id)
+        })
+        const sorted = [...texts].sort(byBytes)
+        const pivot = texts[0]!
+        const found = (order = asc(things.id)) => db.select({ id: things.id }).from(things).orderBy(order)
+        const only = (rows: { id: string }[]) => rows.map(({ id }) => id)
+        expect(only(await found())).toEqual(sorted)
+        expect(only(await found(desc(things.id)))).toEqual([...sorted].reverse())
+        const greater = db.select({ id: things.id }).from(things).where(gt(things.id, pivot)).orderBy(things.id)
+        expect(only(await greater)).toEqual(sorted.slice(sorted.indexOf(pivot) + 1))
+        expect(await db.select({ least: min(things.id), greatest: max(things.id) }).from(things)).toEqual([
+          { least: sorted[0]!, greatest: sorted.at(-1)! },
+        ])
+      }),
+    ))
+
+  test('texts in JSON, read by ->>, are compared byte by byte, too', () =>
+    check(
+      60,
+      fc.asyncProperty(someTexts, async (texts) => {
+        await write(async (tx) => {
+          await tx.delete(things)
+          for (const [n, text] of texts.entries())
+            await tx.insert(things).values({ id: `${n}`, count: 0, doc: { f1: text } })
+        })
+        const sorted = [...texts].sort(byBytes)
+        const flat = (rows: unknown[][]) => rows.map(([text]) => text)
+        expect(flat(await db.ask('select doc ->> ? from things order by doc ->> ?', ['f1', 'f1']))).toEqual(sorted)
+        const atLeast = 'select doc ->> ? from things where doc ->> ? >= ? order by doc ->> ? desc'
+        expect(flat(await db.ask(atLeast, ['f1', 'f1', texts[0], 'f1']))).toEqual(
+          sorted.slice(sorted.indexOf(texts[0]!)).reverse(),
+        )
+      }),
+    ))
+
+  test('numbers are compared by their size, fractions and whole ones', () =>
+    check(
+      60,
+      fc.asyncProperty(
+        fc.array(fc.record({ count: fc.maxSafeInteger(), price: anyNumber() }), { minLength: 1, maxLength: 30 }),
+        async (numbers) => {
+          await write(async (tx) => {
+            await tx.delete(things)
+            for (const [n, one] of numbers.entries()) await tx.insert(things).values({ id: `${n}`, ...one })
+          })
+          const [pivot] = numbers
+          for (const name of ['count', 'price'] as const) {
+            const sorted = numbers.map((one) => one[name] || 0).sort(compare)
+            const column = things[name]
+            const all = await db.select({ value: column }).from(things).orderBy(asc(column))
+            expect(all.map(({ value }) => value)).toEqual(sorted)
+            const [low, high] = [pivot![name], numbers.at(-1)![name]].sort(compare)
+            expect(await db.$count(things, between(column, low!, high!))).toBe(
+              sorted.filter((value) => value >= low! && value <= high!).length,
+            )
+            expect(await db.$count(things, eq(column, pivot![name]))).toBe(
+              sorted.filter((value) => value === (pivot![name] || 0)).length,
+            )
+          }
+        },
+      ),
+    ))
+
+  test('a missing value is first or last, as the order says, and equals nothing', () =>
+    check(
+      40,
+      fc.asyncProperty(fc.array(maybe(fc.integer({ min: -3, max: 3 })), { maxLength: 20 }), async (prices) => {
+        await write(async (tx) => {
+          await tx.delete(things)
+          for (const [n, price] of prices.entries()) await tx.insert(things).values({ id: `${n}`, count: 0, price })
+        })
+        const present = prices.filter((price) => price !== null).sort(compare)
+        const missing = prices.filter((price) => price === null)
+        for (const [order, expected] of [
+          ['asc nulls last', [...present, ...missing]],
+          ['desc nulls last', [...present.toReversed(), ...missing]],
+          ['asc nulls first', [...missing, ...present]],
+          ['desc nulls first', [...missing, ...present.toReversed()]],
+        ] as const)
+          expect((await db.ask(`select price from things order by price ${order}`)).flat()).toEqual([...expected])
+        expect(await db.$count(things, sql`price = null or price <> null`)).toBe(0)
+        expect(await db.$count(things, sql`price is null`)).toBe(missing.length)
+        expect(await db.$count(things, sql`price <> 1`)).toBe(present.filter((price) => price !== 1).length)
+      }),
+    ))
+
+  test.each<[string, Partial<typeof things.$inferInsert>]>([
+    ['no text', { id: '', part: '' }],
+    ['no bytes', { bytes: Buffer.of() }],
+    ['a text of five million characters', { doc: '😀ä'.repeat(2_500_000) }],
+    ['five million bytes', { bytes: Buffer.alloc(5_000_000, 'bytes') }],
+    ['a byte order mark', { id: '\ufeffa' }],
+  ])('%s is kept as it is', async (_, given) => {
+    const thing = {
+      id: 'a',
+      count: 0,
+      part: null,
+      price: null,
+      live: null,
+      doc: null,
+      bytes: null,
+      made: null,
+      ...given,
+    }
+    await write(async (tx) => {
+      await tx.delete(things)
+      await tx.insert(things).values(thing)
+    })
+    expect<unknown>(await db.select().from(things).get()).toEqual(thing)
+  })
+
+  test('half of a surrogate pair is kept as U+FFFD', async () => {
+    await write(async (tx) => {
+      await tx.delete(things)
+      await put(tx, 'a\ud800b')
+    })
+    expect(await db.select({ id: things.id }).from(things)).toEqual([{ id: 'a\ufffdb' }])
+  })
+})
