@@ -1,13 +1,18 @@
 import type { Migrations } from '../src/storage/port'
 import accountsPg from './postgres/0001_accounts.sql' with { type: 'text' }
 import dataPg from './postgres/0002_data.sql' with { type: 'text' }
+import searchPg from './postgres/0004_search.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import accounts from './sqlite/0001_accounts.sql' with { type: 'text' }
 import data from './sqlite/0002_data.sql' with { type: 'text' }
+import search from './sqlite/0004_search.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 
 /** The schema of a tenant's database, in order, forever. */
-export const tenantMigrations: Migrations = { sqlite: [accounts, data], postgres: [accountsPg, dataPg] }
+export const tenantMigrations: Migrations = {
+  sqlite: [accounts, data, search],
+  postgres: [accountsPg, dataPg, searchPg],
+}
 
 /** The schema of the registry of tenants. */
 export const registryMigrations: Migrations = { sqlite: [tenants], postgres: [tenantsPg] }

@@ -16,6 +16,7 @@ import { keysOf } from './keys'
 import { count, find, shownAmong } from './plan'
 import { type Query, readQuery } from './query'
 import * as rows from './rows'
+import { searchable } from './search'
 import { docOf, type Form, writer } from './wire'
 
 const PAGE = 16 << 20 // characters; a page of large entities ends here, and a link leads on
@@ -28,6 +29,7 @@ export async function list(asked: OpenCtx, key: string, request: Request): Promi
   const model = await modelOf(ctx, key)
   const reach = reachOrRefuse(model, 'read', ctx.actor)
   const query = readQuery(model, ctx.actor, searchOf(request))
+  if (query.search) await searchable(ctx, model)
   const form = formOf(model, ctx, request, query)
   const { entities, shown, more } = await page(ctx.db, model, reach, query, writer(model, ctx.actor, form))
   const headers = headersOf(form)
@@ -153,8 +155,9 @@ export async function removeMatching(asked: OpenCtx, key: string, request: Reque
     if (value === '' || value === 'undefined') invalid({ path: name, message: `The filter "${name}" is empty.` })
   const query = { ...readQuery(model, ctx.actor, `${search}`), skip: 0 }
   // A filter tells by what it removes; so it looks only at what the caller may read.
-  const sight = query.conditions.length ? reachOf(model, 'read', ctx.actor) : reach
+  const sight = query.conditions.length || query.search ? reachOf(model, 'read', ctx.actor) : reach
   if (!sight) throw new Problem(403, 'FORBIDDEN', 'You may not read these entities, so you cannot filter them.')
+  if (query.search) await searchable(ctx, model)
   let deletedCount = 0
   for (;;) {
     const removed = await ctx.write(async (tx) => {

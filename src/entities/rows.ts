@@ -7,7 +7,9 @@ import { Busy, Conflict } from '../storage/errors'
 import type { Db, Tx } from '../storage/port'
 import type { Doc } from './document'
 import { type IndexRow, type Keys, keysOf, rowsOf } from './keys'
+import { forgetTerms, IS_SEARCHED, keepTerms } from './search'
 import { type System, shownOf } from './wire'
+import { termsOf } from './words'
 
 /** What is read to show one entity, in the order of `SHOWN`. */
 export type Shown = [shown: string, user: string | null, workspace: string | null, version: number, updated: number]
@@ -44,7 +46,8 @@ async function named<Row>(db: Db, sql: typeof SHOWN, key: string, name: string):
 
 // The entity goes in only while its blueprint is the one that it was checked against.
 const INSERT = `insert into entities (_id, blueprint, identifier, "user", workspace, shown, keys, version, created, updated)
-  select ?, key, ?, ?, ?, ?, ?, 1, ?, ? from blueprints where key = ? and _id = ? and version = ? returning seq`
+  select ?, key, ?, ?, ?, ?, ?, 1, ?, ? from blueprints where key = ? and _id = ? and version = ?
+  returning seq, ${IS_SEARCHED}`
 const UPDATE =
   'update entities set "user" = ?, workspace = ?, shown = ?, keys = ?, version = ?, updated = ? where seq = ?'
 const INSERT_ROW = 'insert into entity_index (field, path, value, created, entity) values (?, ?, ?, ?, ?)'
@@ -65,12 +68,14 @@ export async function insert(tx: Tx, model: Model, { doc, keys, ...draft }: Draf
   await refuseDuplicates(tx, model, keys)
   await refuseDangling(tx, model, doc, {}, sight)
   const params = [_id, identifier, user, workspace, shown, JSON.stringify(keys), time, time]
-  const [added] = await tx.ask(INSERT, [...params, model.key, model._id, model.version])
+  const [added] = await tx.ask(INSERT, [...params, model.key, model._id, model.version, model.key])
   if (!added) throw new Outdated()
+  const [seq, searched] = added as [number, unknown]
   await tx.each(
     INSERT_ROW,
-    rows.map((row) => [...row, time, added[0]]),
+    rows.map((row) => [...row, time, seq]),
   )
+  if (searched) await keepTerms(tx, [[seq, termsOf(model, doc)]])
   return [shown, user, workspace, 1, time]
 }
 
@@ -83,7 +88,7 @@ export async function update(
   sight: Sight,
 ): Promise<Shown> {
   const [old, keys] = [JSON.parse(before.keys) as Keys, keysOf(model, doc)]
-  await refuseOutdated(tx, model)
+  const searched = await refuseOutdated(tx, model)
   await refuseDuplicates(tx, model, keys, old)
   await refuseDangling(tx, model, doc, comparable, sight)
   const [gone, come] = difference(rowsOf(model, old), rowsOf(model, keys))
@@ -100,6 +105,7 @@ export async function update(
   refuseLarge(text)
   const shown = shownOf({ ...before, user, workspace, updated }, text)
   await tx.ask(UPDATE, [user, workspace, shown, JSON.stringify(keys), version, updated, before.seq])
+  if (searched) await keepTerms(tx, [[before.seq, termsOf(model, doc)]])
   return [shown, user, workspace, version, updated]
 }
 
@@ -117,9 +123,11 @@ export async function erase(tx: Tx, entities: Pick<Stored, 'seq' | 'keys' | 'cre
     rows.push(...own.map((row) => [...row, created, seq]))
   }
   await tx.each(DELETE_ROW, rows)
+  const gone = entities.slice(0, removed).map(({ seq }) => seq)
+  await forgetTerms(tx, gone)
   await tx.each(
     'delete from entities where seq = ?',
-    entities.slice(0, removed).map(({ seq }) => [seq]),
+    gone.map((seq) => [seq]),
   )
   return removed
 }
@@ -133,9 +141,15 @@ function difference(one: IndexRow[], other: IndexRow[]): [IndexRow[], IndexRow[]
   return [one.filter((row) => !right.has(name(row))), other.filter((row) => !left.has(name(row)))]
 }
 
-async function refuseOutdated(tx: Tx, { key, _id, version }: Model) {
-  const [row] = await tx.ask('select version from blueprints where key = ? and _id = ?', [key, _id])
+/** Tells whether the words of the entities are kept. */
+async function refuseOutdated(tx: Tx, { key, _id, version }: Model): Promise<boolean> {
+  const [row] = await tx.ask(`select version, ${IS_SEARCHED} from blueprints where key = ? and _id = ?`, [
+    key,
+    key,
+    _id,
+  ])
   if (row?.[0] !== version) throw new Outdated()
+  return !!row[1]
 }
 
 /** Many small changes must not make what no single one may. */

@@ -9,4 +9,5 @@ export const email = fieldType<string>({
   key: textKey,
   parse: (text) => text,
   bounds: 'length',
+  searched: true,
 })

@@ -7,4 +7,5 @@ export const string = fieldType<string>({
   key: textKey,
   parse: (text) => text,
   bounds: 'length',
+  searched: true,
 })

@@ -10,4 +10,5 @@ export const url = fieldType<string>({
   key: textKey,
   parse: (text) => text,
   bounds: 'length',
+  searched: true,
 })
