@@ -30,10 +30,10 @@ export async function referencesOf(db: Db): Promise<References> {
   // Its version is read first: should one be changed meanwhile, they count as old, and are read again.
   const references: References = { version: await versionOf(db), to: new Map() }
   for (let last = ''; ; ) {
-    const some = (await db.ask(
-      `select key, definition from blueprints where key > ? order by key limit ?`,
-      [last, AT_ONCE],
-    )) as [string, string][]
+    const some = (await db.ask(`select key, definition from blueprints where key > ? order by key limit ?`, [
+      last,
+      AT_ONCE,
+    ])) as [string, string][]
     const end = some.at(-1)?.[0] ?? ''
     const fields = 'select blueprint, key, number from fields where blueprint > ? and blueprint <= ?'
     const rows = some.length ? ((await db.ask(fields, [last, end])) as [string, string, number][]) : []

@@ -8,7 +8,9 @@ import type { Db, Tx } from '../storage/port'
 import type { Complete, Doc } from './document'
 import { type IndexRow, type Keys, keysOf, rowsOf } from './keys'
 import { refuseExcess } from './limits'
+import { forgetTerms, IS_SEARCHED, keepTerms } from './search'
 import { type System, shownOf } from './wire'
+import { termsOf } from './words'
 
 /** What is read to show one entity, in the order of `SHOWN`. */
 export type Shown = [shown: string, user: string | null, workspace: string | null, version: number, updated: number]
@@ -53,7 +55,8 @@ async function named<Row>(db: Db, sql: typeof SHOWN, key: string, name: string):
 
 // The entity goes in only while its blueprint is the one that it was checked against.
 const INSERT = `insert into entities (_id, blueprint, identifier, "user", workspace, shown, keys, version, created, updated)
-  select ?, key, ?, ?, ?, ?, ?, 1, ?, ? from blueprints where key = ? and _id = ? and version = ? returning seq`
+  select ?, key, ?, ?, ?, ?, ?, 1, ?, ? from blueprints where key = ? and _id = ? and version = ?
+  returning seq, ${IS_SEARCHED}`
 const UPDATE =
   'update entities set "user" = ?, workspace = ?, shown = ?, keys = ?, version = ?, updated = ? where seq = ?'
 const INSERT_ROW = 'insert into entity_index (field, path, value, created, entity) values (?, ?, ?, ?, ?)'
@@ -80,12 +83,14 @@ export async function insert(tx: Tx, model: Model, { doc, keys, by, ...draft }: 
   await refuseDuplicates(tx, model, keys, by)
   await refuseDangling(tx, model, doc, {}, sight)
   const params = [_id, identifier, user, workspace, shown, JSON.stringify(keys), time, time]
-  const [added] = await tx.ask(INSERT, [...params, model.key, model._id, model.version])
+  const [added] = await tx.ask(INSERT, [...params, model.key, model._id, model.version, model.key])
   if (!added) throw new Outdated()
+  const [seq, searched] = added as [number, unknown]
   await tx.each(
     INSERT_ROW,
-    rows.map((row) => [...row, time, added[0]]),
+    rows.map((row) => [...row, time, seq]),
   )
+  if (searched) await keepTerms(tx, [[seq, termsOf(model, doc)]])
   return [shown, user, workspace, 1, time]
 }
 
@@ -100,7 +105,7 @@ export async function update(
   sight: Sight,
 ): Promise<Shown> {
   const [old, keys] = [JSON.parse(before.keys) as Keys, keysOf(model, doc)]
-  await refuseOutdated(tx, model)
+  const searched = await refuseOutdated(tx, model)
   await refuseExcess(tx, model, { user, workspace }, keys, by, old)
   await refuseDuplicates(tx, model, keys, by, old)
   await refuseDangling(tx, model, doc, comparable, sight)
@@ -117,6 +122,7 @@ export async function update(
   refuseLarge(text)
   const shown = shownOf({ ...before, user, workspace, updated }, text)
   await tx.ask(UPDATE, [user, workspace, shown, JSON.stringify(keys), version, updated, before.seq])
+  if (searched) await keepTerms(tx, [[before.seq, termsOf(model, doc)]])
   return [shown, user, workspace, version, updated]
 }
 
@@ -136,9 +142,11 @@ export async function erase(tx: Tx, entities: Pick<Stored, 'seq' | 'keys' | 'cre
     rowsOf(undefined, JSON.parse(keys)).map((row) => [...row, created, seq]),
   )
   await tx.each(DELETE_ROW, rows)
+  const gone = entities.map(({ seq }) => seq)
+  await forgetTerms(tx, gone)
   await tx.each(
     'delete from entities where seq = ?',
-    entities.map(({ seq }) => [seq]),
+    gone.map((seq) => [seq]),
   )
 }
 
@@ -157,9 +165,15 @@ export async function refuseOvertaken(tx: Tx, { seq, _id, version }: Stored) {
   if (row?.[0] !== version) throw new Overtaken()
 }
 
-async function refuseOutdated(tx: Tx, { key, _id, version }: Model) {
-  const [row] = await tx.ask('select version from blueprints where key = ? and _id = ?', [key, _id])
+/** Tells whether the words of the entities are kept. */
+async function refuseOutdated(tx: Tx, { key, _id, version }: Model): Promise<boolean> {
+  const [row] = await tx.ask(`select version, ${IS_SEARCHED} from blueprints where key = ? and _id = ?`, [
+    key,
+    key,
+    _id,
+  ])
   if (row?.[0] !== version) throw new Outdated()
+  return !!row[1]
 }
 
 /** Many small changes must not make what no single one may. */
