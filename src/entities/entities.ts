@@ -18,6 +18,7 @@ import { type Plan, planOf } from './related'
 import * as removal from './removal'
 import { type LeavingRow, leavingOf } from './removal'
 import * as rows from './rows'
+import { searchable } from './search'
 import { FLAT, type Form, PAGE, writer } from './wire'
 
 const AT_ONCE = 100 // entities read by one statement
@@ -28,6 +29,7 @@ export async function list(asked: OpenCtx, key: string, request: Request): Promi
   const model = await modelOf(ctx, key)
   const reach = reachOrRefuse(model, 'read', ctx.actor)
   const query = readQuery(model, ctx.actor, searchOf(request))
+  if (query.search) await searchable(ctx, model)
   const form = formOf(model, ctx, request, query)
   const plan = form.related && (await planOf(ctx, model, form.related, form.select))
   const read = (write: (shown: string) => string) => page(ctx.db, model, reach, query, write)
@@ -156,8 +158,9 @@ export async function removeMatching(asked: OpenCtx, key: string, request: Reque
     if (value === '' || value === 'undefined') invalid({ path: name, message: `The filter "${name}" is empty.` })
   const query = { ...readQuery(model, ctx.actor, `${search}`), skip: 0 }
   // A filter tells by what it removes; so it looks only at what the caller may read.
-  const sight = query.conditions.length ? reachOf(model, 'read', ctx.actor) : reach
+  const sight = query.conditions.length || query.search ? reachOf(model, 'read', ctx.actor) : reach
   if (!sight) throw new Problem(403, 'FORBIDDEN', 'You may not read these entities, so you cannot filter them.')
+  if (query.search) await searchable(ctx, model)
   const within = reach.all ? sight : reach
   const deletedCount = await removal.removingMany(ctx, async (tx, references, most) => {
     const also = async (found: number[]) =>

@@ -43,11 +43,11 @@ export async function find<Row extends unknown[]>(
   if (known && known.until > performance.now()) return db.ask(known.sql, known.params) as Promise<Row[]>
 
   const { order, conditions, skip } = query
-  const scan = await choose(db, model, reach, query)
+  const scan = query.ranked ? ranked(model, query.search!) : await choose(db, model, reach, query)
   const target = order[0]?.target
   if (!scan && walkable(target)) return walk<Row>(db, columns, model, reach, query, limit, target)
   const chosen = scan ?? everything(model)
-  const by = sorting(order, chosen.time)
+  const by = query.ranked ? await ranking(db, query) : sorting(order, chosen.time)
   const statement = select(columns, chosen, reach, by, conditions, limit, skip)
   ways.set(name, { ...statement, until: performance.now() + TRUSTED })
   return db.ask(statement.sql, statement.params) as Promise<Row[]>
@@ -108,16 +108,18 @@ export const shownAmong = async (db: Db, model: Model, reach: Reach, query: Quer
   new Map((await among(db, 'e.seq, e.shown', model, reach, query, found)) as [number, string][])
 
 /** Columns of those of these entities that match. */
-export function among(db: Db, columns: string, model: Model, reach: Reach, { conditions }: Query, found: number[]) {
+export function among(db: Db, columns: string, model: Model, reach: Reach, query: Query, found: number[]) {
+  const scan = query.search === undefined ? everything(model) : searched(model, query.search)
   const numbers = part(`e.seq in (${found.map(() => '?').join(', ')})`, ...found)
-  const { sql, params } = and([filter(everything(model), reach, conditions), numbers])
-  return db.ask(`select ${columns} from entities e where ${sql}`, params)
+  const { sql, params } = and([filter(scan, reach, query.conditions), numbers])
+  return db.ask(`select ${columns} from ${scan.from} where ${sql}`, params)
 }
 
 /** How many entities match. */
 export async function count(db: Db, model: Model, reach: Reach, query: Query): Promise<number> {
   const [condition, ...others] = query.conditions
-  if (reach.all && condition && !others.length && isIndexed(condition)) return countIndexed(db, condition)
+  if (reach.all && condition && !others.length && isIndexed(condition) && query.search === undefined)
+    return countIndexed(db, condition)
   return total(db, await scanOf(db, model, reach, query), reach, query.conditions)
 }
 
@@ -144,7 +146,9 @@ async function total(db: Db, scan: Scan, reach: Reach, conditions: Condition[]) 
  * Which rows to go through: those of the condition that fewest meet, when they are few or are kept in the order that is
  * asked for. Otherwise undefined: go through all in their order.
  */
-async function choose(db: Db, model: Model, reach: Reach, { conditions, order }: Query): Promise<Scan | undefined> {
+async function choose(db: Db, model: Model, reach: Reach, query: Query): Promise<Scan | undefined> {
+  const { conditions, order, search } = query
+  if (search !== undefined) return searched(model, search)
   const byTime = order.length === 1 && isCreated(order[0]!)
   const indexed = conditions.filter(isIndexed)
   const equal = indexed.filter((one) => one.is === 'in' && one.values.length === 1)
@@ -168,12 +172,12 @@ async function choose(db: Db, model: Model, reach: Reach, { conditions, order }:
  * The number of rows, but no more than `FEW`; as it was a few seconds ago at most. It decides only how to look, so an old
  * number costs time and never a row.
  */
-async function few(db: Db, from: string, { sql, params }: Part) {
+async function few(db: Db, from: string, { sql, params }: Part, most = FEW) {
   const estimates = estimatesOf(db)
   const [key, time] = [`${from} ${sql} ${params.join(' ')}`, performance.now()]
   const known = estimates.get(key)
   if (known && known.until > time) return known.size
-  const [row] = await db.ask(`select count(*) from (select 1 from ${from} where ${sql} limit ${FEW}) as few`, params)
+  const [row] = await db.ask(`select count(*) from (select 1 from ${from} where ${sql} limit ${most}) as few`, params)
   const size = Number(row![0])
   if (estimates.size >= ESTIMATES) estimates.clear()
   estimates.set(key, { size, until: time + TRUSTED })
@@ -207,6 +211,35 @@ const matching = (condition: Indexed): Scan => ({
   covered: [condition],
   time: ['i.created', 'i.entity'],
 })
+
+/** The entities that have the words. */
+const searched = (model: Model, search: string): Scan => {
+  const { sql, params } = has(search)
+  const found = part(`e.seq in (select w.rowid from ${WORDS} where ${sql})`, ...params)
+  return { ...everything(model), where: and([found, everything(model).where]) }
+}
+
+/** The same, with how well each fits. */
+const ranked = (model: Model, search: string): Scan => ({
+  ...everything(model),
+  from: `${WORDS} join entities e on e.seq = w.rowid`,
+  where: and([has(search), everything(model).where]),
+})
+
+const WORDS = 'search_words w'
+const has = (search: string) => (search ? part('w.words match ?', search) : part('1 = 0'))
+
+/** The same of one entity after the other, for those who go through all in slices. */
+export const hasWords = (search: string): Part =>
+  search ? part(`exists (select 1 from ${WORDS} where w.rowid = e.seq and w.words match ?)`, search) : has(search)
+
+/** A word that so many have says nothing of any, and to compare them all would take long. */
+const RANKED = 5_000
+
+/** The best first; where too many have the words, the latest. */
+async function ranking(db: Db, { search = '' }: Query): Promise<Part> {
+  return part((await few(db, WORDS, has(search), RANKED)) < RANKED ? 'w.rank, e.seq desc' : 'e.seq desc')
+}
 
 /** The entities that meet a condition, each once, in no order. */
 function collecting(model: Model, condition: Indexed): Scan {

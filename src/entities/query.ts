@@ -6,6 +6,7 @@ import { mayRead } from '../blueprints/rules'
 import { type Flaw, invalid } from '../core/problem'
 import { isIndexed, isSingle, labelOf, partKey } from './keys'
 import { type Related, readRelated } from './related'
+import { matchOf, wordsIn } from './words'
 
 /** Where a value is kept: a column of the entity, or the texts of a field. */
 export type Target =
@@ -24,6 +25,10 @@ export type Order = { target: Target; descending: boolean }
 export type Query = {
   readonly conditions: Condition[]
   order: Order[]
+  /** The words that are searched for; empty where no field can have them. */
+  search?: string
+  /** Whether those come first that fit the words best. */
+  ranked: boolean
   limit: number
   skip: number
   count: boolean
@@ -39,6 +44,8 @@ const MOST = 1_000
 const FILTERS = 20
 const VALUES = 500
 const ORDERS = 10
+const WORDS = 20
+const SEARCH = 1_000 // characters
 
 const column = (name: Extract<Target, { at: 'column' }>['column']): Target => ({ at: 'column', column: name })
 const COLUMNS: Record<string, { target: Target; kind: FieldType }> = {
@@ -52,7 +59,19 @@ const COLUMNS: Record<string, { target: Target; kind: FieldType }> = {
 const TIMES = ['created', 'updated']
 
 /** The parameters which begin with a dollar sign. */
-const OPTIONS = ['$limit', '$skip', '$page', '$sort', '$select', '$flat', '$count', '$populate', '$outerPopulate']
+const OPTIONS = [
+  '$limit',
+  '$skip',
+  '$page',
+  '$sort',
+  '$select',
+  '$flat',
+  '$count',
+  '$q',
+  '$qProps',
+  '$populate',
+  '$outerPopulate',
+]
 const OPERATORS = ['$lt', '$gt', '$lte', '$gte', '$ne', '$in', '$nin', '$exists']
 
 const known = new WeakMap<Model, Map<string, Query>>()
@@ -104,7 +123,7 @@ function read(model: Model, actor: Actor | undefined, search: string): Query {
   const parts = (options.get('$sort') ?? '-created').split(',').map((part) => part.trim())
   const order = [...new Set(parts.filter(Boolean))]
   if (order.length > ORDERS) refuse('$sort', `Sort by at most ${ORDERS} fields.`)
-  const query: Query & { skip: number; select?: string[] } = {
+  const query: Query & { skip: number; select?: string[]; search?: string } = {
     conditions,
     order: order.flatMap((part) => {
       const descending = part.startsWith('-')
@@ -114,6 +133,7 @@ function read(model: Model, actor: Actor | undefined, search: string): Query {
       refuse('$sort', `Entities of "${model.key}" cannot be sorted by "${part}".`)
       return []
     }),
+    ranked: false,
     limit: Math.min(number('$limit', LIMIT), MOST),
     skip: number('$skip', 0),
     count: flag('$count', false),
@@ -122,6 +142,11 @@ function read(model: Model, actor: Actor | undefined, search: string): Query {
     others: withoutStart(search),
   }
   if (options.has('$page')) query.skip += (Math.max(1, number('$page', 1)) - 1) * query.limit
+  const words = wanted()
+  if (words.length) {
+    query.search = matchOf(words, searched())
+    query.ranked = !options.has('$sort')
+  }
   if (options.has('$select')) query.select = selection(options.get('$select')!)
   if (flaws.length) invalid(...flaws.slice(0, 100))
   return query
@@ -139,6 +164,23 @@ function read(model: Model, actor: Actor | undefined, search: string): Query {
     if (/^(true|false|0|1)$/.test(text)) return text === 'true' || text === '1'
     refuse(name, `${name} must be true or false.`)
     return standard
+  }
+  function wanted() {
+    const text = options.get('$q') ?? ''
+    if (text.length > SEARCH) refuse('$q', `$q has at most ${SEARCH} characters.`)
+    const words = [...new Set(wordsIn(text.slice(0, SEARCH)))]
+    if (words.length > WORDS) refuse('$q', `$q has at most ${WORDS} words.`)
+    return words
+  }
+  function searched() {
+    const named = options
+      .get('$qProps')
+      ?.split(',')
+      .map((key) => key.trim())
+    const able = model.fields.filter((field) => field.kind.searched && mayRead(field, actor))
+    for (const key of named?.filter(Boolean) ?? [])
+      if (!able.some((field) => field.key === key)) refuse('$qProps', `"${key}" is no text of "${model.key}".`)
+    return able.filter(({ key }) => !named || named.includes(key)).map(({ number }) => number)
   }
   function selection(text: string) {
     const keys = text

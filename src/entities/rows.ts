@@ -9,7 +9,9 @@ import type { Known } from './computed'
 import type { Complete, Doc } from './document'
 import { type IndexRow, type Keys, keysOf, rowsOf } from './keys'
 import { refuseExcess } from './limits'
-import { type System, shownOf } from './wire'
+import { forgetTerms, IS_SEARCHED, keepTerms } from './search'
+import { docOf, type System, shownOf } from './wire'
+import { termsOf } from './words'
 
 /** What is read to show one entity, in the order of `SHOWN`. */
 export type Shown = [shown: string, user: string | null, workspace: string | null, version: number, updated: number]
@@ -54,7 +56,8 @@ async function named<Row>(db: Db, sql: typeof SHOWN, key: string, name: string):
 
 // The entity goes in only while its blueprint is the one that it was checked against.
 const INSERT = `insert into entities (_id, blueprint, identifier, "user", workspace, shown, keys, version, created, updated)
-  select ?, key, ?, ?, ?, ?, ?, 1, ?, ? from blueprints where key = ? and _id = ? and version = ? returning seq`
+  select ?, key, ?, ?, ?, ?, ?, 1, ?, ? from blueprints where key = ? and _id = ? and version = ?
+  returning seq, ${IS_SEARCHED}`
 const UPDATE =
   'update entities set "user" = ?, workspace = ?, shown = ?, keys = ?, version = ?, updated = ? where seq = ?'
 const INSERT_ROW = 'insert into entity_index (field, path, value, created, entity) values (?, ?, ?, ?, ?)'
@@ -109,7 +112,7 @@ export async function add(tx: Tx, model: Model, all: Ready[]): Promise<Added[]> 
   const added = await Promise.all(
     all.map(({ time, shown, draft: { _id, identifier, user, workspace, keys } }) => {
       const params = [_id, identifier, user, workspace, shown, JSON.stringify(keys), time, time]
-      return tx.ask(INSERT, [...params, model.key, model._id, model.version])
+      return tx.ask(INSERT, [...params, model.key, model._id, model.version, model.key])
     }),
   )
   if (added.some((rows) => !rows.length)) throw new Outdated()
@@ -118,6 +121,12 @@ export async function add(tx: Tx, model: Model, all: Ready[]): Promise<Added[]> 
     INSERT_ROW,
     all.flatMap(({ time, index }, n) => index.map((row) => [...row, time, seqs[n]])),
   )
+  const searched = added[0]?.[0]?.[1]
+  if (searched)
+    await keepTerms(
+      tx,
+      all.map(({ draft }, n) => [seqs[n]!, termsOf(model, draft.doc)]),
+    )
   return all.map(({ time, shown, draft: { user, workspace } }, n) => ({
     seq: seqs[n]!,
     row: [shown, user, workspace, 1, time],
@@ -135,21 +144,22 @@ export async function update(
   sight: Sight,
 ): Promise<Shown> {
   const [old, keys] = [JSON.parse(before.keys) as Keys, keysOf(model, doc)]
-  await refuseOutdated(tx, model)
+  const searched = await refuseOutdated(tx, model)
   await refuseExcess(tx, model, { user, workspace }, keys, by, old)
   await refuseDuplicates(tx, model, keys, by, old)
   await refuseDangling(tx, model, doc, comparable, sight)
   const [text, updated, version] = [JSON.stringify(doc), now(), before.version + 1]
   refuseLarge(text)
   const shown = shownOf({ ...before, user, workspace, updated }, text)
-  await replace(tx, model, { ...before, user, workspace, shown, keys: JSON.stringify(keys), version, updated }, old)
+  const after = { ...before, user, workspace, shown, keys: JSON.stringify(keys), version, updated }
+  await replace(tx, model, after, old, searched)
   return [shown, user, workspace, version, updated]
 }
 
 type StoredAnew = Omit<Stored, '_id' | 'identifier'>
 
 /** Keeps an entity that was there with other texts of the index. In order, but waited for together: one trip. */
-async function replace(tx: Tx, model: Model, row: StoredAnew, old: Keys) {
+async function replace(tx: Tx, model: Model, row: StoredAnew, old: Keys, searched: boolean) {
   const { seq, created, user, workspace, shown, keys, version, updated } = row
   const [gone, come] = difference(rowsOf(model, old), rowsOf(model, JSON.parse(keys)))
   const indexed = (rows: IndexRow[]) => rows.map((one) => [...one, created, seq])
@@ -157,13 +167,14 @@ async function replace(tx: Tx, model: Model, row: StoredAnew, old: Keys) {
     tx.each(DELETE_ROW, indexed(gone)),
     tx.each(INSERT_ROW, indexed(come)),
     tx.ask(UPDATE, [user, workspace, shown, keys, version, updated, seq]),
+    searched && keepTerms(tx, [[seq, termsOf(model, JSON.parse(docOf(shown)))]]),
   ])
 }
 
 /** Puts an entity back as it was, if it is still there. Nobody is asked: it is as if nothing had happened. */
 export async function restore(tx: Tx, model: Model, before: Stored) {
-  const [row] = await tx.ask('select keys from entities where seq = ?', [before.seq])
-  if (row) await replace(tx, model, before, JSON.parse(row[0] as string))
+  const [row] = await tx.ask(`select keys, ${IS_SEARCHED} from entities where seq = ?`, [model.key, before.seq])
+  if (row) await replace(tx, model, before, JSON.parse(row[0] as string), !!row[1])
 }
 
 /** The first of these entities, as many as are good to be removed by one write, and at least one. */
@@ -181,8 +192,15 @@ export async function erase(tx: Tx, entities: Pick<Stored, 'seq' | 'keys' | 'cre
   const rows = entities.flatMap(({ seq, keys, created }) =>
     rowsOf(undefined, JSON.parse(keys)).map((row) => [...row, created, seq]),
   )
-  const numbers = entities.map(({ seq }) => [seq])
-  await Promise.all([tx.each(DELETE_ROW, rows), tx.each('delete from entities where seq = ?', numbers)])
+  const gone = entities.map(({ seq }) => seq)
+  await Promise.all([
+    tx.each(DELETE_ROW, rows),
+    forgetTerms(tx, gone),
+    tx.each(
+      'delete from entities where seq = ?',
+      gone.map((seq) => [seq]),
+    ),
+  ])
 }
 
 const STATEMENTS = 4_000 // in one write of many
@@ -200,9 +218,15 @@ export async function refuseOvertaken(tx: Tx, { seq, _id, version }: Stored) {
   if (row?.[0] !== version) throw new Overtaken()
 }
 
-async function refuseOutdated(tx: Tx, { key, _id, version }: Model) {
-  const [row] = await tx.ask('select version from blueprints where key = ? and _id = ?', [key, _id])
+/** Tells whether the words of the entities are kept. */
+async function refuseOutdated(tx: Tx, { key, _id, version }: Model): Promise<boolean> {
+  const [row] = await tx.ask(`select version, ${IS_SEARCHED} from blueprints where key = ? and _id = ?`, [
+    key,
+    key,
+    _id,
+  ])
   if (row?.[0] !== version) throw new Outdated()
+  return !!row[1]
 }
 
 /** Many small changes must not make what no single one may. */

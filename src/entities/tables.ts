@@ -33,6 +33,15 @@ export const entities = sqliteTable(
   ],
 )
 
+/** Of which blueprints the words are kept: of entities up to `upto`, those up to `done`; of later ones, all. */
+export const searchProgress = sqliteTable('search_progress', {
+  blueprint: text()
+    .primaryKey()
+    .references(() => blueprints.key, { onDelete: 'cascade' }),
+  done: integer().notNull(),
+  upto: integer().notNull(),
+})
+
 /** A row for each value by which an entity can be found, in the order in which it is asked for. */
 export const entityIndex = sqliteTable(
   'entity_index',

@@ -11,6 +11,12 @@ export type Table = {
   refers: string[]
 }
 
+/** Whether a table is made anew from others where it is needed, and never copied: what texts are searched by. */
+export const isDerived = (name: string) => name.startsWith('search_')
+
+/** Which of what is derived is made already; without a row in it, all of it is made anew. */
+export const PROGRESS = 'search_progress'
+
 const KINDS: Record<string, Kind> = {
   text: 'text',
   integer: 'integer',

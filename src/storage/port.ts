@@ -81,7 +81,7 @@ export interface Bulk {
    * is kept.
    */
   alone<T>(work: (state: Alone) => Promise<T>): Promise<T>
-  /** Sees to what is not in the rows: that new ones get numbers which none has yet. */
+  /** Sees to what is not in the rows: that new ones get numbers which none has yet, and what is derived is made anew. */
   settle(): Promise<void>
   close(): Promise<void>
 }

@@ -11,4 +11,5 @@ export const email = fieldType<string>({
   cut: isCut,
   parse: (text) => text,
   bounds: 'length',
+  searched: true,
 })

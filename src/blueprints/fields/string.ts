@@ -9,4 +9,5 @@ export const string = fieldType<string>({
   cut: isCut,
   parse: (text) => text,
   bounds: 'length',
+  searched: true,
 })

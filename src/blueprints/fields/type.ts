@@ -23,6 +23,8 @@ export type FieldType<Value = unknown> = {
   addition?: Addition
   /** What `min` and `max` bound: the value itself, or how long it is. */
   bounds?: 'value' | 'length'
+  /** Whether its words can be searched for. */
+  searched?: true
 }
 
 /** For the map of all kinds, which forgets what each one's values are. */

@@ -12,4 +12,5 @@ export const url = fieldType<string>({
   cut: isCut,
   parse: (text) => text,
   bounds: 'length',
+  searched: true,
 })

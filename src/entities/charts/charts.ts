@@ -6,6 +6,7 @@ import { missing } from '../../core/problem'
 import { narrowed, searchOf } from '../entities'
 import * as plan from '../plan'
 import { type Resolved, readQuery } from '../query'
+import { searchable } from '../search'
 import { groupingOf, type Place } from './grouping'
 import { axes, isAxes, pie as pieOf, type Shown } from './options'
 import { type Names, readQuestion } from './question'
@@ -16,6 +17,7 @@ import { namesOf } from './values'
 export async function count(asked: OpenCtx, key: string, request: Request) {
   const { ctx, model, reach } = await about(asked, key, request)
   const query = readQuery(model, ctx.actor, searchOf(request))
+  if (query.search) await searchable(ctx, model)
   return { count: await plan.count(ctx.db, model, reach, query) }
 }
 
@@ -57,6 +59,7 @@ async function grouped(asked: OpenCtx, key: string, { request, set }: Answer, na
   const { ctx, model, reach } = await about(asked, key, request)
   const question = readQuestion(model, ctx.actor, searchOf(request), names)
   const { query, by, sum, interval } = question
+  if (query.search) await searchable(ctx, model)
   const grouping = by && groupingOf(by, interval)
   const { all, groups, unknown } = await tally(ctx.db, model, reach, question, grouping)
   const amountOf = ({ count, units }: Amount) => sum?.kind?.addition?.told(units) ?? count

@@ -66,7 +66,8 @@ export async function tally(
  */
 function inIndex({ query, by, sum }: Question, reach: Reach, grouping: Grouping | undefined): FieldTarget | undefined {
   const target = by && sum ? undefined : (by ?? sum)?.target
-  if (target?.at !== 'field' || !target.indexed || !reach.all || query.conditions.length) return
+  if (target?.at !== 'field' || !target.indexed || !reach.all) return
+  if (query.conditions.length || query.search !== undefined) return
   return target.single || grouping?.exact ? target : undefined
 }
 

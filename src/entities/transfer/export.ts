@@ -7,6 +7,7 @@ import { waitsLong } from '../../tenancy/caller'
 import type { Doc } from '../document'
 import { narrowed, searchOf } from '../entities'
 import { type Query, readQuery } from '../query'
+import { searchable } from '../search'
 import { type Form, writer } from '../wire'
 import { cellOf, harmless, rowOf } from './csv'
 import { formatOf, TYPES } from './format'
@@ -27,11 +28,12 @@ export async function exportAll(asked: OpenCtx, key: string, request: Request): 
   for (const option of OF_PAGES)
     if (search.get(option)) invalid({ path: option, message: `An export has all that match: ${option} is for lists.` })
   const query = readQuery(model, ctx.actor, `${search}`)
+  if (query.search) await searchable(ctx, model)
   const { head, line } = format === 'csv' ? csv(model, ctx, query) : ndjson(model, ctx, query)
 
   async function* texts() {
     if (head) yield head
-    for await (const slice of walk(ctx.db, model, reach, query.conditions)) {
+    for await (const slice of walk(ctx.db, model, reach, query)) {
       // What may be shown could be less by now.
       const { version } = await modelOf(ctx, key)
       if (version !== model.version) throw new Problem(409, 'CONFLICT', 'The blueprint was changed. Export again.')

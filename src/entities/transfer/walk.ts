@@ -3,7 +3,8 @@ import type { Reach } from '../../blueprints/rules'
 import type { Db } from '../../storage/port'
 import { and, holds, list, type Part, part, within } from '../conditions'
 import type { Keys } from '../keys'
-import type { Condition } from '../query'
+import { hasWords } from '../plan'
+import type { Condition, Query } from '../query'
 
 const AT_ONCE = 500 // entities looked at by one statement
 const TEXT = 1 << 20 // characters of entities read by one statement, unless a single one is larger
@@ -14,10 +15,12 @@ type Place = [created: number, seq: number]
  * What is kept of the entities within reach that meet the conditions, the oldest first, a slice at a time. Each slice is a
  * bounded amount of work and memory, however many match; no entity comes twice.
  */
-export async function* walk(db: Db, model: Model, reach: Reach, conditions: Condition[]): AsyncGenerator<string[]> {
+export async function* walk(db: Db, model: Model, reach: Reach, query: Query): AsyncGenerator<string[]> {
+  const { conditions, search } = query
   const tested = conditions.filter(isTestedHere)
   const asked = [part('e.blueprint = ?', model.key), ...within(reach)]
   const filters = conditions.filter((one) => !tested.includes(one)).map(holds)
+  if (search !== undefined) filters.push(hasWords(search))
   for (let from: Place = [-1, -1]; ; ) {
     const to = await endOfSlice(db, asked, from)
     if (!to) return

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { inOrder, kindOf, type Table } from '../../catalogue'
+import { inOrder, isDerived, kindOf, PROGRESS, type Table } from '../../catalogue'
 import { storageError } from '../../errors'
 import type { Alone, Asking, Bulk, State } from '../../port'
 import { ask, each } from './asking'
@@ -64,7 +64,12 @@ export async function openBulk(client: pg.Client, tenant: string): Promise<Bulk>
           return work({ ...asking, stamp: await stamp(), leave, serve })
         },
       ),
-    settle: () => within(`begin; ${start}`, async () => void (await asking.ask('select advance_numbers()'))),
+    settle: () =>
+      within(`begin; ${start}`, async () => {
+        await asking.ask('select advance_numbers()')
+        const [[derives] = []] = await asking.ask('select to_regclass(?) is not null', [PROGRESS])
+        if (derives) await asking.ask(`delete from ${PROGRESS}`)
+      }),
     close: () => client.end(),
   }
 }
@@ -84,7 +89,7 @@ async function tablesOf({ ask }: Asking): Promise<Table[]> {
   const tables = Map.groupBy(columns as [string, string, string, number | null][], ([table]) => table)
   return inOrder(
     [...tables]
-      .filter(([name]) => !OWN.includes(name))
+      .filter(([name]) => !OWN.includes(name) && !isDerived(name))
       .map(([name, of]) => ({
         name,
         columns: of.map(([, column, type]) => ({ name: column, kind: kindOf(type) })),

@@ -16,13 +16,28 @@ export function toPostgres(sql: string): string {
 
 function translate(sql: string): string {
   let count = 0
-  return collected(sql)
+  const numbered = collected(sql)
     .replace(/(->> )?('(?:[^']|'')*'|"(?:[^"]|"")*"|\?)/g, (_, arrow: string | undefined, part: string) => {
       const said = part === '?' ? `$${++count}` : part
       return arrow ? `${arrow}${said} collate "C"` : said
     })
     .replaceAll('group_concat(', 'string_agg(')
     .replace(/on conflict \((.*?)\)/g, (_, key) => `on conflict ("tenant_id", ${key.replace(/"[^"]+"\./g, '')})`)
+  return numbered.includes('search_words') ? searching(numbered) : numbered
+}
+
+/**
+ * Words as SQLite's FTS5 keeps and asks for them, by `tsvector` and `tsquery`. Its rank is less the better a row fits;
+ * here, too, a text of fewer words counts for more.
+ */
+function searching(sql: string): string {
+  const [, asked = ''] = /\bw\.words match (\$\d+)/.exec(sql) ?? []
+  const query = `replace(replace(replace(${asked}, ' AND ', ' & '), ' OR ', ' | '), '*', ':*')::tsquery`
+  return sql
+    .replace(/\((\$\d+), (\$\d+)\)/g, "($1, array_to_tsvector(string_to_array($2, ' ')))")
+    .replace(/\browid\b/g, 'entity')
+    .replace(/\bw\.words match \$\d+/, `w.words @@ ${query}`)
+    .replace(/\bw\.rank\b/g, `-ts_rank(w.words, ${query}, 2)`)
 }
 
 /**

@@ -1,4 +1,4 @@
-import { inOrder, kindOf, type Table } from '../../catalogue'
+import { inOrder, isDerived, kindOf, PROGRESS, type Table } from '../../catalogue'
 import { Busy } from '../../errors'
 import type { Alone, Ask, Bulk, State } from '../../port'
 import { markOfMoved, type Session } from './session'
@@ -36,6 +36,8 @@ export class SqliteBulk implements Bulk {
 
   /** SQLite numbers new rows by those that are there. Its log is emptied, so that nobody waits for that at the end. */
   async settle() {
+    const [derives] = await this.session.ask('select 1 from sqlite_schema where name = ?', [PROGRESS])
+    if (derives) await this.session.ask(`delete from ${PROGRESS}`)
     await this.session.ask('pragma wal_checkpoint(truncate)')
   }
 
@@ -82,14 +84,16 @@ export async function tablesOf(ask: Ask): Promise<Table[]> {
     `select distinct t.name, f."table" from sqlite_schema t, pragma_foreign_key_list(t.name) f where t.type = 'table'`,
   )
   return inOrder(
-    [...Map.groupBy(columns as [string, string, string, number][], ([table]) => table)].map(([name, of]) => ({
-      name,
-      columns: of.map(([, column, type]) => ({ name: column, kind: kindOf(type) })),
-      key: of
-        .filter(([, , , place]) => place)
-        .sort((one, other) => one[3] - other[3])
-        .map(([, column]) => column),
-      refers: references.flatMap(([table, to]) => (table === name ? [to as string] : [])),
-    })),
+    [...Map.groupBy(columns as [string, string, string, number][], ([table]) => table)]
+      .filter(([name]) => !isDerived(name))
+      .map(([name, of]) => ({
+        name,
+        columns: of.map(([, column, type]) => ({ name: column, kind: kindOf(type) })),
+        key: of
+          .filter(([, , , place]) => place)
+          .sort((one, other) => one[3] - other[3])
+          .map(([, column]) => column),
+        refers: references.flatMap(([table, to]) => (table === name ? [to as string] : [])),
+      })),
   )
 }

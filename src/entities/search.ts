@@ -1,0 +1,81 @@
+import type { Model } from '../blueprints/model'
+import { Busy } from '../storage/errors'
+import type { Tx } from '../storage/port'
+import { recall } from '../tenancy/memory'
+import type { Tenant } from '../tenancy/tenants'
+import { docOf } from './wire'
+import { termsOf } from './words'
+
+const SLICE = 300 // entities read for their words in one write
+const PATIENCE = 20_000 // ms that a search waits for the words of all entities
+
+/**
+ * Makes the words of a blueprint's entities ready to be searched. They are kept from its first search on, so that those
+ * who never search pay nothing. @throws 503 when there are so many entities that it takes long; it goes on meanwhile
+ */
+export async function searchable(tenant: Tenant, model: Model): Promise<void> {
+  const ready = recall(tenant, 'blueprints', `words ${model._id}`, () => isReady(tenant, model))
+  if (!(ready instanceof Promise) || (await ready)) return
+  const running = making.get(model) ?? make(tenant, model).finally(() => making.delete(model))
+  making.set(model, running)
+  running.catch(() => {}) // who waits hears of it
+  const patience = Promise.withResolvers<never>()
+  const timer = setTimeout(() => patience.reject(new Busy('The words of a blueprint are being read.')), PATIENCE)
+  await Promise.race([running, patience.promise]).finally(() => clearTimeout(timer))
+}
+
+const making = new WeakMap<Model, Promise<void>>()
+
+async function isReady({ db }: Tenant, { key }: Model) {
+  const [row] = await db.ask('select 1 from search_progress where blueprint = ? and done >= upto', [key])
+  return row ? true : undefined
+}
+
+/** Those that come later bring their words themselves. */
+async function make({ write }: Tenant, model: Model) {
+  await write((tx) =>
+    tx.ask(
+      `insert into search_progress (blueprint, done, upto)
+       select key, 0, coalesce((select max(seq) from entities where blueprint = ?), 0) from blueprints where _id = ?
+       on conflict ("blueprint") do nothing`,
+      [model.key, model._id],
+    ),
+  )
+  for (let left = true; left; ) left = await write((tx) => slice(tx, model))
+}
+
+/** The words of some more entities, whoever made those before. */
+async function slice(tx: Tx, model: Model): Promise<boolean> {
+  const [state] = (await tx.ask('select done, upto from search_progress where blueprint = ?', [
+    model.key,
+  ])) as number[][]
+  if (!state || state[0]! >= state[1]!) return false
+  const next = 'select seq, shown from entities where blueprint = ? and seq > ? and seq <= ? order by seq limit ?'
+  const found = (await tx.ask(next, [model.key, ...state, SLICE])) as [number, string][]
+  const terms = found.map(([seq, shown]) => [seq, termsOf(model, JSON.parse(docOf(shown)))] as const)
+  await keepTerms(tx, terms)
+  const done = found.length < SLICE ? state[1] : found.at(-1)![0]
+  await tx.ask('update search_progress set done = ? where blueprint = ?', [done, model.key])
+  return true
+}
+
+/** Whether the words of a blueprint's entities are kept, as a part of a statement; its key is the value. */
+export const IS_SEARCHED = '(select 1 from search_progress w where w.blueprint = ?)'
+
+/** Replaces the words of entities. */
+export async function keepTerms(tx: Tx, entities: (readonly [seq: number, terms: string])[]) {
+  await forgetTerms(
+    tx,
+    entities.map(([seq]) => seq),
+  )
+  await tx.each(
+    'insert into search_words (rowid, words) values (?, ?)',
+    entities.map((one) => [...one]),
+  )
+}
+
+export const forgetTerms = (tx: Tx, entities: number[]) =>
+  tx.each(
+    'delete from search_words where rowid = ?',
+    entities.map((seq) => [seq]),
+  )

@@ -1,0 +1,188 @@
+import { beforeAll, describe, expect, test } from 'bun:test'
+import type { Client } from '../house'
+import { house, refusal, rules } from '../house'
+
+const fields = [
+  { key: 'title', type: 'string' },
+  { key: 'notes', type: 'text' },
+  { key: 'contact', type: 'email' },
+  { key: 'tags', type: 'string', multi: true },
+  { key: 'price', type: 'number' },
+  { key: 'secret', type: 'string', readRoles: ['boss'] },
+]
+const things = [
+  { identifier: 'lodz', title: 'Fabryka w Łodzi', notes: 'A mill of red brick.', price: 3 },
+  { identifier: 'strasse', title: 'Hauptstraße 5', notes: 'Corner of the street, café opposite.', price: 1 },
+  { identifier: 'cafe', title: 'CAFÉ Müller', notes: 'Cake, and cake again', contact: 'anna@example.com', price: 2 },
+  { identifier: 'tokyo', title: '東京都の図書館', tags: ['library', 'quiet place'], price: 5 },
+  { identifier: 'cyrillic', title: 'Ёлка в Москве', notes: "don't_panic 42nd", price: 4 },
+  { identifier: 'hidden', title: 'Nothing', secret: 'treasure', price: 6 },
+]
+
+async function filled(scope: 'user' | 'tenant' = 'tenant') {
+  const home = await house()
+  await home
+    .as('admin')
+    .post('/blueprints', { key: 'things', name: 'Things', fields, permissions: rules(scope, 'user') })
+  for (const thing of things)
+    expect((await home.as('admin').post('/blueprints/things/entities', thing)).status).toBe(201)
+  return home
+}
+const found = async (client: Client, query: string) => {
+  const { status, body } = await client.get(`/blueprints/things/entities?${query}`)
+  expect([status, body]).toEqual([200, expect.any(Array)])
+  return body.map(({ identifier }: { identifier: string }) => identifier) as string[]
+}
+const sorted = async (client: Client, query: string) => (await found(client, query)).sort()
+
+describe('a search', () => {
+  let user: Client
+  let admin: Client
+  beforeAll(async () => {
+    const { as } = await filled()
+    user = as('user')
+    admin = as('admin')
+  })
+
+  test.each([
+    ['lodzi', ['lodz']],
+    ['ŁÓDŹ', ['lodz']],
+    ['lod', ['lodz']],
+    ['hauptstrasse', ['strasse']],
+    ['HAUPTSTRAßE 5', ['strasse']],
+    ['cafe', ['cafe', 'strasse']],
+    ['Café', ['cafe', 'strasse']],
+    ['muller', ['cafe']],
+    ['MÜLL', ['cafe']],
+    ['cake café', ['cafe']],
+    ['cake brick', []],
+    ['anna@example', ['cafe']],
+    ['東京', ['tokyo']],
+    ['図書', ['tokyo']],
+    ['place quiet', ['tokyo']],
+    ['елка', ['cyrillic']],
+    ['МОСКВ', ['cyrillic']],
+    ["don't", ['cyrillic']],
+    ['panic 42', ['cyrillic']],
+    ['42 panic', []],
+  ])('for "%s" finds %j', async (q, expected) => {
+    expect(await sorted(user, `$q=${encodeURIComponent(q)}`)).toEqual(expected)
+  })
+
+  test.each(['', '   ', '!?', '"', '*', "' -- "])('without a word (%j) finds everything', async (q) => {
+    expect(await found(user, `$q=${encodeURIComponent(q)}`)).toHaveLength(things.length)
+  })
+
+  test.each([
+    'cafe OR brick',
+    'NOT cafe',
+    'brick OR (',
+    'title:cafe',
+    'NEAR(cafe cake)',
+    'caf* "x',
+    'a & b | c:*',
+    "'; drop",
+  ])('takes what a search engine would understand as words: %s', async (q) => {
+    expect(await found(user, `$q=${encodeURIComponent(q)}`)).toEqual([])
+  })
+
+  test('goes on with filters, order, pages and counts', async () => {
+    expect(await found(user, '$q=cafe&$sort=price')).toEqual(['strasse', 'cafe'])
+    expect(await found(user, '$q=cafe&$sort=-price')).toEqual(['cafe', 'strasse'])
+    expect(await found(user, '$q=cafe&price[$gt]=1')).toEqual(['cafe'])
+    const { headers, body } = await user.get('/blueprints/things/entities?$q=cafe&$limit=1&$count=true')
+    expect([body.length, headers.get('x-total-count')]).toEqual([1, '2'])
+    const next = /<\/api([^>]+)>; rel="next"/.exec(headers.get('link')!)![1]!
+    const rest = await user.get(next)
+    expect([body[0].identifier, rest.body[0].identifier].sort()).toEqual(['cafe', 'strasse'])
+    expect((await user.get('/blueprints/things/charts/count?$q=cafe')).body).toEqual({ count: 2 })
+    expect((await user.get('/blueprints/things/charts/sum?sum=price&$q=cafe')).body).toEqual({ sum: 3 })
+    expect((await user.get('/blueprints/things/charts/sum?sum=price&groupBy=title&$q=mull')).body.groups).toEqual([
+      { group: 'CAFÉ Müller', sum: 2 },
+    ])
+  })
+
+  test('looks only into the named properties', async () => {
+    expect(await found(user, '$q=cafe&$qProps=title')).toEqual(['cafe'])
+    expect(await found(user, '$q=cafe&$qProps=notes, contact')).toEqual(['strasse'])
+    for (const key of ['price', 'nowhere', 'secret']) {
+      const answer = await user.get(`/blueprints/things/entities?$q=cafe&$qProps=${key}`)
+      expect(refusal(answer), key).toEqual([400, 'INVALID_INPUT'])
+    }
+  })
+
+  test('finds nothing by what the caller may not read', async () => {
+    expect(await found(user, '$q=treasure')).toEqual([])
+    expect(await found(admin, '$q=treasure')).toEqual(['hidden'])
+  })
+
+  test('of too many words, or too long, is refused', async () => {
+    const words = Array.from({ length: 21 }, (_, n) => `word${n}`).join(' ')
+    for (const q of [words, 'x'.repeat(1_001)])
+      expect(refusal(await user.get(`/blueprints/things/entities?$q=${encodeURIComponent(q)}`))).toEqual([
+        400,
+        'INVALID_INPUT',
+      ])
+  })
+})
+
+test('a search keeps within the reach of the caller, and within the tenant', async () => {
+  const [one, other] = [await filled('user'), await filled('user')]
+  await one.as('user').post('/blueprints/things/entities', { title: 'My café', identifier: 'mine' })
+  expect(await found(one.as('user'), '$q=cafe')).toEqual(['mine'])
+  expect(await sorted(one.as('admin'), '$q=cafe')).toEqual(['cafe', 'mine', 'strasse'])
+  expect(await sorted(other.as('admin'), '$q=cafe')).toEqual(['cafe', 'strasse'])
+})
+
+test('a search follows every change, whether the words were kept already or not', async () => {
+  const { as } = await filled()
+  const admin = as('admin')
+  for (const round of ['before', 'after']) {
+    await admin.post('/blueprints/things/entities', { identifier: round, title: `Zebra ${round}` })
+    await admin.put('/blueprints/things/entities/lodz', { title: `Giraffe ${round}` })
+    expect(await found(admin, `$q=zebra ${round}`)).toEqual([round])
+    expect(await found(admin, `$q=giraffe ${round}`)).toEqual(['lodz'])
+    expect(await found(admin, '$q=fabryka')).toEqual([])
+    await admin.delete(`/blueprints/things/entities/${round}`)
+    expect(await found(admin, '$q=zebra')).toEqual([])
+  }
+  const { body } = await admin.delete('/blueprints/things/entities/all?confirm=things&$q=cafe')
+  expect(body).toEqual({ success: true, deletedCount: 2 })
+  expect(await found(admin, '$q=cafe')).toEqual([])
+  expect(await found(admin, '')).toHaveLength(things.length - 2)
+})
+
+test('the better an entity fits, the earlier it comes', async () => {
+  const { as } = await filled()
+  const admin = as('admin')
+  const long = Array.from({ length: 100 }, (_, n) => `filler${n}`).join(' ')
+  for (const [identifier, title, notes] of [
+    ['last', 'Animals', `${long} otter`],
+    ['first', 'Otter', 'An otter'],
+    ['middle', 'Animals', 'An otter, seen on Monday'],
+  ])
+    await admin.post('/blueprints/things/entities', { identifier, title, notes })
+  expect(await found(admin, '$q=otter')).toEqual(['first', 'middle', 'last'])
+})
+
+test('many who search first, while others write, find everything', async () => {
+  const { as } = await filled()
+  const admin = as('admin')
+  const writes = Array.from({ length: 400 }, (_, n) =>
+    admin.post('/blueprints/things/entities', { identifier: `n${n}`, title: `Heron ${n}`, price: n }),
+  )
+  await Promise.all(writes.slice(0, 300))
+  const searches = Array.from({ length: 10 }, () => found(admin, '$q=heron&$limit=1000'))
+  await Promise.all(writes)
+  for (const some of await Promise.all(searches)) expect(some.length).toBeGreaterThanOrEqual(300)
+  expect(await found(admin, '$q=heron&$limit=1000')).toHaveLength(400)
+})
+
+test('an entity of a megabyte of words is kept, and found by the first of them', async () => {
+  const { as } = await filled()
+  const words = Array.from({ length: 90_000 }, (_, n) => `w${n.toString(36)}ü`).join(' ')
+  await found(as('admin'), '$q=cafe')
+  const made = await as('admin').post('/blueprints/things/entities', { identifier: 'large', notes: words })
+  expect(made.status).toBe(201)
+  expect(await found(as('admin'), '$q=w1u')).toContain('large')
+})
