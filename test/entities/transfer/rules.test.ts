@@ -1,0 +1,279 @@
+import { describe, expect, test } from 'bun:test'
+import { refusal, rules } from '../../house'
+import { identifiers, library, shelf } from '../kit'
+import { all, exported, ndjson, send } from './kit'
+
+const string = (key: string, more: object = {}) => ({ key, type: 'string', ...more })
+const integer = (key: string, more: object = {}) => ({ key, type: 'integer', ...more })
+const create = (identifier: string, data: object = {}) => ({ op: 'create', identifier, data })
+const update = (identifier: string, data: object) => ({ op: 'update', identifier, data })
+const upsert = (identifier: string, data: object) => ({ op: 'upsert', identifier, data })
+const remove = (identifier: string) => ({ op: 'delete', identifier })
+
+describe('a limit', () => {
+  const limited = (value: number) =>
+    shelf([string('status'), string('code', { unique: true })], rules('tenant', 'user'), {
+      limitations: [{ scope: 'user', properties: ['status'], value }],
+    })
+
+  test('counts what a batch has made before, and refuses all of it', async () => {
+    const { as, path, rows } = await limited(3)
+    const user = as('user')
+    await user.post(path, { status: 'a' })
+    const open = (count: number) => Array.from({ length: count }, (_, n) => create(`i${n}`, { status: 'a' }))
+    const refused = await user.post(`${path}/batch`, { operations: [create('other', { status: 'b' }), ...open(3)] })
+    expect([...refusal(refused), refused.body.details.index]).toEqual([403, 'LIMIT_REACHED', 3])
+    expect(await rows('entities')).toBe(1)
+    expect((await user.post(`${path}/batch`, { operations: open(2) })).status).toBe(200)
+    expect((await as('other').post(`${path}/batch`, { operations: [create('x', { status: 'a' })] })).status).toBe(200)
+  })
+
+  test('counts what a batch has changed and removed before', async () => {
+    const { as, path } = await limited(1)
+    const user = as('user')
+    for (const status of ['a', 'b']) await user.post(path, { identifier: status, status })
+    const moves = (...operations: object[]) => user.post(`${path}/batch`, { operations })
+    const refused = await moves(update('a', { code: 'x' }), update('b', { status: 'a' }))
+    expect([...refusal(refused), refused.body.details.index]).toEqual([403, 'LIMIT_REACHED', 1])
+    expect((await moves(update('a', { status: 'c' }), update('b', { status: 'a' }))).status).toBe(200)
+    expect((await moves(remove('a'), create('new', { status: 'c' }))).status).toBe(200)
+    expect(identifiers((await user.get(`${path}?$sort=status`)).body)).toEqual(['b', 'new'])
+  })
+
+  test('leaves out the lines of an import that are too many', async () => {
+    const own = await limited(2)
+    const lines = ndjson(Array.from({ length: 5 }, (_, n) => ({ identifier: `i${n}`, status: 'a' })))
+    const { body } = await send(own)(lines)
+    expect([body.imported, body.failed]).toEqual([2, 3])
+    expect(body.errors.map(({ code }: { code: string }) => code)).toEqual(Array(3).fill('LIMIT_REACHED'))
+    expect(await own.rows('entities')).toBe(2)
+    expect((await send(own, 'other')(lines, 'format=ndjson&atomic=true')).body.imported).toBe(0)
+    expect(await own.rows('entities')).toBe(2)
+  })
+})
+
+describe('a computed property', () => {
+  const fields = [
+    integer('price'),
+    integer('count', { default: 2 }),
+    integer('total'),
+    string('label', { unique: true }),
+  ]
+  const order = (more: object = {}) =>
+    shelf(fields, rules('tenant', 'user'), {
+      computed: { total: 'price * count', label: 'identifier & "-" & $string(total)' },
+      ...more,
+    })
+  const totals = async ({ as, path }: Awaited<ReturnType<typeof order>>) =>
+    Object.fromEntries(
+      Object.entries<Record<string, unknown>>(await all(as('user'), path)).map(([key, { total, label }]) => [
+        key,
+        [total, label],
+      ]),
+    )
+
+  test('is made of what each operation of a batch leaves, also of one entity several times', async () => {
+    const own = await order()
+    const user = own.as('user')
+    await user.post(own.path, { identifier: 'old', price: 1, count: 1 })
+    const { status, body } = await user.post(`${own.path}/batch`, {
+      operations: [
+        create('new', { price: 5, total: 99 }),
+        update('new', { count: 3 }),
+        update('old', { price: 7 }),
+        upsert('old', { count: 2 }),
+        upsert('third', { price: 1 }),
+        upsert('third', { price: 10 }),
+        { op: 'create', data: { price: 4 } },
+      ],
+    })
+    expect([status, body.message]).toEqual([200, undefined])
+    expect(body.results.map(({ entity }: { entity: { total: number } }) => entity.total)).toEqual([
+      ...[10, 15, 7, 14, 2, 20, 8],
+    ])
+    const { entity } = body.results.at(-1)
+    expect(entity.label).toBe(`${entity._id}-8`)
+    expect(await totals(own)).toMatchObject({ new: [15, 'new-15'], old: [14, 'old-14'], third: [20, 'third-20'] })
+    expect(identifiers((await user.get(`${own.path}?total=14`)).body)).toEqual(['old'])
+    expect(identifiers((await user.get(`${own.path}?label=third-2`)).body)).toEqual([])
+  })
+
+  test('sees what removals of the same batch take out of relations', async () => {
+    const parent = { key: 'parent', type: 'relation', target: 'things', onDelete: 'nullify' }
+    const { as, path } = await shelf([parent, integer('rank'), string('from')], rules('tenant', 'user'), {
+      computed: { from: 'parent ? parent : "nowhere"' },
+    })
+    const user = as('user')
+    await user.post(path, { identifier: 'a' })
+    await user.post(path, { identifier: 'b', parent: 'a' })
+    const operations = [remove('a'), update('b', { rank: 1 }), upsert('a', { parent: 'b' })]
+    expect((await user.post(`${path}/batch`, { operations })).status).toBe(200)
+    expect(await all(user, path)).toEqual({ b: { rank: 1, from: 'nowhere' }, a: { parent: 'b', from: 'b' } })
+  })
+
+  test('that cannot be made is refused in the place of its operation, unless one before it is', async () => {
+    const own = await order({ computed: { total: 'price > 9 ? $error("too dear") : price' } })
+    const user = own.as('user')
+    await user.post(own.path, { identifier: 'old', price: 1 })
+    const refused = async (...operations: object[]) => {
+      const answer = await user.post(`${own.path}/batch`, { operations })
+      return [...refusal(answer), answer.body.details.index]
+    }
+    const dear = { price: 10 }
+    expect(await refused(create('a', { price: 1 }), create('b', dear))).toEqual([400, 'INVALID_INPUT', 1])
+    expect(await refused(create('a', { price: 1 }), update('old', dear))).toEqual([400, 'INVALID_INPUT', 1])
+    expect(await refused(update('old', { price: 2 }), upsert('new', dear))).toEqual([400, 'INVALID_INPUT', 1])
+    expect(await refused(create('old'), create('b', dear))).toEqual([409, 'IDENTIFIER_EXISTS', 0])
+    expect(await refused(update('none', {}), update('old', dear))).toEqual([404, 'ENTITY_NOT_FOUND', 0])
+    expect(await totals(own)).toEqual({ old: [1, undefined] })
+  })
+
+  test('is made of what others have left meanwhile', async () => {
+    const own = await order()
+    const user = own.as('user')
+    await user.post(own.path, { identifier: 'one', price: 1, count: 1 })
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, (_, n) =>
+        n % 2
+          ? user.post(`${own.path}/batch`, { operations: [update('one', { price: n })] })
+          : user.put(`${own.path}/one`, { count: n }),
+      ),
+    )
+    expect(answers.map(({ status }) => status)).toEqual(Array(30).fill(200))
+    const { body } = await user.get(`${own.path}/one`)
+    expect([body.total, body.label]).toEqual([body.price * body.count, `one-${body.total}`])
+  })
+
+  test('is made of the lines of an import, whatever they say of it', async () => {
+    const own = await order()
+    const user = own.as('user')
+    await user.post(own.path, { identifier: 'i0', price: 100 })
+    const lines = ndjson(
+      Array.from({ length: 250 }, (_, n) => ({ identifier: `i${n}`, price: n, total: -1, label: 'same' })),
+    )
+    const rehearsed = await send(own)(lines, 'format=ndjson&mode=upsert&dryRun=true')
+    expect(rehearsed.body).toEqual({ imported: 250, failed: 0, errors: [] })
+    expect(await totals(own)).toEqual({ i0: [200, 'i0-200'] })
+    for (const atomic of [false, true]) {
+      const { body } = await send(own)(lines, `format=ndjson&mode=upsert&atomic=${atomic}`)
+      expect(body).toEqual({ imported: 250, failed: 0, errors: [] })
+      expect(await totals(own)).toMatchObject({ i0: [0, 'i0-0'], i7: [14, 'i7-14'], i249: [498, 'i249-498'] })
+    }
+    const csv = (await user.get(`${own.path}/export?format=csv`)).body
+    expect((await send(own)(csv, 'format=csv&mode=upsert')).body).toMatchObject({ imported: 250, failed: 0 })
+  })
+
+  test('is put back when an import of all or nothing is undone', async () => {
+    const own = await order()
+    const user = own.as('user')
+    await user.post(own.path, { identifier: 'old', price: 3 })
+    const before = await exported(user, own.path)
+    const lines = ndjson([{ identifier: 'old', price: 4 }, { identifier: 'new', price: 5 }, { price: 'x' }])
+    const { body } = await send(own)(lines, 'format=ndjson&mode=upsert&atomic=true')
+    expect([body.imported, body.failed]).toEqual([0, 1])
+    expect(await exported(user, own.path)).toBe(before)
+    expect(identifiers((await user.get(`${own.path}?total=6`)).body)).toEqual(['old'])
+  })
+
+  test('that must be unique is told twice by a dry run, too', async () => {
+    const own = await order({ computed: { label: '$string(price)' } })
+    const { body } = await send(own)(ndjson([{ price: 1 }, { price: 2 }, { price: 1 }]), 'format=ndjson&dryRun=true')
+    expect(body.errors).toMatchObject([{ line: 3, code: 'UNIQUE_VIOLATION' }])
+  })
+})
+
+describe('a removal in a batch', () => {
+  const shop = async (onDelete: string) => {
+    const author = { key: 'author', type: 'relation', target: 'people', onDelete }
+    const permissions = rules('tenant', 'user')
+    const own = await library(
+      { key: 'people', fields: [string('name')] },
+      { key: 'books', fields: [author], permissions },
+    )
+    for (const name of ['ann', 'bob', 'cy']) await own.add('people', name)
+    await own.add('books', 'one', { author: 'bob' })
+    const batch = (key: string, ...operations: object[]) => own.user.post(own.at(key, '/batch'), { operations })
+    return { ...own, batch }
+  }
+
+  test('is refused when somebody refers to what goes, and then nothing goes', async () => {
+    const { batch, has } = await shop('restrict')
+    const refused = await batch('people', update('cy', { name: 'x' }), remove('ann'), remove('bob'))
+    expect(refusal(refused)).toEqual([409, 'ENTITY_IN_USE'])
+    const references = [{ blueprint: 'books', field: 'author', count: 1 }]
+    expect(refused.body.details).toEqual({ index: 2, details: { references } })
+    expect(await has('people')).toEqual(['ann', 'bob', 'cy'])
+    expect((await batch('books', remove('one'))).status).toBe(200)
+    expect((await batch('people', remove('ann'), remove('bob'))).status).toBe(200)
+    expect(await has('people')).toEqual(['cy'])
+  })
+
+  test('clears what refers to it, or takes that along', async () => {
+    const nullify = await shop('nullify')
+    expect((await nullify.batch('people', remove('bob'))).status).toBe(200)
+    expect((await nullify.user.get(nullify.at('books', '/one'))).body.author).toBeUndefined()
+    const cascade = await shop('cascade')
+    expect((await cascade.batch('people', remove('bob'))).status).toBe(200)
+    expect(await cascade.has('books')).toEqual([])
+  })
+
+  test('takes along entities that refer to each other, however many, and they may be made anew', async () => {
+    const parent = { key: 'parent', type: 'relation', target: 'things' }
+    const { as, path, rows } = await shelf([parent])
+    const user = as('user')
+    const names = Array.from({ length: 300 }, (_, n) => `i${n}`)
+    const made = names.map((name, n) => create(name, n ? { parent: names[n - 1] } : {}))
+    const circle = update('i0', { parent: 'i299' })
+    expect((await user.post(`${path}/batch`, { operations: [...made, circle] })).status).toBe(200)
+    const gone = names.map(remove)
+    const refused = await user.post(`${path}/batch`, { operations: gone.slice(1) })
+    expect([...refusal(refused), refused.body.details.index]).toEqual([409, 'ENTITY_IN_USE', 298])
+    const done = await user.post(`${path}/batch`, { operations: [...gone, upsert('i5', {}), remove('i5')] })
+    expect(done.body.results.slice(-2)).toMatchObject([{ status: 201 }, { status: 200 }])
+    expect([await rows('entities'), await rows('entity_index')]).toEqual([0, 0])
+  })
+
+  test('makes anew by upsert what went along', async () => {
+    const parent = { key: 'parent', type: 'relation', target: 'things', onDelete: 'cascade' }
+    const { as, path } = await shelf([parent])
+    const user = as('user')
+    await user.post(path, { identifier: 'a' })
+    await user.post(path, { identifier: 'b', parent: 'a' })
+    const { body } = await user.post(`${path}/batch`, { operations: [remove('a'), upsert('b', {})] })
+    expect(body.results).toMatchObject([{ status: 200 }, { identifier: 'b', status: 201 }])
+    expect(await all(user, path)).toEqual({ b: {} })
+  })
+})
+
+test('a search finds what batches and imports have kept, and exports tell it', async () => {
+  const own = await shelf([string('title')])
+  const user = own.as('user')
+  const found = async (word: string) => identifiers((await user.get(`${own.path}?$q=${word}&$sort=identifier`)).body)
+  await user.post(own.path, { identifier: 'old', title: 'one whale' })
+  expect(await found('whale')).toEqual(['old'])
+  const operations = [
+    create('a', { title: 'two whales' }),
+    create('b', { title: 'a bear' }),
+    update('old', { title: 'x' }),
+  ]
+  await user.post(`${own.path}/batch`, { operations })
+  expect([await found('whale'), await found('bear')]).toEqual([['a'], ['b']])
+  const lines = [
+    { identifier: 'a', title: 'gone' },
+    { identifier: 'c', title: 'whale' },
+  ]
+  await send(own)(ndjson([...lines, { nothing: 1 }]), 'format=ndjson&mode=upsert&atomic=true')
+  expect(await found('whale')).toEqual(['a'])
+  await send(own)(ndjson(lines), 'format=ndjson&mode=upsert')
+  expect(Object.keys(await all(user, own.path))).toEqual(['old', 'a', 'b', 'c'])
+  expect((await exported(user, own.path, '$q=whale')).match(/"identifier":"\w+"/g)).toEqual(['"identifier":"c"'])
+  await user.post(`${own.path}/batch`, { operations: [remove('c')] })
+  expect(await found('whale')).toEqual([])
+})
+
+test('what only shows relations in lists is refused elsewhere', async () => {
+  const { as, path } = await shelf([string('title')])
+  const batch = await as('user').post(`${path}/batch?$populate=user`, { operations: [create('a')] })
+  expect(refusal(batch)).toEqual([400, 'INVALID_INPUT'])
+  expect(refusal(await as('user').get(`${path}/export?$populate=true`))).toEqual([400, 'INVALID_INPUT'])
+})
