@@ -27,6 +27,14 @@ test.each([
   ["select group_concat(a, ',') from b", "select string_agg(a, ',') from b"],
   ['select 1 from a where b in (?)', 'select 1 from a where b in ($1)'],
   ['select 1 from a where b ->> ? > ?', 'select 1 from a where b ->> $1 collate "C" > $2'],
+  [
+    'insert into search_words (rowid, words) values (?, ?), (?, ?)',
+    "insert into search_words (entity, words) values ($1, array_to_tsvector(string_to_array($2, ' '))), ($3, array_to_tsvector(string_to_array($4, ' ')))",
+  ],
+  [
+    'select 1 from a where (b, c) > (?, ?) and exists (select 1 from search_words w where w.rowid = a.d)',
+    'select 1 from a where (b, c) > ($1, $2) and exists (select 1 from search_words w where w.entity = a.d)',
+  ],
   [`select 1 from a order by b ->> '->> ?' desc`, `select 1 from a order by b ->> '->> ?' collate "C" desc`],
 ])('%s', (asked, said) => {
   expect(toPostgres(asked)).toBe(said)

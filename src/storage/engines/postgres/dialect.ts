@@ -33,8 +33,10 @@ function translate(sql: string): string {
 function searching(sql: string): string {
   const [, asked = ''] = /\bw\.words match (\$\d+)/.exec(sql) ?? []
   const query = `replace(replace(replace(${asked}, ' AND ', ' & '), ' OR ', ' | '), '*', ':*')::tsquery`
+  const kept = (insert: string) =>
+    insert.replace(/\((\$\d+), (\$\d+)\)/g, "($1, array_to_tsvector(string_to_array($2, ' ')))")
   return sql
-    .replace(/\((\$\d+), (\$\d+)\)/g, "($1, array_to_tsvector(string_to_array($2, ' ')))")
+    .replace(/^insert into search_words .*/, kept)
     .replace(/\browid\b/g, 'entity')
     .replace(/\bw\.words match \$\d+/, `w.words @@ ${query}`)
     .replace(/\bw\.rank\b/g, `-ts_rank(w.words, ${query}, 2)`)
