@@ -1,10 +1,15 @@
 import pg from 'pg'
 import { ConfigError } from '../../../core/config-error'
+import { report } from '../../../core/log'
 import { pending } from '../../port'
+import { distribute } from './citus'
 import isolate from './isolate.sql' with { type: 'text' }
 
 /** As whom every transaction runs: a role that owns nothing, so that no policy lets it see another tenant's rows. */
 export const ROLE = 'atoll_app'
+
+/** What tenants' buckets are called. */
+const DATA = /^atoll_b\d+$/
 
 type Client = Pick<pg.ClientBase, 'query'>
 
@@ -27,7 +32,8 @@ $$`
  */
 export async function migrate(client: Client, bucket: string, migrations: string[]) {
   const [schema, name] = [pg.escapeIdentifier(bucket), pg.escapeLiteral(bucket)]
-  if (!pending(await versionOf(client, name), migrations).length) return
+  const before = await versionOf(client, name)
+  if (!pending(before, migrations).length) return
   try {
     // Roles are the cluster's, not the database's, and made by one process at a time.
     await client.query(`begin; select pg_advisory_xact_lock(hashtext('atoll')); ${made}; commit; begin;
@@ -38,6 +44,11 @@ export async function migrate(client: Client, bucket: string, migrations: string
     if (left.length)
       await client.query(`${left.join(';')}; ${isolate}; comment on schema ${schema} is '${migrations.length}'`)
     await client.query('commit')
+    // The registry stays where servers look for it.
+    if (!before && DATA.test(bucket))
+      await distribute(client, bucket).catch((error) =>
+        report('BUCKET_NOT_DISTRIBUTED', { bucket, cause: String(error) }),
+      )
   } catch (error) {
     await client.query('rollback').catch(() => {})
     if ((error as { code?: string }).code !== '42501') throw error // insufficient_privilege
