@@ -146,13 +146,8 @@ export class Run {
       return reachable(model, found.get(name), reach, ctx)
     })
     const gone = await removal.remove(tx, leaving, { references: this.references! }).catch((error) => {
-      if (error instanceof Held)
-        this.at =
-          at +
-          Math.max(
-            0,
-            leaving.findIndex(({ identifier }) => error.holds(identifier)),
-          )
+      const held = error instanceof Held ? leaving.findIndex(({ identifier }) => error.holds(identifier)) : -1
+      this.at = at + Math.max(0, held)
       throw error
     })
     await this.#forget(leaving, gone)
