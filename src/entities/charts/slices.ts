@@ -2,8 +2,9 @@ import type { Model } from '../../blueprints/model'
 import type { Reach } from '../../blueprints/rules'
 import type { Db } from '../../storage/port'
 import { and, type FieldTarget, list, type Part, part } from '../conditions'
-import { alone, scanOf } from '../plan'
+import { scanOf } from '../plan'
 import type { Query } from '../query'
+import { alone } from '../scans'
 
 /** A text (or null) for each thing asked, how many entities agree in all of them, and the first of these. */
 export type Row = [...texts: (string | number | null)[], count: number, first: number]

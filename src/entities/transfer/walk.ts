@@ -3,8 +3,8 @@ import type { Reach } from '../../blueprints/rules'
 import type { Db } from '../../storage/port'
 import { and, holds, list, type Part, part, within } from '../conditions'
 import type { Keys } from '../keys'
-import { hasWords } from '../plan'
 import type { Condition, Query } from '../query'
+import { hasWords } from '../scans'
 
 const AT_ONCE = 500 // entities looked at by one statement
 const TEXT = 1 << 20 // characters of entities read by one statement, unless a single one is larger

@@ -27,6 +27,14 @@ const TIDY = 500 // commits
 const TIDYING = "delete from commits where made < now() - interval '1 hour'"
 const NOBODY = '00000000-0000-0000-0000-000000000000'
 
+/** Whose rows they are, in a bucket. */
+const tenantOf = ({ identity }: Place) => identity || NOBODY
+
+function homeOf(place: Place) {
+  if (!place.bucket) throw new Error('A place in PostgreSQL has a bucket.')
+  return { bucket: place.bucket, tenant: tenantOf(place) }
+}
+
 /** Tenants share the tables of a bucket, which is a schema; row-level security keeps their rows apart. */
 export class Postgres implements Engine {
   #pool: pg.Pool
@@ -53,10 +61,10 @@ export class Postgres implements Engine {
   }
 
   /** @throws 404 for a tenant that was ended. */
-  async open({ bucket, identity }: Place, { postgres: migrations }: Migrations): Promise<Database> {
-    if (!bucket) throw new Error('A place in PostgreSQL has a bucket.')
+  async open(place: Place, { postgres: migrations }: Migrations): Promise<Database> {
+    const { bucket, tenant } = homeOf(place)
     await this.#migrate(bucket, migrations)
-    const start = this.#start(bucket, identity || NOBODY)
+    const start = this.#start(bucket, tenant)
     await this.#attempt(start, async ({ ask }) => {
       await ask('insert into tenant_lock default values on conflict do nothing')
       requireServed(await ask(SERVED))
@@ -82,7 +90,7 @@ export class Postgres implements Engine {
             },
           }),
         )
-        this.#statistics.wrote(bucket, identity || NOBODY, rows)
+        this.#statistics.wrote(bucket, tenant, rows)
         return {}
       },
       close: async () => {},
@@ -93,8 +101,8 @@ export class Postgres implements Engine {
     await Promise.all([this.#listener.close(), this.#pool.end()])
   }
 
-  heard({ identity }: Place) {
-    return this.#listener.heard(identity || NOBODY)
+  heard(place: Place) {
+    return this.#listener.heard(tenantOf(place))
   }
 
   /** What the cluster runs. @throws 503 when it cannot be reached */
@@ -107,19 +115,19 @@ export class Postgres implements Engine {
     })
   }
 
-  async end({ bucket, identity }: Place, { postgres: migrations }: Migrations) {
-    if (!bucket) throw new Error('A place in PostgreSQL has a bucket.')
+  async end(place: Place, { postgres: migrations }: Migrations) {
+    const { bucket, tenant } = homeOf(place)
     await this.#migrate(bucket, migrations)
-    await this.#attempt(this.#start(bucket, identity || NOBODY), async ({ ask }) => {
+    await this.#attempt(this.#start(bucket, tenant), async ({ ask }) => {
       await ask('insert into tenant_lock default values on conflict do nothing')
       await ask('update tenant_lock set ended = ?, moved = null', [Date.now()])
     })
   }
 
-  async bulk({ bucket, identity }: Place, { postgres: migrations }: Migrations): Promise<Bulk> {
-    if (!bucket) throw new Error('A place in PostgreSQL has a bucket.')
+  async bulk(place: Place, { postgres: migrations }: Migrations): Promise<Bulk> {
+    const { bucket, tenant } = homeOf(place)
     await this.#migrate(bucket, migrations)
-    return openBulk(await this.#connect(), this.#start(bucket, identity || NOBODY))
+    return openBulk(await this.#connect(), this.#start(bucket, tenant))
   }
 
   /** Undefined when another process has claimed the name. */
