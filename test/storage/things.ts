@@ -39,7 +39,8 @@ export const place = (tenant = `s${++made}`) => ({
 export const put = (tx: Tx, id: string, count = 0) => tx.insert(things).values({ id, count }).run()
 export const ids = async ({ db }: Store) =>
   (await db.select().from(things).orderBy(things.id)).map(({ id }) => id).join()
-export const counts = async ({ db }: Store) => (await db.select().from(things)).map(({ count }) => count)
+export const counts = async ({ db }: Store) =>
+  (await db.select().from(things).orderBy(things.id)).map(({ count }) => count)
 export const increment = async (tx: Tx, id = 'a') => {
   const { count } = (await tx.select().from(things).where(eq(things.id, id)).get())!
   await tx
