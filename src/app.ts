@@ -1,18 +1,20 @@
 import { type AnyElysia, Elysia } from 'elysia'
 import { accounts } from './accounts/routes'
-import { entitiesAreKeptBy } from './blueprints/blueprints'
+import { entitiesAreKeptBy } from './blueprints/kept'
 import { blueprintRoutes } from './blueprints/routes'
 import { componentRoutes, staticRoutes } from './content/routes'
 import { problems } from './core/problem'
+import { alter } from './entities/altering/alter'
+import { survey } from './entities/altering/survey'
 import { chartRoutes } from './entities/charts/routes'
 import * as entities from './entities/entities'
 import { entityRoutes } from './entities/routes'
 import { transferRoutes } from './entities/transfer/routes'
-import { undoForsaken } from './entities/transfer/undo'
+import { importing, undoForsaken } from './entities/transfer/undo'
 import { documentation } from './operations/documentation'
 import { operations } from './operations/routes'
 
-entitiesAreKeptBy({ ...entities, undoForsaken })
+entitiesAreKeptBy({ ...entities, undoForsaken, importing, survey, alter })
 
 const api = new Elysia({ prefix: '/api' })
   .use(accounts)

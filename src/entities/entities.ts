@@ -5,7 +5,7 @@ import { type Reach, reaches, reachOf, reachOrRefuse } from '../blueprints/rules
 import { etagOf, isKnown, refuseStale } from '../core/etag'
 import { invalid, missing, Problem } from '../core/problem'
 import { Conflict } from '../storage/errors'
-import type { Db } from '../storage/port'
+import type { Db, Tx } from '../storage/port'
 import { forget } from '../tenancy/memory'
 import { computed } from './computed'
 import { readInput } from './document'
@@ -19,14 +19,17 @@ import * as removal from './removal'
 import { type LeavingRow, leavingOf } from './removal'
 import * as rows from './rows'
 import { searchable } from './search'
-import { FLAT, type Form, PAGE, writer } from './wire'
+import { FLAT, type Form, PAGE, shownIn, writer } from './wire'
 
 const AT_ONCE = 100 // entities read by one statement
 
 /** A list of entities: those within the caller's reach that match the query. */
 export async function list(asked: OpenCtx, key: string, request: Request): Promise<Response> {
   const ctx = narrowed(asked, request)
-  const model = await modelOf(ctx, key)
+  return steady(ctx, key, (model) => listOf(ctx, model, request))
+}
+
+async function listOf(ctx: OpenCtx, model: Model, request: Request): Promise<Response> {
   const reach = reachOrRefuse(model, 'read', ctx.actor)
   const query = readQuery(model, ctx.actor, searchOf(request))
   if (query.search) await searchable(ctx, model)
@@ -48,7 +51,14 @@ async function page(db: Db, model: Model, reach: Reach, query: Query, write: (sh
   // Many large entities would fill the memory before the page ends: only so many are read at once.
   const few = limit <= AT_ONCE
   // One more than is shown tells whether there is a next page.
-  const found = await find<[number, string?]>(db, few ? 'e.seq, e.shown' : 'e.seq', model, reach, query, limit + 1)
+  const found = await find<[number, string?]>(
+    db,
+    few ? `e.seq, ${shownIn(model)}` : 'e.seq',
+    model,
+    reach,
+    query,
+    limit + 1,
+  )
   let [entities, shown, passed] = ['', 0, 0]
   while (passed < Math.min(found.length, limit) && entities.length <= PAGE) {
     const slice = found.slice(passed, Math.min(limit, passed + AT_ONCE))
@@ -76,7 +86,10 @@ async function page(db: Db, model: Model, reach: Reach, query: Query, write: (sh
 /** One entity, by identifier or `_id`. */
 export async function get(asked: OpenCtx, key: string, identifier: string, request: Request): Promise<Response> {
   const ctx = narrowed(asked, request)
-  const model = await modelOf(ctx, key)
+  return steady(ctx, key, (model) => getOf(ctx, model, identifier, request))
+}
+
+async function getOf(ctx: OpenCtx, model: Model, identifier: string, request: Request): Promise<Response> {
   const reach = reachOrRefuse(model, 'read', ctx.actor)
   const row = (await rows.shown(ctx.db, model, identifier)) ?? missing('entity')
   if (!reaches(reach, { user: row[1], workspace: row[2] })) missing('entity')
@@ -163,6 +176,7 @@ export async function removeMatching(asked: OpenCtx, key: string, request: Reque
   if (query.search) await searchable(ctx, model)
   const within = reach.all ? sight : reach
   const deletedCount = await removal.removingMany(ctx, async (tx, references, most) => {
+    await refuseAltered(tx, model)
     const also = async (found: number[]) =>
       ((await among(tx, LEAVING, model, within, query, found)) as LeavingRow[]).map(leavingOf)
     const found = await find<LeavingRow>(tx, LEAVING, model, within, query, most)
@@ -198,6 +212,26 @@ export async function sightOf(ctx: OpenCtx, { fields }: Model): Promise<rows.Sig
   return sight
 }
 
+/**
+ * Reads by what a blueprint is, and once more when its entities got another form meanwhile: what was read may be neither.
+ */
+export async function steady<T>(ctx: OpenCtx, key: string, read: (model: Model) => Promise<T>): Promise<T> {
+  for (;;) {
+    const model = await modelOf(ctx, key)
+    const result = await read(model)
+    const known = modelOf(ctx, key)
+    const now = known instanceof Promise ? await known : known
+    if (now.form === model.form) return result
+  }
+}
+
+/** For writes that go on for long: by the texts of another form they would find others. @throws 409 */
+async function refuseAltered(tx: Tx, { key, form }: Model) {
+  const [row] = await tx.ask('select form from blueprints where key = ?', [key])
+  if (row?.[0] !== form)
+    throw new Problem(409, 'CONFLICT', 'The blueprint was changed meanwhile. Look again what matches.')
+}
+
 const OVERTAKEN = 200 // times
 
 /** Does it again when what was read has changed meanwhile: the blueprint, or the entity. */
@@ -222,7 +256,7 @@ export async function upToDate<T>(
 /** The row that a change is for. @throws 403, 404, 412 */
 async function writable(from: Db, model: Model, name: string, reach: Reach, ctx: OpenCtx, request: Request) {
   const row = reachable(model, await rows.stored(from, model, name), reach, ctx)
-  refuseStale(request, etagOf(row.version, row.updated))
+  refuseStale(request, etagOf(row.version, row.updated, model.form))
   return row
 }
 
@@ -240,7 +274,7 @@ function answer(
   const headers = headersOf(form)
   // It has no ETag, for it changes with entities whose versions this one does not count.
   if (plan) return populatedOne(ctx, plan, form, shown).then((body) => new Response(body, { status, headers }))
-  const etag = etagOf(version, updated)
+  const etag = etagOf(version, updated, model.form)
   headers.etag = etag
   if (request.method === 'GET' && isKnown(request, etag)) return new Response(null, { status: 304, headers })
   return new Response(writer(model, ctx.actor, form)(shown), { status, headers })

@@ -1,6 +1,7 @@
 import type { Db } from '../storage/port'
 import { and, inPortions, oneOf, type Part, part, within } from './conditions'
 import type { OuterSet, Readable } from './related'
+import { shownIn } from './wire'
 
 /** What is kept to be shown of entities, by identifier or number; not complete when all would have been too much. */
 export type Found<Key> = { texts: Map<Key, string>; complete: boolean }
@@ -25,7 +26,7 @@ export async function read<Key extends string | number>(
     const sized = `select e.seq, length(e.shown) as size, sum(length(e.shown)) over (order by e.seq desc) as upto,
       count(*) over () as entities from entities e where ${sql}`
     const rows = (await db.ask(
-      `select ${by}, e.shown, t.entities from (${sized}) t join entities e on e.seq = t.seq where t.upto - t.size < ?`,
+      `select ${by}, ${shownIn(model)}, t.entities from (${sized}) t join entities e on e.seq = t.seq where t.upto - t.size < ?`,
       [...params, left],
     )) as [Key, string, number][]
     for (const [key, shown] of rows) {

@@ -16,6 +16,7 @@ import {
   WORDS,
   walking,
 } from './scans'
+import { shownIn } from './wire'
 
 /** A condition that fewer rows meet is answered by collecting them; counting stops here. */
 const FEW = 1_000
@@ -102,7 +103,7 @@ function waysOf(query: Query) {
 
 /** What is shown of those that were found, by their numbers; those that do not match any more are missing. */
 export const shownAmong = async (db: Db, model: Model, reach: Reach, query: Query, found: number[]) =>
-  new Map((await among(db, 'e.seq, e.shown', model, reach, query, found)) as [number, string][])
+  new Map((await among(db, `e.seq, ${shownIn(model)}`, model, reach, query, found)) as [number, string][])
 
 /** Columns of those of these entities that match. */
 export function among(db: Db, columns: string, model: Model, reach: Reach, query: Query, found: number[]) {

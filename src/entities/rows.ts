@@ -1,4 +1,4 @@
-import type { Model } from '../blueprints/model'
+import { comingOf, isAltering, type Model } from '../blueprints/model'
 import { type Caller, mayRead, mayWrite, type Reach, reaches } from '../blueprints/rules'
 import { config } from '../config'
 import { now } from '../core/clock'
@@ -10,7 +10,7 @@ import type { Complete, Doc } from './document'
 import { type IndexRow, type Keys, keysOf, rowsOf } from './keys'
 import { refuseExcess } from './limits'
 import { forgetTerms, IS_SEARCHED, keepTerms } from './search'
-import { docOf, type System, shownOf } from './wire'
+import { docOf, type System, shownIn, shownOf } from './wire'
 import { termsOf } from './words'
 
 /** What is read to show one entity, in the order of `SHOWN`. */
@@ -29,20 +29,29 @@ const byName = (columns: string) => ({
   byIdentifier: `select ${columns} from entities where blueprint = ? and identifier = ?`,
   byId: `select ${columns} from entities where blueprint = ? and _id = ?`,
 })
-const SHOWN = byName('shown, "user", workspace, version, updated')
-export const STORED_COLUMNS = 'seq, _id, identifier, "user", workspace, shown, keys, version, created, updated'
-const STORED = byName(STORED_COLUMNS)
+const shownBy = (shown: string) => byName(`${shown}, "user", workspace, version, updated`)
+const columnsWith = (shown: string) =>
+  `seq, _id, identifier, "user", workspace, ${shown}, keys, version, created, updated`
+const SHOWN = shownBy('shown')
+const STORED = byName(columnsWith('shown'))
+/** The columns of a row as it is kept, in the table `entities`. */
+export const storedColumns = (model: Model) => columnsWith(shownIn(model, ''))
+/** The same for whoever does not know the blueprint. */
+export const storedInForce = columnsWith(
+  'case when form = (select b.form from blueprints b where b.key = blueprint) then altered else shown end',
+)
 
 /** An entity's row by identifier or else by `_id`, to be shown. */
-export const shown = (db: Db, { key }: Model, name: string) => named<Shown>(db, SHOWN, key, name)
+export const shown = (db: Db, model: Model, name: string) =>
+  named<Shown>(db, isAltering(model) ? shownBy(shownIn(model, '')) : SHOWN, model.key, name)
 
 /** The same, to be changed. */
-export async function stored(tx: Db, { key }: Model, name: string): Promise<Stored | undefined> {
-  const row = await named<unknown[]>(tx, STORED, key, name)
+export async function stored(tx: Db, model: Model, name: string): Promise<Stored | undefined> {
+  const row = await named<unknown[]>(tx, isAltering(model) ? byName(storedColumns(model)) : STORED, model.key, name)
   return row && storedOf(row)
 }
 
-/** A row of the columns `STORED_COLUMNS`. */
+/** A row of `storedColumns`. */
 export function storedOf(row: unknown[]): Stored {
   const [seq, _id, identifier, user, workspace, shown, keys, version, created, updated] = row
   return { seq, _id, identifier, user, workspace, shown, keys, version, created, updated } as Stored
@@ -55,11 +64,20 @@ async function named<Row>(db: Db, sql: typeof SHOWN, key: string, name: string):
 }
 
 // The entity goes in only while its blueprint is the one that it was checked against.
-const INSERT = `insert into entities (_id, blueprint, identifier, "user", workspace, shown, keys, version, created, updated)
-  select ?, key, ?, ?, ?, ?, ?, 1, ?, ? from blueprints where key = ? and _id = ? and version = ?
+const inserting = (mark = '') => `insert into entities
+  (_id, blueprint, identifier, "user", workspace, shown, keys, version, created, updated${mark && ', form'})
+  select ?, key, ?, ?, ?, ?, ?, 1, ?, ?${mark} from blueprints where key = ? and _id = ? and version = ?
   returning seq, ${IS_SEARCHED}`
-const UPDATE =
-  'update entities set "user" = ?, workspace = ?, shown = ?, keys = ?, version = ?, updated = ? where seq = ?'
+const updating = (mark = '') =>
+  `update entities set "user" = ?, workspace = ?, shown = ?, keys = ?, version = ?, updated = ?${mark} where seq = ?`
+const [INSERT, UPDATE] = [inserting(), updating()]
+// What is written while a change of its blueprint is being prepared has to be prepared for it.
+const [INSERT_MARKED, UPDATE_MARKED] = [inserting(', -1'), updating(', altered = null, form = -1')]
+const UPDATE_CLEAN = updating(', altered = null, form = null')
+
+const insertOf = (model: Model) => (comingOf(model) ? INSERT_MARKED : INSERT)
+const updateOf = (model: Model) => (comingOf(model) ? UPDATE_MARKED : isAltering(model) ? UPDATE_CLEAN : UPDATE)
+
 const INSERT_ROW = 'insert into entity_index (field, path, value, created, entity) values (?, ?, ?, ?, ?)'
 export const DELETE_ROW =
   'delete from entity_index where field = ? and path = ? and value = ? and created = ? and entity = ?'
@@ -112,7 +130,7 @@ export async function add(tx: Tx, model: Model, all: Ready[]): Promise<Added[]> 
   const added = await Promise.all(
     all.map(({ time, shown, draft: { _id, identifier, user, workspace, keys } }) => {
       const params = [_id, identifier, user, workspace, shown, JSON.stringify(keys), time, time]
-      return tx.ask(INSERT, [...params, model.key, model._id, model.version, model.key])
+      return tx.ask(insertOf(model), [...params, model.key, model._id, model.version, model.key])
     }),
   )
   if (added.some((rows) => !rows.length)) throw new Outdated()
@@ -160,13 +178,12 @@ type StoredAnew = Omit<Stored, '_id' | 'identifier'>
 
 /** Keeps an entity that was there with other texts of the index. In order, but waited for together: one trip. */
 async function replace(tx: Tx, model: Model, row: StoredAnew, old: Keys, searched: boolean) {
-  const { seq, created, user, workspace, shown, keys, version, updated } = row
-  const [gone, come] = difference(rowsOf(model, old), rowsOf(model, JSON.parse(keys)))
-  const indexed = (rows: IndexRow[]) => rows.map((one) => [...one, created, seq])
+  const { seq, user, workspace, shown, keys, version, updated } = row
+  // There may be rows of fields that are not in force yet, or not any more.
+  const [gone, come] = difference(rowsOf(isAltering(model) ? undefined : model, old), rowsOf(model, JSON.parse(keys)))
   await Promise.all([
-    tx.each(DELETE_ROW, indexed(gone)),
-    tx.each(INSERT_ROW, indexed(come)),
-    tx.ask(UPDATE, [user, workspace, shown, keys, version, updated, seq]),
+    writeRows(tx, indexed(row, gone), indexed(row, come)),
+    tx.ask(updateOf(model), [user, workspace, shown, keys, version, updated, seq]),
     searched && keepTerms(tx, [[seq, termsOf(model, JSON.parse(docOf(shown)))]]),
   ])
 }
@@ -203,10 +220,18 @@ export async function erase(tx: Tx, entities: Pick<Stored, 'seq' | 'keys' | 'cre
   ])
 }
 
+/** Rows of the index with the entity that they lead to. */
+export const indexed = ({ created, seq }: Pick<Stored, 'created' | 'seq'>, rows: IndexRow[]) =>
+  rows.map((one) => [...one, created, seq])
+
+/** Takes some rows out of the index, then puts others in. */
+export const writeRows = (tx: Tx, gone: unknown[][], come: unknown[][]) =>
+  Promise.all([tx.each(DELETE_ROW, gone), tx.each(INSERT_ROW, come)])
+
 const STATEMENTS = 4_000 // in one write of many
 
 /** The rows that only one of the two has. */
-function difference(one: IndexRow[], other: IndexRow[]): [IndexRow[], IndexRow[]] {
+export function difference(one: IndexRow[], other: IndexRow[]): [IndexRow[], IndexRow[]] {
   const name = (row: IndexRow) => row.join('\u0000')
   const [left, right] = [new Set(one.map(name)), new Set(other.map(name))]
   return [one.filter((row) => !right.has(name(row))), other.filter((row) => !left.has(name(row)))]

@@ -1,9 +1,10 @@
+import { prepareAnew } from '../blueprints/inforce'
 import type { Model } from '../blueprints/model'
 import { Busy } from '../storage/errors'
 import type { Tx } from '../storage/port'
 import { recall } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
-import { docOf } from './wire'
+import { docOf, shownIn } from './wire'
 import { termsOf } from './words'
 
 const SLICE = 300 // entities read for their words in one write
@@ -33,25 +34,29 @@ async function isReady({ db }: Tenant, { key }: Model) {
 
 /** Those that come later bring their words themselves. */
 async function make({ write }: Tenant, model: Model) {
-  await write((tx) =>
-    tx.ask(
+  await write(async (tx) => {
+    const begun = await tx.ask(
       `insert into search_progress (blueprint, done, upto)
        select key, 0, coalesce((select max(seq) from entities where blueprint = ?), 0) from blueprints where _id = ?
-       on conflict ("blueprint") do nothing`,
+       on conflict ("blueprint") do nothing returning upto`,
       [model.key, model._id],
-    ),
-  )
+    )
+    // What is prepared for a change has no words yet.
+    if (begun.length) await prepareAnew(tx, model.key)
+  })
   for (let left = true; left; ) left = await write((tx) => slice(tx, model))
 }
 
 /** The words of some more entities, whoever made those before. */
 async function slice(tx: Tx, model: Model): Promise<boolean> {
-  const [state] = (await tx.ask('select done, upto from search_progress where blueprint = ?', [
-    model.key,
-  ])) as number[][]
-  if (!state || state[0]! >= state[1]!) return false
-  const next = 'select seq, shown from entities where blueprint = ? and seq > ? and seq <= ? order by seq limit ?'
-  const found = (await tx.ask(next, [model.key, ...state, SLICE])) as [number, string][]
+  const [state] = (await tx.ask(
+    'select s.done, s.upto, b.form from search_progress s join blueprints b on b.key = s.blueprint where b._id = ?',
+    [model._id],
+  )) as number[][]
+  // Whoever asks by another form than the one in force will find out, and ask again.
+  if (!state || state[0]! >= state[1]! || state[2] !== model.form) return false
+  const next = `select seq, ${shownIn(model, '')} from entities where blueprint = ? and seq > ? and seq <= ? order by seq limit ?`
+  const found = (await tx.ask(next, [model.key, state[0], state[1], SLICE])) as [number, string][]
   const terms = found.map(([seq, shown]) => [seq, termsOf(model, JSON.parse(docOf(shown)))] as const)
   await keepTerms(tx, terms)
   const done = found.length < SLICE ? state[1] : found.at(-1)![0]

@@ -1,5 +1,5 @@
 import type { Actor } from '../accounts/actors'
-import type { Model } from '../blueprints/model'
+import { isAltering, type Model } from '../blueprints/model'
 import { mayRead } from '../blueprints/rules'
 import { iso } from '../core/clock'
 import type { Doc } from './document'
@@ -38,6 +38,13 @@ export const shownOf = ({ _id, identifier, created, updated, user, workspace }: 
 
 /** The JSON of the properties in that. Inside of a text a quote has a backslash before it, so the first is the right one. */
 export const docOf = (shown: string) => shown.slice(shown.indexOf(PROPERTIES) + PROPERTIES.length)
+
+/**
+ * Where that is read: in the row `e`, unless the row is named otherwise. While entities are altered, some have it in
+ * another column than others.
+ */
+export const shownIn = (model: Model, row = 'e.') =>
+  isAltering(model) ? `case when ${row}form = ${model.form} then ${row}altered else ${row}shown end` : `${row}shown`
 
 /**
  * Makes the JSON of entities for a caller from what is kept of them. Where every property may be shown, it is copied as

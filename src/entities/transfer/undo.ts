@@ -5,7 +5,7 @@ import { config } from '../../config'
 import { now } from '../../core/clock'
 import { report } from '../../core/log'
 import { Problem } from '../../core/problem'
-import type { Store, Tx } from '../../storage/port'
+import type { Db, Store, Tx } from '../../storage/port'
 import { changing } from '../../tenancy/memory'
 import type { Tenant } from '../../tenancy/tenants'
 import * as rows from '../rows'
@@ -36,9 +36,18 @@ export class Journal {
   static async begin(tenant: Tenant, key: string): Promise<Journal> {
     const id = `${PROCESS} ${crypto.randomUUID()}`
     await sweep(tenant)
-    await changing(tenant, 'blueprints', (tx) =>
-      tx.ask('insert into imports (_id, blueprint, busy) values (?, ?, ?)', [id, key, now() + BUSY]),
-    )
+    for (const until = performance.now() + BUSY; performance.now() < until; await Bun.sleep(50))
+      if (!(await altering(tenant.db, key))) break
+    await changing(tenant, 'blueprints', async (tx) => {
+      // What it would put back must be what it has read.
+      if (await altering(tx, key))
+        throw new Problem(
+          409,
+          'BLUEPRINT_CHANGING',
+          'The entities of this blueprint are being altered. Try again soon.',
+        )
+      await tx.ask('insert into imports (_id, blueprint, busy) values (?, ?, ?)', [id, key, now() + BUSY])
+    })
     return new Journal(tenant, key, id)
   }
 
@@ -94,6 +103,13 @@ export async function undoForsaken(tenant: Tenant, model: Model): Promise<void> 
     else await undo(tenant, model, id)
   }
 }
+
+/** Whether there is one that is not done for good. */
+export const importing = async (db: Pick<Db, 'ask'>, key: string) =>
+  (await db.ask('select 1 from imports where blueprint = ? limit 1', [key])).length > 0
+
+const altering = async (db: Pick<Db, 'ask'>, key: string) =>
+  (await db.ask("select 1 from alterations where blueprint = ? and state <> 'failed'", [key])).length > 0
 
 const watched = new WeakMap<Store['db'], Set<string>>()
 

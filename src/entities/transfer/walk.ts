@@ -5,11 +5,12 @@ import { and, holds, list, type Part, part, within } from '../conditions'
 import type { Keys } from '../keys'
 import type { Condition, Query } from '../query'
 import { hasWords } from '../scans'
+import { shownIn } from '../wire'
 
 const AT_ONCE = 500 // entities looked at by one statement
 const TEXT = 1 << 20 // characters of entities read by one statement, unless a single one is larger
 
-type Place = [created: number, seq: number]
+export type Place = [created: number, seq: number]
 
 /**
  * What is kept of the entities within reach that meet the conditions, the oldest first, a slice at a time. Each slice is a
@@ -26,7 +27,7 @@ export async function* walk(db: Db, model: Model, reach: Reach, query: Query): A
     if (!to) return
     const between = part('(e.created, e.seq) > (?, ?) and (e.created, e.seq) <= (?, ?)', ...from, ...to)
     const { sql, params } = and([...asked, between, ...filters])
-    const columns = tested.length ? 'e.shown, e.keys' : 'e.shown'
+    const columns = tested.length ? `${shownIn(model)}, e.keys` : shownIn(model)
     const found = await db.ask(
       `select ${columns} from entities e where ${sql} order by e.created asc, e.seq asc`,
       params,
@@ -37,11 +38,12 @@ export async function* walk(db: Db, model: Model, reach: Reach, query: Query): A
   }
 }
 
-async function endOfSlice(db: Db, asked: Part[], from: Place): Promise<Place | undefined> {
+/** Where the next slice of entities ends that are not too many, or too large, to be read at once. */
+export async function endOfSlice(db: Db, asked: Part[], from: Place, most = AT_ONCE): Promise<Place | undefined> {
   const { sql, params } = and([...asked, part('(e.created, e.seq) > (?, ?)', ...from)])
   const order = list([part('e.created asc'), part('e.seq asc')]).sql
   const select = `select e.created, e.seq, length(e.shown) from entities e where ${sql} order by ${order} limit ?`
-  const rows = (await db.ask(select, [...params, AT_ONCE])) as [number, number, number][]
+  const rows = (await db.ask(select, [...params, most])) as [number, number, number][]
   let size = 0
   const over = rows.findIndex(([, , length]) => {
     size += length

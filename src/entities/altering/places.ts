@@ -1,0 +1,53 @@
+import type { Model } from '../../blueprints/model'
+import type { Db } from '../../storage/port'
+import { inPortions, oneOf, part } from '../conditions'
+import { type Stored, storedColumns, storedOf } from '../rows'
+import { endOfSlice, type Place } from '../transfer/walk'
+
+/** An entity as it is in force, with what it is marked by. */
+export type Kept = Stored & { form: number | null }
+
+const columns = (model: Model) => `${storedColumns(model)}, form`
+const keptOf = (row: unknown[]): Kept => ({ ...storedOf(row), form: row[10] as number | null })
+
+/** Some entities of a blueprint that come next in order of time, and where those end; nowhere, when there are none. */
+export async function entitiesAfter(
+  db: Db,
+  model: Model,
+  from: Place,
+  most?: number,
+): Promise<{ entities: Kept[]; end?: Place }> {
+  const end = await endOfSlice(db, [part('e.blueprint = ?', model.key)], from, most)
+  if (!end) return { entities: [] }
+  const between = 'blueprint = ? and (created, seq) > (?, ?) and (created, seq) <= (?, ?)'
+  const sql = `select ${columns(model)} from entities where ${between} order by created asc, seq asc`
+  return { entities: (await db.ask(sql, [model.key, ...from, ...end])).map(keptOf), end }
+}
+
+const MARKED = 100
+
+/** Some that were written since a change is being prepared, and have to be prepared again. */
+export async function marked(db: Db, model: Model): Promise<Kept[]> {
+  const sql = `select ${columns(model)} from entities where blueprint = ? and form = -1 order by seq limit ?`
+  return (await db.ask(sql, [model.key, MARKED])).map(keptOf)
+}
+
+export const anyMarked = async (db: Db, { key }: Model) =>
+  (await db.ask('select 1 from entities where blueprint = ? and form = -1 limit 1', [key])).length > 0
+
+/** Those of these entities that are not any more as they were, as they are now. */
+export async function changedAmong(db: Db, model: Model, entities: Kept[]): Promise<Map<number, Kept | undefined>> {
+  const versions = new Map<number, number>()
+  for (const some of inPortions(entities.map(({ seq }) => seq))) {
+    const { sql, params } = oneOf('seq', some)
+    for (const [seq, version] of await db.ask(`select seq, version from entities where ${sql}`, params))
+      versions.set(seq as number, version as number)
+  }
+  const changed = new Map<number, Kept | undefined>()
+  for (const { seq, version } of entities) {
+    if (versions.get(seq) === version) continue
+    const [row] = await db.ask(`select ${columns(model)} from entities where seq = ?`, [seq])
+    changed.set(seq, row && keptOf(row))
+  }
+  return changed
+}
