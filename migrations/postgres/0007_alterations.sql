@@ -6,6 +6,7 @@ create table alterations (
   change text collate "C" not null,
   created bigint not null,
   entity bigint not null,
+  upto bigint not null,
   done bigint not null,
   total bigint not null,
   problem text collate "C",

@@ -6,6 +6,7 @@ create table alterations (
   change text not null,
   created integer not null,
   entity integer not null,
+  upto integer not null,
   done integer not null,
   total integer not null,
   problem text,

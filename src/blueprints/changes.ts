@@ -9,6 +9,7 @@ import type { Tenant } from '../tenancy/tenants'
 import { type Alteration, alterationOf, type Change, carried, type Refusal, refuseMentions } from './alteration'
 import { modelOf, refuseUnknownTargets, told } from './blueprints'
 import { refuseSenseless } from './definition'
+import { fromTheStart } from './inforce'
 import { kept, type Survey } from './kept'
 import { alterationRow, type BlueprintRow, modelFrom, rowOf } from './loading'
 import { number, reserve } from './numbers'
@@ -161,10 +162,10 @@ const begin = (ctx: Ctx, intent: Intent): Promise<number | undefined> =>
         'Entities of this blueprint are being imported. Try again when that is done.',
       )
     await refuseUnknownTargets(tx, key, alteration.definition, before.definition.fields)
-    const [form, at] = [version + 1, { created: -1, entity: -1, done: 0 }]
+    const form = version + 1
     const numbers = await reserve(tx, key, form, alteration.fresh)
-    const total = Number((await tx.ask('select count(*) from entities where blueprint = ?', [key]))[0]![0])
-    const begun = { form, state: 'preparing' as const, change: { ...change, numbers }, ...at, total, problem: null }
+    const at = await fromTheStart(tx, key)
+    const begun = { form, state: 'preparing' as const, change: { ...change, numbers }, ...at, problem: null }
     await tx.delete(alterations).where(eq(alterations.blueprint, key))
     await tx.insert(alterations).values({ blueprint: key, ...begun, since: iso(now()) })
     // From now on, whoever writes knows of it.

@@ -1,12 +1,17 @@
 import { and, eq } from 'drizzle-orm'
 import { iso, now } from '../core/clock'
-import type { Tx } from '../storage/port'
+import type { Db, Tx } from '../storage/port'
 import { touch } from '../tenancy/memory'
 import { alterationOf, type Refusal } from './alteration'
 import { forgetRetired, renumber } from './numbers'
 import { alterations, blueprints } from './tables'
 
-const START = { created: -1, entity: -1, done: 0 }
+/** From the first entity to the last that there is now: later ones are made by those who know of the alteration. */
+export async function fromTheStart(db: Db, key: string) {
+  const upto = 'select count(*), coalesce(max(seq), 0) from entities where blueprint = ?'
+  const [row] = (await db.ask(upto, [key])) as number[][]
+  return { created: -1, entity: -1, done: 0, total: Number(row![0]), upto: Number(row![1]) }
+}
 
 /** The alteration, if it is still in this state; what it depends on stays so until the transaction ends. */
 export async function alterationIn(tx: Tx, key: string, form: number, state: 'preparing' | 'cleaning') {
@@ -23,11 +28,13 @@ export const advance = (tx: Tx, { blueprint, done }: Row, [created, entity]: [nu
     .where(eq(alterations.blueprint, blueprint))
 
 /** All entities are gone through once more. */
-export const prepareAnew = (tx: Tx, key: string) =>
-  tx
+export async function prepareAnew(tx: Tx, key: string) {
+  const preparing = and(eq(alterations.blueprint, key), eq(alterations.state, 'preparing'))
+  await tx
     .update(alterations)
-    .set(START)
-    .where(and(eq(alterations.blueprint, key), eq(alterations.state, 'preparing')))
+    .set(await fromTheStart(tx, key))
+    .where(preparing)
+}
 
 /** All entities are prepared: from the end of this transaction on, the blueprint is what it was to become. */
 export async function putInForce(tx: Tx, { blueprint: key, form, change }: Row) {
@@ -63,7 +70,7 @@ export async function finish(tx: Tx, { blueprint: key, problem }: Row) {
 async function begin(tx: Tx, key: string, more: { state: 'cleaning'; problem?: Refusal }) {
   await tx
     .update(alterations)
-    .set({ ...START, ...more })
+    .set({ ...(await fromTheStart(tx, key)), ...more })
     .where(eq(alterations.blueprint, key))
   await touch(tx, 'blueprints')
 }

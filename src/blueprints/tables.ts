@@ -42,9 +42,10 @@ export const alterations = sqliteTable('alterations', {
    */
   state: text().$type<'preparing' | 'cleaning' | 'failed'>().notNull(),
   change: text({ mode: 'json' }).$type<Change>().notNull(),
-  /** Up to which entity, in the order of `created` and `seq`. */
+  /** Up to which entity, in the order of `created` and `seq`; of those that have a `seq` up to `upto`. */
   created: integer().notNull(),
   entity: integer().notNull(),
+  upto: integer().notNull(),
   done: integer().notNull(),
   total: integer().notNull(),
   /** Why it was given up. */

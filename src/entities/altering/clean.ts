@@ -6,10 +6,9 @@ import type { Doc } from '../document'
 import { type Keys, keysOf, rowsOf } from '../keys'
 import { difference, indexed, writeRows } from '../rows'
 import { IS_SEARCHED, keepTerms } from '../search'
-import type { Place } from '../transfer/walk'
 import { docOf } from '../wire'
 import { termsOf } from '../words'
-import { entitiesAfter } from './places'
+import { entitiesOn, type Way } from './places'
 
 const WRITE = 'update entities set shown = ?, altered = null, form = null, keys = ? where seq = ?'
 
@@ -20,8 +19,8 @@ export async function clean(tenant: Tenant & Lease, model: Model, form: number, 
   return tenant.write(async (tx) => {
     const state = await alterationIn(tx, model.key, form, 'cleaning')
     if (!state) return false
-    const place: Place = [state.created, state.entity]
-    const { entities, end } = await entitiesAfter(tx, model, place, most)
+    const way: Way = { from: [state.created, state.entity], upto: state.upto }
+    const { entities, end } = await entitiesOn(tx, model, way, most)
     if (!end) {
       await finish(tx, state)
       return false

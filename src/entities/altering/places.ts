@@ -10,30 +10,28 @@ export type Kept = Stored & { form: number | null }
 const columns = (model: Model) => `${storedColumns(model)}, form`
 const keptOf = (row: unknown[]): Kept => ({ ...storedOf(row), form: row[10] as number | null })
 
-/** Some entities of a blueprint that come next in order of time, and where those end; nowhere, when there are none. */
-export async function entitiesAfter(
+/** Through entities in order of time, as far as they have numbers up to that: who makes more meanwhile makes it no longer. */
+export type Way = { from: Place; upto: number }
+
+/** The entities that come next, and where those end; nowhere, when there are none. */
+export async function entitiesOn(
   db: Db,
   model: Model,
-  from: Place,
+  { from, upto }: Way,
   most?: number,
 ): Promise<{ entities: Kept[]; end?: Place }> {
-  const end = await endOfSlice(db, [part('e.blueprint = ?', model.key)], from, most)
+  const end = await endOfSlice(db, [part('e.blueprint = ? and e.seq <= ?', model.key, upto)], from, most)
   if (!end) return { entities: [] }
-  const between = 'blueprint = ? and (created, seq) > (?, ?) and (created, seq) <= (?, ?)'
+  const between = 'blueprint = ? and seq <= ? and (created, seq) > (?, ?) and (created, seq) <= (?, ?)'
   const sql = `select ${columns(model)} from entities where ${between} order by created asc, seq asc`
-  return { entities: (await db.ask(sql, [model.key, ...from, ...end])).map(keptOf), end }
+  return { entities: (await db.ask(sql, [model.key, upto, ...from, ...end])).map(keptOf), end }
 }
-
-const MARKED = 100
 
 /** Some that were written since a change is being prepared, and have to be prepared again. */
-export async function marked(db: Db, model: Model): Promise<Kept[]> {
+export async function marked(db: Db, model: Model, most: number): Promise<Kept[]> {
   const sql = `select ${columns(model)} from entities where blueprint = ? and form = -1 order by seq limit ?`
-  return (await db.ask(sql, [model.key, MARKED])).map(keptOf)
+  return (await db.ask(sql, [model.key, most])).map(keptOf)
 }
-
-export const anyMarked = async (db: Db, { key }: Model) =>
-  (await db.ask('select 1 from entities where blueprint = ? and form = -1 limit 1', [key])).length > 0
 
 /** Those of these entities that are not any more as they were, as they are now. */
 export async function changedAmong(db: Db, model: Model, entities: Kept[]): Promise<Map<number, Kept | undefined>> {

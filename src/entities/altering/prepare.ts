@@ -7,12 +7,14 @@ import type { Doc } from '../document'
 import { type Keys, rowsOf } from '../keys'
 import { difference, indexed, writeRows } from '../rows'
 import { IS_SEARCHED, keepTerms, searchable } from '../search'
-import type { Place } from '../transfer/walk'
 import { docOf, shownOf } from '../wire'
 import { jointTerms } from '../words'
 import { type Altered, altered, freshOnly, type Plan, type Trouble } from './altered'
-import { anyMarked, changedAmong, entitiesAfter, type Kept, marked } from './places'
+import { changedAmong, entitiesOn, type Kept, marked } from './places'
 import { twice, uniques } from './survey'
+
+const MARKED = 300 // entities at once, of those that somebody has written
+const FORMULAS = 20 // of those, where they have to be worked out in a write
 
 type Entity = { kept: Kept; before: Doc; after: Altered }
 
@@ -33,12 +35,14 @@ class Hopeless extends Error {
  */
 export async function prepare(tenant: Tenant & Lease, model: Model, coming: Coming, most?: number): Promise<boolean> {
   const { key } = model
-  const row = await tenant.db.ask('select created, entity from alterations where blueprint = ?', [key])
-  if (!row[0]) return false
+  const [row] = (await tenant.db.ask('select created, entity, upto from alterations where blueprint = ?', [
+    key,
+  ])) as number[][]
+  if (!row) return false
   // Their words would be those of the old fields only.
   if (await areWordsMade(tenant.db, key)) await searchable(tenant, model)
-  const { entities: some, end } = await entitiesAfter(tenant.db, model, row[0] as Place, most)
-  const entities = end ? some : await marked(tenant.db, model)
+  const { entities: some, end } = await entitiesOn(tenant.db, model, { from: [row[0]!, row[1]!], upto: row[2]! }, most)
+  const entities = end ? some : await marked(tenant.db, model, MARKED)
   const ahead = new Map<number, Entity>()
   for (const kept of entities) {
     ahead.set(kept.seq, await entityOf(coming, kept))
@@ -57,7 +61,13 @@ export async function prepare(tenant: Tenant & Lease, model: Model, coming: Comi
       }
       await keep(tx, model, coming, now)
       if (end) await advance(tx, state, end, some.length)
-      if (end || (await anyMarked(tx, model))) return true
+      // However fast others write, now they wait.
+      const most = coming.alteration.recomputes ? FORMULAS : MARKED
+      const left = end ? [] : await marked(tx, model, most + 1)
+      if (end || left.length > most) return true
+      const last: Entity[] = []
+      for (const kept of left) last.push(await entityOf(coming, kept))
+      await keep(tx, model, coming, last)
       await putInForce(tx, state)
       return false
     })

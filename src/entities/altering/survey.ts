@@ -1,4 +1,5 @@
 import type { Alteration } from '../../blueprints/alteration'
+import { fromTheStart } from '../../blueprints/inforce'
 import type { Survey } from '../../blueprints/kept'
 import type { Model } from '../../blueprints/model'
 import type { Obstacle } from '../../blueprints/shapes'
@@ -9,7 +10,7 @@ import { labelOf } from '../keys'
 import type { Place } from '../transfer/walk'
 import { docOf } from '../wire'
 import { type Altered, altered, type Plan, type Trouble } from './altered'
-import { entitiesAfter, type Kept } from './places'
+import { entitiesOn, type Kept } from './places'
 
 const EXAMPLES = 10
 
@@ -17,10 +18,11 @@ const EXAMPLES = 10
 export async function survey({ db }: Tenant, model: Model, next: Model, alteration: Alteration): Promise<Survey> {
   const plan: Plan = { alteration, next }
   const found: Survey = { entities: 0, breaking: 0, rewritten: 0, problems: [] }
-  if (!alteration.needed) return { ...found, entities: await count(db, model) }
+  if (!alteration.needed) return { ...found, entities: (await fromTheStart(db, model.key)).total }
   const duplicates = uniques(plan).map(({ key, label }) => new Duplicates(key, label))
+  const { upto } = await fromTheStart(db, model.key)
   for (let from: Place = [-1, -1]; ; ) {
-    const { entities, end } = await entitiesAfter(db, model, from)
+    const { entities, end } = await entitiesOn(db, model, { from, upto })
     if (!end) break
     for (const entity of entities) {
       const before = JSON.parse(docOf(entity.shown)) as Doc
@@ -44,9 +46,6 @@ export async function survey({ db }: Tenant, model: Model, next: Model, alterati
 }
 
 const turn = () => new Promise(setImmediate)
-
-const count = async (db: Db, { key }: Model) =>
-  Number((await db.ask('select count(*) from entities where blueprint = ?', [key]))[0]![0])
 
 /** The fields of which no two entities may have the same value, as far as nobody has seen to that yet. */
 export const uniques = ({ alteration, next }: Plan) =>
