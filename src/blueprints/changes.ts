@@ -61,7 +61,7 @@ async function intended(ctx: Ctx, key: string, input: BlueprintChange, answer: A
     }
     if (performance.now() > until) throw busy()
     kept.alter(ctx, key)
-    await Bun.sleep(POLL)
+    await Bun.sleep(LATER)
   }
 }
 
@@ -173,11 +173,13 @@ const begin = (ctx: Ctx, intent: Intent): Promise<number | undefined> =>
     return form
   })
 
-const POLL = 10 // ms
+const LATER = 100 // ms
 
 /** Whether it does in time; whichever process prepares it. @throws 409 when it was given up */
 async function comesIntoForce(tenant: Tenant, key: string, form: number): Promise<boolean> {
-  for (const until = performance.now() + PATIENCE; performance.now() < until; await Bun.sleep(POLL)) {
+  const until = performance.now() + PATIENCE
+  for (let pause = 5; performance.now() < until; pause = Math.min(2 * pause, LATER)) {
+    await Bun.sleep(pause)
     const { form: inForce } = (await rowOf(tenant, key)) ?? missing('blueprint')
     if (inForce >= form) return true
     const row = await alterationRow(tenant, key)

@@ -5,6 +5,7 @@ import { config } from '../../config'
 import { report } from '../../core/log'
 import { Problem } from '../../core/problem'
 import { holding, type Lease } from '../../jobs/holding'
+import { Busy } from '../../storage/errors'
 import type { Db } from '../../storage/port'
 import { forget } from '../../tenancy/memory'
 import { type Tenant, tenantNamed } from '../../tenancy/tenants'
@@ -13,7 +14,7 @@ import { prepare } from './prepare'
 
 const LENGTH = 10_000 // ms; this long nobody goes on after a process that died
 const AGAIN = 1_000 // ms until the next attempt, whatever went wrong
-const HEARD = 3_000 // ms after which every server knows of a change
+const HEARD = 1_500 // ms; longer than another server relies on what it remembers
 
 const working = new WeakMap<Db, Set<string>>()
 
@@ -33,10 +34,15 @@ export function alter(tenant: Tenant, key: string): void {
   attempt(tenant, key).then(over, (error) => {
     // The blueprint was removed meanwhile, or nobody may use the tenant now.
     const isGone = error instanceof Problem && [403, 404].includes(error.status)
-    if (!isGone) report('ALTERATION_INTERRUPTED', { tenant: tenant.tenant, cause: String(error) })
+    if (!isGone && !(error instanceof Busy))
+      report('ALTERATION_INTERRUPTED', { tenant: tenant.tenant, cause: innermost(error) })
     over(isGone ? undefined : AGAIN)
   })
 }
+
+/** What is wrapped around it may quote what entities hold. */
+const innermost = (error: unknown): string =>
+  error instanceof Error && error.cause ? innermost(error.cause) : String(error)
 
 /** Answers after how many ms there is to be another one, if any. */
 async function attempt({ tenant: id }: Tenant, key: string): Promise<number | undefined> {

@@ -10,6 +10,8 @@ export type Kept = Stored & { form: number | null }
 const columns = (model: Model) => `${storedColumns(model)}, form`
 const keptOf = (row: unknown[]): Kept => ({ ...storedOf(row), form: row[10] as number | null })
 
+const AT_ONCE = 200 // so that others get their turn
+
 /** Through entities in order of time, as far as they have numbers up to that: who makes more meanwhile makes it no longer. */
 export type Way = { from: Place; upto: number }
 
@@ -18,7 +20,7 @@ export async function entitiesOn(
   db: Db,
   model: Model,
   { from, upto }: Way,
-  most?: number,
+  most = AT_ONCE,
 ): Promise<{ entities: Kept[]; end?: Place }> {
   const end = await endOfSlice(db, [part('e.blueprint = ? and e.seq <= ?', model.key, upto)], from, most)
   if (!end) return { entities: [] }

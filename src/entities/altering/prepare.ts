@@ -13,7 +13,7 @@ import { type Altered, altered, freshOnly, type Plan, type Trouble } from './alt
 import { changedAmong, entitiesOn, type Kept, marked } from './places'
 import { twice, uniques } from './survey'
 
-const MARKED = 300 // entities at once, of those that somebody has written
+const MARKED = 200 // entities at once, of those that somebody has written
 const FORMULAS = 20 // of those, where they have to be worked out in a write
 
 type Entity = { kept: Kept; before: Doc; after: Altered }

@@ -8,8 +8,10 @@ const AT = '/api/blueprints/things'
 const path = `${AT}/entities`
 
 test('a server that is killed while entities are altered goes on where it was, and answers rightly all the while', async () => {
-  const at = emptyFolder()
-  await makeTenant({ at }, 'acme')
+  const database = process.env.TEST_DATABASE_URL
+  const at = { at: emptyFolder(), ...(database && { env: { ATOLL_DATABASE_URL: database } }) }
+  const tenant = `t${crypto.randomUUID()}`
+  await makeTenant(at, tenant)
   let headers: Record<string, string> = {}
   const client = (server: Served) => caller(server.url, headers)
   const fields = [
@@ -30,19 +32,21 @@ test('a server that is killed while entities are altered goes on where it was, a
   const isRight = async (server: Served) => {
     const { body: blueprint } = await client(server)('GET', AT)
     const isNew = blueprint.fields.some(({ key }: { key: string }) => key === 'name')
-    const [sorted, count] = isNew ? ['$sort=size&size[$lt]=10.5', 10] : ['$sort=size&size[$lt]=10.5', 2]
+    // As numbers there are ten of them, as texts only "1" and "10" come before.
+    const [sorted, count] = ['$sort=size&size[$lt]=10.5', isNew ? 10 : 2]
     const { body } = await client(server)('GET', `${path}?${sorted}&$limit=1000`)
+    const found = await total(server, isNew ? 'state=new' : 'title=t17')
     const { body: again } = await client(server)('GET', AT)
     // It came into force in between.
     if (JSON.stringify(again.fields) !== JSON.stringify(blueprint.fields)) return isNew
     expect(new Set(body.map(({ size }: { size: string }) => size)).size).toBe(count)
     expect(Object.keys(body[0].metadata).sort()).toEqual(isNew ? ['name', 'size', 'state'] : ['size', 'title'])
-    expect(await total(server, isNew ? 'state=new' : 'title=t17')).toBe(isNew ? MANY : 1)
+    expect(found).toBe(isNew ? MANY : 1)
     return isNew
   }
   {
-    await using server = await serve({ at })
-    headers = await signIn(server.url, 'acme')
+    await using server = await serve(at)
+    headers = await signIn(server.url, tenant)
     await client(server)('POST', '/api/blueprints', { key: 'things', name: 'Things', fields })
     const lines = Array.from({ length: MANY }, (_, n) =>
       JSON.stringify({ identifier: `i${n}`, title: `t${n}`, size: `${1 + (n % 100)}` }),
@@ -60,16 +64,15 @@ test('a server that is killed while entities are altered goes on where it was, a
   }
   // The next one is killed while it cleans, or prepares.
   for (const state of ['cleaning', undefined]) {
-    await using server = await serve({ at })
+    await using server = await serve(at)
     for (;;) {
-      const isNew = await isRight(server)
+      await isRight(server)
       const now = await stateOf(server)
-      if (now?.state === state || !now) break
-      expect([isNew, now.state]).toEqual([now.state === 'cleaning', now.state])
+      if (!now || now.state === state) break
     }
     await server.end('SIGKILL')
   }
-  await using server = await serve({ at })
+  await using server = await serve(at)
   while (await stateOf(server)) await Bun.sleep(20)
   expect(await isRight(server)).toBeTrue()
   expect(await total(server, 'name=t17')).toBe(1)

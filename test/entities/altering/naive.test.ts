@@ -315,7 +315,7 @@ test('whatever is changed in whatever order, and written meanwhile, answers are 
           expect((await answer).status, said).toBe((await isThere()) ? 200 : 409)
           if (chance(0.3)) return // The next change comes upon what is not cleaned.
           while (await step(pick([1, 4, 100]))) {
-            if (chance(0.3)) await write()
+            if (chance(0.6)) await write()
             await compare(source, admin, fields, entities, `${said}, cleaning`)
           }
           const labels = entities.flatMap(({ metadata }) =>

@@ -1,6 +1,6 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { refusal } from '../../house'
-import { type Entity, identifiers, shelf } from '../kit'
+import { askedBy, type Entity, identifiers, shelf } from '../kit'
 import { byHand, settled } from './steps'
 
 setDefaultTimeout(60_000)
@@ -180,4 +180,81 @@ test('a blueprint that is removed while its entities are altered is gone', async
   expect([await rows('entities'), await rows('entity_index')]).toEqual([0, 0])
   expect((await admin.post('/blueprints', { key: 'things', name: 'New', fields: [title] })).status).toBe(201)
   expect((await admin.get(`${AT}/entities?title=x`)).body).toEqual([])
+})
+
+test('what a removal does to those that refer to it counts for what they are, and for what they become', async () => {
+  const of = { key: 'of', type: 'relation', target: 'things', onDelete: 'nullify' }
+  const { id, admin, path, found, rows } = await filled([of, title], 12, (n) => ({
+    title: 'x',
+    ...(n > 5 && { of: `i${n - 6}` }),
+  }))
+  const shown = async (identifier: string) => (await admin.get(`${path}/${identifier}?$populate=true`)).body
+  const change = { fields: [{ ...of, key: 'parents', renamedFrom: 'of', multi: true }, title] }
+  await byHand(id, async ({ begin, step, isPreparing }) => {
+    const { answer } = await begin(admin, change)
+    await step(9)
+    // One is prepared, the other is not.
+    for (const gone of ['i1', 'i4']) expect((await admin.delete(`${path}/${gone}`)).status).toBe(200)
+    expect([await found('of=i1'), (await shown('i7')).of, (await shown('i6')).of.identifier]).toEqual([
+      [],
+      undefined,
+      'i0',
+    ])
+    while (await isPreparing()) await step(9)
+    expect((await answer).status).toBe(200)
+    expect([(await shown('i7')).metadata, (await shown('i10')).metadata]).toEqual([{ title: 'x' }, { title: 'x' }])
+    expect((await shown('i6')).parents[0].identifier).toBe('i0')
+    const outer = await admin.get(`${path}/i0?$outerPopulate=children:things:tenant`)
+    expect(outer.body.children.map(({ identifier, parents }: Entity) => [identifier, parents])).toEqual([
+      ['i6', ['i0']],
+    ])
+    await step(7)
+    for (const gone of ['i0', 'i5']) expect((await admin.delete(`${path}/${gone}`)).status).toBe(200)
+    expect([(await shown('i6')).metadata, (await shown('i11')).metadata]).toEqual([
+      { title: 'x', parents: [] },
+      { title: 'x', parents: [] },
+    ])
+    expect(await found('parents[$in]=i0,i1,i4,i5')).toEqual([])
+    while (await step(5));
+    expect([await found('parents=i2'), await found('parents=i3')]).toEqual([['i8'], ['i9']])
+    expect(await rows('entity_index')).toBe(10)
+  })
+})
+
+test('who looks for words for the first time while a change is prepared finds them, before and after', async () => {
+  const { id, admin, found } = await filled([{ key: 'size', type: 'file' }, title], 9, (n) => ({
+    title: `word${n}`,
+    size: `/number${n}`,
+  }))
+  await byHand(id, async ({ begin, step, isPreparing }) => {
+    const { answer } = await begin(admin, { fields: [{ key: 'size', type: 'text' }, title] })
+    await step(5)
+    expect([await found('$q=word3'), await found('$q=number3')]).toEqual([['i3'], []])
+    while (await isPreparing()) await step(5)
+    expect((await answer).status).toBe(200)
+    expect([await found('$q=word3'), await found('$q=number3'), await found('$q=number8')]).toEqual([
+      ['i3'],
+      ['i3'],
+      ['i8'],
+    ])
+  })
+})
+
+test('nobody pays for it who does not change anything', async () => {
+  const { admin, path, origin } = await filled([title, count], 5, (n) => ({ title: 'x', count: n }))
+  const reads = () => admin.get(`${path}/i1`).then(() => admin.get(`${path}?count=1`))
+  const asks = async () => {
+    await reads()
+    return askedBy(origin, reads)
+  }
+  const before = await asks()
+  expect(
+    (
+      await admin.put(AT, {
+        fields: [title, { ...count, key: 'number', renamedFrom: 'count' }, { ...count, type: 'number' }],
+      })
+    ).status,
+  ).toBe(200)
+  await settled(admin)
+  expect(await asks()).toEqual(before)
 })
