@@ -12,6 +12,7 @@ export const serve = new Command('serve')
     const { ownData, storage } = await import('../tenancy/storage')
     const { releaseAll } = await import('../jobs/holding')
     const { keepHouse } = await import('../jobs/housekeeping')
+    const { runJobs } = await import('../jobs/runner')
     const { removeExpired } = await import('../accounts/sessions')
     const { anyTenant } = await import('../tenancy/tenants')
     // Whatever was forgotten somewhere must not end all other requests.
@@ -21,6 +22,7 @@ export const serve = new Command('serve')
     const fresh = !(await anyTenant())
     const server = listen(config.ATOLL_HOST, config.ATOLL_PORT)
     const endHousekeeping = keepHouse([removeExpired], config.ATOLL_HOUSEKEEPING * 1_000)
+    const endJobs = runJobs()
     const url = `http://${server.hostname?.includes(':') ? `[${server.hostname}]` : server.hostname}:${server.port}`
     // For a program, standard output holds the JSON and nothing else.
     const say = json ? console.error : console.log
@@ -37,6 +39,7 @@ export const serve = new Command('serve')
 
     const stop = async () => {
       endHousekeeping()
+      endJobs()
       await Promise.all([releaseAll(), Promise.race([server.stop(), Bun.sleep(GRACE)])])
       await server.stop(true)
       await storage.close()

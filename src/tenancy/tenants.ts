@@ -47,12 +47,8 @@ export async function createTenant(id: string, names: string[] = []): Promise<Te
   return tenant
 }
 
-/** The tenants that were served since this was asked last. */
-export function servedTenants(): Tenant[] {
-  const served = [...known.values()].filter((tenant) => tenant.served)
-  for (const tenant of served) tenant.served = false
-  return served
-}
+/** The tenants that were asked for since a moment of this process's stopwatch (`performance.now`). */
+export const servedSince = (moment: number): Tenant[] => [...known.values()].filter(({ served }) => served >= moment)
 
 /** Every tenant with its hosts, by id. */
 export async function listTenants() {
@@ -125,7 +121,7 @@ const byHost = (host: string) =>
   })
 
 /** Saves building stores, and what is remembered with them, for each request. They hold nothing open. */
-const known = new Map<string, Tenant & Pick<Entry, 'uid' | 'home' | 'moved'> & { served: boolean }>()
+const known = new Map<string, Tenant & Pick<Entry, 'uid' | 'home' | 'moved'> & { served: number }>()
 const KNOWN = 50_000
 
 function serving(entry: Entry): Tenant {
@@ -134,12 +130,12 @@ function serving(entry: Entry): Tenant {
     throw new Problem(403, 'TENANT_SUSPENDED', 'This tenant is suspended. Ask who runs this installation.')
   const found = known.get(id)
   if (found?.uid === uid && found.home === home && found.moved === moved) {
-    found.served = true
+    found.served = performance.now()
     return found
   }
   // Another tenant of the same id was served before, or this one elsewhere: that data is not ours.
   if (found) storage.release(placeOf({ ...found, id })).catch(() => {})
-  const tenant = { tenant: id, uid, home, moved, served: true, ...storeOf(entry) }
+  const tenant = { tenant: id, uid, home, moved, served: performance.now(), ...storeOf(entry) }
   known.set(id, tenant)
   if (known.size > KNOWN) known.delete(known.keys().next().value!)
   return tenant
