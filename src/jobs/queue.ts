@@ -1,8 +1,9 @@
-import { and, asc, eq, inArray, isNull, lte, sql } from 'drizzle-orm'
-import { now } from '../core/clock'
+import { and, asc, eq, inArray, isNull, lt, lte, ne, sql } from 'drizzle-orm'
+import { DAY, now } from '../core/clock'
 import type { Db, Tx } from '../storage/port'
 import { prepared } from '../storage/store'
 import type { Tenant } from '../tenancy/tenants'
+import type { Lease } from './holding'
 import { jobs } from './tables'
 import { wake } from './wake'
 
@@ -100,6 +101,22 @@ export async function replay({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, _id: st
   await lead(tx, job.lane)
   tx.afterwards(() => wake(tenant))
   return true
+}
+
+const KEPT = 30 * DAY
+const PORTION = 1_000
+
+/** Removes jobs that ended a month ago. */
+export async function removeOld({ write, signal }: Tenant & Lease) {
+  const old = and(ne(jobs.state, 'waiting'), lt(jobs.finished, now() - KEPT))
+  for (;;) {
+    signal.throwIfAborted()
+    const gone = await write((tx) => {
+      const slice = tx.select({ seq: jobs.seq }).from(jobs).where(old).limit(PORTION)
+      return tx.delete(jobs).where(inArray(jobs.seq, slice)).returning({ seq: jobs.seq })
+    })
+    if (gone.length < PORTION) return
+  }
 }
 
 /** The first that waits in a lane is the one that is due. */

@@ -1,4 +1,4 @@
-import { now } from '../core/clock'
+import { DAY, now } from '../core/clock'
 import { report } from '../core/log'
 import type { Tenant } from '../tenancy/tenants'
 import { Turns } from '../tenancy/turns'
@@ -27,7 +27,6 @@ export class Failure extends Error {
 /** Something besides jobs that is looked after at each wake: it makes jobs of what it finds. */
 export type Feed = { waits(tenant: Tenant): Promise<boolean>; take(tenant: Tenant & Lease): Promise<void> }
 
-const DAY = 86_400_000
 const AT_ONCE = 16 // lanes of one tenant
 const ALL_AT_ONCE = 128 // lanes of all tenants
 const SLICE = 50 // jobs of one lane between two looks at what else is due

@@ -21,6 +21,7 @@ const wider: Record<string, string[]> = {
   anon: ['open', 'anyone'],
   auth: ['user', 'anyone', 'open'],
   priv: ['privileged'],
+  editor: ['curator', 'teller'],
 }
 
 test.each(contract.filter(({ path }) => finished.some((start) => path === start || path.startsWith(`${start}/`))))(

@@ -124,4 +124,5 @@ export const finished = [
   '/api/cookie',
   '/api/blueprints/:key/entities',
   '/api/blueprints/:blueprintKey/charts',
+  '/api/events',
 ]
