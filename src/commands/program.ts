@@ -6,6 +6,7 @@ import { migrate } from './migrate'
 import { postgres } from './postgres'
 import { serve } from './serve'
 import { tenant } from './tenant'
+import { types } from './types'
 import { user } from './user'
 
 /** Runs the command line. Commands other than `serve` end the process: 0 when done, 1 when refused. */
@@ -20,6 +21,7 @@ export async function run(argv: string[]) {
     .addCommand(user)
     .addCommand(migrate)
     .addCommand(postgres)
+    .addCommand(types)
     .addCommand(doctor)
     .addCommand(
       new Command('version')
