@@ -1,12 +1,11 @@
 /** Words of TypeScript for what others have written: whatever is in them, they stay what they are meant to be. */
 
-const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu
+const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu
+const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /** A text, a number, true, false or null, as its literal. */
 export const literal = (value: string | number | boolean | null) =>
-  JSON.stringify(value).replace(INVISIBLE, (one) =>
-    Array.from(one, (_, at) => `\\u${one.charCodeAt(at).toString(16).padStart(4, '0')}`).join(''),
-  )
+  JSON.stringify(value).replace(INVISIBLE, (one) => one.split('').map(escaped).join(''))
 
 /** The name of a property. */
 export const property = (key: string) => (/^[A-Za-z_$][\w$]*$/.test(key) ? key : literal(key))
