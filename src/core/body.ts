@@ -29,6 +29,16 @@ export function keepable<T>(value: T): T {
   return value
 }
 
+/** Whether a value that nobody sent is one that could have been. */
+export function isKeepable(value: unknown): boolean {
+  try {
+    keepable(value)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** Undefined for a body of no bytes. */
 async function readText(request: Request, limit: number): Promise<string | undefined> {
   if (!request.body) return
