@@ -209,6 +209,50 @@ describe('an answer with a secret', () => {
   })
 })
 
+describe('an answer with a secret', () => {
+  const signedUp = async ({ stranger }: Pick<Awaited<ReturnType<typeof shop>>, 'stranger'>, username: string) =>
+    (await stranger.post('/signup', { username, password: 'correct-horse', authType: 'oauth' })).body.payload
+
+  test('is not given to a neighbour who sends the same but for the credential', async () => {
+    const own = await shop()
+    const [ada, eve] = [await signedUp(own, 'ada-lovelace'), await signedUp(own, 'eve')]
+    const same = key()
+    const refresh = (token?: string) =>
+      own.stranger.post('/token/refresh', undefined, { ...same, ...(token && { authorization: `Bearer ${token}` }) })
+    const first = await refresh(ada.refreshToken)
+    expect([first.status, first.body.payload.user.username]).toEqual([200, 'ada-lovelace'])
+    const again = await refresh(ada.refreshToken)
+    expect([again.headers.get(REPLAYED), again.body]).toEqual(['true', first.body])
+    const other = await refresh(eve.refreshToken)
+    expect([other.status, other.body.payload.user.username]).toEqual([200, 'eve'])
+    for (const nobody of [undefined, 'x', ada.token])
+      expect(refusal(await refresh(nobody))).toEqual([401, 'UNAUTHENTICATED'])
+  })
+
+  test('is not given to who comes by an API token, where only a session may ask for it', async () => {
+    const own = await shop()
+    const { token } = await signedUp(own, 'ada-lovelace')
+    const ada = client(own.origin, { authorization: `Bearer ${token}` })
+    const issued = await ada.post('/me/api-tokens', { nickname: 'n' }, key())
+    const program = client(own.origin, { 'x-api-key': issued.body.token })
+    const same = key()
+    expect((await ada.post('/me/api-tokens', { nickname: 'other' }, same)).status).toBe(201)
+    expect(refusal(await program.post('/me/api-tokens', { nickname: 'other' }, same))).toEqual([403, 'FORBIDDEN'])
+  })
+
+  test('brings its cookies, each by itself', async () => {
+    const own = await shop()
+    await signedUp(own, 'ada-lovelace')
+    const [same, account] = [key(), { username: 'ada-lovelace', password: 'correct-horse' }]
+    const [first, again] = [
+      await own.stranger.post('/signin', account, same),
+      await own.stranger.post('/signin', account, same),
+    ]
+    expect([again.headers.get(REPLAYED), again.headers.getSetCookie()]).toEqual(['true', first.headers.getSetCookie()])
+    expect(first.headers.getSetCookie()).toHaveLength(1)
+  })
+})
+
 describe('work that is interrupted', () => {
   const broken = async (busy: number, of: string) => {
     const own = await shop()
