@@ -286,6 +286,29 @@ describe('work that is interrupted', () => {
   })
 })
 
+test('a cookie that is renewed on the way is no work that was begun', async () => {
+  const { stranger, path, tenant, origin, as, count } = await shop(rules('tenant', '*'))
+  await as('admin').get('/me')
+  await stranger.post('/signup', { username: 'ada-lovelace', password: 'correct-horse' })
+  const signedIn = await stranger.post('/signin', { username: 'ada-lovelace', password: 'correct-horse' })
+  const cookie = signedIn.headers.getSetCookie()[0]!.split(';')[0]!
+  const ada = client(origin, { cookie })
+  moveClock(Date.now() + 3_600_000)
+  const same = key()
+  const { write } = tenant
+  let writes = 0
+  const failing = tenant as { write: typeof write }
+  failing.write = (work) => (++writes === 1 ? write(work) : Promise.reject(new Error('disk')))
+  try {
+    expect((await ada.post(path, { title: 'x' }, same)).status).toBe(500)
+  } finally {
+    failing.write = write
+  }
+  expect(writes).toBeGreaterThan(1)
+  expect((await ada.post(path, { title: 'x' }, same)).status).toBe(201)
+  expect(await count()).toBe(1)
+})
+
 test('the claim is in the transaction of the work', async () => {
   const { user, path, tenant, kept, count } = await shop()
   await user.get('/me') // notes the use of the API token
