@@ -220,7 +220,7 @@ export function createClient<B extends Kinds<B> = Blueprints>(options: Options) 
         init: Init = {},
       ): Promise<Report> => {
         const lines = Array.from(drafts, (draft) => `${JSON.stringify(draft)}\n`).join('')
-        return ask('POST', `${at}/import${search(how)}`, init, lines, 'application/x-ndjson')
+        return ask('POST', `${at}/import?${flags(how)}`, init, lines, 'application/x-ndjson')
       },
     }
   }
@@ -248,24 +248,28 @@ function named(identifier: string) {
 
 // Parameters of the server's own, which a field may have for its name.
 const OWN = ['bypassAdmin', 'format', 'confirm', 'x', 'sum', 'groupBy', 'interval']
-const FLAGS = ['mode', 'atomic', 'dryRun']
 
 function search(query: object): string {
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined) continue
-    if (name.startsWith('$') || FLAGS.includes(name))
-      parameters.append(name, Array.isArray(value) ? list(value) : String(value))
-    else if (value !== null && typeof value === 'object')
-      for (const [operator, other] of Object.entries(value)) {
+    if (name.startsWith('$')) {
+      if (!Array.isArray(value)) parameters.append(name, String(value))
+      else if (value.length) parameters.append(name, list(value))
+    } else if (value !== null && typeof value === 'object') {
+      for (const [operator, other] of Object.entries(value))
         if (other !== undefined)
           parameters.append(`${name}[${operator}]`, Array.isArray(other) ? list(other) : text(name, other))
-      }
-    else if (OWN.includes(name)) parameters.append(`${name}[$in]`, list([text(name, value)]))
+    } else if (OWN.includes(name)) parameters.append(`${name}[$in]`, list([text(name, value)]))
     else parameters.append(name, text(name, value))
   }
   return parameters.size ? `?${parameters}` : ''
 }
+
+const flags = (how: object) =>
+  Object.entries(how)
+    .map((pair) => pair.join('='))
+    .join('&')
 
 /** To the server these are no filter, so it would answer with everything. */
 function text(name: string, value: unknown) {

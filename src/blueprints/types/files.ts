@@ -3,6 +3,7 @@ import type { OpenCtx } from '../../accounts/guard'
 import { isKnown } from '../../core/etag'
 import { hashed } from '../../core/secret'
 import { streamOf } from '../../core/stream'
+import { waitsLong } from '../../tenancy/caller'
 import type { Tenant } from '../../tenancy/tenants'
 import { blueprints } from '../tables'
 // @ts-expect-error it is read as text
@@ -65,5 +66,6 @@ export async function file(ctx: OpenCtx, what: What, request: Request): Promise<
     etag,
   }
   if (isKnown(request, etag)) return new Response(null, { status: 304, headers })
+  waitsLong(request)
   return new Response(streamOf(written(ctx, what, all)), { headers })
 }

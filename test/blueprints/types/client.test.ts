@@ -34,6 +34,7 @@ const blueprints = [
       { key: 'others', type: 'relation', target: 'authors', multi: true },
       { key: 'format', type: 'string' },
       { key: 'sum', type: 'integer' },
+      { key: 'mode', type: 'integer' },
     ],
     ...everybody,
   },
@@ -254,6 +255,10 @@ describe('the client', () => {
     // Fields with names that the server knows by itself.
     expect(await found({ format: 'csv' })).toBe('a')
     expect(await found({ sum: 2 })).toBe('b')
+    expect(await found({ mode: { $gt: 0 } })).toBe('')
+    expect(await found({ mode: { $exists: false } })).toBe('abc')
+    // What is not chosen is not asked.
+    expect(await found({ $qProps: [], $select: [] })).toBe('abc')
     const order = async (query: object) =>
       (await items().list(query)).map((one: { identifier: string }) => one.identifier).join('')
     expect(await order({ $sort: ['-price'] })).toBe('cba')

@@ -1,4 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { namesFor } from '../../../src/blueprints/types/names'
 import { ask, house, refusal } from '../../house'
 import { compile, fine } from './compile'
 
@@ -232,6 +233,13 @@ describe('the types of blueprints', () => {
     const names = [...(await text()).matchAll(named)].map(([, name]) => name!)
     await admin.post('/blueprints', { key: 'a-b_', name: 'x', fields: [] })
     expect([...(await text()).matchAll(named)].map(([, name]) => name!)).toEqual(expect.arrayContaining(names))
+  })
+
+  test('are named in no time, however many keys are alike', () => {
+    const keys = Array.from({ length: 20_000 }, (_, n) => `a${n.toString(2).replaceAll('0', '-').replaceAll('1', '_')}`)
+    const names = namesFor(keys, 'A A2')
+    expect(names.size).toBe(new Set(keys).size)
+    expect(new Set([...names.values()].map(({ entity }) => entity)).size).toBe(names.size)
   })
 
   test('are there, and the client, for a tenant without blueprints', async () => {
