@@ -63,7 +63,8 @@ async function readText(request: Request, limit: number): Promise<string | undef
   }
 }
 
-const unreadable = (cause: unknown): never => {
+/** For a body that breaks off. */
+export const unreadable = (cause: unknown): never => {
   throw new Problem(400, 'MALFORMED_BODY', 'The body could not be read to its end.', { cause })
 }
 

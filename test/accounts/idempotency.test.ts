@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { moveClock } from '../../src/core/clock'
-import { type Client, client, house, refusal, rules } from '../house'
+import { ask, type Client, client, house, refusal, rules } from '../house'
 
 const DAY = 86_400_000
 const REPLAYED = 'idempotency-replayed'
@@ -172,6 +172,16 @@ describe('a POST with an Idempotency-Key', () => {
     expect((await bad.post(path, { title: 'x' }, same)).status).toBe(401)
     expect((await client('http://nobody.test').post(path, { title: 'x' }, same)).status).toBe(404)
     expect((await user.post('/nowhere', { title: 'x' }, same)).status).toBe(404)
+  })
+
+  test('that comes again but breaks off is refused as a body that breaks off', async () => {
+    const { user, path, origin, tokens, count } = await shop()
+    const same = key()
+    await user.post(path, { title: 'x' }, same)
+    const raw = new ReadableStream({ pull: (controller) => controller.error(new Error('gone')) })
+    const headers = { 'x-api-key': tokens.user, 'content-type': 'application/json', ...same }
+    expect(refusal(await ask('POST', `${origin}/api${path}`, { headers, raw }))).toEqual([400, 'MALFORMED_BODY'])
+    expect(await count()).toBe(1)
   })
 
   test('costs no trace without the key', async () => {
