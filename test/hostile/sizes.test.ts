@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { type Entity, nextOf, shelf } from '../entities/kit'
-import { ask, house, refusal, rules } from '../house'
+import { type Answer, ask, house, refusal, rules } from '../house'
 
 test('an object whose values are at very long paths is refused before its paths are written out', async () => {
   const { as, path, rows } = await shelf([{ key: 'data', type: 'object' }])
@@ -114,16 +114,21 @@ test.each([
     rules('tenant', 'user'),
     rest,
   )
-  const [user, small] = [as('user'), '?$select=n']
+  const user = as('user')
+  const batch = async (operations: object[]): Promise<Answer> => {
+    const answer = await user.post(`${path}/batch?$select=n`, { operations })
+    // On a busy machine it may take longer than a write may: it is to come again.
+    return answer.status === 503 ? batch(operations) : answer
+  }
   const creates = (count: number) =>
     Array.from({ length: count }, (_, n) => ({ op: 'create', identifier: `e${n}`, data: { n } }))
-  const refused = await user.post(`${path}/batch${small}`, { operations: creates(30) })
+  const refused = await batch(creates(30))
   expect([...refusal(refused), await rows('entities')]).toEqual([413, 'BATCH_TOO_LARGE', 0])
-  const made = await user.post(`${path}/batch${small}`, { operations: creates(15) })
+  const made = await batch(creates(15))
   expect([made.status, await rows('entities')]).toEqual([200, 15])
   const updates = Array.from({ length: 30 }, (_, n) => ({ op: 'update', identifier: `e${n % 15}`, data: { n: n + 1 } }))
-  expect(refusal(await user.post(`${path}/batch${small}`, { operations: updates }))).toEqual([413, 'BATCH_TOO_LARGE'])
-  expect((await user.get(`${path}/e0${small}`)).body.n).toBe(0)
+  expect(refusal(await batch(updates))).toEqual([413, 'BATCH_TOO_LARGE'])
+  expect((await user.get(`${path}/e0?$select=n`)).body.n).toBe(0)
   // Lines of an import are not answered, and kept a few at a time.
   const lines = Array.from({ length: 30 }, (_, n) => `{"n":${n}}\n`).join('')
   const headers = { 'x-api-key': tokens.user, 'content-type': 'application/x-ndjson' }
