@@ -7,6 +7,7 @@ import { postgres } from './postgres'
 import { serve } from './serve'
 import { tenant } from './tenant'
 import { user } from './user'
+import { vault } from './vault'
 
 /** Runs the command line. Commands other than `serve` end the process: 0 when done, 1 when refused. */
 export async function run(argv: string[]) {
@@ -19,6 +20,7 @@ export async function run(argv: string[]) {
     .addCommand(tenant)
     .addCommand(user)
     .addCommand(migrate)
+    .addCommand(vault)
     .addCommand(postgres)
     .addCommand(doctor)
     .addCommand(
