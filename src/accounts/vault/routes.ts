@@ -20,8 +20,8 @@ export const encryptedRoutes = new Elysia({ tags: ['accounts'] })
   .use(guard('encrypted'))
   .get(
     '/workspaces/:id/encrypted',
-    async ({ ctx, params, headers }) =>
-      orNull(await encrypted.get(ctx, 'workspace', params.id, headers['x-encrypted-id'])),
+    async ({ ctx, params, headers, request, set }) =>
+      orNull(await encrypted.get(ctx, 'workspace', params.id, headers['x-encrypted-id'], { request, set })),
     { can: 'privileged', ...kept },
   )
   .post(
@@ -31,7 +31,8 @@ export const encryptedRoutes = new Elysia({ tags: ['accounts'] })
   )
   .get(
     '/users/:id/encrypted',
-    async ({ ctx, params, headers }) => orNull(await encrypted.get(ctx, 'user', params.id, headers['x-encrypted-id'])),
+    async ({ ctx, params, headers, request, set }) =>
+      orNull(await encrypted.get(ctx, 'user', params.id, headers['x-encrypted-id'], { request, set })),
     { can: 'privileged', ...kept },
   )
   .post(
