@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { issue } from '../../../src/accounts/tokens'
 import { nextOf } from '../../entities/kit'
 import { house, refusal } from '../../house'
 import { FORBIDDEN, GONE, ID, made, office, TIME } from './kit'
@@ -142,7 +143,6 @@ test.each(['%00', '%zz', 'x', "'", 'x'.repeat(300), '../all', 'undefined'])('an 
 
 test('scopes of API tokens are about workspaces, too', async () => {
   const home = await office()
-  const { issue } = await import('../../../src/accounts/tokens')
   const { token } = await issue(home.tenant, home.users.user, { nickname: 'reader', scopes: ['workspaces:read'] })
   const reader = home.stranger.with({ 'x-api-key': token })
   expect((await reader.get(home.at)).status).toBe(200)
