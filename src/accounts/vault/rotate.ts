@@ -34,20 +34,23 @@ export async function rotate(): Promise<Rotation> {
 }
 
 async function resealAll(tenant: Tenant, keys: VaultKeys) {
-  // From now on nothing is sealed here with an older key, by whatever process.
-  await tenant.write((tx) =>
-    tx.ask(
-      'insert into versions (topic, version) values (?, ?) on conflict ("topic") do update set version = excluded.version',
-      ['vault', keys.current],
-    ),
-  )
   for (let [count, lost] = [0, 0]; ; ) {
-    const slice = await tenant.write((tx) => resealSome(tx, tenant, keys, lost))
+    const slice = await tenant.write(async (tx) => {
+      await mark(tx, keys.current)
+      return resealSome(tx, tenant, keys, lost)
+    })
     count += slice.count
     lost += slice.lost
     if (slice.count + slice.lost < SLICE) return { count, lost }
   }
 }
+
+/** From now on nothing is sealed here with an older key, by whatever process. */
+const mark = (tx: Tx, key: number) =>
+  tx.ask(
+    'insert into versions (topic, version) values (?, ?) on conflict ("topic") do update set version = excluded.version',
+    ['vault', key],
+  )
 
 async function resealSome(tx: Tx, tenant: Tenant, keys: VaultKeys, passed: number) {
   const { purpose, owner, name } = sealed

@@ -99,19 +99,24 @@ export async function replaceInvites(tx: Tx, workspace: string, wanted: NewInvit
   const before = await tx.select().from(invites).where(eq(invites.workspace, workspace))
   const gone = before.filter(({ emailKey }) => !byKey.has(emailKey)).map(({ _id }) => _id)
   for (const some of slices(gone)) await tx.delete(invites).where(inArray(invites._id, some))
-  const kept = new Set<string>()
-  for (const old of before) {
-    const invite = byKey.get(old.emailKey)
+  const changes: unknown[][] = []
+  for (const { _id, emailKey, ...old } of before) {
+    const invite = byKey.get(emailKey)
     if (!invite) continue
-    kept.add(old.emailKey)
-    const { email, name, roles } = invite
-    const change = { email, ...(name !== undefined && { name }), ...(roles && { roles }) }
-    if (!Bun.deepEquals({ ...old, ...change }, old))
-      await tx.update(invites).set(change).where(eq(invites._id, old._id))
+    byKey.delete(emailKey)
+    const { email, name = old.name, roles = old.roles } = invite
+    if (email !== old.email || name !== old.name || !Bun.deepEquals(roles, old.roles))
+      changes.push([email, name, JSON.stringify(roles), _id])
   }
-  const added = [...byKey.keys()].filter((key) => !kept.has(key))
-  const present = await keysOfMembers(tx, workspace, added)
-  for (const key of added) if (!present.has(key)) await tx.insert(invites).values(fresh(workspace, byKey.get(key)!))
+  const present = await keysOfMembers(tx, workspace, [...byKey.keys()])
+  const added = [...byKey].filter(([key]) => !present.has(key)).map(([, invite]) => fresh(workspace, invite))
+  await tx.each('update invites set email = ?, name = ?, roles = ? where _id = ?', changes)
+  await tx.each(
+    'insert into invites (_id, workspace, email_key, email, name, roles, created) values (?, ?, ?, ?, ?, ?, ?)',
+    added.map(({ _id, emailKey, email, name, roles, created }) => [
+      ...[_id, workspace, emailKey, email, name, JSON.stringify(roles), Date.parse(created)],
+    ]),
+  )
 }
 
 const fresh = (workspace: string, { email, name = null, roles = ['member'] }: NewInvite) => ({
