@@ -126,4 +126,5 @@ export const finished = [
   '/api/invites',
   '/api/blueprints/:key/entities',
   '/api/blueprints/:blueprintKey/charts',
+  '/api/events',
 ]
