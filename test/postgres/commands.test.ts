@@ -33,6 +33,29 @@ describe.skipIf(!databaseUrl)('the command `postgres`', () => {
       expect((await caller(server.url, await signIn(server.url, id))('GET', '/api/me')).status).toBe(200)
   }, 30_000)
 
+  test('leaves alone what is encrypted by other keys than those of the database', async () => {
+    const url = await freshDatabase(databaseUrl!)
+    const files = { at: emptyFolder() }
+    await makeTenant(files, 'old')
+    await makeTenant(files, 'plain')
+    {
+      await using server = await serve(files)
+      const ask = caller(server.url, await signIn(server.url, 'old'))
+      const { _id } = (await ask('GET', '/api/me')).body
+      expect((await ask('POST', `/api/users/${_id}/encrypted`, { a: 1 })).status).toBe(200)
+    }
+    const other = { at: emptyFolder(), env: { ATOLL_DATABASE_URL: url } }
+    await atoll('postgres init', other)
+    await makeTenant(other, 'new')
+    expect((await atoll('vault rotate --json', other)).json).toMatchObject({ key: 2, tenants: 1, failed: [] })
+    const at = { ...files, env: { ATOLL_DATABASE_URL: url } }
+    const refused = await atoll('postgres init --json', at)
+    expect([refused.code, JSON.parse(refused.err)]).toMatchObject([1, { code: 'OTHER_KEYS' }])
+    expect((await atoll('tenant list --json', at)).json.map(({ id }: { id: string }) => id)).toEqual(['new'])
+    await atoll('tenant delete old', files)
+    expect((await atoll('postgres init --json', at)).json.adopted).toEqual(['plain'])
+  }, 60_000)
+
   test('takes over tenants whose files are here; their sign-ins stay good', async () => {
     const files = { at: emptyFolder() }
     await makeTenant(files, 'old')
