@@ -26,17 +26,20 @@ export async function rotate(): Promise<Rotation> {
       done.sealed += count
       done.lost += lost
     } catch (error) {
-      done.failed.push({ tenant: id, error: String(error) })
+      // Who was deleted meanwhile has nothing left to be sealed.
+      if (!isMissing(error)) done.failed.push({ tenant: id, error: String(error) })
     }
   }
   if (!done.failed.length) await forgetVaultKeys(keys.current)
   return done
 }
 
+const isMissing = (error: unknown) => error instanceof Problem && error.code === 'TENANT_NOT_FOUND'
+
 async function resealAll(tenant: Tenant, keys: VaultKeys) {
   for (let [count, lost] = [0, 0]; ; ) {
     const slice = await tenant.write(async (tx) => {
-      await mark(tx, keys.current)
+      await markKey(tx, keys.current)
       return resealSome(tx, tenant, keys, lost)
     })
     count += slice.count
@@ -46,9 +49,10 @@ async function resealAll(tenant: Tenant, keys: VaultKeys) {
 }
 
 /** From now on nothing is sealed here with an older key, by whatever process. */
-const mark = (tx: Tx, key: number) =>
+export const markKey = (tx: Tx, key: number) =>
   tx.ask(
-    'insert into versions (topic, version) values (?, ?) on conflict ("topic") do update set version = excluded.version',
+    `insert into versions (topic, version) values (?, ?) on conflict ("topic") do update set version = excluded.version
+      where versions.version < excluded.version`,
     ['vault', key],
   )
 
