@@ -1,10 +1,14 @@
 import { type AnyElysia, Elysia } from 'elysia'
 import { accounts } from './accounts/routes'
+import { encryptedRoutes } from './accounts/vault/routes'
+import { workspacesAndInvites } from './accounts/workspaces/routes'
+import { entitiesAreCountedBy } from './accounts/workspaces/workspaces'
 import { entitiesAreKeptBy } from './blueprints/blueprints'
 import { blueprintRoutes } from './blueprints/routes'
 import { config } from './config'
 import { componentRoutes, staticRoutes } from './content/routes'
 import { problems } from './core/problem'
+import { countOfWorkspace } from './entities/belonging'
 import { chartRoutes } from './entities/charts/routes'
 import * as entities from './entities/entities'
 import { entityRoutes } from './entities/routes'
@@ -16,9 +20,12 @@ import { operatorRoutes } from './operations/operator'
 import { operations } from './operations/routes'
 
 entitiesAreKeptBy({ ...entities, undoForsaken })
+entitiesAreCountedBy(countOfWorkspace)
 
 const api = new Elysia({ prefix: '/api' })
   .use(accounts)
+  .use(workspacesAndInvites)
+  .use(encryptedRoutes)
   .use(blueprintRoutes)
   .use(transferRoutes)
   .use(entityRoutes)

@@ -37,7 +37,10 @@ export const blueprintRoutes = new Elysia({ prefix: '/blueprints', tags: ['bluep
     params: byKey,
     query: ExplanationQuery,
     response: { 200: Explanation, 404: ProblemShape },
-    detail: { description: 'Tells which rules allow a user what, and why. Without `user` it is about guests.' },
+    detail: {
+      description:
+        'Tells which rules allow a user what, and why. Without `user` it is about guests, without `workspace` about who is in none.',
+    },
   })
   .post('/', async ({ ctx, body, request, set }) => status(201, await blueprints.create(ctx, body, { request, set })), {
     can: 'editor',

@@ -33,6 +33,12 @@ function asked(tenant: Known): Tenant {
 /** The tenant of this id; throws 404 or, when it is suspended, 403. */
 export const tenantNamed = async (id: string): Promise<Tenant> => serving((await byId(id)) ?? missing('tenant'))
 
+/** The same, whatever its status: for work that is not done for callers. */
+export const anyTenantNamed = async (id: string): Promise<Tenant> => {
+  const entry = (await byId(id)) ?? missing('tenant')
+  return { tenant: id, ...storeOf(entry) }
+}
+
 /** Makes a tenant that answers at the given hosts, with its database ready. */
 export async function createTenant(id: string, names: string[] = []): Promise<Tenant> {
   // It becomes the name of a folder.
@@ -105,7 +111,7 @@ export async function deleteTenant(id: string): Promise<string | undefined> {
 }
 
 /** Opens a tenant's database, whatever its status, which runs the migrations that it lacks. */
-export const migrateTenant = async (id: string) => storeOf((await byId(id)) ?? missing('tenant')).db.ask('select 1')
+export const migrateTenant = async (id: string) => (await anyTenantNamed(id)).db.ask('select 1')
 
 export const anyTenant = async () => (await registry.db.$count(tenants)) > 0
 
