@@ -1,5 +1,6 @@
 import type { Actor } from '../accounts/actors'
 import { cardsOf } from '../accounts/users'
+import { workspaceCardsOf } from '../accounts/workspaces/workspaces'
 import type { Db } from '../storage/port'
 import { inPortions, padded, within } from './conditions'
 import { pointingTo, read, turn } from './joins'
@@ -8,10 +9,10 @@ import { type Entity, FLAT, type Form, Made, PAGE, parsed, writer } from './wire
 
 type Asking = { db: Db; actor?: Actor }
 
-/** What stands for an owner, by id; there are no workspaces yet. */
-const owners: Record<Owner, ((db: Db, ids: string[]) => Promise<Map<string, object>>) | undefined> = {
+/** What stands for an owner, by id. */
+const owners: Record<Owner, (db: Db, ids: string[]) => Promise<Map<string, object>>> = {
   user: cardsOf,
-  workspace: undefined,
+  workspace: workspaceCardsOf,
 }
 
 const TURN = 1 << 20 // characters, after which others get theirs
@@ -119,8 +120,7 @@ async function joinedBy(ctx: Asking, { key, to }: Join, names: string[], allowed
   if (to === 'owner') {
     const json = new Map<string, string>()
     for (const some of inPortions(names))
-      for (const [id, card] of (await owners[key as Owner]?.(ctx.db, padded(some))) ?? [])
-        json.set(id, JSON.stringify(card))
+      for (const [id, card] of await owners[key as Owner](ctx.db, padded(some))) json.set(id, JSON.stringify(card))
     return { json, complete: true }
   }
   const { texts, complete } = await read(ctx.db, to, 'e.identifier', names, allowed)

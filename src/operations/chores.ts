@@ -1,0 +1,7 @@
+import { removeExpired } from '../accounts/sessions'
+import * as events from '../events/records'
+import type { Chore } from '../jobs/housekeeping'
+import * as queue from '../jobs/queue'
+
+/** What is removed from each tenant now and then. */
+export const chores: Chore[] = [removeExpired, events.removeOld, queue.removeOld]
