@@ -4,6 +4,7 @@ import { iso, now } from '../core/clock'
 import { type Answer, etagOf, refuseStale } from '../core/etag'
 import { missing, Problem } from '../core/problem'
 import type { Tx } from '../storage/port'
+import { waitsLong } from '../tenancy/caller'
 import { changing } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
 import { type Alteration, alterationOf, type Change, carried, type Refusal, refuseMentions } from './alteration'
@@ -47,6 +48,7 @@ type Intent = { before: BlueprintRow; change: Omit<Change, 'numbers'>; alteratio
 
 async function intended(ctx: Ctx, key: string, input: BlueprintChange, answer: Answer): Promise<Intent> {
   const { name, description, ...parts } = input
+  waitsLong(answer.request)
   for (const until = performance.now() + PATIENCE; ; ) {
     const before = (await rowOf(ctx, key)) ?? missing('blueprint')
     refuseStale(answer.request, etagOf(before.version, before.updated))
