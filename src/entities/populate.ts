@@ -1,8 +1,9 @@
 import type { Actor } from '../accounts/actors'
 import { cardsOf } from '../accounts/users'
+import { turn } from '../core/turn'
 import type { Db } from '../storage/port'
 import { inPortions, padded, within } from './conditions'
-import { pointingTo, read, turn } from './joins'
+import { pointingTo, read } from './joins'
 import type { Join, OuterSet, Owner, Plan, Readable } from './related'
 import { type Entity, FLAT, type Form, Made, PAGE, parsed, writer } from './wire'
 

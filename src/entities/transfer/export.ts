@@ -4,6 +4,7 @@ import type { Model } from '../../blueprints/model'
 import { mayRead, reachOrRefuse } from '../../blueprints/rules'
 import { invalid, Problem } from '../../core/problem'
 import { streamOf } from '../../core/stream'
+import { turn } from '../../core/turn'
 import { waitsLong } from '../../tenancy/caller'
 import type { Doc } from '../document'
 import { narrowed, searchOf } from '../entities'
@@ -39,8 +40,7 @@ export async function exportAll(asked: OpenCtx, key: string, request: Request): 
       const { version } = await modelOf(ctx, key)
       if (version !== model.version) throw new Problem(409, 'CONFLICT', 'The blueprint was changed. Export again.')
       if (slice.length) yield slice.map(line).join('')
-      // Reading may take no time for the event loop: others get their turn.
-      await new Promise(setImmediate)
+      await turn()
     }
   }
   waitsLong(request)
