@@ -99,13 +99,16 @@ export async function remove(tx: Tx, first: Leaving[], { references, forced, als
   await erase(tx, [...gone.values()])
   return [...gone.values()]
 
-  /** Those who hold others, but are to be removed as well. */
+  /** Those who hold others, or would by what they must not be without, but are to be removed as well. */
   async function held(also: Removal['also']) {
-    const holding = pointers.filter(({ reference }) => reference.onDelete === 'restrict').filter(stays)
-    if (!holding.length) return []
-    const own = holding.filter(({ reference }) => reference.blueprint === first[0]?.blueprint)
+    const staying = pointers.filter(stays)
+    const holding = staying.filter(({ reference }) => reference.onDelete === 'restrict')
+    const own = staying.filter(
+      ({ reference: { blueprint, onDelete, least } }) =>
+        blueprint === first[0]?.blueprint && (onDelete === 'restrict' || least > 0),
+    )
     const known = (own.length && (await also?.([...new Set(own.map(({ entity }) => entity))]))) || []
-    if (!known.length) throw new Held(holding)
+    if (holding.length && !known.length) throw new Held(holding)
     return known
   }
 }
