@@ -156,7 +156,7 @@ class Import {
       const run = new Run(tx, model, this.ctx, sight, operations, ahead)
       await run.done()
       await journal?.note(tx, run.touched)
-      return rehearsal ? rehearsal.end(run.made) : undefined
+      return rehearsal ? rehearsal.end(model, run.made) : undefined
     }
     return ahead
       .through(() => this.ctx.write(work))

@@ -40,6 +40,15 @@ describe('a limit', () => {
     expect(identifiers((await user.get(`${path}?$sort=status`)).body)).toEqual(['b', 'new'])
   })
 
+  test('counts in a dry run what all lines before would have made', async () => {
+    const own = await limited(120)
+    await own.as('user').post(own.path, { status: 'a' })
+    const lines = ndjson(Array.from({ length: 390 }, (_, n) => ({ identifier: `i${n}`, status: n % 3 ? 'a' : 'b' })))
+    const tried = await send(own)(lines, 'format=ndjson&dryRun=true')
+    expect([tried.body.imported, tried.body.failed, await own.rows('entities')]).toEqual([119 + 120, 151, 1])
+    expect((await send(own)(lines)).body).toEqual(tried.body)
+  })
+
   test('leaves out the lines of an import that are too many', async () => {
     const own = await limited(2)
     const lines = ndjson(Array.from({ length: 5 }, (_, n) => ({ identifier: `i${n}`, status: 'a' })))
