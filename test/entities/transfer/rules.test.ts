@@ -41,11 +41,11 @@ describe('a limit', () => {
   })
 
   test('counts in a dry run what all lines before would have made', async () => {
-    const own = await limited(120)
+    const own = await limited(40)
     await own.as('user').post(own.path, { status: 'a' })
-    const lines = ndjson(Array.from({ length: 390 }, (_, n) => ({ identifier: `i${n}`, status: n % 3 ? 'a' : 'b' })))
+    const lines = ndjson(Array.from({ length: 110 }, (_, n) => ({ identifier: `i${n}`, status: n % 3 ? 'a' : 'b' })))
     const tried = await send(own)(lines, 'format=ndjson&dryRun=true')
-    expect([tried.body.imported, tried.body.failed, await own.rows('entities')]).toEqual([119 + 120, 151, 1])
+    expect([tried.body.imported, tried.body.failed, await own.rows('entities')]).toEqual([39 + 37, 34, 1])
     expect((await send(own)(lines)).body).toEqual(tried.body)
   })
 
