@@ -24,9 +24,8 @@ export const filters = [
   ['$select', 'string', 'the properties to show, comma-separated'],
   ['$count', 'boolean', 'adds the header X-Total-Count'],
 ] as const
-export const form = ['$flat', 'boolean', 'false: properties only under "metadata" (deprecated)'] as const
-const forms = [
-  form,
+export const forms = [
+  ['$flat', 'boolean', 'false: properties only under "metadata" (deprecated)'],
   [
     '$populate',
     'string',

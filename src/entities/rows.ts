@@ -6,6 +6,7 @@ import { invalid, Problem } from '../core/problem'
 import { Busy, Conflict } from '../storage/errors'
 import type { Db, Tx } from '../storage/port'
 import type { Known } from './computed'
+import { fitting } from './conditions'
 import type { Complete, Doc } from './document'
 import { type IndexRow, type Keys, keysOf, rowsOf } from './keys'
 import { refuseExcess } from './limits'
@@ -178,14 +179,8 @@ export async function restore(tx: Tx, model: Model, before: Stored) {
 }
 
 /** The first of these entities, as many as are good to be removed by one write, and at least one. */
-export function portion<Row extends Pick<Stored, 'keys'>>(entities: Row[]): Row[] {
-  let statements = 0
-  const end = entities.findIndex(({ keys }, index) => {
-    statements += 1 + rowsOf(undefined, JSON.parse(keys)).length
-    return index > 0 && statements > STATEMENTS
-  })
-  return end < 0 ? entities : entities.slice(0, end)
-}
+export const portion = <Row extends Pick<Stored, 'keys'>>(entities: Row[]): Row[] =>
+  fitting(entities, STATEMENTS, ({ keys }) => 1 + rowsOf(undefined, JSON.parse(keys)).length)
 
 /** Removes entities with their rows of the index, whatever their blueprint says by now. */
 export async function erase(tx: Tx, entities: Pick<Stored, 'seq' | 'keys' | 'created'>[]) {

@@ -220,3 +220,20 @@ test('every engine finds what has all the words, whatever they are', async () =>
     )
   }
 })
+
+test('large texts are made ready for a search, a few at a time', async () => {
+  const home = await house()
+  const admin = home.as('admin')
+  await admin.post('/blueprints', { key: 'books', name: 'Books', fields: [{ key: 'text', type: 'text' }] })
+  await admin.post('/blueprints', { key: 'others', name: 'Others', fields: [{ key: 'text', type: 'text' }] })
+  const words = (n: number) => Array.from({ length: 60_000 }, (_, at) => (at * 7919 + n).toString(36)).join(' ')
+  for (let n = 0; n < 16; n++) {
+    expect((await admin.post('/blueprints/books/entities', { text: words(n) })).status).toBe(201)
+    await admin.post('/blueprints/others/entities', { text: `last${n}` })
+  }
+  await admin.post('/blueprints/books/entities', { identifier: 'last', text: 'last' })
+  const search = () => admin.get('/blueprints/books/entities?$q=last&$select=identifier')
+  let answer = await search()
+  while (answer.status === 503) answer = await search()
+  expect(answer.body.map(({ identifier }: { identifier: string }) => identifier)).toEqual(['last'])
+}, 60_000)
