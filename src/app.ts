@@ -5,6 +5,7 @@ import { blueprintRoutes } from './blueprints/routes'
 import { config } from './config'
 import { componentRoutes, staticRoutes } from './content/routes'
 import { problems } from './core/problem'
+import { changeRoutes } from './entities/changes/routes'
 import { chartRoutes } from './entities/charts/routes'
 import * as entities from './entities/entities'
 import { entityRoutes } from './entities/routes'
@@ -21,6 +22,7 @@ const api = new Elysia({ prefix: '/api' })
   .use(accounts)
   .use(blueprintRoutes)
   .use(transferRoutes)
+  .use(changeRoutes)
   .use(entityRoutes)
   .use(chartRoutes)
   .use(componentRoutes)

@@ -1,7 +1,8 @@
 import { removeExpired } from '../accounts/sessions'
+import * as changes from '../entities/changes/log'
 import * as events from '../events/records'
 import type { Chore } from '../jobs/housekeeping'
 import * as queue from '../jobs/queue'
 
 /** What is removed from each tenant now and then. */
-export const chores: Chore[] = [removeExpired, events.removeOld, queue.removeOld]
+export const chores: Chore[] = [removeExpired, changes.removeOld, events.removeOld, queue.removeOld]

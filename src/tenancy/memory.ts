@@ -1,7 +1,7 @@
 import type { Db, Store, Tx } from '../storage/port'
 
 /** What is kept in memory, by what it was read from. */
-export type Topic = 'tenants' | 'blueprints' | 'actors'
+export type Topic = 'tenants' | 'blueprints' | 'actors' | 'changes'
 
 const CHECK = 1_000 // ms; this long another process's change may go unnoticed
 const SHELF = 20_000 // values
