@@ -1,5 +1,6 @@
 import { now } from '../../core/clock'
 import { report } from '../../core/log'
+import { Problem } from '../../core/problem'
 import type { Db } from '../../storage/port'
 import { recall } from '../../tenancy/memory'
 import type { Tenant } from '../../tenancy/tenants'
@@ -127,8 +128,10 @@ async function pageOf(db: Db, blueprint: string, number: number): Promise<Page |
   return page && { ...page, changes: page.changes.map((row) => new Change(row)) }
 }
 
-/** A database that is busy is asked again; anything else somebody should know of. */
-const failed = (error: unknown) => report('CHANGES_NOT_READ', { cause: String(error) })
+/** A database that is busy, or gone, is asked again; anything else somebody should know of. */
+const failed = (error: unknown) => {
+  if (!(error instanceof Problem)) report('CHANGES_NOT_READ', { cause: String(error) })
+}
 
 type House = { tenant: Tenant; feeds: Map<string, Feed>; heard: number; looking: boolean }
 const houses = new Map<Db, House>()
@@ -184,6 +187,12 @@ const pause = () => new Promise<void>((resolve) => void setTimeout(resolve, PAUS
 async function look(house: House) {
   const { tenant, feeds } = house
   house.heard = tenant.heard()
-  const last = await recall(tenant, 'changes', 'last', () => lastOf(tenant.db))
+  // Where nobody can tell, listeners are asked all the same whether they may still listen: the tenant may be gone.
+  const last = await lastHere(tenant).catch((error) => {
+    failed(error)
+    return 0
+  })
   await Promise.all([...feeds.values()].map((feed) => feed.tick(last)))
 }
+
+const lastHere = async (tenant: Tenant) => recall(tenant, 'changes', 'last', () => lastOf(tenant.db))

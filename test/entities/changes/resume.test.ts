@@ -4,9 +4,11 @@ import { now } from '../../../src/core/clock'
 import { removeOld } from '../../../src/entities/changes/log'
 import { seated } from '../../../src/entities/changes/seats'
 import { holding } from '../../../src/jobs/holding'
+import { moveTenant } from '../../../src/tenancy/moves'
 import { backToNow, DAY, later, SECOND } from '../../accounts/people'
 import { rules } from '../../house'
 import { check, patience } from '../../properties'
+import { databaseUrl } from '../../storage/engines'
 import { shelf } from '../kit'
 import { inShort, served, until } from './kit'
 
@@ -259,3 +261,20 @@ describe('changes are kept', () => {
     heard.close()
   })
 })
+
+test.skipIf(!databaseUrl)(
+  'a tenant that moves takes its changes along: the stream ends, and goes on from there',
+  async () => {
+    const own = await shelf(fields)
+    const heard = await listener(own, 'user')
+    await own.as('user').post(own.path, { identifier: 'a' })
+    await own.as('user').post(own.path, { identifier: 'b' })
+    expect(await heard.take(1)).toEqual(['create a'])
+    const { last } = heard
+    await moveTenant(own.id, 'sqlite', () => {})
+    expect(await heard.take(2)).toEqual(['create b', 'end'])
+    await own.as('user').post(own.path, { identifier: 'c' })
+    await using again = await resumed(own, last)
+    expect(await again.take(2)).toEqual(['create b', 'create c'])
+  },
+)

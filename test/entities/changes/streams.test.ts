@@ -5,7 +5,7 @@ import { endAll } from '../../../src/entities/changes/feed'
 import { keep } from '../../../src/entities/changes/log'
 import { seated } from '../../../src/entities/changes/seats'
 import type { Tx } from '../../../src/storage/port'
-import { setStatus, tenantOf } from '../../../src/tenancy/tenants'
+import { deleteTenant, setStatus, tenantOf } from '../../../src/tenancy/tenants'
 import { backToNow, bearer, cookieOf, later, pairOf, SECOND } from '../../accounts/people'
 import { rules } from '../../house'
 import { shelf } from '../kit'
@@ -44,6 +44,15 @@ describe('a stream', () => {
     expect(cut.mock.calls.map(([, seconds]) => seconds)).toEqual([0, 10])
     cut.mockRestore()
     expect((await reader.read()).done).toBeTrue()
+  })
+
+  test('is the same at the address with the version', async () => {
+    const own = await shelf(fields)
+    const headers = { tenant: own.id, 'x-api-key': own.tokens.user }
+    await using heard = await follow(changes().replace('/api/', '/api/v1/'), headers)
+    await heard.next()
+    await own.as('user').post(own.path, { identifier: 'a' })
+    expect(await heard.take(1)).toEqual(['create a'])
   })
 
   test('whose client goes away frees its place', async () => {
@@ -182,6 +191,13 @@ describe('whoever may not listen any more', () => {
     const last = await listener(own, 'editor')
     await setStatus(own.id, 'suspended')
     await ends(last)
+  })
+
+  test('is left when the tenant is no more', async () => {
+    const own = await shelf(fields)
+    const heard = await listener(own, 'user')
+    await deleteTenant(own.id)
+    await ends(heard)
   })
 
   test('or may see less, is told to start again, and sees less from then on', async () => {
