@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import { random } from '../blueprints/random'
 import type { Client } from '../house'
 import { house, refusal, rules } from '../house'
+import { shelf } from './kit'
 
 const fields = [
   { key: 'title', type: 'string' },
@@ -237,3 +238,12 @@ test('large texts are made ready for a search, a few at a time', async () => {
   while (answer.status === 503) answer = await search()
   expect(answer.body.map(({ identifier }: { identifier: string }) => identifier)).toEqual(['last'])
 }, 60_000)
+
+test('where nothing is a text, no word is found', async () => {
+  const own = await shelf([{ key: 'cost', type: 'decimal' }])
+  const user = own.as('user')
+  await user.post(own.path, { cost: '1' })
+  for (const query of ['$q=a', '$q=a%20b&$sort=cost', '$q=1&$count=true'])
+    expect([(await user.get(`${own.path}?${query}`)).body, query]).toEqual([[], query])
+  expect((await user.get(`${own.path}?$q=`)).body).toHaveLength(1)
+})

@@ -3,6 +3,7 @@ import type { Reach } from '../../blueprints/rules'
 import type { Db } from '../../storage/port'
 import { and, fitting, holds, list, type Part, part, within } from '../conditions'
 import type { Keys } from '../keys'
+import { holdsFor } from '../meets'
 import type { Condition, Query } from '../query'
 import { haveWords } from '../scans'
 
@@ -33,7 +34,7 @@ export async function* walk(db: Db, model: Model, reach: Reach, query: Query): A
       `select ${columns} from entities e where ${sql} order by e.created asc, e.seq asc`,
       params,
     )
-    const fitting = tested.length ? found.filter(([, keys]) => meets(JSON.parse(keys as string), tested)) : found
+    const fitting = tested.length ? found.filter(([, keys]) => meet(JSON.parse(keys as string), tested)) : found
     yield fitting.map(([shown]) => shown as string)
     from = to
   }
@@ -56,18 +57,4 @@ async function nextSlice(db: Db, asked: Part[], from: Place): Promise<Slice | un
 const isTestedHere = ({ target, is }: Condition) =>
   target.at === 'field' && !target.single && (is === 'between' || is === 'present' || is === 'absent')
 
-function meets(keys: Keys, conditions: Condition[]): boolean {
-  return conditions.every(({ target, ...test }) => {
-    const values = target.at === 'field' ? [keys[target.label] ?? []].flat() : []
-    if (test.is !== 'between') return values.length > 0 === (test.is === 'present')
-    const { from, to } = test
-    return values.some(
-      (value) =>
-        (!from || order(value, from.value) > (from.open ? 0 : -1)) &&
-        (!to || order(value, to.value) < (to.open ? 0 : 1)),
-    )
-  })
-}
-
-/** As the engines order texts: by their bytes. */
-const order = (one: string, other: string | number) => Buffer.compare(Buffer.from(one), Buffer.from(`${other}`))
+const meet = (keys: Keys, conditions: Condition[]) => conditions.every((one) => holdsFor(one, { keys }))
