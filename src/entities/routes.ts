@@ -24,8 +24,9 @@ export const filters = [
   ['$select', 'string', 'the properties to show, comma-separated'],
   ['$count', 'boolean', 'adds the header X-Total-Count'],
 ] as const
+export const form = ['$flat', 'boolean', 'false: properties only under "metadata" (deprecated)'] as const
 export const forms = [
-  ['$flat', 'boolean', 'false: properties only under "metadata" (deprecated)'],
+  form,
   [
     '$populate',
     'string',
