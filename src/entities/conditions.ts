@@ -96,6 +96,12 @@ export function oneOf(sql: string, values: (string | number)[]): Part {
   return part(`${sql} in (${params.map(() => '?').join(', ')})`, ...params)
 }
 
+/** None of these values. */
+export function noneOf(sql: string, values: (string | number)[]): Part {
+  const one = oneOf(sql, values)
+  return part(`not (${one.sql})`, ...one.params)
+}
+
 /** Lists of about the same length become as long, by their last value, so that few statements have to be remembered. */
 export function padded<Value>(values: Value[]): Value[] {
   let length = 1

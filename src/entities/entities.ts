@@ -8,6 +8,7 @@ import { Conflict } from '../storage/errors'
 import type { Db } from '../storage/port'
 import { forget } from '../tenancy/memory'
 import { computed } from './computed'
+import { cursorOf, type Passed, readCursor } from './cursor'
 import { readInput } from './document'
 import { changeOf, draftOf, reachable } from './drafts'
 import { throttleGuests } from './guests'
@@ -28,27 +29,58 @@ export async function list(asked: OpenCtx, key: string, request: Request): Promi
   const ctx = narrowed(asked, request)
   const model = await modelOf(ctx, key)
   const reach = reachOrRefuse(model, 'read', ctx.actor)
-  const query = readQuery(model, ctx.actor, searchOf(request))
+  const { search, cursor } = withoutCursor(searchOf(request))
+  const query = readQuery(model, ctx.actor, search)
+  const after = await startOf(ctx, model, query, cursor)
   if (query.search) await searchable(ctx, model)
   const form = formOf(model, ctx, request, query)
   const plan = form.related && (await planOf(ctx, model, form.related, form.select))
-  const read = (write: (shown: string) => string) => page(ctx.db, model, reach, query, write)
+  let endOf: ((shown: number) => Passed) | undefined
+  const read = async (write: (shown: string) => string) => {
+    const read = await page(ctx.db, model, reach, query, after, write)
+    endOf = read.endOf
+    return read
+  }
   const { entities, shown, more } = await (plan
     ? populatedPage(ctx, plan, form, read)
     : read(writer(model, ctx.actor, form)))
   const headers = headersOf(form)
-  if (more) link(headers, `<${nextPage(request, query, shown)}>; rel="next"`)
+  if (more && endOf)
+    link(headers, `<${nextPage(request, query, await cursorOf(ctx, model, query, endOf(shown)))}>; rel="next"`)
   if (query.count) headers['x-total-count'] = `${await count(ctx.db, model, reach, query)}`
   return new Response(`[${entities}]`, { headers })
 }
 
-/** The entities of a page as JSON, one after the other; how many those are, and whether there are more. */
-async function page(db: Db, model: Model, reach: Reach, query: Query, write: (shown: string) => string) {
+/** Where a list begins. @throws 400 for a cursor of another list, or beside another way to say it */
+async function startOf(ctx: OpenCtx, model: Model, query: Query, cursor: string | undefined) {
+  if (cursor === undefined) return
+  if (query.skip) invalid({ path: '$after', message: '$after says where the page begins: leave $skip and $page out.' })
+  return readCursor(ctx, model, query, cursor)
+}
+
+/**
+ * The entities of a page as JSON, one after the other; how many those are, and whether there are more; and where
+ * the page ends, should it show so many.
+ */
+async function page(
+  db: Db,
+  model: Model,
+  reach: Reach,
+  query: Query,
+  after: Passed | undefined,
+  write: (shown: string) => string,
+) {
   const { limit } = query
   // Many large entities would fill the memory before the page ends: only so many are read at once.
   const few = limit <= AT_ONCE
+  const columns = few ? ['e.seq', 'e.shown'] : ['e.seq']
   // One more than is shown tells whether there is a next page.
-  const found = await find<[number, string?]>(db, few ? 'e.seq, e.shown' : 'e.seq', model, reach, query, limit + 1)
+  const { rows, passed: passedBy } = await find<[number, string]>(db, columns, model, reach, query, {
+    limit: limit + 1,
+    after,
+  })
+  const found = rows.map(([seq, text]) => [seq, few ? text : undefined] as const)
+  const ends: number[] = []
   let [entities, shown, passed] = ['', 0, 0]
   while (passed < Math.min(found.length, limit) && entities.length <= PAGE) {
     const slice = found.slice(passed, Math.min(limit, passed + AT_ONCE))
@@ -64,13 +96,16 @@ async function page(db: Db, model: Model, reach: Reach, query: Query, write: (sh
     for (const [seq, text = texts.get(seq)] of slice) {
       if (entities.length > PAGE) break
       passed++
-      if (text === undefined) continue
-      shown++
-      // A text that grows is joined once, at its end; a list of texts would be joined and copied.
-      entities += entities ? `,${write(text)}` : write(text)
+      if (text !== undefined) {
+        shown++
+        // A text that grows is joined once, at its end; a list of texts would be joined and copied.
+        entities += entities ? `,${write(text)}` : write(text)
+      }
+      ends[shown] = passed
     }
   }
-  return { entities, shown, more: limit > 0 && passed < found.length }
+  const more = limit > 0 && passed < found.length
+  return { entities, shown, more, endOf: (shown: number) => passedBy(ends[shown]!) }
 }
 
 /** One entity, by identifier or `_id`. */
@@ -164,8 +199,8 @@ export async function removeMatching(asked: OpenCtx, key: string, request: Reque
   const within = reach.all ? sight : reach
   const deletedCount = await removal.removingMany(ctx, async (tx, references, most) => {
     const also = async (found: number[]) =>
-      ((await among(tx, LEAVING, model, within, query, found)) as LeavingRow[]).map(leavingOf)
-    const found = await find<LeavingRow>(tx, LEAVING, model, within, query, most)
+      ((await among(tx, LEAVING.join(', '), model, within, query, found)) as LeavingRow[]).map(leavingOf)
+    const { rows: found } = await find<LeavingRow>(tx, LEAVING, model, within, query, { limit: most })
     const gone = await removal.remove(tx, rows.portion(found.map(leavingOf)), { references, also })
     return gone.filter(({ blueprint }) => blueprint === key).length
   })
@@ -179,13 +214,13 @@ export const any = async (db: Db, blueprint: string) =>
 /** Removes all entities of a blueprint, a slice at a time; those that refer to them can't hold them. */
 export async function removeAll(ctx: OpenCtx, { key }: Model) {
   await removal.removingMany(ctx, async (tx, references, most) => {
-    const slice = `select ${LEAVING} from entities e where e.blueprint = ? limit ?`
+    const slice = `select ${LEAVING.join(', ')} from entities e where e.blueprint = ? limit ?`
     const found = (await tx.ask(slice, [key, most])) as LeavingRow[]
     return (await removal.remove(tx, rows.portion(found.map(leavingOf)), { references, forced: key })).length
   })
 }
 
-const LEAVING = 'e.seq, e.keys, e.created, e.blueprint, e.identifier'
+const LEAVING = ['e.seq', 'e.keys', 'e.created', 'e.blueprint', 'e.identifier']
 
 /** Which rows of the blueprints that this one points to the caller may see. */
 export async function sightOf(ctx: OpenCtx, { fields }: Model): Promise<rows.Sight> {
@@ -266,8 +301,17 @@ function link(headers: Record<string, string>, value: string) {
   headers.link = headers.link ? `${headers.link}, ${value}` : value
 }
 
-const nextPage = ({ url }: Request, { skip, others }: Query, shown: number) =>
-  `${url.slice(url.indexOf('/', 8), url.indexOf('?') >>> 0)}?${others}%24skip=${skip + shown}`
+const nextPage = ({ url }: Request, { others }: Query, cursor: string) =>
+  `${url.slice(url.indexOf('/', 8), url.indexOf('?') >>> 0)}?${others}%24after=${cursor}`
+
+/** A query without its cursor: all pages of a list have the same. */
+function withoutCursor(search: string): { search: string; cursor?: string } {
+  if (!search.includes('after=')) return { search }
+  const rest = new URLSearchParams(search)
+  const cursor = rest.get('$after')
+  rest.delete('$after')
+  return { search: `${rest}`, ...(cursor && cursor !== 'undefined' && { cursor }) }
+}
 
 /** The text of a request's query. */
 export function searchOf({ url }: Request) {

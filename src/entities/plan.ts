@@ -1,7 +1,9 @@
 import type { Model } from '../blueprints/model'
 import type { Reach } from '../blueprints/rules'
 import type { Db } from '../storage/port'
-import { and, type FieldTarget, type Indexed, indexWhere, isIndexed, list, type Part, part, value } from './conditions'
+import { and, type FieldTarget, type Indexed, indexWhere, isIndexed, list, noneOf, type Part, part } from './conditions'
+import type { Passed } from './cursor'
+import { beyond, isCreated, type Place, sorting, type Term, termsOf } from './order'
 import type { Condition, Order, Query, Target } from './query'
 import {
   alone,
@@ -22,70 +24,117 @@ const FEW = 1_000
 
 type Statement = { sql: string; params: unknown[] }
 
+export type Found<Row> = {
+  rows: Row[]
+  /** Where a page ends that has so many of them, one at least. */
+  passed(count: number): Passed
+}
+
 /**
- * Columns (of the table `e`) of the entities that a query asks for, of those within reach, in its order; at most `limit`.
- * The way to find them is remembered for as long as the estimates are that it was chosen by.
+ * Columns (of the table `e`) of the entities that a query asks for, of those within reach, in its order; at most `limit`,
+ * from the beginning or after what was passed. The way to find them is remembered for as long as the estimates are that
+ * it was chosen by.
  */
 export async function find<Row extends unknown[]>(
   db: Db,
-  columns: string,
+  columns: string[],
   model: Model,
   reach: Reach,
   query: Query,
-  limit = query.limit,
-): Promise<Row[]> {
+  { limit = query.limit, after }: { limit?: number; after?: Passed } = {},
+): Promise<Found<Row>> {
+  const asked = { db, columns, model, reach, query, limit }
+  if (query.ranked) return best(asked, after as Fitting | undefined)
+  const ordered = (rows: unknown[][]): Found<Row> => ({
+    rows: rows as Row[],
+    passed: (count) => ({ place: rows[count - 1]!.slice(columns.length) as Place }),
+  })
+  const place = (after as { place: Place } | undefined)?.place
   const ways = waysOf(query)
-  const name = reach.all ? `${columns} ${limit}` : `${columns} ${limit} ${reach.user} ${reach.workspace}`
-  const known = ways.get(name)
-  if (known && known.until > performance.now()) return db.ask(known.sql, known.params) as Promise<Row[]>
+  const name = JSON.stringify([columns, limit, reach])
+  const known = place ? undefined : ways.get(name)
+  if (known && known.until > performance.now()) return ordered(await db.ask(known.sql, known.params))
 
-  const { order, conditions, skip } = query
-  const scan = query.ranked ? ranked(model, query.search!) : await choose(db, model, reach, query)
+  const { order } = query
+  const scan = await choose(db, model, reach, query)
   const target = order[0]?.target
-  if (!scan && walkable(target)) return walk<Row>(db, columns, model, reach, query, limit, target)
+  if (!scan && walkable(target)) return ordered(await walk(asked, target, place))
   const chosen = scan ?? everything(model)
-  const by = query.ranked ? await ranking(db, query) : sorting(order, chosen.time)
-  const statement = select(columns, chosen, reach, by, conditions, limit, skip)
-  ways.set(name, { ...statement, until: performance.now() + TRUSTED })
-  return db.ask(statement.sql, statement.params) as Promise<Row[]>
+  const statement = select(asked, chosen, termsOf(order, chosen.time), { place })
+  if (!place) ways.set(name, { ...statement, until: performance.now() + TRUSTED })
+  return ordered(await db.ask(statement.sql, statement.params))
 }
+
+type Asked = { db: Db; columns: string[]; model: Model; reach: Reach; query: Query; limit: number }
 
 /** In the order of a field, as the index has it: first those with a value of it, then those without. */
-async function walk<Row extends unknown[]>(
-  db: Db,
-  columns: string,
-  model: Model,
-  reach: Reach,
-  { order, conditions, skip }: Query,
-  limit: number,
-  target: FieldTarget,
-): Promise<Row[]> {
-  const ask = ({ sql, params }: Statement) => db.ask(sql, params) as Promise<Row[]>
+async function walk(asked: Asked, target: FieldTarget, place: Place | undefined): Promise<unknown[][]> {
+  const { db, model, reach, limit } = asked
+  const { order, conditions, skip } = asked.query
+  const ask = ({ sql, params }: Statement) => db.ask(sql, params)
   const scan = walking(target, conditions)
-  const found = await ask(select(columns, scan, reach, walkSorting(order), conditions, limit, skip))
+  const [, ...others] = termsOf(order, scan.time)
+  const terms = [{ of: part('i.value'), descending: order[0]!.descending, nullable: false }, ...others]
+  const found = place?.[0] === null ? [] : await ask(select(asked, scan, terms, { place }))
   if (found.length === limit || scan.covered.length) return found
-  const passed = found.length ? skip + found.length : await total(db, scan, reach, conditions)
+  const passed = found.length || !skip ? skip + found.length : await total(db, scan, reach, conditions)
   const rest = everything(model)
   const lacking: Condition[] = [...conditions, { target, is: 'absent' }]
-  const by = sorting(order.slice(1), rest.time, order[0])
-  return [
-    ...found,
-    ...(await ask(select(columns, rest, reach, by, lacking, limit - found.length, Math.max(0, skip - passed)))),
-  ]
+  const missing = { of: part('null'), descending: false, nullable: true }
+  const by = termsOf(order.slice(1), rest.time, order[0])
+  const from = place?.[0] === null ? place.slice(1) : undefined
+  const left = { limit: limit - found.length, skip: Math.max(0, skip - passed), place: from, conditions: lacking }
+  return [...found, ...(await ask(select(asked, rest, by, left, [missing])))]
 }
 
+/** The places of what a search shows best first: those that were shown are left out from then on. */
+type Fitting = { shown: number[]; from?: number }
+
+/** How many come by how well they fit; as all must be told that were shown, the rest come by time. */
+const BEST = 300
+/** A word that so many have says nothing of any, and to compare them all would take long. */
+const RANKED = 5_000
+
+/** The best first; where too many have the words, the latest. */
+async function best<Row extends unknown[]>(
+  asked: Asked,
+  { shown, from }: Fitting = { shown: [] },
+): Promise<Found<Row>> {
+  const { db, columns, model, reach, query, limit } = asked
+  const { search = '', conditions, skip } = query
+  const latest = from !== undefined || shown.length >= BEST || (await few(db, WORDS, has(search), RANKED)) >= RANKED
+  const where = [filter(ranked(model, search), reach, conditions)]
+  if (shown.length) where.push(noneOf('e.seq', shown))
+  if (from !== undefined) where.push(part('e.seq < ?', from))
+  const { sql, params } = and(where)
+  const by = latest ? 'e.seq desc' : 'w.rank, e.seq desc'
+  const rows = await db.ask(
+    `select ${[...columns, 'e.seq'].join(', ')} from ${ranked(model, search).from} where ${sql} order by ${by} limit ? offset ?`,
+    [...params, limit, skip],
+  )
+  const numbers = rows.map((row) => row.at(-1) as number)
+  return {
+    rows: rows as Row[],
+    passed: (count) =>
+      latest ? { shown, from: numbers[count - 1]! } : { shown: [...shown, ...numbers.slice(0, count)] },
+  }
+}
+
+/** The columns, and what there is of each term. */
 function select(
-  columns: string,
+  { columns, reach, query, limit: most }: Asked,
   scan: Scan,
-  reach: Reach,
-  by: Part,
-  conditions: Condition[],
-  limit: number,
-  skip: number,
+  terms: Term[],
+  { limit = most, skip = query.skip, place, conditions = query.conditions }: Partial<Query> & { place?: Place },
+  missing: Term[] = [],
 ): Statement {
-  const where = filter(scan, reach, conditions)
-  const sql = `select ${columns} from ${scan.from} where ${where.sql} order by ${by.sql} limit ? offset ?`
-  return { sql, params: [...where.params, ...by.params, limit, skip] }
+  const told = list([...columns.map((column) => part(column)), ...[...missing, ...terms].map(({ of }) => of)])
+  const { sql, params } = and([filter(scan, reach, conditions), ...(place ? [beyond(terms, place)] : [])])
+  const by = sorting(terms)
+  return {
+    sql: `select ${told.sql} from ${scan.from} where ${sql} order by ${by.sql} limit ? offset ?`,
+    params: [...told.params, ...params, ...by.params, limit, skip],
+  }
 }
 
 type Way = Statement & { until: number }
@@ -146,7 +195,7 @@ async function total(db: Db, scan: Scan, reach: Reach, conditions: Condition[]) 
 async function choose(db: Db, model: Model, reach: Reach, query: Query): Promise<Scan | undefined> {
   const { conditions, order, search } = query
   if (search !== undefined) return searched(model, search)
-  const byTime = order.length === 1 && isCreated(order[0]!)
+  const byTime = order.length === 1 && isCreated(order[0]!.target)
   const indexed = conditions.filter(isIndexed)
   const equal = indexed.filter((one) => one.is === 'in' && one.values.length === 1)
   if (byTime && reach.all && indexed.length === 1 && equal.length === 1) return matching(equal[0]!)
@@ -191,35 +240,7 @@ function estimatesOf(db: Db) {
   return known
 }
 
-/** A word that so many have says nothing of any, and to compare them all would take long. */
-const RANKED = 5_000
-
-/** The best first; where too many have the words, the latest. */
-async function ranking(db: Db, { search = '' }: Query): Promise<Part> {
-  return part((await few(db, WORDS, has(search), RANKED)) < RANKED ? 'w.rank, e.seq desc' : 'e.seq desc')
-}
-
 const walkable = (target: Target | undefined): target is FieldTarget =>
   target?.at === 'field' && target.single && target.indexed
 
-/** Missing values last, whichever way; entities that agree in everything in order of time, the way the first goes. */
-function sorting(order: Order[], [created, seq]: Scan['time'], first = order[0]): Part {
-  const by = order.map((one) => {
-    if (isCreated(one)) return part(`${created} ${way(one)}`)
-    const { sql, params } = value(one.target)
-    return part(`${sql} ${way(one)} nulls last`, ...params)
-  })
-  const last = first ? way(first) : 'desc'
-  if (!order.some(isCreated)) by.push(part(`${created} ${last}`))
-  return list([...by, part(`${seq} ${last}`)])
-}
-
-/** The same for a walk, where the first order is that of the index. */
-function walkSorting([first, ...others]: Order[]): Part {
-  const { sql, params } = sorting(others, ['i.created', 'i.entity'], first)
-  return part(`i.value ${way(first!)}, ${sql}`, ...params)
-}
-
-const way = ({ descending }: Order) => (descending ? 'desc' : 'asc')
 const latest = (descending: boolean): Order => ({ target: { at: 'column', column: 'e.created' }, descending })
-const isCreated = ({ target }: Order) => target.at === 'column' && target.column === 'e.created'
