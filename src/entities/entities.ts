@@ -11,8 +11,9 @@ import { computed } from './computed'
 import { cursorOf, type Passed, readCursor } from './cursor'
 import { readInput } from './document'
 import { changeOf, draftOf, reachable } from './drafts'
+import { countFitting, findFitting, narrowedBy, narrowedWhole } from './fitting'
 import { throttleGuests } from './guests'
-import { among, count, find, shownAmong } from './plan'
+import { among, find, shownAmong } from './plan'
 import { populatedOne, populatedPage } from './populate'
 import { type Query, readQuery } from './query'
 import { type Plan, planOf } from './related'
@@ -33,11 +34,12 @@ export async function list(asked: OpenCtx, key: string, request: Request): Promi
   const query = readQuery(model, ctx.actor, search)
   const after = await startOf(ctx, model, query, cursor)
   if (query.search) await searchable(ctx, model)
+  const narrow = await narrowedBy(ctx.db, model, query)
   const form = formOf(model, ctx, request, query)
   const plan = form.related && (await planOf(ctx, model, form.related, form.select))
   let endOf: ((shown: number) => Passed) | undefined
   const read = async (write: (shown: string) => string) => {
-    const read = await page(ctx.db, model, reach, query, after, write)
+    const read = await page(ctx.db, model, reach, narrow, after, write)
     endOf = read.endOf
     return read
   }
@@ -47,7 +49,7 @@ export async function list(asked: OpenCtx, key: string, request: Request): Promi
   const headers = headersOf(form)
   if (more && endOf)
     link(headers, `<${nextPage(request, query, await cursorOf(ctx, model, query, endOf(shown)))}>; rel="next"`)
-  if (query.count) headers['x-total-count'] = `${await count(ctx.db, model, reach, query)}`
+  if (query.count) headers['x-total-count'] = `${await countFitting(ctx.db, model, reach, narrow)}`
   return new Response(`[${entities}]`, { headers })
 }
 
@@ -75,7 +77,7 @@ async function page(
   const few = limit <= AT_ONCE
   const columns = few ? ['e.seq', 'e.shown'] : ['e.seq']
   // One more than is shown tells whether there is a next page.
-  const { rows, passed: passedBy } = await find<[number, string]>(db, columns, model, reach, query, {
+  const { rows, passed: passedBy } = await findFitting<[number, string]>(db, columns, model, reach, query, {
     limit: limit + 1,
     after,
   })
@@ -193,14 +195,16 @@ export async function removeMatching(asked: OpenCtx, key: string, request: Reque
     if (value === '' || value === 'undefined') invalid({ path: name, message: `The filter "${name}" is empty.` })
   const query = { ...readQuery(model, ctx.actor, `${search}`), skip: 0 }
   // A filter tells by what it removes; so it looks only at what the caller may read.
-  const sight = query.conditions.length || query.search ? reachOf(model, 'read', ctx.actor) : reach
+  const filtered = query.conditions.length || query.likes.length || query.search
+  const sight = filtered ? reachOf(model, 'read', ctx.actor) : reach
   if (!sight) throw new Problem(403, 'FORBIDDEN', 'You may not read these entities, so you cannot filter them.')
   if (query.search) await searchable(ctx, model)
   const within = reach.all ? sight : reach
+  const narrow = await narrowedWhole(ctx.db, model, query)
   const deletedCount = await removal.removingMany(ctx, async (tx, references, most) => {
     const also = async (found: number[]) =>
-      ((await among(tx, LEAVING.join(', '), model, within, query, found)) as LeavingRow[]).map(leavingOf)
-    const { rows: found } = await find<LeavingRow>(tx, LEAVING, model, within, query, { limit: most })
+      ((await among(tx, LEAVING.join(', '), model, within, narrow, found)) as LeavingRow[]).map(leavingOf)
+    const { rows: found } = await find<LeavingRow>(tx, LEAVING, model, within, narrow, { limit: most })
     const gone = await removal.remove(tx, rows.portion(found.map(leavingOf)), { references, also })
     return gone.filter(({ blueprint }) => blueprint === key).length
   })
@@ -305,7 +309,7 @@ const nextPage = ({ url }: Request, { others }: Query, cursor: string) =>
   `${url.slice(url.indexOf('/', 8), url.indexOf('?') >>> 0)}?${others}%24after=${cursor}`
 
 /** A query without its cursor: all pages of a list have the same. */
-function withoutCursor(search: string): { search: string; cursor?: string } {
+export function withoutCursor(search: string): { search: string; cursor?: string } {
   if (!search.includes('after=')) return { search }
   const rest = new URLSearchParams(search)
   const cursor = rest.get('$after')

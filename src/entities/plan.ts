@@ -243,4 +243,4 @@ function estimatesOf(db: Db) {
 const walkable = (target: Target | undefined): target is FieldTarget =>
   target?.at === 'field' && target.single && target.indexed
 
-const latest = (descending: boolean): Order => ({ target: { at: 'column', column: 'e.created' }, descending })
+export const latest = (descending: boolean): Order => ({ target: { at: 'column', column: 'e.created' }, descending })

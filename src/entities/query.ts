@@ -5,6 +5,7 @@ import type { Model, ModelField } from '../blueprints/model'
 import { mayRead } from '../blueprints/rules'
 import { type Flaw, invalid } from '../core/problem'
 import { isIndexed, isSingle, labelOf, partKey } from './keys'
+import { type Pattern, readPattern } from './like'
 import { type Related, readRelated } from './related'
 import { matchOf, wordsIn } from './words'
 
@@ -19,11 +20,15 @@ export type Condition = { target: Target } & (Test | { is: 'present' } | { is: '
 export type Test = { is: 'in' | 'not in'; values: (string | number)[] } | { is: 'between'; from?: Bound; to?: Bound }
 type Bound = { value: string | number; open: boolean }
 
+/** What no engine can judge: which texts fit is found out by `fitting.ts`, so that letters are told apart alike. */
+export type Like = { target: Target; pattern: Pattern }
+
 export type Order = { target: Target; descending: boolean }
 
 /** Never changed once it was read, for it is shared. */
 export type Query = {
   readonly conditions: Condition[]
+  readonly likes: Like[]
   order: Order[]
   /** The words that are searched for; empty where no field can have them. */
   search?: string
@@ -44,6 +49,7 @@ const MOST = 1_000
 const FILTERS = 20
 const VALUES = 500
 const ORDERS = 10
+const PATTERN = 100 // characters
 const WORDS = 20
 const SEARCH = 1_000 // characters
 
@@ -72,7 +78,7 @@ const OPTIONS = [
   '$populate',
   '$outerPopulate',
 ]
-const OPERATORS = ['$lt', '$gt', '$lte', '$gte', '$ne', '$in', '$nin', '$exists']
+const OPERATORS = ['$lt', '$gt', '$lte', '$gte', '$ne', '$in', '$nin', '$exists', '$like']
 
 const known = new WeakMap<Model, Map<string, Query>>()
 const KNOWN = 2_000 // queries of a blueprint
@@ -97,6 +103,7 @@ function read(model: Model, actor: Actor | undefined, search: string): Query {
   const flaws: Flaw[] = []
   const options = new Map<string, string>()
   const conditions: Condition[] = []
+  const likes: Like[] = []
   const refuse = (path: string, message: string) => void flaws.push({ path, message })
 
   for (const [name, value] of new URLSearchParams(search)) {
@@ -113,18 +120,20 @@ function read(model: Model, actor: Actor | undefined, search: string): Query {
       refuse(name, `There is no operator "${operator}".`)
     else if (typeof found === 'string') refuse(name, found)
     else {
-      const condition = conditionOf(found, operator, value)
+      const condition = operator === '$like' ? likeOf(found, property, value) : conditionOf(found, operator, value)
       if (typeof condition === 'string') refuse(name, condition)
+      else if ('pattern' in condition) likes.push(condition)
       else conditions.push(condition)
     }
   }
-  if (conditions.length > FILTERS) refuse('', `A query has at most ${FILTERS} filters.`)
+  if (conditions.length + likes.length > FILTERS) refuse('', `A query has at most ${FILTERS} filters.`)
 
   const parts = (options.get('$sort') ?? '-created').split(',').map((part) => part.trim())
   const order = [...new Set(parts.filter(Boolean))]
   if (order.length > ORDERS) refuse('$sort', `Sort by at most ${ORDERS} fields.`)
   const query: Query & { skip: number; select?: string[]; search?: string } = {
     conditions,
+    likes,
     order: order.flatMap((part) => {
       const descending = part.startsWith('-')
       const found = resolve(model, actor, part.replace(/^[+-]/, ''))
@@ -221,14 +230,23 @@ export function resolve(model: Model, actor: Actor | undefined, name: string) {
 /** A name of a query: where its values are, and of which kind; parts of objects are of any. */
 export type Resolved = { target: Target; kind: FieldType | undefined }
 
+const isTime = (target: Target) => target.at === 'column' && TIMES.includes(target.column.slice(2))
+
+/** A pattern that texts are to fit, or what is wrong with it. */
+function likeOf({ target, kind }: Resolved, name: string, text: string): Like | string {
+  if (isTime(target) || (kind && !kind.patterned)) return `"${name}" is no text, so $like cannot be asked of it.`
+  if (target.at === 'field' && !target.indexed) return `"${name}" is not indexed, so $like cannot be asked of it.`
+  if (text.length > PATTERN) return `A pattern has at most ${PATTERN} characters.`
+  return { target, pattern: readPattern(text) }
+}
+
 /** A condition, or what is wrong with it. */
 function conditionOf({ target, kind }: Resolved, operator: string | undefined, text: string): Condition | string {
-  const times = target.at === 'column' && TIMES.includes(target.column.slice(2))
   const read = (one: string): (string | number)[] => {
     if (!kind) return partKeys(one)
     const value = kind.parse?.(one)
     if (value === undefined) return []
-    if (target.at === 'column') return [times ? Date.parse(value as string) : (value as string)]
+    if (target.at === 'column') return [isTime(target) ? Date.parse(value as string) : (value as string)]
     return [kind.key!(value)]
   }
   if (operator === '$exists') {

@@ -12,5 +12,6 @@ export const file = fieldType<string>({
   value: textOf,
   cut: isCut,
   parse: (text) => text,
+  patterned: true,
   bounds: 'length',
 })

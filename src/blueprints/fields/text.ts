@@ -8,6 +8,7 @@ export const text = fieldType<string>({
   value: textOf,
   cut: isCut,
   parse: (text) => text,
+  patterned: true,
   bounds: 'length',
   searched: true,
 })

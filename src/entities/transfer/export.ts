@@ -6,6 +6,7 @@ import { invalid, Problem } from '../../core/problem'
 import { waitsLong } from '../../tenancy/caller'
 import type { Doc } from '../document'
 import { narrowed, searchOf } from '../entities'
+import { narrowedBy } from '../fitting'
 import { type Query, readQuery } from '../query'
 import { searchable } from '../search'
 import { type Form, writer } from '../wire'
@@ -14,7 +15,7 @@ import { formatOf, TYPES } from './format'
 import { walk } from './walk'
 
 /** What makes no sense where all that match are given, the oldest first. */
-const OF_PAGES = ['$sort', '$limit', '$skip', '$page', '$count', '$populate', '$outerPopulate']
+const OF_PAGES = ['$sort', '$limit', '$skip', '$page', '$after', '$count', '$populate', '$outerPopulate']
 const SYSTEM = ['_id', 'identifier', 'created', 'updated', 'user', 'workspace']
 
 /** All entities that match the query, those within the caller's reach, as they are read. @throws 400, 401, 403, 404 */
@@ -29,11 +30,12 @@ export async function exportAll(asked: OpenCtx, key: string, request: Request): 
     if (search.get(option)) invalid({ path: option, message: `An export has all that match: ${option} is for lists.` })
   const query = readQuery(model, ctx.actor, `${search}`)
   if (query.search) await searchable(ctx, model)
+  const narrow = await narrowedBy(ctx.db, model, query)
   const { head, line } = format === 'csv' ? csv(model, ctx, query) : ndjson(model, ctx, query)
 
   async function* texts() {
     if (head) yield head
-    for await (const slice of walk(ctx.db, model, reach, query)) {
+    for await (const slice of walk(ctx.db, model, reach, narrow)) {
       // What may be shown could be less by now.
       const { version } = await modelOf(ctx, key)
       if (version !== model.version) throw new Problem(409, 'CONFLICT', 'The blueprint was changed. Export again.')

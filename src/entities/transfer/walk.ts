@@ -2,6 +2,7 @@ import type { Model } from '../../blueprints/model'
 import type { Reach } from '../../blueprints/rules'
 import type { Db } from '../../storage/port'
 import { and, holds, list, type Part, part, within } from '../conditions'
+import { columnsOf, fitsAll } from '../fitting'
 import type { Keys } from '../keys'
 import type { Condition, Query } from '../query'
 import { hasWords } from '../scans'
@@ -16,8 +17,9 @@ type Place = [created: number, seq: number]
  * bounded amount of work and memory, however many match; no entity comes twice.
  */
 export async function* walk(db: Db, model: Model, reach: Reach, query: Query): AsyncGenerator<string[]> {
-  const { conditions, search } = query
+  const { conditions, likes, search } = query
   const tested = conditions.filter(isTestedHere)
+  const judged = tested.length + likes.length > 0
   const asked = [part('e.blueprint = ?', model.key), ...within(reach)]
   const filters = conditions.filter((one) => !tested.includes(one)).map(holds)
   if (search !== undefined) filters.push(hasWords(search))
@@ -26,13 +28,17 @@ export async function* walk(db: Db, model: Model, reach: Reach, query: Query): A
     if (!to) return
     const between = part('(e.created, e.seq) > (?, ?) and (e.created, e.seq) <= (?, ?)', ...from, ...to)
     const { sql, params } = and([...asked, between, ...filters])
-    const columns = tested.length ? 'e.shown, e.keys' : 'e.shown'
+    const columns = judged ? ['e.shown', 'e.keys', ...columnsOf(likes)] : ['e.shown']
     const found = await db.ask(
-      `select ${columns} from entities e where ${sql} order by e.created asc, e.seq asc`,
+      `select ${columns.join(', ')} from entities e where ${sql} order by e.created asc, e.seq asc`,
       params,
     )
-    const fitting = tested.length ? found.filter(([, keys]) => meets(JSON.parse(keys as string), tested)) : found
-    yield fitting.map(([shown]) => shown as string)
+    const fitting: string[] = []
+    for (const [shown, text, ...values] of found) {
+      const keys: Keys = judged ? JSON.parse(text as string) : {}
+      if (meets(keys, tested) && (await fitsAll(db, likes, keys, values))) fitting.push(shown as string)
+    }
+    yield fitting
     from = to
   }
 }
