@@ -62,11 +62,15 @@ function sourceOf(model: Model, target: Target): Source {
 async function fittingTexts(db: Db, model: Model, { target, pattern }: Like): Promise<string[] | undefined> {
   const { of, from, where, start } = sourceOf(model, target)
   const found: string[] = []
-  for (const beginning of beginnings(pattern)) {
-    const end = endOf(start + beginning)
-    const upto = end === undefined ? [] : [part(`${of} < ?`, end)]
-    for (let after = part(`${of} >= ?`, start + beginning); ; ) {
-      const { sql, params } = and([where, after, ...upto])
+  const someIn = async (where: Part) =>
+    (await db.ask(`select 1 from ${from} where ${where.sql} limit 1`, where.params)).length > 0
+  const beginning = (text: string) => {
+    const end = endOf(start + text)
+    return and([where, part(`${of} >= ?`, start + text), ...(end === undefined ? [] : [part(`${of} < ?`, end)])])
+  }
+  for (const text of await beginnings(pattern, (text) => someIn(beginning(text)))) {
+    for (let after: Part[] = []; ; ) {
+      const { sql, params } = and([beginning(text), ...after])
       const rows = (await db.ask(
         `select s.value, count(*) from (select ${of} as value from ${from} where ${sql} order by ${of} limit ?) as s
          group by s.value order by s.value`,
@@ -78,7 +82,7 @@ async function fittingTexts(db: Db, model: Model, { target, pattern }: Like): Pr
       }
       if (found.length > FEW) return
       if (rows.reduce((sum, [, count]) => sum + count, 0) < SLICE) break
-      after = part(`${of} > ?`, rows.at(-1)![0])
+      after = [part(`${of} > ?`, rows.at(-1)![0])]
       await turn()
     }
   }

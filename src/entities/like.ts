@@ -46,13 +46,16 @@ export const fitsAnyEnd = (pattern: Pattern, start: string) => pattern.parts.at(
 
 const BEGINNINGS = 16
 
-/** How texts begin that fit, in every case, as far as those are few. */
-export function beginnings({ parts }: Pattern): string[] {
+/** How texts begin that fit, in every case that there is, as far as those are few. */
+export async function beginnings({ parts }: Pattern, exists: (start: string) => Promise<boolean>): Promise<string[]> {
   let found = ['']
   for (const part of parts) {
     const variants = part < 0 ? [] : variantsOf(part)
     if (!variants.length || found.length * variants.length > BEGINNINGS) break
-    found = found.flatMap((start) => variants.map((variant) => start + variant))
+    const longer: string[] = []
+    for (const start of found)
+      for (const variant of variants) if (await exists(start + variant)) longer.push(start + variant)
+    found = longer
   }
   return found
 }

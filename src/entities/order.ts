@@ -9,7 +9,7 @@ export type Term = { of: Part; descending: boolean; nullable: boolean }
 export type Place = (string | number | null)[]
 
 /** Entities that agree in everything come in order of time, the way that the first order goes. */
-export function termsOf(order: Order[], [created, seq]: Scan['time'], first = order[0]): Term[] {
+export function termsOf(order: Order[], [created, seq]: Scan['time'], first: Order | undefined = order[0]): Term[] {
   const terms = order.map(({ target, descending }): Term => {
     if (isCreated(target)) return { of: part(created), descending, nullable: false }
     return { of: value(target), descending, nullable: mayLack(target) }
@@ -53,5 +53,5 @@ const either = (...parts: Part[]) =>
 export const isCreated = (target: Target) => target.at === 'column' && target.column === 'e.created'
 
 /** Whether entities may be without it. */
-const mayLack = (target: Target) =>
+export const mayLack = (target: Target) =>
   target.at === 'field' || target.column === 'e."user"' || target.column === 'e.workspace'

@@ -1,9 +1,9 @@
 import type { Model } from '../blueprints/model'
 import type { Reach } from '../blueprints/rules'
 import type { Db } from '../storage/port'
-import { and, type FieldTarget, type Indexed, indexWhere, isIndexed, list, noneOf, type Part, part } from './conditions'
+import { and, type Indexed, indexWhere, isIndexed, list, noneOf, type Part, part } from './conditions'
 import type { Passed } from './cursor'
-import { beyond, isCreated, type Place, sorting, type Term, termsOf } from './order'
+import { beyond, isCreated, mayLack, type Place, sorting, type Term, termsOf } from './order'
 import type { Condition, Order, Query, Target } from './query'
 import {
   alone,
@@ -12,9 +12,11 @@ import {
   filter,
   has,
   matching,
+  ofOthers,
   ranked,
   type Scan,
   searched,
+  type Walkable,
   WORDS,
   walking,
 } from './scans'
@@ -41,9 +43,9 @@ export async function find<Row extends unknown[]>(
   model: Model,
   reach: Reach,
   query: Query,
-  { limit = query.limit, after }: { limit?: number; after?: Passed } = {},
+  { limit = query.limit, after, first }: { limit?: number; after?: Passed; first?: Order } = {},
 ): Promise<Found<Row>> {
-  const asked = { db, columns, model, reach, query, limit }
+  const asked = { db, columns, model, reach, query, limit, first }
   if (query.ranked) return best(asked, after as Fitting | undefined)
   const ordered = (rows: unknown[][]): Found<Row> => ({
     rows: rows as Row[],
@@ -60,31 +62,76 @@ export async function find<Row extends unknown[]>(
   const target = order[0]?.target
   if (!scan && walkable(target)) return ordered(await walk(asked, target, place))
   const chosen = scan ?? everything(model)
-  const statement = select(asked, chosen, termsOf(order, chosen.time), { place })
+  const statement = select(asked, chosen, termsOf(order, chosen.time, first), { place })
   if (!place) ways.set(name, { ...statement, until: performance.now() + TRUSTED })
   return ordered(await db.ask(statement.sql, statement.params))
 }
 
-type Asked = { db: Db; columns: string[]; model: Model; reach: Reach; query: Query; limit: number }
+type Asked = { db: Db; columns: string[]; model: Model; reach: Reach; query: Query; limit: number; first?: Order }
 
 /** In the order of a field, as the index has it: first those with a value of it, then those without. */
-async function walk(asked: Asked, target: FieldTarget, place: Place | undefined): Promise<unknown[][]> {
+async function walk(asked: Asked, target: Walkable, place: Place | undefined): Promise<unknown[][]> {
   const { db, model, reach, limit } = asked
-  const { order, conditions, skip } = asked.query
-  const ask = ({ sql, params }: Statement) => db.ask(sql, params)
-  const scan = walking(target, conditions)
-  const [, ...others] = termsOf(order, scan.time)
-  const terms = [{ of: part('i.value'), descending: order[0]!.descending, nullable: false }, ...others]
-  const found = place?.[0] === null ? [] : await ask(select(asked, scan, terms, { place }))
+  const { conditions, skip } = asked.query
+  const scan = walking(model, target, conditions)
+  const lacks = place?.[0] === null
+  const found = lacks ? [] : await having(asked, target, scan, place)
   if (found.length === limit || scan.covered.length) return found
   const passed = found.length || !skip ? skip + found.length : await total(db, scan, reach, conditions)
-  const rest = everything(model)
-  const lacking: Condition[] = [...conditions, { target, is: 'absent' }]
+  const left = { limit: limit - found.length, skip: Math.max(0, skip - passed) }
+  return [...found, ...(await lacking(asked, target, { ...left, place: lacks ? place.slice(1) : undefined }))]
+}
+
+/**
+ * Those that have a value. Where very many share the first one, but more is to be ordered by, each such group is a list
+ * of its own, or all of it would have to be sorted.
+ */
+async function having(asked: Asked, target: Walkable, scan: Scan & { of: Part }, place: Place | undefined) {
+  const { query, limit } = asked
+  const [first, ...others] = query.order as [Order, ...Order[]]
+  const found: unknown[][] = []
+  let [from, past] = [place, [] as Part[]]
+  while (target.at === 'field' && others.length && !query.skip && found.length < limit) {
+    const value = from ? (from[0] as string) : await firstOf(asked.db, scan, first, past)
+    if (value === undefined) return found
+    const group = { target, is: 'in' as const, values: [value] }
+    if ((await few(asked.db, 'entity_index i', indexWhere(group))) < FEW) break
+    const alike = { ...query, conditions: [...query.conditions, group], order: others }
+    const after = from && { place: from.slice(1) }
+    const { rows } = await find(asked.db, asked.columns, asked.model, asked.reach, alike, {
+      ...{ limit: limit - found.length, after, first: asked.first ?? first },
+    })
+    found.push(...rows.map((row) => row.toSpliced(asked.columns.length, 0, value)))
+    ;[from, past] = [undefined, [part(`${scan.of.sql} ${first.descending ? '<' : '>'} ?`, value)]]
+  }
+  if (found.length === limit) return found
+  const [, ...terms] = termsOf(query.order, scan.time, asked.first)
+  const by = { of: scan.of, descending: first.descending, nullable: false }
+  const rest = { ...scan, where: and([scan.where, ...past]) }
+  const { sql, params } = select(asked, rest, [by, ...terms], { place: from, limit: limit - found.length })
+  return [...found, ...(await asked.db.ask(sql, params))]
+}
+
+/** The first value in an order, of those that are not past. */
+async function firstOf(db: Db, { of, from, where }: Scan & { of: Part }, order: Order, past: Part[]) {
+  const { sql, params } = and([where, ...past])
+  const by = `${of.sql} ${way(order)}`
+  const [row] = await db.ask(
+    `select ${of.sql} from ${from.split(' join ')[0]} where ${sql} order by ${by} limit 1`,
+    params,
+  )
+  return row?.[0] as string | undefined
+}
+
+/** Those that have no value. */
+async function lacking(asked: Asked, target: Walkable, left: { limit: number; skip: number; place?: Place }) {
+  const { order, conditions } = asked.query
+  const all = everything(asked.model)
+  const terms = termsOf(order.slice(1), all.time, asked.first ?? order[0])
+  const without: Condition[] = [...conditions, { target, is: 'absent' }]
   const missing = { of: part('null'), descending: false, nullable: true }
-  const by = termsOf(order.slice(1), rest.time, order[0])
-  const from = place?.[0] === null ? place.slice(1) : undefined
-  const left = { limit: limit - found.length, skip: Math.max(0, skip - passed), place: from, conditions: lacking }
-  return [...found, ...(await ask(select(asked, rest, by, left, [missing])))]
+  const { sql, params } = select(asked, all, terms, { ...left, conditions: without }, [missing])
+  return asked.db.ask(sql, params)
 }
 
 /** The places of what a search shows best first: those that were shown are left out from then on. */
@@ -107,7 +154,7 @@ async function best<Row extends unknown[]>(
   if (shown.length) where.push(noneOf('e.seq', shown))
   if (from !== undefined) where.push(part('e.seq < ?', from))
   const { sql, params } = and(where)
-  const by = latest ? 'e.seq desc' : 'w.rank, e.seq desc'
+  const by = latest ? 'w.rowid desc' : 'w.rank, e.seq desc'
   const rows = await db.ask(
     `select ${[...columns, 'e.seq'].join(', ')} from ${ranked(model, search).from} where ${sql} order by ${by} limit ? offset ?`,
     [...params, limit, skip],
@@ -163,10 +210,37 @@ export function among(db: Db, columns: string, model: Model, reach: Reach, query
 
 /** How many entities match. */
 export async function count(db: Db, model: Model, reach: Reach, query: Query): Promise<number> {
-  const [condition, ...others] = query.conditions
-  if (reach.all && condition && !others.length && isIndexed(condition) && query.search === undefined)
-    return countIndexed(db, condition)
-  return total(db, await scanOf(db, model, reach, query), reach, query.conditions)
+  const { conditions, search } = query
+  if (search === undefined && !reach.all && reach.user !== undefined && reach.workspace === undefined) {
+    const others = await countOfOthers(db, model, reach.user, conditions)
+    if (others !== undefined) return (await count(db, model, { all: true }, query)) - others
+  }
+  const [condition, ...more] = conditions
+  if (reach.all && condition && !more.length && search === undefined) {
+    if (isIndexed(condition)) return countIndexed(db, condition)
+    const opposite = oppositeOf(condition)
+    if (opposite) return (await total(db, everything(model), reach, [])) - (await countIndexed(db, opposite))
+  }
+  return total(db, await scanOf(db, model, reach, query), reach, conditions)
+}
+
+/** Those of others, where nearly all are the user's own: then the index alone counts all, and these are taken away. */
+async function countOfOthers(db: Db, model: Model, user: string, conditions: Condition[]): Promise<number | undefined> {
+  const sides = ofOthers(model, user)
+  let size = 0
+  for (const side of sides) size += size < FEW ? await few(db, 'entities e', side) : 0
+  if (size >= FEW) return
+  let found = 0
+  for (const side of sides) found += await total(db, { ...everything(model), where: side }, { all: true }, conditions)
+  return found
+}
+
+/** What is true of all those of which a condition is not; nothing where the index can't tell. */
+function oppositeOf(condition: Condition): Indexed | undefined {
+  const { target } = condition
+  if (target.at !== 'field' || !target.indexed) return
+  if (condition.is === 'absent' && target.single) return { target, is: 'between', from: { value: '', open: false } }
+  if (condition.is === 'not in' && condition.values.length) return { target, is: 'in', values: condition.values }
 }
 
 /** A way through the entities of a query that can be gone in slices, in the order of time. */
@@ -240,7 +314,8 @@ function estimatesOf(db: Db) {
   return known
 }
 
-const walkable = (target: Target | undefined): target is FieldTarget =>
-  target?.at === 'field' && target.single && target.indexed
+const walkable = (target: Target | undefined): target is Walkable =>
+  target?.at === 'field' ? target.single && target.indexed : target !== undefined && mayLack(target)
 
+const way = ({ descending }: Order) => (descending ? 'desc' : 'asc')
 export const latest = (descending: boolean): Order => ({ target: { at: 'column', column: 'e.created' }, descending })

@@ -132,7 +132,7 @@ function read(model: Model, actor: Actor | undefined, search: string): Query {
   const order = [...new Set(parts.filter(Boolean))]
   if (order.length > ORDERS) refuse('$sort', `Sort by at most ${ORDERS} fields.`)
   const query: Query & { skip: number; select?: string[]; search?: string } = {
-    conditions,
+    conditions: together(conditions),
     likes,
     order: order.flatMap((part) => {
       const descending = part.startsWith('-')
@@ -229,6 +229,26 @@ export function resolve(model: Model, actor: Actor | undefined, name: string) {
 
 /** A name of a query: where its values are, and of which kind; parts of objects are of any. */
 export type Resolved = { target: Target; kind: FieldType | undefined }
+
+/** Of what has one value, where it begins and where it ends are one condition, which fewer meet than either. */
+function together(conditions: Condition[]): Condition[] {
+  const found: Condition[] = []
+  for (const one of conditions) {
+    const at = found.findIndex((other) => one.is === 'between' && other.is === 'between' && isCounterpart(one, other))
+    if (at < 0) found.push(one)
+    else found[at] = { ...found[at], ...one } as Condition
+  }
+  return found
+}
+
+type Range = Extract<Condition, { is: 'between' }>
+
+const isCounterpart = (one: Range, other: Range) =>
+  nameOf(one.target) === nameOf(other.target) &&
+  (one.target.at === 'column' || one.target.single) &&
+  (one.from ? !one.to && !other.from : !other.to)
+
+const nameOf = (target: Target) => (target.at === 'column' ? target.column : target.label)
 
 const isTime = (target: Target) => target.at === 'column' && TIMES.includes(target.column.slice(2))
 

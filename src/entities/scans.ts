@@ -12,7 +12,7 @@ import {
   valueIs,
   within,
 } from './conditions'
-import type { Condition } from './query'
+import type { Condition, Target } from './query'
 
 /** The rows that a statement goes through, and what needs not be asked of them any more. */
 export type Scan = { from: string; where: Part; covered: Condition[]; time: [created: string, seq: string] }
@@ -68,13 +68,25 @@ export function collecting(model: Model, condition: Indexed): Scan {
   }
 }
 
-/** The entities that have a value of a field, in its order. */
-export function walking(target: FieldTarget, conditions: Condition[]): Scan {
+/** What entities may be without, and an index has in order. */
+export type Walkable = FieldTarget | Extract<Target, { at: 'column' }>
+
+/** The entities that have a value of it, in its order; and what that value is. */
+export function walking(model: Model, target: Walkable, conditions: Condition[]): Scan & { of: Part } {
+  const all = everything(model)
+  if (target.at === 'column')
+    return { ...all, where: and([all.where, part(`${target.column} is not null`)]), of: part(target.column) }
   const own = conditions.filter((one): one is Indexed => isIndexed(one) && one.target.label === target.label)
   const field = part('i.field = ? and i.path = ?', target.field.number, target.path)
   const where = and([field, ...own.map((one) => valueIs('i.value', one))])
-  return { from: JOINED, where, covered: own, time: ['i.created', 'i.entity'] }
+  return { from: JOINED, where, covered: own, time: ['i.created', 'i.entity'], of: part('i.value') }
 }
+
+/** The entities that are not of a user, by its two sides in the index. */
+export const ofOthers = (model: Model, user: string): Part[] =>
+  [part('e."user" < ?', user), part('e."user" > ?', user), part('e."user" is null')].map((whose) =>
+    and([everything(model).where, whose]),
+  )
 
 /** What a scan leaves to be asked of each entity. */
 export function filter(scan: Scan, reach: Reach, conditions: Condition[]): Part {
