@@ -8,107 +8,19 @@ import { Conflict } from '../storage/errors'
 import type { Db } from '../storage/port'
 import { forget } from '../tenancy/memory'
 import { computed } from './computed'
-import { cursorOf, type Passed, readCursor } from './cursor'
 import { readInput } from './document'
 import { changeOf, draftOf, reachable } from './drafts'
-import { countFitting, findFitting, narrowedBy, narrowedWhole } from './fitting'
+import { narrowedWhole } from './fitting'
 import { throttleGuests } from './guests'
-import { among, find, shownAmong } from './plan'
-import { populatedOne, populatedPage } from './populate'
+import { among, find } from './plan'
+import { populatedOne } from './populate'
 import { type Query, readQuery } from './query'
 import { type Plan, planOf } from './related'
 import * as removal from './removal'
 import { type LeavingRow, leavingOf } from './removal'
 import * as rows from './rows'
 import { searchable } from './search'
-import { FLAT, type Form, PAGE, writer } from './wire'
-
-const AT_ONCE = 100 // entities read by one statement
-
-/** A list of entities: those within the caller's reach that match the query. */
-export async function list(asked: OpenCtx, key: string, request: Request): Promise<Response> {
-  const ctx = narrowed(asked, request)
-  const model = await modelOf(ctx, key)
-  const reach = reachOrRefuse(model, 'read', ctx.actor)
-  const { search, cursor } = withoutCursor(searchOf(request))
-  const query = readQuery(model, ctx.actor, search)
-  const after = await startOf(ctx, model, query, cursor)
-  if (query.search) await searchable(ctx, model)
-  const narrow = await narrowedBy(ctx.db, model, query)
-  const form = formOf(model, ctx, request, query)
-  const plan = form.related && (await planOf(ctx, model, form.related, form.select))
-  let endOf: ((shown: number) => Passed) | undefined
-  const read = async (write: (shown: string) => string) => {
-    const read = await page(ctx.db, model, reach, narrow, after, write)
-    endOf = read.endOf
-    return read
-  }
-  const { entities, shown, more } = await (plan
-    ? populatedPage(ctx, plan, form, read)
-    : read(writer(model, ctx.actor, form)))
-  const headers = headersOf(form)
-  if (more && endOf)
-    link(headers, `<${nextPage(request, query, await cursorOf(ctx, model, query, endOf(shown)))}>; rel="next"`)
-  if (query.count) headers['x-total-count'] = `${await countFitting(ctx.db, model, reach, narrow)}`
-  return new Response(`[${entities}]`, { headers })
-}
-
-/** Where a list begins. @throws 400 for a cursor of another list, or beside another way to say it */
-async function startOf(ctx: OpenCtx, model: Model, query: Query, cursor: string | undefined) {
-  if (cursor === undefined) return
-  if (query.skip) invalid({ path: '$after', message: '$after says where the page begins: leave $skip and $page out.' })
-  return readCursor(ctx, model, query, cursor)
-}
-
-/**
- * The entities of a page as JSON, one after the other; how many those are, and whether there are more; and where
- * the page ends, should it show so many.
- */
-async function page(
-  db: Db,
-  model: Model,
-  reach: Reach,
-  query: Query,
-  after: Passed | undefined,
-  write: (shown: string) => string,
-) {
-  const { limit } = query
-  // Many large entities would fill the memory before the page ends: only so many are read at once.
-  const few = limit <= AT_ONCE
-  const columns = few ? ['e.seq', 'e.shown'] : ['e.seq']
-  // One more than is shown tells whether there is a next page.
-  const { rows, passed: passedBy } = await findFitting<[number, string]>(db, columns, model, reach, query, {
-    limit: limit + 1,
-    after,
-  })
-  const found = rows.map(([seq, text]) => [seq, few ? text : undefined] as const)
-  const ends: number[] = []
-  let [entities, shown, passed] = ['', 0, 0]
-  while (passed < Math.min(found.length, limit) && entities.length <= PAGE) {
-    const slice = found.slice(passed, Math.min(limit, passed + AT_ONCE))
-    const texts = few
-      ? new Map()
-      : await shownAmong(
-          db,
-          model,
-          reach,
-          query,
-          slice.map(([seq]) => seq),
-        )
-    for (const [seq, text = texts.get(seq)] of slice) {
-      if (entities.length > PAGE) break
-      passed++
-      if (text !== undefined) {
-        shown++
-        // A text that grows is joined once, at its end; a list of texts would be joined and copied.
-        entities += entities ? `,${write(text)}` : write(text)
-      }
-      ends[shown] = passed
-    }
-  }
-  const more = limit > 0 && passed < found.length
-  return { entities, shown, more, endOf: (shown: number) => passedBy(ends[shown]!) }
-}
+import { FLAT, type Form, writer } from './wire'
 
 /** One entity, by identifier or `_id`. */
 export async function get(asked: OpenCtx, key: string, identifier: string, request: Request): Promise<Response> {
@@ -297,24 +209,8 @@ export function headersOf({ flat }: Form): Record<string, string> {
   const headers: Record<string, string> = { 'content-type': JSON_TYPE }
   if (flat) return headers
   headers.deprecation = 'true'
-  link(headers, '</openapi>; rel="deprecation"')
+  headers.link = '</openapi>; rel="deprecation"'
   return headers
-}
-
-function link(headers: Record<string, string>, value: string) {
-  headers.link = headers.link ? `${headers.link}, ${value}` : value
-}
-
-const nextPage = ({ url }: Request, { others }: Query, cursor: string) =>
-  `${url.slice(url.indexOf('/', 8), url.indexOf('?') >>> 0)}?${others}%24after=${cursor}`
-
-/** A query without its cursor: all pages of a list have the same. */
-export function withoutCursor(search: string): { search: string; cursor?: string } {
-  if (!search.includes('after=')) return { search }
-  const rest = new URLSearchParams(search)
-  const cursor = rest.get('$after')
-  rest.delete('$after')
-  return { search: `${rest}`, ...(cursor && cursor !== 'undefined' && { cursor }) }
 }
 
 /** The text of a request's query. */

@@ -1,28 +1,13 @@
 import type { Model } from '../blueprints/model'
 import type { Reach } from '../blueprints/rules'
 import type { Db } from '../storage/port'
-import { and, type Indexed, indexWhere, isIndexed, list, noneOf, type Part, part } from './conditions'
+import { best, type Fitting } from './best'
+import { and, indexWhere, isIndexed, list, type Part, part } from './conditions'
 import type { Passed } from './cursor'
 import { beyond, isCreated, mayLack, type Place, sorting, type Term, termsOf } from './order'
 import type { Condition, Order, Query, Target } from './query'
-import {
-  alone,
-  collecting,
-  everything,
-  filter,
-  has,
-  matching,
-  ofOthers,
-  ranked,
-  type Scan,
-  searched,
-  type Walkable,
-  WORDS,
-  walking,
-} from './scans'
-
-/** A condition that fewer rows meet is answered by collecting them; counting stops here. */
-const FEW = 1_000
+import { collecting, everything, filter, matching, ranked, type Scan, searched, type Walkable, walking } from './scans'
+import { FEW, few, TRUSTED, total } from './sizes'
 
 type Statement = { sql: string; params: unknown[] }
 
@@ -57,12 +42,9 @@ export async function find<Row extends unknown[]>(
   const known = place ? undefined : ways.get(name)
   if (known && known.until > performance.now()) return ordered(await db.ask(known.sql, known.params))
 
-  const { order } = query
-  const scan = await choose(db, model, reach, query)
-  const target = order[0]?.target
-  if (!scan && walkable(target)) return ordered(await walk(asked, target, place))
-  const chosen = scan ?? everything(model)
-  const statement = select(asked, chosen, termsOf(order, chosen.time, first), { place })
+  const { scan, walked } = await wayOf(db, model, reach, query)
+  if (walked) return ordered(await walk(asked, walked, place))
+  const statement = select(asked, scan, termsOf(query.order, scan.time, first), { place })
   if (!place) ways.set(name, { ...statement, until: performance.now() + TRUSTED })
   return ordered(await db.ask(statement.sql, statement.params))
 }
@@ -134,39 +116,6 @@ async function lacking(asked: Asked, target: Walkable, left: { limit: number; sk
   return asked.db.ask(sql, params)
 }
 
-/** The places of what a search shows best first: those that were shown are left out from then on. */
-type Fitting = { shown: number[]; from?: number }
-
-/** How many come by how well they fit; as all must be told that were shown, the rest come by time. */
-const BEST = 300
-/** A word that so many have says nothing of any, and to compare them all would take long. */
-const RANKED = 5_000
-
-/** The best first; where too many have the words, the latest. */
-async function best<Row extends unknown[]>(
-  asked: Asked,
-  { shown, from }: Fitting = { shown: [] },
-): Promise<Found<Row>> {
-  const { db, columns, model, reach, query, limit } = asked
-  const { search = '', conditions, skip } = query
-  const latest = from !== undefined || shown.length >= BEST || (await few(db, WORDS, has(search), RANKED)) >= RANKED
-  const where = [filter(ranked(model, search), reach, conditions)]
-  if (shown.length) where.push(noneOf('e.seq', shown))
-  if (from !== undefined) where.push(part('e.seq < ?', from))
-  const { sql, params } = and(where)
-  const by = latest ? 'w.rowid desc' : 'w.rank, e.seq desc'
-  const rows = await db.ask(
-    `select ${[...columns, 'e.seq'].join(', ')} from ${ranked(model, search).from} where ${sql} order by ${by} limit ? offset ?`,
-    [...params, limit, skip],
-  )
-  const numbers = rows.map((row) => row.at(-1) as number)
-  return {
-    rows: rows as Row[],
-    passed: (count) =>
-      latest ? { shown, from: numbers[count - 1]! } : { shown: [...shown, ...numbers.slice(0, count)] },
-  }
-}
-
 /** The columns, and what there is of each term. */
 function select(
   { columns, reach, query, limit: most }: Asked,
@@ -184,14 +133,14 @@ function select(
   }
 }
 
-type Way = Statement & { until: number }
-const ways = new WeakMap<Query, Map<string, Way>>()
+type Known = Statement & { until: number }
+const ways = new WeakMap<Query, Map<string, Known>>()
 const WAYS = 100 // of one query: as many callers with a reach of their own
 
 function waysOf(query: Query) {
   const known = ways.get(query)
   if (known && known.size < WAYS) return known
-  const fresh = new Map<string, Way>()
+  const fresh = new Map<string, Known>()
   ways.set(query, fresh)
   return fresh
 }
@@ -208,110 +157,56 @@ export function among(db: Db, columns: string, model: Model, reach: Reach, query
   return db.ask(`select ${columns} from ${scan.from} where ${sql}`, params)
 }
 
-/** How many entities match. */
-export async function count(db: Db, model: Model, reach: Reach, query: Query): Promise<number> {
-  const { conditions, search } = query
-  if (search === undefined && !reach.all && reach.user !== undefined && reach.workspace === undefined) {
-    const others = await countOfOthers(db, model, reach.user, conditions)
-    if (others !== undefined) return (await count(db, model, { all: true }, query)) - others
-  }
-  const [condition, ...more] = conditions
-  if (reach.all && condition && !more.length && search === undefined) {
-    if (isIndexed(condition)) return countIndexed(db, condition)
-    const opposite = oppositeOf(condition)
-    if (opposite) return (await total(db, everything(model), reach, [])) - (await countIndexed(db, opposite))
-  }
-  return total(db, await scanOf(db, model, reach, query), reach, conditions)
-}
-
-/** Those of others, where nearly all are the user's own: then the index alone counts all, and these are taken away. */
-async function countOfOthers(db: Db, model: Model, user: string, conditions: Condition[]): Promise<number | undefined> {
-  const sides = ofOthers(model, user)
-  let size = 0
-  for (const side of sides) size += size < FEW ? await few(db, 'entities e', side) : 0
-  if (size >= FEW) return
-  let found = 0
-  for (const side of sides) found += await total(db, { ...everything(model), where: side }, { all: true }, conditions)
-  return found
-}
-
-/** What is true of all those of which a condition is not; nothing where the index can't tell. */
-function oppositeOf(condition: Condition): Indexed | undefined {
-  const { target } = condition
-  if (target.at !== 'field' || !target.indexed) return
-  if (condition.is === 'absent' && target.single) return { target, is: 'between', from: { value: '', open: false } }
-  if (condition.is === 'not in' && condition.values.length) return { target, is: 'in', values: condition.values }
-}
-
 /** A way through the entities of a query that can be gone in slices, in the order of time. */
 export const scanOf = async (db: Db, model: Model, reach: Reach, query: Query): Promise<Scan> =>
-  (await choose(db, model, reach, { ...query, order: [latest(true)] })) ?? everything(model)
+  (await wayOf(db, model, reach, { ...query, ranked: false, order: [latest(true)] })).scan
 
-/** The index alone can tell; what has several values is in it several times. */
-async function countIndexed(db: Db, condition: Indexed) {
-  const once = condition.target.single || (condition.is === 'in' && condition.values.length === 1)
-  const { sql, params } = indexWhere(condition)
-  const counted = once ? '*' : 'distinct i.entity'
-  const [row] = await db.ask(`select count(${counted}) from entity_index i where ${sql}`, params)
-  return Number(row![0])
-}
+/** A condition that was thought of as a way: how many rows of the index meet it, as far as that was counted. */
+export type Considered = { condition: Condition | 'reach'; rows: number; scan: Scan; ordered: boolean }
 
-async function total(db: Db, scan: Scan, reach: Reach, conditions: Condition[]) {
-  const { from, where } = alone(scan, reach, conditions)
-  const [row] = await db.ask(`select count(*) from ${from} where ${where.sql}`, where.params)
-  return Number(row![0])
+/** Which rows to go through, in the order of a field or in no order that matters; and what was considered. */
+export type Way = { scan: Scan; walked?: Walkable; considered: Considered[] }
+
+export async function wayOf(db: Db, model: Model, reach: Reach, query: Query): Promise<Way> {
+  if (query.ranked) return { scan: ranked(model, query.search!), considered: [] }
+  const { scan, considered } = await choose(db, model, reach, query)
+  const target = query.order[0]?.target
+  if (scan || !walkable(target)) return { scan: scan ?? everything(model), considered }
+  return { scan: walking(model, target, query.conditions), walked: target, considered }
 }
 
 /**
  * Which rows to go through: those of the condition that fewest meet, when they are few or are kept in the order that is
- * asked for. Otherwise undefined: go through all in their order.
+ * asked for. Otherwise no scan: go through all in their order.
  */
-async function choose(db: Db, model: Model, reach: Reach, query: Query): Promise<Scan | undefined> {
+async function choose(
+  db: Db,
+  model: Model,
+  reach: Reach,
+  query: Query,
+): Promise<{ scan?: Scan; considered: Considered[] }> {
   const { conditions, order, search } = query
-  if (search !== undefined) return searched(model, search)
+  if (search !== undefined) return { scan: searched(model, search), considered: [] }
   const byTime = order.length === 1 && isCreated(order[0]!.target)
   const indexed = conditions.filter(isIndexed)
   const equal = indexed.filter((one) => one.is === 'in' && one.values.length === 1)
-  if (byTime && reach.all && indexed.length === 1 && equal.length === 1) return matching(equal[0]!)
-  const sized: { size: number; scan: Scan; ordered: boolean }[] = []
+  if (byTime && reach.all && indexed.length === 1 && equal.length === 1)
+    return { scan: matching(equal[0]!), considered: [] }
+  const considered: Considered[] = []
   for (const condition of indexed) {
     const ordered = byTime && equal.includes(condition)
     const scan = ordered ? matching(condition) : collecting(model, condition)
-    sized.push({ size: await few(db, 'entity_index i', indexWhere(condition)), scan, ordered })
+    considered.push({ condition, rows: await few(db, 'entity_index i', indexWhere(condition)), scan, ordered })
   }
-  if (sized.length && !reach.all) {
+  if (considered.length && !reach.all) {
     const scan = everything(model)
-    sized.push({ size: await few(db, scan.from, filter(scan, reach, [])), scan, ordered: byTime })
+    const rows = await few(db, scan.from, filter(scan, reach, []))
+    considered.push({ condition: 'reach', rows, scan, ordered: byTime })
   }
-  sized.sort((one, other) => one.size - other.size || Number(other.ordered) - Number(one.ordered))
-  const best = sized[0] && sized[0].size < FEW ? sized[0] : sized.find(({ ordered }) => ordered)
-  return best?.scan ?? (byTime ? everything(model) : undefined)
-}
-
-/**
- * The number of rows, but no more than `FEW`; as it was a few seconds ago at most. It decides only how to look, so an old
- * number costs time and never a row.
- */
-async function few(db: Db, from: string, { sql, params }: Part, most = FEW) {
-  const estimates = estimatesOf(db)
-  const [key, time] = [`${from} ${sql} ${params.join(' ')}`, performance.now()]
-  const known = estimates.get(key)
-  if (known && known.until > time) return known.size
-  const [row] = await db.ask(`select count(*) from (select 1 from ${from} where ${sql} limit ${most}) as few`, params)
-  const size = Number(row![0])
-  if (estimates.size >= ESTIMATES) estimates.clear()
-  estimates.set(key, { size, until: time + TRUSTED })
-  return size
-}
-
-const TRUSTED = 5_000 // ms
-const ESTIMATES = 5_000
-const estimated = new WeakMap<Db, Map<string, { size: number; until: number }>>()
-
-function estimatesOf(db: Db) {
-  const known = estimated.get(db) ?? new Map()
-  estimated.set(db, known)
-  return known
+  considered.sort((one, other) => one.rows - other.rows || Number(other.ordered) - Number(one.ordered))
+  const [least] = considered
+  const best = least && least.rows < FEW ? least : considered.find(({ ordered }) => ordered)
+  return { scan: best?.scan ?? (byTime ? everything(model) : undefined), considered }
 }
 
 const walkable = (target: Target | undefined): target is Walkable =>

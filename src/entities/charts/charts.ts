@@ -3,8 +3,9 @@ import { modelOf } from '../../blueprints/blueprints'
 import { reachOrRefuse } from '../../blueprints/rules'
 import type { Answer } from '../../core/etag'
 import { missing } from '../../core/problem'
-import { narrowed, searchOf, withoutCursor } from '../entities'
+import { narrowed, searchOf } from '../entities'
 import { countFitting, narrowedBy, narrowedWhole } from '../fitting'
+import { ofPage } from '../pages'
 import { type Resolved, readQuery } from '../query'
 import { searchable } from '../search'
 import { groupingOf, type Place } from './grouping'
@@ -16,7 +17,7 @@ import { namesOf } from './values'
 /** How many entities match a list's query. */
 export async function count(asked: OpenCtx, key: string, request: Request) {
   const { ctx, model, reach } = await about(asked, key, request)
-  const query = readQuery(model, ctx.actor, withoutCursor(searchOf(request)).search)
+  const query = readQuery(model, ctx.actor, ofPage(searchOf(request)).search)
   if (query.search) await searchable(ctx, model)
   return { count: await countFitting(ctx.db, model, reach, await narrowedBy(ctx.db, model, query)) }
 }
