@@ -72,8 +72,8 @@ export function valueIs(at: string | Part, condition: Test): Part {
       ...(to ? [compared(`${to.open ? '<' : '<='} ?`, to.value)] : []),
     ])
   }
-  const { values } = condition
-  if (!values.length) return part(condition.is === 'in' ? '1 = 0' : '1 = 1')
+  const values = padded(condition.values)
+  if (!condition.values.length) return part(condition.is === 'in' ? '1 = 0' : '1 = 1')
   const list = values.map(() => '?').join(', ')
   if (condition.is === 'in')
     return values.length === 1 ? compared('= ?', ...values) : compared(`in (${list})`, ...values)

@@ -4,7 +4,7 @@ import { types } from '../blueprints/fields/types'
 import type { Model, ModelField } from '../blueprints/model'
 import { mayRead } from '../blueprints/rules'
 import { type Flaw, invalid } from '../core/problem'
-import { isIndexed, isSingle, labelOf } from './keys'
+import { isIndexed, isSingle, labelOf, PATH } from './keys'
 import type { Pattern } from './like'
 import { conditionOf, likeOf, OPERATORS, together } from './operators'
 import { type Related, readRelated } from './related'
@@ -217,6 +217,7 @@ export function resolve(model: Model, actor: Actor | undefined, name: string) {
   if (!field || !mayRead(field, actor)) return
   const object = !field.kind.key
   if (path && !object) return
+  if (path.length > PATH) return `A path into an object has at most ${PATH} characters.`
   if (!path && object) return `"${key}" is an object: name a part of it, such as "${key}.name".`
   const [single, indexed] = [isSingle(field), isIndexed(field)]
   if (!single && !indexed) return `"${key}" is not indexed, so it cannot be asked for.`
