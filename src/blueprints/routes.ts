@@ -2,6 +2,7 @@ import { Elysia, status, t } from 'elysia'
 import { guard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
 import { done, flag, isOn } from '../core/shapes'
+import { listing } from '../storage/lists'
 import * as blueprints from './blueprints'
 import { explain } from './explain'
 import { Blueprint, BlueprintChange, Explanation, ExplanationQuery, NewBlueprint } from './shapes'
@@ -12,7 +13,11 @@ const changed = { ...found, 409: ProblemShape }
 
 export const blueprintRoutes = new Elysia({ prefix: '/blueprints', tags: ['blueprints'] })
   .use(guard('blueprints'))
-  .get('/', ({ ctx }) => blueprints.list(ctx), { can: 'user', response: t.Array(Blueprint) })
+  .get('/', ({ ctx, query, request, set }) => blueprints.list(ctx, query, { request, set }), {
+    can: 'user',
+    query: t.Object(listing),
+    response: t.Array(Blueprint),
+  })
   .get('/:key', ({ ctx, params, request, set }) => blueprints.get(ctx, params.key, { request, set }), {
     can: 'user',
     params: byKey,

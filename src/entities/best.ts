@@ -13,7 +13,7 @@ export type Fitting = { shown: number[]; from?: number }
 /** How many come by how well they fit; as all must be told that were shown, the rest come by time. */
 const BEST = 300
 /** A word that so many have says nothing of any, and to compare them all would take long. */
-const RANKED = 5_000
+const RANKED = 1_000
 
 /** The best first; where too many have the words, the latest. */
 export async function best<Row extends unknown[]>(
