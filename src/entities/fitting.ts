@@ -14,7 +14,7 @@ import type { Condition, Like, Query, Target } from './query'
 import { docOf } from './wire'
 
 /** As many different texts are asked for by name; where more fit, each entity is looked at. */
-const FEW = 2_000
+const FEW = 1_000
 const SLICE = 2_000 // rows of the index read by one statement
 
 /**
@@ -25,8 +25,8 @@ export async function narrowedBy(db: Db, model: Model, query: Query): Promise<Qu
   if (!query.likes.length) return query
   const [conditions, likes]: [Condition[], Like[]] = [[...query.conditions], []]
   for (const like of query.likes) {
-    const values = await fittingTexts(db, model, like)
-    if (values) conditions.push({ target: like.target, is: 'in', values })
+    const condition = await conditionOf(db, model, like)
+    if (condition) conditions.push(condition)
     else likes.push(like)
   }
   return { ...query, conditions, likes }
@@ -59,8 +59,8 @@ function sourceOf(model: Model, target: Target): Source {
   return { of: 'i.value', from: 'entity_index i', where, start: target.path ? 's' : '' }
 }
 
-/** All texts that fit; undefined when those are many. */
-async function fittingTexts(db: Db, model: Model, { target, pattern }: Like): Promise<string[] | undefined> {
+/** What is the same as fitting a pattern: to be one of the texts that do. Undefined when those are many. */
+async function conditionOf(db: Db, model: Model, { target, pattern }: Like): Promise<Condition | undefined> {
   const { of, from, where, start } = sourceOf(model, target)
   const found: string[] = []
   const someIn = async (where: Part) =>
@@ -69,7 +69,14 @@ async function fittingTexts(db: Db, model: Model, { target, pattern }: Like): Pr
     const end = endOf(start + text)
     return and([where, part(`${of} >= ?`, start + text), ...(end === undefined ? [] : [part(`${of} < ?`, end)])])
   }
-  for (const text of await beginnings(pattern, (text) => someIn(beginning(text)))) {
+  const { starts, only } = await beginnings(pattern, (text) => someIn(beginning(text)))
+  const [one = '', ...more] = starts
+  if (only && one && !more.length) {
+    const end = endOf(start + one)
+    const to = end === undefined ? undefined : { value: end, open: true }
+    return { target, is: 'between', from: { value: start + one, open: false }, to }
+  }
+  for (const text of starts) {
     for (let after: Part[] = []; ; ) {
       const { sql, params } = and([beginning(text), ...after])
       const rows = (await db.ask(
@@ -87,7 +94,7 @@ async function fittingTexts(db: Db, model: Model, { target, pattern }: Like): Pr
       await turn()
     }
   }
-  return found
+  return { target, is: 'in', values: found }
 }
 
 /** Whether a text of the index fits; of a long one, which is not whole there, an entity that has it tells. */

@@ -46,18 +46,22 @@ export const fitsAnyEnd = (pattern: Pattern, start: string) => pattern.parts.at(
 
 const BEGINNINGS = 16
 
-/** How texts begin that fit, in every case that there is, as far as those are few. */
-export async function beginnings({ parts }: Pattern, exists: (start: string) => Promise<boolean>): Promise<string[]> {
-  let found = ['']
+/**
+ * How texts begin that fit, in every case that there is, as far as those are few; and whether whatever begins like this
+ * fits.
+ */
+export async function beginnings({ parts }: Pattern, exists: (start: string) => Promise<boolean>) {
+  let [starts, read] = [[''], 0]
   for (const part of parts) {
     const variants = part < 0 ? [] : variantsOf(part)
-    if (!variants.length || found.length * variants.length > BEGINNINGS) break
+    if (!variants.length || starts.length * variants.length > BEGINNINGS) break
     const longer: string[] = []
-    for (const start of found)
+    for (const start of starts)
       for (const variant of variants) if (await exists(start + variant)) longer.push(start + variant)
-    found = longer
+    starts = longer
+    read++
   }
-  return found
+  return { starts, only: read === parts.length - 1 && parts[read] === MANY }
 }
 
 /** The first text in the order of bytes that comes after all that begin like this; none when there is none. */

@@ -212,15 +212,16 @@ describe('letters', () => {
 
   test('are looked up in every case that there is', async () => {
     for (const one of letters) {
-      const starts = await beginnings(readPattern(`${one}%`), async () => true)
+      const { starts } = await beginnings(readPattern(`${one}%`), async () => true)
       if (!starts.some((start) => one.startsWith(start))) expect(starts, one).toContain(one)
     }
     const asked: string[] = []
-    const starts = await beginnings(readPattern('Product 1%2'), async (start) => {
+    const { starts, only } = await beginnings(readPattern('Product 1%2'), async (start) => {
       asked.push(start)
       return 'Product 1'.startsWith(start)
     })
-    expect([starts, asked.length < 30]).toEqual([['Product 1'], true])
+    expect([starts, only, asked.length < 30]).toEqual([['Product 1'], false, true])
+    expect(await beginnings(readPattern('1%'), async () => true)).toEqual({ starts: ['1'], only: true })
   })
 
   test('have an end in the order of bytes', () => {
