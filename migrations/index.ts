@@ -8,6 +8,7 @@ import componentsPg from './postgres/0006_components.sql' with { type: 'text' }
 import changesPg from './postgres/0008_changes.sql' with { type: 'text' }
 import workspacesPg from './postgres/0009_workspaces.sql' with { type: 'text' }
 import eventsPg from './postgres/0011_events.sql' with { type: 'text' }
+import entitiesByChangePg from './postgres/0012_entities_by_change.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import accounts from './sqlite/0001_accounts.sql' with { type: 'text' }
@@ -19,13 +20,25 @@ import components from './sqlite/0006_components.sql' with { type: 'text' }
 import changes from './sqlite/0008_changes.sql' with { type: 'text' }
 import workspaces from './sqlite/0009_workspaces.sql' with { type: 'text' }
 import events from './sqlite/0011_events.sql' with { type: 'text' }
+import entitiesByChange from './sqlite/0012_entities_by_change.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 
 /** The schema of a tenant's database, in order, forever. */
 export const tenantMigrations: Migrations = {
-  sqlite: [accounts, data, jobs, search, idempotency, components, changes, workspaces, events],
-  postgres: [accountsPg, dataPg, jobsPg, searchPg, idempotencyPg, componentsPg, changesPg, workspacesPg, eventsPg],
+  sqlite: [accounts, data, jobs, search, idempotency, components, changes, workspaces, events, entitiesByChange],
+  postgres: [
+    accountsPg,
+    dataPg,
+    jobsPg,
+    searchPg,
+    idempotencyPg,
+    componentsPg,
+    changesPg,
+    workspacesPg,
+    eventsPg,
+    entitiesByChangePg,
+  ],
 }
 
 /** The schema of the registry of tenants. */

@@ -72,8 +72,8 @@ export function valueIs(at: string | Part, condition: Test): Part {
       ...(to ? [compared(`${to.open ? '<' : '<='} ?`, to.value)] : []),
     ])
   }
-  const { values } = condition
-  if (!values.length) return part(condition.is === 'in' ? '1 = 0' : '1 = 1')
+  const values = padded(condition.values)
+  if (!condition.values.length) return part(condition.is === 'in' ? '1 = 0' : '1 = 1')
   const list = values.map(() => '?').join(', ')
   if (condition.is === 'in')
     return values.length === 1 ? compared('= ?', ...values) : compared(`in (${list})`, ...values)
@@ -94,6 +94,12 @@ export const list = (parts: Part[]) => joined(parts, ', ')
 export function oneOf(sql: string, values: (string | number)[]): Part {
   const params = padded(values)
   return part(`${sql} in (${params.map(() => '?').join(', ')})`, ...params)
+}
+
+/** None of these values. */
+export function noneOf(sql: string, values: (string | number)[]): Part {
+  const one = oneOf(sql, values)
+  return part(`not (${one.sql})`, ...one.params)
 }
 
 /** Lists of about the same length become as long, by their last value, so that few statements have to be remembered. */

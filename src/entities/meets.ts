@@ -1,7 +1,10 @@
+import { isCut } from '../blueprints/fields/keys'
 import type { Model } from '../blueprints/model'
 import type { Doc } from './document'
+import { longText } from './fitting'
 import type { Keys } from './keys'
-import type { Condition, Query, Target, Test } from './query'
+import { fits as fitsPattern } from './like'
+import type { Condition, Like, Query, Target, Test } from './query'
 import type { System } from './wire'
 import { termsOf } from './words'
 
@@ -9,8 +12,13 @@ import { termsOf } from './words'
 export type Judged = { system: System; keys: Keys; doc: Doc }
 
 /** Whether a list with this query would have the entity: what `conditions.ts` says in SQL, of a single one. */
-export const meets = (model: Model, { conditions, search }: Pick<Query, 'conditions' | 'search'>, entity: Judged) =>
+export const meets = (
+  model: Model,
+  { conditions, likes, search }: Pick<Query, 'conditions' | 'likes' | 'search'>,
+  entity: Judged,
+) =>
   conditions.every((condition) => holdsFor(condition, entity)) &&
+  likes.every((like) => isLike(like, entity)) &&
   (search === undefined || hasWords(search, termsOf(model, entity.doc)))
 
 /** Whether a condition holds for an entity with these values. */
@@ -28,6 +36,15 @@ export function holdsFor(condition: Condition, { system, keys }: Pick<Judged, 'k
 function valuesOf(target: Target, keys: Keys, system?: System): (string | number)[] {
   if (target.at === 'field') return [keys[target.label] ?? []].flat()
   return [system?.[COLUMNS[target.column]] ?? []].flat()
+}
+
+/** Whether one of the texts of an entity fits a pattern. */
+function isLike({ target, pattern }: Like, { system, keys, doc }: Judged): boolean {
+  const values = valuesOf(target, keys, system).map(String)
+  if (target.at === 'column') return values.some((text) => fitsPattern(pattern, text))
+  const texts = target.path ? values.filter((key) => key.startsWith('s')).map((key) => key.slice(1)) : values
+  const whole = (text: string) => (isCut(text) ? longText(doc[target.field.key], text) : text)
+  return texts.some((text) => fitsPattern(pattern, whole(text)))
 }
 
 const COLUMNS = {

@@ -26,6 +26,7 @@ export const entities = sqliteTable(
   (table) => [
     unique().on(table.blueprint, table.identifier),
     index('entities_by_time').on(table.blueprint, table.created, table.seq),
+    index('entities_by_change').on(table.blueprint, table.updated, table.created, table.seq),
     index('entities_of_user').on(table.blueprint, table.user, table.created, table.seq),
     index('entities_of_workspace')
       .on(table.blueprint, table.workspace, table.created, table.seq)

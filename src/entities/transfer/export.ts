@@ -8,6 +8,7 @@ import { turn } from '../../core/turn'
 import { waitsLong } from '../../tenancy/caller'
 import type { Doc } from '../document'
 import { narrowed, searchOf } from '../entities'
+import { narrowedBy } from '../fitting'
 import { populatedLines } from '../populate'
 import { type Query, readQuery } from '../query'
 import { planOf } from '../related'
@@ -18,7 +19,7 @@ import { formatOf, TYPES } from './format'
 import { walk } from './walk'
 
 /** What makes no sense where all that match are given, the oldest first. */
-const OF_PAGES = ['$sort', '$limit', '$skip', '$page', '$count']
+const OF_PAGES = ['$sort', '$limit', '$skip', '$page', '$after', '$count']
 const SYSTEM = ['_id', 'identifier', 'created', 'updated', 'user', 'workspace']
 
 /** All entities that match the query, those within the caller's reach, as they are read. @throws 400, 401, 403, 404 */
@@ -37,11 +38,12 @@ export async function exportAll(asked: OpenCtx, key: string, request: Request): 
     invalid({ path: '$populate', message: 'A cell of a CSV has no place for another entity. Export as NDJSON.' })
   // What makes no sense is told before anything is.
   if (query.related) await planOf(ctx, model, query.related, query.select)
+  const narrow = await narrowedBy(ctx.db, model, query)
   const { head, lines } = format === 'csv' ? csv(model, ctx, query) : ndjson(model, ctx, query)
 
   async function* texts() {
     if (head) yield head
-    for await (const slice of walk(ctx.db, model, reach, query)) {
+    for await (const slice of walk(ctx.db, model, reach, narrow)) {
       // What may be shown could be less by now.
       const { version } = await modelOf(ctx, key)
       if (version !== model.version) throw new Problem(409, 'CONFLICT', 'The blueprint was changed. Export again.')

@@ -2,6 +2,7 @@ import type { Model } from '../../blueprints/model'
 import type { Reach } from '../../blueprints/rules'
 import type { Db } from '../../storage/port'
 import { and, fitting, holds, list, type Part, part, within } from '../conditions'
+import { columnsOf, fitsAll } from '../fitting'
 import type { Keys } from '../keys'
 import { holdsFor } from '../meets'
 import type { Condition, Query } from '../query'
@@ -18,8 +19,9 @@ type Slice = { to: Place; seqs: number[] }
  * bounded amount of work and memory, however many match; no entity comes twice.
  */
 export async function* walk(db: Db, model: Model, reach: Reach, query: Query): AsyncGenerator<string[]> {
-  const { conditions, search } = query
+  const { conditions, likes, search } = query
   const tested = conditions.filter(isTestedHere)
+  const judged = tested.length + likes.length > 0
   const asked = [part('e.blueprint = ?', model.key), ...within(reach)]
   const filters = conditions.filter((one) => !tested.includes(one)).map(holds)
   for (let from: Place = [-1, -1]; ; ) {
@@ -29,13 +31,17 @@ export async function* walk(db: Db, model: Model, reach: Reach, query: Query): A
     const between = part('(e.created, e.seq) > (?, ?) and (e.created, e.seq) <= (?, ?)', ...from, ...to)
     const words = search === undefined ? [] : [haveWords(search, Math.min(...seqs), Math.max(...seqs))]
     const { sql, params } = and([...asked, between, ...filters, ...words])
-    const columns = tested.length ? 'e.shown, e.keys' : 'e.shown'
+    const columns = judged ? ['e.shown', 'e.keys', ...columnsOf(likes)] : ['e.shown']
     const found = await db.ask(
-      `select ${columns} from entities e where ${sql} order by e.created asc, e.seq asc`,
+      `select ${columns.join(', ')} from entities e where ${sql} order by e.created asc, e.seq asc`,
       params,
     )
-    const fitting = tested.length ? found.filter(([, keys]) => meet(JSON.parse(keys as string), tested)) : found
-    yield fitting.map(([shown]) => shown as string)
+    const met: string[] = []
+    for (const [shown, text, ...values] of found) {
+      const keys: Keys = judged ? JSON.parse(text as string) : {}
+      if (meet(keys, tested) && (await fitsAll(db, likes, keys, values))) met.push(shown as string)
+    }
+    yield met
     from = to
   }
 }
