@@ -5,7 +5,9 @@ import { workspacesAndInvites } from './accounts/workspaces/routes'
 import { entitiesAreCountedBy } from './accounts/workspaces/workspaces'
 import { entitiesAreKeptBy } from './blueprints/blueprints'
 import { blueprintRoutes } from './blueprints/routes'
-import { componentRoutes, staticRoutes } from './content/routes'
+import { blockRoutes } from './content/routes/blocks'
+import { componentRoutes, staticRoutes } from './content/routes/components'
+import { configurationRoutes } from './content/routes/configurations'
 import { problems } from './core/problem'
 import { countOfWorkspace } from './entities/belonging'
 import { chartRoutes } from './entities/charts/routes'
@@ -29,6 +31,8 @@ const api = new Elysia({ prefix: '/api' })
   .use(chartRoutes)
   .use(componentRoutes)
   .use(staticRoutes)
+  .use(blockRoutes)
+  .use(configurationRoutes)
 
 // A host may be shorter than what Elysia takes for granted, which is ten characters.
 /** The server's table of contents. */

@@ -13,6 +13,7 @@ export const serve = new Command('serve')
     const { releaseAll } = await import('../jobs/holding')
     const { keepHouse } = await import('../jobs/housekeeping')
     const { removeExpired } = await import('../accounts/sessions')
+    const { settleHosts } = await import('../content/websites')
     const { anyTenant } = await import('../tenancy/tenants')
     // Whatever was forgotten somewhere must not end all other requests.
     process.on('unhandledRejection', (error) => report('UNHANDLED', { cause: String(error) }))
@@ -20,7 +21,7 @@ export const serve = new Command('serve')
     const { listen } = await import('../gateway')
     const fresh = !(await anyTenant())
     const server = listen(config.ATOLL_HOST, config.ATOLL_PORT)
-    const endHousekeeping = keepHouse([removeExpired], config.ATOLL_HOUSEKEEPING * 1_000)
+    const endHousekeeping = keepHouse([removeExpired, settleHosts], config.ATOLL_HOUSEKEEPING * 1_000)
     const url = `http://${server.hostname?.includes(':') ? `[${server.hostname}]` : server.hostname}:${server.port}`
     // For a program, standard output holds the JSON and nothing else.
     const say = json ? console.error : console.log
