@@ -15,12 +15,12 @@ let thread: Worker | undefined
  * What anybody's browser may be given of HTML, by the rules of `html.ts`. It is worked out in a thread, so nobody else
  * waits for it. @throws 400 for what is nested too deep or takes too long, 503 when too much is waiting already
  */
-export async function sanitized(tenant: Pick<Tenant, 'tenant'>, html: string): Promise<string> {
-  const result = await turns.take(tenant, () => run(html))
+export async function sanitized(tenant: Pick<Tenant, 'tenant'>, html: string, patience = PATIENCE): Promise<string> {
+  const result = await turns.take(tenant, () => run(html, patience))
   return 'html' in result ? result.html : invalid({ path: '/content', message: result.flaw })
 }
 
-function run(html: string): Promise<Sanitized> {
+function run(html: string, patience: number): Promise<Sanitized> {
   thread ??= new Worker(new URL(file, import.meta.url).href)
   const worker = thread
   worker.unref()
@@ -32,7 +32,7 @@ function run(html: string): Promise<Sanitized> {
     const timer = setTimeout(() => {
       end()
       resolve({ flaw: 'It takes too long to find what is harmless in it.' })
-    }, PATIENCE)
+    }, patience)
     worker.onmessage = ({ data }: MessageEvent<Sanitized>) => {
       clearTimeout(timer)
       resolve(data)
