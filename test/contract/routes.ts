@@ -126,4 +126,6 @@ export const finished = [
   '/api/invites',
   '/api/blueprints/:key/entities',
   '/api/blueprints/:blueprintKey/charts',
+  '/api/blocks',
+  '/api/configurations',
 ]
