@@ -91,7 +91,7 @@ describe('a populated relation', () => {
       expect((await list(`$populate=${flag}`))[0], flag).toEqual((await list(''))[0])
   })
 
-  test('may be the owner alone, also of what it leads to; workspaces stay ids', async () => {
+  test('may be the owner alone, also of what it leads to; what is gone stays an id', async () => {
     const { list, users, user, admin, at } = await shop()
     await user.post(at('books'), { identifier: 'mine', author: 'ann' })
     const book = (await list('$populate=user,workspace,author.user')).at(-1)

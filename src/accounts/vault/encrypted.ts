@@ -1,5 +1,6 @@
 import { eq } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
+import { type Answer, forbidKeeping } from '../../core/etag'
 import { invalid, missing, Problem } from '../../core/problem'
 import type { Db } from '../../storage/port'
 import type { Ctx } from '../guard'
@@ -15,7 +16,8 @@ const tables = { workspace: workspaces, user: users } satisfies Record<string, S
 export type Owner = keyof typeof tables
 
 /** What is kept under an id, or null. @throws 404 */
-export async function get(ctx: Ctx, purpose: Owner, owner: string, id: string | undefined) {
+export async function get(ctx: Ctx, purpose: Owner, owner: string, id: string | undefined, answer: Answer) {
+  forbidKeeping(answer)
   const place = placeOf(purpose, owner, id)
   await refuseUnknown(ctx.db, place)
   const text = await open(ctx, place)

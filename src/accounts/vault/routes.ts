@@ -1,6 +1,6 @@
 import { Elysia, t } from 'elysia'
 import { ProblemShape } from '../../core/problem'
-import { free, one } from '../../core/shapes'
+import { free, one, orNull } from '../../core/shapes'
 import { guard } from '../guard'
 import * as encrypted from './encrypted'
 
@@ -20,7 +20,8 @@ export const encryptedRoutes = new Elysia({ tags: ['accounts'] })
   .use(guard('encrypted'))
   .get(
     '/workspaces/:id/encrypted',
-    ({ ctx, params, headers }) => encrypted.get(ctx, 'workspace', params.id, headers['x-encrypted-id']),
+    async ({ ctx, params, headers, request, set }) =>
+      orNull(await encrypted.get(ctx, 'workspace', params.id, headers['x-encrypted-id'], { request, set })),
     { can: 'privileged', ...kept },
   )
   .post(
@@ -30,7 +31,8 @@ export const encryptedRoutes = new Elysia({ tags: ['accounts'] })
   )
   .get(
     '/users/:id/encrypted',
-    ({ ctx, params, headers }) => encrypted.get(ctx, 'user', params.id, headers['x-encrypted-id']),
+    async ({ ctx, params, headers, request, set }) =>
+      orNull(await encrypted.get(ctx, 'user', params.id, headers['x-encrypted-id'], { request, set })),
     { can: 'privileged', ...kept },
   )
   .post(
