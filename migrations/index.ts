@@ -7,6 +7,7 @@ import idempotencyPg from './postgres/0005_idempotency.sql' with { type: 'text' 
 import componentsPg from './postgres/0006_components.sql' with { type: 'text' }
 import workspacesPg from './postgres/0009_workspaces.sql' with { type: 'text' }
 import blocksPg from './postgres/0010_blocks.sql' with { type: 'text' }
+import eventsPg from './postgres/0011_events.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -18,14 +19,15 @@ import idempotency from './sqlite/0005_idempotency.sql' with { type: 'text' }
 import components from './sqlite/0006_components.sql' with { type: 'text' }
 import workspaces from './sqlite/0009_workspaces.sql' with { type: 'text' }
 import blocks from './sqlite/0010_blocks.sql' with { type: 'text' }
+import events from './sqlite/0011_events.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
 
 /** The schema of a tenant's database, in order, forever. */
 export const tenantMigrations: Migrations = {
-  sqlite: [accounts, data, jobs, search, idempotency, components, workspaces, blocks],
-  postgres: [accountsPg, dataPg, jobsPg, searchPg, idempotencyPg, componentsPg, workspacesPg, blocksPg],
+  sqlite: [accounts, data, jobs, search, idempotency, components, workspaces, blocks, events],
+  postgres: [accountsPg, dataPg, jobsPg, searchPg, idempotencyPg, componentsPg, workspacesPg, blocksPg, eventsPg],
 }
 
 /** The schema of the registry of tenants. */

@@ -5,6 +5,7 @@ import { workspacesAndInvites } from './accounts/workspaces/routes'
 import { entitiesAreCountedBy } from './accounts/workspaces/workspaces'
 import { entitiesAreKeptBy } from './blueprints/blueprints'
 import { blueprintRoutes } from './blueprints/routes'
+import { config } from './config'
 import { blockRoutes } from './content/routes/blocks'
 import { componentRoutes, staticRoutes } from './content/routes/components'
 import { configurationRoutes } from './content/routes/configurations'
@@ -15,7 +16,9 @@ import * as entities from './entities/entities'
 import { entityRoutes } from './entities/routes'
 import { transferRoutes } from './entities/transfer/routes'
 import { undoForsaken } from './entities/transfer/undo'
+import { eventRoutes } from './events/routes'
 import { documentation } from './operations/documentation'
+import { operatorRoutes } from './operations/operator'
 import { operations } from './operations/routes'
 
 entitiesAreKeptBy({ ...entities, undoForsaken })
@@ -33,12 +36,14 @@ const api = new Elysia({ prefix: '/api' })
   .use(staticRoutes)
   .use(blockRoutes)
   .use(configurationRoutes)
+  .use(eventRoutes)
 
 // A host may be shorter than what Elysia takes for granted, which is ten characters.
 /** The server's table of contents. */
 export const app = new Elysia({ handler: { standardHostname: false }, normalize: 'typebox' })
   .use(problems)
   .use(operations)
+  .use(config.ATOLL_TEST_CLOCK === 'on' ? operatorRoutes : new Elysia())
   .use(api)
   .use(documentation((): AnyElysia => app))
 export type App = typeof app

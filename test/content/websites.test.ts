@@ -3,6 +3,8 @@ import { configurations } from '../../src/accounts/settings/tables'
 import { config } from '../../src/config'
 import { change } from '../../src/content/configurations'
 import { settleHosts } from '../../src/content/websites'
+import { holding } from '../../src/jobs/holding'
+import { chores } from '../../src/operations/chores'
 import { claimedHosts, claimHosts } from '../../src/tenancy/hosts'
 import { createTenant, deleteTenant, setHosts, showTenant, tenantNamed } from '../../src/tenancy/tenants'
 import { ask, house, refusal } from '../house'
@@ -163,6 +165,15 @@ describe('what was interrupted', () => {
     expect(await at(host, home)).toBeTrue()
   })
 
+  test('is found by the housekeeping', async () => {
+    const home = await house()
+    await claimHosts(home.id, [name()], 1)
+    await holding(await tenantNamed(home.id), 'housekeeping', async (held) => {
+      for (const chore of chores) await chore(held)
+    })
+    expect(await claimed(home)).toEqual([])
+  })
+
   test('after the write is given back', async () => {
     const home = await house()
     const [old, fresh] = [name(), name()]
@@ -232,9 +243,9 @@ describe('what was interrupted', () => {
   })
 })
 
-test('another process sees the hosts of websites within five seconds, and a server repairs what it finds', async () => {
+test('another process sees the hosts of websites within five seconds, and keeps them', async () => {
   const env = config.ATOLL_DATABASE_URL ? { ATOLL_DATABASE_URL: config.ATOLL_DATABASE_URL } : undefined
-  const place = { at: emptyFolder(), env: { ...env, ATOLL_HOUSEKEEPING: '1' } }
+  const place = { at: emptyFolder(), env }
   const id = `w${crypto.randomUUID().slice(0, 8)}`
   await makeTenant(place, id)
   await using server = await serve(place)

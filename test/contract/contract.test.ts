@@ -23,6 +23,7 @@ const wider: Record<string, string[]> = {
   priv: ['privileged'],
   // Who administers a workspace is a matter of that workspace, which the verb judges.
   'ws-admin': ['user'],
+  editor: ['curator', 'teller'],
 }
 
 test.each(contract.filter(({ path }) => finished.some((start) => path === start || path.startsWith(`${start}/`))))(

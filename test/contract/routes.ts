@@ -128,4 +128,5 @@ export const finished = [
   '/api/blueprints/:blueprintKey/charts',
   '/api/blocks',
   '/api/configurations',
+  '/api/events',
 ]
