@@ -37,7 +37,7 @@ type Row = typeof configurations.$inferSelect
 export async function list(ctx: Ctx, query: Listing, answer: Answer) {
   const page = pageOf(query, sortable, 'key')
   if (!(await byKey(ctx.db, APP)))
-    await ctx.write((tx) => tx.insert(configurations).values(untouched(1)).onConflictDoNothing())
+    await ctx.write((tx) => tx.insert(configurations).values(untouched(APP, 1)).onConflictDoNothing())
   const rows = await ctx.db
     .select()
     .from(configurations)
@@ -83,7 +83,7 @@ export async function create(ctx: Ctx, input: NewConfiguration, answer: Answer) 
   return told(row, answer)
 }
 
-/** Changes what it mentions; of the metadata, its keys. @throws 400, 404, 412 when stale. */
+/** Changes what it mentions; of the metadata, its keys. Makes one of the server's. @throws 400, 404, 412 when stale. */
 export async function change(ctx: Ctx, key: string, { metadata = {}, ...input }: ConfigurationChange, answer: Answer) {
   refuseOpen(key, input.public)
   return told(await written(ctx, key, input, metadata, '/metadata', answer), answer)
@@ -124,7 +124,7 @@ async function written(
   try {
     for (;;) {
       const known = await byKey(ctx.db, key)
-      const before = known ?? (key === APP ? untouched(0) : missing('configuration'))
+      const before = known ?? (isServers(key) ? untouched(key, 0) : missing('configuration'))
       refuseStale(answer.request, etagFor(known))
       const full = merged(key, before.metadata, sent, at)
       const changes = { ...input, metadata: bare(key, full), version: before.version + 1, updated: iso(now()) }
@@ -163,6 +163,8 @@ async function writing<T>(ctx: Ctx, work: (tx: Tx, vault: Vault) => Promise<T>):
     forget(ctx, 'configurations')
   }
 }
+
+const isServers = (key: string) => key === APP || PRIVATE.includes(key)
 
 function requirePrivileged({ actor }: OpenCtx) {
   if (actor?.privileged) return

@@ -13,9 +13,9 @@ export const APP = 'app-configuration'
 type Row = typeof configurations.$inferSelect
 type State = Pick<Row, 'version' | 'metadata'>
 
-/** The same as it is before anybody has written it. */
-export const untouched = (version: number): Row => ({
-  ...{ _id: Bun.randomUUIDv7(), key: APP, public: true, kind: '', description: '', version, metadata: {} },
+/** A configuration of the server's as it is before anybody has written it. */
+export const untouched = (key: string, version: number): Row => ({
+  ...{ _id: Bun.randomUUIDv7(), key, public: key === APP, kind: '', description: '', version, metadata: {} },
   ...{ created: iso(now()), updated: iso(now()) },
 })
 
@@ -65,7 +65,7 @@ const raise = (tenant: Tenant, from: number, to: number) =>
     const same = and(isApp, eq(configurations.version, from))
     const raised = from
       ? tx.update(configurations).set({ version: to }).where(same).returning()
-      : tx.insert(configurations).values(untouched(to)).onConflictDoNothing().returning()
+      : tx.insert(configurations).values(untouched(APP, to)).onConflictDoNothing().returning()
     return !!(await raised.get())
   })
 

@@ -263,6 +263,21 @@ describe('the configurations that the server goes by', () => {
     expect((await admin.get(`/configurations/${key}`)).body.metadata).toEqual({ own: 1 })
   })
 
+  test.each(PRIVATE)('%s is made by its first change, or like any other', async (key) => {
+    const [one, other] = [(await house()).as('admin'), (await house()).as('admin')]
+    const path = `/configurations/${key}`
+    expect(refusal(await one.get(path))).toEqual([404, 'CONFIGURATION_NOT_FOUND'])
+    const racing = await Promise.all([...'abc'].map((own) => one.put(path, { metadata: { [own]: 1 } })))
+    expect(racing.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect((await one.get(path)).body).toMatchObject({ key, public: false, metadata: { a: 1, b: 1, c: 1 } })
+    expect(refusal(await one.post('/configurations', { key }))).toEqual([409, 'CONFIGURATION_EXISTS'])
+    expect((await other.post('/configurations', { key })).status).toBe(201)
+    expect(refusal(await other.put('/configurations/other-configuration', {}))).toEqual([
+      404,
+      'CONFIGURATION_NOT_FOUND',
+    ])
+  })
+
   test('take only what the server understands of its own keys, and any other', async () => {
     const admin = (await house()).as('admin')
     for (const [key, metadata, path] of [
