@@ -18,16 +18,16 @@ type Headers = Record<string, string | number | string[]>
 type Set = { headers: unknown }
 
 async function admit(request: Request, set: Set, area: string, permission?: Permission): Promise<OpenCtx> {
-  const tenant = claiming(request, await tenantOf(request))
+  const tenant = await tenantOf(request)
   const actor = await actorBehind(request, tenant, set.headers as Headers)
   if (!actor) {
-    if (!permission) return tenant
+    if (!permission) return claiming(request, tenant)
     throw new Problem(401, 'UNAUTHENTICATED', 'Sign in first, or send an API token.')
   }
   if (permission && !may(actor, permission)) throw new Problem(403, 'FORBIDDEN', 'Your roles do not allow this.')
   if (!within(actor.scopes, area, isRead(request) ? 'read' : 'write'))
     throw new Problem(403, 'FORBIDDEN', `This API token is not good for ${area}:${isRead(request) ? 'read' : 'write'}.`)
-  const { db, heard, write, tenant: id } = tenant
+  const { db, heard, write, tenant: id } = claiming(request, tenant)
   return { tenant: id, db, heard, write, actor }
 }
 

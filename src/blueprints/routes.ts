@@ -5,14 +5,28 @@ import { done, flag, isOn } from '../core/shapes'
 import * as blueprints from './blueprints'
 import { explain } from './explain'
 import { Blueprint, BlueprintChange, Explanation, ExplanationQuery, NewBlueprint } from './shapes'
+import { file } from './types/files'
 
 const byKey = t.Object({ key: t.String() })
 const found = { 200: Blueprint, 404: ProblemShape }
 const changed = { ...found, 409: ProblemShape }
 
+const source = { description: 'the file', content: { 'text/plain': { schema: { type: 'string' as const } } } }
+
 export const blueprintRoutes = new Elysia({ prefix: '/blueprints', tags: ['blueprints'] })
   .use(guard('blueprints'))
   .get('/', ({ ctx }) => blueprints.list(ctx), { can: 'user', response: t.Array(Blueprint) })
+  .get('/types.d.ts', ({ ctx, request }) => file(ctx, 'types', request), {
+    can: 'editor',
+    detail: { description: 'TypeScript: the types of all blueprints.', responses: { 200: source } },
+  })
+  .get('/client.ts', ({ ctx, request }) => file(ctx, 'client', request), {
+    can: 'editor',
+    detail: {
+      description: 'TypeScript: the types of all blueprints and a client of them, in one file that needs nothing else.',
+      responses: { 200: source },
+    },
+  })
   .get('/:key', ({ ctx, params, request, set }) => blueprints.get(ctx, params.key, { request, set }), {
     can: 'user',
     params: byKey,

@@ -6,6 +6,7 @@ import { migrate } from './migrate'
 import { postgres } from './postgres'
 import { serve } from './serve'
 import { tenant } from './tenant'
+import { types } from './types'
 import { user } from './user'
 import { vault } from './vault'
 
@@ -22,6 +23,7 @@ export async function run(argv: string[]) {
     .addCommand(migrate)
     .addCommand(vault)
     .addCommand(postgres)
+    .addCommand(types)
     .addCommand(doctor)
     .addCommand(
       new Command('version')

@@ -5,6 +5,7 @@ import { computed, type Known, uncomputed } from '../computed'
 import type { Complete, Doc } from '../document'
 import { draftOf } from '../drafts'
 import { named, type Operation } from './operation'
+import { Room } from './room'
 
 /** Formulas have not been worked out yet for all that a write would keep. */
 class Unready extends Busy {}
@@ -80,11 +81,14 @@ export class Ahead {
 
   async #workOut() {
     const { model, ctx } = this
+    const room = new Room()
     for (const [operation, asked] of this.#asked) {
-      const made = await Promise.resolve(computed(model, asked.doc, asked.known, ctx.actor)).then(
-        (whole) => ({ whole }),
-        (error: unknown) => ({ error }),
-      )
+      const made = await Promise.resolve(computed(model, asked.doc, asked.known, ctx.actor))
+        .then((whole) => {
+          room.take(JSON.stringify(whole).length)
+          return { whole }
+        })
+        .catch((error: unknown) => ({ error }))
       this.#made.set(operation, { ...asked, doc: uncomputed(model, asked.doc), ...made })
       // Others get their turn.
       await new Promise(setImmediate)

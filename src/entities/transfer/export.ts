@@ -3,6 +3,7 @@ import { modelOf } from '../../blueprints/blueprints'
 import type { Model } from '../../blueprints/model'
 import { mayRead, reachOrRefuse } from '../../blueprints/rules'
 import { invalid, Problem } from '../../core/problem'
+import { streamOf } from '../../core/stream'
 import { waitsLong } from '../../tenancy/caller'
 import type { Doc } from '../document'
 import { narrowed, searchOf } from '../entities'
@@ -46,22 +47,6 @@ export async function exportAll(asked: OpenCtx, key: string, request: Request): 
   return new Response(streamOf(texts()), {
     headers: { 'content-type': TYPES[format], 'content-disposition': `attachment; filename="${key}.${format}"` },
   })
-}
-
-/** Goes on only as far as it is read, and ends with whoever reads it. */
-function streamOf(texts: AsyncGenerator<string>) {
-  const encoder = new TextEncoder()
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { done, value } = await texts.next()
-        if (done) controller.close()
-        else controller.enqueue(encoder.encode(value))
-      },
-      cancel: async () => void (await texts.return(undefined)),
-    },
-    { highWaterMark: 0 },
-  )
 }
 
 type Lines = { head: string; line: (shown: string) => string }
