@@ -50,6 +50,9 @@ export async function vaultKeys(): Promise<VaultKeys> {
   return keysIn(value === undefined ? await shared() : JSON.parse(value as string))
 }
 
+/** Whether what the files here keep encrypted is kept by other keys than those of the database. */
+export const hasOwnKeys = async () => existsSync(file) && ownFile().vaultKey !== (await shared()).vaultKey
+
 /** Begins to use a new key beside the old ones; or goes on with the one that was begun with. */
 export const addVaultKey = () =>
   changeSecrets((before) => {
@@ -72,14 +75,16 @@ function keysIn({ vaultKey, vaultKeyNumber = 1, formerVaultKeys = {} }: Secrets)
 }
 
 /** A write of the registry keeps others from doing the same meanwhile, also where the secrets are a file. */
-const changeSecrets = (change: (before: Secrets) => Secrets): Promise<VaultKeys> =>
-  registry.write(async (tx) => {
+async function changeSecrets(change: (before: Secrets) => Secrets): Promise<VaultKeys> {
+  if (config.ATOLL_DATABASE_URL) await shared() // makes them, where nothing needed any until now
+  return registry.write(async (tx) => {
     if (!config.ATOLL_DATABASE_URL) return keysIn(replaceFile(change(ownFile())))
     const [[value] = []] = await tx.ask('select value from secrets where name = ?', ['keys'])
     const secrets = change(JSON.parse(value as string))
     await tx.ask('update secrets set value = ? where name = ?', [JSON.stringify(secrets), 'keys'])
     return keysIn(secrets)
   })
+}
 
 /** All of it or nothing, whenever the machine stops. */
 function replaceFile(secrets: Secrets): Secrets {

@@ -26,28 +26,35 @@ export async function rotate(): Promise<Rotation> {
       done.sealed += count
       done.lost += lost
     } catch (error) {
-      done.failed.push({ tenant: id, error: String(error) })
+      // Who was deleted meanwhile has nothing left to be sealed.
+      if (!isMissing(error)) done.failed.push({ tenant: id, error: String(error) })
     }
   }
   if (!done.failed.length) await forgetVaultKeys(keys.current)
   return done
 }
 
+const isMissing = (error: unknown) => error instanceof Problem && error.code === 'TENANT_NOT_FOUND'
+
 async function resealAll(tenant: Tenant, keys: VaultKeys) {
-  // From now on nothing is sealed here with an older key, by whatever process.
-  await tenant.write((tx) =>
-    tx.ask(
-      'insert into versions (topic, version) values (?, ?) on conflict ("topic") do update set version = excluded.version',
-      ['vault', keys.current],
-    ),
-  )
   for (let [count, lost] = [0, 0]; ; ) {
-    const slice = await tenant.write((tx) => resealSome(tx, tenant, keys, lost))
+    const slice = await tenant.write(async (tx) => {
+      await markKey(tx, keys.current)
+      return resealSome(tx, tenant, keys, lost)
+    })
     count += slice.count
     lost += slice.lost
     if (slice.count + slice.lost < SLICE) return { count, lost }
   }
 }
+
+/** From now on nothing is sealed here with an older key, by whatever process. */
+export const markKey = (tx: Tx, key: number) =>
+  tx.ask(
+    `insert into versions (topic, version) values (?, ?) on conflict ("topic") do update set version = excluded.version
+      where versions.version < excluded.version`,
+    ['vault', key],
+  )
 
 async function resealSome(tx: Tx, tenant: Tenant, keys: VaultKeys, passed: number) {
   const { purpose, owner, name } = sealed

@@ -9,6 +9,7 @@ import { changing } from '../../tenancy/memory'
 import type { Ctx } from '../guard'
 import { type UserRow, users } from '../tables'
 import { find, keyOfName } from '../users'
+import { tell } from './events'
 import { join } from './members'
 import { administered, refuseInactive } from './reach'
 import type { InvitationAnswer, NewInvite } from './shapes'
@@ -62,6 +63,8 @@ export async function reply(ctx: Ctx, { workspace, kind }: InvitationAnswer) {
     if (!isProven(user))
       throw new Problem(403, 'EMAIL_NOT_VERIFIED', 'Verify your e-mail address first; the invitation was sent to it.')
     if (kind === 'accept') await join(tx, workspace, user._id, invite.roles)
+    const eventName = kind === 'accept' ? 'invite-accepted' : 'invite-declined'
+    await tell(ctx, tx, workspace, { kind: 'invite', eventName }, detailsOf(invite))
   })
   return success
 }
@@ -78,7 +81,9 @@ export async function create(ctx: Ctx, workspace: string, input: NewInvite) {
       throw new Problem(409, 'INVITE_EXISTS', 'This address is invited already.')
     if ((await tx.$count(invites, eq(invites.workspace, workspace))) >= MOST)
       throw new Problem(409, 'TOO_MANY_INVITES', `A workspace has at most ${MOST} invites. Withdraw some first.`)
-    return tx.insert(invites).values(fresh(workspace, input)).returning().get()
+    const invite = await tx.insert(invites).values(fresh(workspace, input)).returning().get()
+    await tellOf(ctx, tx, invite)
+    return invite
   })
 }
 
@@ -93,26 +98,40 @@ export async function remove(ctx: Ctx, workspace: string, id: string) {
 }
 
 /** Makes these all the invites of a workspace. One to the same address stays the same; who is a member is left out. */
-export async function replaceInvites(tx: Tx, workspace: string, wanted: NewInvite[]) {
+export async function replaceInvites(ctx: Ctx, tx: Tx, workspace: string, wanted: NewInvite[]) {
   const byKey = new Map(wanted.map((invite) => [keyOfName(invite.email), invite]))
   if (byKey.size < wanted.length) invalid({ path: '/invites', message: 'An address is invited twice.' })
   const before = await tx.select().from(invites).where(eq(invites.workspace, workspace))
   const gone = before.filter(({ emailKey }) => !byKey.has(emailKey)).map(({ _id }) => _id)
   for (const some of slices(gone)) await tx.delete(invites).where(inArray(invites._id, some))
-  const kept = new Set<string>()
-  for (const old of before) {
-    const invite = byKey.get(old.emailKey)
+  const changes: unknown[][] = []
+  for (const { _id, emailKey, ...old } of before) {
+    const invite = byKey.get(emailKey)
     if (!invite) continue
-    kept.add(old.emailKey)
-    const { email, name, roles } = invite
-    const change = { email, ...(name !== undefined && { name }), ...(roles && { roles }) }
-    if (!Bun.deepEquals({ ...old, ...change }, old))
-      await tx.update(invites).set(change).where(eq(invites._id, old._id))
+    byKey.delete(emailKey)
+    const { email, name = old.name, roles = old.roles } = invite
+    if (email !== old.email || name !== old.name || !Bun.deepEquals(roles, old.roles))
+      changes.push([email, name, JSON.stringify(roles), _id])
   }
-  const added = [...byKey.keys()].filter((key) => !kept.has(key))
-  const present = await keysOfMembers(tx, workspace, added)
-  for (const key of added) if (!present.has(key)) await tx.insert(invites).values(fresh(workspace, byKey.get(key)!))
+  const present = await keysOfMembers(tx, workspace, [...byKey.keys()])
+  const added = [...byKey].filter(([key]) => !present.has(key)).map(([, invite]) => fresh(workspace, invite))
+  await tx.each('update invites set email = ?, name = ?, roles = ? where _id = ?', changes)
+  await tx.each(
+    'insert into invites (_id, workspace, email_key, email, name, roles, created) values (?, ?, ?, ?, ?, ?, ?)',
+    added.map(({ _id, emailKey, email, name, roles, created }) => [
+      ...[_id, workspace, emailKey, email, name, JSON.stringify(roles), Date.parse(created)],
+    ]),
+  )
+  await Promise.all(added.map((invite) => tellOf(ctx, tx, invite)))
 }
+
+type InviteRow = typeof invites.$inferSelect
+
+/** Who sends the mail learns by this whom to invite. */
+const tellOf = (ctx: Ctx, tx: Tx, invite: InviteRow) =>
+  tell(ctx, tx, invite.workspace, { kind: 'invite', eventName: 'invite-created' }, detailsOf(invite))
+
+const detailsOf = ({ _id, email, name, roles }: InviteRow) => ({ invite: _id, email, name, roles })
 
 const fresh = (workspace: string, { email, name = null, roles = ['member'] }: NewInvite) => ({
   _id: Bun.randomUUIDv7(),

@@ -11,6 +11,7 @@ import type { Ctx } from '../guard'
 import { settingsOf } from '../settings'
 import { apiTokens, sessions } from '../tables'
 import { discardSealed } from '../vault/vault'
+import { tell } from './events'
 import { replaceInvites } from './invites'
 import { administered, reach, refuseInactive } from './reach'
 import type { NewWorkspace, WorkspaceChange } from './shapes'
@@ -60,6 +61,7 @@ export async function create(ctx: Ctx, { name, logo, labels = [] }: NewWorkspace
   await ctx.write(async (tx) => {
     await tx.insert(workspaces).values(workspace)
     await tx.insert(members).values({ workspace: _id, user: ctx.actor.user, roles: ['admin'], created: time })
+    await tell(ctx, tx, _id, { kind: 'workspace', eventName: 'workspace-created' }, { name })
   })
   return whole(ctx.db, { workspace, roles: ['admin'], administers: true })
 }
@@ -76,7 +78,7 @@ export async function change(ctx: Ctx, id: string, { name, logo, labels, invites
       ...(labels && { labels: [...new Set(labels)] }),
       updated: iso(now()),
     }
-    if (invites) await replaceInvites(tx, id, invites)
+    if (invites) await replaceInvites(ctx, tx, id, invites)
     const workspace = await tx.update(workspaces).set(fields).where(eq(workspaces._id, id)).returning().get()
     return { ...found, workspace }
   })
@@ -86,10 +88,11 @@ export async function change(ctx: Ctx, id: string, { name, logo, labels, invites
 /** Removes a workspace with its memberships, invites, tokens and secrets. The entities that were made in it stay. */
 export async function remove(ctx: Ctx, id: string) {
   await changing(ctx, 'actors', async (tx) => {
-    await administered(tx, ctx.actor, id)
+    const { workspace } = await administered(tx, ctx.actor, id)
     await tx.delete(apiTokens).where(eq(apiTokens.workspace, id))
     await discardSealed(tx, 'workspace', id)
     await tx.delete(workspaces).where(eq(workspaces._id, id))
+    await tell(ctx, tx, id, { kind: 'workspace', eventName: 'workspace-deleted' }, { name: workspace.name })
   })
   return { ...success, entities: await countEntities(ctx.db, id) }
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { configurations } from '../../../src/accounts/settings/tables'
+import { markKey } from '../../../src/accounts/vault/rotate'
 import { discardSealed, open, seal, sealing } from '../../../src/accounts/vault/vault'
 import { house, refusal } from '../../house'
 import { FORBIDDEN, GONE, office } from '../workspaces/kit'
@@ -145,5 +146,18 @@ describe('the vault', () => {
     expect([await open(tenant, place), await tenant.db.$count(configurations)]).toEqual([null, 0])
     await both(false)
     expect([await open(tenant, place), await tenant.db.$count(configurations)]).toEqual(['text', 1])
+  })
+
+  test('is sealed with no key that is older than what the tenant has seen, whoever says so later', async () => {
+    const { tenant } = await house()
+    const mark = (key: number) => tenant.write((tx) => markKey(tx, key))
+    const marked = () => tenant.db.ask("select version from versions where topic = 'vault'")
+    await mark(1)
+    await seal(tenant, place, 'fits')
+    await mark(1_000)
+    await mark(2)
+    expect(Number((await marked())[0]![0])).toBe(1_000)
+    await expect(seal(tenant, place, 'too late')).rejects.toMatchObject({ status: 503, code: 'BUSY' })
+    expect(await open(tenant, place)).toBe('fits')
   })
 })

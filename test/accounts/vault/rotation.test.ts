@@ -1,7 +1,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { ask } from '../../outside/postgres'
+import { ask, freshDatabase } from '../../outside/postgres'
 import {
   atoll,
   caller,
@@ -18,7 +18,11 @@ setDefaultTimeout(60_000)
 
 /** Servers of their own, with two tenants, each with encrypted data of its administrator. */
 async function installation(rows = 3) {
-  const at: Surroundings = { at: emptyFolder(), env: databaseUrl ? { ATOLL_DATABASE_URL: databaseUrl } : {} }
+  const at: Surroundings = { at: emptyFolder() }
+  if (databaseUrl) {
+    at.env = { ATOLL_DATABASE_URL: await freshDatabase(databaseUrl) }
+    await atoll('postgres init', at)
+  }
   const ids = ['one', 'two'].map((name) => `${name}-${crypto.randomUUID().slice(0, 8)}`)
   for (const id of ids) await makeTenant(at, id)
   const server = await serve(at)
@@ -30,7 +34,7 @@ async function installation(rows = 3) {
       const path = `/api/users/${user}/encrypted`
       const put = async (name: string, body: object) => (await named(name)('POST', path, body)).status
       const get = async (name: string) => (await named(name)('GET', path)).body
-      for (let n = 0; n < rows; n++) await put(`${n}`, { of: id, n })
+      await Promise.all(Array.from({ length: rows }, (_, n) => put(`${n}`, { of: id, n })))
       return { id, put, get }
     }),
   )
@@ -40,35 +44,33 @@ async function installation(rows = 3) {
   return { at, server, tenants, whole }
 }
 
-async function secretsOf({ at }: Surroundings) {
+async function secretsOf({ at, env }: Surroundings) {
   const file = join(at, 'tenants', 'secrets.json')
   if (!databaseUrl) return JSON.parse(readFileSync(file, 'utf8'))
-  const [row] = await ask(databaseUrl, "select value from atoll_registry.secrets where name = 'keys'")
+  const [row] = await ask(env!.ATOLL_DATABASE_URL!, "select value from atoll_registry.secrets where name = 'keys'")
   return JSON.parse(row.value)
 }
 const rotate = (at: Surroundings) => atoll('vault rotate --json', at)
 
 test('a new key is taken while tenants are served, and the old one is forgotten', async () => {
-  const { at, server, tenants, whole } = await installation(120)
+  const { at, server, tenants, whole } = await installation(60)
   await using _ = server
   const before = await secretsOf(at)
-  // On a database that others use, too, there is more.
   const { code, json } = await rotate(at)
-  expect([code, json.failed]).toEqual([0, []])
-  expect([json.sealed >= 240, json.tenants >= 2]).toEqual([true, true])
+  expect([code, json]).toEqual([0, { key: 2, tenants: 2, sealed: 120, lost: 0, failed: [] }])
   const after = await secretsOf(at)
-  expect(after).toEqual({ signingKey: before.signingKey, vaultKey: expect.any(String), vaultKeyNumber: json.key })
+  expect(after).toEqual({ signingKey: before.signingKey, vaultKey: expect.any(String), vaultKeyNumber: 2 })
   expect(after.vaultKey).not.toBe(before.vaultKey)
   if (!databaseUrl) expect(statSync(join(at.at, 'tenants', 'secrets.json')).mode & 0o777).toBe(0o600)
   await whole()
   expect(await tenants[0]!.put('new', { a: 1 })).toBe(200)
   expect(await tenants[0]!.get('new')).toEqual({ a: 1 })
-  expect((await rotate(at)).json.key).toBe(json.key + 1)
+  expect((await rotate(at)).json.key).toBe(3)
   await whole()
 })
 
 test('what is written meanwhile is lost neither before nor after', async () => {
-  const { at, server, tenants, whole } = await installation(60)
+  const { at, server, tenants, whole } = await installation(20)
   await using _ = server
   const written: { tenant: (typeof tenants)[number]; name: string }[] = []
   let going = true
@@ -88,7 +90,7 @@ test('what is written meanwhile is lost neither before nor after', async () => {
 })
 
 test('one that is killed on its way is gone on with, by the same key', async () => {
-  const { at, server, whole } = await installation(150)
+  const { at, server, whole } = await installation(60)
   await using _ = server
   let interrupted = 0
   for (let n = 0; n < 4; n++) {
@@ -123,7 +125,7 @@ test('one that is killed on its way is gone on with, by the same key', async () 
 })
 
 test('two at once end with one key that opens everything', async () => {
-  const { at, server, whole } = await installation(100)
+  const { at, server, whole } = await installation(60)
   await using _ = server
   const done = await Promise.all([rotate(at), rotate(at), rotate(at)])
   expect(done.map(({ code }) => code)).toEqual([0, 0, 0])

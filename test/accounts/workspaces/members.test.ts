@@ -1,7 +1,5 @@
 import { describe, expect, test } from 'bun:test'
 import { register } from '../../../src/accounts/users'
-import { members } from '../../../src/accounts/workspaces/tables'
-import { iso, now } from '../../../src/core/clock'
 import { nextOf } from '../../entities/kit'
 import { refusal } from '../../house'
 import { FORBIDDEN, GONE, made, office, TIME } from './kit'
@@ -103,16 +101,17 @@ describe('members', () => {
 
   test('are a thousand at most', async () => {
     const { as, at, tenant, workspace, users } = await office()
+    const ids = Array.from({ length: 998 }, (_, n) => `filler-${n}`)
     await tenant.write(async (tx) => {
-      for (let n = 0; n < 998; n++) {
-        const _id = `filler-${n}`
-        await tx.ask(
-          `insert into users (_id, username, username_key, email_verified, roles, metadata, internal_metadata, version, created, updated)
-           values (?, ?, ?, 0, '[]', '{}', '{}', 1, 0, 0)`,
-          [_id, _id, _id],
-        )
-        await tx.insert(members).values({ workspace, user: _id, roles: [], created: iso(now()) })
-      }
+      await tx.each(
+        `insert into users (_id, username, username_key, email_verified, roles, metadata, internal_metadata, version, created, updated)
+         values (?, ?, ?, 0, '[]', '{}', '{}', 1, 0, 0)`,
+        ids.map((id) => [id, id, id]),
+      )
+      await tx.each(
+        `insert into members (workspace, "user", roles, created) values (?, ?, '[]', 0)`,
+        ids.map((id) => [workspace, id]),
+      )
     })
     const answer = await as('user').post(`${at}/members`, { userId: users.editor, roles: [] })
     expect(refusal(answer)).toEqual([409, 'TOO_MANY_MEMBERS'])
