@@ -11,6 +11,7 @@ import { componentRoutes, staticRoutes } from './content/routes/components'
 import { configurationRoutes } from './content/routes/configurations'
 import { problems } from './core/problem'
 import { countOfWorkspace } from './entities/belonging'
+import { changeRoutes } from './entities/changes/routes'
 import { chartRoutes } from './entities/charts/routes'
 import * as entities from './entities/entities'
 import { entityRoutes } from './entities/routes'
@@ -30,6 +31,7 @@ const api = new Elysia({ prefix: '/api' })
   .use(encryptedRoutes)
   .use(blueprintRoutes)
   .use(transferRoutes)
+  .use(changeRoutes)
   .use(entityRoutes)
   .use(chartRoutes)
   .use(componentRoutes)
