@@ -7,10 +7,12 @@ import idempotencyPg from './postgres/0005_idempotency.sql' with { type: 'text' 
 import componentsPg from './postgres/0006_components.sql' with { type: 'text' }
 import changesPg from './postgres/0008_changes.sql' with { type: 'text' }
 import workspacesPg from './postgres/0009_workspaces.sql' with { type: 'text' }
+import blocksPg from './postgres/0010_blocks.sql' with { type: 'text' }
 import eventsPg from './postgres/0011_events.sql' with { type: 'text' }
 import entitiesByChangePg from './postgres/0012_entities_by_change.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
+import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
 import accounts from './sqlite/0001_accounts.sql' with { type: 'text' }
 import data from './sqlite/0002_data.sql' with { type: 'text' }
 import jobs from './sqlite/0003_jobs.sql' with { type: 'text' }
@@ -19,14 +21,28 @@ import idempotency from './sqlite/0005_idempotency.sql' with { type: 'text' }
 import components from './sqlite/0006_components.sql' with { type: 'text' }
 import changes from './sqlite/0008_changes.sql' with { type: 'text' }
 import workspaces from './sqlite/0009_workspaces.sql' with { type: 'text' }
+import blocks from './sqlite/0010_blocks.sql' with { type: 'text' }
 import events from './sqlite/0011_events.sql' with { type: 'text' }
 import entitiesByChange from './sqlite/0012_entities_by_change.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
+import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
 
 /** The schema of a tenant's database, in order, forever. */
 export const tenantMigrations: Migrations = {
-  sqlite: [accounts, data, jobs, search, idempotency, components, changes, workspaces, events, entitiesByChange],
+  sqlite: [
+    accounts,
+    data,
+    jobs,
+    search,
+    idempotency,
+    components,
+    changes,
+    workspaces,
+    blocks,
+    events,
+    entitiesByChange,
+  ],
   postgres: [
     accountsPg,
     dataPg,
@@ -36,10 +52,14 @@ export const tenantMigrations: Migrations = {
     componentsPg,
     changesPg,
     workspacesPg,
+    blocksPg,
     eventsPg,
     entitiesByChangePg,
   ],
 }
 
 /** The schema of the registry of tenants. */
-export const registryMigrations: Migrations = { sqlite: [tenants, moves], postgres: [tenantsPg, movesPg] }
+export const registryMigrations: Migrations = {
+  sqlite: [tenants, moves, hosts],
+  postgres: [tenantsPg, movesPg, hostsPg],
+}

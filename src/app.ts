@@ -6,7 +6,9 @@ import { entitiesAreCountedBy } from './accounts/workspaces/workspaces'
 import { entitiesAreKeptBy } from './blueprints/blueprints'
 import { blueprintRoutes } from './blueprints/routes'
 import { config } from './config'
-import { componentRoutes, staticRoutes } from './content/routes'
+import { blockRoutes } from './content/routes/blocks'
+import { componentRoutes, staticRoutes } from './content/routes/components'
+import { configurationRoutes } from './content/routes/configurations'
 import { problems } from './core/problem'
 import { countOfWorkspace } from './entities/belonging'
 import { changeRoutes } from './entities/changes/routes'
@@ -34,6 +36,8 @@ const api = new Elysia({ prefix: '/api' })
   .use(chartRoutes)
   .use(componentRoutes)
   .use(staticRoutes)
+  .use(blockRoutes)
+  .use(configurationRoutes)
   .use(eventRoutes)
 
 // A host may be shorter than what Elysia takes for granted, which is ten characters.
