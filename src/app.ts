@@ -9,6 +9,7 @@ import { config } from './config'
 import { componentRoutes, staticRoutes } from './content/routes'
 import { problems } from './core/problem'
 import { countOfWorkspace } from './entities/belonging'
+import { changeRoutes } from './entities/changes/routes'
 import { chartRoutes } from './entities/charts/routes'
 import * as entities from './entities/entities'
 import { entityRoutes } from './entities/routes'
@@ -28,6 +29,7 @@ const api = new Elysia({ prefix: '/api' })
   .use(encryptedRoutes)
   .use(blueprintRoutes)
   .use(transferRoutes)
+  .use(changeRoutes)
   .use(entityRoutes)
   .use(chartRoutes)
   .use(componentRoutes)

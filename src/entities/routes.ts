@@ -25,7 +25,7 @@ export const filters = [
   ['$count', 'boolean', 'adds the header X-Total-Count'],
 ] as const
 export const form = ['$flat', 'boolean', 'false: properties only under "metadata" (deprecated)'] as const
-const forms = [
+export const forms = [
   form,
   [
     '$populate',
