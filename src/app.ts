@@ -1,33 +1,47 @@
 import { type AnyElysia, Elysia } from 'elysia'
 import { accounts } from './accounts/routes'
+import { encryptedRoutes } from './accounts/vault/routes'
+import { workspacesAndInvites } from './accounts/workspaces/routes'
+import { entitiesAreCountedBy } from './accounts/workspaces/workspaces'
 import { entitiesAreKeptBy } from './blueprints/blueprints'
 import { blueprintRoutes } from './blueprints/routes'
+import { config } from './config'
 import { componentRoutes, staticRoutes } from './content/routes'
 import { problems } from './core/problem'
+import { countOfWorkspace } from './entities/belonging'
+import { changeRoutes } from './entities/changes/routes'
 import { chartRoutes } from './entities/charts/routes'
 import * as entities from './entities/entities'
 import { entityRoutes } from './entities/routes'
 import { transferRoutes } from './entities/transfer/routes'
 import { undoForsaken } from './entities/transfer/undo'
+import { eventRoutes } from './events/routes'
 import { documentation } from './operations/documentation'
+import { operatorRoutes } from './operations/operator'
 import { operations } from './operations/routes'
 
 entitiesAreKeptBy({ ...entities, undoForsaken })
+entitiesAreCountedBy(countOfWorkspace)
 
 const api = new Elysia({ prefix: '/api' })
   .use(accounts)
+  .use(workspacesAndInvites)
+  .use(encryptedRoutes)
   .use(blueprintRoutes)
   .use(transferRoutes)
+  .use(changeRoutes)
   .use(entityRoutes)
   .use(chartRoutes)
   .use(componentRoutes)
   .use(staticRoutes)
+  .use(eventRoutes)
 
 // A host may be shorter than what Elysia takes for granted, which is ten characters.
 /** The server's table of contents. */
 export const app = new Elysia({ handler: { standardHostname: false }, normalize: 'typebox' })
   .use(problems)
   .use(operations)
+  .use(config.ATOLL_TEST_CLOCK === 'on' ? operatorRoutes : new Elysia())
   .use(api)
   .use(documentation((): AnyElysia => app))
 export type App = typeof app

@@ -54,6 +54,9 @@ export const Settings = Type.Object({
     86_400,
     'how often what has expired is removed from a tenant that is in use, in s; 0: never',
   ),
+  ATOLL_EVENT_RETENTION: whole(90, 1, 36_500, 'how long event records are kept, in days'),
+  ATOLL_OPERATOR_TOKEN: Type.String({ default: '', description: 'admits who runs the installation to /operator' }),
+  ATOLL_TEST_CLOCK: onOff('off', 'whether the operator may set the clock, for tests'),
   ATOLL_SIGNING_KEY: Type.String({
     default: '',
     description: 'signs access tokens; kept in secrets.json when not given',
@@ -81,6 +84,8 @@ export function readConfig(environment: Record<string, string | undefined>, file
       values[key] = fitting
       sources[key] = source
     }
+  if (values.ATOLL_TEST_CLOCK === 'on' && environment.NODE_ENV === 'production')
+    throw new ConfigError('ATOLL_TEST_CLOCK must be off where NODE_ENV is production.')
   return { values: values as Static<typeof Settings>, sources: sources as Partial<Record<Setting, Source>> }
 }
 

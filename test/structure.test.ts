@@ -13,6 +13,9 @@ test('every route says who may', () => {
       'user',
       'editor',
       'privileged',
+      'curator',
+      'teller',
+      'operator',
     ])
 })
 

@@ -17,18 +17,21 @@ type Headers = Record<string, string | number | string[]>
 type Set = { headers: unknown }
 
 async function admit(request: Request, set: Set, area: string, permission?: Permission): Promise<OpenCtx> {
-  const tenant = claiming(request, await tenantOf(request))
+  const tenant = await tenantOf(request)
   const actor = await actorBehind(request, tenant, set.headers as Headers)
   if (!actor) {
-    if (!permission) return tenant
+    if (!permission) return claiming(request, tenant)
     throw new Problem(401, 'UNAUTHENTICATED', 'Sign in first, or send an API token.')
   }
   if (permission && !may(actor, permission)) throw new Problem(403, 'FORBIDDEN', 'Your roles do not allow this.')
   if (!within(actor.scopes, area, isRead(request) ? 'read' : 'write'))
     throw new Problem(403, 'FORBIDDEN', `This API token is not good for ${area}:${isRead(request) ? 'read' : 'write'}.`)
-  const { db, heard, write, tenant: id } = tenant
+  const { db, heard, write, tenant: id } = claiming(request, tenant)
   return { tenant: id, db, heard, write, actor }
 }
+
+/** The caller of a request some time later, while it is still answered. @throws as if they came now */
+export const readmit = (request: Request, area: string): Promise<OpenCtx> => admit(request, { headers: {} }, area)
 
 /** The first credential decides; one that is no good is refused, never overlooked. */
 function actorBehind(request: Request, tenant: Tenant, headers: Headers) {

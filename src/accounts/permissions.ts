@@ -1,21 +1,28 @@
 import type { Actor } from './actors'
 
 /** What a route can ask of its caller. */
-export type Permission = 'user' | 'editor' | 'privileged'
+export type Permission = 'user' | 'editor' | 'privileged' | 'curator' | 'teller'
 
 /** The roles that exist without anybody having them. */
 export const catalog = ['admin', 'plugin', 'user']
 
-const EDITORS = ['admin', 'plugin']
+/** Who has one of these roles is allowed; without a list, whoever is signed in. */
+const ROLES: Record<Permission, string[] | undefined> = {
+  user: undefined,
+  /** Makes blueprints and components. */
+  editor: ['admin', 'plugin'],
+  privileged: ['admin'],
+  /** Reads what has happened. */
+  curator: ['admin', 'editor'],
+  /** Tells what has happened. */
+  teller: ['admin', 'editor', 'plugin'],
+}
 
 export const isPrivileged = (roles: string[]) => roles.includes('admin')
 
 /** Whether these roles suffice for a permission. */
-export function may({ roles }: Pick<Actor, 'roles'>, permission: Permission) {
-  if (permission === 'privileged') return isPrivileged(roles)
-  if (permission === 'editor') return roles.some((role) => EDITORS.includes(role))
-  return true
-}
+export const may = ({ roles }: Pick<Actor, 'roles'>, permission: Permission) =>
+  ROLES[permission]?.some((role) => roles.includes(role)) ?? true
 
 /** Whether an API token is good for this: one without scopes for everything, `write` also reads. */
 export function within(scopes: string[], area: string, mode: 'read' | 'write') {

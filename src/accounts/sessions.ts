@@ -24,12 +24,18 @@ const SUCCESSORS = 20 // of one token: as many tabs
 export type Device = { userAgent: string; address: string }
 
 /** Begins a session and returns its id and what continues it: the value of a cookie, or a refresh token. */
-export async function begin({ write }: Tenant, user: string, kind: 'cookie' | 'oauth', device: Device) {
+export async function begin(
+  { write }: Tenant,
+  user: string,
+  kind: 'cookie' | 'oauth',
+  device: Device,
+  workspace: string | null = null,
+) {
   const [time, session] = [now(), Bun.randomUUIDv7()]
   const dates = { created: iso(time), expires: iso(time + SESSION_TTL) }
   const key = await write(async (tx) => {
     await tx.delete(sessions).where(and(eq(sessions.user, user), lt(sessions.expires, iso(time))))
-    await tx.insert(sessions).values({ _id: session, user, kind, ...device, used: dates.created, ...dates })
+    await tx.insert(sessions).values({ _id: session, user, kind, workspace, ...device, used: dates.created, ...dates })
     return addKey(tx, session)
   })
   return { session, key }

@@ -10,6 +10,7 @@ import type { Tenant } from '../tenancy/tenants'
 import type { Ctx } from './guard'
 import type { NewApiToken } from './shapes'
 import { apiTokens } from './tables'
+import { reach } from './workspaces/reach'
 
 const MOST = 20
 
@@ -37,10 +38,11 @@ const sortable = {
   expiresAt: apiTokens.expires,
 }
 
-/** A new token of the caller's. @throws 409 TOO_MANY_TOKENS, 403 for a caller who came by one. */
+/** A new token of the caller's. @throws 409 TOO_MANY_TOKENS, 403 for a caller who came by one, 404 for a workspace out of reach. */
 export async function create(ctx: Ctx, input: NewApiToken, answer: Answer) {
   refuseTokens(ctx)
   forbidKeeping(answer)
+  if (input.workspace) await reach(ctx.db, ctx.actor, input.workspace)
   return issue(ctx, ctx.actor.user, input)
 }
 

@@ -102,7 +102,7 @@ const told = (choices: unknown[] = []) => {
   return text.length > 300 ? `${text.slice(0, 300)}…` : text
 }
 
-const list = fieldType<unknown[]>({ check: () => undefined, bounds: 'length' })
+const list = fieldType<unknown[]>({ typescript: 'unknown[]', check: () => undefined, bounds: 'length' })
 
 const pointer = ({ instancePath, keyword, params }: ErrorObject) =>
   keyword === 'required' ? `${instancePath}/${params.missingProperty}` : instancePath
@@ -130,7 +130,7 @@ const NODES = 500
  * A schema with its references written out, so that it is as large as the work that it asks for.
  * @throws for one that is too large then, or refers to itself, or would answer when nobody waits any more
  */
-function unfolded(schema: Record<string, unknown>): Record<string, unknown> {
+export function unfolded(schema: Record<string, unknown>): Record<string, unknown> {
   let nodes = 0
   const unfold = (node: unknown): unknown => {
     if (++nodes > NODES) throw new Error(`with its references written out it has more than ${NODES} parts.`)

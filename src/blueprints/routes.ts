@@ -6,10 +6,13 @@ import { listing } from '../storage/lists'
 import * as blueprints from './blueprints'
 import { explain } from './explain'
 import { Blueprint, BlueprintChange, Explanation, ExplanationQuery, NewBlueprint } from './shapes'
+import { file } from './types/files'
 
 const byKey = t.Object({ key: t.String() })
 const found = { 200: Blueprint, 404: ProblemShape }
 const changed = { ...found, 409: ProblemShape }
+
+const source = { description: 'the file', content: { 'text/plain': { schema: { type: 'string' as const } } } }
 
 export const blueprintRoutes = new Elysia({ prefix: '/blueprints', tags: ['blueprints'] })
   .use(guard('blueprints'))
@@ -17,6 +20,17 @@ export const blueprintRoutes = new Elysia({ prefix: '/blueprints', tags: ['bluep
     can: 'user',
     query: t.Object(listing),
     response: t.Array(Blueprint),
+  })
+  .get('/types.d.ts', ({ ctx, request }) => file(ctx, 'types', request), {
+    can: 'editor',
+    detail: { description: 'TypeScript: the types of all blueprints.', responses: { 200: source } },
+  })
+  .get('/client.ts', ({ ctx, request }) => file(ctx, 'client', request), {
+    can: 'editor',
+    detail: {
+      description: 'TypeScript: the types of all blueprints and a client of them, in one file that needs nothing else.',
+      responses: { 200: source },
+    },
   })
   .get('/:key', ({ ctx, params, request, set }) => blueprints.get(ctx, params.key, { request, set }), {
     can: 'user',
@@ -28,7 +42,10 @@ export const blueprintRoutes = new Elysia({ prefix: '/blueprints', tags: ['bluep
     params: byKey,
     query: ExplanationQuery,
     response: { 200: Explanation, 404: ProblemShape },
-    detail: { description: 'Tells which rules allow a user what, and why. Without `user` it is about guests.' },
+    detail: {
+      description:
+        'Tells which rules allow a user what, and why. Without `user` it is about guests, without `workspace` about who is in none.',
+    },
   })
   .post('/', async ({ ctx, body, request, set }) => status(201, await blueprints.create(ctx, body, { request, set })), {
     can: 'editor',

@@ -1,5 +1,6 @@
 import type { TLiteral } from '@sinclair/typebox'
 import { type Static, t } from 'elysia'
+import { Workspace } from '../accounts/shapes'
 import { id, line, text, time } from '../core/shapes'
 import { type TypeName, typeNames } from './fields/types'
 
@@ -113,10 +114,12 @@ export const Explained = t.Object({
 export const Explanation = t.Object({
   blueprint: t.String(),
   user: t.Nullable(t.Object({ _id: t.String(), roles: t.Array(t.String()) }), { description: 'null: a guest' }),
+  workspace: t.Nullable(Workspace),
   operations: t.Array(Explained),
 })
 
 export const ExplanationQuery = t.Object({
   user: maybe(t.String({ description: 'an id; without one it is about guests' })),
+  workspace: maybe(t.String({ description: 'the id of the workspace that the user is to be active in' })),
   operation: maybe(t.Union([operation, t.Literal(''), t.Literal('undefined')])),
 })

@@ -12,7 +12,9 @@ export const serve = new Command('serve')
     const { ownData, storage } = await import('../tenancy/storage')
     const { releaseAll } = await import('../jobs/holding')
     const { keepHouse } = await import('../jobs/housekeeping')
-    const { removeExpired } = await import('../accounts/sessions')
+    const { runJobs } = await import('../jobs/runner')
+    const { endAll } = await import('../entities/changes/feed')
+    const { chores } = await import('../operations/chores')
     const { anyTenant } = await import('../tenancy/tenants')
     // Whatever was forgotten somewhere must not end all other requests.
     process.on('unhandledRejection', (error) => report('UNHANDLED', { cause: String(error) }))
@@ -20,7 +22,8 @@ export const serve = new Command('serve')
     const { listen } = await import('../gateway')
     const fresh = !(await anyTenant())
     const server = listen(config.ATOLL_HOST, config.ATOLL_PORT)
-    const endHousekeeping = keepHouse([removeExpired], config.ATOLL_HOUSEKEEPING * 1_000)
+    const endHousekeeping = keepHouse(chores, config.ATOLL_HOUSEKEEPING * 1_000)
+    const endJobs = runJobs()
     const url = `http://${server.hostname?.includes(':') ? `[${server.hostname}]` : server.hostname}:${server.port}`
     // For a program, standard output holds the JSON and nothing else.
     const say = json ? console.error : console.log
@@ -37,6 +40,8 @@ export const serve = new Command('serve')
 
     const stop = async () => {
       endHousekeeping()
+      endJobs()
+      endAll()
       await Promise.all([releaseAll(), Promise.race([server.stop(), Bun.sleep(GRACE)])])
       await server.stop(true)
       await storage.close()

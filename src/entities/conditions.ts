@@ -114,3 +114,13 @@ export const inPortions = <Value>(values: Value[]) =>
   Array.from({ length: Math.ceil(values.length / PORTION) }, (_, at) => values.slice(at * PORTION, (at + 1) * PORTION))
 
 const PORTION = 4_096
+
+/** The first of these, as many as are `most` together, and at least one. */
+export function fitting<Row>(rows: Row[], most: number, sizeOf: (row: Row) => number): Row[] {
+  let size = 0
+  const end = rows.findIndex((row, index) => {
+    size += sizeOf(row)
+    return index > 0 && size > most
+  })
+  return end < 0 ? rows : rows.slice(0, end)
+}

@@ -151,7 +151,7 @@ function read(model: Model, actor: Actor | undefined, search: string): Query {
   const words = wanted()
   if (words.length) {
     query.search = matchOf(words, searched())
-    query.ranked = !options.has('$sort')
+    query.ranked = !!query.search && !options.has('$sort')
   }
   if (options.has('$select')) query.select = selection(options.get('$select')!)
   if (flaws.length) invalid(...flaws.slice(0, 100))

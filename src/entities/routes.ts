@@ -30,7 +30,7 @@ const ofPages = [
   ['$explain', 'boolean', 'true: how the query is answered, instead of the entities; for privileged callers'],
 ] as const
 export const form = ['$flat', 'boolean', 'false: properties only under "metadata" (deprecated)'] as const
-const forms = [
+export const forms = [
   form,
   [
     '$populate',

@@ -60,9 +60,11 @@ export const WORDS = 'search_words w'
 /** Whether a row of `WORDS` has the words. */
 export const has = (search: string) => (search ? part('w.words match ?', search) : part('1 = 0'))
 
-/** The same of one entity after the other, for those who go through all in slices. */
-export const hasWords = (search: string): Part =>
-  search ? part(`exists (select 1 from ${WORDS} where w.rowid = e.seq and w.words match ?)`, search) : has(search)
+/** The same of entities with such numbers, for those who go through all in slices: words are looked up once for each. */
+export function haveWords(search: string, from: number, to: number): Part {
+  const { sql, params } = and([has(search), part('w.rowid >= ? and w.rowid <= ?', from, to)])
+  return part(`e.seq in (select w.rowid from ${WORDS} where ${sql})`, ...params)
+}
 
 /** The entities that meet a condition, each once, in no order. */
 export function collecting(model: Model, condition: Indexed): Scan {

@@ -39,6 +39,12 @@ export const shownOf = ({ _id, identifier, created, updated, user, workspace }: 
 /** The JSON of the properties in that. Inside of a text a quote has a backslash before it, so the first is the right one. */
 export const docOf = (shown: string) => shown.slice(shown.indexOf(PROPERTIES) + PROPERTIES.length)
 
+/** What is not a property in that. */
+export function systemOf(shown: string): System {
+  const { created, updated, ...rest } = JSON.parse(`{${shown.slice(0, shown.indexOf(PROPERTIES))}}`)
+  return { ...rest, created: Date.parse(created), updated: Date.parse(updated) }
+}
+
 /**
  * Makes the JSON of entities for a caller from what is kept of them. Where every property may be shown, it is copied as
  * text, unparsed; in the flat shape the properties stand beside `metadata` once more. `fill` may put what is made already

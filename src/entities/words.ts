@@ -41,9 +41,9 @@ export function termsOf(model: Model, doc: Doc): string {
   return [...terms].join(' ')
 }
 
-/** The question for entities that have all words, each in one of the fields, the last one perhaps only by its beginning. */
+/** The question for entities that have all words, each in one of the fields, the last one perhaps only by its beginning; empty for none. */
 export const matchOf = (words: string[], fields: number[]) =>
-  words
+  (fields.length ? words : [])
     .map((word, at) => {
       const prefix = at === words.length - 1 ? '*' : ''
       return `(${fields.map((field) => termOf(field, word) + prefix).join(' OR ')})`

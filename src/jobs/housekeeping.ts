@@ -1,5 +1,5 @@
 import { report } from '../core/log'
-import { servedTenants, type Tenant } from '../tenancy/tenants'
+import { servedSince, type Tenant } from '../tenancy/tenants'
 import { holding, type Lease } from './holding'
 
 /** What is to be done in each tenant now and then: a slice at a time, and not on after its signal was aborted. */
@@ -14,8 +14,11 @@ const ROUNDS = 60 // in the time after which a tenant's turn comes again
 export function keepHouse(chores: Chore[], every: number): () => void {
   let stopped = false
   let timer: Timer | undefined
+  let last = performance.now()
   const round = async () => {
-    for (const tenant of servedTenants()) {
+    const served = servedSince(last)
+    last = performance.now()
+    for (const tenant of served) {
       if (stopped) return
       const work = async (held: Tenant & Lease) => {
         for (const chore of chores) await chore(held)

@@ -21,7 +21,11 @@ export type Asking = { ask: Ask; each: Each }
 export type Db = Pick<SqliteRemoteDatabase, 'select' | 'selectDistinct' | '$count'> & { ask: Ask }
 
 /** Reads and writes of one unit of work, good only for as long as the work it was handed to. */
-export type Tx = Db & Pick<SqliteRemoteDatabase, 'insert' | 'update' | 'delete'> & { each: Each }
+export type Tx = Db &
+  Pick<SqliteRemoteDatabase, 'insert' | 'update' | 'delete'> & { each: Each; afterwards: Afterwards }
+
+/** Has something done once this work is kept, and never when it isn't, by who reads the same database. It must not throw. */
+export type Afterwards = (act: (db: Db) => void) => void
 
 /** What features see of a database. Work is all or nothing, alone in its tenant, and awaits nothing but `tx`. */
 export interface Store {

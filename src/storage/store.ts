@@ -1,7 +1,7 @@
 import { drizzle } from 'drizzle-orm/sqlite-proxy'
 import { report } from '../core/log'
 import { Problem } from '../core/problem'
-import type { Ask, Database, Db, Each, Engine, Migrations, Place, Store, Tx } from './port'
+import type { Afterwards, Ask, Database, Db, Each, Engine, Migrations, Place, Store, Tx } from './port'
 import { Writer } from './writer'
 
 type Opened = { database: Database; writer: Writer }
@@ -37,10 +37,11 @@ export class Storage {
     const key = keyOf(place)
     const use = <T>(work: (opened: Opened) => Promise<T>) =>
       this.#use(this.#leases.get(key) ?? this.#lease(key, place, migrations), told, work)
+    const read = db((sql, params) => use(({ database }) => database.ask(sql, params)))
     return {
-      db: db((sql, params) => use(({ database }) => database.ask(sql, params))),
+      db: read,
       heard: () => this.engine.heard?.(place) ?? 0,
-      write: (work) => use(({ writer }) => writer.write(({ ask, each }) => work(db(ask, each)))),
+      write: (work) => use(({ writer }) => written(writer, read, work)),
     }
   }
 
@@ -134,8 +135,19 @@ export class Storage {
 const keyOf = ({ file, identity, cluster, bucket }: Place) => `${file} ${identity} ${cluster} ${bucket}`
 const failed = (error: unknown) => report('DATABASE_NOT_CLOSED', { cause: String(error) })
 
+async function written<T>(writer: Writer, read: Db, work: (tx: Tx) => Promise<T>): Promise<T> {
+  let acts: ((db: Db) => void)[] = []
+  const result = await writer.write(({ ask, each }) => {
+    // The engine may begin anew, and then so does this.
+    acts = []
+    return work(db(ask, each, (act) => void acts.push(act)))
+  })
+  for (const act of acts) act(read)
+  return result
+}
+
 /** Drizzle over `ask`, made when it is first needed: most of what is asked often needs only `ask`. */
-function db(ask: Ask, each: Each = readOnly): Tx {
+function db(ask: Ask, each: Each = readOnly, afterwards: Afterwards = readOnly): Tx {
   let made: ReturnType<typeof orm> | undefined
   const drizzled = () => {
     made ??= orm(ask)
@@ -144,6 +156,7 @@ function db(ask: Ask, each: Each = readOnly): Tx {
   return {
     ask: (sql, params) => (params?.some(unkept) ? Promise.reject(nul()) : ask(sql, params)),
     each: (sql, rows) => (rows.some((row) => row.some(unkept)) ? Promise.reject(nul()) : each(sql, rows)),
+    afterwards,
     select: ((fields: never) => drizzled().select(fields)) as unknown as Tx['select'],
     selectDistinct: ((fields: never) => drizzled().selectDistinct(fields)) as unknown as Tx['selectDistinct'],
     $count: (...of) => drizzled().$count(...of),

@@ -20,13 +20,24 @@ export type Tenant = Store & { tenant: string }
 export function tenantOf(request: Request): Tenant | Promise<Tenant> {
   const named = config.ATOLL_TENANT_HEADER === 'on' && request.headers.get('tenant')
   const entry = named ? byId(named) : byHost(hostOf(request))
-  if (entry && !(entry instanceof Promise)) return serving(entry)
+  if (entry && !(entry instanceof Promise)) return asked(serving(entry))
   const standard = async () => !named && config.ATOLL_DEFAULT_TENANT && (await byId(config.ATOLL_DEFAULT_TENANT))
-  return (async () => serving((await entry) ?? ((await standard()) || missing('tenant'))))()
+  return (async () => asked(serving((await entry) ?? ((await standard()) || missing('tenant')))))()
+}
+
+function asked(tenant: Known): Tenant {
+  tenant.served = performance.now()
+  return tenant
 }
 
 /** The tenant of this id; throws 404 or, when it is suspended, 403. */
 export const tenantNamed = async (id: string): Promise<Tenant> => serving((await byId(id)) ?? missing('tenant'))
+
+/** The same, whatever its status: for work that is not done for callers. */
+export const anyTenantNamed = async (id: string): Promise<Tenant> => {
+  const entry = (await byId(id)) ?? missing('tenant')
+  return { tenant: id, ...storeOf(entry) }
+}
 
 /** Makes a tenant that answers at the given hosts, with its database ready. */
 export async function createTenant(id: string, names: string[] = []): Promise<Tenant> {
@@ -47,12 +58,8 @@ export async function createTenant(id: string, names: string[] = []): Promise<Te
   return tenant
 }
 
-/** The tenants that were served since this was asked last. */
-export function servedTenants(): Tenant[] {
-  const served = [...known.values()].filter((tenant) => tenant.served)
-  for (const tenant of served) tenant.served = false
-  return served
-}
+/** The tenants that requests came for since a moment of this process's stopwatch (`performance.now`). */
+export const servedSince = (moment: number): Tenant[] => [...known.values()].filter(({ served }) => served >= moment)
 
 /** Every tenant with its hosts, by id. */
 export async function listTenants() {
@@ -104,7 +111,7 @@ export async function deleteTenant(id: string): Promise<string | undefined> {
 }
 
 /** Opens a tenant's database, whatever its status, which runs the migrations that it lacks. */
-export const migrateTenant = async (id: string) => storeOf((await byId(id)) ?? missing('tenant')).db.ask('select 1')
+export const migrateTenant = async (id: string) => (await anyTenantNamed(id)).db.ask('select 1')
 
 export const anyTenant = async () => (await registry.db.$count(tenants)) > 0
 
@@ -125,21 +132,21 @@ const byHost = (host: string) =>
   })
 
 /** Saves building stores, and what is remembered with them, for each request. They hold nothing open. */
-const known = new Map<string, Tenant & Pick<Entry, 'uid' | 'home' | 'moved'> & { served: boolean }>()
+const known = new Map<string, Known>()
+type Known = Tenant & Pick<Entry, 'uid' | 'home' | 'moved'> & { served: number }
 const KNOWN = 50_000
 
-function serving(entry: Entry): Tenant {
+function serving(entry: Entry): Known {
   const { id, uid, status, home, moved } = entry
   if (status === 'suspended')
     throw new Problem(403, 'TENANT_SUSPENDED', 'This tenant is suspended. Ask who runs this installation.')
   const found = known.get(id)
   if (found?.uid === uid && found.home === home && found.moved === moved) {
-    found.served = true
     return found
   }
   // Another tenant of the same id was served before, or this one elsewhere: that data is not ours.
   if (found) storage.release(placeOf({ ...found, id })).catch(() => {})
-  const tenant = { tenant: id, uid, home, moved, served: true, ...storeOf(entry) }
+  const tenant = { tenant: id, uid, home, moved, served: Number.NEGATIVE_INFINITY, ...storeOf(entry) }
   known.set(id, tenant)
   if (known.size > KNOWN) known.delete(known.keys().next().value!)
   return tenant

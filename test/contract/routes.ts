@@ -122,6 +122,9 @@ export const finished = [
   '/api/me',
   '/api/token',
   '/api/cookie',
+  '/api/workspaces',
+  '/api/invites',
   '/api/blueprints/:key/entities',
   '/api/blueprints/:blueprintKey/charts',
+  '/api/events',
 ]

@@ -4,7 +4,7 @@ import { config } from '../../src/config'
 import { iso } from '../../src/core/clock'
 import { holding } from '../../src/jobs/holding'
 import { type Chore, keepHouse } from '../../src/jobs/housekeeping'
-import { servedTenants, type Tenant } from '../../src/tenancy/tenants'
+import type { Tenant } from '../../src/tenancy/tenants'
 import { backToNow, DAY, later, pairOf } from '../accounts/people'
 import { house } from '../house'
 import { caller, emptyFolder, serve, within5s } from '../outside/program'
@@ -92,7 +92,6 @@ describe('what has expired', () => {
 describe('housekeeping', () => {
   /** Notes whose turn it was, while rounds come every 100 ms, each twice, as if there were two nodes. */
   function keeping(chore: (tenant: string) => Promise<void> = async () => {}, every = 6_000) {
-    servedTenants()
     const turns: string[] = []
     const chores: Chore[] = [
       async ({ tenant }) => {

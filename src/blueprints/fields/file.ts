@@ -4,6 +4,7 @@ import { isWebAddress } from './url'
 
 /** The address of a file: elsewhere (http or https), or a path of this server. */
 export const file = fieldType<string>({
+  typescript: 'string',
   check: (value) =>
     typeof value === 'string' && (isWebAddress(value) || /^\/(?![/\\])\S*$/.test(value))
       ? undefined

@@ -2,6 +2,7 @@ import { fieldType } from './type'
 
 /** The identifier of an entity of the blueprint `target`. */
 export const relation = fieldType<string>({
+  typescript: 'string',
   check: (value) =>
     typeof value === 'string' && /^[^\s/]{1,128}$/.test(value) ? undefined : 'must be the identifier of an entity',
   key: (value) => value,

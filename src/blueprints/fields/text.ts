@@ -3,6 +3,7 @@ import { fieldType } from './type'
 
 /** Any text, long or short. */
 export const text = fieldType<string>({
+  typescript: 'string',
   check: (value) => (typeof value === 'string' ? undefined : 'must be text'),
   key: textKey,
   value: textOf,

@@ -2,6 +2,8 @@ import type { Addition } from './sums'
 
 /** One kind of field: what fits, how values are found and ordered, and how a query writes one. */
 export type FieldType<Value = unknown> = {
+  /** What a value is in TypeScript. */
+  typescript: string
   /** What is wrong with a value, as the end of the sentence "price …"; undefined when it fits. */
   check(value: unknown): string | undefined
   /**

@@ -1,0 +1,15 @@
+import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { time } from '../../storage/columns'
+
+/** What a tenant has set, by key: `app-configuration`, `auth-configuration`, `workspace-configuration`, … */
+export const configurations = sqliteTable('configurations', {
+  _id: text().primaryKey(),
+  key: text().notNull().unique(),
+  /** Whether anybody may read it. */
+  public: integer({ mode: 'boolean' }).notNull(),
+  kind: text().notNull(),
+  description: text().notNull(),
+  metadata: text({ mode: 'json' }).$type<Record<string, unknown>>().notNull(),
+  created: time().notNull(),
+  updated: time().notNull(),
+})

@@ -1,0 +1,31 @@
+import { Elysia, status, t } from 'elysia'
+import { guard } from '../accounts/guard'
+import { ProblemShape } from '../core/problem'
+import * as records from './records'
+import { Event, EventCount, EventFilters, EventList, EventSum, FilterOptions, NewEvent, SumQuery } from './shapes'
+import { sum } from './sums'
+
+export const eventRoutes = new Elysia({ prefix: '/events', tags: ['events'] })
+  .use(guard('events'))
+  .get('/', ({ ctx, query, request, set }) => records.list(ctx, query, { request, set }), {
+    can: 'curator',
+    query: EventList,
+    response: t.Array(Event),
+  })
+  .get('/filter-options', ({ ctx }) => records.filterOptions(ctx), { can: 'curator', response: FilterOptions })
+  .get('/count', ({ ctx, query }) => records.count(ctx, query), {
+    can: 'curator',
+    query: EventFilters,
+    response: EventCount,
+  })
+  .get('/sum', ({ ctx, query }) => sum(ctx, query), { can: 'curator', query: SumQuery, response: EventSum })
+  .get('/:eventId', ({ ctx, params }) => records.get(ctx, params.eventId), {
+    can: 'curator',
+    params: t.Object({ eventId: t.String() }),
+    response: { 200: Event, 404: ProblemShape },
+  })
+  .post('/', async ({ ctx, body }) => status(201, await records.create(ctx, body)), {
+    can: 'teller',
+    body: NewEvent,
+    response: { 201: Event },
+  })

@@ -1,0 +1,35 @@
+import { now } from '../core/clock'
+import type { Tx } from '../storage/port'
+import type { Tenant } from '../tenancy/tenants'
+import type { events } from './tables'
+import { wake } from './wake'
+
+/** What has happened, as its author tells it. */
+export type Telling = {
+  /** Which part of the platform, or whose plugin, tells it: `accounts`, `payments`, `plugin:…`. */
+  source: string
+  /** What it is about, such as the key of a blueprint. */
+  kind: string
+  eventName: string
+  /** A sentence for people. */
+  description?: string
+  metadata?: Record<string, unknown>
+  /** Who did it, and in which workspace. */
+  user?: string | null
+  workspace?: string | null
+}
+
+export type Event = typeof events.$inferSelect
+
+const INSERT = `insert into events (_id, source, kind, event_name, description, metadata, "user", workspace, created)
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?) returning seq`
+
+/** Writes down what has happened, in the transaction in which it happens. Who wants to know is told after the commit. */
+export async function emit({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, telling: Telling): Promise<Event> {
+  const { source, kind, eventName, description = '', metadata = {}, user = null, workspace = null } = telling
+  const [_id, created] = [Bun.randomUUIDv7(), now()]
+  const told = [_id, source, kind, eventName, description, JSON.stringify(metadata), user, workspace, created]
+  const [row] = await tx.ask(INSERT, told)
+  tx.afterwards(() => wake(tenant))
+  return { seq: row![0] as number, _id, source, kind, eventName, description, metadata, user, workspace, created }
+}

@@ -1,0 +1,130 @@
+import { and, asc, eq, inArray, isNull, lt, lte, ne, sql } from 'drizzle-orm'
+import { DAY, now } from '../core/clock'
+import type { Db, Tx } from '../storage/port'
+import { prepared } from '../storage/store'
+import type { Tenant } from '../tenancy/tenants'
+import type { Lease } from './holding'
+import { jobs } from './tables'
+import { wake } from './wake'
+
+export type Job = typeof jobs.$inferSelect
+
+export type NewJob = {
+  kind: string
+  /** What it is about, as JSON. */
+  payload?: NonNullable<unknown>
+  /** Jobs of one lane are done one after the other; without one, a job waits for no other. */
+  lane?: string
+  /** Not before this moment (ms). */
+  at?: number
+  /** When there is one of this id already, it stays as it is, and nothing is added. */
+  _id?: string
+}
+
+/** What an attempt came to. */
+export type Ending =
+  /** It is over; its row goes, unless its outcome is `kept`. */
+  | { state: 'done'; outcome?: unknown; kept?: boolean; effect?: (tx: Tx) => Promise<unknown> }
+  /** It is tried at this moment (ms), with nothing said against it. */
+  | { state: 'again'; due: number; payload?: NonNullable<unknown>; effect?: (tx: Tx) => Promise<unknown> }
+  | { state: 'failed'; due: number; outcome?: unknown }
+  /** It is given up, and stays to be looked at and tried again by hand. */
+  | { state: 'dead'; outcome?: unknown }
+
+const waitingIn = (lane: string) => and(eq(jobs.lane, lane), eq(jobs.state, 'waiting'))
+
+const INSERT = `insert into jobs (_id, kind, lane, payload, state, attempts, due, created)
+  values (?, ?, ?, ?, 'waiting', 0, ?, ?) on conflict ("_id") do nothing`
+
+/** Has something done after this transaction, at least once, by whichever process gets to it. */
+export async function enqueue({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, job: NewJob) {
+  const { _id = Bun.randomUUIDv7(), kind, payload = {}, lane = _id, at = now() } = job
+  const behind = job.lane && (await tx.select({ seq: jobs.seq }).from(jobs).where(waitingIn(lane)).limit(1)).length
+  await tx.ask(INSERT, [_id, kind, lane, JSON.stringify(payload), behind ? null : at, now()])
+  tx.afterwards(() => wake(tenant))
+}
+
+const statements = prepared((db) => ({
+  due: db
+    .select()
+    .from(jobs)
+    .where(lte(jobs.due, sql.placeholder('now')))
+    .orderBy(asc(jobs.due), asc(jobs.seq))
+    .limit(sql.placeholder('limit'))
+    .prepare(),
+  next: db
+    .select({ due: jobs.due })
+    .from(jobs)
+    .where(sql`${jobs.due} is not null`)
+    .orderBy(asc(jobs.due))
+    .limit(1)
+    .prepare(),
+}))
+
+/** The first jobs that are due, one of each lane at most. */
+export const due = (db: Db, limit: number): Promise<Job[]> => statements(db).due.all({ now: now(), limit })
+
+/** When the next job is due (ms). */
+export const nextDue = async (db: Db): Promise<number | undefined> =>
+  (await statements(db).next.get())?.due ?? undefined
+
+/** The jobs that wait in a lane, in their order. */
+export const waiting = (db: Db, lane: string, limit: number): Promise<Job[]> =>
+  db.select().from(jobs).where(waitingIn(lane)).orderBy(asc(jobs.seq)).limit(limit)
+
+/** Writes down how jobs of one lane ended, and lets the next in the lane come. */
+export async function settle(tx: Tx, endings: [Job, Ending][]) {
+  const gone: number[] = []
+  for (const [{ seq, attempts, payload }, ending] of endings) {
+    const set = (to: Partial<Job>) => tx.update(jobs).set(to).where(eq(jobs.seq, seq))
+    if ('effect' in ending) await ending.effect?.(tx)
+    const finished = now()
+    if (ending.state === 'again') await set({ due: ending.due, attempts: 0, payload: ending.payload ?? payload })
+    else if (ending.state === 'failed')
+      await set({ due: ending.due, attempts: attempts + 1, outcome: ending.outcome ?? null })
+    else if (ending.state === 'dead' || ending.kept)
+      await set({ state: ending.state, due: null, attempts: attempts + 1, finished, outcome: ending.outcome ?? null })
+    else gone.push(seq)
+  }
+  if (gone.length) await tx.delete(jobs).where(inArray(jobs.seq, gone))
+  const lane = endings[0]?.[0].lane
+  if (lane) await lead(tx, lane)
+}
+
+/** Tries a job again that was given up, or was done: now, or when it is its lane's turn. False when there is none. */
+export async function replay({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, _id: string): Promise<boolean> {
+  const again = { state: 'waiting' as const, attempts: 0, created: now(), finished: null, due: null }
+  const job = await tx.update(jobs).set(again).where(eq(jobs._id, _id)).returning().get()
+  if (!job) return false
+  // It may stand before the one that leads now.
+  await tx.update(jobs).set({ due: null }).where(waitingIn(job.lane))
+  await lead(tx, job.lane)
+  tx.afterwards(() => wake(tenant))
+  return true
+}
+
+const KEPT = 30 * DAY
+const PORTION = 1_000
+
+/** Removes jobs that ended a month ago. */
+export async function removeOld({ write, signal }: Tenant & Lease) {
+  const old = and(ne(jobs.state, 'waiting'), lt(jobs.finished, now() - KEPT))
+  for (;;) {
+    signal.throwIfAborted()
+    const gone = await write((tx) => {
+      const slice = tx.select({ seq: jobs.seq }).from(jobs).where(old).limit(PORTION)
+      return tx.delete(jobs).where(inArray(jobs.seq, slice)).returning({ seq: jobs.seq })
+    })
+    if (gone.length < PORTION) return
+  }
+}
+
+/** The first that waits in a lane is the one that is due. */
+async function lead(tx: Tx, lane: string) {
+  const [first] = await waiting(tx, lane, 1)
+  if (first?.due === null)
+    await tx
+      .update(jobs)
+      .set({ due: now() })
+      .where(and(eq(jobs.seq, first.seq), isNull(jobs.due)))
+}

@@ -1,0 +1,9 @@
+let listener: ((tenant: string) => void) | undefined
+
+/** Tells this process's runner, if it has one, that there is something to do at a tenant. */
+export const wake = (tenant: string) => listener?.(tenant)
+
+/** Who is told; nobody any more, when there is none. */
+export const wakesGoTo = (who: typeof listener) => {
+  listener = who
+}

@@ -1,0 +1,141 @@
+import { DAY, now } from '../core/clock'
+import { report } from '../core/log'
+import type { Tenant } from '../tenancy/tenants'
+import { Turns } from '../tenancy/turns'
+import type { Lease } from './holding'
+import { LeaseLost } from './leases'
+import { due, type Ending, type Job, nextDue, settle, waiting } from './queue'
+
+/** How jobs of a kind are done. What it did may be done once more: a process can die before it has written it down. */
+export type Work = {
+  /** Throws when it has to be tried again. */
+  run(tenant: Tenant & Lease, job: Job): Promise<Ending>
+  /** How long it is tried before it is given up, in ms. */
+  patience?: number
+}
+
+/** Why an attempt failed, for those who look at the job, and whether another can help. */
+export class Failure extends Error {
+  constructor(
+    message: string,
+    readonly more: { outcome?: unknown; hopeless?: boolean /** ms */; after?: number } = {},
+  ) {
+    super(message)
+  }
+}
+
+/** Something besides jobs that is looked after at each wake: it makes jobs of what it finds. */
+export type Feed = { waits(tenant: Tenant): Promise<boolean>; take(tenant: Tenant & Lease): Promise<void> }
+
+const AT_ONCE = 16 // lanes of one tenant
+const ALL_AT_ONCE = 128 // lanes of all tenants
+const SLICE = 50 // jobs of one lane between two looks at what else is due
+const MARK = 50 // ms after which it is written down what was done
+const PATIENCE = 3 * DAY
+const SOON = 1_000
+const LATE = 3_600_000
+
+const kinds = new Map<string, Work>()
+const feeds: Feed[] = []
+const turns = new Turns(ALL_AT_ONCE, AT_ONCE)
+
+/** Says by whom jobs of these kinds are done. */
+export function jobsAreDoneBy(works: Record<string, Work>, ...more: Feed[]) {
+  for (const [kind, work] of Object.entries(works)) kinds.set(kind, work)
+  feeds.push(...more)
+}
+
+/** Whether there is anything to do at a tenant now. */
+export async function hasWork(tenant: Tenant): Promise<boolean> {
+  if ((await due(tenant.db, 1)).length) return true
+  for (const feed of feeds) if (await feed.waits(tenant)) return true
+  return false
+}
+
+/**
+ * Does all that is due at a tenant, until nothing is; `woken` resolves when there may be more. Answers how many jobs it
+ * tried.
+ */
+export async function drain(tenant: Tenant & Lease, woken: () => Promise<void>): Promise<number> {
+  const running = new Map<string, Promise<void>>()
+  let [tried, broken] = [0, undefined as { error: unknown } | undefined]
+  const begin = (head: Job) => {
+    const work = async () => {
+      const several = await turns.take(tenant, () => follow(tenant, head))
+      tried += several
+    }
+    const ended = work()
+      .catch((error) => {
+        broken ??= { error }
+      })
+      .finally(() => running.delete(head.lane))
+    running.set(head.lane, ended)
+  }
+  for (;;) {
+    const more = woken()
+    if (!broken && !tenant.signal.aborted) {
+      for (const feed of feeds) await feed.take(tenant)
+      const heads = running.size < AT_ONCE ? await due(tenant.db, AT_ONCE) : []
+      for (const head of heads) if (running.size < AT_ONCE && !running.has(head.lane)) begin(head)
+    }
+    if (!running.size) break
+    await Promise.race([...running.values(), more])
+  }
+  if (broken) throw broken.error
+  return tried
+}
+
+export const nextAt = ({ db }: Tenant) => nextDue(db)
+
+/** Does the jobs of a lane in their order, as many as are good to be done without looking around; answers how many. */
+async function follow(tenant: Tenant & Lease, head: Job): Promise<number> {
+  const jobs = head.lane === head._id ? [head] : await waiting(tenant.db, head.lane, SLICE)
+  let endings: [Job, Ending][] = []
+  let since = performance.now()
+  const mark = async () => {
+    const known = endings
+    endings = []
+    since = performance.now()
+    if (known.length) await tenant.write((tx) => settle(tx, known))
+  }
+  let tried = 0
+  for (const job of jobs) {
+    if (tenant.signal.aborted) break
+    const ending = await attempt(tenant, job)
+    if (!ending) break
+    tried++
+    // What has an effect is written down alone, so that nothing else fails with it.
+    if ('effect' in ending) await mark()
+    endings.push([job, ending])
+    if ('effect' in ending || performance.now() - since > MARK) await mark()
+    if (ending.state === 'failed' || ending.state === 'again') break
+  }
+  await mark()
+  return tried
+}
+
+/** Nothing when it was cut off by the loss of the lease: then it is somebody else's. */
+async function attempt(tenant: Tenant & Lease, job: Job): Promise<Ending | undefined> {
+  const work = kinds.get(job.kind)
+  try {
+    if (!work) throw new Failure(`This version does not know jobs of the kind "${job.kind}".`)
+    return await work.run(tenant, job)
+  } catch (error) {
+    if (tenant.signal.aborted || error instanceof LeaseLost) return
+    return failed(tenant, job, error, work?.patience ?? PATIENCE)
+  }
+}
+
+function failed({ tenant }: Tenant, job: Job, error: unknown, patience: number): Ending {
+  const known = error instanceof Failure
+  const { outcome, hopeless, after = pause(job.attempts) } = known ? error.more : {}
+  if (!known) report('JOB_FAILED', { tenant, kind: job.kind, job: job._id, cause: String(error) })
+  const told = outcome ?? { message: known ? error.message : 'It failed.' }
+  const time = now()
+  if (hopeless || time - job.created >= patience) return { state: 'dead', outcome: told }
+  return { state: 'failed', due: time + after, outcome: told }
+}
+
+/** ms until the next attempt: doubling, and never quite at the same time as everybody else's. */
+const pause = (attempts: number) =>
+  Math.round(Math.min(LATE, SOON * 2 ** Math.min(attempts, 30)) * (1 + Math.random() / 4))

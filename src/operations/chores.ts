@@ -1,0 +1,9 @@
+import { removeExpired } from '../accounts/sessions'
+import * as changes from '../entities/changes/log'
+import { undoAllForsaken } from '../entities/transfer/undo'
+import * as events from '../events/records'
+import type { Chore } from '../jobs/housekeeping'
+import * as queue from '../jobs/queue'
+
+/** What is removed from each tenant, or undone in it, now and then. */
+export const chores: Chore[] = [removeExpired, changes.removeOld, events.removeOld, queue.removeOld, undoAllForsaken]

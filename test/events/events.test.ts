@@ -1,0 +1,217 @@
+import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { issue } from '../../src/accounts/tokens'
+import { register } from '../../src/accounts/users'
+import { moveClock, now } from '../../src/core/clock'
+import { removeOld } from '../../src/events/records'
+import { holding } from '../../src/jobs/holding'
+import { emit } from '../../src/jobs/outbox'
+import { type Answer, house as anyHouse, refusal } from '../house'
+
+setDefaultTimeout(30_000)
+
+const DAY = 86_400_000
+const times = (n: number) => Array.from({ length: n }, (_, i) => i)
+
+/** A house with somebody who curates what is told. */
+async function house() {
+  const made = await anyHouse()
+  const curator = await register(made.tenant, { username: 'curator', email: 'curator@example.com' }, ['editor'])
+  const { token } = await issue(made.tenant, curator._id, { nickname: 'test' })
+  return { ...made, curator: { _id: curator._id, ...made.stranger.with({ 'x-api-key': token }) } }
+}
+const names = ({ body }: Answer) => body.map(({ eventName }: { eventName: string }) => eventName)
+
+describe('event records', () => {
+  afterEach(() => moveClock(Date.now()))
+
+  test('are told and read, newest first, by who curates them', async () => {
+    const { as, curator, users } = await house()
+    const told = {
+      source: 'shop',
+      kind: 'order',
+      eventName: 'placed',
+      description: 'An order',
+      metadata: { total: 12.5 },
+    }
+    const { status, body } = await curator.post('/events', told)
+    expect(status).toBe(201)
+    expect(body).toEqual({
+      ...told,
+      _id: expect.any(String),
+      user: curator._id,
+      workspace: null,
+      created: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+    })
+    expect((await as('admin').post('/events', { eventName: 'second' })).body).toMatchObject({
+      source: 'api',
+      kind: 'custom',
+      user: users.admin,
+      metadata: {},
+    })
+    expect(names(await curator.get('/events'))).toEqual(['second', 'placed'])
+    expect((await curator.get(`/events/${body._id}`)).body).toEqual(body)
+  })
+
+  test('say what is wrong with them', async () => {
+    const { curator } = await house()
+    for (const wrong of [{ kind: 1 }, { metadata: 'x' }, { eventName: 'x'.repeat(201) }, { source: 'a\nb' }, []])
+      expect(refusal(await curator.post('/events', wrong))).toEqual([400, 'INVALID_INPUT'])
+    expect(refusal(await curator.post('/events', { description: 'a\0b' }))).toEqual([400, 'INVALID_INPUT'])
+    expect((await curator.get('/events')).body).toEqual([])
+    for (const id of ['x', '%00', 'a%2Fb'])
+      expect(refusal(await curator.get(`/events/${id}`))).toEqual([404, 'EVENT_NOT_FOUND'])
+  })
+
+  test('are not for users; plugins tell, but do not read', async () => {
+    const { as, stranger } = await house()
+    for (const path of ['', '/count', '/filter-options', '/sum?sum=x', '/x']) {
+      expect(refusal(await as('user').get(`/events${path}`))).toEqual([403, 'FORBIDDEN'])
+      expect(refusal(await as('editor').get(`/events${path}`))).toEqual([403, 'FORBIDDEN'])
+      expect(refusal(await stranger.get(`/events${path}`))).toEqual([401, 'UNAUTHENTICATED'])
+    }
+    expect(refusal(await as('user').post('/events', {}))).toEqual([403, 'FORBIDDEN'])
+    expect((await as('editor').post('/events', { source: 'accounts' })).body.source).toBe('plugin:accounts')
+    expect((await as('editor').post('/events', { source: 'plugin:x' })).body.source).toBe('plugin:x')
+  })
+
+  test('of another tenant are out of sight', async () => {
+    const [one, other] = [await house(), await house()]
+    const { body } = await one.curator.post('/events', { kind: 'secret' })
+    expect((await other.curator.get('/events')).body).toEqual([])
+    expect((await other.curator.get('/events/count')).body).toEqual({ count: 0 })
+    expect((await other.curator.get('/events/filter-options')).body.kinds).toEqual([])
+    expect((await other.curator.get(`/events/${body._id}`)).status).toBe(404)
+  })
+
+  test('are filtered by equality, by several values, by search and by time', async () => {
+    const { curator, tenant, users } = await house()
+    const start = Date.parse('2026-03-10T12:00:00Z')
+    const told = [
+      [-400, 'a', 'order', 'placed', 'Grüße'],
+      [-40, 'b', 'order', 'paid', ''],
+      [-8, 'a', 'user', 'paid', 'Rückgabe'],
+      [-2, 'a', 'order', 'sent', '100% done'],
+      [-0.5, 'b', 'user', 'sent', ''],
+    ] as const
+    for (const [days, source, kind, eventName, description] of told) {
+      moveClock(start + days * DAY)
+      await tenant.write((tx) => emit(tenant, tx, { source, kind, eventName, description, user: users.user }))
+    }
+    moveClock(start)
+    const expected: [string, number][] = [
+      ['', 5],
+      ['kind=order', 3],
+      ['kind=order,user', 5],
+      ['kind=order&source=a', 2],
+      ['eventName=paid,sent&source=b', 2],
+      [`user=${users.user}`, 5],
+      [`user=${users.admin}`, 0],
+      ['workspace=x', 0],
+      ['kind=undefined&source=', 5],
+      ['search=GRÜSSE', 0],
+      ['search=grÜ', 1],
+      ['search=100%25', 1],
+      ['search=PAID', 2],
+      ['search=paid&kind=user', 1],
+      ['period=last-day', 1],
+      ['period=last-week', 2],
+      ['period=last-month', 3],
+      ['period=last-year', 4],
+      ['period=all-time', 5],
+      ['from=2026-03-08T12:00:00Z', 2],
+      ['to=2026-03-08T12:00:00Z', 3],
+      ['from=2026-03-01&to=2026-03-09', 2],
+    ]
+    for (const [query, count] of expected) {
+      expect((await curator.get(`/events?${query}`)).body, query).toHaveLength(count)
+      expect((await curator.get(`/events/count?${query}`)).body, query).toEqual({ count })
+    }
+    for (const query of ['period=never', 'from=yesterday', 'to=x', 'limit=-1', 'sort=metadata'])
+      expect(refusal(await curator.get(`/events?${query}`)), query).toEqual([400, 'INVALID_INPUT'])
+    expect((await curator.get('/events/filter-options')).body).toEqual({
+      kinds: ['order', 'user'],
+      eventNames: ['paid', 'placed', 'sent'],
+      sources: ['a', 'b'],
+    })
+  })
+
+  test('come by pages, which lead on, searched or not', async () => {
+    const { curator, tenant } = await house()
+    const telling = { source: 'a', kind: 'b' }
+    for (const _ of times(25))
+      await tenant.write(async (tx) => {
+        for (const n of times(100)) await emit(tenant, tx, { ...telling, eventName: `e${n % 5}` })
+      })
+    for (const query of ['eventName=e1', 'search=E1']) {
+      const seen = new Set<string>()
+      let path: string | undefined = `/events?${query}&limit=200&count=true`
+      while (path) {
+        const { body, headers } = await curator.get(path)
+        for (const { _id } of body) seen.add(_id)
+        expect(headers.get('x-total-count')).toBe('500')
+        path = headers.get('link')?.match(/<\/api([^>]+)>; rel="next"/)?.[1]
+      }
+      expect(seen.size).toBe(500)
+    }
+    expect((await curator.get('/events')).body).toHaveLength(100)
+    expect((await curator.get('/events?limit=5000')).body).toHaveLength(1_000)
+  })
+
+  test('are added up by a number in their metadata, exactly, and in groups', async () => {
+    const { curator, tenant } = await house()
+    const told: [string, string, unknown][] = [
+      ['2025-12-31T23:59:00.000Z', 'a', { amount: 0.1, deep: { n: 1 } }],
+      ['2026-01-01T00:00:00.000Z', 'a', { amount: 0.2 }],
+      ['2026-01-01T05:00:00.000Z', 'b', { amount: 1e16, deep: { n: 2 } }],
+      ['2026-02-01T05:00:00.000Z', 'b', { amount: -1e16 }],
+      ['2026-02-01T05:00:00.000Z', 'b', { amount: 'much' }],
+    ]
+    for (const [time, kind, metadata] of told) {
+      moveClock(Date.parse(time))
+      await tenant.write((tx) =>
+        emit(tenant, tx, { source: 's', kind, eventName: 'e', metadata: metadata as Record<string, unknown> }),
+      )
+    }
+    const sum = async (query: string) => (await curator.get(`/events/sum?${query}`)).body
+    expect(await sum('sum=amount')).toEqual({ sum: 0.30000000000000004 })
+    expect(await sum('sum=metadata.deep.n')).toEqual({ sum: 3 })
+    expect(await sum('sum=__proto__.x')).toEqual({ sum: 0 })
+    expect(await sum('sum=amount&kind=a&groupBy=year')).toEqual({
+      sum: 0.30000000000000004,
+      groups: [
+        { key: '2025', sum: 0.1, count: 1 },
+        { key: '2026', sum: 0.2, count: 1 },
+      ],
+    })
+    const keys = async (groupBy: string) =>
+      (await sum(`sum=amount&groupBy=${groupBy}`)).groups.map((one: { key: string }) => one.key)
+    expect(await keys('day')).toEqual(['2025-12-31', '2026-01-01', '2026-02-01'])
+    expect(await keys('month')).toEqual(['2025-12', '2026-01', '2026-02'])
+    expect(await keys('kind')).toEqual(['a', 'b'])
+    expect(await keys('source')).toEqual(['s'])
+    expect(await keys('eventName')).toEqual(['e'])
+    for (const query of ['', 'sum=', 'sum=amount&groupBy=hour'])
+      expect(refusal(await curator.get(`/events/sum?${query}`)), query).toEqual([400, 'INVALID_INPUT'])
+  })
+
+  test('are kept for ninety days, and the newest for as long as it is the newest', async () => {
+    const { curator, tenant } = await house()
+    const start = now()
+    for (const [days, eventName] of [
+      [0, 'first'],
+      [1, 'second'],
+      [30, 'third'],
+    ] as const) {
+      moveClock(start + days * DAY)
+      await tenant.write((tx) => emit(tenant, tx, { source: 'a', kind: 'b', eventName }))
+    }
+    const left = async (days: number) => {
+      moveClock(start + days * DAY)
+      await holding(tenant, 'housekeeping', removeOld)
+      return names(await curator.get('/events'))
+    }
+    expect(await left(89.9)).toEqual(['third', 'second', 'first'])
+    expect(await left(90.5)).toEqual(['third', 'second'])
+    expect(await left(500)).toEqual(['third'])
+  })
+})
