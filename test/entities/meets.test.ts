@@ -71,8 +71,8 @@ test('what is judged here is what the list finds, whatever is kept and asked for
           })
           const select = 'select identifier, shown, keys from entities where blueprint = ?'
           const rows = (await tenant.db.ask(select, [key])) as [string, string, string][]
-          for (const [{ filters: asked }, words] of questions) {
-            const filters = asked.filter(({ operator }) => operator !== '[$like]') // refused for changes
+          for (const [{ filters: all }, words] of questions) {
+            const filters = all.filter(({ operator }) => operator !== '[$like]') // refused for changes
             const query = queryOf(filters, [], { $limit: 1_000, ...(words.length ? { $q: words.join(' ') } : {}) })
             const found = await list(ctx, key, new Request(`http://a/api/b?${query}`))
             const asked = readQuery(model, actor, query)
