@@ -9,7 +9,7 @@ import changesPg from './postgres/0008_changes.sql' with { type: 'text' }
 import workspacesPg from './postgres/0009_workspaces.sql' with { type: 'text' }
 import blocksPg from './postgres/0010_blocks.sql' with { type: 'text' }
 import eventsPg from './postgres/0011_events.sql' with { type: 'text' }
-import entitiesByChangePg from './postgres/0012_entities_by_change.sql' with { type: 'text' }
+import latestPg from './postgres/0012_latest.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -23,26 +23,14 @@ import changes from './sqlite/0008_changes.sql' with { type: 'text' }
 import workspaces from './sqlite/0009_workspaces.sql' with { type: 'text' }
 import blocks from './sqlite/0010_blocks.sql' with { type: 'text' }
 import events from './sqlite/0011_events.sql' with { type: 'text' }
-import entitiesByChange from './sqlite/0012_entities_by_change.sql' with { type: 'text' }
+import latest from './sqlite/0012_latest.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
 
 /** The schema of a tenant's database, in order, forever. */
 export const tenantMigrations: Migrations = {
-  sqlite: [
-    accounts,
-    data,
-    jobs,
-    search,
-    idempotency,
-    components,
-    changes,
-    workspaces,
-    blocks,
-    events,
-    entitiesByChange,
-  ],
+  sqlite: [accounts, data, jobs, search, idempotency, components, changes, workspaces, blocks, events, latest],
   postgres: [
     accountsPg,
     dataPg,
@@ -54,7 +42,7 @@ export const tenantMigrations: Migrations = {
     workspacesPg,
     blocksPg,
     eventsPg,
-    entitiesByChangePg,
+    latestPg,
   ],
 }
 

@@ -6,7 +6,19 @@ import { and, indexWhere, isIndexed, list, type Part, part } from './conditions'
 import type { Passed } from './cursor'
 import { beyond, isCreated, mayLack, type Place, sorting, type Term, termsOf } from './order'
 import type { Condition, Order, Query, Target } from './query'
-import { collecting, everything, filter, matching, ranked, type Scan, searched, type Walkable, walking } from './scans'
+import {
+  byColumn,
+  collecting,
+  everything,
+  filter,
+  isOfColumn,
+  matching,
+  ranked,
+  type Scan,
+  searched,
+  type Walkable,
+  walking,
+} from './scans'
 import { FEW, few, TRUSTED, total } from './sizes'
 
 type Statement = { sql: string; params: unknown[] }
@@ -65,42 +77,46 @@ async function walk(asked: Asked, target: Walkable, place: Place | undefined): P
 }
 
 /**
- * Those that have a value. Where very many share the first one, but more is to be ordered by, each such group is a list
- * of its own, or all of it would have to be sorted.
+ * Those that have a value. Where very many share the first one, but more is to be ordered by, that group is a list of its
+ * own, or all of it would have to be sorted. Only one: each may take as long as going through all.
  */
 async function having(asked: Asked, target: Walkable, scan: Scan & { of: Part }, place: Place | undefined) {
   const { query, limit } = asked
-  const [first, ...others] = query.order as [Order, ...Order[]]
-  const found: unknown[][] = []
-  let [from, past] = [place, [] as Part[]]
-  while (target.at === 'field' && others.length && !query.skip && found.length < limit) {
-    const value = from ? (from[0] as string) : await firstOf(asked.db, scan, first, past)
-    if (value === undefined) return found
-    const group = { target, is: 'in' as const, values: [value] }
-    if ((await few(asked.db, 'entity_index i', indexWhere(group))) < FEW) break
-    const alike = { ...query, conditions: [...query.conditions, group], order: others }
-    const after = from && { place: from.slice(1) }
-    const { rows } = await find(asked.db, asked.columns, asked.model, asked.reach, alike, {
-      ...{ limit: limit - found.length, after, first: asked.first ?? first },
-    })
-    found.push(...rows.map((row) => row.toSpliced(asked.columns.length, 0, value)))
-    ;[from, past] = [undefined, [part(`${scan.of.sql} ${first.descending ? '<' : '>'} ?`, value)]]
-  }
+  const [first] = query.order as [Order]
+  const group = await firstGroup(asked, target, scan, place)
+  const found = group?.rows ?? []
   if (found.length === limit) return found
   const [, ...terms] = termsOf(query.order, scan.time, asked.first)
   const by = { of: scan.of, descending: first.descending, nullable: false }
+  const past = group ? [part(`${scan.of.sql} ${first.descending ? '<' : '>'} ?`, group.value)] : []
   const rest = { ...scan, where: and([scan.where, ...past]) }
+  const from = group ? undefined : place
   const { sql, params } = select(asked, rest, [by, ...terms], { place: from, limit: limit - found.length })
   return [...found, ...(await asked.db.ask(sql, params))]
 }
 
-/** The first value in an order, of those that are not past. */
-async function firstOf(db: Db, { of, from, where }: Scan & { of: Part }, order: Order, past: Part[]) {
-  const { sql, params } = and([where, ...past])
-  const by = `${of.sql} ${way(order)}`
+async function firstGroup(asked: Asked, target: Walkable, scan: Scan & { of: Part }, place: Place | undefined) {
+  const { query, limit } = asked
+  const [first, ...others] = query.order as [Order, ...Order[]]
+  if (target.at === 'column' || !others.length || query.skip) return
+  const value = place ? (place[0] as string) : await firstOf(asked.db, scan, first)
+  if (value === undefined) return
+  const group = { target, is: 'in' as const, values: [value] }
+  if ((await few(asked.db, 'entity_index i', indexWhere(group))) < FEW) return
+  const alike = { ...query, conditions: [...query.conditions, group], order: others }
+  const after = place && { place: place.slice(1) }
+  const { rows } = await find(asked.db, asked.columns, asked.model, asked.reach, alike, {
+    ...{ limit, after, first: asked.first ?? first },
+  })
+  return { value, rows: rows.map((row) => row.toSpliced(asked.columns.length, 0, value)) }
+}
+
+/** The first value in an order. */
+async function firstOf(db: Db, { of, from, where }: Scan & { of: Part }, order: Order) {
+  const rows = from.split(' join ')[0]
   const [row] = await db.ask(
-    `select ${of.sql} from ${from.split(' join ')[0]} where ${sql} order by ${by} limit 1`,
-    params,
+    `select ${of.sql} from ${rows} where ${where.sql} order by ${of.sql} ${way(order)} limit 1`,
+    where.params,
   )
   return row?.[0] as string | undefined
 }
@@ -197,6 +213,10 @@ async function choose(
     const ordered = byTime && equal.includes(condition)
     const scan = ordered ? matching(condition) : collecting(model, condition)
     considered.push({ condition, rows: await few(db, 'entity_index i', indexWhere(condition)), scan, ordered })
+  }
+  for (const condition of conditions.filter(isOfColumn)) {
+    const scan = byColumn(model, condition)
+    considered.push({ condition, rows: await few(db, scan.from, scan.where), scan, ordered: false })
   }
   if (considered.length && !reach.all) {
     const scan = everything(model)

@@ -77,6 +77,20 @@ export function collecting(model: Model, condition: Indexed): Scan {
   }
 }
 
+const INDEXED = ['e.identifier', 'e.created', 'e.updated']
+
+/** Whether a condition is about a column that an index of the blueprint's entities has. */
+export const isOfColumn = ({ target, is }: Condition) =>
+  target.at === 'column' && INDEXED.includes(target.column) && (is === 'in' || is === 'between')
+
+/** The entities that meet such a condition. */
+export const byColumn = (model: Model, condition: Condition): Scan => ({
+  ...everything(model),
+  by: 'values',
+  where: and([everything(model).where, holds(condition)]),
+  covered: [condition],
+})
+
 /** What entities may be without, and an index has in order. */
 export type Walkable = FieldTarget | Extract<Target, { at: 'column' }>
 

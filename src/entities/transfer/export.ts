@@ -34,11 +34,11 @@ export async function exportAll(asked: OpenCtx, key: string, request: Request): 
     if (search.get(option)) invalid({ path: option, message: `An export has all that match: ${option} is for lists.` })
   const query = readQuery(model, ctx.actor, `${search}`)
   if (query.search) await searchable(ctx, model)
+  const narrow = await narrowedBy(ctx.db, model, query)
   if (query.related && format === 'csv')
     invalid({ path: '$populate', message: 'A cell of a CSV has no place for another entity. Export as NDJSON.' })
   // What makes no sense is told before anything is.
   if (query.related) await planOf(ctx, model, query.related, query.select)
-  const narrow = await narrowedBy(ctx.db, model, query)
   const { head, lines } = format === 'csv' ? csv(model, ctx, query) : ndjson(model, ctx, query)
 
   async function* texts() {

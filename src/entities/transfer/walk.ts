@@ -36,12 +36,12 @@ export async function* walk(db: Db, model: Model, reach: Reach, query: Query): A
       `select ${columns.join(', ')} from entities e where ${sql} order by e.created asc, e.seq asc`,
       params,
     )
-    const met: string[] = []
+    const matching: string[] = []
     for (const [shown, text, ...values] of found) {
       const keys: Keys = judged ? JSON.parse(text as string) : {}
-      if (meet(keys, tested) && (await fitsAll(db, likes, keys, values))) met.push(shown as string)
+      if (meet(keys, tested) && (await fitsAll(db, likes, keys, values))) matching.push(shown as string)
     }
-    yield met
+    yield matching
     from = to
   }
 }
