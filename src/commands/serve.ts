@@ -17,7 +17,7 @@ export const serve = new Command('serve')
     const { chores } = await import('../operations/chores')
     const { anyTenant } = await import('../tenancy/tenants')
     // Whatever was forgotten somewhere must not end all other requests.
-    process.on('unhandledRejection', (error) => report('UNHANDLED', { cause: String(error) }))
+    process.on('unhandledRejection', (error) => report('UNHANDLED', { cause: error }))
     await ownData()
     const { listen } = await import('../gateway')
     const fresh = !(await anyTenant())

@@ -133,7 +133,7 @@ export class Storage {
 }
 
 const keyOf = ({ file, identity, cluster, bucket }: Place) => `${file} ${identity} ${cluster} ${bucket}`
-const failed = (error: unknown) => report('DATABASE_NOT_CLOSED', { cause: String(error) })
+const failed = (error: unknown) => report('DATABASE_NOT_CLOSED', { cause: error })
 
 async function written<T>(writer: Writer, read: Db, work: (tx: Tx) => Promise<T>): Promise<T> {
   let acts: ((db: Db) => void)[] = []

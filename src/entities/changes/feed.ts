@@ -130,7 +130,7 @@ async function pageOf(db: Db, blueprint: string, number: number): Promise<Page |
 
 /** A database that is busy, or gone, is asked again; anything else somebody should know of. */
 const failed = (error: unknown) => {
-  if (!(error instanceof Problem)) report('CHANGES_NOT_READ', { cause: String(error) })
+  if (!(error instanceof Problem)) report('CHANGES_NOT_READ', { cause: error })
 }
 
 type House = { tenant: Tenant; feeds: Map<string, Feed>; heard: number; looking: boolean }

@@ -146,7 +146,7 @@ export class Listener implements Ear {
   #refused(error: unknown): string {
     const status = error instanceof Problem ? error.status : 500
     if (status === 503) return ''
-    if (status >= 500) report('LISTENER_FAILED', { cause: String(error) })
+    if (status >= 500) report('LISTENER_FAILED', { cause: error })
     return this.#gone()
   }
 }

@@ -133,7 +133,7 @@ function watch(tenant: Tenant, key: string, ms = BUSY) {
   const failed = (error: unknown) => {
     const gone = error instanceof Problem && error.status === 404
     if (gone) return
-    report('IMPORT_NOT_UNDONE', { tenant: tenant.tenant, blueprint: key, cause: String(error) })
+    report('IMPORT_NOT_UNDONE', { tenant: tenant.tenant, blueprint: key, cause: error })
     watch(tenant, key)
   }
   setTimeout(() => look().catch(failed), ms).unref()
