@@ -1,4 +1,4 @@
-import { asc, eq } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import type { Static } from 'elysia'
 import type { Actor } from '../accounts/actors'
 import type { Ctx, OpenCtx } from '../accounts/guard'
@@ -8,6 +8,7 @@ import { type Answer, etagOf, giveEtag, refuseStale } from '../core/etag'
 import { invalid, missing, Problem } from '../core/problem'
 import { success } from '../core/shapes'
 import { Conflict } from '../storage/errors'
+import { answerPage, type Listing, pageOf } from '../storage/lists'
 import type { Tx } from '../storage/port'
 import { changing, recall } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
@@ -30,10 +31,24 @@ export function modelOf(tenant: Tenant, key: string): Model | Promise<Model> {
 }
 
 /** The blueprints that concern the caller, by key. */
-export async function list(ctx: Ctx) {
-  const keys = await ctx.db.select({ key: blueprints.key }).from(blueprints).orderBy(asc(blueprints.key)).limit(1000)
+export async function list(ctx: Ctx, query: Listing, answer: Answer) {
+  const page = pageOf(query, sortable, 'key')
+  const keys = await ctx.db
+    .select({ key: blueprints.key })
+    .from(blueprints)
+    .orderBy(...page.order)
   const models = await Promise.all(keys.map(({ key }) => modelOf(ctx, key)))
-  return models.filter((model) => mayKnow(model, ctx.actor)).map((model) => shown(model, ctx.actor))
+  const known = models.filter((model) => mayKnow(model, ctx.actor))
+  const some = known.slice(page.offset, page.offset + page.limit + 1).map((model) => shown(model, ctx.actor))
+  return answerPage(answer, page, some, async () => known.length)
+}
+
+const sortable = {
+  _id: blueprints._id,
+  key: blueprints.key,
+  name: blueprints.name,
+  created: blueprints.created,
+  updated: blueprints.updated,
 }
 
 /** One blueprint; throws 404 also when no rule of it is for the caller. */

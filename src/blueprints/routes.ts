@@ -3,6 +3,7 @@ import { type Ctx, guard } from '../accounts/guard'
 import type { Answer } from '../core/etag'
 import { ProblemShape } from '../core/problem'
 import { done, flag, isOn } from '../core/shapes'
+import { listing } from '../storage/lists'
 import * as blueprints from './blueprints'
 import * as changes from './changes'
 import { explain } from './explain'
@@ -33,7 +34,11 @@ const source = { description: 'the file', content: { 'text/plain': { schema: { t
 
 export const blueprintRoutes = new Elysia({ prefix: '/blueprints', tags: ['blueprints'] })
   .use(guard('blueprints'))
-  .get('/', ({ ctx }) => blueprints.list(ctx), { can: 'user', response: t.Array(Blueprint) })
+  .get('/', ({ ctx, query, request, set }) => blueprints.list(ctx, query, { request, set }), {
+    can: 'user',
+    query: t.Object(listing),
+    response: t.Array(Blueprint),
+  })
   .get('/types.d.ts', ({ ctx, request }) => file(ctx, 'types', request), {
     can: 'editor',
     detail: { description: 'TypeScript: the types of all blueprints.', responses: { 200: source } },

@@ -10,78 +10,17 @@ import { forget } from '../tenancy/memory'
 import { computed } from './computed'
 import { readInput } from './document'
 import { changeOf, draftOf, reachable } from './drafts'
+import { narrowedWhole } from './fitting'
 import { throttleGuests } from './guests'
-import { among, count, find, shownAmong } from './plan'
-import { populatedOne, populatedPage } from './populate'
+import { among, find } from './plan'
+import { populatedOne } from './populate'
 import { type Query, readQuery } from './query'
 import { type Plan, planOf } from './related'
 import * as removal from './removal'
 import { type LeavingRow, leavingOf } from './removal'
 import * as rows from './rows'
 import { searchable } from './search'
-import { FLAT, type Form, PAGE, shownIn, writer } from './wire'
-
-const AT_ONCE = 100 // entities read by one statement
-
-/** A list of entities: those within the caller's reach that match the query. */
-export async function list(asked: OpenCtx, key: string, request: Request): Promise<Response> {
-  const ctx = narrowed(asked, request)
-  return steady(ctx, key, (model) => listOf(ctx, model, request))
-}
-
-async function listOf(ctx: OpenCtx, model: Model, request: Request): Promise<Response> {
-  const reach = reachOrRefuse(model, 'read', ctx.actor)
-  const query = readQuery(model, ctx.actor, searchOf(request))
-  if (query.search) await searchable(ctx, model)
-  const form = formOf(model, ctx, request, query)
-  const plan = form.related && (await planOf(ctx, model, form.related, form.select))
-  const read = (write: (shown: string) => string) => page(ctx.db, model, reach, query, write)
-  const { entities, shown, more } = await (plan
-    ? populatedPage(ctx, plan, form, read)
-    : read(writer(model, ctx.actor, form)))
-  const headers = headersOf(form)
-  if (more) link(headers, `<${nextPage(request, query, shown)}>; rel="next"`)
-  if (query.count) headers['x-total-count'] = `${await count(ctx.db, model, reach, query)}`
-  return new Response(`[${entities}]`, { headers })
-}
-
-/** The entities of a page as JSON, one after the other; how many those are, and whether there are more. */
-async function page(db: Db, model: Model, reach: Reach, query: Query, write: (shown: string) => string) {
-  const { limit } = query
-  // Many large entities would fill the memory before the page ends: only so many are read at once.
-  const few = limit <= AT_ONCE
-  // One more than is shown tells whether there is a next page.
-  const found = await find<[number, string?]>(
-    db,
-    few ? `e.seq, ${shownIn(model)}` : 'e.seq',
-    model,
-    reach,
-    query,
-    limit + 1,
-  )
-  let [entities, shown, passed] = ['', 0, 0]
-  while (passed < Math.min(found.length, limit) && entities.length <= PAGE) {
-    const slice = found.slice(passed, Math.min(limit, passed + AT_ONCE))
-    const texts = few
-      ? new Map()
-      : await shownAmong(
-          db,
-          model,
-          reach,
-          query,
-          slice.map(([seq]) => seq),
-        )
-    for (const [seq, text = texts.get(seq)] of slice) {
-      if (entities.length > PAGE) break
-      passed++
-      if (text === undefined) continue
-      shown++
-      // A text that grows is joined once, at its end; a list of texts would be joined and copied.
-      entities += entities ? `,${write(text)}` : write(text)
-    }
-  }
-  return { entities, shown, more: limit > 0 && passed < found.length }
-}
+import { FLAT, type Form, writer } from './wire'
 
 /** One entity, by identifier or `_id`. */
 export async function get(asked: OpenCtx, key: string, identifier: string, request: Request): Promise<Response> {
@@ -171,15 +110,17 @@ export async function removeMatching(asked: OpenCtx, key: string, request: Reque
     if (value === '' || value === 'undefined') invalid({ path: name, message: `The filter "${name}" is empty.` })
   const query = { ...readQuery(model, ctx.actor, `${search}`), skip: 0 }
   // A filter tells by what it removes; so it looks only at what the caller may read.
-  const sight = query.conditions.length || query.search ? reachOf(model, 'read', ctx.actor) : reach
+  const filtered = query.conditions.length || query.likes.length || query.search
+  const sight = filtered ? reachOf(model, 'read', ctx.actor) : reach
   if (!sight) throw new Problem(403, 'FORBIDDEN', 'You may not read these entities, so you cannot filter them.')
   if (query.search) await searchable(ctx, model)
   const within = reach.all ? sight : reach
+  const narrow = await narrowedWhole(ctx.db, model, query)
   const deletedCount = await removal.removingMany(ctx, async (tx, references, most) => {
     await refuseAltered(tx, model)
     const also = async (found: number[]) =>
-      ((await among(tx, LEAVING, model, within, query, found)) as LeavingRow[]).map(leavingOf)
-    const found = await find<LeavingRow>(tx, LEAVING, model, within, query, most)
+      ((await among(tx, LEAVING.join(', '), model, within, narrow, found)) as LeavingRow[]).map(leavingOf)
+    const { rows: found } = await find<LeavingRow>(tx, LEAVING, model, within, narrow, { limit: most })
     const gone = await removal.remove(tx, rows.portion(found.map(leavingOf)), { references, also })
     return gone.filter(({ blueprint }) => blueprint === key).length
   })
@@ -193,13 +134,13 @@ export const any = async (db: Db, blueprint: string) =>
 /** Removes all entities of a blueprint, a slice at a time; those that refer to them can't hold them. */
 export async function removeAll(ctx: OpenCtx, { key }: Model) {
   await removal.removingMany(ctx, async (tx, references, most) => {
-    const slice = `select ${LEAVING} from entities e where e.blueprint = ? limit ?`
+    const slice = `select ${LEAVING.join(', ')} from entities e where e.blueprint = ? limit ?`
     const found = (await tx.ask(slice, [key, most])) as LeavingRow[]
     return (await removal.remove(tx, rows.portion(found.map(leavingOf)), { references, forced: key })).length
   })
 }
 
-const LEAVING = 'e.seq, e.keys, e.created, e.blueprint, e.identifier'
+const LEAVING = ['e.seq', 'e.keys', 'e.created', 'e.blueprint', 'e.identifier']
 
 /** Which rows of the blueprints that this one points to the caller may see. */
 export async function sightOf(ctx: OpenCtx, { fields }: Model): Promise<rows.Sight> {
@@ -292,16 +233,9 @@ export function headersOf({ flat }: Form): Record<string, string> {
   const headers: Record<string, string> = { 'content-type': JSON_TYPE }
   if (flat) return headers
   headers.deprecation = 'true'
-  link(headers, '</openapi>; rel="deprecation"')
+  headers.link = '</openapi>; rel="deprecation"'
   return headers
 }
-
-function link(headers: Record<string, string>, value: string) {
-  headers.link = headers.link ? `${headers.link}, ${value}` : value
-}
-
-const nextPage = ({ url }: Request, { skip, others }: Query, shown: number) =>
-  `${url.slice(url.indexOf('/', 8), url.indexOf('?') >>> 0)}?${others}%24skip=${skip + shown}`
 
 /** The text of a request's query. */
 export function searchOf({ url }: Request) {

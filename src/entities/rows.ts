@@ -5,12 +5,14 @@ import { now } from '../core/clock'
 import { invalid, Problem } from '../core/problem'
 import { Busy, Conflict } from '../storage/errors'
 import type { Db, Tx } from '../storage/port'
+import { IS_LOGGED, type Kept, keep, keepRemovals } from './changes/log'
 import type { Known } from './computed'
+import { fitting } from './conditions'
 import type { Complete, Doc } from './document'
 import { type IndexRow, type Keys, keysOf, rowsOf } from './keys'
 import { refuseExcess } from './limits'
 import { forgetTerms, IS_SEARCHED, keepTerms } from './search'
-import { docOf, type System, shownIn, shownOf } from './wire'
+import { docOf, type System, shownIn, shownInForce, shownOf } from './wire'
 import { termsOf } from './words'
 
 /** What is read to show one entity, in the order of `SHOWN`. */
@@ -37,9 +39,7 @@ const STORED = byName(columnsWith('shown'))
 /** The columns of a row as it is kept, in the table `entities`. */
 export const storedColumns = (model: Model) => columnsWith(shownIn(model, ''))
 /** The same for whoever does not know the blueprint. */
-export const storedInForce = columnsWith(
-  'case when form = (select b.form from blueprints b where b.key = blueprint) then altered else shown end',
-)
+export const storedInForce = columnsWith(shownInForce())
 
 /** An entity's row by identifier or else by `_id`, to be shown. */
 export const shown = (db: Db, model: Model, name: string) =>
@@ -67,7 +67,7 @@ async function named<Row>(db: Db, sql: typeof SHOWN, key: string, name: string):
 const inserting = (mark = '') => `insert into entities
   (_id, blueprint, identifier, "user", workspace, shown, keys, version, created, updated${mark && ', form'})
   select ?, key, ?, ?, ?, ?, ?, 1, ?, ?${mark} from blueprints where key = ? and _id = ? and version = ?
-  returning seq, ${IS_SEARCHED}`
+  returning seq, ${IS_SEARCHED}, ${IS_LOGGED}`
 const updating = (mark = '') =>
   `update entities set "user" = ?, workspace = ?, shown = ?, keys = ?, version = ?, updated = ?${mark} where seq = ?`
 const [INSERT, UPDATE] = [inserting(), updating()]
@@ -130,7 +130,7 @@ export async function add(tx: Tx, model: Model, all: Ready[]): Promise<Added[]> 
   const added = await Promise.all(
     all.map(({ time, shown, draft: { _id, identifier, user, workspace, keys } }) => {
       const params = [_id, identifier, user, workspace, shown, JSON.stringify(keys), time, time]
-      return tx.ask(insertOf(model), [...params, model.key, model._id, model.version, model.key])
+      return tx.ask(insertOf(model), [...params, model.key, model._id, model.version, model.key, model.key])
     }),
   )
   if (added.some((rows) => !rows.length)) throw new Outdated()
@@ -139,11 +139,17 @@ export async function add(tx: Tx, model: Model, all: Ready[]): Promise<Added[]> 
     INSERT_ROW,
     all.flatMap(({ time, index }, n) => index.map((row) => [...row, time, seqs[n]])),
   )
-  const searched = added[0]?.[0]?.[1]
+  const [, searched, logged] = added[0]?.[0] ?? []
   if (searched)
     await keepTerms(
       tx,
       all.map(({ draft }, n) => [seqs[n]!, termsOf(model, draft.doc)]),
+    )
+  if (logged)
+    await keep(
+      tx,
+      model.key,
+      all.map(({ shown, draft }) => ({ after: { shown, keys: JSON.stringify(draft.keys) } })),
     )
   return all.map(({ time, shown, draft: { user, workspace } }, n) => ({
     seq: seqs[n]!,
@@ -162,7 +168,7 @@ export async function update(
   sight: Sight,
 ): Promise<Shown> {
   const [old, keys] = [JSON.parse(before.keys) as Keys, keysOf(model, doc)]
-  const searched = await refuseOutdated(tx, model)
+  const observed = await refuseOutdated(tx, model)
   await refuseExcess(tx, model, { user, workspace }, keys, by, old)
   await refuseDuplicates(tx, model, keys, by, old)
   await refuseDangling(tx, model, doc, comparable, sight)
@@ -170,39 +176,38 @@ export async function update(
   refuseLarge(text)
   const shown = shownOf({ ...before, user, workspace, updated }, text)
   const after = { ...before, user, workspace, shown, keys: JSON.stringify(keys), version, updated }
-  await replace(tx, model, after, old, searched)
+  await replace(tx, model, before, after, observed)
   return [shown, user, workspace, version, updated]
 }
 
 type StoredAnew = Omit<Stored, '_id' | 'identifier'>
 
-/** Keeps an entity that was there with other texts of the index. In order, but waited for together: one trip. */
-async function replace(tx: Tx, model: Model, row: StoredAnew, old: Keys, searched: boolean) {
+/** Keeps an entity that was there otherwise before. In order, but waited for together: one trip. */
+async function replace(tx: Tx, model: Model, before: Kept, row: StoredAnew, { searched, logged }: Observed) {
   const { seq, user, workspace, shown, keys, version, updated } = row
+  const old = JSON.parse(before.keys) as Keys
   // There may be rows of fields that are not in force yet, or not any more.
   const [gone, come] = difference(rowsOf(isAltering(model) ? undefined : model, old), rowsOf(model, JSON.parse(keys)))
   await Promise.all([
     writeRows(tx, indexed(row, gone), indexed(row, come)),
     tx.ask(updateOf(model), [user, workspace, shown, keys, version, updated, seq]),
     searched && keepTerms(tx, [[seq, termsOf(model, JSON.parse(docOf(shown)))]]),
+    logged && keep(tx, model.key, [{ before, after: { shown, keys } }]),
   ])
 }
 
 /** Puts an entity back as it was, if it is still there. Nobody is asked: it is as if nothing had happened. */
 export async function restore(tx: Tx, model: Model, before: Stored) {
-  const [row] = await tx.ask(`select keys, ${IS_SEARCHED} from entities where seq = ?`, [model.key, before.seq])
-  if (row) await replace(tx, model, before, JSON.parse(row[0] as string), !!row[1])
+  const select = `select shown, keys, ${IS_SEARCHED}, ${IS_LOGGED} from entities where seq = ?`
+  const [row] = (await tx.ask(select, [model.key, model.key, before.seq])) as [string, string, unknown, unknown][]
+  if (!row) return
+  const [shown, keys, searched, logged] = row
+  await replace(tx, model, { shown, keys }, before, { searched: !!searched, logged: !!logged })
 }
 
 /** The first of these entities, as many as are good to be removed by one write, and at least one. */
-export function portion<Row extends Pick<Stored, 'keys'>>(entities: Row[]): Row[] {
-  let statements = 0
-  const end = entities.findIndex(({ keys }, index) => {
-    statements += 1 + rowsOf(undefined, JSON.parse(keys)).length
-    return index > 0 && statements > STATEMENTS
-  })
-  return end < 0 ? entities : entities.slice(0, end)
-}
+export const portion = <Row extends Pick<Stored, 'keys'>>(entities: Row[]): Row[] =>
+  fitting(entities, STATEMENTS, ({ keys }) => 1 + rowsOf(undefined, JSON.parse(keys)).length)
 
 /** Removes entities with their rows of the index, whatever their blueprint says by now. */
 export async function erase(tx: Tx, entities: Pick<Stored, 'seq' | 'keys' | 'created'>[]) {
@@ -210,6 +215,7 @@ export async function erase(tx: Tx, entities: Pick<Stored, 'seq' | 'keys' | 'cre
     rowsOf(undefined, JSON.parse(keys)).map((row) => [...row, created, seq]),
   )
   const gone = entities.map(({ seq }) => seq)
+  await keepRemovals(tx, gone)
   await Promise.all([
     tx.each(DELETE_ROW, rows),
     forgetTerms(tx, gone),
@@ -243,15 +249,14 @@ export async function refuseOvertaken(tx: Tx, { seq, _id, version }: Stored) {
   if (row?.[0] !== version) throw new Overtaken()
 }
 
-/** Tells whether the words of the entities are kept. */
-async function refuseOutdated(tx: Tx, { key, _id, version }: Model): Promise<boolean> {
-  const [row] = await tx.ask(`select version, ${IS_SEARCHED} from blueprints where key = ? and _id = ?`, [
-    key,
-    key,
-    _id,
-  ])
+/** Whether the words of the entities are kept, and their changes. */
+type Observed = { searched: boolean; logged: boolean }
+
+async function refuseOutdated(tx: Tx, { key, _id, version }: Model): Promise<Observed> {
+  const select = `select version, ${IS_SEARCHED}, ${IS_LOGGED} from blueprints where key = ? and _id = ?`
+  const [row] = await tx.ask(select, [key, key, key, _id])
   if (row?.[0] !== version) throw new Outdated()
-  return !!row[1]
+  return { searched: !!row[1], logged: !!row[2] }
 }
 
 /** Many small changes must not make what no single one may. */

@@ -4,11 +4,13 @@ import { Busy } from '../storage/errors'
 import type { Tx } from '../storage/port'
 import { recall } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
+import { fitting, oneOf } from './conditions'
 import { docOf, shownIn } from './wire'
 import { termsOf } from './words'
 
-const SLICE = 300 // entities read for their words in one write
-const PATIENCE = 20_000 // ms that a search waits for the words of all entities
+const SLICE = 300 // entities looked at in one write
+const TEXT = 1 << 18 // bytes read for their words, unless a single one is larger
+const PATIENCE = 5_000 // ms that a search waits for the words of all entities
 
 /**
  * Makes the words of a blueprint's entities ready to be searched. They are kept from its first search on, so that those
@@ -55,13 +57,26 @@ async function slice(tx: Tx, model: Model): Promise<boolean> {
   )) as number[][]
   // Whoever asks by another form than the one in force will find out, and ask again.
   if (!state || state[0]! >= state[1]! || state[2] !== model.form) return false
-  const next = `select seq, ${shownIn(model, '')} from entities where blueprint = ? and seq > ? and seq <= ? order by seq limit ?`
-  const found = (await tx.ask(next, [model.key, state[0], state[1], SLICE])) as [number, string][]
-  const terms = found.map(([seq, shown]) => [seq, termsOf(model, JSON.parse(docOf(shown)))] as const)
-  await keepTerms(tx, terms)
-  const done = found.length < SLICE ? state[1] : found.at(-1)![0]
+  // Of all blueprints: SQLite would sort all of one anew for each slice.
+  const next =
+    'select seq, blueprint, octet_length(shown) from entities where seq > ? and seq <= ? order by seq limit ?'
+  const all = (await tx.ask(next, [state[0], state[1], SLICE])) as [number, string, number][]
+  const some = fitting(all, TEXT, ([, blueprint, size]) => (blueprint === model.key ? size : 0))
+  const own = some.filter(([, blueprint]) => blueprint === model.key).map(([seq]) => seq)
+  if (own.length) await keepTermsOf(tx, model, own)
+  const done = all.length === SLICE || some.length < all.length ? some.at(-1)![0] : state[1]
   await tx.ask('update search_progress set done = ? where blueprint = ?', [done, model.key])
   return true
+}
+
+async function keepTermsOf(tx: Tx, model: Model, entities: number[]) {
+  const { sql, params } = oneOf('seq', entities)
+  const found = (await tx.ask(`select seq, ${shownIn(model, '')} from entities where ${sql}`, params)) as [
+    number,
+    string,
+  ][]
+  const terms = found.map(([seq, shown]) => [seq, termsOf(model, JSON.parse(docOf(shown)))] as const)
+  await keepTerms(tx, terms)
 }
 
 /** Whether the words of a blueprint's entities are kept, as a part of a statement; its key is the value. */

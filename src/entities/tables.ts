@@ -30,6 +30,7 @@ export const entities = sqliteTable(
     unique().on(table.blueprint, table.identifier),
     index('entities_to_alter').on(table.blueprint, table.seq).where(sql`form = -1`),
     index('entities_by_time').on(table.blueprint, table.created, table.seq),
+    index('entities_by_change').on(table.blueprint, table.updated, table.created, table.seq),
     index('entities_of_user').on(table.blueprint, table.user, table.created, table.seq),
     index('entities_of_workspace')
       .on(table.blueprint, table.workspace, table.created, table.seq)

@@ -45,7 +45,7 @@ export function jointTerms(...all: [Model, Doc][]): string {
   return [...terms].join(' ')
 }
 
-/** The question for entities that have all words, each in one of the fields, the last one perhaps only by its beginning; empty where no field can have them. */
+/** The question for entities that have all words, each in one of the fields, the last one perhaps only by its beginning; empty for none. */
 export const matchOf = (words: string[], fields: number[]) =>
   (fields.length ? words : [])
     .map((word, at) => {

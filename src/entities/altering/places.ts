@@ -2,7 +2,7 @@ import type { Model } from '../../blueprints/model'
 import type { Db } from '../../storage/port'
 import { inPortions, oneOf, part } from '../conditions'
 import { type Stored, storedColumns, storedOf } from '../rows'
-import { endOfSlice, type Place } from '../transfer/walk'
+import { nextSlice, type Place } from '../transfer/walk'
 
 /** An entity as it is in force, with what it is marked by. */
 export type Kept = Stored & { form: number | null }
@@ -22,8 +22,9 @@ export async function entitiesOn(
   { from, upto }: Way,
   most = AT_ONCE,
 ): Promise<{ entities: Kept[]; end?: Place }> {
-  const end = await endOfSlice(db, [part('e.blueprint = ? and e.seq <= ?', model.key, upto)], from, most)
-  if (!end) return { entities: [] }
+  const slice = await nextSlice(db, [part('e.blueprint = ? and e.seq <= ?', model.key, upto)], from, most)
+  if (!slice) return { entities: [] }
+  const end = slice.to
   const between = 'blueprint = ? and seq <= ? and (created, seq) > (?, ?) and (created, seq) <= (?, ?)'
   const sql = `select ${columns(model)} from entities where ${between} order by created asc, seq asc`
   return { entities: (await db.ask(sql, [model.key, upto, ...from, ...end])).map(keptOf), end }

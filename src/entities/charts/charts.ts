@@ -4,7 +4,8 @@ import { type Reach, reachOrRefuse } from '../../blueprints/rules'
 import type { Answer } from '../../core/etag'
 import { missing } from '../../core/problem'
 import { narrowed, searchOf, steady } from '../entities'
-import * as plan from '../plan'
+import { countFitting, narrowedBy, narrowedWhole } from '../fitting'
+import { ofPage } from '../pages'
 import { type Resolved, readQuery } from '../query'
 import { searchable } from '../search'
 import { groupingOf, type Place } from './grouping'
@@ -16,9 +17,9 @@ import { namesOf } from './values'
 /** How many entities match a list's query. */
 export async function count(asked: OpenCtx, key: string, request: Request) {
   return about(asked, key, request, async ({ ctx, model, reach }) => {
-    const query = readQuery(model, ctx.actor, searchOf(request))
+    const query = readQuery(model, ctx.actor, ofPage(searchOf(request)).search)
     if (query.search) await searchable(ctx, model)
-    return { count: await plan.count(ctx.db, model, reach, query) }
+    return { count: await countFitting(ctx.db, model, reach, await narrowedBy(ctx.db, model, query)) }
   })
 }
 
@@ -61,10 +62,11 @@ const grouped = (asked: OpenCtx, key: string, answer: Answer, names: Names): Pro
 
 async function groupedOf({ ctx, model, reach }: About, { request, set }: Answer, names: Names): Promise<Grouped> {
   const question = readQuestion(model, ctx.actor, searchOf(request), names)
-  const { query, by, sum, interval } = question
-  if (query.search) await searchable(ctx, model)
+  const { by, sum, interval } = question
+  if (question.query.search) await searchable(ctx, model)
+  const query = await narrowedWhole(ctx.db, model, question.query)
   const grouping = by && groupingOf(by, interval)
-  const { all, groups, unknown } = await tally(ctx.db, model, reach, question, grouping)
+  const { all, groups, unknown } = await tally(ctx.db, model, reach, { ...question, query }, grouping)
   const amountOf = ({ count, units }: Amount) => sum?.kind?.addition?.told(units) ?? count
   const result = { value: amountOf(all), label: sum ? labelOf(sum) : 'count' }
   if (!grouping) return { ...result, groups: undefined }
