@@ -2,10 +2,10 @@ import type { Model } from '../blueprints/model'
 import type { Reach } from '../blueprints/rules'
 import type { Db } from '../storage/port'
 import { type Indexed, indexWhere, isIndexed } from './conditions'
-import { scanOf } from './plan'
 import type { Condition, Query } from './query'
 import { everything, ofOthers } from './scans'
-import { FEW, few, total } from './sizes'
+import { bounds, few, total } from './sizes'
+import { scanOf } from './way'
 
 /** How many entities match. */
 export async function count(db: Db, model: Model, reach: Reach, query: Query): Promise<number> {
@@ -27,8 +27,8 @@ export async function count(db: Db, model: Model, reach: Reach, query: Query): P
 async function countOfOthers(db: Db, model: Model, user: string, conditions: Condition[]): Promise<number | undefined> {
   const sides = ofOthers(model, user)
   let size = 0
-  for (const side of sides) size += size < FEW ? await few(db, 'entities e', side) : 0
-  if (size >= FEW) return
+  for (const side of sides) size += size < bounds.few ? await few(db, 'entities e', side) : 0
+  if (size >= bounds.few) return
   let found = 0
   for (const side of sides) found += await total(db, { ...everything(model), where: side }, { all: true }, conditions)
   return found

@@ -3,9 +3,9 @@ import type { Model } from '../blueprints/model'
 import type { Reach } from '../blueprints/rules'
 import type { Db } from '../storage/port'
 import { narrowedBy } from './fitting'
-import { wayOf } from './plan'
 import type { Condition, Query, Target } from './query'
-import { FEW } from './sizes'
+import { bounds } from './sizes'
+import { wayOf } from './way'
 
 type Asked = { sql: string; rows: number; ms: number }
 
@@ -38,14 +38,14 @@ export async function explained(
   const { scan, walked, considered } = await wayOf(db, model, reach, narrowed)
   const chosen = considered.find((one) => one.scan === scan)
   const [covered] = scan.covered
-  const driver = walked ? nameOf(walked) : chosen ? told(chosen.condition) : covered ? told(covered) : undefined
+  const driver = walked?.of ? nameOf(walked.of) : chosen ? told(chosen.condition) : covered ? told(covered) : undefined
   const plan = {
-    driver: { by: scan.by, ...(driver && { of: driver }) },
+    driver: { by: walked?.of ? 'order' : scan.by, ...(driver && { of: driver }) },
     considered: considered.map(({ condition, rows }) => ({
       of: told(condition),
       rows,
       // Counting stops where there are too many to collect.
-      ...(rows >= FEW && { more: true }),
+      ...(rows >= bounds.few && { more: true }),
     })),
     left: [
       ...narrowed.conditions.filter((one) => !scan.covered.includes(one)).map(told),

@@ -55,3 +55,10 @@ export const isCreated = (target: Target) => target.at === 'column' && target.co
 /** Whether entities may be without it. */
 export const mayLack = (target: Target) =>
   target.at === 'field' || target.column === 'e."user"' || target.column === 'e.workspace'
+
+/** Whether an index that is ordered by the first of these, and then by time, has them all in their order. */
+export const isExact = ([first, ...others]: Order[], last: { descending: boolean }) =>
+  first!.descending === last.descending &&
+  others.every((one) => isCreated(one.target) && one.descending === last.descending)
+
+export const latest = (descending: boolean): Order => ({ target: { at: 'column', column: 'e.created' }, descending })

@@ -227,3 +227,6 @@ export function resolve(model: Model, actor: Actor | undefined, name: string) {
 
 /** A name of a query: where its values are, and of which kind; parts of objects are of any. */
 export type Resolved = { target: Target; kind: FieldType | undefined }
+
+/** Which target it is: two of the same name are the same. */
+export const nameOf = (target: Target) => (target.at === 'column' ? target.column : target.label)

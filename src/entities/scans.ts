@@ -1,21 +1,18 @@
 import type { Model } from '../blueprints/model'
 import type { Reach } from '../blueprints/rules'
-import {
-  and,
-  type FieldTarget,
-  holds,
-  type Indexed,
-  indexWhere,
-  isIndexed,
-  type Part,
-  part,
-  valueIs,
-  within,
-} from './conditions'
-import type { Condition, Target } from './query'
+import { and, holds, type Indexed, indexWhere, type Part, part, within } from './conditions'
+import type { Condition } from './query'
 
 /** The rows that a statement goes through, and what needs not be asked of them any more. */
-export type Scan = { by: Driver; from: string; where: Part; covered: Condition[]; time: [created: string, seq: string] }
+export type Scan = {
+  by: Driver
+  from: string
+  /** The values of its question marks. */
+  given?: unknown[]
+  where: Part
+  covered: Condition[]
+  time: [created: string, seq: string]
+}
 
 /** What leads to the rows. */
 export type Driver = 'time' | 'value' | 'values' | 'order' | 'words'
@@ -83,31 +80,13 @@ const INDEXED = ['e.identifier', 'e.created', 'e.updated']
 export const isOfColumn = ({ target, is }: Condition) =>
   target.at === 'column' && INDEXED.includes(target.column) && (is === 'in' || is === 'between')
 
-/** The entities that meet such a condition. */
-export const byColumn = (model: Model, condition: Condition): Scan => ({
-  ...everything(model),
-  by: 'values',
-  where: and([everything(model).where, holds(condition)]),
-  covered: [condition],
-})
-
-/** What entities may be without, and an index has in order. */
-export type Walkable = FieldTarget | Extract<Target, { at: 'column' }>
-
-/** The entities that have a value of it, in its order; and what that value is. */
-export function walking(model: Model, target: Walkable, conditions: Condition[]): Scan & { of: Part } {
+/** The entities of which something is true that an index of theirs tells, in no order: none else is gone through for that. */
+export function gathering(model: Model, where: Part, covered: Condition[]): Scan {
   const all = everything(model)
-  if (target.at === 'column')
-    return {
-      ...all,
-      by: 'order',
-      where: and([all.where, part(`${target.column} is not null`)]),
-      of: part(target.column),
-    }
-  const own = conditions.filter((one): one is Indexed => isIndexed(one) && one.target.label === target.label)
-  const field = part('i.field = ? and i.path = ?', target.field.number, target.path)
-  const where = and([field, ...own.map((one) => valueIs('i.value', one))])
-  return { by: 'order', from: JOINED, where, covered: own, time: ['i.created', 'i.entity'], of: part('i.value') }
+  const { sql, params } = and([all.where, where])
+  const found = part(`e.seq in (select e.seq from entities e where ${sql})`, ...params)
+  // Without the blueprint, no other index of entities is of use, so nobody goes through that.
+  return { ...all, by: 'values', where: found, covered }
 }
 
 /** The entities that are not of a user, by its two sides in the index. */

@@ -4,16 +4,25 @@ import type { Part } from './conditions'
 import type { Condition } from './query'
 import { alone, type Scan } from './scans'
 
-/** A condition that fewer rows meet is answered by collecting them; counting stops here. */
-export const FEW = 1_000
+/** What decides how to look, in rows. Tests make them small, so that few entities are many. */
+export const bounds = {
+  /** A condition that fewer meet is answered by collecting them; counting stops here. */
+  few: 2_000,
+  /** So far an order is walked, asking each entity, before all that match are found out by the indexes. */
+  stretch: 2_000,
+  /** As many are sorted by the engine. */
+  sorted: 2_000,
+  /** Rows of an index read by one statement. */
+  slice: 100_000,
+}
 
 /**
- * The number of rows, but no more than `FEW`; as it was a few seconds ago at most. It decides only how to look, so an old
+ * The number of rows, but no more than `most`; as it was a few seconds ago at most. It decides only how to look, so an old
  * number costs time and never a row.
  */
-export async function few(db: Db, from: string, { sql, params }: Part, most = FEW) {
+export async function few(db: Db, from: string, { sql, params }: Part, most = bounds.few) {
   const estimates = estimatesOf(db)
-  const [key, time] = [`${from} ${sql} ${params.join(' ')}`, performance.now()]
+  const [key, time] = [`${most} ${from} ${sql} ${params.join(' ')}`, performance.now()]
   const known = estimates.get(key)
   if (known && known.until > time) return known.size
   const [row] = await db.ask(`select count(*) from (select 1 from ${from} where ${sql} limit ${most}) as few`, params)

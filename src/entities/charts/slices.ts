@@ -3,9 +3,9 @@ import type { Reach } from '../../blueprints/rules'
 import { turn } from '../../core/turn'
 import type { Db } from '../../storage/port'
 import { and, type FieldTarget, list, type Part, part } from '../conditions'
-import { scanOf } from '../plan'
 import type { Query } from '../query'
 import { alone } from '../scans'
+import { scanOf } from '../way'
 
 /** A text (or null) for each thing asked, how many entities agree in all of them, and the first of these. */
 export type Row = [...texts: (string | number | null)[], count: number, first: number]
