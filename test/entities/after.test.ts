@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import type { Client } from '../house'
 import { refusal, rules } from '../house'
 import { check, patience } from '../properties'
+import { bounded } from './bounded'
 import { type Entity, identifiers, importAll, nextOf, shelf } from './kit'
 import { naive, type Sort } from './naive'
 
@@ -67,51 +68,60 @@ async function follow(client: Client, start: string, between: () => Promise<unkn
 }
 
 describe('whoever follows the links of a list', () => {
-  test('sees each entity that stays once and in order, whatever comes and goes meanwhile', async () => {
-    const { as, path } = await shelf(fields, rules('user', 'user'))
-    const [user, other] = [as('user'), as('other')]
-    await add(other, path, { title: 'a' })
-    await check(
-      40,
-      fc.asyncProperty(
-        fc.array(anyThing, { minLength: 3, maxLength: 25 }),
-        fc.infiniteStream(fc.tuple(anyThing, fc.nat(30), fc.nat(2))),
-        anySort,
-        fc.integer({ min: 1, max: 7 }),
-        among(undefined, { name: 'stock', operator: '[$gte]', text: '0' }, { name: 'tags', operator: '', text: 'red' }),
-        async (things, changes, by, limit, filter) => {
-          await user.delete(`${path}/all?confirm=things`)
-          const entities: Entity[] = []
-          const stay: Entity[] = []
-          for (const thing of things) entities.push(await add(user, path, thing))
-          const gone = new Set<Entity>()
-          // Those that are there at the beginning, and not removed until the end.
-          const seen = await follow(
-            user,
-            `${path}?$limit=${limit}&$sort=${sortOf(by)}${filter ? `&${filter.name}${filter.operator}=${filter.text}` : ''}`,
-            async () => {
-              const [thing, at, what] = changes.next().value
-              if (what > 0) await add(user, path, thing)
-              const leaving = entities[at]
-              if (what === 1 || !leaving || gone.has(leaving)) return
-              gone.add(leaving)
-              expect((await user.delete(`${path}/${leaving.identifier}`)).status).toBe(200)
+  test.each(['usual', 'small'] as const)(
+    'sees each entity that stays once and in order, whatever comes and goes meanwhile, in %s bounds',
+    (size) =>
+      bounded(size, async () => {
+        const { as, path } = await shelf(fields, rules('user', 'user'))
+        const [user, other] = [as('user'), as('other')]
+        await add(other, path, { title: 'a' })
+        await check(
+          40,
+          fc.asyncProperty(
+            fc.array(anyThing, { minLength: 3, maxLength: 25 }),
+            fc.infiniteStream(fc.tuple(anyThing, fc.nat(30), fc.nat(2))),
+            anySort,
+            fc.integer({ min: 1, max: 7 }),
+            among(
+              undefined,
+              { name: 'stock', operator: '[$gte]', text: '0' },
+              { name: 'tags', operator: '', text: 'red' },
+            ),
+            async (things, changes, by, limit, filter) => {
+              await user.delete(`${path}/all?confirm=things`)
+              const entities: Entity[] = []
+              const stay: Entity[] = []
+              for (const thing of things) entities.push(await add(user, path, thing))
+              const gone = new Set<Entity>()
+              // Those that are there at the beginning, and not removed until the end.
+              const seen = await follow(
+                user,
+                `${path}?$limit=${limit}&$sort=${sortOf(by)}${filter ? `&${filter.name}${filter.operator}=${filter.text}` : ''}`,
+                async () => {
+                  const [thing, at, what] = changes.next().value
+                  if (what > 0) await add(user, path, thing)
+                  const leaving = entities[at]
+                  if (what === 1 || !leaving || gone.has(leaving)) return
+                  gone.add(leaving)
+                  expect((await user.delete(`${path}/${leaving.identifier}`)).status).toBe(200)
+                },
+              )
+              for (const entity of entities)
+                if (!gone.has(entity) && (!filter || holds(filter, entity))) stay.push(entity)
+              const expected = sort(stay, by.length ? by : [{ name: 'created', descending: true }])
+              const names = identifiers(seen)
+              expect(new Set(names).size, 'none twice').toBe(names.length)
+              const kept = new Set(identifiers(expected))
+              expect(names.filter((name) => kept.has(name))).toEqual(identifiers(expected))
             },
-          )
-          for (const entity of entities) if (!gone.has(entity) && (!filter || holds(filter, entity))) stay.push(entity)
-          const expected = sort(stay, by.length ? by : [{ name: 'created', descending: true }])
-          const names = identifiers(seen)
-          expect(new Set(names).size, 'none twice').toBe(names.length)
-          const kept = new Set(identifiers(expected))
-          expect(names.filter((name) => kept.has(name))).toEqual(identifiers(expected))
-        },
-      ),
-    )
-  })
+          ),
+        )
+      }),
+  )
 
-  test('through groups of more than a thousand alike, too', async () => {
+  test('through groups of very many alike, too', async () => {
     const { as, path, origin, tokens } = await shelf(fields)
-    const lines = Array.from({ length: 2_600 }, (_, n) => {
+    const lines = Array.from({ length: 5_200 }, (_, n) => {
       const active = n % 13 === 0 ? {} : { active: n % 2 > 0 }
       return { identifier: `n${n}`, stock: (n * 7) % 10, ...active, ...(n % 5 && { cost: `${n % 17}` }) }
     })
@@ -119,7 +129,7 @@ describe('whoever follows the links of a list', () => {
     const { body: first } = await as('user').get(`${path}?$sort=created&$limit=1000`)
     expect(first).toHaveLength(1_000)
     const entities = await follow(as('user'), `${path}?$sort=created&$limit=1000`)
-    expect(entities).toHaveLength(2_600)
+    expect(entities).toHaveLength(5_200)
     for (const by of [
       'active,stock,cost',
       '-active,-created',
@@ -130,9 +140,14 @@ describe('whoever follows the links of a list', () => {
     ]) {
       const sorts = by.split(',').map((name) => ({ name: name.replace('-', ''), descending: name.startsWith('-') }))
       const expected = identifiers(sort(entities, sorts))
-      expect(identifiers(await follow(as('user'), `${path}?$sort=${by}&$limit=410`)), by).toEqual(expected)
-      const { body } = await as('user').get(`${path}?$sort=${by}&$limit=30&$skip=1190`)
-      expect(identifiers(body), by).toEqual(expected.slice(1_190, 1_220))
+      for (const size of ['middle', 'usual'] as const)
+        await bounded(size, async () => {
+          expect(identifiers(await follow(as('user'), `${path}?$sort=${by}&$limit=410`)), by).toEqual(expected)
+          for (const skip of [1_190, 2_390, 5_190]) {
+            const { body } = await as('user').get(`${path}?$sort=${by}&$limit=30&$skip=${skip}`)
+            expect(identifiers(body), by).toEqual(expected.slice(skip, skip + 30))
+          }
+        })
     }
   })
 

@@ -12,7 +12,7 @@ const fields = [
 const own = shelf(fields, rules('user', 'user'))
 
 beforeAll(async () => {
-  const things = Array.from({ length: 1_500 }, (_, n) => ({
+  const things = Array.from({ length: 2_500 }, (_, n) => ({
     title: `t${n}`,
     stock: n % 100,
     active: true,
@@ -35,8 +35,8 @@ describe('$explain', () => {
       {
         driver: { by: 'values', of: 'stock in' },
         considered: [
-          { of: 'stock in', rows: 15 },
-          { of: 'active in', rows: 1_000, more: true },
+          { of: 'stock in', rows: 25 },
+          { of: 'active in', rows: 2_000, more: true },
         ],
         left: ['active in', 'plain in'],
         order: ['title'],
@@ -70,7 +70,7 @@ describe('$explain', () => {
     const { stranger, path, as } = await own
     expect(refusal(await stranger.get(`${path}?$explain=true`))).toEqual([401, 'UNAUTHENTICATED'])
     for (const off of ['false', '0', '', 'undefined'])
-      expect((await as('user').get(`${path}?$explain=${off}&stock=7`)).body).toHaveLength(15)
+      expect((await as('user').get(`${path}?$explain=${off}&stock=7`)).body).toHaveLength(25)
     const nonsense = await as('user').get(`${path}?$explain=maybe`)
     expect([...refusal(nonsense), nonsense.body.details[0].path]).toEqual([400, 'INVALID_INPUT', '$explain'])
   })

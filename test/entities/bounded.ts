@@ -1,0 +1,20 @@
+import { bounds } from '../../src/entities/sizes'
+
+const usual = { ...bounds }
+
+/** From when on entities are many: with such bounds, few take the ways that are meant for many. */
+export const SIZES = {
+  usual,
+  middle: { few: 100, stretch: 60, sorted: 80, slice: 400 },
+  small: { few: 3, stretch: 2, sorted: 4, slice: 25 },
+}
+
+/** Does something while these bounds are in force. */
+export async function bounded(size: keyof typeof SIZES, work: () => Promise<unknown>) {
+  Object.assign(bounds, SIZES[size])
+  try {
+    await work()
+  } finally {
+    Object.assign(bounds, usual)
+  }
+}
