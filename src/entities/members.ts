@@ -152,7 +152,7 @@ export async function* slicesOf(db: Db, source: Source, descending = false, firs
   for (let size = first; ; size = Math.min(bounds.slice, size * 8)) {
     const { sql, params } = and([where, ...after])
     const rows = await db.ask(`select ${entity} from ${from} where ${sql} ${order} limit ?`, [...params, size])
-    yield rows as [number][]
+    yield rows.map((row) => row[0] as number)
     if (rows.length < size) return
     const next = `select ${by.join(', ')} from ${from} where ${sql} ${order} limit 1 offset ?`
     const [last] = await db.ask(next, [...params, size - 1])
@@ -185,7 +185,7 @@ export async function membersOf(db: Db, model: Model, reach: Reach, conditions: 
   const [smallest, ...others] = sized.sort((one, other) => Number(one.not) - Number(other.not) || one.size - other.size)
   let members = new Members()
   for (const source of smallest!.sources)
-    for await (const rows of slicesOf(db, source)) for (const [entity] of rows) members.add(entity)
+    for await (const entities of slicesOf(db, source)) for (const one of entities) members.add(one)
   for (const { sources, not } of others) {
     if (members.size <= bounds.sorted) break
     members = await (not ? without : amongThem)(db, members, sources)
@@ -196,15 +196,15 @@ export async function membersOf(db: Db, model: Model, reach: Reach, conditions: 
 async function amongThem(db: Db, members: Members, sources: Source[]): Promise<Members> {
   const both = new Members()
   for (const source of sources)
-    for await (const rows of slicesOf(db, source))
-      for (const [entity] of rows) if (members.has(entity)) both.add(entity)
+    for await (const entities of slicesOf(db, source))
+      for (const one of entities) if (members.has(one)) both.add(one)
   return both
 }
 
 async function without(db: Db, members: Members, sources: Source[]): Promise<Members> {
   const left = members.copy()
   for (const source of sources)
-    for await (const rows of slicesOf(db, source)) for (const [entity] of rows) left.delete(entity)
+    for await (const entities of slicesOf(db, source)) for (const one of entities) left.delete(one)
   return left
 }
 

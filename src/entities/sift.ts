@@ -71,9 +71,9 @@ async function firstOf({ db, model, orders, query }: Sorting, members: Members, 
   const { target, descending } = orders[level]!
   const source = inOrderOf(model, target, query.conditions)!
   const hits: number[] = []
-  for await (const rows of slicesOf(db, after(source, descending, place?.[level]), descending, bounds.stretch))
-    for (const [entity] of rows) {
-      if (members.has(entity)) hits.push(entity)
+  for await (const entities of slicesOf(db, after(source, descending, place?.[level]), descending, bounds.stretch))
+    for (const one of entities) {
+      if (members.has(one)) hits.push(one)
       if (hits.length === skip + limit) return hits
     }
   return hits
