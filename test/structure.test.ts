@@ -11,6 +11,7 @@ test('every route says who may', () => {
       'open',
       'anyone',
       'user',
+      'oneself',
       'editor',
       'privileged',
       'curator',
