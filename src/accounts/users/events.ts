@@ -24,7 +24,7 @@ export const tellUser = (
 export async function tellUpdated(ctx: OpenCtx, tx: Tx, before: UserRow, after: UserRow) {
   const changed = (Object.keys(after) as (keyof UserRow)[])
     .filter((name) => !UNTOLD.includes(name))
-    .filter((name) => !Bun.deepEquals(before[name], after[name]))
+    .filter((name) => !Bun.deepEquals(before[name] ?? '', after[name] ?? ''))
   if (changed.length) await tellUser(ctx, tx, 'user-updated', after, { changed })
 }
 
