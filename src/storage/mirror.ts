@@ -1,190 +1,186 @@
-import { agreed } from './catalogue'
+import { agreed, CHANGED, type Table } from './catalogue'
 import { BrokenReference, Conflict } from './errors'
 import type { Ask, Bulk } from './port'
-import { digest, type Key, type Page, print, type Range, type Row, Rows } from './rows'
+import { digest, type Key, print, type Row, Rows } from './rows'
 
-const SLICE = 500 // rows
-
-type Slice = {
-  /** Up to which key it goes, from the end of the one before. */
-  upto?: Key
-  rows: number
-  /** At which checksum both were alike, and the original's fingerprint then. */
-  checksum?: string
-  fingerprint?: string
-}
-
-/** Which rows were written or removed, and whether both sides are alike now. */
-export type Round = { changed: number; alike: boolean }
+const SLICE = 1_000 // rows, or changes
+const RENEWED = 10_000 // ms
+const VAIN = 10 // attempts to bring over what is in its own way
 
 /**
- * Makes one database like another, of whatever engine, in rounds. Each goes through all tables slice by slice and compares
- * checksums; what differs is written anew, and read again. The checksums are kept, so that a later round only reads the
- * original and what differs from it.
+ * Makes one database like another, of whatever engine, while others write to that. First all is copied slice by slice, and
+ * each slice is read again and compared; then what was changed since is brought over by its keys, as often as need be,
+ * and compared in the same way. Both are alike once nobody writes and no change is left.
  */
 export class Mirror {
   #tables: Rows[]
-  #slices = new Map<Rows, Slice[]>()
+  /** Those whose rows others refer to: to remove one may remove others with it. */
+  #referred: Rows[]
+  /** The keys of rows that may differ. */
+  #due: Map<Rows, Map<string, Key>>
+  /** Up to which of the changes all were heard. */
+  #heard = 0
+  #renewed = Number.NEGATIVE_INFINITY
+  /** How many rows were copied at first. */
+  rows = 0
+
   constructor(
     private original: Bulk,
     private copy: Bulk,
   ) {
     this.#tables = agreed(original.tables, copy.tables).map((table) => new Rows(table))
-    this.#forget(this.#tables)
+    this.#referred = this.#tables.filter((rows) => this.#tables.some(({ table }) => refersTo(table, [rows])))
+    this.#due = new Map(this.#tables.map((rows) => [rows, new Map()]))
   }
 
-  /** How many rows the original had in the last round. */
-  get rows() {
-    return [...this.#slices.values()].flat().reduce((sum, { rows }) => sum + rows, 0)
-  }
-
-  /** One round against one state of the original. */
-  async round(original: Ask): Promise<Round> {
-    const state = { changed: 0, alike: true }
-    const differing: Rows[] = []
-    // What refers is removed before what is referred to, and written after it.
-    for (const rows of this.#tables.toReversed()) state.changed += await this.#remove(original, rows)
-    for (const rows of this.#tables) {
-      state.changed += await this.#write(original, rows)
-      if (this.#slices.get(rows)!.some(({ checksum }) => !checksum)) differing.push(rows)
+  /** Copies all. Nobody else may use the copy from now on; what is in it is removed first. */
+  async begin(): Promise<void> {
+    await this.renew()
+    for (const rows of this.#tables.toReversed()) await rows.clear(this.copy)
+    const ask: Ask = async (sql, params) => {
+      await this.renew()
+      return this.original.snapshot(({ ask }) => ask(sql, params))
     }
-    state.alike = !differing.length
-    // Rows that are in each other's way, as two that exchanged what is unique, come anew with all that refers to them.
-    if (differing.length && !state.changed) await this.#clear(differing)
-    return state
+    for (const rows of this.#tables) this.rows += await this.#table(ask, rows)
   }
 
-  /** Rounds until both are alike; nobody may change the original meanwhile. */
-  async settle(original: Ask): Promise<void> {
-    for (let left = 10; left; left--) if ((await this.round(original)).alike) return
-    throw new Error('The copy does not become like the original.')
+  /** To be called at least every minute from `begin` to the end. */
+  async renew(): Promise<void> {
+    if (performance.now() < this.#renewed + RENEWED) return
+    await this.original.follow()
+    this.#renewed = performance.now()
   }
 
-  /** Removes from the copy what the original hasn't, and notes which slices differ. */
-  async #remove(original: Ask, rows: Rows): Promise<number> {
-    const known = this.#slices.get(rows)!
-    if (fresh(known) && !(await this.#copied(rows, {}, 1)).length) return 0
-    const slices: Slice[] = []
-    let [after, removed] = [undefined as Key | undefined, 0]
-    for (const slice of known) {
-      const { upto, checksum, fingerprint } = slice
-      if (fingerprint && fingerprint === (await this.#fingerprint(original, rows, { after, upto }))) slices.push(slice)
-      else
-        for await (const page of rows.pages(original, { after, upto }, checksum ? 2 * SLICE : SLICE)) {
-          const whole = page.after === after && page.upto === upto
-          const compared = whole && checksum === digest(page.rows) ? slice : await this.#compared(original, rows, page)
-          if (!compared.checksum) removed += await this.#removeOthers(rows, page)
-          slices.push(compared)
-        }
-      after = upto
+  /** How many changes are not brought over yet. */
+  async left(original: Ask): Promise<number> {
+    const [[count] = []] = await original(`select count(*) from ${CHANGED} where number > ?`, [this.#heard])
+    return Number(count) + this.#different
+  }
+
+  /**
+   * Brings over what was changed up to one state of the original, a little at a time, until so many milliseconds have
+   * passed. Returns whether the copy is like that state.
+   */
+  async follow(original: Ask, ms: number): Promise<boolean> {
+    const until = performance.now() + ms
+    for (let vain = 0; ; ) {
+      const heard = await this.#hear(original)
+      const before = this.#different
+      if (!before) return true
+      if (performance.now() > until) return false
+      await this.#bring(original, !heard)
+      if (heard || this.#different < before) continue
+      if (++vain > VAIN) throw new Error('The copy does not become like the original.')
+      await this.#makeWay(original)
     }
-    this.#slices.set(rows, slices)
-    return removed
   }
 
-  async #removeOthers(rows: Rows, page: Page): Promise<number> {
-    const wanted = new Set(page.rows.map((row) => print(rows.keyOf(row))))
-    let removed = 0
-    for (let range: Range | undefined = page; range; ) {
-      const found = await this.#copied(rows, range, SLICE)
-      const others = found.map(rows.keyOf).filter((key) => !wanted.has(print(key)))
-      removed += await this.#apply([[rows.remove, others]])
-      range = found.length === SLICE ? { after: rows.keyOf(found.at(-1)!), upto: page.upto } : undefined
+  get #different() {
+    return this.#due.values().reduce((sum, { size }) => sum + size, 0)
+  }
+
+  /** Writes all rows of a table, and notes what the copy has otherwise then. Returns how many there are. */
+  async #table(original: Ask, rows: Rows): Promise<number> {
+    let count = 0
+    for await (const page of rows.pages(original, {}, SLICE)) {
+      await this.#apply(rows.upsert, page.rows)
+      const copied = await this.copy.snapshot(({ ask }) => rows.first(ask, page, 2 * SLICE))
+      if (digest(copied) !== digest(page.rows)) this.#note(rows, [...page.rows, ...copied].map(rows.keyOf))
+      count += page.rows.length
     }
-    return removed
+    return count
   }
 
-  /** Writes what the copy lacks or has otherwise, and compares what it has then. */
-  async #write(original: Ask, rows: Rows): Promise<number> {
-    const slices: Slice[] = []
-    let [after, written] = [undefined as Key | undefined, 0]
-    for (const slice of this.#slices.get(rows)!) {
-      const { upto, checksum } = slice
-      if (checksum) slices.push(slice)
-      else
-        for await (const page of rows.pages(original, { after, upto }, SLICE)) {
-          written += await this.#writePage(rows, page)
-          slices.push(await this.#compared(original, rows, page))
-        }
-      after = upto
+  #note(rows: Rows, keys: Key[]) {
+    for (const key of keys) this.#due.get(rows)!.set(print(key), key)
+  }
+
+  /** Notes the keys of the next changes. */
+  async #hear(original: Ask): Promise<number> {
+    const next = `select number, name, key from ${CHANGED} where number > ? order by number limit ${SLICE}`
+    const changes = (await original(next, [this.#heard])) as [number, string, string][]
+    for (const [number, name, key] of changes) {
+      this.#note(this.#tables.find(({ table }) => table.name === name)!, [JSON.parse(key)])
+      this.#heard = number
     }
-    this.#slices.set(rows, slices)
-    return written
+    return changes.length
   }
 
-  async #writePage(rows: Rows, page: Page): Promise<number> {
-    const there = new Map<string, string>()
-    for (const row of await this.#copied(rows, page, 2 * SLICE)) there.set(print(rows.keyOf(row)), print(row))
-    const found = (row: Row) => there.get(print(rows.keyOf(row)))
-    const missing = page.rows.filter((row) => found(row) === undefined)
-    const changed = page.rows.filter((row) => ![undefined, print(row)].includes(found(row)))
-    return this.#apply([
-      [rows.update, changed.map(rows.changeOf)],
-      [rows.insert, missing],
-    ])
+  /**
+   * Writes what is due, what is referred to first. Before that, what is in the way of it goes; what others refer to goes
+   * at last, once `all` changes were heard and nothing in the copy refers to it any more.
+   */
+  async #bring(original: Ask, all: boolean) {
+    const due = this.#tables.filter((rows) => this.#due.get(rows)!.size)
+    const wanted = new Map<Rows, Row[]>()
+    for (const rows of due) wanted.set(rows, await rows.among(original, this.#keys(rows)))
+    for (const rows of due) if (!this.#referred.includes(rows)) await this.#removeOthers(rows, wanted.get(rows)!)
+    for (const rows of due) {
+      await this.#apply(rows.upsert, wanted.get(rows)!)
+      await this.#compare(rows, wanted.get(rows)!)
+    }
+    if (!all || due.some((rows) => wanted.get(rows)!.some((row) => this.#due.get(rows)!.has(print(rows.keyOf(row))))))
+      return
+    for (const rows of due.toReversed()) {
+      await this.#removeOthers(rows, [])
+      await this.#compare(rows, [])
+    }
   }
 
-  /** The slice that a page of the original is, with its checksum when the copy has the same. */
-  async #compared(original: Ask, rows: Rows, page: Page): Promise<Slice> {
-    const slice = { upto: page.upto, rows: page.rows.length }
-    const checksum = digest(page.rows)
-    if (checksum !== digest(await this.#copied(rows, page, 2 * SLICE + 1))) return slice
-    return { ...slice, checksum, fingerprint: await this.#fingerprint(original, rows, page) }
+  #keys = (rows: Rows) => [...this.#due.get(rows)!.values()]
+
+  #removeOthers(rows: Rows, wanted: Row[]) {
+    const kept = new Set(wanted.map((row) => print(rows.keyOf(row))))
+    return this.#apply(
+      rows.remove,
+      this.#keys(rows).filter((key) => !kept.has(print(key))),
+    )
   }
 
-  async #fingerprint(original: Ask, rows: Rows, range: Range): Promise<string | undefined> {
-    const { fingerprint } = this.original
-    return fingerprint && rows.aggregate(original, range, fingerprint)
+  /** What the copy has as it is wanted is due no more. */
+  async #compare(rows: Rows, wanted: Row[]) {
+    const due = this.#due.get(rows)!
+    const copied = await this.copy.snapshot(({ ask }) => rows.among(ask, [...due.values()]))
+    const [there, should] = [copied, wanted].map(
+      (list) => new Map(list.map((row) => [print(rows.keyOf(row)), print(row)])),
+    )
+    for (const key of due.keys()) if (there!.get(key) === should!.get(key)) due.delete(key)
   }
 
-  #copied(rows: Rows, range: Range, limit: number): Promise<Row[]> {
-    return this.copy.snapshot(({ ask }) => rows.first(ask, range, limit))
+  /** Rows that are in each other's way, as two that exchanged what is unique, come anew with all that may refer to them. */
+  async #makeWay(original: Ask) {
+    const gone = this.#tables.filter((rows) => this.#due.get(rows)!.size)
+    for (const rows of gone.toReversed()) await this.#apply(rows.remove, this.#keys(rows))
+    for (const rows of this.#tables)
+      if (refersTo(rows.table, gone)) {
+        gone.push(rows)
+        await this.#table(original, rows)
+      }
   }
 
-  /** Returns how many rows it took. What others are in the way of is left to the next round. */
-  async #apply(statements: [string, unknown[][]][]): Promise<number> {
-    const asked = statements.flatMap(([sql, list]) => list.map((values) => [sql, values] as const))
-    if (!asked.length) return 0
+  /** What others are in the way of is left out. */
+  async #apply(sql: string, list: unknown[][]): Promise<void> {
+    if (!list.length) return
     try {
-      await this.copy.alone(async ({ each }) => {
-        for (const [sql, list] of statements) if (list.length) await each(sql, list)
-      })
-      return asked.length
+      return await this.copy.alone(({ each }) => each(sql, list))
     } catch (error) {
       if (!refused(error)) throw error
     }
-    return this.copy.alone(async ({ ask }) => {
-      let taken = 0
-      for (const [sql, values] of asked) {
+    await this.copy.alone(async ({ ask }) => {
+      for (const values of list) {
         await ask('savepoint one')
         try {
           await ask(sql, values)
-          taken++
         } catch (error) {
           if (!refused(error)) throw error
           await ask('rollback to one')
         }
         await ask('release one')
       }
-      return taken
     })
-  }
-
-  /** Removes all rows of these tables from the copy, and of those that refer to them. */
-  async #clear(some: Rows[]) {
-    const cleared = new Set(some.map(({ table }) => table.name))
-    for (const { table } of this.#tables) if (table.refers.some((name) => cleared.has(name))) cleared.add(table.name)
-    const all = this.#tables.filter(({ table }) => cleared.has(table.name))
-    for (const rows of all.toReversed()) await this.#removeOthers(rows, { rows: [] })
-    this.#forget(all)
-  }
-
-  #forget(tables: Rows[]) {
-    for (const rows of tables) this.#slices.set(rows, [{ rows: 0 }])
   }
 }
 
-/** Nothing was compared yet. */
-const fresh = ([first, ...others]: Slice[]) => !others.length && !first?.upto && !first?.checksum
+const refersTo = ({ refers }: Table, some: Rows[]) => some.some(({ table }) => refers.includes(table.name))
 
 const refused = (error: unknown) => error instanceof Conflict || error instanceof BrokenReference

@@ -4,15 +4,19 @@ import { now } from '../core/clock'
 import { missing, Problem } from '../core/problem'
 import { Moved } from '../storage/errors'
 import { Mirror } from '../storage/mirror'
-import type { Bulk, Claim } from '../storage/port'
+import type { Alone, Bulk, Claim } from '../storage/port'
 import { freshHome, requireBucket, requireDatabase } from './buckets'
 import { type Entry, leaveRemains, placeOf, rehome } from './homes'
 import { registry } from './registry'
 import { claim, discard, storage } from './storage'
 import { tenants } from './tables'
 
-const ROUNDS = 12 // while others write
-const FEW = 200 // rows that are quickly copied while writes wait
+const ROUND = 10_000 // ms; the next one sees a later state
+const FEW = 500 // changes that are quickly brought over while writes wait
+const GAIN = 0.7 // of the changes of one round in the next: more, and those who write are too fast
+const HOLD = 200 // ms for which writes wait
+const BREATH = [200, 10] // ms for which they go on between two such times, at first and at least
+const HOLDS = 1_000
 const HEARD = 1_500 // ms; by then every process knows of the last move, and none looks at the place before
 
 /** What a move did: `waited` is for how many ms writes had to wait. `trash` is where the files of the source are now. */
@@ -75,18 +79,14 @@ async function copy(entry: Entry, home: string, claimed: Claim, tell: (line: str
   const [source, target] = [await open(entry.home), await open(home)]
   await target.alone(({ leave }) => leave())
   const mirror = new Mirror(source, target)
-  const copied = await follow(source, mirror, tell)
+  await mirror.begin()
+  tell(`Copied ${mirror.rows} rows; the checksums agree.`)
   await target.settle()
-  let held = 0
-  // The moment of the move: nobody writes until both are alike, and then only in the new home.
-  await source.alone(async ({ ask, stamp, leave }) => {
-    held = performance.now()
-    if (stamp !== copied) await mirror.settle(ask)
+  const waited = await switched(source, mirror, tell, async ({ leave }) => {
     await target.alone(({ serve }) => serve())
     await claimed.require()
     await leave(home)
   })
-  const waited = Math.round(performance.now() - held)
   tell(`Writes waited ${waited} ms.`)
   if (!(await rehome(entry, home))) {
     // It was deleted meanwhile.
@@ -97,18 +97,48 @@ async function copy(entry: Entry, home: string, claimed: Claim, tell: (line: str
   return { rows: mirror.rows, waited }
 }
 
-/** Copies while others write, until little is left to do. Returns which state is copied; none where something differs. */
-async function follow(source: Bulk, mirror: Mirror, tell: (line: string) => void): Promise<string | undefined> {
+/**
+ * Brings over what others change meanwhile, until little of it is left, and does the last step when none is: nobody writes
+ * while it does. Those who write faster than that are held up for short times, and may go on for ever shorter ones.
+ * Returns for how many milliseconds they waited at last.
+ */
+async function switched(
+  source: Bulk,
+  mirror: Mirror,
+  tell: (line: string) => void,
+  step: (alone: Alone) => Promise<void>,
+) {
+  const followed = (ms: number) =>
+    source.snapshot(async ({ ask }) => {
+      const changes = await mirror.left(ask)
+      await mirror.follow(ask, ms)
+      return changes
+    })
   let before = Number.POSITIVE_INFINITY
-  for (let round = 1; ; round++) {
-    const { changed, alike, stamp } = await source.snapshot(async ({ ask, stamp }) => ({
-      ...(await mirror.round(ask)),
-      stamp,
-    }))
-    tell(`Round ${round}: ${changed} of ${mirror.rows} rows copied${alike ? ', the checksums agree' : ''}.`)
-    // Under load there is always something left, and more rounds don't make it less.
-    const enough = alike && (changed <= FEW || (round > 2 && changed > before * 0.7))
-    if (enough || round === ROUNDS) return alike ? stamp : undefined
-    before = changed
+  for (let round = 1; before > FEW; round++) {
+    await mirror.renew()
+    const changes = await followed(ROUND)
+    tell(`Round ${round}: ${changes} changes.`)
+    if (changes > before * GAIN) break
+    before = changes
   }
+  let [breath, least] = BREATH as [number, number]
+  for (let hold = 1; hold <= HOLDS; hold++) {
+    let held = 0
+    const done = await source.alone(async (alone) => {
+      held = performance.now()
+      if (!(await mirror.follow(alone.ask, HOLD))) return false
+      await step(alone)
+      return true
+    })
+    if (done) return Math.round(performance.now() - held)
+    await mirror.renew()
+    await followed(breath)
+    breath = Math.max(least, breath / 2)
+  }
+  throw new Problem(
+    503,
+    'TENANT_TOO_BUSY',
+    'This tenant is written to faster than it can be copied. It stays where it is: move it at a quieter time.',
+  )
 }

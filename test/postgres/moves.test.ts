@@ -150,10 +150,8 @@ describe.skipIf(!databaseUrl)('a tenant that moves', () => {
       await storage.bulk(at, tenantMigrations),
     ]
     const { Mirror } = await import('../../src/storage/mirror')
-    await source.alone(async ({ ask, leave }) => {
-      await new Mirror(source, target).settle(ask)
-      await leave('')
-    })
+    await new Mirror(source, target).begin()
+    await source.alone(({ leave }) => leave(''))
     await Promise.all([source.close(), target.close()])
     expect((await as('admin').post('/blueprints', blueprint('things'))).status).toBe(503)
     expect((await as('admin').post('/blueprints', blueprint('things'))).status).toBe(201)

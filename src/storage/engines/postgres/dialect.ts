@@ -71,6 +71,14 @@ function closing(sql: string, start: number): number {
 export function severalRows(sql: string, rows: number): string | undefined {
   const [, from, where] = /^(delete from \w+) where (\w+ = \?(?: and \w+ = \?)*)$/.exec(sql) ?? []
   if (where) return `${from} where ${Array(rows).fill(`(${where})`).join(' or ')}`
-  const [, start, row] = /^(insert into [^?]*? values )(\([?, ]+\))$/.exec(sql) ?? []
-  return start && start + Array(rows).fill(row).join(', ')
+  const [, table, keys] = /^delete from ("\w+") where (.*)$/.exec(sql) ?? []
+  if (table && keys) {
+    const parts = keys.split(' and ').map((part) => part.split(' = ') as [string, string])
+    const row = `(${parts.map(([, value]) => value).join(', ')})`
+    const same = parts.map(([column]) => `${table}.${column} = gone.${column}`).join(' and ')
+    const gone = `gone (${parts.map(([column]) => column).join(', ')})`
+    return `delete from ${table} using (values ${Array(rows).fill(row).join(', ')}) as ${gone} where ${same}`
+  }
+  const [, start, row, otherwise] = /^(insert into [^?]*? values )(\([?, ]+\))( on conflict [^?]*)?$/.exec(sql) ?? []
+  return start && start + Array(rows).fill(row).join(', ') + (otherwise ?? '')
 }

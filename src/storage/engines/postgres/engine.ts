@@ -69,10 +69,12 @@ export class Postgres implements Engine {
       await ask('insert into tenant_lock default values on conflict do nothing')
       requireServed(await ask(SERVED))
     })
-    // A row, unlike an advisory lock, is locked on the node that has the bucket. The policy picks our own.
+    // A row, unlike an advisory lock, is locked on the node that has the bucket. The policy picks our own. Who waited for
+    // it knows by it whether somebody follows the changes.
     const alone = `${start}; set local lock_timeout to ${this.options.deadline};
       set local idle_in_transaction_session_timeout to ${this.options.deadline + CONNECT};
-      select from tenant_lock where ended is null for update`
+      select set_config('app.followed', case when followed > now() then 'yes' else 'no' end, true)
+        from (select followed from tenant_lock where ended is null for update) as lock`
     const reads = new Reads((questions) => this.#read(start, questions))
     return {
       ask: reads.ask,
