@@ -41,7 +41,14 @@ export class Mirror {
       await this.renew()
       return this.original.snapshot(({ ask }) => ask(sql, params))
     }
-    for (const rows of this.#tables) this.rows += await this.#table(ask, rows)
+    for (const [place, rows] of this.#tables.entries()) {
+      const others = this.#tables.slice(place + 1)
+      this.rows += await this.#table(ask, rows, async (upto) => {
+        // What changed where nothing was read yet is read as it is then.
+        const ahead = (of: Rows, key: Key) => others.includes(of) || (of === rows && !!upto && of.isAfter(key, upto))
+        while (await this.#hear(ask, ahead));
+      })
+    }
   }
 
   /** To be called at least every minute from `begin` to the end. */
@@ -80,12 +87,13 @@ export class Mirror {
   }
 
   /** Writes all rows of a table, and notes what the copy has otherwise then. Returns how many there are. */
-  async #table(original: Ask, rows: Rows): Promise<number> {
+  async #table(original: Ask, rows: Rows, copied?: (upto?: Key) => Promise<void>): Promise<number> {
     let count = 0
     for await (const page of rows.pages(original, {}, SLICE)) {
       await this.#apply(rows.upsert, page.rows)
-      const copied = await this.copy.snapshot(({ ask }) => rows.first(ask, page, 2 * SLICE))
-      if (digest(copied) !== digest(page.rows)) this.#note(rows, [...page.rows, ...copied].map(rows.keyOf))
+      const there = await this.copy.snapshot(({ ask }) => rows.first(ask, page, 2 * SLICE))
+      if (digest(there) !== digest(page.rows)) this.#note(rows, [...page.rows, ...there].map(rows.keyOf))
+      await copied?.(page.upto)
       count += page.rows.length
     }
     return count
@@ -95,56 +103,63 @@ export class Mirror {
     for (const key of keys) this.#due.get(rows)!.set(print(key), key)
   }
 
-  /** Notes the keys of the next changes. */
-  async #hear(original: Ask): Promise<number> {
+  /** Notes the keys of the next changes, but not of those that are `ahead`. Returns how many changes there were. */
+  async #hear(original: Ask, ahead?: (rows: Rows, key: Key) => boolean): Promise<number> {
     const next = `select number, name, key from ${CHANGED} where number > ? order by number limit ${SLICE}`
     const changes = (await original(next, [this.#heard])) as [number, string, string][]
     for (const [number, name, key] of changes) {
-      this.#note(this.#tables.find(({ table }) => table.name === name)!, [JSON.parse(key)])
+      const rows = this.#tables.find(({ table }) => table.name === name)!
+      const changed: Key = JSON.parse(key)
+      if (!ahead?.(rows, changed)) this.#note(rows, [changed])
       this.#heard = number
     }
     return changes.length
   }
 
   /**
-   * Writes what is due, what is referred to first. Before that, what is in the way of it goes; what others refer to goes
-   * at last, once `all` changes were heard and nothing in the copy refers to it any more.
+   * Writes some of what is due, what is referred to first. Before that, what is in the way of it goes; what others refer to
+   * goes at last, once `all` changes were heard and nothing in the copy refers to it any more.
    */
   async #bring(original: Ask, all: boolean) {
     const due = this.#tables.filter((rows) => this.#due.get(rows)!.size)
+    const last = all && due.every((rows) => this.#due.get(rows)!.size <= SLICE)
+    const some = new Map(due.map((rows) => [rows, this.#keys(rows).slice(0, SLICE)]))
     const wanted = new Map<Rows, Row[]>()
-    for (const rows of due) wanted.set(rows, await rows.among(original, this.#keys(rows)))
-    for (const rows of due) if (!this.#referred.includes(rows)) await this.#removeOthers(rows, wanted.get(rows)!)
+    for (const [rows, keys] of some) wanted.set(rows, await rows.among(original, keys))
+    const removeOthers = (rows: Rows) => {
+      const kept = new Set(wanted.get(rows)!.map((row) => print(rows.keyOf(row))))
+      return this.#apply(
+        rows.remove,
+        some.get(rows)!.filter((key) => !kept.has(print(key))),
+      )
+    }
+    const compare = (rows: Rows) => this.#compare(rows, some.get(rows)!, wanted.get(rows)!)
+    for (const rows of due) if (!this.#referred.includes(rows)) await removeOthers(rows)
     for (const rows of due) {
       await this.#apply(rows.upsert, wanted.get(rows)!)
-      await this.#compare(rows, wanted.get(rows)!)
+      await compare(rows)
     }
-    if (!all || due.some((rows) => wanted.get(rows)!.some((row) => this.#due.get(rows)!.has(print(rows.keyOf(row))))))
-      return
+    const written = (rows: Rows) => wanted.get(rows)!.every((row) => !this.#due.get(rows)!.has(print(rows.keyOf(row))))
+    if (!last || !due.every(written)) return
     for (const rows of due.toReversed()) {
-      await this.#removeOthers(rows, [])
-      await this.#compare(rows, [])
+      await removeOthers(rows)
+      await compare(rows)
     }
   }
 
   #keys = (rows: Rows) => [...this.#due.get(rows)!.values()]
 
-  #removeOthers(rows: Rows, wanted: Row[]) {
-    const kept = new Set(wanted.map((row) => print(rows.keyOf(row))))
-    return this.#apply(
-      rows.remove,
-      this.#keys(rows).filter((key) => !kept.has(print(key))),
-    )
-  }
-
-  /** What the copy has as it is wanted is due no more. */
-  async #compare(rows: Rows, wanted: Row[]) {
+  /** What the copy has as it is wanted is due no more; the rest is due after all others. */
+  async #compare(rows: Rows, keys: Key[], wanted: Row[]) {
     const due = this.#due.get(rows)!
-    const copied = await this.copy.snapshot(({ ask }) => rows.among(ask, [...due.values()]))
-    const [there, should] = [copied, wanted].map(
-      (list) => new Map(list.map((row) => [print(rows.keyOf(row)), print(row)])),
-    )
-    for (const key of due.keys()) if (there!.get(key) === should!.get(key)) due.delete(key)
+    const copied = await this.copy.snapshot(({ ask }) => rows.among(ask, keys))
+    const byKey = (list: Row[]) => new Map(list.map((row) => [print(rows.keyOf(row)), print(row)]))
+    const [there, should] = [byKey(copied), byKey(wanted)]
+    for (const key of keys) {
+      const name = print(key)
+      due.delete(name)
+      if (there.get(name) !== should.get(name)) due.set(name, key)
+    }
   }
 
   /** Rows that are in each other's way, as two that exchanged what is unique, come anew with all that may refer to them. */

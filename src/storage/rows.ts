@@ -13,7 +13,8 @@ export type Page = Range & { rows: Row[] }
 const name = (column: string) => `"${column}"`
 const list = (columns: string[]) => columns.map(name).join(', ')
 const values = (columns: string[]) => columns.map(() => '?').join(', ')
-const AT_ONCE = 1_000 // keys in one statement
+const AT_ONCE = 1_000 // rows
+const KEYS = 100 // in one statement; where PostgreSQL knows a table badly, it goes through all of it for each
 
 /** The rows of a table as they are in every engine, in the order of their keys, and the statements that change them. */
 export class Rows {
@@ -23,6 +24,7 @@ export class Rows {
   #columns: string
   /** Its parts as parameters, which PostgreSQL takes for texts unless it is told. */
   #key: string[]
+  #kinds: Kind[]
   #places: number[]
   #neutral: { place: number; neutral: (value: unknown) => Value }[]
 
@@ -41,13 +43,25 @@ export class Rows {
     const changes = others.map((column) => `${name(column)} = excluded.${name(column)}`).join(', ')
     const otherwise = `on conflict (${list(table.key)}) do ${changes ? `update set ${changes}` : 'nothing'}`
     this.upsert = `insert into ${name(table.name)} (${list(columns)}) values (${values(columns)}) ${otherwise}`
-    const kinds = new Map(table.columns.map(({ name: column, kind }) => [column, kind]))
-    this.#key = table.key.map((column) => (kinds.get(column) === 'integer' ? 'cast(? as bigint)' : '?'))
+    this.#kinds = this.#places.map((place) => table.columns[place]!.kind)
+    this.#key = this.#kinds.map((kind) => (kind === 'integer' ? 'cast(? as bigint)' : '?'))
     const same = table.key.map((column, place) => `${name(column)} = ${this.#key[place]}`)
     this.remove = `delete from ${name(table.name)} where ${same.join(' and ')}`
   }
 
   keyOf = (row: Row): Key => this.#places.map((place) => row[place]!)
+
+  /** Whether a key comes after another in the order of the table. */
+  isAfter(key: Key, other: Key): boolean {
+    for (const [place, kind] of this.#kinds.entries()) {
+      const [one, another] = [String(key[place]), String(other[place])]
+      if (one === another) continue
+      return kind === 'integer'
+        ? BigInt(one) > BigInt(another)
+        : Buffer.compare(Buffer.from(one), Buffer.from(another)) > 0
+    }
+    return false
+  }
 
   /** The first rows of a range. */
   async first(ask: Ask, range: Range, limit: number): Promise<Row[]> {
@@ -64,8 +78,8 @@ export class Rows {
     const one = `(${this.#key.join(', ')})`
     const same = key.map((column) => `${name(table)}.${name(column)} = wanted.${name(column)}`).join(' and ')
     const found: Row[] = []
-    for (let at = 0; at < keys.length; at += AT_ONCE) {
-      const some = keys.slice(at, at + AT_ONCE)
+    for (let at = 0; at < keys.length; at += KEYS) {
+      const some = keys.slice(at, at + KEYS)
       const wanted = `with wanted (${list(key)}) as (values ${some.map(() => one).join(', ')})`
       // Crossed, for SQLite goes through them in this order then, however little it knows of the table.
       const sql = `${wanted} select ${this.#columns} from wanted cross join ${name(table)} where ${same}`

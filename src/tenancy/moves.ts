@@ -16,7 +16,7 @@ const FEW = 500 // changes that are quickly brought over while writes wait
 const GAIN = 0.7 // of the changes of one round in the next: more, and those who write are too fast
 const HOLD = 200 // ms for which writes wait
 const BREATH = [200, 10] // ms for which they go on between two such times, at first and at least
-const HOLDS = 1_000
+const HOLDS = 3_000
 const HEARD = 1_500 // ms; by then every process knows of the last move, and none looks at the place before
 
 /** What a move did: `waited` is for how many ms writes had to wait. `trash` is where the files of the source are now. */

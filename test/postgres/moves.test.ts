@@ -294,6 +294,57 @@ describe.skipIf(!databaseUrl)('beside a running server', () => {
     expect((await atoll('postgres purge --hours 0 --json', at)).json).toEqual([])
   })
 
+  test('who writes without a pause is refused once at most, and what was acknowledged is there once, as it was left', async () => {
+    const call = caller(server.url, headers)
+    expect((await call('POST', '/api/blueprints', blueprint('busy'))).status).toBe(201)
+    const path = '/api/blueprints/busy/entities'
+    const kept = new Map<string, number>()
+    let [running, n, refusals] = [true, 0, [] as number[]]
+    const writer = async () => {
+      const own: string[] = []
+      // How often it was refused after it was not.
+      let [turns, before] = [0, 0]
+      while (running) {
+        const [id, value] = [own.at(n % 7), ++n]
+        const does = id ? (['POST', 'PUT', 'POST', 'DELETE'] as const)[value % 4]! : 'POST'
+        const { status, body } = await call(
+          does,
+          does === 'POST' ? path : `${path}/${id}`,
+          does === 'DELETE' ? undefined : thing(value),
+        )
+        if (status === 503 && before !== 503) turns++
+        else if (status !== 503) expect([200, 201]).toContain(status)
+        if (status === 201) own.push(body._id)
+        if (status === 201 || (status === 200 && does === 'PUT')) kept.set(does === 'POST' ? body._id : id!, value)
+        if (status === 200 && does === 'DELETE') {
+          kept.delete(id!)
+          own.splice(own.indexOf(id!), 1)
+        }
+        before = status
+      }
+      refusals.push(turns)
+    }
+    for (const to of ['sqlite', 'far/atoll_b0001', 'main/atoll_b0001']) {
+      ;[running, refusals] = [true, []]
+      const writers = Array.from({ length: 4 }, writer)
+      await Bun.sleep(300)
+      const moved = await atoll(`tenant move acme --to ${to} --json`, { ...at, timeout: 50_000 })
+      running = false
+      await Promise.all(writers)
+      expect([moved.code, moved.err, moved.json?.to]).toEqual([0, '', to])
+      expect(refusals.filter((turns) => turns > 1)).toEqual([])
+      const found: [string, number][] = []
+      for (let page = 1, more = true; more; page++) {
+        const { body } = await call('GET', `${path}?$limit=1000&$page=${page}&$sort=created`)
+        for (const { _id, n } of body) found.push([_id, Math.abs(n)])
+        more = body.length === 1000
+      }
+      expect(found.length).toBe(kept.size)
+      expect(Object.fromEntries(found)).toEqual(Object.fromEntries(kept))
+    }
+    expect(kept.size).toBeGreaterThan(100)
+  })
+
   test('a bucket is moved whole only where Citus does it', async () => {
     const code = async (args: string) => JSON.parse((await atoll(`postgres move ${args} --json`, at)).err).code
     expect(await code('main/atoll_b0001 127.0.0.1:5432')).toBe('NO_CITUS')

@@ -75,7 +75,7 @@ export class SqliteBulk implements Bulk {
 
   async #unfollow() {
     const triggers = await this.session.ask(
-      "select name from sqlite_schema where type = 'trigger' and name glob 'note_*'",
+      "select name from sqlite_schema where type = 'trigger' and substr(name, 1, 5) = 'note_'",
     )
     for (const [name] of triggers) this.session.run(`drop trigger "${name}"`)
     this.session.run(`drop table if exists following; drop table if exists ${CHANGED}`)
