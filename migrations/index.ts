@@ -6,6 +6,7 @@ import searchPg from './postgres/0004_search.sql' with { type: 'text' }
 import idempotencyPg from './postgres/0005_idempotency.sql' with { type: 'text' }
 import componentsPg from './postgres/0006_components.sql' with { type: 'text' }
 import eventsPg from './postgres/0011_events.sql' with { type: 'text' }
+import followingPg from './postgres/0013_following.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import accounts from './sqlite/0001_accounts.sql' with { type: 'text' }
@@ -15,13 +16,14 @@ import search from './sqlite/0004_search.sql' with { type: 'text' }
 import idempotency from './sqlite/0005_idempotency.sql' with { type: 'text' }
 import components from './sqlite/0006_components.sql' with { type: 'text' }
 import events from './sqlite/0011_events.sql' with { type: 'text' }
+import following from './sqlite/0013_following.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 
 /** The schema of a tenant's database, in order, forever. */
 export const tenantMigrations: Migrations = {
-  sqlite: [accounts, data, jobs, search, idempotency, components, events],
-  postgres: [accountsPg, dataPg, jobsPg, searchPg, idempotencyPg, componentsPg, eventsPg],
+  sqlite: [accounts, data, jobs, search, idempotency, components, events, following],
+  postgres: [accountsPg, dataPg, jobsPg, searchPg, idempotencyPg, componentsPg, eventsPg, followingPg],
 }
 
 /** The schema of the registry of tenants. */

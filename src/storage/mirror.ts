@@ -1,26 +1,30 @@
 import { agreed, CHANGED, type Table } from './catalogue'
-import { BrokenReference, Conflict } from './errors'
-import type { Ask, Bulk } from './port'
+import { again, BrokenReference, Conflict } from './errors'
+import type { Ask, Asking, Bulk } from './port'
 import { digest, type Key, print, type Row, Rows } from './rows'
 
-const SLICE = 1_000 // rows, or changes
+const SLICE = 1_000 // rows
+const CHANGES = 5_000 // heard of at once
+const PAGE = { least: 200, most: 4_000 } // keys of a table
+const BRIEF = 100 // ms that a page should take, for writers may wait for it
 const RENEWED = 10_000 // ms
 const VAIN = 10 // attempts to bring over what is in its own way
 
 /**
  * Makes one database like another, of whatever engine, while others write to that. First all is copied slice by slice, and
  * each slice is read again and compared; then what was changed since is brought over by its keys, as often as need be,
- * and compared in the same way. Both are alike once nobody writes and no change is left.
+ * and compared in the same way. Both are alike once nobody writes and no change is left. A row that goes may take others
+ * with it which refer to it only in the copy: in the original they were changed, too, so they are due or will be.
  */
 export class Mirror {
   #tables: Rows[]
-  /** Those whose rows others refer to: to remove one may remove others with it. */
-  #referred: Rows[]
   /** The keys of rows that may differ. */
   #due: Map<Rows, Map<string, Key>>
   /** Up to which of the changes all were heard. */
   #heard = 0
   #renewed = Number.NEGATIVE_INFINITY
+  /** How many keys of a table are brought over together: as many as are quick enough here. */
+  #page = 500
   /** How many rows were copied at first. */
   rows = 0
 
@@ -29,24 +33,24 @@ export class Mirror {
     private copy: Bulk,
   ) {
     this.#tables = agreed(original.tables, copy.tables).map((table) => new Rows(table))
-    this.#referred = this.#tables.filter((rows) => this.#tables.some(({ table }) => refersTo(table, [rows])))
     this.#due = new Map(this.#tables.map((rows) => [rows, new Map()]))
   }
 
   /** Copies all. Nobody else may use the copy from now on; what is in it is removed first. */
   async begin(): Promise<void> {
     await this.renew()
-    for (const rows of this.#tables.toReversed()) await rows.clear(this.copy)
+    for (const rows of this.#tables.toReversed()) await again(() => rows.clear(this.copy))
     const ask: Ask = async (sql, params) => {
       await this.renew()
-      return this.original.snapshot(({ ask }) => ask(sql, params))
+      return again(() => this.original.snapshot(({ ask }) => ask(sql, params)))
     }
     for (const [place, rows] of this.#tables.entries()) {
       const others = this.#tables.slice(place + 1)
       this.rows += await this.#table(ask, rows, async (upto) => {
         // What changed where nothing was read yet is read as it is then.
         const ahead = (of: Rows, key: Key) => others.includes(of) || (of === rows && !!upto && of.isAfter(key, upto))
-        while (await this.#hear(ask, ahead));
+        // Others go on changing: who waited until they pause would wait for ever.
+        while ((await this.#hear(ask, ahead)) === CHANGES);
       })
     }
   }
@@ -54,32 +58,26 @@ export class Mirror {
   /** To be called at least every minute from `begin` to the end. */
   async renew(): Promise<void> {
     if (performance.now() < this.#renewed + RENEWED) return
-    await this.original.follow()
+    await again(() => this.original.follow())
     this.#renewed = performance.now()
   }
 
-  /** How many changes are not brought over yet. */
-  async left(original: Ask): Promise<number> {
-    const [[count] = []] = await original(`select count(*) from ${CHANGED} where number > ?`, [this.#heard])
-    return Number(count) + this.#different
-  }
-
   /**
-   * Brings over what was changed up to one state of the original, a little at a time, until so many milliseconds have
-   * passed. Returns whether the copy is like that state.
+   * Brings over what was changed up to one state of the original, page by page, until so many milliseconds have passed.
+   * Returns how many rows are left that may differ from that state.
    */
-  async follow(original: Ask, ms: number): Promise<boolean> {
+  async follow(original: Ask, ms: number): Promise<number> {
     const until = performance.now() + ms
-    for (let vain = 0; ; ) {
-      const heard = await this.#hear(original)
+    // First all is heard: what changes often is brought over once.
+    while (await this.#hear(original));
+    for (let vain = 0; this.#different && performance.now() < until; ) {
       const before = this.#different
-      if (!before) return true
-      if (performance.now() > until) return false
-      await this.#bring(original, !heard)
-      if (heard || this.#different < before) continue
+      await this.#bring(original)
+      if (this.#different < before) continue
       if (++vain > VAIN) throw new Error('The copy does not become like the original.')
       await this.#makeWay(original)
     }
+    return this.#different
   }
 
   get #different() {
@@ -90,8 +88,8 @@ export class Mirror {
   async #table(original: Ask, rows: Rows, copied?: (upto?: Key) => Promise<void>): Promise<number> {
     let count = 0
     for await (const page of rows.pages(original, {}, SLICE)) {
-      await this.#apply(rows.upsert, page.rows)
-      const there = await this.copy.snapshot(({ ask }) => rows.first(ask, page, 2 * SLICE))
+      await again(() => this.copy.alone((asking) => apply(asking, rows.upsert, page.rows)))
+      const there = await again(() => this.copy.snapshot(({ ask }) => rows.first(ask, page, 2 * SLICE)))
       if (digest(there) !== digest(page.rows)) this.#note(rows, [...page.rows, ...there].map(rows.keyOf))
       await copied?.(page.upto)
       count += page.rows.length
@@ -105,7 +103,7 @@ export class Mirror {
 
   /** Notes the keys of the next changes, but not of those that are `ahead`. Returns how many changes there were. */
   async #hear(original: Ask, ahead?: (rows: Rows, key: Key) => boolean): Promise<number> {
-    const next = `select number, name, key from ${CHANGED} where number > ? order by number limit ${SLICE}`
+    const next = `select number, name, key from ${CHANGED} where number > ? order by number limit ${CHANGES}`
     const changes = (await original(next, [this.#heard])) as [number, string, string][]
     for (const [number, name, key] of changes) {
       const rows = this.#tables.find(({ table }) => table.name === name)!
@@ -117,84 +115,78 @@ export class Mirror {
   }
 
   /**
-   * Writes some of what is due, what is referred to first. Before that, what is in the way of it goes; what others refer to
-   * goes at last, once `all` changes were heard and nothing in the copy refers to it any more.
+   * Brings over some of what is due, of each table, in one transaction of the copy: what is gone goes first, for it may be in
+   * the way of the rest. What the copy has as it is wanted then is due no more; the rest is due after all others.
    */
-  async #bring(original: Ask, all: boolean) {
-    const due = this.#tables.filter((rows) => this.#due.get(rows)!.size)
-    const last = all && due.every((rows) => this.#due.get(rows)!.size <= SLICE)
-    const some = new Map(due.map((rows) => [rows, this.#keys(rows).slice(0, SLICE)]))
-    const wanted = new Map<Rows, Row[]>()
-    for (const [rows, keys] of some) wanted.set(rows, await rows.among(original, keys))
-    const removeOthers = (rows: Rows) => {
-      const kept = new Set(wanted.get(rows)!.map((row) => print(rows.keyOf(row))))
-      return this.#apply(
-        rows.remove,
-        some.get(rows)!.filter((key) => !kept.has(print(key))),
-      )
+  async #bring(original: Ask) {
+    const began = performance.now()
+    const pages = this.#tables
+      .filter((rows) => this.#due.get(rows)!.size)
+      .map((rows) => ({ rows, keys: [...this.#due.get(rows)!.entries().take(this.#page)], wanted: [] as Row[] }))
+    for (const page of pages) page.wanted = await page.rows.among(original, page.keys.map(keyOf))
+    const bring = (change: typeof apply) =>
+      this.copy.alone(async (asking) => {
+        for (const { rows, keys, wanted } of pages.toReversed()) {
+          const kept = byKey(rows, wanted)
+          const gone = keys.filter(([name]) => !kept.has(name))
+          await change(asking, rows.remove, gone.map(keyOf))
+        }
+        for (const { rows, wanted } of pages) await change(asking, rows.upsert, wanted)
+        const compared = pages.map(async ({ rows, keys, wanted }) => {
+          const there = byKey(rows, await rows.among(asking.ask, keys.map(keyOf)))
+          const should = byKey(rows, wanted)
+          return keys.filter(([name]) => there.get(name) !== should.get(name))
+        })
+        return Promise.all(compared)
+      })
+    const differing = await bring(({ each }, sql, list) => each(sql, list)).catch((error) => {
+      if (!refused(error)) throw error
+      return bring(apply)
+    })
+    for (const [place, { rows, keys }] of pages.entries()) {
+      const due = this.#due.get(rows)!
+      for (const [name] of keys) due.delete(name)
+      for (const [name, key] of differing[place]!) due.set(name, key)
     }
-    const compare = (rows: Rows) => this.#compare(rows, some.get(rows)!, wanted.get(rows)!)
-    for (const rows of due) if (!this.#referred.includes(rows)) await removeOthers(rows)
-    for (const rows of due) {
-      await this.#apply(rows.upsert, wanted.get(rows)!)
-      await compare(rows)
-    }
-    const written = (rows: Rows) => wanted.get(rows)!.every((row) => !this.#due.get(rows)!.has(print(rows.keyOf(row))))
-    if (!last || !due.every(written)) return
-    for (const rows of due.toReversed()) {
-      await removeOthers(rows)
-      await compare(rows)
-    }
-  }
-
-  #keys = (rows: Rows) => [...this.#due.get(rows)!.values()]
-
-  /** What the copy has as it is wanted is due no more; the rest is due after all others. */
-  async #compare(rows: Rows, keys: Key[], wanted: Row[]) {
-    const due = this.#due.get(rows)!
-    const copied = await this.copy.snapshot(({ ask }) => rows.among(ask, keys))
-    const byKey = (list: Row[]) => new Map(list.map((row) => [print(rows.keyOf(row)), print(row)]))
-    const [there, should] = [byKey(copied), byKey(wanted)]
-    for (const key of keys) {
-      const name = print(key)
-      due.delete(name)
-      if (there.get(name) !== should.get(name)) due.set(name, key)
-    }
+    const fits = (this.#page * BRIEF) / (performance.now() - began)
+    this.#page = Math.round(Math.min(Math.max(fits, this.#page / 2, PAGE.least), this.#page * 2, PAGE.most))
   }
 
   /** Rows that are in each other's way, as two that exchanged what is unique, come anew with all that may refer to them. */
   async #makeWay(original: Ask) {
     const gone = this.#tables.filter((rows) => this.#due.get(rows)!.size)
-    for (const rows of gone.toReversed()) await this.#apply(rows.remove, this.#keys(rows))
+    await this.copy.alone(async (asking) => {
+      for (const rows of gone.toReversed()) await apply(asking, rows.remove, [...this.#due.get(rows)!.values()])
+    })
     for (const rows of this.#tables)
       if (refersTo(rows.table, gone)) {
         gone.push(rows)
         await this.#table(original, rows)
       }
   }
+}
 
-  /** What others are in the way of is left out. */
-  async #apply(sql: string, list: unknown[][]): Promise<void> {
-    if (!list.length) return
-    try {
-      return await this.copy.alone(({ each }) => each(sql, list))
-    } catch (error) {
-      if (!refused(error)) throw error
-    }
-    await this.copy.alone(async ({ ask }) => {
-      for (const values of list) {
-        await ask('savepoint one')
-        try {
-          await ask(sql, values)
-        } catch (error) {
-          if (!refused(error)) throw error
-          await ask('rollback to one')
-        }
-        await ask('release one')
-      }
-    })
+/** Leaves out the rows that others are in the way of, which it finds by halves. */
+async function apply(asking: Asking, sql: string, list: unknown[][]): Promise<void> {
+  if (!list.length) return
+  await asking.ask('savepoint these')
+  try {
+    await asking.each(sql, list)
+    await asking.ask('release these')
+  } catch (error) {
+    if (!refused(error)) throw error
+    await asking.ask('rollback to these')
+    await asking.ask('release these')
+    if (list.length === 1) return
+    const half = Math.ceil(list.length / 2)
+    await apply(asking, sql, list.slice(0, half))
+    await apply(asking, sql, list.slice(half))
   }
 }
+
+const keyOf = ([, key]: [string, Key]) => key
+
+const byKey = (rows: Rows, list: Row[]) => new Map(list.map((row) => [print(rows.keyOf(row)), print(row)]))
 
 const refersTo = ({ refers }: Table, some: Rows[]) => some.some(({ table }) => refers.includes(table.name))
 

@@ -14,7 +14,7 @@ const name = (column: string) => `"${column}"`
 const list = (columns: string[]) => columns.map(name).join(', ')
 const values = (columns: string[]) => columns.map(() => '?').join(', ')
 const AT_ONCE = 1_000 // rows
-const KEYS = 100 // in one statement; where PostgreSQL knows a table badly, it goes through all of it for each
+const KEYS = 1_000 // in one statement
 
 /** The rows of a table as they are in every engine, in the order of their keys, and the statements that change them. */
 export class Rows {
@@ -81,7 +81,7 @@ export class Rows {
     for (let at = 0; at < keys.length; at += KEYS) {
       const some = keys.slice(at, at + KEYS)
       const wanted = `with wanted (${list(key)}) as (values ${some.map(() => one).join(', ')})`
-      // Crossed, for SQLite goes through them in this order then, however little it knows of the table.
+      // Crossed, which engines take for an order: the table is asked for each key, however little they know of it.
       const sql = `${wanted} select ${this.#columns} from wanted cross join ${name(table)} where ${same}`
       found.push(...this.#neutrally(await ask(sql, some.flat())))
     }

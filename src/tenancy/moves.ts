@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm'
 import { tenantMigrations } from '../../migrations'
 import { now } from '../core/clock'
 import { missing, Problem } from '../core/problem'
-import { Moved } from '../storage/errors'
+import { again, Moved } from '../storage/errors'
 import { Mirror } from '../storage/mirror'
 import type { Alone, Bulk, Claim } from '../storage/port'
 import { freshHome, requireBucket, requireDatabase } from './buckets'
@@ -11,12 +11,11 @@ import { registry } from './registry'
 import { claim, discard, storage } from './storage'
 import { tenants } from './tables'
 
-const ROUND = 10_000 // ms; the next one sees a later state
-const FEW = 500 // changes that are quickly brought over while writes wait
-const GAIN = 0.7 // of the changes of one round in the next: more, and those who write are too fast
 const HOLD = 200 // ms for which writes wait
-const BREATH = [200, 10] // ms for which they go on between two such times, at first and at least
-const HOLDS = 3_000
+const BREATH = { most: 2_000, least: 20 } // ms for which they go on between two such times
+const SOON = 10_000 // ms; what would take longer at this pace makes the next breath shorter
+const VAIN = 30 // times that writes waited as often as they may, and no less was left to do than ever before
+const TELL = 5_000 // ms
 const HEARD = 1_500 // ms; by then every process knows of the last move, and none looks at the place before
 
 /** What a move did: `waited` is for how many ms writes had to wait. `trash` is where the files of the source are now. */
@@ -98,8 +97,8 @@ async function copy(entry: Entry, home: string, claimed: Claim, tell: (line: str
 }
 
 /**
- * Brings over what others change meanwhile, until little of it is left, and does the last step when none is: nobody writes
- * while it does. Those who write faster than that are held up for short times, and may go on for ever shorter ones.
+ * Brings over what others change meanwhile, and does the last step when nothing is left and nobody writes. Those who write
+ * faster than that wait for moments, and go on for ever shorter ones between them, until less is changed than brought over.
  * Returns for how many milliseconds they waited at last.
  */
 async function switched(
@@ -108,37 +107,37 @@ async function switched(
   tell: (line: string) => void,
   step: (alone: Alone) => Promise<void>,
 ) {
-  const followed = (ms: number) =>
-    source.snapshot(async ({ ask }) => {
-      const changes = await mirror.left(ask)
-      await mirror.follow(ask, ms)
-      return changes
-    })
-  let before = Number.POSITIVE_INFINITY
-  for (let round = 1; before > FEW; round++) {
+  let [breath, before, fewest, vain, told] = [BREATH.most, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, 0, 0]
+  for (;;) {
     await mirror.renew()
-    const changes = await followed(ROUND)
-    tell(`Round ${round}: ${changes} changes.`)
-    if (changes > before * GAIN) break
-    before = changes
+    const began = performance.now()
+    await again(() => source.snapshot(({ ask }) => mirror.follow(ask, breath)))
+    let [held, done] = [0, false]
+    const left = await again(() =>
+      source.alone(async (alone) => {
+        held = performance.now()
+        const left = await mirror.follow(alone.ask, HOLD)
+        done = left === 0
+        if (done) await step(alone)
+        return left
+      }),
+    )
+    const now = performance.now()
+    if (done) return Math.round(now - held)
+    if (now > told + TELL) {
+      tell(`Changed meanwhile, and not brought over yet: ${left} rows.`)
+      told = now
+    }
+    const pace = (before - left) / (now - began)
+    if (left > pace * SOON) breath = Math.max(BREATH.least, breath / 2)
+    before = left
+    vain = left < fewest || breath > BREATH.least ? 0 : vain + 1
+    fewest = Math.min(fewest, left)
+    if (vain > VAIN)
+      throw new Problem(
+        503,
+        'TENANT_TOO_BUSY',
+        'This tenant is written to faster than it can be copied. It stays where it is: move it at a quieter time.',
+      )
   }
-  let [breath, least] = BREATH as [number, number]
-  for (let hold = 1; hold <= HOLDS; hold++) {
-    let held = 0
-    const done = await source.alone(async (alone) => {
-      held = performance.now()
-      if (!(await mirror.follow(alone.ask, HOLD))) return false
-      await step(alone)
-      return true
-    })
-    if (done) return Math.round(performance.now() - held)
-    await mirror.renew()
-    await followed(breath)
-    breath = Math.max(least, breath / 2)
-  }
-  throw new Problem(
-    503,
-    'TENANT_TOO_BUSY',
-    'This tenant is written to faster than it can be copied. It stays where it is: move it at a quieter time.',
-  )
 }

@@ -98,4 +98,27 @@ describe.skipIf(!databaseUrl)('a bucket', () => {
     expect(role).toEqual({ rolsuper: false, rolbypassrls: false, rolcanlogin: false })
     await engine.close()
   })
+
+  test('that is older than the notes of changes gets them at the first use, and is served on', async () => {
+    const place = { tenant: 'a', file: '', identity: crypto.randomUUID(), bucket: 'older' }
+    const before = postgres()
+    const older = { ...tenantMigrations, postgres: tenantMigrations.postgres.slice(0, -1) }
+    await (await before.open(place, older)).close()
+    await before.close()
+    await ask(
+      databaseUrl!,
+      `alter table older.tenant_lock drop column followed; drop table older.changed_rows;
+       drop function older.note_change() cascade`,
+    )
+    const engine = postgres()
+    const database = await engine.open(place, tenantMigrations)
+    const bulk = await engine.bulk(place, tenantMigrations)
+    await bulk.follow()
+    await database.transaction(
+      async ({ ask }) => void (await ask("insert into versions (topic, version) values ('a', 1)")),
+    )
+    expect(await bulk.snapshot(({ ask }) => ask('select name, key from changed_rows'))).toEqual([['versions', '["a"]']])
+    await bulk.close()
+    await engine.close()
+  })
 })

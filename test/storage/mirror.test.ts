@@ -1,11 +1,12 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { join } from 'node:path'
 import { tenantMigrations } from '../../migrations'
 import { agreed, inOrder, isDerived, kindOf } from '../../src/storage/catalogue'
 import { Moved } from '../../src/storage/errors'
 import { Mirror } from '../../src/storage/mirror'
 import type { Bulk, Engine, Migrations, Place } from '../../src/storage/port'
 import { digest, Rows } from '../../src/storage/rows'
-import { engines } from './engines'
+import { engines, freshFolder } from './engines'
 import { cases } from './tables'
 
 setDefaultTimeout(30_000)
@@ -61,7 +62,7 @@ async function write({ engine, place }: Served, ...statements: string[]) {
   await database.close()
 }
 const follow = (original: Bulk, mirror: Mirror, ms = 30_000) => original.snapshot(({ ask }) => mirror.follow(ask, ms))
-const left = (original: Bulk, mirror: Mirror) => original.snapshot(({ ask }) => mirror.left(ask))
+const left = (original: Bulk, mirror: Mirror) => follow(original, mirror, 0)
 /** All rows of a database, as they are in every engine. */
 async function all(one: Bulk, other: Bulk) {
   const tables = agreed(one.tables, other.tables).map((table) => new Rows(table))
@@ -132,7 +133,7 @@ describe.each(pairs)('from %s to %s', (_from, _to, one, other) => {
     await fill(original, 1_500)
     await mirror.begin()
     expect(mirror.rows).toBe(3_150)
-    expect([await left(original, mirror), await follow(original, mirror)]).toEqual([0, true])
+    expect([await left(original, mirror), await follow(original, mirror)]).toEqual([0, 0])
     await write(
       served,
       "update things set note = 'new' where number in (7, 700, 1400)",
@@ -142,8 +143,8 @@ describe.each(pairs)('from %s to %s', (_from, _to, one, other) => {
       "update marks set b = 100 where a = 'z'",
     )
     // With an owner go ten things, and with another key a mark is another.
-    expect(await left(original, mirror)).toBe(3 + 3 + 11 + 3 + 2)
-    expect(await follow(original, mirror)).toBeTrue()
+    expect(await left(original, mirror)).toBe(3 + 3 + 11 + 3 + 1)
+    expect(await follow(original, mirror)).toBe(0)
     expect(await left(original, mirror)).toBe(0)
     expect(await all(copy, original)).toEqual(await all(original, copy))
   })
@@ -153,10 +154,12 @@ describe.each(pairs)('from %s to %s', (_from, _to, one, other) => {
     await mirror.begin()
     await fill(original, 10)
     await write(served, ...times(1_200).map((n) => `insert into marks (a, b) values ('more', ${n + 10})`))
-    const all_ = await left(original, mirror)
-    expect(await follow(original, mirror, -1)).toBeFalse()
-    expect(await left(original, mirror)).toBeLessThanOrEqual(all_)
-    expect(await follow(original, mirror)).toBeTrue()
+    const changed = await left(original, mirror)
+    expect(changed).toBeGreaterThanOrEqual(1_200)
+    let some = changed
+    while (some === changed) some = await follow(original, mirror, 1)
+    expect(some).toBeGreaterThan(0)
+    expect(await follow(original, mirror)).toBe(0)
     expect((await all(copy, original)).flat().filter(([a]) => a === 'more')).toHaveLength(1_200)
   })
 
@@ -183,7 +186,7 @@ describe.each(pairs)('from %s to %s', (_from, _to, one, other) => {
       "delete from owners where id = 'o2'",
       "insert into owners (id, name) values ('new', 'Name 2')",
     )
-    expect(await follow(original, mirror)).toBeTrue()
+    expect(await follow(original, mirror)).toBe(0)
     expect(await all(copy, original)).toEqual(await all(original, copy))
   })
 
@@ -192,7 +195,8 @@ describe.each(pairs)('from %s to %s', (_from, _to, one, other) => {
     await fill(original, 2_000)
     let copied = false
     const changing = (async () => {
-      for (let n = 0; !copied; n++)
+      for (let n = 0; !copied; n++) {
+        await new Promise(setImmediate) // a file is written to at once, and nobody else would get a turn
         await write(
           served,
           `update things set note = 'at ${n}' where number = ${(n * 37) % 2_000} + 1`,
@@ -200,12 +204,14 @@ describe.each(pairs)('from %s to %s', (_from, _to, one, other) => {
           `insert into owners (id, name) values ('n${n}', 'New ${n}')`,
           `insert into things (number, owner) values (${n % 2 ? 10_000 + n : -n - 1}, 'n${n}')`,
         )
+      }
     })()
-    await mirror.begin()
-    copied = true
+    await mirror.begin().finally(() => {
+      copied = true
+    })
     await changing
     expect(await left(original, mirror)).toBeGreaterThan(0)
-    expect(await follow(original, mirror)).toBeTrue()
+    expect(await follow(original, mirror)).toBe(0)
     expect(await all(copy, original)).toEqual(await all(original, copy))
   })
 
@@ -217,10 +223,10 @@ describe.each(pairs)('from %s to %s', (_from, _to, one, other) => {
     const before = await all(original, copy)
     await original.snapshot(async ({ ask }) => {
       await write(served, 'delete from things')
-      expect(await mirror.follow(ask, 30_000)).toBeTrue()
+      expect(await mirror.follow(ask, 30_000)).toBe(0)
     })
     expect(digest((await all(copy, original)).flat())).toBe(digest(before.flat()))
-    expect(await follow(original, mirror)).toBeTrue()
+    expect(await follow(original, mirror)).toBe(0)
     expect((await all(copy, original)).flat().filter((row) => row.length === 8)).toEqual([])
   })
 })
@@ -280,6 +286,39 @@ describe.each(engines)('%s as a whole', (_, make) => {
     expect(await served.bulk.snapshot(({ ask }) => ask('select * from changed_rows'))).toEqual([])
     await expect(served.bulk.follow()).rejects.toMatchObject({ status: 503 })
     await expect(served.bulk.alone(async () => {})).rejects.toMatchObject({ status: 503 })
+  })
+
+  test('who is killed while being alone in it holds nobody up any longer, leaves nothing, and another may follow', async () => {
+    const folder = freshFolder()
+    const engine = make({ folder })
+    made.push(engine)
+    const place = placeOf()
+    await (await engine.bulk(place, migrations)).close()
+    const database = await engine.open(place, migrations)
+    const write = (id: string) =>
+      database.transaction(async ({ ask }) => void (await ask('insert into owners (id, name) values (?, ?)', [id, id])))
+    await write('before')
+    const child = Bun.spawn([process.execPath, join(import.meta.dir, 'alone.ts')], {
+      env: { ...process.env, ALONE: JSON.stringify({ folder, place, migrations, engine: engine.constructor.name }) },
+      stdout: 'pipe',
+      stderr: 'inherit',
+    })
+    for await (const _ of child.stdout) break // it tells that it is alone
+    let waits = true
+    const waiting = write('after').finally(() => {
+      waits = false
+    })
+    await Bun.sleep(100)
+    expect(waits).toBeTrue()
+    child.kill('SIGKILL')
+    await waiting
+    expect(await database.ask('select id from owners order by id')).toEqual([['after'], ['before']])
+    const next = await engine.bulk(place, migrations)
+    await next.follow()
+    await write('noted')
+    expect(await next.snapshot(({ ask }) => ask('select name, key from changed_rows'))).toHaveLength(1)
+    await next.close()
+    await database.close()
   })
 
   test('writes wait while somebody is alone in it', async () => {

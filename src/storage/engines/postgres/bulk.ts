@@ -12,6 +12,7 @@ const WAIT = 5_000 // ms for other writers
 // What is read is read in the order of the key, a little at a time. As long as PostgreSQL expects few rows of the tenant,
 // it would read and sort all of them each time.
 const BY_KEY = ['seqscan', 'bitmapscan', 'sort', 'hashjoin', 'mergejoin'].map((way) => `set local enable_${way} to off`)
+const FORGOTTEN = 10_000 // notes
 const FOLLOWED = "clock_timestamp() + interval '1 minute'"
 
 /** The rows of one tenant, on a connection of its own. `tenant` says whose they are, in SQL. */
@@ -40,14 +41,18 @@ export async function openBulk(client: pg.Client, tenant: string): Promise<Bulk>
     return tablesOf(asking)
   })
   let follows = false
-  const forget = () => asking.ask(`delete from ${CHANGED}`)
+  // Some at a time: of all that were changed while a large tenant was copied, none takes longer than a statement may.
+  const forget = async () => {
+    const some = `delete from ${CHANGED} where number <= (select max(number) from (select number from ${CHANGED} order by number limit ${FORGOTTEN}) as oldest) returning true`
+    while ((await within(`begin; ${start}`, () => asking.ask(some))).length);
+  }
   const mark = async (ended: number | null, moved: string | null) =>
     void (await asking.ask('update tenant_lock set ended = ?, moved = ?', [ended, moved]))
 
   return {
     tables,
     async follow() {
-      if (!follows) await within(`begin; ${start}`, forget)
+      if (!follows) await forget()
       await within(`begin; ${start}`, async () => {
         const condition = follows ? 'where followed > clock_timestamp()' : ''
         const [still] = await asking.ask(`update tenant_lock set followed = ${FOLLOWED} ${condition} returning true`)
@@ -55,8 +60,9 @@ export async function openBulk(client: pg.Client, tenant: string): Promise<Bulk>
       })
       follows = true
     },
+    // It begins with the first statement that is none of settings.
     snapshot: <T>(work: (state: { ask: Ask }) => Promise<T>) =>
-      within(`begin isolation level repeatable read read only; ${start}`, () => work(asking)),
+      within(`begin isolation level repeatable read read only; ${start}; select`, () => work(asking)),
     alone: <T>(work: (state: Alone) => Promise<T>) =>
       within(
         `begin; ${start}; set local lock_timeout to ${WAIT}; set local statement_timeout to ${WAIT};
@@ -85,11 +91,10 @@ export async function openBulk(client: pg.Client, tenant: string): Promise<Bulk>
     },
     async close() {
       try {
-        if (follows)
-          await within(`begin; ${start}`, async () => {
-            await asking.ask('update tenant_lock set followed = null')
-            await forget()
-          })
+        if (follows) {
+          await within(`begin; ${start}`, () => asking.ask('update tenant_lock set followed = null'))
+          await forget()
+        }
       } catch {
         // It ends by itself, and who follows next begins anew.
       }
