@@ -1,30 +1,45 @@
 import { type AnyElysia, Elysia } from 'elysia'
 import { accounts } from './accounts/routes'
-import { entitiesAreKeptBy } from './blueprints/blueprints'
+import { encryptedRoutes } from './accounts/vault/routes'
+import { workspacesAndInvites } from './accounts/workspaces/routes'
+import { entitiesAreCountedBy } from './accounts/workspaces/workspaces'
+import { entitiesAreKeptBy } from './blueprints/kept'
 import { blueprintRoutes } from './blueprints/routes'
 import { config } from './config'
-import { componentRoutes, staticRoutes } from './content/routes'
+import { blockRoutes } from './content/routes/blocks'
+import { componentRoutes, staticRoutes } from './content/routes/components'
+import { configurationRoutes } from './content/routes/configurations'
 import { problems } from './core/problem'
+import { alter } from './entities/altering/alter'
+import { survey } from './entities/altering/survey'
+import { countOfWorkspace } from './entities/belonging'
+import { changeRoutes } from './entities/changes/routes'
 import { chartRoutes } from './entities/charts/routes'
 import * as entities from './entities/entities'
 import { entityRoutes } from './entities/routes'
 import { transferRoutes } from './entities/transfer/routes'
-import { undoForsaken } from './entities/transfer/undo'
+import { importing, undoForsaken } from './entities/transfer/undo'
 import { eventRoutes } from './events/routes'
 import { documentation } from './operations/documentation'
 import { operatorRoutes } from './operations/operator'
 import { operations } from './operations/routes'
 
-entitiesAreKeptBy({ ...entities, undoForsaken })
+entitiesAreKeptBy({ ...entities, undoForsaken, importing, survey, alter })
+entitiesAreCountedBy(countOfWorkspace)
 
 const api = new Elysia({ prefix: '/api' })
   .use(accounts)
+  .use(workspacesAndInvites)
+  .use(encryptedRoutes)
   .use(blueprintRoutes)
   .use(transferRoutes)
+  .use(changeRoutes)
   .use(entityRoutes)
   .use(chartRoutes)
   .use(componentRoutes)
   .use(staticRoutes)
+  .use(blockRoutes)
+  .use(configurationRoutes)
   .use(eventRoutes)
 
 // A host may be shorter than what Elysia takes for granted, which is ten characters.

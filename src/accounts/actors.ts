@@ -7,7 +7,9 @@ import { forget, recall } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
 import { verifyAccess } from './access'
 import { isPrivileged } from './permissions'
+import { settingsOf } from './settings'
 import { apiTokens, sessionKeys, sessions, users } from './tables'
+import { members, workspaces } from './workspaces/tables'
 
 /** The author of a request, as known from its credential. */
 export type Actor = {
@@ -15,14 +17,18 @@ export type Actor = {
   user: string
   roles: string[]
   privileged: boolean
-  /** The active workspace; everybody is outside of all until workspaces exist. */
-  workspace: { _id: string; name: string; roles: string[]; labels: string[] } | null
+  workspace: ActiveWorkspace | null
   via: 'api-key' | 'bearer' | 'cookie'
   /** The session behind a bearer token or cookie. */
   session?: string
+  /** The API token, and whether it is good for its workspace only. */
+  token?: { _id: string; bound: boolean }
   /** What an API token is limited to; empty: nothing. */
   scopes: string[]
 }
+
+/** The workspace that somebody acts in, with the roles that they have there. */
+export type ActiveWorkspace = { _id: string; name: string; roles: string[]; labels: string[] }
 
 /** What is remembered of a credential: its actor, and until when. */
 type Known = { actor: Actor; version: number; expires: number; replaced: boolean }
@@ -30,11 +36,23 @@ type Known = { actor: Actor; version: number; expires: number; replaced: boolean
 export const API_TOKEN = /^atl_[0-9a-f]{64}$/
 const TOUCH = 60_000 // ms between two notes of an API token's last use
 
+/** The workspace that a credential is in, if it is there, and what its user is in it. */
+const active = {
+  workspace: workspaces._id,
+  name: workspaces.name,
+  labels: workspaces.labels,
+  membership: members.roles,
+}
+const membership = and(eq(members.workspace, workspaces._id), eq(members.user, users._id))
+const tokenWorkspace = sql`coalesce(${apiTokens.workspace}, ${apiTokens.activeWorkspace})`
+
 const statements = prepared((db) => ({
   bySession: db
-    .select({ user: users._id, roles: users.roles, version: users.version })
+    .select({ user: users._id, roles: users.roles, version: users.version, ...active })
     .from(sessions)
     .innerJoin(users, eq(users._id, sessions.user))
+    .leftJoin(workspaces, eq(workspaces._id, sessions.workspace))
+    .leftJoin(members, membership)
     .where(eq(sessions._id, sql.placeholder('session')))
     .prepare(),
   byCookie: db
@@ -45,10 +63,13 @@ const statements = prepared((db) => ({
       session: sessions._id,
       expires: sessionKeys.expires,
       spent: sessionKeys.spent,
+      ...active,
     })
     .from(sessionKeys)
     .innerJoin(sessions, and(eq(sessions._id, sessionKeys.session), eq(sessions.kind, 'cookie')))
     .innerJoin(users, eq(users._id, sessions.user))
+    .leftJoin(workspaces, eq(workspaces._id, sessions.workspace))
+    .leftJoin(members, membership)
     .where(and(eq(sessionKeys.hash, sql.placeholder('hash')), gt(sessionKeys.expires, sql.placeholder('now'))))
     .prepare(),
   byToken: db
@@ -59,9 +80,13 @@ const statements = prepared((db) => ({
       version: users.version,
       scopes: apiTokens.scopes,
       expires: apiTokens.expires,
+      bound: apiTokens.workspace,
+      ...active,
     })
     .from(apiTokens)
     .innerJoin(users, eq(users._id, apiTokens.user))
+    .leftJoin(workspaces, eq(workspaces._id, tokenWorkspace))
+    .leftJoin(members, membership)
     .where(eq(apiTokens.hash, sql.placeholder('hash')))
     .prepare(),
 }))
@@ -75,7 +100,7 @@ export async function byBearer(tenant: Tenant, token: string): Promise<Actor> {
   if (!claims) throw refused()
   const known = await recall<Known | undefined>(tenant, 'actors', claims.sid, async () => {
     const row = await statements(tenant.db).bySession.get({ session: claims.sid })
-    return row && knownAs(row, { via: 'bearer', session: claims.sid })
+    return row && knownAs(tenant, row, { via: 'bearer', session: claims.sid })
   })
   if (known && known.version === claims.ver && known.actor.user === claims.sub) return known.actor
   throw refused()
@@ -91,7 +116,11 @@ export async function byCookie(tenant: Tenant, token: string): Promise<Known | u
     const row = await statements(tenant.db).byCookie.get({ hash, now: now() })
     if (!row) return
     const { session, expires, spent } = row
-    return { ...knownAs(row, { via: 'cookie', session }), expires: Date.parse(expires), replaced: !!spent }
+    return {
+      ...(await knownAs(tenant, row, { via: 'cookie', session })),
+      expires: Date.parse(expires),
+      replaced: !!spent,
+    }
   })
   if (known && known.expires > now()) return known
 }
@@ -103,8 +132,13 @@ export function byApiToken(tenant: Tenant, token: string): Actor | Promise<Actor
   if (!API_TOKEN.test(token)) throw refused()
   const known = recall<Known | undefined>(tenant, 'actors', token, async () => {
     const row = await statements(tenant.db).byToken.get({ hash: hashed(token) })
-    const expires = row?.expires ? Date.parse(row.expires) : Number.POSITIVE_INFINITY
-    return row && { ...knownAs(row, { via: 'api-key' }, row.scopes), expires }
+    if (!row) return
+    const { _id, bound } = row
+    const expires = row.expires ? Date.parse(row.expires) : Number.POSITIVE_INFINITY
+    const found = await knownAs(tenant, row, { via: 'api-key', token: { _id, bound: !!bound } }, row.scopes)
+    // A token for one workspace is good for nothing without it.
+    if (bound && !found.actor.workspace) return
+    return { ...found, expires }
   })
   const good = (known: Known | undefined) => {
     if (!known || known.expires <= now()) throw refused()
@@ -123,10 +157,29 @@ export async function rolesOf({ db }: Tenant, user: string): Promise<string[] | 
 /** After a change of users, roles or sessions: nobody is who they were before. */
 export const forgetActors = (tenant: Tenant) => forget(tenant, 'actors')
 
-type Row = { user: string; roles: string[]; version: number }
+/** The active workspace of a session. */
+export async function workspaceOf(tenant: Tenant, session: string): Promise<ActiveWorkspace | null> {
+  const row = await statements(tenant.db).bySession.get({ session })
+  return row ? activeOf(tenant, row) : null
+}
 
-function knownAs({ user, roles, version }: Row, by: Pick<Actor, 'via' | 'session'>, scopes: string[] = []) {
-  const actor: Actor = { user, roles, privileged: isPrivileged(roles), workspace: null, scopes, ...by }
+type Row = { user: string; roles: string[]; version: number } & {
+  [column in keyof typeof active]: (typeof active)[column]['_']['data'] | null
+}
+
+/** Who is no member any more is in it no more, unless they reach every workspace. */
+async function activeOf(tenant: Tenant, { workspace, name, labels, membership, roles }: Row) {
+  if (workspace === null || !(membership || isPrivileged(roles))) return null
+  const { isActive } = await settingsOf(tenant, 'workspace-configuration')
+  return isActive ? { _id: workspace, name: name!, roles: membership ?? [], labels: labels! } : null
+}
+
+type By = Pick<Actor, 'via' | 'session' | 'token'>
+
+async function knownAs(tenant: Tenant, row: Row, by: By, scopes: string[] = []) {
+  const { user, roles, version } = row
+  const workspace = await activeOf(tenant, row)
+  const actor: Actor = { user, roles, privileged: isPrivileged(roles), workspace, scopes, ...by }
   // An access token says itself until when it is good.
   return { actor, version, expires: Number.POSITIVE_INFINITY, replaced: false }
 }

@@ -1,9 +1,11 @@
-import { and, desc, eq, gt, inArray, isNull, lt, ne } from 'drizzle-orm'
+import { and, eq, gt, inArray, isNull, lt, ne } from 'drizzle-orm'
 import { iso, now } from '../core/clock'
+import type { Answer } from '../core/etag'
 import { missing, Problem } from '../core/problem'
 import { hashed, secret } from '../core/secret'
 import { success } from '../core/shapes'
 import type { Lease } from '../jobs/holding'
+import { answerPage, type Listing, pageOf } from '../storage/lists'
 import type { Tx } from '../storage/port'
 import { changing } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
@@ -22,12 +24,18 @@ const SUCCESSORS = 20 // of one token: as many tabs
 export type Device = { userAgent: string; address: string }
 
 /** Begins a session and returns its id and what continues it: the value of a cookie, or a refresh token. */
-export async function begin({ write }: Tenant, user: string, kind: 'cookie' | 'oauth', device: Device) {
+export async function begin(
+  { write }: Tenant,
+  user: string,
+  kind: 'cookie' | 'oauth',
+  device: Device,
+  workspace: string | null = null,
+) {
   const [time, session] = [now(), Bun.randomUUIDv7()]
   const dates = { created: iso(time), expires: iso(time + SESSION_TTL) }
   const key = await write(async (tx) => {
     await tx.delete(sessions).where(and(eq(sessions.user, user), lt(sessions.expires, iso(time))))
-    await tx.insert(sessions).values({ _id: session, user, kind, ...device, used: dates.created, ...dates })
+    await tx.insert(sessions).values({ _id: session, user, kind, workspace, ...device, used: dates.created, ...dates })
     return addKey(tx, session)
   })
   return { session, key }
@@ -90,11 +98,21 @@ export async function renewCookie(tenant: Tenant, session: string, cookie: strin
 }
 
 /** The caller's sessions, the latest first. */
-export async function list({ db, actor }: Ctx) {
+export async function list({ db, actor }: Ctx, query: Listing, answer: Answer) {
   const mine = and(eq(sessions.user, actor.user), gt(sessions.expires, iso(now())))
-  const rows = await db.select().from(sessions).where(mine).orderBy(desc(sessions.used), desc(sessions._id)).limit(1000)
-  return rows.map(({ user: _, ...session }) => ({ ...session, current: session._id === actor.session }))
+  const page = pageOf(query, sortable, '-used')
+  const rows = await db
+    .select()
+    .from(sessions)
+    .where(mine)
+    .orderBy(...page.order)
+    .limit(page.limit + 1)
+    .offset(page.offset)
+  const shown = rows.map(({ user: _, ...session }) => ({ ...session, current: session._id === actor.session }))
+  return answerPage(answer, page, shown, () => db.$count(sessions, mine))
 }
+
+const sortable = { _id: sessions._id, created: sessions.created, used: sessions.used, expires: sessions.expires }
 
 /** Ends one session of the caller's. */
 export async function remove(ctx: Ctx, id: string) {

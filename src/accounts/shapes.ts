@@ -3,11 +3,11 @@ import { type Static, t } from 'elysia'
 import { change, free, id, line, text, time } from '../core/shapes'
 
 const date = t.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', description: 'YYYY-MM-DD' })
-const email = t.String({
+export const email = t.String({
   maxLength: 254,
   pattern: '^[^\\s@<>,;:"()\\[\\]\\\\]+@[^\\s@<>,;:"()\\[\\]\\\\]+\\.[^\\s@<>,;:"()\\[\\]\\\\.]+$',
 })
-const url = t.String({ maxLength: 2_000, pattern: '^(https?://|/(?![/\\\\]))[^\\s]*$' })
+export const url = t.String({ maxLength: 2_000, pattern: '^(https?://|/(?![/\\\\]))[^\\s]*$' })
 const username = t.String({
   minLength: 1,
   maxLength: 128,
@@ -18,7 +18,7 @@ const name = line(200)
 const phone = line(40)
 const orNull = t.Nullable
 /** What was read as empty can be sent back, and means none. */
-const orNone = (shape: TString) => t.Union([shape, t.Literal(''), t.Null()])
+export const orNone = (shape: TString) => t.Union([shape, t.Literal(''), t.Null()])
 const maybe = t.Optional
 
 export const Workspace = t.Object({

@@ -4,28 +4,39 @@ import { success } from '../core/shapes'
 import { addressOf, networkOf } from '../tenancy/caller'
 import type { Tenant } from '../tenancy/tenants'
 import { issueAccess } from './access'
+import { type ActiveWorkspace, workspaceOf } from './actors'
 import { clearCookie, cookieOf, setCookie } from './cookies'
 import type { Ctx } from './guard'
 import { verifyPassword } from './passwords'
+import { isPrivileged } from './permissions'
 import * as sessions from './sessions'
+import { settingsOf } from './settings'
 import type { Registration, SignIn } from './shapes'
 import type { UserRow } from './tables'
 import { countAttempt, noteSuccess } from './throttle'
 import { find, findByName, keyOfName, register, shown } from './users'
+import { reach } from './workspaces/reach'
 
-/** Begins a session for who knows the password. @throws 401 INVALID_CREDENTIALS whatever was wrong; 429. */
-export async function signIn(tenant: Tenant, { username, password, authType }: SignIn, answer: Answer) {
+/** Begins a session for who knows the password. @throws 401 INVALID_CREDENTIALS whatever was wrong; 404 for a workspace out of reach; 429. */
+export async function signIn(tenant: Tenant, { username, password, authType, workspace }: SignIn, answer: Answer) {
   const user = await findByName(tenant, username)
   const subjects = { account: user?.usernameKey ?? keyOfName(username), address: networkOf(answer.request) }
   if (!(await verifyPassword(tenant, password, user?.password, () => countAttempt(tenant, subjects)))) {
     throw new Problem(401, 'INVALID_CREDENTIALS', 'The username or the password is not right.')
   }
   await noteSuccess(tenant, subjects)
-  return started(tenant, user!, authType, answer)
+  if (workspace) await reach(tenant.db, { user: user!._id, privileged: isPrivileged(user!.roles) }, workspace)
+  return started(tenant, user!, authType, answer, workspace)
 }
 
-/** Makes a user and signs them in. @throws 409 USERNAME_EXISTS, EMAIL_EXISTS. */
+/** Makes a user and signs them in. @throws 403 SIGNUP_CLOSED, 409 USERNAME_EXISTS, EMAIL_EXISTS. */
 export async function signUp(tenant: Tenant, input: Registration, answer: Answer) {
+  if (!(await settingsOf(tenant, 'auth-configuration')).allowSignup)
+    throw new Problem(
+      403,
+      'SIGNUP_CLOSED',
+      'Nobody can sign up here by themselves. Ask an administrator for an account.',
+    )
   const user = await register(tenant, input)
   return started(tenant, user, input.authType, answer)
 }
@@ -44,7 +55,7 @@ export async function renew(ctx: Ctx, { request, set }: Answer) {
   if (!cookie || !session || ctx.actor.via !== 'cookie')
     throw new Problem(400, 'INVALID_INPUT', 'Only a session that is carried by a cookie can be refreshed here.')
   giveCookie(ctx, await sessions.renewCookie(ctx, session, cookie), { request, set })
-  return { payload: identity(await find(ctx, user)) }
+  return { payload: identity(await find(ctx, user), ctx.actor.workspace) }
 }
 
 /** Ends the session behind the caller's credential; an API token has none, and stays. */
@@ -54,13 +65,19 @@ export async function signOut(ctx: Ctx, { request, set }: Answer) {
   return success
 }
 
-async function started(tenant: Tenant, user: UserRow, authType: 'oauth' | undefined, answer: Answer) {
+async function started(
+  tenant: Tenant,
+  user: UserRow,
+  authType: 'oauth' | undefined,
+  answer: Answer,
+  workspace?: string,
+) {
   const { request } = answer
   const device = { userAgent: (request.headers.get('user-agent') ?? '').slice(0, 300), address: addressOf(request) }
-  const { session, key } = await sessions.begin(tenant, user._id, authType ?? 'cookie', device)
+  const { session, key } = await sessions.begin(tenant, user._id, authType ?? 'cookie', device, workspace)
   if (authType) return tokens(tenant, session, user, key, answer)
   giveCookie(tenant, key, answer)
-  return { payload: identity(user) }
+  return { payload: identity(user, await workspaceOf(tenant, session)) }
 }
 
 function giveCookie(tenant: Tenant, key: string, { request, set }: Answer) {
@@ -70,8 +87,12 @@ function giveCookie(tenant: Tenant, key: string, { request, set }: Answer) {
 
 async function tokens(tenant: Tenant, session: string, user: UserRow, refreshToken: string, answer: Answer) {
   forbidKeeping(answer)
-  return { payload: { ...(await issueAccess(tenant, session, user)), refreshToken, ...identity(user) } }
+  const workspace = await workspaceOf(tenant, session)
+  return { payload: { ...(await issueAccess(tenant, session, user)), refreshToken, ...identity(user, workspace) } }
 }
 
 /** What every sign-in tells: who, and in which workspace. */
-export const identity = (user: UserRow) => ({ user: shown(user, false), workspace: null })
+export const identity = (user: UserRow, workspace: ActiveWorkspace | null) => ({
+  user: shown(user, false, workspace),
+  workspace,
+})

@@ -37,6 +37,8 @@ export const sessions = sqliteTable(
     kind: text({ enum: ['cookie', 'oauth'] }).notNull(),
     userAgent: text('user_agent').notNull(),
     address: text().notNull(),
+    /** The active workspace, for as long as it is there and its user reaches it. */
+    workspace: text(),
     created: time().notNull(),
     used: time().notNull(),
     expires: time().notNull(),
@@ -76,12 +78,15 @@ export const apiTokens = sqliteTable(
     prefix: text().notNull(),
     nickname: text().notNull(),
     scopes: text({ mode: 'json' }).$type<string[]>().notNull(),
+    /** The only workspace that it was made for. */
     workspace: text(),
+    /** Else the active one. */
+    activeWorkspace: text('active_workspace'),
     created: time().notNull(),
     used: time(),
     expires: time(),
   },
-  (table) => [index('tokens_of_user').on(table.user)],
+  (table) => [index('tokens_of_user').on(table.user), index('tokens_of_workspace').on(table.workspace)],
 )
 
 export const signinFailures = sqliteTable('signin_failures', {

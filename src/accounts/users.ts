@@ -144,7 +144,7 @@ export async function cardsOf(db: Db, ids: string[]) {
   )
 }
 
-const fullNameOf = ({ fullName, firstName, lastName }: Pick<UserRow, 'fullName' | 'firstName' | 'lastName'>) =>
+export const fullNameOf = ({ fullName, firstName, lastName }: Pick<UserRow, 'fullName' | 'firstName' | 'lastName'>) =>
   fullName ?? [firstName, lastName].filter(Boolean).join(' ')
 
 /** A user as others see it: the User resource of the contract. */

@@ -2,6 +2,7 @@ import type { Static } from 'elysia'
 import { rolesOf } from '../accounts/actors'
 import type { Ctx } from '../accounts/guard'
 import { isPrivileged } from '../accounts/permissions'
+import { reach as reachWorkspace } from '../accounts/workspaces/reach'
 import { missing } from '../core/problem'
 import { modelOf } from './blueprints'
 import type { Model } from './model'
@@ -15,26 +16,35 @@ import {
   type Rule,
 } from './shapes'
 
-/** Why a user of the tenant may or may not; without a user, a guest. @throws 404 */
+/** Why a user of the tenant may or may not, in a workspace or outside of all; without a user, a guest. @throws 404 */
 export async function explain(
   ctx: Ctx,
   key: string,
-  { user, operation }: Static<typeof ExplanationQuery>,
+  { user, workspace, operation }: Static<typeof ExplanationQuery>,
 ): Promise<Static<typeof Explanation>> {
   const model = await modelOf(ctx, key)
-  const caller = user && user !== 'undefined' ? await callerFor(ctx, user) : undefined
+  const [whom, where] = [given(user), given(workspace)]
+  const caller = whom ? await callerFor(ctx, whom, where) : undefined
   const asked = operation && operation !== 'undefined' ? [operation] : operations
   return {
     blueprint: key,
     user: caller ? { _id: caller.user, roles: caller.roles } : null,
+    workspace: caller?.workspace ?? null,
     operations: asked.map((operation) => explained(model, operation, caller)),
   }
 }
 
+/** Clients send what they lack as nothing, or as this word. */
+const given = (value: string | undefined) => (value && value !== 'undefined' ? value : undefined)
+
 /** The user as they come in by a credential of their own. */
-async function callerFor(ctx: Ctx, user: string): Promise<Caller> {
+async function callerFor(ctx: Ctx, user: string, id: string | undefined): Promise<Caller> {
   const roles = (await rolesOf(ctx, user)) ?? missing('user')
-  return { user, roles, privileged: isPrivileged(roles), workspace: null }
+  const privileged = isPrivileged(roles)
+  if (!id) return { user, roles, privileged, workspace: null }
+  const { workspace, roles: own } = await reachWorkspace(ctx.db, { user, privileged }, id)
+  const { _id, name, labels } = workspace
+  return { user, roles, privileged, workspace: { _id, name, roles: own, labels } }
 }
 
 function explained(model: Model, operation: Operation, caller: Caller | undefined): Static<typeof Explained> {

@@ -1,6 +1,7 @@
 import type { Ajv, ErrorObject, ValidateFunction } from 'ajv'
 import { RE2JS } from 're2js'
 import type { Flaw } from '../core/problem'
+import type { Alteration } from './alteration'
 import { type FieldType, fieldType } from './fields/type'
 import { types } from './fields/types'
 import type { Formula } from './formulas/formula'
@@ -30,7 +31,22 @@ export type Model = Omit<Definition, 'fields'> & {
   formulas: { field: ModelField; formula: Formula }[]
   /** Whether some field is hidden from some callers. */
   guarded: boolean
+  /** Which alteration of its entities is in force. */
+  form: number
+  /** The last one, while it is under way, or when it was given up. */
+  alteration?: Underway
 }
+
+/** An alteration of entities; until it is in force, with what the blueprint will be then. */
+export type Underway = Coming | { form: number; state: 'cleaning' | 'failed' }
+export type Coming = { form: number; state: 'preparing'; alteration: Alteration; next: Model }
+
+/** What is to come. */
+export const comingOf = ({ alteration }: Model): Coming | undefined =>
+  alteration?.state === 'preparing' ? alteration : undefined
+
+/** Whether entities may have something that is not in force yet, or not any more. */
+export const isAltering = ({ alteration }: Model) => !!alteration && alteration.state !== 'failed'
 
 /** Makes fields ready. @throws what Ajv or RE2 say of a schema or a pattern that is none. */
 export async function ready(field: Field, number: number): Promise<ModelField> {
@@ -102,7 +118,7 @@ const told = (choices: unknown[] = []) => {
   return text.length > 300 ? `${text.slice(0, 300)}…` : text
 }
 
-const list = fieldType<unknown[]>({ check: () => undefined, bounds: 'length' })
+const list = fieldType<unknown[]>({ typescript: 'unknown[]', check: () => undefined, bounds: 'length' })
 
 const pointer = ({ instancePath, keyword, params }: ErrorObject) =>
   keyword === 'required' ? `${instancePath}/${params.missingProperty}` : instancePath
@@ -130,7 +146,7 @@ const NODES = 500
  * A schema with its references written out, so that it is as large as the work that it asks for.
  * @throws for one that is too large then, or refers to itself, or would answer when nobody waits any more
  */
-function unfolded(schema: Record<string, unknown>): Record<string, unknown> {
+export function unfolded(schema: Record<string, unknown>): Record<string, unknown> {
   let nodes = 0
   const unfold = (node: unknown): unknown => {
     if (++nodes > NODES) throw new Error(`with its references written out it has more than ${NODES} parts.`)

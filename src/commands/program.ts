@@ -6,7 +6,9 @@ import { migrate } from './migrate'
 import { postgres } from './postgres'
 import { serve } from './serve'
 import { tenant } from './tenant'
+import { types } from './types'
 import { user } from './user'
+import { vault } from './vault'
 
 /** Runs the command line. Commands other than `serve` end the process: 0 when done, 1 when refused. */
 export async function run(argv: string[]) {
@@ -19,7 +21,9 @@ export async function run(argv: string[]) {
     .addCommand(tenant)
     .addCommand(user)
     .addCommand(migrate)
+    .addCommand(vault)
     .addCommand(postgres)
+    .addCommand(types)
     .addCommand(doctor)
     .addCommand(
       new Command('version')

@@ -4,7 +4,7 @@ import { Turns } from '../tenancy/turns'
 import { type Bounds, compiling, EXCEEDED, type Outcome } from './compiling'
 
 const BOUNDS: Bounds = { memory: 256 << 20, time: 5_000, output: 512 << 10 }
-const PATIENCE = 60_000 // ms, for a process that does not even end itself
+const PATIENCE = 20_000 // ms; so long the contents of one request may keep a turn, in which a megabyte takes two seconds
 const FAILURES = 3 // contents of one request that may end the process
 
 const turns = new Turns(2, 50) // each takes a core, and some 40 MB

@@ -74,7 +74,8 @@ export async function compiling(bounds: Bounds, exceeded: typeof EXCEEDED) {
     }
   }
   function flawOf({ message: said, position }: Refusal) {
-    const message = said.startsWith('Maximum call stack') ? 'It is nested too deeply.' : `${said}.`
+    // It quotes names, which are as long as somebody made them.
+    const message = said.startsWith('Maximum call stack') ? 'It is nested too deeply.' : `${said.slice(0, 300)}.`
     if (!position) return { path: '/content', message }
     const { line, column } = position
     return { path: '/content', message: `Line ${line}, column ${column}: ${message}`, line, column }

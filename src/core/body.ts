@@ -29,6 +29,16 @@ export function keepable<T>(value: T): T {
   return value
 }
 
+/** Whether a value that nobody sent is one that could have been. */
+export function isKeepable(value: unknown): boolean {
+  try {
+    keepable(value)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** Undefined for a body of no bytes. */
 async function readText(request: Request, limit: number): Promise<string | undefined> {
   if (!request.body) return
@@ -53,7 +63,8 @@ async function readText(request: Request, limit: number): Promise<string | undef
   }
 }
 
-const unreadable = (cause: unknown): never => {
+/** For a body that breaks off. */
+export const unreadable = (cause: unknown): never => {
   throw new Problem(400, 'MALFORMED_BODY', 'The body could not be read to its end.', { cause })
 }
 

@@ -21,6 +21,9 @@ export const change = <Fields extends TProperties>(thing: TObject<Fields>) => t.
 /** What a delete answers. */
 export const success = { success: true } as const
 
+/** Nothing is told as `null`: left to itself, Elysia would answer without a body. */
+export const orNull = <Thing>(thing: Thing | null) => (thing ?? Response.json(null)) as Thing | null
+
 /** A flag in a query, which may be left out. */
 export const flag = t.Optional(t.Union(['true', '1', 'false', '0', ''].map((value) => t.Literal(value))))
 export const isOn = (value: string | undefined) => value === 'true' || value === '1'

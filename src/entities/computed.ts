@@ -1,6 +1,7 @@
 import { Meter, Unfit } from '../blueprints/formulas/meter'
 import type { Model, ModelField } from '../blueprints/model'
 import { type Caller, mayRead } from '../blueprints/rules'
+import { isKeepable } from '../core/body'
 import { type Flaw, invalid } from '../core/problem'
 import type { Complete, Doc } from './document'
 import type { System } from './wire'
@@ -52,6 +53,7 @@ function fitted(field: ModelField, made: unknown) {
   const value = field.multi && !Array.isArray(made) ? [made] : made
   const [flaw] = field.flaws(value)
   if (flaw) throw new Unfit(`what comes out ${flaw.message}`)
+  if (!isKeepable(value)) throw new Unfit('what comes out is nothing that can be kept, such as half a character')
   return value
 }
 

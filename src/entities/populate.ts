@@ -1,17 +1,19 @@
 import type { Actor } from '../accounts/actors'
 import { cardsOf } from '../accounts/users'
+import { workspaceCardsOf } from '../accounts/workspaces/workspaces'
+import { turn } from '../core/turn'
 import type { Db } from '../storage/port'
 import { inPortions, padded, within } from './conditions'
-import { pointingTo, read, turn } from './joins'
+import { pointingTo, read } from './joins'
 import type { Join, OuterSet, Owner, Plan, Readable } from './related'
 import { type Entity, FLAT, type Form, Made, PAGE, parsed, writer } from './wire'
 
 type Asking = { db: Db; actor?: Actor }
 
-/** What stands for an owner, by id; there are no workspaces yet. */
-const owners: Record<Owner, ((db: Db, ids: string[]) => Promise<Map<string, object>>) | undefined> = {
+/** What stands for an owner, by id. */
+const owners: Record<Owner, (db: Db, ids: string[]) => Promise<Map<string, object>>> = {
   user: cardsOf,
-  workspace: undefined,
+  workspace: workspaceCardsOf,
 }
 
 const TURN = 1 << 20 // characters, after which others get theirs
@@ -39,8 +41,17 @@ export async function populatedPage(
   return { entities, shown, more: more || shown < texts.length }
 }
 
-/** As many of these as are good for one answer, and at least one: how many, and their JSON with commas between. */
-async function populated(ctx: Asking, plan: Plan, form: Form, texts: string[]) {
+/** All of these, a line for each, as many at a time as are good for one answer. */
+export async function* populatedLines(ctx: Asking, plan: Plan, form: Form, texts: string[]): AsyncGenerator<string> {
+  for (let at = 0; at < texts.length; ) {
+    const { entities, shown } = await populated(ctx, plan, form, texts.slice(at), '\n')
+    yield `${entities}\n`
+    at += shown
+  }
+}
+
+/** As many of these as are good for one answer, and at least one: how many, and their JSON, by default with commas between. */
+async function populated(ctx: Asking, plan: Plan, form: Form, texts: string[], between = ',') {
   let [entities, shown, most, rested] = ['', 0, texts.length, 0]
   while (shown < texts.length) {
     const some = texts.slice(shown, shown + most)
@@ -52,7 +63,7 @@ async function populated(ctx: Asking, plan: Plan, form: Form, texts: string[]) {
     for (const text of some) {
       const entity = write(text)
       if (entities && entities.length + entity.length > PAGE) return { entities, shown }
-      entities += entities ? `,${entity}` : entity
+      entities += entities ? between + entity : entity
       shown++
       if (entities.length - rested < TURN) continue
       rested = entities.length
@@ -119,8 +130,7 @@ async function joinedBy(ctx: Asking, { key, to }: Join, names: string[], allowed
   if (to === 'owner') {
     const json = new Map<string, string>()
     for (const some of inPortions(names))
-      for (const [id, card] of (await owners[key as Owner]?.(ctx.db, padded(some))) ?? [])
-        json.set(id, JSON.stringify(card))
+      for (const [id, card] of await owners[key as Owner](ctx.db, padded(some))) json.set(id, JSON.stringify(card))
     return { json, complete: true }
   }
   const { texts, complete } = await read(ctx.db, to, 'e.identifier', names, allowed)

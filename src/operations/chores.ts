@@ -1,7 +1,17 @@
 import { removeExpired } from '../accounts/sessions'
+import { settleHosts } from '../content/websites'
+import * as changes from '../entities/changes/log'
+import { undoAllForsaken } from '../entities/transfer/undo'
 import * as events from '../events/records'
 import type { Chore } from '../jobs/housekeeping'
 import * as queue from '../jobs/queue'
 
-/** What is removed from each tenant now and then. */
-export const chores: Chore[] = [removeExpired, events.removeOld, queue.removeOld]
+/** What is removed from each tenant, undone or put right in it, now and then. */
+export const chores: Chore[] = [
+  removeExpired,
+  changes.removeOld,
+  events.removeOld,
+  queue.removeOld,
+  undoAllForsaken,
+  settleHosts,
+]

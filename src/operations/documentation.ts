@@ -62,13 +62,16 @@ const VERSION = '3.1.0'
 /** OpenAPI of the app's shapes; with who may call each operation. @see https://spec.openapis.org/oas/v3.1.0 */
 export async function describe(app: AnyElysia): Promise<object> {
   const { toOpenAPISchema } = await import('@elysiajs/openapi')
-  const { paths, components } = toOpenAPISchema(app, undefined, undefined, undefined, VERSION)
+  const { paths, components } = toOpenAPISchema(app, { staticFile: false }, undefined, undefined, VERSION)
   for (const { method, path, hooks } of app.routes) {
     const operation = (paths as Paths)[path.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()]
     const [told, known] = [(hooks.detail?.parameters ?? []) as Parameter[], operation?.parameters ?? []]
     // Those of the path have pushed out what a route tells of its query.
     const others = told.filter((one) => !known.some((other) => other.name === one.name && other.in === one.in))
-    if (operation && others.length) operation.parameters = [...known, ...others]
+    if (!operation) continue
+    if (others.length) operation.parameters = [...known, ...others]
+    // And those that have shapes, what it tells of the others.
+    operation.responses = { ...hooks.detail?.responses, ...operation.responses }
   }
   for (const operations of Object.values(paths as Paths))
     for (const operation of Object.values(operations)) {

@@ -1,9 +1,12 @@
+import { eq } from 'drizzle-orm'
 import { registryMigrations, tenantMigrations } from '../../migrations'
 import { config } from '../config'
 import { iso, now } from '../core/clock'
 import { Problem } from '../core/problem'
 import type { Db, Tx } from '../storage/port'
+import { type Entry, placeOf } from './homes'
 import { registry } from './registry'
+import { hasOwnKeys } from './secrets'
 import { clusterUrls, MAIN, moveWithin, storage } from './storage'
 import { buckets, hosts, tenants } from './tables'
 
@@ -73,12 +76,14 @@ async function add(tx: Tx, cluster: string): Promise<string> {
 /**
  * Prepares the database, and takes over the registry and the secrets of the files that are here: those tenants are
  * served from their files until they are moved. Returns which; does no harm twice.
+ * @throws 409 for what nobody could decrypt any more
  */
 export async function initialize(): Promise<{ buckets: Bucket[]; adopted: string[] }> {
   requireDatabase()
   if (!(await listBuckets()).length) await addBucket()
   const files = storage.store({ tenant: 'registry', file: 'registry.db', identity: '' }, registryMigrations)
   const [entries, names] = [await files.db.select().from(tenants), await files.db.select().from(hosts)]
+  if (await hasOwnKeys()) for (const entry of entries) await refuseEncrypted(entry)
   const adopted = await registry.write(async (tx) => {
     const known = (await tx.select().from(tenants)).map(({ id }) => id)
     const strangers = entries.filter(({ id }) => !known.includes(id))
@@ -88,6 +93,17 @@ export async function initialize(): Promise<{ buckets: Bucket[]; adopted: string
     return strangers.map(({ id }) => id)
   })
   return { buckets: await listBuckets(), adopted }
+}
+
+async function refuseEncrypted(entry: Entry) {
+  const known = await registry.db.select().from(tenants).where(eq(tenants.id, entry.id)).get()
+  const { db } = storage.store(placeOf(entry), tenantMigrations)
+  const [found] = known
+    ? []
+    : await db.ask("select 1 from versions where topic = 'vault' union all select 1 from sealed")
+  if (!found) return
+  const message = `The tenant "${entry.id}" has encrypted texts, but the database has other keys than the secrets.json here.`
+  throw new Problem(409, 'OTHER_KEYS', `${message} Take these files over into a database of their own.`)
 }
 
 /** @throws 400 where no setting names a database */

@@ -1,7 +1,10 @@
 import type { Db, Store, Tx } from '../storage/port'
 
 /** What is kept in memory, by what it was read from. */
-export type Topic = 'tenants' | 'blueprints' | 'actors'
+export type Topic = 'tenants' | 'blueprints' | 'actors' | 'configurations' | 'changes'
+
+/** What is made with the help of another topic is forgotten with it. */
+const resting: Partial<Record<Topic, Topic>> = { configurations: 'actors' }
 
 const CHECK = 1_000 // ms; this long another process's change may go unnoticed
 const SHELF = 20_000 // values
@@ -63,8 +66,11 @@ export async function touch(tx: Tx, topic: Topic) {
 }
 
 /** Forgets a topic in this process; to be called after the commit. */
-export function forget({ db }: Store, topic: Topic) {
-  memoryOf(db).shelves.delete(topic)
+export const forget = ({ db }: Store, topic: Topic) => drop(memoryOf(db), topic)
+
+function drop({ shelves }: Memory, topic: Topic) {
+  shelves.delete(topic)
+  if (resting[topic]) shelves.delete(resting[topic])
 }
 
 function memoryOf(db: Db): Memory {
@@ -90,6 +96,6 @@ async function check(db: Db, memory: Memory, heard: number) {
   for (const [topic, version] of rows as [Topic, unknown][]) {
     if (memory.versions.get(topic) === version) continue
     memory.versions.set(topic, version)
-    memory.shelves.delete(topic)
+    drop(memory, topic)
   }
 }

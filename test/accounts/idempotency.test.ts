@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { moveClock } from '../../src/core/clock'
-import { type Client, client, house, refusal, rules } from '../house'
+import { ask, type Client, client, house, refusal, rules } from '../house'
 
 const DAY = 86_400_000
 const REPLAYED = 'idempotency-replayed'
@@ -174,6 +174,16 @@ describe('a POST with an Idempotency-Key', () => {
     expect((await user.post('/nowhere', { title: 'x' }, same)).status).toBe(404)
   })
 
+  test('that comes again but breaks off is refused as a body that breaks off', async () => {
+    const { user, path, origin, tokens, count } = await shop()
+    const same = key()
+    await user.post(path, { title: 'x' }, same)
+    const raw = new ReadableStream({ pull: (controller) => controller.error(new Error('gone')) })
+    const headers = { 'x-api-key': tokens.user, 'content-type': 'application/json', ...same }
+    expect(refusal(await ask('POST', `${origin}/api${path}`, { headers, raw }))).toEqual([400, 'MALFORMED_BODY'])
+    expect(await count()).toBe(1)
+  })
+
   test('costs no trace without the key', async () => {
     const { user, path, kept } = await shop()
     await user.post(path, { title: 'x' })
@@ -209,6 +219,50 @@ describe('an answer with a secret', () => {
   })
 })
 
+describe('an answer with a secret', () => {
+  const signedUp = async ({ stranger }: Pick<Awaited<ReturnType<typeof shop>>, 'stranger'>, username: string) =>
+    (await stranger.post('/signup', { username, password: 'correct-horse', authType: 'oauth' })).body.payload
+
+  test('is not given to a neighbour who sends the same but for the credential', async () => {
+    const own = await shop()
+    const [ada, eve] = [await signedUp(own, 'ada-lovelace'), await signedUp(own, 'eve')]
+    const same = key()
+    const refresh = (token?: string) =>
+      own.stranger.post('/token/refresh', undefined, { ...same, ...(token && { authorization: `Bearer ${token}` }) })
+    const first = await refresh(ada.refreshToken)
+    expect([first.status, first.body.payload.user.username]).toEqual([200, 'ada-lovelace'])
+    const again = await refresh(ada.refreshToken)
+    expect([again.headers.get(REPLAYED), again.body]).toEqual(['true', first.body])
+    const other = await refresh(eve.refreshToken)
+    expect([other.status, other.body.payload.user.username]).toEqual([200, 'eve'])
+    for (const nobody of [undefined, 'x', ada.token])
+      expect(refusal(await refresh(nobody))).toEqual([401, 'UNAUTHENTICATED'])
+  })
+
+  test('is not given to who comes by an API token, where only a session may ask for it', async () => {
+    const own = await shop()
+    const { token } = await signedUp(own, 'ada-lovelace')
+    const ada = client(own.origin, { authorization: `Bearer ${token}` })
+    const issued = await ada.post('/me/api-tokens', { nickname: 'n' }, key())
+    const program = client(own.origin, { 'x-api-key': issued.body.token })
+    const same = key()
+    expect((await ada.post('/me/api-tokens', { nickname: 'other' }, same)).status).toBe(201)
+    expect(refusal(await program.post('/me/api-tokens', { nickname: 'other' }, same))).toEqual([403, 'FORBIDDEN'])
+  })
+
+  test('brings its cookies, each by itself', async () => {
+    const own = await shop()
+    await signedUp(own, 'ada-lovelace')
+    const [same, account] = [key(), { username: 'ada-lovelace', password: 'correct-horse' }]
+    const [first, again] = [
+      await own.stranger.post('/signin', account, same),
+      await own.stranger.post('/signin', account, same),
+    ]
+    expect([again.headers.get(REPLAYED), again.headers.getSetCookie()]).toEqual(['true', first.headers.getSetCookie()])
+    expect(first.headers.getSetCookie()).toHaveLength(1)
+  })
+})
+
 describe('work that is interrupted', () => {
   const broken = async (busy: number, of: string) => {
     const own = await shop()
@@ -240,6 +294,29 @@ describe('work that is interrupted', () => {
     expect((await user.post(path, { title: 'x' }, same)).status).toBe(201)
     expect(await count()).toBe(1)
   })
+})
+
+test('a cookie that is renewed on the way is no work that was begun', async () => {
+  const { stranger, path, tenant, origin, as, count } = await shop(rules('tenant', '*'))
+  await as('admin').get('/me')
+  await stranger.post('/signup', { username: 'ada-lovelace', password: 'correct-horse' })
+  const signedIn = await stranger.post('/signin', { username: 'ada-lovelace', password: 'correct-horse' })
+  const cookie = signedIn.headers.getSetCookie()[0]!.split(';')[0]!
+  const ada = client(origin, { cookie })
+  moveClock(Date.now() + 3_600_000)
+  const same = key()
+  const { write } = tenant
+  let writes = 0
+  const failing = tenant as { write: typeof write }
+  failing.write = (work) => (++writes === 1 ? write(work) : Promise.reject(new Error('disk')))
+  try {
+    expect((await ada.post(path, { title: 'x' }, same)).status).toBe(500)
+  } finally {
+    failing.write = write
+  }
+  expect(writes).toBeGreaterThan(1)
+  expect((await ada.post(path, { title: 'x' }, same)).status).toBe(201)
+  expect(await count()).toBe(1)
 })
 
 test('the claim is in the transaction of the work', async () => {

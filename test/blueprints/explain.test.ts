@@ -20,6 +20,7 @@ test('tells for every operation which rules allow it, what they reach, and why t
   expect({ ...body, operations: 0 }).toEqual({
     blueprint: 'things',
     user: { _id: users.user, roles: ['user'] },
+    workspace: null,
     operations: 0,
   })
   expect(create).toEqual({

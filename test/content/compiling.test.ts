@@ -148,6 +148,17 @@ describe('content that does not compile', () => {
     expect((await editor.get('/components/kept')).body).toEqual(before)
   })
 
+  test('is told in a sentence, however long its names are', async () => {
+    const { editor } = await own
+    const name = 'a'.repeat(100_000)
+    const answer = await editor.post('/components', {
+      identifier: 'long',
+      content: `const ${name} = 1\nconst ${name} = 2`,
+    })
+    expect([...refusal(answer), answer.body.details[0].line]).toEqual([400, 'INVALID_INPUT', 2])
+    expect(JSON.stringify(answer.body).length).toBeLessThan(1_500)
+  })
+
   test('is also what a browser could not run', async () => {
     for (const content of ['@d class A {}', 'class A { accessor x = 1 }; new A()', 'using a = b()'])
       expect((await flaws(content))[0]!.message).toContain('browsers')

@@ -21,6 +21,8 @@ const wider: Record<string, string[]> = {
   anon: ['open', 'anyone'],
   auth: ['user', 'anyone', 'open'],
   priv: ['privileged'],
+  // Who administers a workspace is a matter of that workspace, which the verb judges.
+  'ws-admin': ['user'],
   editor: ['curator', 'teller'],
 }
 

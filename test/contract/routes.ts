@@ -122,7 +122,11 @@ export const finished = [
   '/api/me',
   '/api/token',
   '/api/cookie',
+  '/api/workspaces',
+  '/api/invites',
   '/api/blueprints/:key/entities',
   '/api/blueprints/:blueprintKey/charts',
+  '/api/blocks',
+  '/api/configurations',
   '/api/events',
 ]

@@ -71,3 +71,49 @@ test('two tenants with formulas of the same name have each their own', async () 
   const [first, second] = await Promise.all([one!.as('user').post(one!.path, {}), two!.as('user').post(two!.path, {})])
   expect([first.body.name, second.body.name]).toEqual(['one', 'two'])
 })
+
+test('what cannot be sent cannot be computed either', async () => {
+  const home = await shelf(fields)
+  const [admin, user] = [home.as('admin'), home.as('user')]
+  for (const computed of [
+    { name: '"\\u0000"' },
+    { name: '$base64decode("AA==")' },
+    { name: '$decodeUrlComponent("%00")' },
+    { name: '"\\ud800"' },
+    { name: '$split("😀", "")[0]' },
+    { made: '{"\\u0000": 1}' },
+    { made: '{"a": ["\\udc00"]}' },
+    { made: '{"__proto__": {"a": 1}}' },
+    { made: '{"a": {"__proto__": 1}}' },
+  ]) {
+    expect((await admin.put('/blueprints/things', { computed })).status).toBe(200)
+    const { status, body } = await user.post(home.path, {})
+    expect([status, body.details[0].message], JSON.stringify(computed)).toEqual([
+      400,
+      expect.stringContaining('nothing that can be kept'),
+    ])
+  }
+  await admin.put('/blueprints/things', { computed: { name: '$substring("a😀", 1)' } })
+  expect((await user.post(home.path, {})).body.name).toBe('😀')
+})
+
+test('functions pay for what they do, however little they are given', async () => {
+  const home = await shelf(fields)
+  const wide = '[Y,9999]'.repeat(9)
+  for (const made of [
+    `{"n": $count($map([1..20], function($n) { $fromMillis($n, "${wide}") }))}`,
+    `{"n": $count($map([1..20], function($n) { $now("${wide}") }))}`,
+    '{"n": $count($map([1..20], function($n) { $spread([1..2000]) }))}',
+    '{"n": $count($map([1..2500], function($n) { $formatBase(1e300, 2) }))}',
+    '{"n": $count($map([1..2500], function($n) { $formatNumber(1e300, "#,#0.0#") }))}',
+  ]) {
+    expect((await home.as('admin').put('/blueprints/things', { computed: { made } })).status).toBe(200)
+    const { status, body } = await home.as('user').post(home.path, {})
+    expect([status, body.details?.[0].message], made).toEqual([400, expect.stringContaining('it takes too long')])
+  }
+  const usual =
+    '{"n": $fromMillis(0, "[Y0001]-[M01]-[D01]"), "f": $formatNumber(1234.5, "#,##0.00"), "s": $spread({"a": 1})}'
+  await home.as('admin').put('/blueprints/things', { computed: { made: usual } })
+  const { body } = await home.as('user').post(home.path, {})
+  expect(body.made).toEqual({ n: '1970-01-01', f: '1,234.50', s: { a: 1 } })
+})

@@ -26,6 +26,13 @@ export function programs(): string | undefined {
   return inPath ? join(inPath, '..') : undefined
 }
 
+/** The address of a database of its own beside the one that tests share. */
+export async function freshDatabase(shared: string): Promise<string> {
+  const name = `own_${crypto.randomUUID().replaceAll('-', '')}`
+  await ask(shared, `create database ${name}`)
+  return `${Object.assign(new URL(shared), { pathname: `/${name}` })}`
+}
+
 /** Starts a server. With `durable` it waits for the disk at every commit. */
 export async function startPostgres({ durable = false } = {}): Promise<PostgresServer> {
   const bin = programs()

@@ -1,20 +1,11 @@
 import { describe, expect, test } from 'bun:test'
-import { ask } from '../outside/postgres'
+import { ask, freshDatabase } from '../outside/postgres'
 import { atoll, caller, emptyFolder, makeTenant, serve, signIn } from '../outside/program'
 import { databaseUrl } from '../storage/engines'
 
-/** A database of its own beside the one that other tests share. */
-async function freshDatabase() {
-  const name = `own_${crypto.randomUUID().replaceAll('-', '')}`
-  await ask(databaseUrl!, `create database ${name}`)
-  const url = new URL(databaseUrl!)
-  url.pathname = `/${name}`
-  return `${url}`
-}
-
 describe.skipIf(!databaseUrl)('the command `postgres`', () => {
   test('prepares a database, shows it, adds buckets, and does no harm twice', async () => {
-    const [main, second] = [await freshDatabase(), await freshDatabase()]
+    const [main, second] = [await freshDatabase(databaseUrl!), await freshDatabase(databaseUrl!)]
     const env = { ATOLL_DATABASE_URL: main, ATOLL_DATABASE_CLUSTERS: `far=${second} gone=postgres://x@127.0.0.1:1/x` }
     const at = { at: emptyFolder(), env }
     for (let n = 0; n < 2; n++) {
@@ -42,6 +33,29 @@ describe.skipIf(!databaseUrl)('the command `postgres`', () => {
       expect((await caller(server.url, await signIn(server.url, id))('GET', '/api/me')).status).toBe(200)
   }, 30_000)
 
+  test('leaves alone what is encrypted by other keys than those of the database', async () => {
+    const url = await freshDatabase(databaseUrl!)
+    const files = { at: emptyFolder() }
+    await makeTenant(files, 'old')
+    await makeTenant(files, 'plain')
+    {
+      await using server = await serve(files)
+      const ask = caller(server.url, await signIn(server.url, 'old'))
+      const { _id } = (await ask('GET', '/api/me')).body
+      expect((await ask('POST', `/api/users/${_id}/encrypted`, { a: 1 })).status).toBe(200)
+    }
+    const other = { at: emptyFolder(), env: { ATOLL_DATABASE_URL: url } }
+    await atoll('postgres init', other)
+    await makeTenant(other, 'new')
+    expect((await atoll('vault rotate --json', other)).json).toMatchObject({ key: 2, tenants: 1, failed: [] })
+    const at = { ...files, env: { ATOLL_DATABASE_URL: url } }
+    const refused = await atoll('postgres init --json', at)
+    expect([refused.code, JSON.parse(refused.err)]).toMatchObject([1, { code: 'OTHER_KEYS' }])
+    expect((await atoll('tenant list --json', at)).json.map(({ id }: { id: string }) => id)).toEqual(['new'])
+    await atoll('tenant delete old', files)
+    expect((await atoll('postgres init --json', at)).json.adopted).toEqual(['plain'])
+  }, 60_000)
+
   test('takes over tenants whose files are here; their sign-ins stay good', async () => {
     const files = { at: emptyFolder() }
     await makeTenant(files, 'old')
@@ -50,7 +64,7 @@ describe.skipIf(!databaseUrl)('the command `postgres`', () => {
       await using server = await serve(files)
       headers = await signIn(server.url, 'old')
     }
-    const at = { ...files, env: { ATOLL_DATABASE_URL: await freshDatabase() } }
+    const at = { ...files, env: { ATOLL_DATABASE_URL: await freshDatabase(databaseUrl!) } }
     expect((await atoll('postgres init --json', at)).json.adopted).toEqual(['old'])
     expect((await atoll('postgres init --json', at)).json.adopted).toEqual([])
     await makeTenant(at, 'new')
@@ -70,7 +84,7 @@ describe.skipIf(!databaseUrl)('the command `postgres`', () => {
   })
 
   test('a role that may not prepare the database is told who can', async () => {
-    const url = new URL(await freshDatabase())
+    const url = new URL(await freshDatabase(databaseUrl!))
     const name = `weak_${crypto.randomUUID().slice(0, 8)}`
     await ask(databaseUrl!, `create role "${name}" login`)
     url.username = name
@@ -80,7 +94,7 @@ describe.skipIf(!databaseUrl)('the command `postgres`', () => {
   })
 
   test('a role that only serves works once the database is prepared', async () => {
-    const owner = await freshDatabase()
+    const owner = await freshDatabase(databaseUrl!)
     await atoll('postgres init', { at: emptyFolder(), env: { ATOLL_DATABASE_URL: owner } })
     const name = `server_${crypto.randomUUID().slice(0, 8)}`
     await ask(owner, `create role "${name}" login; grant atoll_app to "${name}"`)

@@ -39,4 +39,36 @@ describe.skipIf(!databaseUrl)('two servers on one database', () => {
     expect(refused.status).toBe(401)
     expect(performance.now() - began).toBeLessThan(2_000)
   }, 30_000)
+
+  test('see each other’s workspaces: an activation, new roles, and the end of a membership', async () => {
+    const [one, two] = [
+      { at: emptyFolder(), env },
+      { at: emptyFolder(), env },
+    ]
+    const id = `shared-${crypto.randomUUID().slice(0, 8)}`
+    await makeTenant(one, id)
+    await using first = await serve(one)
+    await using second = await serve(two)
+    const boss = caller(first.url, await signIn(first.url, id))
+    const person = { username: 'ada', password: 'correct horse', authType: 'oauth' }
+    const { body } = await caller(first.url, { tenant: id })('POST', '/api/signup', person)
+    const headers = { tenant: id, authorization: `Bearer ${body.payload.token}` }
+    const [here, there] = [caller(first.url, headers), caller(second.url, headers)]
+    expect((await there('GET', '/api/me')).body.workspace).toBeNull()
+
+    const { _id } = (await boss('POST', '/api/workspaces', { name: 'Office' })).body
+    const [at, userId] = [`/api/workspaces/${_id}`, body.payload.user._id]
+    await boss('POST', `${at}/members`, { userId, roles: ['member'] })
+    expect((await here('POST', `${at}/activate`)).status).toBe(200)
+    const rolesThere = async (wanted: string[] | undefined) => {
+      const fits = ({ body }: { body: { workspace: { roles: string[] } | null } }) =>
+        Bun.deepEquals(body.workspace?.roles, wanted)
+      expect(fits(await within5s(() => there('GET', '/api/me'), fits))).toBe(true)
+    }
+    await rolesThere(['member'])
+    await boss('PUT', `${at}/members/${userId}`, { roles: ['lead'] })
+    await rolesThere(['lead'])
+    await boss('DELETE', `${at}/members/${userId}`)
+    await rolesThere(undefined)
+  }, 30_000)
 })

@@ -1,4 +1,5 @@
 import { config } from '../../config'
+import { unreadable } from '../../core/body'
 import { Problem } from '../../core/problem'
 import { sharesName } from '../../core/request-name'
 import { standsFor } from '../../tenancy/caller'
@@ -39,12 +40,12 @@ export class Heard {
     return this.#digest
   }
 
-  /** The same, when nobody else reads it. @throws 413 */
+  /** The same, when nobody else reads it. @throws 400, 413 */
   async read(): Promise<string> {
     const limit = Math.max(config.ATOLL_BODY_LIMIT, config.ATOLL_IMPORT_LIMIT)
     const reader = this.#ended || this.#body?.locked ? undefined : this.#body?.getReader()
     for (let size = 0; reader && !this.#ended; ) {
-      const { value } = await reader.read()
+      const { value } = await reader.read().catch(unreadable)
       size += value?.byteLength ?? 0
       if (size <= limit) continue
       reader.cancel().catch(() => {})

@@ -32,7 +32,7 @@ export async function once(request: Request, key: string, work: Work): Promise<R
   if (!tenant) return work(request)
   const actor = await actorBehind(request, tenant).catch(() => undefined)
   const { pathname = '' } = URL.parse(request.url) ?? {}
-  const name = hashed([callerName(request, actor), pathname.replace(/\/$/, ''), key].join('\n'))
+  const name = hashed([callerName(request, tenant, actor), pathname.replace(/\/$/, ''), key].join('\n'))
   const line = lineOf(tenant.db)
   for (let first = line.get(name); first; first = line.get(name)) {
     waitsLong(request)
@@ -123,9 +123,16 @@ async function keep({ tenant, write }: Tenant, claim: Claim, response: Response,
   return text === undefined ? response : new Response(text || null, { status, headers })
 }
 
-/** Whose key it is. Who acts elsewhere, or may do less, is somebody else. */
-const callerName = (request: Request, actor: Actor | undefined) =>
-  actor ? `user ${actor.user} ${actor.workspace?._id} ${actor.scopes.join()}` : `guest ${networkOf(request)}`
+/**
+ * Whose key it is. Who acts elsewhere, or may do less, is somebody else. Of those who are nobody here, some come with a
+ * credential of another kind, such as a refresh token: neighbours in one network have each their own.
+ */
+const callerName = (request: Request, tenant: Tenant, actor: Actor | undefined) => {
+  if (actor) return `${actor.session ? 'user' : 'program'} ${actor.user} ${actor.workspace?._id} ${actor.scopes.join()}`
+  const { headers } = request
+  const credentials = [headers.get('x-api-key'), headers.get('authorization'), cookieOf(request, tenant)]
+  return `guest ${networkOf(request)} ${JSON.stringify(credentials)}`
+}
 
 /** As the guard sees it, but nothing is renewed and nobody refused: that comes with the work. */
 async function actorBehind(request: Request, tenant: Tenant): Promise<Actor | undefined> {

@@ -8,6 +8,7 @@ const written = new Map([
 ])
 
 export const boolean = fieldType<boolean>({
+  typescript: 'boolean',
   check: (value) => (typeof value === 'boolean' ? undefined : 'must be true or false'),
   key: (value) => (value ? 'true' : 'false'),
   value: (key) => key === 'true',

@@ -11,6 +11,7 @@ const isDatetime = (text: string) => {
 
 /** A moment, in any time zone; compared as a moment. A query may also name a day, which means its start in UTC. */
 export const datetime = fieldType<string>({
+  typescript: 'string',
   check: (value) =>
     typeof value === 'string' && isDatetime(value) ? undefined : 'must be a time such as 2026-01-31T12:00:00Z',
   key: (value) => numberKey(Date.parse(value)),

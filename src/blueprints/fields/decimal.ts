@@ -6,6 +6,7 @@ const FORM = /^-?\d{1,60}(\.\d{1,60})?$/
 
 /** An exact number, written as text: "19.90" keeps its digits. */
 export const decimal = fieldType<string>({
+  typescript: 'string',
   check: (value) =>
     typeof value === 'string' && FORM.test(value) ? undefined : 'must be a decimal number as text, such as "19.90"',
   key: decimalKey,

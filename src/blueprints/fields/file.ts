@@ -4,6 +4,7 @@ import { isWebAddress } from './url'
 
 /** The address of a file: elsewhere (http or https), or a path of this server. */
 export const file = fieldType<string>({
+  typescript: 'string',
   check: (value) =>
     typeof value === 'string' && (isWebAddress(value) || /^\/(?![/\\])\S*$/.test(value))
       ? undefined
@@ -12,5 +13,6 @@ export const file = fieldType<string>({
   value: textOf,
   cut: isCut,
   parse: (text) => text,
+  patterned: true,
   bounds: 'length',
 })

@@ -4,6 +4,7 @@ import { fieldType } from './type'
 
 /** A double-precision number. */
 export const number = fieldType<number>({
+  typescript: 'number',
   check: (value) => (Number.isFinite(value) ? undefined : 'must be a number'),
   key: numberKey,
   value: numberOf,

@@ -2,9 +2,11 @@ import { fieldType } from './type'
 
 /** The identifier of an entity of the blueprint `target`. */
 export const relation = fieldType<string>({
+  typescript: 'string',
   check: (value) =>
     typeof value === 'string' && /^[^\s/]{1,128}$/.test(value) ? undefined : 'must be the identifier of an entity',
   key: (value) => value,
   value: (key) => key,
   parse: (text) => text,
+  patterned: true,
 })

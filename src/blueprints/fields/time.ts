@@ -4,6 +4,7 @@ const FORM = /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$/
 
 /** A time of day: HH:MM or HH:MM:SS. */
 export const time = fieldType<string>({
+  typescript: 'string',
   check: (value) => (typeof value === 'string' && FORM.test(value) ? undefined : 'must be a time of day: HH:MM:SS'),
   key: (value) => (value.length === 5 ? `${value}:00` : value),
   hour: (key) => Number(key.slice(0, 2)),

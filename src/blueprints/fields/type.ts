@@ -2,6 +2,8 @@ import type { Addition } from './sums'
 
 /** One kind of field: what fits, how values are found and ordered, and how a query writes one. */
 export type FieldType<Value = unknown> = {
+  /** What a value is in TypeScript. */
+  typescript: string
   /** What is wrong with a value, as the end of the sentence "price …"; undefined when it fits. */
   check(value: unknown): string | undefined
   /**
@@ -23,6 +25,8 @@ export type FieldType<Value = unknown> = {
   addition?: Addition
   /** What `min` and `max` bound: the value itself, or how long it is. */
   bounds?: 'value' | 'length'
+  /** Whether patterns can be asked of it: its key is the text, or how it begins. */
+  patterned?: true
   /** Whether its words can be searched for. */
   searched?: true
 }

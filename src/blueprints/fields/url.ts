@@ -5,12 +5,14 @@ import { fieldType } from './type'
 export const isWebAddress = (text: string) => /^https?:\/\//i.test(text) && !/\s/.test(text) && URL.canParse(text)
 
 export const url = fieldType<string>({
+  typescript: 'string',
   check: (value) =>
     typeof value === 'string' && isWebAddress(value) ? undefined : 'must be an address that starts with http(s)://',
   key: textKey,
   value: textOf,
   cut: isCut,
   parse: (text) => text,
+  patterned: true,
   bounds: 'length',
   searched: true,
 })

@@ -21,9 +21,11 @@ export const names =
 
 const length = (value: unknown) => (typeof value === 'string' || Array.isArray(value) ? value.length : 1)
 
-const picture = (_: Meter, [, text]: unknown[]) => {
-  // A width such as [Y,99999999] makes a text of that many characters.
-  if (typeof text === 'string' && (text.length > 200 || /\d{5}/.test(text))) throw new Unfit('a picture is too long')
+const picture = (meter: Meter, [, text]: unknown[]) => {
+  if (typeof text !== 'string') return
+  if (text.length > 200) throw new Unfit('a picture is too long')
+  // A width such as [Y,9999] makes a text of that many characters, one by one.
+  for (const [width] of text.matchAll(/\d+/g)) meter.spend(8 * Number(width))
 }
 const searching = (meter: Meter, [text, part]: unknown[]) => meter.spend((length(text) * length(part)) / 64)
 
@@ -51,7 +53,13 @@ const extra: Record<string, (meter: Meter, args: unknown[]) => void> = {
   sort: (meter, [list]) => meter.spend(length(list) * Math.log2(1 + length(list)) * 30),
   // Compares each with each.
   distinct: (meter, [list]) => meter.spend(length(list) ** 2 * 5),
-  formatNumber: picture,
+  // Adds each to a copy of those before it.
+  spread: (meter, [list]) => meter.spend(length(list) ** 2 / 10),
+  formatBase: (meter) => meter.spend(1_000),
+  formatNumber: (meter, args) => {
+    meter.spend(1_000)
+    picture(meter, args)
+  },
   formatInteger: picture,
   parseInteger: picture,
   fromMillis: picture,

@@ -1,10 +1,12 @@
 import type { OpenCtx } from '../../accounts/guard'
 import type { Model } from '../../blueprints/model'
+import { turn } from '../../core/turn'
 import { Busy } from '../../storage/errors'
 import { computed, type Known, uncomputed } from '../computed'
 import type { Complete, Doc } from '../document'
 import { draftOf } from '../drafts'
 import { named, type Operation } from './operation'
+import { Room } from './room'
 
 /** Formulas have not been worked out yet for all that a write would keep. */
 class Unready extends Busy {}
@@ -80,14 +82,16 @@ export class Ahead {
 
   async #workOut() {
     const { model, ctx } = this
+    const room = new Room()
     for (const [operation, asked] of this.#asked) {
-      const made = await Promise.resolve(computed(model, asked.doc, asked.known, ctx.actor)).then(
-        (whole) => ({ whole }),
-        (error: unknown) => ({ error }),
-      )
+      const made = await Promise.resolve(computed(model, asked.doc, asked.known, ctx.actor))
+        .then((whole) => {
+          room.take(JSON.stringify(whole).length)
+          return { whole }
+        })
+        .catch((error: unknown) => ({ error }))
       this.#made.set(operation, { ...asked, doc: uncomputed(model, asked.doc), ...made })
-      // Others get their turn.
-      await new Promise(setImmediate)
+      await turn()
     }
     this.#asked.clear()
   }

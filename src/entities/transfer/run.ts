@@ -10,6 +10,7 @@ import * as removal from '../removal'
 import * as rows from '../rows'
 import type { Ahead } from './ahead'
 import { named, type Operation } from './operation'
+import { Room } from './room'
 import { addTogether, leavingAmong, namesThere, storedAmong } from './together'
 import type { Touched } from './undo'
 
@@ -18,6 +19,7 @@ export type Done = { op: Operation['op']; identifier: string; status: number; ro
 /** The operations of a batch, in one transaction. Those of a kind that follow each other are done together. */
 export class Run {
   #done: Done[] = []
+  #room = new Room()
   /** The names that entities answered to before, and those that operations have dealt with since. */
   #known = new Set<string>()
   /** Which operation is being done. */
@@ -71,11 +73,12 @@ export class Run {
       }
       if (operation.name) this.#known.add(operation.name)
     }
-    const together = await addTogether(tx, model, drafts, sight)
+    const together = await addTogether(tx, model, drafts, sight, this.#room)
     for (const [n, draft] of drafts.entries()) {
       if (!together) this.at = at + n
       const { seq, row } = together?.[n] ?? (await rows.insertOne(tx, model, draft, sight))
-      this.touched.push({ seq })
+      if (!together) this.#room.take(row[0].length)
+      this.touched.push({ seq, _id: draft._id })
       this.#done.push({ op: this.operations[at + n]!.op, identifier: draft.identifier, status: 201, row })
     }
     if (!flaw) return
@@ -126,10 +129,13 @@ export class Run {
     const { tx, model, ctx, sight } = this
     const { op, name, data } = operation
     const before = reachable(model, found.get(name), reachOrRefuse(model, 'update', ctx.actor), ctx)
-    this.touched.push({ seq: before.seq, before })
+    // Before the work is done, for it is the more the larger the entity is.
+    this.#room.take(before.shown.length)
+    this.touched.push({ seq: before.seq, _id: before._id, before })
     const { doc, known, sent, ...changed } = changeOf(model, ctx, before, readInput(data, ctx.actor))
     const whole = this.ahead.complete(operation, doc, known)
     const row = await rows.update(tx, model, before, { ...changed, doc: whole }, sight)
+    this.#room.take(Math.max(0, row[0].length - before.shown.length))
     return { op, identifier: before.identifier, status: 200, row, sent }
   }
 

@@ -3,6 +3,7 @@ import { reaches } from '../../blueprints/rules'
 import type { Tx } from '../../storage/port'
 import { type LeavingRow, leavingOf } from '../removal'
 import * as rows from '../rows'
+import type { Room } from './room'
 
 /**
  * Adds entities of which it is certain that nothing stands in their way, in a few statements instead of several for each;
@@ -13,6 +14,7 @@ export async function addTogether(
   model: Model,
   drafts: rows.Draft[],
   sight: rows.Sight,
+  room: Room,
 ): Promise<rows.Added[] | undefined> {
   // What a limitation counts must be there already.
   if (drafts.length < 2 || model.limitations?.length) return
@@ -33,7 +35,11 @@ export async function addTogether(
   return rows.add(
     tx,
     model,
-    drafts.map((draft) => rows.readied(model, draft)),
+    drafts.map((draft) => {
+      const ready = rows.readied(model, draft)
+      room.take(ready.shown.length)
+      return ready
+    }),
   )
 }
 
@@ -71,7 +77,7 @@ export async function namesThere(tx: Tx, model: Model, names: string[]): Promise
 
 /** The entities of these names, by identifier or else by `_id`, to be changed. */
 export async function storedAmong(tx: Tx, model: Model, names: string[]): Promise<Map<string, rows.Stored>> {
-  return answering(tx, model, rows.STORED_COLUMNS, names, rows.storedOf)
+  return answering(tx, model, rows.storedColumns(model), names, rows.storedOf)
 }
 
 /** The same, to be removed: without what they are shown by, for they may be many. */

@@ -1,0 +1,56 @@
+import type { Static, TObject } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+import { eq } from 'drizzle-orm'
+import { t } from 'elysia'
+import type { Store } from '../storage/port'
+import { recall } from '../tenancy/memory'
+import { configurations } from './settings/tables'
+
+const names = (description: string) =>
+  t.Array(t.String({ minLength: 1, maxLength: 100 }), { maxItems: 1_000, default: [], description })
+
+/** By whom users may sign in. Its secret is not kept with it: see `settings/secrets.ts`. */
+const Provider = t.Object({
+  clientId: t.String({ minLength: 1, maxLength: 500 }),
+  clientSecret: t.Optional(t.Nullable(t.String({ maxLength: 2_000 }))),
+  kind: t.Optional(t.Literal('oidc')),
+  issuer: t.Optional(t.String({ pattern: '^https?://', maxLength: 2_000 })),
+  baseUrl: t.Optional(t.String({ pattern: '^https?://', maxLength: 2_000 })),
+})
+
+/** The settings of a tenant that the server goes by, by the key of their configuration, with what holds where none is set. */
+export const settings = {
+  'app-configuration': t.Object({
+    websiteUrls: t.Array(t.String({ minLength: 1, maxLength: 2_000 }), {
+      ...{ maxItems: 100, default: [] },
+      description: 'the addresses of its websites: their pages may ask, and it answers at their hosts',
+    }),
+    contentEditors: names('roles of those who may write blocks, beside admins; empty: anybody who is signed in'),
+  }),
+  'auth-configuration': t.Object({
+    allowSignup: t.Boolean({ default: true }),
+    allowedReturnHosts: names('hosts to which a sign-in by a provider may lead'),
+    providers: t.Record(t.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' }), Provider, { default: {} }),
+  }),
+  'workspace-configuration': t.Object({
+    isActive: t.Boolean({ default: true }),
+    creationPrivilegedRoles: names('roles of those who may make workspaces; empty: anybody'),
+    labels: names('the labels that a workspace may have; empty: any'),
+    allowNonLabeledWorkspaces: t.Boolean({ default: true }),
+  }),
+}
+type Settings = typeof settings
+
+/** What a tenant has set, at once when it is known. Who changes a configuration does so by `changing(…, 'configurations')`. */
+export const settingsOf = <Key extends keyof Settings>(tenant: Pick<Store, 'db' | 'heard'>, key: Key) =>
+  recall(tenant, 'configurations', `settings ${key}`, async () => {
+    const { metadata } = configurations
+    const row = await tenant.db.select({ metadata }).from(configurations).where(eq(configurations.key, key)).get()
+    return fittingParts(settings[key], row?.metadata ?? {}) as Static<Settings[Key]>
+  })
+
+/** What of it fits; a part that does not counts as not set. */
+function fittingParts(shape: TObject, given: Record<string, unknown>) {
+  const fits = Object.entries(shape.properties).filter(([key, part]) => Value.Check(part, given[key]))
+  return Value.Default(shape, Object.fromEntries(fits.map(([key]) => [key, given[key]])))
+}

@@ -1,0 +1,42 @@
+import { Elysia, t } from 'elysia'
+import { ProblemShape } from '../../core/problem'
+import { free, one, orNull } from '../../core/shapes'
+import { guard } from '../guard'
+import * as encrypted from './encrypted'
+
+const headers = t.Object({
+  'x-encrypted-id': t.Optional(t.String({ description: 'tells several apart; `default` unless told' })),
+})
+const kept = { params: one, headers, response: { 200: t.Nullable(free), 404: ProblemShape } }
+const keeping = {
+  params: one,
+  headers,
+  body: free,
+  response: { 200: t.Object({}), 404: ProblemShape, 413: ProblemShape },
+}
+
+/** Data of workspaces and users that only this installation can read. */
+export const encryptedRoutes = new Elysia({ tags: ['accounts'] })
+  .use(guard('encrypted'))
+  .get(
+    '/workspaces/:id/encrypted',
+    async ({ ctx, params, headers, request, set }) =>
+      orNull(await encrypted.get(ctx, 'workspace', params.id, headers['x-encrypted-id'], { request, set })),
+    { can: 'privileged', ...kept },
+  )
+  .post(
+    '/workspaces/:id/encrypted',
+    ({ ctx, params, headers, body }) => encrypted.put(ctx, 'workspace', params.id, headers['x-encrypted-id'], body),
+    { can: 'privileged', ...keeping },
+  )
+  .get(
+    '/users/:id/encrypted',
+    async ({ ctx, params, headers, request, set }) =>
+      orNull(await encrypted.get(ctx, 'user', params.id, headers['x-encrypted-id'], { request, set })),
+    { can: 'privileged', ...kept },
+  )
+  .post(
+    '/users/:id/encrypted',
+    ({ ctx, params, headers, body }) => encrypted.put(ctx, 'user', params.id, headers['x-encrypted-id'], body),
+    { can: 'privileged', ...keeping },
+  )

@@ -1,0 +1,161 @@
+import { and, eq, inArray } from 'drizzle-orm'
+import { iso, now } from '../../core/clock'
+import type { Answer } from '../../core/etag'
+import { invalid, missing, Problem } from '../../core/problem'
+import { success } from '../../core/shapes'
+import { answerPage, type Listing, pageOf } from '../../storage/lists'
+import type { Tx } from '../../storage/port'
+import { changing } from '../../tenancy/memory'
+import type { Ctx } from '../guard'
+import { type UserRow, users } from '../tables'
+import { find, keyOfName } from '../users'
+import { tell } from './events'
+import { join } from './members'
+import { administered, refuseInactive } from './reach'
+import type { InvitationAnswer, NewInvite } from './shapes'
+import { invites, members, workspaces } from './tables'
+
+const MOST = 1_000 // of a workspace, which shows them whole
+
+/** Whether somebody's address counts. As long as no mail is sent, nobody can prove that one is theirs. */
+let isProven: (user: UserRow) => boolean = () => true
+export const addressesAreProvenBy = (judge: typeof isProven) => {
+  isProven = judge
+}
+
+const sortable = { _id: invites._id, created: invites.created }
+
+/** A page of the invitations to the caller, newest first. */
+export async function mine(ctx: Ctx, query: Listing, answer: Answer) {
+  const page = pageOf(query, sortable)
+  const user = await find(ctx, ctx.actor.user)
+  const those = eq(invites.emailKey, (isProven(user) && user.emailKey) || '')
+  const rows = await ctx.db
+    .select({
+      _id: invites._id,
+      roles: invites.roles,
+      created: invites.created,
+      workspace: workspaces._id,
+      name: workspaces.name,
+      logo: workspaces.logo,
+    })
+    .from(invites)
+    .innerJoin(workspaces, eq(workspaces._id, invites.workspace))
+    .where(those)
+    .orderBy(...page.order)
+    .limit(page.limit + 1)
+    .offset(page.offset)
+  const shown = rows.map(({ workspace, name, logo, ...invite }) => ({
+    ...invite,
+    workspace: { _id: workspace, name, logo },
+  }))
+  return answerPage(answer, page, shown, () => ctx.db.$count(invites, those))
+}
+
+/** Accepts an invitation, which gives its roles, or declines it; both end it. @throws 403, 404 */
+export async function reply(ctx: Ctx, { workspace, kind }: InvitationAnswer) {
+  if (kind === 'accept') await refuseInactive(ctx)
+  await changing(ctx, 'actors', async (tx) => {
+    const user = await tx.select().from(users).where(eq(users._id, ctx.actor.user)).get()
+    const those = and(eq(invites.workspace, workspace), eq(invites.emailKey, user?.emailKey ?? ''))
+    const invite = user && (await tx.delete(invites).where(those).returning().get())
+    if (!invite) return missing('invite')
+    if (!isProven(user))
+      throw new Problem(403, 'EMAIL_NOT_VERIFIED', 'Verify your e-mail address first; the invitation was sent to it.')
+    if (kind === 'accept') await join(tx, workspace, user._id, invite.roles)
+    const eventName = kind === 'accept' ? 'invite-accepted' : 'invite-declined'
+    await tell(ctx, tx, workspace, { kind: 'invite', eventName }, detailsOf(invite))
+  })
+  return success
+}
+
+/** Invites who has an address. @throws 403, 404, 409 INVITE_EXISTS, MEMBER_EXISTS, TOO_MANY_INVITES */
+export async function create(ctx: Ctx, workspace: string, input: NewInvite) {
+  return ctx.write(async (tx) => {
+    await administered(tx, ctx.actor, workspace)
+    const emailKey = keyOfName(input.email)
+    if ((await keysOfMembers(tx, workspace, [emailKey])).size)
+      throw new Problem(409, 'MEMBER_EXISTS', 'Who has this address is a member already.')
+    const those = and(eq(invites.workspace, workspace), eq(invites.emailKey, emailKey))
+    if (await tx.select({ _id: invites._id }).from(invites).where(those).get())
+      throw new Problem(409, 'INVITE_EXISTS', 'This address is invited already.')
+    if ((await tx.$count(invites, eq(invites.workspace, workspace))) >= MOST)
+      throw new Problem(409, 'TOO_MANY_INVITES', `A workspace has at most ${MOST} invites. Withdraw some first.`)
+    const invite = await tx.insert(invites).values(fresh(workspace, input)).returning().get()
+    await tellOf(ctx, tx, invite)
+    return invite
+  })
+}
+
+/** Withdraws an invitation. @throws 403, 404 */
+export async function remove(ctx: Ctx, workspace: string, id: string) {
+  await ctx.write(async (tx) => {
+    await administered(tx, ctx.actor, workspace)
+    const those = and(eq(invites._id, id), eq(invites.workspace, workspace))
+    if (!(await tx.delete(invites).where(those).returning().get())) missing('invite')
+  })
+  return success
+}
+
+/** Makes these all the invites of a workspace. One to the same address stays the same; who is a member is left out. */
+export async function replaceInvites(ctx: Ctx, tx: Tx, workspace: string, wanted: NewInvite[]) {
+  const byKey = new Map(wanted.map((invite) => [keyOfName(invite.email), invite]))
+  if (byKey.size < wanted.length) invalid({ path: '/invites', message: 'An address is invited twice.' })
+  const before = await tx.select().from(invites).where(eq(invites.workspace, workspace))
+  const gone = before.filter(({ emailKey }) => !byKey.has(emailKey)).map(({ _id }) => _id)
+  for (const some of slices(gone)) await tx.delete(invites).where(inArray(invites._id, some))
+  const changes: unknown[][] = []
+  for (const { _id, emailKey, ...old } of before) {
+    const invite = byKey.get(emailKey)
+    if (!invite) continue
+    byKey.delete(emailKey)
+    const { email, name = old.name, roles = old.roles } = invite
+    if (email !== old.email || name !== old.name || !Bun.deepEquals(roles, old.roles))
+      changes.push([email, name, JSON.stringify(roles), _id])
+  }
+  const present = await keysOfMembers(tx, workspace, [...byKey.keys()])
+  const added = [...byKey].filter(([key]) => !present.has(key)).map(([, invite]) => fresh(workspace, invite))
+  await tx.each('update invites set email = ?, name = ?, roles = ? where _id = ?', changes)
+  await tx.each(
+    'insert into invites (_id, workspace, email_key, email, name, roles, created) values (?, ?, ?, ?, ?, ?, ?)',
+    added.map(({ _id, emailKey, email, name, roles, created }) => [
+      ...[_id, workspace, emailKey, email, name, JSON.stringify(roles), Date.parse(created)],
+    ]),
+  )
+  await Promise.all(added.map((invite) => tellOf(ctx, tx, invite)))
+}
+
+type InviteRow = typeof invites.$inferSelect
+
+/** Who sends the mail learns by this whom to invite. */
+const tellOf = (ctx: Ctx, tx: Tx, invite: InviteRow) =>
+  tell(ctx, tx, invite.workspace, { kind: 'invite', eventName: 'invite-created' }, detailsOf(invite))
+
+const detailsOf = ({ _id, email, name, roles }: InviteRow) => ({ invite: _id, email, name, roles })
+
+const fresh = (workspace: string, { email, name = null, roles = ['member'] }: NewInvite) => ({
+  _id: Bun.randomUUIDv7(),
+  workspace,
+  emailKey: keyOfName(email),
+  email,
+  name,
+  roles,
+  created: iso(now()),
+})
+
+/** Which of these addresses members have. */
+async function keysOfMembers(tx: Tx, workspace: string, keys: string[]) {
+  const found = new Set<string>()
+  for (const some of slices(keys)) {
+    const rows = await tx
+      .select({ key: users.emailKey })
+      .from(users)
+      .innerJoin(members, and(eq(members.user, users._id), eq(members.workspace, workspace)))
+      .where(inArray(users.emailKey, some))
+    for (const { key } of rows) found.add(key!)
+  }
+  return found
+}
+
+const slices = <Item>(all: Item[], size = 200) =>
+  Array.from({ length: Math.ceil(all.length / size) }, (_, n) => all.slice(n * size, (n + 1) * size))

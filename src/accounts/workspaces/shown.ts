@@ -1,0 +1,69 @@
+import { asc, eq, inArray } from 'drizzle-orm'
+import type { Db } from '../../storage/port'
+import { users } from '../tables'
+import { fullNameOf } from '../users'
+import type { Reached } from './reach'
+import { invites, members } from './tables'
+
+/** A workspace in a list. */
+export const shown = ({ workspace, roles }: Pick<Reached, 'workspace' | 'roles'>) => ({
+  ...workspace,
+  isPrivilegedUser: roles.includes('admin'),
+})
+
+/** With everything in it that may be told to who reaches it. */
+export async function whole(db: Db, reached: Reached) {
+  const { workspace, administers } = reached
+  const [members, invites] = await Promise.all([
+    membersOf(db, [workspace._id], administers),
+    administers ? invitesOf(db, [workspace._id]) : new Map(),
+  ])
+  return { ...shown(reached), members: members.get(workspace._id) ?? [], invites: invites.get(workspace._id) ?? [] }
+}
+
+/** The members of these workspaces by workspace, as they are shown. */
+export async function membersOf(db: Db, ids: string[], administers: boolean) {
+  const rows = await membersShown(db)
+    .where(inArray(members.workspace, ids))
+    .orderBy(asc(members.created), asc(members.user))
+  return Map.groupBy(
+    rows.map((row) => ({ workspace: row.workspace, ...shownTo(administers, row) })),
+    ({ workspace }) => workspace,
+  )
+}
+
+/** The invites of these workspaces by workspace. */
+export async function invitesOf(db: Db, ids: string[]) {
+  const rows = await db
+    .select()
+    .from(invites)
+    .where(inArray(invites.workspace, ids))
+    .orderBy(asc(invites.created), asc(invites._id))
+  return Map.groupBy(rows, ({ workspace }) => workspace)
+}
+
+/** Members with what is told of their users. */
+export const membersShown = (db: Db) =>
+  db
+    .select({
+      workspace: members.workspace,
+      user: members.user,
+      roles: members.roles,
+      created: members.created,
+      fullName: users.fullName,
+      firstName: users.firstName,
+      lastName: users.lastName,
+      email: users.email,
+    })
+    .from(members)
+    .innerJoin(users, eq(users._id, members.user))
+
+type Shown = Awaited<ReturnType<typeof membersShown>>[number]
+
+export const shownTo = (administers: boolean, row: Shown) => ({
+  user: row.user,
+  roles: row.roles,
+  created: row.created,
+  fullName: fullNameOf(row),
+  ...(administers && { email: row.email ?? '' }),
+})

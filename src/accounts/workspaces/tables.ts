@@ -1,0 +1,48 @@
+import { index, primaryKey, sqliteTable, text, unique } from 'drizzle-orm/sqlite-core'
+import { time } from '../../storage/columns'
+import { users } from '../tables'
+
+export const workspaces = sqliteTable(
+  'workspaces',
+  {
+    _id: text().primaryKey(),
+    name: text().notNull(),
+    logo: text(),
+    labels: text({ mode: 'json' }).$type<string[]>().notNull(),
+    created: time().notNull(),
+    updated: time().notNull(),
+  },
+  (table) => [index('workspaces_by_time').on(table.created, table._id)],
+)
+
+export const members = sqliteTable(
+  'members',
+  {
+    workspace: text()
+      .notNull()
+      .references(() => workspaces._id, { onDelete: 'cascade' }),
+    user: text()
+      .notNull()
+      .references(() => users._id, { onDelete: 'cascade' }),
+    roles: text({ mode: 'json' }).$type<string[]>().notNull(),
+    created: time().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.workspace, table.user] }), index('members_by_user').on(table.user)],
+)
+
+export const invites = sqliteTable(
+  'invites',
+  {
+    _id: text().primaryKey(),
+    workspace: text()
+      .notNull()
+      .references(() => workspaces._id, { onDelete: 'cascade' }),
+    /** The address as it is compared: none is invited twice. */
+    emailKey: text('email_key').notNull(),
+    email: text().notNull(),
+    name: text(),
+    roles: text({ mode: 'json' }).$type<string[]>().notNull(),
+    created: time().notNull(),
+  },
+  (table) => [unique().on(table.workspace, table.emailKey), index('invites_by_email').on(table.emailKey)],
+)

@@ -1,0 +1,163 @@
+import { describe, expect, test } from 'bun:test'
+import { configurations } from '../../../src/accounts/settings/tables'
+import { markKey } from '../../../src/accounts/vault/rotate'
+import { discardSealed, open, seal, sealing } from '../../../src/accounts/vault/vault'
+import { house, refusal } from '../../house'
+import { FORBIDDEN, GONE, office } from '../workspaces/kit'
+
+const named = (id: string) => ({ 'x-encrypted-id': id })
+const unreadable = [500, 'SEALED_UNREADABLE']
+
+describe.each(['workspaces', 'users'] as const)('encrypted data of %s', (kind) => {
+  async function place() {
+    const home = await office()
+    const owner = kind === 'users' ? home.users.other : home.workspace
+    return { ...home, owner, path: `/${kind}/${owner}/encrypted`, admin: home.as('admin') }
+  }
+
+  test('are kept under an id, "default" unless told, and null when nothing is', async () => {
+    const { admin, path } = await place()
+    expect((await admin.get(path)).body).toBeNull()
+    const kept = await admin.post(path, { token: 'hush', deep: { list: [1, null, 'ü'] } })
+    expect([kept.status, kept.body]).toEqual([200, {}])
+    for (const headers of [{}, named(''), named('default'), named('  ')])
+      expect((await admin.get(path, headers)).body).toEqual({ token: 'hush', deep: { list: [1, null, 'ü'] } })
+    const other = await admin.get(path, named('other'))
+    expect([other.status, other.body, other.headers.get('cache-control')]).toEqual([200, null, 'no-store'])
+    await admin.post(path, { a: 1 }, named('other'))
+    await admin.post(path, { b: 2 })
+    expect((await admin.get(path, named('other'))).body).toEqual({ a: 1 })
+    expect((await admin.get(path)).body).toEqual({ b: 2 })
+  })
+
+  test('are for privileged callers, about what there is', async () => {
+    const { as, stranger, admin, path } = await place()
+    await admin.post(path, { token: 'hush' })
+    for (const name of ['user', 'other', 'editor'] as const)
+      for (const answer of [await as(name).get(path), await as(name).post(path, {})])
+        expect(refusal(answer)).toEqual(FORBIDDEN)
+    for (const answer of [await stranger.get(path), await stranger.post(path, {})])
+      expect(refusal(answer)).toEqual([401, 'UNAUTHENTICATED'])
+    const code = kind === 'users' ? 'USER_NOT_FOUND' : 'WORKSPACE_NOT_FOUND'
+    for (const id of ['x', '%00', '%zz'])
+      for (const answer of [
+        await admin.get(`/${kind}/${id}/encrypted`),
+        await admin.post(`/${kind}/${id}/encrypted`, {}),
+      ])
+        expect(refusal(answer)).toEqual([404, code])
+  })
+
+  test('are an object of 64 KiB at most, under an id of 128 characters at most', async () => {
+    const { admin, path } = await place()
+    const sized = (bytes: number) => ({ a: 'x'.repeat(bytes - 8) })
+    expect((await admin.post(path, sized(64 << 10))).status).toBe(200)
+    expect(refusal(await admin.post(path, sized((64 << 10) + 1)))).toEqual([413, 'BODY_TOO_LARGE'])
+    expect((await admin.get(path)).body).toEqual(sized(64 << 10))
+    for (const body of [[1], 'text', 5, null])
+      expect(refusal(await admin.post(path, body))).toEqual([400, 'INVALID_INPUT'])
+    expect(refusal(await admin.post(path, {}, named('x'.repeat(129))))).toEqual([400, 'INVALID_INPUT'])
+    expect((await admin.post(path, { long: true }, named('x'.repeat(128)))).status).toBe(200)
+  })
+
+  test('cannot be read in the database, nor exchanged there for others', async () => {
+    const { admin, path, tenant, owner } = await place()
+    await admin.post(path, { token: 'hush-hush' })
+    await admin.post(path, { token: 'hush-hush' }, named('b'))
+    const rows = await tenant.db.ask('select name, text from sealed order by name')
+    expect(JSON.stringify(rows)).not.toContain('hush')
+    const [[, b], [, standard]] = rows as [string, string][] as [[string, string], [string, string]]
+    expect(b).not.toBe(standard)
+    expect(Buffer.from(b, 'base64').toString('latin1')).not.toContain('hush')
+    const set = (text: string) =>
+      tenant.write((tx) => tx.ask("update sealed set text = ? where name = 'default'", [text]))
+    const bytes = Buffer.from(standard, 'base64')
+    bytes[20]! ^= 1
+    for (const text of [b, '', 'AAAA', standard.slice(0, 40), bytes.toString('base64')]) {
+      await set(text)
+      expect(refusal(await admin.get(path))).toEqual(unreadable)
+    }
+    await set(standard)
+    expect((await admin.get(path)).body).toEqual({ token: 'hush-hush' })
+    await tenant.write((tx) => tx.ask("update sealed set owner = 'x' where name = 'b'", []))
+    await tenant.write((tx) => tx.ask("update sealed set owner = ?, name = 'c' where name = 'b'", [owner]))
+    expect(refusal(await admin.get(path, named('c')))).toEqual(unreadable)
+  })
+
+  test('are no other tenant’s, even where a row gets there', async () => {
+    const [here, there] = [await place(), await place()]
+    await here.admin.post(here.path, { token: 'hush' })
+    expect((await there.admin.get(here.path)).status).toBe(404)
+    const [row] = await here.tenant.db.ask('select purpose, name, key, text, updated from sealed')
+    await there.tenant.write((tx) =>
+      tx.ask('insert into sealed (purpose, name, key, text, updated, owner) values (?, ?, ?, ?, ?, ?)', [
+        ...row!,
+        there.owner,
+      ]),
+    )
+    expect(refusal(await there.admin.get(there.path))).toEqual(unreadable)
+  })
+})
+
+test('encrypted data go with their workspace, and those of others stay', async () => {
+  const { as, at, elsewhere, tenant } = await office()
+  const admin = as('admin')
+  await admin.post(`${at}/encrypted`, { a: 1 })
+  await admin.post(`/workspaces/${elsewhere}/encrypted`, { b: 2 })
+  await admin.delete(at)
+  expect(refusal(await admin.get(`${at}/encrypted`))).toEqual(GONE)
+  expect(await tenant.db.ask('select owner from sealed')).toEqual([[elsewhere]])
+})
+
+describe('the vault', () => {
+  const place = { purpose: 'test', owner: 'me', name: 'a' }
+
+  test('keeps texts for any purpose, apart from each other', async () => {
+    const { tenant } = await house()
+    await seal(tenant, place, 'one')
+    await seal(tenant, { ...place, name: 'b' }, 'two')
+    await seal(tenant, { ...place, purpose: 'other' }, 'three')
+    await seal(tenant, place, 'uno')
+    expect(await open(tenant, place)).toBe('uno')
+    expect(await open(tenant, { ...place, name: 'b' })).toBe('two')
+    expect(await open(tenant, { ...place, owner: 'you' })).toBeNull()
+    await tenant.write((tx) => discardSealed(tx, 'test', 'me'))
+    expect([await open(tenant, place), await open(tenant, { ...place, purpose: 'other' })]).toEqual([null, 'three'])
+  })
+
+  test('keeps a text together with what else is written, or neither', async () => {
+    const { tenant } = await house()
+    const row = {
+      _id: 'x',
+      key: 'x',
+      public: false,
+      kind: '',
+      description: '',
+      metadata: {},
+      created: '2026-01-01T00:00:00.000Z',
+      updated: '2026-01-01T00:00:00.000Z',
+    }
+    const both = (fails: boolean) =>
+      sealing(tenant, async (tx, vault) => {
+        await vault.seal(tx, place, 'text')
+        await tx.insert(configurations).values(row)
+        if (fails) throw new Error('on purpose')
+      })
+    await expect(both(true)).rejects.toThrow('on purpose')
+    expect([await open(tenant, place), await tenant.db.$count(configurations)]).toEqual([null, 0])
+    await both(false)
+    expect([await open(tenant, place), await tenant.db.$count(configurations)]).toEqual(['text', 1])
+  })
+
+  test('is sealed with no key that is older than what the tenant has seen, whoever says so later', async () => {
+    const { tenant } = await house()
+    const mark = (key: number) => tenant.write((tx) => markKey(tx, key))
+    const marked = () => tenant.db.ask("select version from versions where topic = 'vault'")
+    await mark(1)
+    await seal(tenant, place, 'fits')
+    await mark(1_000)
+    await mark(2)
+    expect(Number((await marked())[0]![0])).toBe(1_000)
+    await expect(seal(tenant, place, 'too late')).rejects.toMatchObject({ status: 503, code: 'BUSY' })
+    expect(await open(tenant, place)).toBe('fits')
+  })
+})

@@ -1,0 +1,387 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { join } from 'node:path'
+import { listen } from '../../../src/gateway'
+import { house, rules } from '../../house'
+import { compile, fine } from './compile'
+
+setDefaultTimeout(60_000)
+
+const everybody = { permissions: rules('tenant', 'user') }
+const blueprints = [
+  { key: 'countries', name: 'Countries', fields: [{ key: 'name', type: 'string', required: true }], ...everybody },
+  {
+    key: 'authors',
+    name: 'Authors',
+    fields: [
+      { key: 'name', type: 'string', required: true },
+      { key: 'country', type: 'relation', target: 'countries' },
+    ],
+    ...everybody,
+  },
+  {
+    key: 'order-items',
+    name: 'Order items',
+    fields: [
+      { key: 'title', type: 'string', required: true },
+      { key: 'price', type: 'decimal' },
+      { key: 'count', type: 'integer', min: 0 },
+      { key: 'done', type: 'boolean' },
+      { key: 'size', type: 'string', enum: ['small', 'large'] },
+      { key: 'tags', type: 'string', multi: true },
+      { key: 'notes', type: 'text', multi: true, indexed: false },
+      { key: 'address', type: 'object', schema: { type: 'object', properties: { city: { type: 'string' } } } },
+      { key: 'author', type: 'relation', target: 'authors' },
+      { key: 'others', type: 'relation', target: 'authors', multi: true },
+      { key: 'format', type: 'string' },
+      { key: 'sum', type: 'integer' },
+      { key: 'mode', type: 'integer' },
+    ],
+    ...everybody,
+  },
+]
+
+// biome-ignore lint/suspicious/noExplicitAny: the module was just made, and its types are what another test is about
+type Made = { createClient: (options: object) => any; AtollError: new (...of: never[]) => Error }
+
+/** A tenant behind a real server, the client that it makes of itself, and what that client can be made with. */
+async function shop() {
+  const own = await house()
+  const admin = own.as('admin')
+  for (const blueprint of blueprints) expect((await admin.post('/blueprints', blueprint)).status).toBe(201)
+  const text = (await admin.get('/blueprints/client.ts')).body as string
+  const { folder } = await compile({ 'client.ts': text })
+  const made: Made = await import(join(folder, 'client.ts'))
+  return { ...own, admin, text, ...made }
+}
+
+let server: ReturnType<typeof listen>
+let own: Awaited<ReturnType<typeof shop>>
+let url: string
+beforeAll(async () => {
+  server = listen('127.0.0.1', 0)
+  url = `http://127.0.0.1:${server.port}`
+  own = await shop()
+})
+afterAll(() => server.stop(true))
+
+const clientOf = (apiKey = own.tokens.user, more: object = {}) =>
+  own.createClient({ url, tenant: own.id, apiKey, ...more })
+const items = () => clientOf().entities('order-items')
+
+/** What a refusal says: `[status, code]`. */
+const refused = (work: Promise<unknown>) =>
+  work.then(
+    () => [200],
+    (error) => {
+      expect(error).toBeInstanceOf(own.AtollError)
+      return [error.status, error.code]
+    },
+  )
+
+describe('the types of the client', () => {
+  const use = `
+    import { AtollError, createClient, type Authors, type Blueprints, type OrderItems } from './client'
+    const atoll = createClient<Blueprints>({ url: 'https://a.test', tenant: 'a', token: async () => 'x' })
+    const items = atoll.entities('order-items')
+    export async function right() {
+      const list: OrderItems[] = await items.list()
+      const some = await items.list({
+        title: 'a', price: { $gt: 12, $lte: '20.5' }, count: { $in: [1, 2], $exists: true }, done: true, size: { $ne: 'small' },
+        tags: 'x', 'address.city': { $gte: 'A' }, author: 'x', created: { $gt: '2026-01-01' }, user: 'x',
+        $sort: ['-price', 'created'], $limit: 10, $skip: 2, $q: 'words', $qProps: ['title'],
+      })
+      const title: string = some[0]!.title
+      await items.list({ $sort: '-title' })
+      const [chosen] = await items.list({ $select: ['title', 'created'] })
+      const parts: string[] = [chosen!.title, chosen!.created, chosen!._id, chosen!.metadata.title]
+      const [populated] = await items.list({ $populate: ['author.country', 'others'] })
+      const author = populated!.author
+      if (typeof author === 'object') {
+        const name: string = author.name
+        const country = author.country
+        if (typeof country === 'object') parts.push(country.name, name)
+      }
+      for (const other of populated!.metadata.others ?? []) if (typeof other === 'object') parts.push(other.metadata.name)
+      for await (const one of items.each({ size: 'large' }, { signal: AbortSignal.timeout(10) })) parts.push(one.title)
+      for await (const one of items.export({ $select: ['title'] })) parts.push(one.title)
+      const got = await items.get('x', { $populate: ['author'], $select: ['author', 'title'] })
+      const who: string | undefined = typeof got.author === 'object' ? got.author.name : got.author
+      const made = await items.create({ title: 'x', size: 'small', address: { city: 'y', more: 1 } })
+      const changed: OrderItems = await items.change(made.identifier, { price: null })
+      await items.change(made._id, changed)
+      const gone: true = (await items.remove('x')).success
+      const count: number = await items.count({ size: 'small' })
+      const results = await items.batch([
+        { op: 'create', data: { title: 'x' } }, { op: 'update', identifier: 'x', data: { count: 1 } },
+        { op: 'upsert', identifier: 'y', data: { title: 'x' } }, { op: 'delete', identifier: 'z' },
+      ])
+      const report = await items.import([{ title: 'x' }], { mode: 'upsert', dryRun: true })
+      const people: Authors[] = await atoll.entities('authors').list()
+      const error = new AtollError(404, 'X', 'y')
+      return [list, title, parts, who, gone, count, results[0]?.entity?.title, report.errors[0]?.line, people, error.details]
+    }
+    export async function wrong() {
+      // @ts-expect-error there is no such blueprint
+      atoll.entities('nothing')
+      // @ts-expect-error there is no such field
+      await items.list({ titel: 'x' })
+      // @ts-expect-error it is a number
+      await items.list({ count: 'x' })
+      // @ts-expect-error it is one of two
+      await items.list({ size: 'medium' })
+      // @ts-expect-error there is no such operator
+      await items.list({ title: { $like: 'x' } })
+      // @ts-expect-error it is not in the index
+      await items.list({ notes: 'x' })
+      // @ts-expect-error an object is asked for by its parts
+      await items.list({ address: 'x' })
+      // @ts-expect-error lists have no order
+      await items.list({ $sort: 'tags' })
+      // @ts-expect-error there is no such field
+      await items.list({ $sort: ['-titel'] })
+      // @ts-expect-error there is no such field
+      await items.list({ $select: ['titel'] })
+      // @ts-expect-error there is no such relation
+      await items.list({ $populate: ['title'] })
+      // @ts-expect-error it is no text
+      await items.list({ $q: 'x', $qProps: ['count'] })
+      // @ts-expect-error there is no such option
+      await items.list({ $limits: 1 })
+      // @ts-expect-error it was not asked for
+      ;(await items.get('x', { $select: ['title'] })).count
+      // @ts-expect-error it is an identifier here
+      ;(await items.get('x')).author?.name
+      // @ts-expect-error it may still be an identifier
+      ;(await items.get('x', { $populate: ['author'] })).author?.name
+      // @ts-expect-error it needs a title
+      await items.create({ count: 1 })
+      // @ts-expect-error it is one of two
+      await items.create({ title: 'x', size: 'medium' })
+      // @ts-expect-error it must be there
+      await items.change('x', { title: null })
+      // @ts-expect-error it doesn't say which
+      await items.batch([{ op: 'update', data: {} }])
+      // @ts-expect-error it needs a title
+      await items.import([{ count: 1 }])
+      // @ts-expect-error an export has all that match
+      items.export({ $limit: 1 })
+      // @ts-expect-error a count has no order
+      await items.count({ $sort: 'title' })
+    }
+  `
+
+  test.each([
+    ['a browser', { lib: ['ES2022', 'DOM', 'DOM.Iterable', 'DOM.AsyncIterable'] }],
+    ['Bun', { lib: ['ESNext'], types: ['bun-types'], typeRoots: [join(process.cwd(), 'node_modules')] }],
+    ['Node', { lib: ['ES2023'], types: ['node'], typeRoots: [join(process.cwd(), 'node_modules/@types')] }],
+  ])('let through what is right, and nothing else, in %s', async (_, options) => {
+    expect(await compile({ 'client.ts': own.text, 'use.ts': use }, { ...options, skipLibCheck: true })).toMatchObject(
+      fine,
+    )
+  })
+
+  test('let everything through where it is needed: the file alone imports nothing', () => {
+    expect(own.text).not.toMatch(/^\s*import |require\(|import\(/m)
+  })
+})
+
+describe('the client', () => {
+  test('makes, reads, changes and removes entities', async () => {
+    const made = await items().create({ identifier: 'one', title: 'Öl, "&?#/%"', price: '1.50', tags: ['a', 'b'] })
+    expect(made).toMatchObject({ identifier: 'one', title: 'Öl, "&?#/%"', metadata: { price: '1.50' } })
+    expect(await items().get('one')).toEqual(made)
+    expect(await items().get(made._id, { $select: ['price'] })).toEqual({
+      _id: made._id,
+      identifier: 'one',
+      metadata: { price: '1.50' },
+      price: '1.50',
+    })
+    expect(await items().change('one', { price: null, count: 3 })).toMatchObject({ metadata: { count: 3 } })
+    expect(await items().get('one')).not.toHaveProperty('price')
+    // Names that mean something in an address.
+    for (const identifier of ['a?b', 'a#b', '%2e', 'ü&=', "'"]) {
+      await items().create({ identifier, title: 'x' })
+      expect((await items().get(identifier)).identifier).toBe(identifier)
+      expect(await items().remove(identifier)).toEqual({ success: true, identifier })
+    }
+    await items().remove('one')
+    expect(await refused(items().get('one'))).toEqual([404, 'ENTITY_NOT_FOUND'])
+    for (const identifier of ['', '.', '..']) await expect(items().get(identifier)).rejects.toThrow(TypeError)
+  })
+
+  test('finds them by whatever can be asked', async () => {
+    const authors = clientOf().entities('authors')
+    await clientOf().entities('countries').create({ identifier: 'dk', name: 'Denmark' })
+    await authors.create({ identifier: 'tove', name: 'Tove', country: 'dk' })
+    const all = [
+      {
+        identifier: 'a',
+        title: 'Red, bright',
+        price: '9.50',
+        count: 1,
+        done: true,
+        size: 'small',
+        format: 'csv',
+        sum: 1,
+      },
+      { identifier: 'b', title: 'Green', price: '10', count: 2, done: false, size: 'large', tags: ['x', 'y'], sum: 2 },
+      { identifier: 'c', title: 'Blue', price: '11.25', address: { city: 'Århus' }, author: 'tove', others: ['tove'] },
+    ]
+    for (const one of all) await items().create(one)
+    const found = async (query: object) => {
+      const [listed, exported, counted] = [
+        await items().list({ $sort: 'identifier', ...query }),
+        [] as string[],
+        await items().count(query),
+      ]
+      for await (const one of items().export(query)) exported.push(one.identifier)
+      const names = listed.map(({ identifier }: { identifier: string }) => identifier).join('')
+      expect([exported.sort().join(''), counted]).toEqual([names, names.length])
+      return names
+    }
+    expect(await found({})).toBe('abc')
+    expect(await found({ title: 'Red, bright' })).toBe('a')
+    expect(await found({ title: undefined, price: { $gt: 9.5, $lte: '11.25' } })).toBe('bc')
+    expect(await found({ price: { $gte: '10', $lt: undefined } })).toBe('bc')
+    expect(await found({ count: { $in: [1, 2] } })).toBe('ab')
+    expect(await found({ count: { $exists: false } })).toBe('c')
+    expect(await found({ done: false })).toBe('b')
+    expect(await found({ tags: 'y' })).toBe('b')
+    expect(await found({ size: { $nin: ['small'] } })).toBe('bc')
+    expect(await found({ 'address.city': 'Århus' })).toBe('c')
+    expect(await found({ user: own.users.user, created: { $gt: '2026-01-01' } })).toBe('abc')
+    expect(await found({ $q: 'gre' })).toBe('b')
+    expect(await found({ $q: 'blue', $qProps: ['title'] })).toBe('c')
+    // Fields with names that the server knows by itself.
+    expect(await found({ format: 'csv' })).toBe('a')
+    expect(await found({ sum: 2 })).toBe('b')
+    expect(await found({ mode: { $gt: 0 } })).toBe('')
+    expect(await found({ mode: { $exists: false } })).toBe('abc')
+    // What is not chosen is not asked.
+    expect(await found({ $qProps: [], $select: [] })).toBe('abc')
+    const order = async (query: object) =>
+      (await items().list(query)).map((one: { identifier: string }) => one.identifier).join('')
+    expect(await order({ $sort: ['-price'] })).toBe('cba')
+    expect(await order({ $sort: 'title', $limit: 1, $skip: 1 })).toBe('b')
+    const [c] = await items().list({ $populate: ['author.country', 'others'], identifier: 'c' })
+    expect([c.author.country.name, c.metadata.others[0].name, c.others[0].country]).toEqual(['Denmark', 'Tove', 'dk'])
+  })
+
+  test('asks nothing that would mean something else', async () => {
+    for (const query of [{ title: '' }, { title: 'undefined' }, { title: null }, { title: { $gt: '' } }])
+      await expect(items().list(query), JSON.stringify(query)).rejects.toThrow(TypeError)
+    for (const list of [['a,b'], [''], []])
+      await expect(items().list({ title: { $in: list } })).rejects.toThrow(TypeError)
+    expect(await refused(items().list({ nothing: 1 }))).toEqual([400, 'INVALID_INPUT'])
+  })
+
+  test('goes through all pages', async () => {
+    const countries = clientOf().entities('countries')
+    const names = Array.from({ length: 25 }, (_, n) => `land-${String(n).padStart(2, '0')}`)
+    await countries.batch(names.map((name) => ({ op: 'create', identifier: name, data: { name } })))
+    const passed: string[] = []
+    for await (const { identifier } of countries.each({ name: { $gte: 'land' }, $sort: 'name', $limit: 10 }))
+      passed.push(identifier)
+    expect(passed).toEqual(names)
+    const some: string[] = []
+    for await (const { identifier } of countries.each({ $sort: 'name', $limit: 10 }))
+      if (some.push(identifier) === 12) break
+    expect(some).toHaveLength(12)
+  })
+
+  test('does many things at once, or none of them', async () => {
+    const [, changed] = await items().batch([
+      { op: 'create', identifier: 'batch', data: { title: 'x' } },
+      { op: 'update', identifier: 'batch', data: { count: 7 } },
+    ])
+    expect(changed).toMatchObject({ op: 'update', status: 200, entity: { title: 'x', count: 7 } })
+    const bad = [
+      { op: 'delete', identifier: 'batch' },
+      { op: 'delete', identifier: 'batch' },
+    ]
+    const error = await items()
+      .batch(bad)
+      .catch((error: unknown) => error)
+    expect(error).toMatchObject({ status: 404, code: 'ENTITY_NOT_FOUND', details: { index: 1 } })
+    expect((await items().get('batch')).count).toBe(7)
+  })
+
+  test('imports, and says what was refused', async () => {
+    const drafts = [{ identifier: 'imported', title: 'a\nb' }, { count: 1 }]
+    expect(await items().import(drafts, { dryRun: true })).toMatchObject({ imported: 1, failed: 1 })
+    expect(await items().import(drafts)).toMatchObject({
+      imported: 1,
+      failed: 1,
+      errors: [{ line: 2, code: 'INVALID_INPUT' }],
+    })
+    expect(
+      await items().import([{ identifier: 'imported', title: 'c' }], { mode: 'upsert', atomic: true }),
+    ).toMatchObject({ imported: 1 })
+    expect((await items().get('imported')).title).toBe('c')
+    expect(await items().import([])).toMatchObject({ imported: 0 })
+  })
+
+  test('comes with what it is given: an API key, a token, one that changes, or nothing', async () => {
+    const { body } = await own.stranger.post('/signup', {
+      username: 'tess',
+      password: 'correct horse',
+      authType: 'oauth',
+    })
+    const token = body.payload.token as string
+    const whose = async (more: object) =>
+      (
+        await own
+          .createClient({ url, tenant: own.id, ...more })
+          .entities('authors')
+          .create({ name: 'x' })
+      ).user
+    expect(await whose({ apiKey: own.tokens.user })).toBe(own.users.user)
+    expect(await whose({ token })).toBe(body.payload.user._id)
+    const tokens = [token]
+    let asked = 0
+    expect(await whose({ token: async () => tokens[asked++] })).toBe(body.payload.user._id)
+    expect(asked).toBe(1)
+    expect(await refused(whose({}))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(await refused(whose({ apiKey: own.tokens.user, tenant: 'nobody' }))).toEqual([404, 'TENANT_NOT_FOUND'])
+    expect(await refused((await houseOf()).entities('authors').list())).toEqual([401, 'UNAUTHENTICATED'])
+    const once = { headers: { 'idempotency-key': 'k' } }
+    const [one, two] = [await items().create({ title: 'x' }, once), await items().create({ title: 'x' }, once)]
+    expect(one).toEqual(two)
+  })
+
+  /** Another tenant, with the key of ours. */
+  const houseOf = async () => own.createClient({ url, tenant: (await house()).id, apiKey: own.tokens.user })
+
+  test('throws what the server says, and what anybody else says', async () => {
+    const error = await items()
+      .create({})
+      .catch((error: unknown) => error)
+    expect(error).toMatchObject({
+      name: 'AtollError',
+      status: 400,
+      code: 'INVALID_INPUT',
+      message: 'title is required.',
+      details: [{ path: '/title' }],
+    })
+    const other = (status: number, body: string) =>
+      clientOf('x', { fetch: async () => new Response(body, { status }) })
+        .entities('authors')
+        .list()
+    expect(await refused(other(502, '<html>'))).toEqual([502, 'HTTP_502'])
+    expect(await refused(other(500, 'null'))).toEqual([500, 'HTTP_500'])
+    expect(await refused(other(500, ''))).toEqual([500, 'HTTP_500'])
+    const signal = AbortSignal.abort()
+    await expect(items().list({}, { signal })).rejects.toThrow('abort')
+    const gone = own.createClient({ url: 'http://127.0.0.1:1', tenant: own.id }).entities('authors')
+    await expect(gone.list()).rejects.not.toBeInstanceOf(own.AtollError)
+  })
+
+  test('stands at any address that the server has', async () => {
+    for (const path of ['/', '//'])
+      expect(
+        await clientOf(undefined, { url: `${url}${path}` })
+          .entities('authors')
+          .count(),
+      ).toBeNumber()
+  })
+})

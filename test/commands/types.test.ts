@@ -1,0 +1,63 @@
+import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdirSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { compile, fine } from '../blueprints/types/compile'
+import { atoll, caller, emptyFolder, makeTenant, serve, signIn } from '../outside/program'
+
+setDefaultTimeout(60_000)
+
+describe('the types of a tenant', () => {
+  const at = { at: emptyFolder() }
+  let client: string
+  beforeAll(async () => {
+    await makeTenant(at, 'acme')
+    await makeTenant(at, 'other')
+    await using server = await serve(at)
+    const call = caller(server.url, await signIn(server.url, 'acme'))
+    const books = { key: 'books', name: 'Books', fields: [{ key: 'title', type: 'string', required: true }] }
+    expect((await call('POST', '/api/blueprints', books)).status).toBe(201)
+    client = (await call('GET', '/api/blueprints/client.ts')).body
+  })
+
+  test('are printed, or written to a file, alone or with a client', async () => {
+    const printed = await atoll('types --tenant acme', at)
+    expect([printed.code, printed.err]).toEqual([0, ''])
+    expect(client).toStartWith(printed.out)
+    expect((await atoll('types --tenant acme --client', at)).out).toBe(client)
+    expect((await atoll('types --tenant acme --json', at)).json).toEqual({ text: printed.out })
+    expect((await atoll('types --tenant acme --out atoll.d.ts', at)).out).toBe('Wrote atoll.d.ts.\n')
+    expect((await atoll('types --tenant acme --client --out atoll.ts --json', at)).json).toEqual({ file: 'atoll.ts' })
+    expect(await Bun.file(join(at.at, 'atoll.d.ts')).text()).toBe(printed.out)
+    expect(await Bun.file(join(at.at, 'atoll.ts')).text()).toBe(client)
+    const use = `import type { Books } from './atoll'\nexport const title = (book: Books): string => book.title`
+    expect(await compile({ 'atoll.d.ts': printed.out, 'use.ts': use })).toMatchObject(fine)
+    expect((await atoll('types --tenant other', at)).out).not.toContain('Books')
+  })
+
+  test('go whole into a file that the shell has opened', async () => {
+    const file = Bun.file(join(at.at, 'redirected.ts'))
+    const program = [process.execPath, join(process.cwd(), 'src/main.ts'), 'types', '--tenant', 'acme', '--client']
+    const child = Bun.spawn(program, { cwd: at.at, env: { PATH: process.env.PATH }, stdout: file })
+    expect(await child.exited).toBe(0)
+    expect(await file.text()).toBe(client)
+  })
+
+  test('take the place of older ones only when they are whole', async () => {
+    await Bun.write(join(at.at, 'old.ts'), 'old')
+    expect((await atoll('types --tenant nobody --out old.ts --json', at)).code).toBe(1)
+    expect(await Bun.file(join(at.at, 'old.ts')).text()).toBe('old')
+    mkdirSync(join(at.at, 'folder'))
+    for (const out of ['folder', 'none/atoll.ts']) {
+      const { code, err } = await atoll(['types', '--tenant', 'acme', '--out', out, '--json'], at)
+      expect([code, JSON.parse(err).code]).toEqual([1, 'INVALID_INPUT'])
+      expect(err).toContain(`\\"${out}\\" cannot be written`)
+    }
+    expect(readdirSync(at.at).filter((name) => name.endsWith('.tmp'))).toEqual([])
+  })
+
+  test('are of a tenant that has to be named', async () => {
+    const { code, err } = await atoll('types', at)
+    expect([code, err]).toEqual([1, expect.stringContaining('--tenant <id>')])
+    expect(JSON.parse((await atoll('types --tenant none --json', at)).err).code).toBe('TENANT_NOT_FOUND')
+  })
+})
