@@ -23,7 +23,7 @@ import { reach } from './workspaces/reach'
 export async function signIn(tenant: Tenant, { username, password, authType, workspace }: SignIn, answer: Answer) {
   const user = await findByName(tenant, username)
   const account = user?.usernameKey ?? keyOfName(username)
-  const subjects = { account, address: networkOf(answer.request), user: user?._id }
+  const subjects = { account, address: networkOf(answer.request), telling: { user: user?._id } }
   if (!(await verifyPassword(tenant, password, user?.password, () => countAttempt(tenant, subjects)))) {
     throw new Problem(401, 'INVALID_CREDENTIALS', 'The username or the password is not right.')
   }
@@ -41,7 +41,7 @@ export async function signUp(tenant: Tenant, input: Registration, answer: Answer
       'Nobody can sign up here by themselves. Ask an administrator for an account.',
     )
   const also = (tx: Tx, user: UserRow) => tellUser(tenant, tx, 'user-registered', user)
-  const user = await register(tenant, input, ['user'], { also })
+  const user = await register(tenant, input, ['user'], also)
   return started(tenant, user, input.authType, answer)
 }
 

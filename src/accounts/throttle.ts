@@ -12,10 +12,10 @@ const FAILURES = 10
 const WINDOW = 10 * 60_000 // ms
 
 /**
- * Whoever tries: an account and an address; and the user, if there is one of that name. Kept as hashes, since what people
- * type as a name may be a password.
+ * Whoever tries: an account and an address. Kept as hashes, since what people type as a name may be a password. That a
+ * sign-in begins to be refused is told, with the user if there is one of that name.
  */
-export type Subjects = { account: string; address: string; user?: string }
+export type Subjects = { account: string; address: string; telling?: { user?: string } }
 
 /**
  * Counts an attempt of both, in windows of ten minutes, before it is known how it ends: of many at once none passes
@@ -31,7 +31,7 @@ export async function countAttempt(tenant: Tenant, subjects: Subjects) {
       .from(signinFailures)
       .where(inArray(signinFailures.subject, keys(subjects)))
     const full = known.filter(({ count }) => count >= FAILURES)
-    for (const one of full) await tellOnce(tenant, tx, subjects, one)
+    if (subjects.telling) for (const one of full) await tellOnce(tenant, tx, subjects, one)
     if (full.length) return Math.max(...full.map(({ since }) => Date.parse(since) + WINDOW - time))
     const count = sql`${signinFailures.count} + 1`
     for (const subject of keys(subjects))
@@ -59,7 +59,7 @@ export async function noteSuccess({ write }: Tenant, { account, address }: Subje
 type Failures = typeof signinFailures.$inferSelect
 
 /** That attempts are refused is written down when it begins; a row that ends with theirs says that it was. */
-async function tellOnce(tenant: Tenant, tx: Tx, { account, address, user }: Subjects, { subject, since }: Failures) {
+async function tellOnce(tenant: Tenant, tx: Tx, { account, address, telling }: Subjects, { subject, since }: Failures) {
   const first = await tx
     .insert(signinFailures)
     .values({ subject: `told ${subject}`, count: 0, since })
@@ -67,6 +67,7 @@ async function tellOnce(tenant: Tenant, tx: Tx, { account, address, user }: Subj
     .returning()
     .get()
   if (!first) return
+  const user = telling?.user
   const about = subject === key('account', account) ? 'account' : 'address'
   await emit(tenant, tx, {
     source: 'accounts',

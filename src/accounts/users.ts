@@ -47,17 +47,20 @@ const shownToSelf = (user: UserRow, { privileged, workspace }: Actor) => ({
   isPrivileged: privileged,
 })
 
-/** What only some may give to a new user, and what else is written with them. */
-type Given = Partial<Pick<UserRow, 'emailVerified' | 'profileImage' | 'metadata' | 'internalMetadata'>> & {
-  also?: (tx: Tx, user: UserRow) => Promise<unknown>
-}
+type Named = Pick<Registration, 'username' | 'password' | 'authType'>
+/** A new user as they are told of: what is null is as if it were not said. */
+type Newcomer = Named & { [field in Exclude<keyof Registration, keyof Named>]?: Registration[field] | null }
 
-/** A new user. @throws 409 USERNAME_EXISTS, EMAIL_EXISTS; 400. */
+/** What only some may give to a new user. */
+type Given = Partial<Pick<UserRow, 'emailVerified' | 'profileImage' | 'metadata' | 'internalMetadata'>>
+
+/** A new user, and what is `also` to be done in that transaction. @throws 409 USERNAME_EXISTS, EMAIL_EXISTS; 400. */
 export async function register(
   tenant: Tenant,
-  { password, ...input }: Registration,
+  { password, ...input }: Newcomer,
   roles = ['user'],
-  { also, ...given }: Given = {},
+  also?: (tx: Tx, user: UserRow) => Promise<unknown>,
+  given: Given = {},
 ): Promise<UserRow> {
   if (password !== undefined) checkedPassword(password)
   await refuseTaken(tenant.db, { _id: '', ...keysOf(input) })
@@ -193,7 +196,7 @@ export const shown = (user: UserRow, privileged: boolean, workspace: Actor['work
 async function newPassword(ctx: Ctx, password: string, current: string | undefined) {
   checkedPassword(password)
   const user = await find(ctx, ctx.actor.user)
-  const subjects = { account: user.usernameKey, address: user._id, user: user._id }
+  const subjects = { account: user.usernameKey, address: user._id, telling: { user: user._id } }
   if (!current) invalid({ path: '/currentPassword', message: 'Give the current password, too.' })
   if (!(await verifyPassword(ctx, current ?? '', user.password, () => countAttempt(ctx, subjects))))
     throw new Problem(403, 'INVALID_CREDENTIALS', 'The current password is not right.')

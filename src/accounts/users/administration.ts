@@ -2,6 +2,7 @@ import { eq } from 'drizzle-orm'
 import { iso, now } from '../../core/clock'
 import { missing } from '../../core/problem'
 import { success } from '../../core/shapes'
+import type { Tx } from '../../storage/port'
 import { changing } from '../../tenancy/memory'
 import type { Ctx } from '../guard'
 import { hashPassword } from '../passwords'
@@ -35,9 +36,9 @@ export async function create(ctx: Ctx, { roles, metadata = {}, internalMetadata 
     internalMetadata: small(internalMetadata, '/internalMetadata'),
     // Who administers the tenant answers for the addresses that they give.
     emailVerified: !!fields.email,
-    also: (tx: Parameters<typeof tellUser>[1], user: UserRow) => tellUser(ctx, tx, 'user-created', user),
   }
-  return shown(await register(ctx, fields as Parameters<typeof register>[1], roles, given), true)
+  const also = (tx: Tx, user: UserRow) => tellUser(ctx, tx, 'user-created', user)
+  return shown(await register(ctx, fields, roles, also, given), true)
 }
 
 /** Changes what it mentions; a new password ends the user's sessions. @throws 400, 404, 409 also LAST_ADMIN */
