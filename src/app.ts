@@ -1,5 +1,6 @@
 import { type AnyElysia, Elysia } from 'elysia'
 import { accounts } from './accounts/routes'
+import { userRoutes } from './accounts/users/routes'
 import { encryptedRoutes } from './accounts/vault/routes'
 import { workspacesAndInvites } from './accounts/workspaces/routes'
 import { entitiesAreCountedBy } from './accounts/workspaces/workspaces'
@@ -29,6 +30,7 @@ entitiesAreCountedBy(countOfWorkspace)
 
 const api = new Elysia({ prefix: '/api' })
   .use(accounts)
+  .use(userRoutes)
   .use(workspacesAndInvites)
   .use(encryptedRoutes)
   .use(blueprintRoutes)

@@ -1,6 +1,7 @@
 import { type Answer, forbidKeeping } from '../core/etag'
 import { Problem } from '../core/problem'
 import { success } from '../core/shapes'
+import type { Tx } from '../storage/port'
 import { addressOf, networkOf } from '../tenancy/caller'
 import type { Tenant } from '../tenancy/tenants'
 import { issueAccess } from './access'
@@ -15,12 +16,14 @@ import type { Registration, SignIn } from './shapes'
 import type { UserRow } from './tables'
 import { countAttempt, noteSuccess } from './throttle'
 import { find, findByName, keyOfName, register, shown } from './users'
+import { tellUser } from './users/events'
 import { reach } from './workspaces/reach'
 
 /** Begins a session for who knows the password. @throws 401 INVALID_CREDENTIALS whatever was wrong; 404 for a workspace out of reach; 429. */
 export async function signIn(tenant: Tenant, { username, password, authType, workspace }: SignIn, answer: Answer) {
   const user = await findByName(tenant, username)
-  const subjects = { account: user?.usernameKey ?? keyOfName(username), address: networkOf(answer.request) }
+  const account = user?.usernameKey ?? keyOfName(username)
+  const subjects = { account, address: networkOf(answer.request), telling: { user: user?._id } }
   if (!(await verifyPassword(tenant, password, user?.password, () => countAttempt(tenant, subjects)))) {
     throw new Problem(401, 'INVALID_CREDENTIALS', 'The username or the password is not right.')
   }
@@ -37,7 +40,8 @@ export async function signUp(tenant: Tenant, input: Registration, answer: Answer
       'SIGNUP_CLOSED',
       'Nobody can sign up here by themselves. Ask an administrator for an account.',
     )
-  const user = await register(tenant, input)
+  const also = (tx: Tx, user: UserRow) => tellUser(tenant, tx, 'user-registered', user)
+  const user = await register(tenant, input, ['user'], also)
   return started(tenant, user, input.authType, answer)
 }
 

@@ -129,4 +129,5 @@ export const finished = [
   '/api/blocks',
   '/api/configurations',
   '/api/events',
+  '/api/roles',
 ]
