@@ -167,7 +167,7 @@ const COMPARED = 20_000
 
 /**
  * The entities that meet all conditions, by their indexes alone: the smallest set, without those that are not in the next,
- * and so on; once there are few, those that are left may fail conditions that were not looked at.
+ * and so on; once they are few (`bounds.sorted`), they may fail conditions that were not looked at.
  */
 export async function membersOf(db: Db, model: Model, reach: Reach, conditions: Condition[]): Promise<Members> {
   const sets = conditions.flatMap((condition, at) => {
@@ -196,8 +196,7 @@ export async function membersOf(db: Db, model: Model, reach: Reach, conditions: 
 async function amongThem(db: Db, members: Members, sources: Source[]): Promise<Members> {
   const both = new Members()
   for (const source of sources)
-    for await (const entities of slicesOf(db, source))
-      for (const one of entities) if (members.has(one)) both.add(one)
+    for await (const entities of slicesOf(db, source)) for (const one of entities) if (members.has(one)) both.add(one)
   return both
 }
 

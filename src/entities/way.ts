@@ -3,7 +3,7 @@ import type { Reach } from '../blueprints/rules'
 import type { Db } from '../storage/port'
 import { and, holds, type Indexed, indexWhere, isIndexed, type Part, within } from './conditions'
 import { inOrderOf, inTimeOf, isOwn } from './members'
-import { isCreated, latest } from './order'
+import { isCreated, latest, mayLack } from './order'
 import type { Condition, Query } from './query'
 import { collecting, everything, gathering, isOfColumn, matching, ranked, type Scan, searched } from './scans'
 import { bounds, few } from './sizes'
@@ -79,9 +79,9 @@ async function choose(db: Db, model: Model, reach: Reach, query: Query): Promise
   const [least] = considered
   if (least && least.rows < bounds.few) return { scan: least.scan, bounded: true, considered }
   const ordered = considered.find(({ ordered }) => ordered)
-  // All that somebody may see is in the order of time already.
-  const bounded =
-    byTime && !conditions.length && (reach.all || reach.user === undefined || reach.workspace === undefined)
+  // All that somebody may see is in the order of time already, and all that there is in that of what none is without.
+  const alone = reach.all || (byTime && (reach.user === undefined || reach.workspace === undefined))
+  const bounded = alone && !conditions.length && !(order[0] && mayLack(order[0].target))
   return { scan: ordered?.scan ?? (byTime ? everything(model) : undefined), bounded, considered }
 }
 
