@@ -7,6 +7,7 @@ import idempotencyPg from './postgres/0005_idempotency.sql' with { type: 'text' 
 import componentsPg from './postgres/0006_components.sql' with { type: 'text' }
 import workspacesPg from './postgres/0009_workspaces.sql' with { type: 'text' }
 import eventsPg from './postgres/0011_events.sql' with { type: 'text' }
+import mailPg from './postgres/0015_mail.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import accounts from './sqlite/0001_accounts.sql' with { type: 'text' }
@@ -17,13 +18,14 @@ import idempotency from './sqlite/0005_idempotency.sql' with { type: 'text' }
 import components from './sqlite/0006_components.sql' with { type: 'text' }
 import workspaces from './sqlite/0009_workspaces.sql' with { type: 'text' }
 import events from './sqlite/0011_events.sql' with { type: 'text' }
+import mail from './sqlite/0015_mail.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 
 /** The schema of a tenant's database, in order, forever. */
 export const tenantMigrations: Migrations = {
-  sqlite: [accounts, data, jobs, search, idempotency, components, workspaces, events],
-  postgres: [accountsPg, dataPg, jobsPg, searchPg, idempotencyPg, componentsPg, workspacesPg, eventsPg],
+  sqlite: [accounts, data, jobs, search, idempotency, components, workspaces, events, mail],
+  postgres: [accountsPg, dataPg, jobsPg, searchPg, idempotencyPg, componentsPg, workspacesPg, eventsPg, mailPg],
 }
 
 /** The schema of the registry of tenants. */

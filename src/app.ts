@@ -1,4 +1,7 @@
 import { type AnyElysia, Elysia } from 'elysia'
+import { delivery } from './accounts/mail/delivery'
+import { forgottenPassword } from './accounts/mail/recovery'
+import { mailRoutes } from './accounts/mail/routes'
 import { accounts } from './accounts/routes'
 import { encryptedRoutes } from './accounts/vault/routes'
 import { workspacesAndInvites } from './accounts/workspaces/routes'
@@ -15,15 +18,18 @@ import { entityRoutes } from './entities/routes'
 import { transferRoutes } from './entities/transfer/routes'
 import { undoForsaken } from './entities/transfer/undo'
 import { eventRoutes } from './events/routes'
+import { jobsAreDoneBy } from './jobs/work'
 import { documentation } from './operations/documentation'
 import { operatorRoutes } from './operations/operator'
 import { operations } from './operations/routes'
 
 entitiesAreKeptBy({ ...entities, undoForsaken })
 entitiesAreCountedBy(countOfWorkspace)
+jobsAreDoneBy({ mail: delivery, 'forgotten-password': forgottenPassword })
 
 const api = new Elysia({ prefix: '/api' })
   .use(accounts)
+  .use(mailRoutes)
   .use(workspacesAndInvites)
   .use(encryptedRoutes)
   .use(blueprintRoutes)

@@ -9,9 +9,45 @@ import { configurations } from './settings/tables'
 const names = (description: string) =>
   t.Array(t.String({ minLength: 1, maxLength: 100 }), { maxItems: 1_000, default: [], description })
 
-/** The settings of a tenant that accounts obey, by the key of their configuration, with what holds where none is set. */
+/** By whom users may sign in. Its secret is not kept with it: see `settings/secrets.ts`. */
+const Provider = t.Object({
+  clientId: t.String({ minLength: 1, maxLength: 500 }),
+  clientSecret: t.Optional(t.Nullable(t.String({ maxLength: 2_000 }))),
+  kind: t.Optional(t.Literal('oidc')),
+  issuer: t.Optional(t.String({ pattern: '^https?://', maxLength: 2_000 })),
+  baseUrl: t.Optional(t.String({ pattern: '^https?://', maxLength: 2_000 })),
+})
+
+const template = t.Optional(
+  t.Object({
+    subject: t.Optional(t.String({ maxLength: 300 })),
+    text: t.Optional(t.String({ maxLength: 10_000 })),
+    html: t.Optional(t.String({ maxLength: 50_000, description: 'made of the text unless given' })),
+    link: t.Optional(t.String({ pattern: '^https?://', maxLength: 2_000, description: 'with {{token}} in it' })),
+  }),
+)
+
+/** The settings of a tenant that the server goes by, by the key of their configuration, with what holds where none is set. */
 export const settings = {
-  'auth-configuration': t.Object({ allowSignup: t.Boolean({ default: true }) }),
+  'app-configuration': t.Object({
+    websiteUrls: t.Array(t.String({ minLength: 1, maxLength: 2_000 }), {
+      ...{ maxItems: 100, default: [] },
+      description: 'the addresses of its websites: their pages may ask, and it answers at their hosts',
+    }),
+    contentEditors: names('roles of those who may write blocks, beside admins; empty: anybody who is signed in'),
+  }),
+  'auth-configuration': t.Object({
+    allowSignup: t.Boolean({ default: true }),
+    allowedReturnHosts: names('hosts to which a sign-in by a provider may lead'),
+    providers: t.Record(t.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' }), Provider, { default: {} }),
+  }),
+  /** What mails say instead of what they say here (`mail/templates.ts`). */
+  'mail-templates': t.Object({
+    verification: template,
+    passwordReset: template,
+    invitation: template,
+    newDevice: template,
+  }),
   'workspace-configuration': t.Object({
     isActive: t.Boolean({ default: true }),
     creationPrivilegedRoles: names('roles of those who may make workspaces; empty: anybody'),

@@ -45,7 +45,7 @@ export const User = t.Object({
   workspace: orNull(Workspace),
   created: time,
 })
-export const Me = t.Composite([User, t.Object({ isPrivileged: t.Boolean() })])
+export const Me = t.Composite([User, t.Object({ isPrivileged: t.Boolean(), emailVerified: t.Boolean() })])
 
 const authType = maybe(t.Literal('oauth', { description: 'asks for tokens; without it, a cookie carries the session' }))
 

@@ -7,6 +7,7 @@ import { issueAccess } from './access'
 import { type ActiveWorkspace, workspaceOf } from './actors'
 import { clearCookie, cookieOf, setCookie } from './cookies'
 import type { Ctx } from './guard'
+import { askToVerify } from './mail/verification'
 import { verifyPassword } from './passwords'
 import { isPrivileged } from './permissions'
 import * as sessions from './sessions'
@@ -37,7 +38,7 @@ export async function signUp(tenant: Tenant, input: Registration, answer: Answer
       'SIGNUP_CLOSED',
       'Nobody can sign up here by themselves. Ask an administrator for an account.',
     )
-  const user = await register(tenant, input)
+  const user = await register(tenant, input, undefined, (tx, user) => askToVerify(tenant, tx, user))
   return started(tenant, user, input.authType, answer)
 }
 

@@ -7,6 +7,7 @@ import { changing } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
 import type { Actor } from './actors'
 import type { Ctx } from './guard'
+import { askToVerify } from './mail/verification'
 import { hashPassword, verifyPassword } from './passwords'
 import { endOthers } from './sessions'
 import type { ProfileChange, Registration } from './shapes'
@@ -44,13 +45,15 @@ export const me = async (ctx: Ctx) => shownToSelf(await find(ctx, ctx.actor.user
 const shownToSelf = (user: UserRow, { privileged, workspace }: Actor) => ({
   ...shown(user, privileged, workspace),
   isPrivileged: privileged,
+  emailVerified: user.emailVerified,
 })
 
-/** A new user. @throws 409 USERNAME_EXISTS, EMAIL_EXISTS; 400. */
+/** A new user, and what is `also` to be done in that transaction. @throws 409 USERNAME_EXISTS, EMAIL_EXISTS; 400. */
 export async function register(
   tenant: Tenant,
   { password, ...input }: Registration,
   roles = ['user'],
+  also?: (tx: Tx, user: UserRow) => Promise<unknown>,
 ): Promise<UserRow> {
   if (password !== undefined) checkedPassword(password)
   await refuseTaken(tenant.db, { _id: '', ...keysOf(input) })
@@ -73,11 +76,13 @@ export async function register(
   }
   return tenant.write(async (tx) => {
     await refuseTaken(tx, row)
-    return tx
+    const user = await tx
       .insert(users)
       .values(row as typeof users.$inferInsert)
       .returning()
       .get()
+    await also?.(tx, user)
+    return user
   })
 }
 
@@ -99,7 +104,9 @@ export async function changeProfile(ctx: Ctx, { password, currentPassword, metad
       ...(hash && { password: hash }),
       updated: iso(now()),
     }
-    return tx.update(users).set(change).where(eq(users._id, user._id)).returning().get()
+    const after = await tx.update(users).set(change).where(eq(users._id, user._id)).returning().get()
+    if (after.emailKey !== user.emailKey) await askToVerify(ctx, tx, after)
+    return after
   })
   return shownToSelf(changed, ctx.actor)
 }
@@ -190,7 +197,8 @@ function refuseNoDate({ birthDate }: { birthDate?: string | null }) {
     invalid({ path: '/birthDate', message: 'There is no such day. Write it as YYYY-MM-DD.' })
 }
 
-function checkedPassword(password: string) {
+/** @throws 400 for what is too short or too long to be a password */
+export function checkedPassword(password: string) {
   const flaws: Flaw[] = []
   if ([...password].length < 8) flaws.push({ path: '/password', message: 'A password has at least 8 characters.' })
   if (Buffer.byteLength(password) > 256) flaws.push({ path: '/password', message: 'A password has at most 256 bytes.' })
