@@ -3,6 +3,7 @@ import { delivery } from './accounts/mail/delivery'
 import { forgottenPassword } from './accounts/mail/recovery'
 import { mailRoutes } from './accounts/mail/routes'
 import { accounts } from './accounts/routes'
+import { totpRoutes } from './accounts/totp/routes'
 import { encryptedRoutes } from './accounts/vault/routes'
 import { workspacesAndInvites } from './accounts/workspaces/routes'
 import { entitiesAreCountedBy } from './accounts/workspaces/workspaces'
@@ -30,6 +31,7 @@ jobsAreDoneBy({ mail: delivery, 'forgotten-password': forgottenPassword })
 const api = new Elysia({ prefix: '/api' })
   .use(accounts)
   .use(mailRoutes)
+  .use(totpRoutes)
   .use(workspacesAndInvites)
   .use(encryptedRoutes)
   .use(blueprintRoutes)

@@ -11,7 +11,7 @@ export async function inhabited(email = 'ada@lovelace.test') {
   const home = await house()
   const signedUp = await home.stranger.post('/signup', { username: 'ada', email, password, authType: 'oauth' })
   const { user, token } = signedUp.body.payload
-  return { ...home, ada: home.stranger.with({ authorization: `Bearer ${token}` }), user, email, ...mailOf(home) }
+  return { ...home, token, ada: home.stranger.with({ authorization: `Bearer ${token}` }), user, email, ...mailOf(home) }
 }
 
 /** Does what is due, and reads the outbox as an admin does. */
