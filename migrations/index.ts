@@ -5,28 +5,69 @@ import jobsPg from './postgres/0003_jobs.sql' with { type: 'text' }
 import searchPg from './postgres/0004_search.sql' with { type: 'text' }
 import idempotencyPg from './postgres/0005_idempotency.sql' with { type: 'text' }
 import componentsPg from './postgres/0006_components.sql' with { type: 'text' }
+import alterationsPg from './postgres/0007_alterations.sql' with { type: 'text' }
+import changesPg from './postgres/0008_changes.sql' with { type: 'text' }
 import workspacesPg from './postgres/0009_workspaces.sql' with { type: 'text' }
+import blocksPg from './postgres/0010_blocks.sql' with { type: 'text' }
 import eventsPg from './postgres/0011_events.sql' with { type: 'text' }
+import latestPg from './postgres/0012_latest.sql' with { type: 'text' }
 import mailPg from './postgres/0015_mail.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
+import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
 import accounts from './sqlite/0001_accounts.sql' with { type: 'text' }
 import data from './sqlite/0002_data.sql' with { type: 'text' }
 import jobs from './sqlite/0003_jobs.sql' with { type: 'text' }
 import search from './sqlite/0004_search.sql' with { type: 'text' }
 import idempotency from './sqlite/0005_idempotency.sql' with { type: 'text' }
 import components from './sqlite/0006_components.sql' with { type: 'text' }
+import alterations from './sqlite/0007_alterations.sql' with { type: 'text' }
+import changes from './sqlite/0008_changes.sql' with { type: 'text' }
 import workspaces from './sqlite/0009_workspaces.sql' with { type: 'text' }
+import blocks from './sqlite/0010_blocks.sql' with { type: 'text' }
 import events from './sqlite/0011_events.sql' with { type: 'text' }
+import latest from './sqlite/0012_latest.sql' with { type: 'text' }
 import mail from './sqlite/0015_mail.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
+import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
 
 /** The schema of a tenant's database, in order, forever. */
 export const tenantMigrations: Migrations = {
-  sqlite: [accounts, data, jobs, search, idempotency, components, workspaces, events, mail],
-  postgres: [accountsPg, dataPg, jobsPg, searchPg, idempotencyPg, componentsPg, workspacesPg, eventsPg, mailPg],
+  sqlite: [
+    accounts,
+    data,
+    jobs,
+    search,
+    idempotency,
+    components,
+    alterations,
+    changes,
+    workspaces,
+    blocks,
+    events,
+    latest,
+    mail,
+  ],
+  postgres: [
+    accountsPg,
+    dataPg,
+    jobsPg,
+    searchPg,
+    idempotencyPg,
+    componentsPg,
+    alterationsPg,
+    changesPg,
+    workspacesPg,
+    blocksPg,
+    eventsPg,
+    latestPg,
+    mailPg,
+  ],
 }
 
 /** The schema of the registry of tenants. */
-export const registryMigrations: Migrations = { sqlite: [tenants, moves], postgres: [tenantsPg, movesPg] }
+export const registryMigrations: Migrations = {
+  sqlite: [tenants, moves, hosts],
+  postgres: [tenantsPg, movesPg, hostsPg],
+}

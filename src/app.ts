@@ -7,24 +7,29 @@ import { totpRoutes } from './accounts/totp/routes'
 import { encryptedRoutes } from './accounts/vault/routes'
 import { workspacesAndInvites } from './accounts/workspaces/routes'
 import { entitiesAreCountedBy } from './accounts/workspaces/workspaces'
-import { entitiesAreKeptBy } from './blueprints/blueprints'
+import { entitiesAreKeptBy } from './blueprints/kept'
 import { blueprintRoutes } from './blueprints/routes'
 import { config } from './config'
-import { componentRoutes, staticRoutes } from './content/routes'
+import { blockRoutes } from './content/routes/blocks'
+import { componentRoutes, staticRoutes } from './content/routes/components'
+import { configurationRoutes } from './content/routes/configurations'
 import { problems } from './core/problem'
+import { alter } from './entities/altering/alter'
+import { survey } from './entities/altering/survey'
 import { countOfWorkspace } from './entities/belonging'
+import { changeRoutes } from './entities/changes/routes'
 import { chartRoutes } from './entities/charts/routes'
 import * as entities from './entities/entities'
 import { entityRoutes } from './entities/routes'
 import { transferRoutes } from './entities/transfer/routes'
-import { undoForsaken } from './entities/transfer/undo'
+import { importing, undoForsaken } from './entities/transfer/undo'
 import { eventRoutes } from './events/routes'
 import { jobsAreDoneBy } from './jobs/work'
 import { documentation } from './operations/documentation'
 import { operatorRoutes } from './operations/operator'
 import { operations } from './operations/routes'
 
-entitiesAreKeptBy({ ...entities, undoForsaken })
+entitiesAreKeptBy({ ...entities, undoForsaken, importing, survey, alter })
 entitiesAreCountedBy(countOfWorkspace)
 jobsAreDoneBy({ mail: delivery, 'forgotten-password': forgottenPassword })
 
@@ -36,10 +41,13 @@ const api = new Elysia({ prefix: '/api' })
   .use(encryptedRoutes)
   .use(blueprintRoutes)
   .use(transferRoutes)
+  .use(changeRoutes)
   .use(entityRoutes)
   .use(chartRoutes)
   .use(componentRoutes)
   .use(staticRoutes)
+  .use(blockRoutes)
+  .use(configurationRoutes)
   .use(eventRoutes)
 
 // A host may be shorter than what Elysia takes for granted, which is ten characters.

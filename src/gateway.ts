@@ -1,4 +1,5 @@
 import type { Server } from 'bun'
+import { isPreflight, preflight, share } from './accounts/cors'
 import { once } from './accounts/idempotency/once'
 import { app } from './app'
 import { Problem, refusal } from './core/problem'
@@ -15,6 +16,8 @@ export async function handle(request: Request): Promise<Response> {
   headers.set('x-request-id', nameOf(asked))
   headers.set('x-api-version', 'v1')
   headers.set('x-content-type-options', 'nosniff')
+  const origin = asked.headers.get('origin')
+  if (origin !== null) await share(asked, origin, response)
   return response
 }
 
@@ -33,6 +36,7 @@ export function listen(hostname: string, port: number): Server<undefined> {
 }
 
 async function answer(request: Request): Promise<Response> {
+  if (isPreflight(request)) return preflight(request)
   const version = request.headers.get('accept-version')?.trim()
   if (version && version.toLowerCase() !== 'v1')
     return refusal(new Problem(400, 'UNSUPPORTED_VERSION', 'Accept-Version knows only v1.'), request)

@@ -52,10 +52,15 @@ test('the binary works alone, in an empty folder, with nothing in its environmen
 
   const call = caller(server.url)
   const given = [...lines[0]!.matchAll(/-H '([^:]+): ([^']+)'/g)].map(([, name, value]) => [name!, value!])
+  const write = caller(server.url, Object.fromEntries(given))
   // The binary compiles by starting itself once more.
   const component = { identifier: 'card', content: 'export const a: number = 1' }
-  const compiled = await caller(server.url, Object.fromEntries(given))('POST', '/api/components', component)
+  const compiled = await write('POST', '/api/components', component)
   expect([compiled.status, compiled.body.compiledContent?.js]).toEqual([201, 'export const a = 1;\n'])
+  // And has a thread of its own for HTML.
+  const block = { name: 'hero', contentType: 'html', content: '<b onclick="x">a</b>' }
+  const harmless = await write('POST', '/api/blocks', block)
+  expect([harmless.status, harmless.body.content]).toEqual([201, '<b>a</b>'])
 
   const page = await call('GET', '/openapi')
   expect(page.headers.get('content-type')).toStartWith('text/html')

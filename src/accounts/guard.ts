@@ -7,6 +7,7 @@ import { type Tenant, tenantOf } from '../tenancy/tenants'
 import { type Actor, bearerOf, byApiToken, byBearer, byCookie } from './actors'
 import { clearCookie, cookieOf, keepCookie } from './cookies'
 import { claiming } from './idempotency/claim'
+import { originsOf } from './origins'
 import { may, type Permission, within } from './permissions'
 
 /** Who asks, and in whose house. Every verb takes one as its first argument. */
@@ -30,6 +31,9 @@ async function admit(request: Request, set: Set, area: string, permission?: Perm
   return { tenant: id, db, heard, write, actor }
 }
 
+/** The caller of a request some time later, while it is still answered. @throws as if they came now */
+export const readmit = (request: Request, area: string): Promise<OpenCtx> => admit(request, { headers: {} }, area)
+
 /** The first credential decides; one that is no good is refused, never overlooked. */
 function actorBehind(request: Request, tenant: Tenant, headers: Headers) {
   const key = request.headers.get('x-api-key')
@@ -45,18 +49,18 @@ async function byKeptCookie(request: Request, tenant: Tenant, cookie: string, he
     headers['set-cookie'] = clearCookie(request, tenant)
     throw new Problem(401, 'UNAUTHENTICATED', 'This session has ended. Sign in again.')
   }
-  if (!isRead(request)) refuseForeign(request)
+  if (!isRead(request)) await refuseForeign(request, tenant)
   await keepCookie(request, tenant, cookie, known, headers)
   return known.actor
 }
 
 const isRead = ({ method }: Request) => method === 'GET' || method === 'HEAD'
 
-/** A browser sends cookies whoever made it ask; so it must also say that it was a page of ours. */
-function refuseForeign(request: Request) {
+/** A browser sends cookies whoever made it ask; so it must also say that it was a page of ours, or of a website of ours. */
+async function refuseForeign(request: Request, tenant: Tenant) {
   const origin = request.headers.get('origin')
   const foreign = origin && URL.parse(origin)?.host !== authorityOf(request)
-  if (foreign || request.headers.get('sec-fetch-site') === 'cross-site')
+  if (foreign ? !(await originsOf(tenant)).has(origin) : request.headers.get('sec-fetch-site') === 'cross-site')
     throw new Problem(403, 'CROSS_SITE', 'This came from a page of another site, which may not write here.')
 }
 

@@ -1,6 +1,7 @@
 import { Elysia, status, t } from 'elysia'
 import { ProblemShape } from '../core/problem'
 import { done, one } from '../core/shapes'
+import { listing } from '../storage/lists'
 import { bearerOf } from './actors'
 import { guard } from './guard'
 import * as sessions from './sessions'
@@ -21,6 +22,8 @@ import {
 import * as signin from './signin'
 import * as tokens from './tokens'
 import * as users from './users'
+
+const listed = t.Object(listing)
 
 const signing = new Elysia({ tags: ['accounts'] })
   .use(guard('accounts'))
@@ -53,13 +56,21 @@ const me = new Elysia({ prefix: '/me', tags: ['accounts'] })
     body: ProfileChange,
     response: { 200: Me, 409: ProblemShape },
   })
-  .get('/sessions', ({ ctx }) => sessions.list(ctx), { can: 'user', response: t.Array(Session) })
+  .get('/sessions', ({ ctx, query, request, set }) => sessions.list(ctx, query, { request, set }), {
+    can: 'user',
+    query: listed,
+    response: t.Array(Session),
+  })
   .delete('/sessions/:id', ({ ctx, params }) => sessions.remove(ctx, params.id), {
     can: 'user',
     params: one,
     response: { 200: done, 404: ProblemShape },
   })
-  .get('/api-tokens', ({ ctx }) => tokens.list(ctx), { can: 'user', response: t.Array(ApiToken) })
+  .get('/api-tokens', ({ ctx, query, request, set }) => tokens.list(ctx, query, { request, set }), {
+    can: 'user',
+    query: listed,
+    response: t.Array(ApiToken),
+  })
   .post(
     '/api-tokens',
     async ({ ctx, body, request, set }) => status(201, await tokens.create(ctx, body, { request, set })),

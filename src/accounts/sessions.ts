@@ -1,9 +1,11 @@
-import { and, desc, eq, gt, inArray, isNull, lt, ne } from 'drizzle-orm'
+import { and, eq, gt, inArray, isNull, lt, ne } from 'drizzle-orm'
 import { iso, now } from '../core/clock'
+import type { Answer } from '../core/etag'
 import { missing, Problem } from '../core/problem'
 import { hashed, secret } from '../core/secret'
 import { success } from '../core/shapes'
 import type { Lease } from '../jobs/holding'
+import { answerPage, type Listing, pageOf } from '../storage/lists'
 import type { Tx } from '../storage/port'
 import { changing } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
@@ -98,11 +100,21 @@ export async function renewCookie(tenant: Tenant, session: string, cookie: strin
 }
 
 /** The caller's sessions, the latest first. */
-export async function list({ db, actor }: Ctx) {
+export async function list({ db, actor }: Ctx, query: Listing, answer: Answer) {
   const mine = and(eq(sessions.user, actor.user), gt(sessions.expires, iso(now())))
-  const rows = await db.select().from(sessions).where(mine).orderBy(desc(sessions.used), desc(sessions._id)).limit(1000)
-  return rows.map(({ user: _, ...session }) => ({ ...session, current: session._id === actor.session }))
+  const page = pageOf(query, sortable, '-used')
+  const rows = await db
+    .select()
+    .from(sessions)
+    .where(mine)
+    .orderBy(...page.order)
+    .limit(page.limit + 1)
+    .offset(page.offset)
+  const shown = rows.map(({ user: _, ...session }) => ({ ...session, current: session._id === actor.session }))
+  return answerPage(answer, page, shown, () => db.$count(sessions, mine))
 }
+
+const sortable = { _id: sessions._id, created: sessions.created, used: sessions.used, expires: sessions.expires }
 
 /** Ends one session of the caller's. */
 export async function remove(ctx: Ctx, id: string) {

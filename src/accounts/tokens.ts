@@ -1,9 +1,10 @@
-import { and, count, desc, eq } from 'drizzle-orm'
+import { and, count, eq } from 'drizzle-orm'
 import { iso, now } from '../core/clock'
 import { type Answer, forbidKeeping } from '../core/etag'
 import { invalid, missing, Problem } from '../core/problem'
 import { hashed } from '../core/secret'
 import { success } from '../core/shapes'
+import { answerPage, type Listing, pageOf } from '../storage/lists'
 import { changing } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
 import type { Ctx } from './guard'
@@ -14,11 +15,27 @@ import { reach } from './workspaces/reach'
 const MOST = 20
 
 /** The caller's API tokens, the latest first; the tokens themselves nobody can read again. */
-export async function list(ctx: Ctx) {
+export async function list(ctx: Ctx, query: Listing, answer: Answer) {
   refuseTokens(ctx)
   const { db, actor } = ctx
-  const rows = await db.select().from(apiTokens).where(eq(apiTokens.user, actor.user)).orderBy(desc(apiTokens._id))
-  return rows.map(shown)
+  const mine = eq(apiTokens.user, actor.user)
+  const page = pageOf(query, sortable)
+  const rows = await db
+    .select()
+    .from(apiTokens)
+    .where(mine)
+    .orderBy(...page.order)
+    .limit(page.limit + 1)
+    .offset(page.offset)
+  return answerPage(answer, page, rows.map(shown), () => db.$count(apiTokens, mine))
+}
+
+const sortable = {
+  _id: apiTokens._id,
+  nickname: apiTokens.nickname,
+  created: apiTokens.created,
+  lastUsedAt: apiTokens.used,
+  expiresAt: apiTokens.expires,
 }
 
 /** A new token of the caller's. @throws 409 TOO_MANY_TOKENS, 403 for a caller who came by one, 404 for a workspace out of reach. */

@@ -1,6 +1,7 @@
 import type { Ajv, ErrorObject, ValidateFunction } from 'ajv'
 import { RE2JS } from 're2js'
 import type { Flaw } from '../core/problem'
+import type { Alteration } from './alteration'
 import { type FieldType, fieldType } from './fields/type'
 import { types } from './fields/types'
 import type { Formula } from './formulas/formula'
@@ -30,7 +31,22 @@ export type Model = Omit<Definition, 'fields'> & {
   formulas: { field: ModelField; formula: Formula }[]
   /** Whether some field is hidden from some callers. */
   guarded: boolean
+  /** Which alteration of its entities is in force. */
+  form: number
+  /** The last one, while it is under way, or when it was given up. */
+  alteration?: Underway
 }
+
+/** An alteration of entities; until it is in force, with what the blueprint will be then. */
+export type Underway = Coming | { form: number; state: 'cleaning' | 'failed' }
+export type Coming = { form: number; state: 'preparing'; alteration: Alteration; next: Model }
+
+/** What is to come. */
+export const comingOf = ({ alteration }: Model): Coming | undefined =>
+  alteration?.state === 'preparing' ? alteration : undefined
+
+/** Whether entities may have something that is not in force yet, or not any more. */
+export const isAltering = ({ alteration }: Model) => !!alteration && alteration.state !== 'failed'
 
 /** Makes fields ready. @throws what Ajv or RE2 say of a schema or a pattern that is none. */
 export async function ready(field: Field, number: number): Promise<ModelField> {

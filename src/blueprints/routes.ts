@@ -1,21 +1,44 @@
 import { Elysia, status, t } from 'elysia'
-import { guard } from '../accounts/guard'
+import { type Ctx, guard } from '../accounts/guard'
+import type { Answer } from '../core/etag'
 import { ProblemShape } from '../core/problem'
 import { done, flag, isOn } from '../core/shapes'
+import { listing } from '../storage/lists'
 import * as blueprints from './blueprints'
+import * as changes from './changes'
 import { explain } from './explain'
-import { Blueprint, BlueprintChange, Explanation, ExplanationQuery, NewBlueprint } from './shapes'
+import { Blueprint, BlueprintChange, Explanation, ExplanationQuery, NewBlueprint, Rehearsal } from './shapes'
 import { file } from './types/files'
 
 const byKey = t.Object({ key: t.String() })
 const found = { 200: Blueprint, 404: ProblemShape }
-const changed = { ...found, 409: ProblemShape }
+const changing = {
+  can: 'editor',
+  params: byKey,
+  query: t.Object({ dryRun: flag }),
+  body: BlueprintChange,
+  response: { ...found, 200: t.Union([Rehearsal, Blueprint]), 202: Blueprint, 409: ProblemShape },
+  detail: {
+    description:
+      'With `dryRun=true` it changes nothing, and tells what it would do to the entities that are there. 202: it comes into force when all of them are prepared for it.',
+  },
+} as const
+
+async function changed(ctx: Ctx, key: string, { dryRun }: { dryRun?: string }, body: BlueprintChange, answer: Answer) {
+  if (isOn(dryRun)) return changes.rehearse(ctx, key, body, answer)
+  const done = await changes.change(ctx, key, body, answer)
+  return status(done.status, done.body)
+}
 
 const source = { description: 'the file', content: { 'text/plain': { schema: { type: 'string' as const } } } }
 
 export const blueprintRoutes = new Elysia({ prefix: '/blueprints', tags: ['blueprints'] })
   .use(guard('blueprints'))
-  .get('/', ({ ctx }) => blueprints.list(ctx), { can: 'user', response: t.Array(Blueprint) })
+  .get('/', ({ ctx, query, request, set }) => blueprints.list(ctx, query, { request, set }), {
+    can: 'user',
+    query: t.Object(listing),
+    response: t.Array(Blueprint),
+  })
   .get('/types.d.ts', ({ ctx, request }) => file(ctx, 'types', request), {
     can: 'editor',
     detail: { description: 'TypeScript: the types of all blueprints.', responses: { 200: source } },
@@ -47,18 +70,16 @@ export const blueprintRoutes = new Elysia({ prefix: '/blueprints', tags: ['bluep
     body: NewBlueprint,
     response: { 201: Blueprint, 409: ProblemShape },
   })
-  .put('/:key', ({ ctx, params, body, request, set }) => blueprints.change(ctx, params.key, body, { request, set }), {
-    can: 'editor',
-    params: byKey,
-    body: BlueprintChange,
-    response: changed,
-  })
-  .patch('/:key', ({ ctx, params, body, request, set }) => blueprints.change(ctx, params.key, body, { request, set }), {
-    can: 'editor',
-    params: byKey,
-    body: BlueprintChange,
-    response: changed,
-  })
+  .put(
+    '/:key',
+    ({ ctx, params, query, body, request, set }) => changed(ctx, params.key, query, body, { request, set }),
+    changing,
+  )
+  .patch(
+    '/:key',
+    ({ ctx, params, query, body, request, set }) => changed(ctx, params.key, query, body, { request, set }),
+    changing,
+  )
   .delete(
     '/:key',
     ({ ctx, params, query, request, set }) => blueprints.remove(ctx, params.key, isOn(query.force), { request, set }),

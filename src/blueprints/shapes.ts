@@ -1,6 +1,7 @@
 import type { TLiteral } from '@sinclair/typebox'
 import { type Static, t } from 'elysia'
 import { Workspace } from '../accounts/shapes'
+import { ProblemShape } from '../core/problem'
 import { id, line, text, time } from '../core/shapes'
 import { type TypeName, typeNames } from './fields/types'
 
@@ -27,6 +28,7 @@ export const Field = t.Object({
   onDelete: maybe(t.Union([t.Literal('restrict'), t.Literal('nullify'), t.Literal('cascade')])),
   readRoles: maybe(roles),
   writeRoles: maybe(roles),
+  renamedFrom: maybe(t.String({ maxLength: 63, description: 'in a change: what the field was called before' })),
 })
 export type Field = Static<typeof Field>
 
@@ -95,6 +97,42 @@ export const Blueprint = t.Object({
   dispatchers: maybe(t.Object({ create: maybe(t.Boolean()), update: maybe(t.Boolean()), delete: maybe(t.Boolean()) })),
   created: time,
   updated: time,
+  alteration: maybe(
+    t.Object(
+      {
+        state: t.Union([t.Literal('preparing'), t.Literal('cleaning'), t.Literal('failed')]),
+        done: t.Number(),
+        total: t.Number(),
+        since: time,
+        problem: maybe(ProblemShape),
+      },
+      { description: 'how far the change of its entities is: it comes into force as soon as all are prepared' },
+    ),
+  ),
+})
+
+/** Something for which a change can't be made. */
+export const Obstacle = t.Object({
+  field: t.String(),
+  code: t.String(),
+  message: t.String(),
+  count: t.Number({ description: 'how many entities it is about' }),
+  examples: t.Array(t.String(), { description: 'identifiers of up to ten of them' }),
+  duplicates: maybe(
+    t.Array(t.Object({ value: t.Unknown(), identifiers: t.Array(t.String()) }), {
+      description: 'up to ten values that several have, with up to ten of those',
+    }),
+  ),
+})
+export type Obstacle = Static<typeof Obstacle>
+
+/** What a change would do. */
+export const Rehearsal = t.Object({
+  dryRun: t.Literal(true),
+  entities: t.Number({ description: 'how many there are' }),
+  breaking: t.Number({ description: 'how many of them would not fit' }),
+  rewritten: t.Number({ description: 'how many of them would be changed or indexed anew' }),
+  problems: t.Array(Obstacle),
 })
 
 export const Explained = t.Object({

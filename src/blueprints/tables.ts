@@ -1,5 +1,6 @@
 import { integer, sqliteTable, text, unique } from 'drizzle-orm/sqlite-core'
 import { time } from '../storage/columns'
+import type { Change, Refusal } from './alteration'
 import type { Definition } from './shapes'
 
 export const blueprints = sqliteTable('blueprints', {
@@ -9,6 +10,8 @@ export const blueprints = sqliteTable('blueprints', {
   description: text().notNull(),
   definition: text({ mode: 'json' }).$type<Definition>().notNull(),
   version: integer().notNull(),
+  /** Which alteration of its entities is in force. */
+  form: integer().notNull().default(0),
   created: time().notNull(),
   updated: time().notNull(),
 })
@@ -25,3 +28,27 @@ export const fields = sqliteTable(
   },
   (table) => [unique().on(table.blueprint, table.key)],
 )
+
+/** What the entities of a blueprint have to become before a change of it can be in force, and how far that is. */
+export const alterations = sqliteTable('alterations', {
+  blueprint: text()
+    .primaryKey()
+    .references(() => blueprints.key, { onDelete: 'cascade' }),
+  /** What the form of the blueprint will be; no other alteration has the same. */
+  form: integer().notNull(),
+  /**
+   * `preparing`: the change is not in force yet. `cleaning`: it is (or was given up), and what is not needed any more goes.
+   * `failed`: all is as it was before.
+   */
+  state: text().$type<'preparing' | 'cleaning' | 'failed'>().notNull(),
+  change: text({ mode: 'json' }).$type<Change>().notNull(),
+  /** Up to which entity, in the order of `created` and `seq`; of those that have a `seq` up to `upto`. */
+  created: integer().notNull(),
+  entity: integer().notNull(),
+  upto: integer().notNull(),
+  done: integer().notNull(),
+  total: integer().notNull(),
+  /** Why it was given up. */
+  problem: text({ mode: 'json' }).$type<Refusal>(),
+  since: time().notNull(),
+})

@@ -99,9 +99,9 @@ const move = named('move', 'move a tenant to another database while it is served
     ),
   )
 
-const hosts = named('hosts', 'show or replace the hosts at which a tenant answers')
+const hosts = named('hosts', 'show the hosts at which a tenant answers, or replace those that it was given')
   .argument('[hosts...]', 'the new hosts; none shows them')
-  .option('--clear', 'leave it without hosts')
+  .option('--clear', 'leave it only those of its websites')
   .action(
     answers(
       async (id: string, names: string[], { clear }: { clear?: boolean }, _command: Command) => {

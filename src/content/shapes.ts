@@ -1,6 +1,6 @@
 import { type Static, t } from 'elysia'
 import { ProblemShape } from '../core/problem'
-import { change, id, line, text, time } from '../core/shapes'
+import { change, free, id, line, text, time } from '../core/shapes'
 
 const maybe = t.Optional
 
@@ -60,3 +60,61 @@ export const StaticFiles = t.Object({
   js: t.String({ description: 'the path of the module' }),
   css: t.String({ description: 'the path of the style sheet, which may be empty' }),
 })
+
+const contentType = t.Union([t.Literal('content'), t.Literal('html')], {
+  description: 'html is shown without what could do harm; content as it is',
+})
+
+export const Block = t.Object({
+  _id: id,
+  name: t.String(),
+  description: t.String(),
+  content: t.String(),
+  contentType,
+  created: time,
+  updated: time,
+})
+
+export const NewBlock = t.Object({
+  name: line(200, 1),
+  description: maybe(text(10_000)),
+  content: text(256 << 10),
+  contentType: maybe(contentType),
+})
+export type NewBlock = Static<typeof NewBlock>
+
+export const BlockChange = change(NewBlock)
+export type BlockChange = Static<typeof BlockChange>
+
+export const Configuration = t.Object({
+  _id: id,
+  key: t.String(),
+  public: t.Boolean({ description: 'whether anybody may read it' }),
+  kind: t.String(),
+  description: t.String(),
+  metadata: free,
+  created: time,
+  updated: time,
+})
+export type Configuration = Static<typeof Configuration>
+
+export const NewConfiguration = t.Object({
+  key: t.String({
+    pattern: '^[a-z][a-z0-9-]{0,62}$',
+    description: 'names it in paths: small letters, digits and hyphens',
+  }),
+  public: maybe(t.Boolean()),
+  kind: maybe(line(100)),
+  description: maybe(text(10_000)),
+  metadata: maybe(free),
+})
+export type NewConfiguration = Static<typeof NewConfiguration>
+
+export const ConfigurationChange = change(t.Omit(NewConfiguration, ['key']))
+export type ConfigurationChange = Static<typeof ConfigurationChange>
+
+/** The settings that are everybody's business. */
+export const AppConfiguration = t.Object({ metadata: free })
+
+/** Some of its keys, at the top or under `metadata`. */
+export const AppConfigurationChange = t.Record(t.String(), t.Unknown())

@@ -37,3 +37,25 @@ export const builds = sqliteTable(
   },
   (table) => [primaryKey({ columns: [table.component, table.path] }), index('builds_by_path').on(table.path)],
 )
+
+export const blocks = sqliteTable(
+  'blocks',
+  {
+    _id: text().primaryKey(),
+    name: text().notNull(),
+    contentType: text('content_type', { enum: ['content', 'html'] }).notNull(),
+    /** What it takes to keep: the characters of its content, and of what is shown of it. */
+    size: integer().notNull(),
+    version: integer().notNull(),
+    created: time().notNull(),
+    updated: time().notNull(),
+    /** The rules by which HTML was made harmless. */
+    rules: text(),
+    description: text().notNull(),
+    /** As it was written. */
+    content: text().notNull(),
+    /** What of it is shown, where that is something else. */
+    shown: text(),
+  },
+  (table) => [index('blocks_by_time').on(table.created, table._id), index('blocks_by_name').on(table.name, table._id)],
+)

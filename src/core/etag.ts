@@ -3,9 +3,9 @@ import { Problem } from './problem'
 /** The part of a route's context that a verb may need to speak HTTP. */
 export type Answer = { request: Request; set: { headers: unknown } }
 
-/** Names one state of a thing, also among things that had its name before it. */
-export const etagOf = (version: number, updated: number | string) =>
-  `"${version}-${(typeof updated === 'string' ? Date.parse(updated) : updated).toString(36)}"`
+/** Names one state of a thing, also among things that had its name before it; and of the `form` in which it is shown. */
+export const etagOf = (version: number, updated: number | string, form = 0) =>
+  `"${version}${form ? `.${form}` : ''}-${(typeof updated === 'string' ? Date.parse(updated) : updated).toString(36)}"`
 
 export const giveEtag = ({ set }: Answer, etag: string) => void Object.assign(set.headers as object, { etag })
 

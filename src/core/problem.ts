@@ -1,5 +1,5 @@
 import { Elysia, NotFoundError, ParseError, t, ValidationError } from 'elysia'
-import { report } from './log'
+import { causes, report } from './log'
 import { keptNameOf } from './request-name'
 
 /** One thing that is wrong with what was sent, and where: a JSON pointer, or the name of a query parameter. */
@@ -54,7 +54,7 @@ export function refusal(error: unknown, request: Request, headers: Record<string
   const problem = told(error) ?? internal(keptNameOf(request))
   const { code, message, more } = problem
   if (problem.status >= 500 && problem.status !== 503)
-    report(code, { requestId: keptNameOf(request), ...asked(request), cause: origin(error) })
+    report(code, { requestId: keptNameOf(request), ...asked(request), cause: error })
   return Response.json(
     { code, message, details: more.details },
     { status: problem.status, headers: { ...headers, ...more.headers } },
@@ -86,13 +86,3 @@ const internal = (requestId: string) =>
   })
 
 const asked = ({ method, url }: Request) => ({ method, path: URL.parse(url)?.pathname })
-
-/** The innermost cause, as text: what is wrapped around it or attached to it may quote the values of a query. */
-function origin(error: unknown) {
-  const cause = causes(error).at(-1)
-  return cause instanceof Error ? cause.stack : String(cause)
-}
-
-function causes(error: unknown): unknown[] {
-  return error instanceof Error && error.cause ? [error, ...causes(error.cause)] : [error]
-}

@@ -1,15 +1,18 @@
 import { now } from '../core/clock'
 import type { Tx } from '../storage/port'
+import { keepOf } from './changes/log'
 import { oneOf } from './conditions'
 import { Held, type Pointer } from './held'
 import { type Keys, labelOf } from './keys'
-import { DELETE_ROW, STORED_COLUMNS, type Stored, storedOf } from './rows'
+import { DELETE_ROW, type Stored, storedInForce, storedOf } from './rows'
 import { docOf, shownOf } from './wire'
 
 const AT_ONCE = 50 // entities read by one statement
 const SIZE = 4 << 20 // characters that are written anew in one write
 
-const WRITE = 'update entities set shown = ?, keys = ?, version = ?, updated = ? where seq = ?'
+// What was prepared of it for a change of its blueprint has to be prepared anew.
+const WRITE = `update entities set shown = ?, altered = null, keys = ?, version = ?, updated = ?,
+  form = (select -1 from alterations a where a.blueprint = entities.blueprint and a.state = 'preparing') where seq = ?`
 
 /**
  * Takes values out of relations, by nobody's right but the blueprint's. Where one must not be missing, it holds what it
@@ -21,12 +24,16 @@ export async function clear(tx: Tx, pointers: Pointer[], forced?: string) {
   for (let at = 0; at < entities.length; at += AT_ONCE) {
     const some = new Map(entities.slice(at, at + AT_ONCE))
     const { sql, params } = oneOf('seq', [...some.keys()])
-    for (const row of await tx.ask(`select ${STORED_COLUMNS} from entities where ${sql}`, params)) {
+    const changes = []
+    for (const row of await tx.ask(`select ${storedInForce} from entities where ${sql}`, params)) {
       const stored = storedOf(row)
       size += stored.shown.length
       if (size > SIZE) throw new Held(pointers, true)
-      await clearOf(tx, stored, some.get(stored.seq) ?? [], forced)
+      const own = some.get(stored.seq) ?? []
+      const after = await clearOf(tx, stored, own, forced)
+      if (after) changes.push({ blueprint: own[0]!.reference.blueprint, before: stored, after })
     }
+    if (changes.length) await keepOf(tx, changes)
   }
 }
 
@@ -52,5 +59,7 @@ async function clearOf(tx: Tx, row: Stored, pointers: Pointer[], forced?: string
   const [updated, text] = [now(), JSON.stringify(doc)]
   const shown = shownOf({ ...row, updated }, text)
   await tx.each(DELETE_ROW, gone)
-  await tx.ask(WRITE, [shown, JSON.stringify(keys), row.version + 1, updated, row.seq])
+  const after = { shown, keys: JSON.stringify(keys) }
+  await tx.ask(WRITE, [after.shown, after.keys, row.version + 1, updated, row.seq])
+  return after
 }

@@ -72,8 +72,8 @@ export function valueIs(at: string | Part, condition: Test): Part {
       ...(to ? [compared(`${to.open ? '<' : '<='} ?`, to.value)] : []),
     ])
   }
-  const { values } = condition
-  if (!values.length) return part(condition.is === 'in' ? '1 = 0' : '1 = 1')
+  const values = padded(condition.values)
+  if (!condition.values.length) return part(condition.is === 'in' ? '1 = 0' : '1 = 1')
   const list = values.map(() => '?').join(', ')
   if (condition.is === 'in')
     return values.length === 1 ? compared('= ?', ...values) : compared(`in (${list})`, ...values)
@@ -96,6 +96,12 @@ export function oneOf(sql: string, values: (string | number)[]): Part {
   return part(`${sql} in (${params.map(() => '?').join(', ')})`, ...params)
 }
 
+/** None of these values. */
+export function noneOf(sql: string, values: (string | number)[]): Part {
+  const one = oneOf(sql, values)
+  return part(`not (${one.sql})`, ...one.params)
+}
+
 /** Lists of about the same length become as long, by their last value, so that few statements have to be remembered. */
 export function padded<Value>(values: Value[]): Value[] {
   let length = 1
@@ -108,3 +114,13 @@ export const inPortions = <Value>(values: Value[]) =>
   Array.from({ length: Math.ceil(values.length / PORTION) }, (_, at) => values.slice(at * PORTION, (at + 1) * PORTION))
 
 const PORTION = 4_096
+
+/** The first of these, as many as are `most` together, and at least one. */
+export function fitting<Row>(rows: Row[], most: number, sizeOf: (row: Row) => number): Row[] {
+  let size = 0
+  const end = rows.findIndex((row, index) => {
+    size += sizeOf(row)
+    return index > 0 && size > most
+  })
+  return end < 0 ? rows : rows.slice(0, end)
+}

@@ -1,6 +1,7 @@
-import type { Model } from '../blueprints/model'
+import { comingOf, type Model } from '../blueprints/model'
 import { type Caller, mayRead, mayWrite } from '../blueprints/rules'
 import { type Flaw, invalid, Problem } from '../core/problem'
+import { misfits } from './altering/altered'
 
 export type Doc = Record<string, unknown>
 
@@ -115,6 +116,8 @@ function refuseFlawed(model: Model, doc: Doc, flaws: Flaw[], actor: Caller | und
     else
       throw new Problem(403, 'FORBIDDEN', 'These entities need a property that your roles do not allow you to write.')
   }
+  const coming = comingOf(model)
+  if (coming) flaws.push(...misfits(coming, doc, actor))
   if (flaws.length) invalid(...flaws.slice(0, 100))
   return doc
 }

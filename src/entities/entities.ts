@@ -5,78 +5,30 @@ import { type Reach, reaches, reachOf, reachOrRefuse } from '../blueprints/rules
 import { etagOf, isKnown, refuseStale } from '../core/etag'
 import { invalid, missing, Problem } from '../core/problem'
 import { Conflict } from '../storage/errors'
-import type { Db } from '../storage/port'
+import type { Db, Tx } from '../storage/port'
 import { forget } from '../tenancy/memory'
 import { computed } from './computed'
 import { readInput } from './document'
 import { changeOf, draftOf, reachable } from './drafts'
+import { narrowedWhole } from './fitting'
 import { throttleGuests } from './guests'
-import { among, count, find, shownAmong } from './plan'
-import { populatedOne, populatedPage } from './populate'
+import { among, find } from './plan'
+import { populatedOne } from './populate'
 import { type Query, readQuery } from './query'
 import { type Plan, planOf } from './related'
 import * as removal from './removal'
 import { type LeavingRow, leavingOf } from './removal'
 import * as rows from './rows'
 import { searchable } from './search'
-import { FLAT, type Form, PAGE, writer } from './wire'
-
-const AT_ONCE = 100 // entities read by one statement
-
-/** A list of entities: those within the caller's reach that match the query. */
-export async function list(asked: OpenCtx, key: string, request: Request): Promise<Response> {
-  const ctx = narrowed(asked, request)
-  const model = await modelOf(ctx, key)
-  const reach = reachOrRefuse(model, 'read', ctx.actor)
-  const query = readQuery(model, ctx.actor, searchOf(request))
-  if (query.search) await searchable(ctx, model)
-  const form = formOf(model, ctx, request, query)
-  const plan = form.related && (await planOf(ctx, model, form.related, form.select))
-  const read = (write: (shown: string) => string) => page(ctx.db, model, reach, query, write)
-  const { entities, shown, more } = await (plan
-    ? populatedPage(ctx, plan, form, read)
-    : read(writer(model, ctx.actor, form)))
-  const headers = headersOf(form)
-  if (more) link(headers, `<${nextPage(request, query, shown)}>; rel="next"`)
-  if (query.count) headers['x-total-count'] = `${await count(ctx.db, model, reach, query)}`
-  return new Response(`[${entities}]`, { headers })
-}
-
-/** The entities of a page as JSON, one after the other; how many those are, and whether there are more. */
-async function page(db: Db, model: Model, reach: Reach, query: Query, write: (shown: string) => string) {
-  const { limit } = query
-  // Many large entities would fill the memory before the page ends: only so many are read at once.
-  const few = limit <= AT_ONCE
-  // One more than is shown tells whether there is a next page.
-  const found = await find<[number, string?]>(db, few ? 'e.seq, e.shown' : 'e.seq', model, reach, query, limit + 1)
-  let [entities, shown, passed] = ['', 0, 0]
-  while (passed < Math.min(found.length, limit) && entities.length <= PAGE) {
-    const slice = found.slice(passed, Math.min(limit, passed + AT_ONCE))
-    const texts = few
-      ? new Map()
-      : await shownAmong(
-          db,
-          model,
-          reach,
-          query,
-          slice.map(([seq]) => seq),
-        )
-    for (const [seq, text = texts.get(seq)] of slice) {
-      if (entities.length > PAGE) break
-      passed++
-      if (text === undefined) continue
-      shown++
-      // A text that grows is joined once, at its end; a list of texts would be joined and copied.
-      entities += entities ? `,${write(text)}` : write(text)
-    }
-  }
-  return { entities, shown, more: limit > 0 && passed < found.length }
-}
+import { FLAT, type Form, writer } from './wire'
 
 /** One entity, by identifier or `_id`. */
 export async function get(asked: OpenCtx, key: string, identifier: string, request: Request): Promise<Response> {
   const ctx = narrowed(asked, request)
-  const model = await modelOf(ctx, key)
+  return steady(ctx, key, (model) => getOf(ctx, model, identifier, request))
+}
+
+async function getOf(ctx: OpenCtx, model: Model, identifier: string, request: Request): Promise<Response> {
   const reach = reachOrRefuse(model, 'read', ctx.actor)
   const row = (await rows.shown(ctx.db, model, identifier)) ?? missing('entity')
   if (!reaches(reach, { user: row[1], workspace: row[2] })) missing('entity')
@@ -158,14 +110,17 @@ export async function removeMatching(asked: OpenCtx, key: string, request: Reque
     if (value === '' || value === 'undefined') invalid({ path: name, message: `The filter "${name}" is empty.` })
   const query = { ...readQuery(model, ctx.actor, `${search}`), skip: 0 }
   // A filter tells by what it removes; so it looks only at what the caller may read.
-  const sight = query.conditions.length || query.search ? reachOf(model, 'read', ctx.actor) : reach
+  const filtered = query.conditions.length || query.likes.length || query.search
+  const sight = filtered ? reachOf(model, 'read', ctx.actor) : reach
   if (!sight) throw new Problem(403, 'FORBIDDEN', 'You may not read these entities, so you cannot filter them.')
   if (query.search) await searchable(ctx, model)
   const within = reach.all ? sight : reach
+  const narrow = await narrowedWhole(ctx.db, model, query)
   const deletedCount = await removal.removingMany(ctx, async (tx, references, most) => {
+    await refuseAltered(tx, model)
     const also = async (found: number[]) =>
-      ((await among(tx, LEAVING, model, within, query, found)) as LeavingRow[]).map(leavingOf)
-    const found = await find<LeavingRow>(tx, LEAVING, model, within, query, most)
+      ((await among(tx, LEAVING.join(', '), model, within, narrow, found)) as LeavingRow[]).map(leavingOf)
+    const { rows: found } = await find<LeavingRow>(tx, LEAVING, model, within, narrow, { limit: most })
     const gone = await removal.remove(tx, rows.portion(found.map(leavingOf)), { references, also })
     return gone.filter(({ blueprint }) => blueprint === key).length
   })
@@ -179,13 +134,13 @@ export const any = async (db: Db, blueprint: string) =>
 /** Removes all entities of a blueprint, a slice at a time; those that refer to them can't hold them. */
 export async function removeAll(ctx: OpenCtx, { key }: Model) {
   await removal.removingMany(ctx, async (tx, references, most) => {
-    const slice = `select ${LEAVING} from entities e where e.blueprint = ? limit ?`
+    const slice = `select ${LEAVING.join(', ')} from entities e where e.blueprint = ? limit ?`
     const found = (await tx.ask(slice, [key, most])) as LeavingRow[]
     return (await removal.remove(tx, rows.portion(found.map(leavingOf)), { references, forced: key })).length
   })
 }
 
-const LEAVING = 'e.seq, e.keys, e.created, e.blueprint, e.identifier'
+const LEAVING = ['e.seq', 'e.keys', 'e.created', 'e.blueprint', 'e.identifier']
 
 /** Which rows of the blueprints that this one points to the caller may see. */
 export async function sightOf(ctx: OpenCtx, { fields }: Model): Promise<rows.Sight> {
@@ -196,6 +151,26 @@ export async function sightOf(ctx: OpenCtx, { fields }: Model): Promise<rows.Sig
       sight.set(target, model && reachOf(model, 'read', ctx.actor))
     }
   return sight
+}
+
+/**
+ * Reads by what a blueprint is, and once more when its entities got another form meanwhile: what was read may be neither.
+ */
+export async function steady<T>(ctx: OpenCtx, key: string, read: (model: Model) => Promise<T>): Promise<T> {
+  for (;;) {
+    const model = await modelOf(ctx, key)
+    const result = await read(model)
+    const known = modelOf(ctx, key)
+    const now = known instanceof Promise ? await known : known
+    if (now.form === model.form) return result
+  }
+}
+
+/** For writes that go on for long: by the texts of another form they would find others. @throws 409 */
+async function refuseAltered(tx: Tx, { key, form }: Model) {
+  const [row] = await tx.ask('select form from blueprints where key = ?', [key])
+  if (row?.[0] !== form)
+    throw new Problem(409, 'CONFLICT', 'The blueprint was changed meanwhile. Look again what matches.')
 }
 
 const OVERTAKEN = 200 // times
@@ -222,7 +197,7 @@ export async function upToDate<T>(
 /** The row that a change is for. @throws 403, 404, 412 */
 async function writable(from: Db, model: Model, name: string, reach: Reach, ctx: OpenCtx, request: Request) {
   const row = reachable(model, await rows.stored(from, model, name), reach, ctx)
-  refuseStale(request, etagOf(row.version, row.updated))
+  refuseStale(request, etagOf(row.version, row.updated, model.form))
   return row
 }
 
@@ -240,7 +215,7 @@ function answer(
   const headers = headersOf(form)
   // It has no ETag, for it changes with entities whose versions this one does not count.
   if (plan) return populatedOne(ctx, plan, form, shown).then((body) => new Response(body, { status, headers }))
-  const etag = etagOf(version, updated)
+  const etag = etagOf(version, updated, model.form)
   headers.etag = etag
   if (request.method === 'GET' && isKnown(request, etag)) return new Response(null, { status: 304, headers })
   return new Response(writer(model, ctx.actor, form)(shown), { status, headers })
@@ -258,16 +233,9 @@ export function headersOf({ flat }: Form): Record<string, string> {
   const headers: Record<string, string> = { 'content-type': JSON_TYPE }
   if (flat) return headers
   headers.deprecation = 'true'
-  link(headers, '</openapi>; rel="deprecation"')
+  headers.link = '</openapi>; rel="deprecation"'
   return headers
 }
-
-function link(headers: Record<string, string>, value: string) {
-  headers.link = headers.link ? `${headers.link}, ${value}` : value
-}
-
-const nextPage = ({ url }: Request, { skip, others }: Query, shown: number) =>
-  `${url.slice(url.indexOf('/', 8), url.indexOf('?') >>> 0)}?${others}%24skip=${skip + shown}`
 
 /** The text of a request's query. */
 export function searchOf({ url }: Request) {

@@ -1,13 +1,15 @@
+import { turn } from '../core/turn'
 import type { Db } from '../storage/port'
 import { and, inPortions, oneOf, type Part, part, within } from './conditions'
 import type { OuterSet, Readable } from './related'
+import { shownIn } from './wire'
 
 /** What is kept to be shown of entities, by identifier or number; not complete when all would have been too much. */
 export type Found<Key> = { texts: Map<Key, string>; complete: boolean }
 
 const EACH = 100 // entities of a set
 
-/** Reads entities by one statement, and for thousands by a few; no more characters than allowed, but at least one. */
+/** Reads entities by one statement, and for thousands by a few; no more bytes than allowed, but at least one. */
 export async function read<Key extends string | number>(
   db: Db,
   { model, reach }: Readable,
@@ -22,10 +24,10 @@ export async function read<Key extends string | number>(
     if (left <= 0) return { texts, complete: false }
     const own = part('e.blueprint = ?', model.key)
     const { sql, params } = and([own, oneOf(by, some), ...within(reach), ...conditions])
-    const sized = `select e.seq, length(e.shown) as size, sum(length(e.shown)) over (order by e.seq desc) as upto,
+    const sized = `select e.seq, octet_length(e.shown) as size, sum(octet_length(e.shown)) over (order by e.seq desc) as upto,
       count(*) over () as entities from entities e where ${sql}`
     const rows = (await db.ask(
-      `select ${by}, e.shown, t.entities from (${sized}) t join entities e on e.seq = t.seq where t.upto - t.size < ?`,
+      `select ${by}, ${shownIn(model)}, t.entities from (${sized}) t join entities e on e.seq = t.seq where t.upto - t.size < ?`,
       [...params, left],
     )) as [Key, string, number][]
     for (const [key, shown] of rows) {
@@ -37,9 +39,6 @@ export async function read<Key extends string | number>(
   }
   return { texts, complete: true }
 }
-
-/** Others get their turn. */
-export const turn = () => new Promise(setImmediate)
 
 /** Which entities of a set point at these, by identifier: the newest first. The index has them in this order. */
 export async function pointingTo(

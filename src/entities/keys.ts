@@ -69,7 +69,8 @@ function indexedOf(model: Model) {
   return known
 }
 
-const PATH = 256 // characters
+/** Characters of a path into an object; longer ones are not kept. */
+export const PATH = 256
 
 /** The scalars in an object by their dotted paths; lists are passed through. */
 function parts(value: unknown, path = '', found = new Map<string, Set<string>>(), count = { of: 0 }) {

@@ -10,6 +10,9 @@ import type { System } from './wire'
 
 type Owner = Pick<System, 'user' | 'workspace'>
 
+/** A limitation that also counts what is not there: `earlier` tells how many of a group. */
+export type Tried = Limitation & { earlier?: (group: string) => number }
+
 /**
  * Refuses (403 LIMIT_REACHED) what would be one too many of its group: those of the same scope, and of equal values. Of a
  * change only what moves an entity into another group counts. In the writing transaction, where nobody can come in between.
@@ -22,16 +25,23 @@ export async function refuseExcess(
   actor: Caller | undefined,
   old?: Keys,
 ) {
-  for (const limitation of model.limitations ?? []) {
+  for (const limitation of (model.limitations ?? []) as Tried[]) {
     if (!binds(limitation, actor)) continue
-    const fields = (limitation.properties ?? []).flatMap((key) => model.field.get(key) ?? [])
+    const fields = fieldsOf(model, limitation)
     if (old && fields.every((field) => keys[labelOf(field)] === old[labelOf(field)])) continue
-    const most = mostOf(limitation)
+    const left = mostOf(limitation) - (limitation.earlier?.(groupOf(model, limitation, { user, workspace }, keys)) ?? 0)
     const group = [part('e.blueprint = ?', model.key), ...owned(limitation, { user, workspace })]
-    const count = most && (await countUpTo(tx, most, limitation, group, equal(fields, keys)))
-    if (count >= most) throw reached(model, limitation, most, fields, actor)
+    const count = left > 0 ? await countUpTo(tx, left, limitation, group, equal(fields, keys)) : 0
+    if (count >= left) throw reached(model, limitation, mostOf(limitation), fields, actor)
   }
 }
+
+const fieldsOf = (model: Model, { properties = [] }: Limitation) =>
+  properties.flatMap((key) => model.field.get(key) ?? [])
+
+/** A name of the group that an entity is counted with. */
+export const groupOf = (model: Model, limitation: Limitation, owner: Owner, keys: Keys) =>
+  JSON.stringify([owned(limitation, owner), fieldsOf(model, limitation).map((field) => keys[labelOf(field)] ?? null)])
 
 /** Whom a limitation is about. Empty lists are about everybody, and none is about admins. */
 function binds({ roles, workspaceLabels }: Limitation, actor: Caller | undefined) {

@@ -1,108 +1,170 @@
 import type { Model } from '../blueprints/model'
 import type { Reach } from '../blueprints/rules'
 import type { Db } from '../storage/port'
-import { and, type FieldTarget, type Indexed, indexWhere, isIndexed, list, type Part, part, value } from './conditions'
+import { best, type Fitting } from './best'
+import { and, indexWhere, isIndexed, list, type Part, part } from './conditions'
+import type { Passed } from './cursor'
+import { beyond, isCreated, mayLack, type Place, sorting, type Term, termsOf } from './order'
 import type { Condition, Order, Query, Target } from './query'
 import {
-  alone,
+  byColumn,
   collecting,
   everything,
   filter,
-  has,
+  isOfColumn,
   matching,
   ranked,
   type Scan,
   searched,
-  WORDS,
+  type Walkable,
   walking,
 } from './scans'
-
-/** A condition that fewer rows meet is answered by collecting them; counting stops here. */
-const FEW = 1_000
+import { FEW, few, TRUSTED, total } from './sizes'
+import { shownIn } from './wire'
 
 type Statement = { sql: string; params: unknown[] }
 
+export type Found<Row> = {
+  rows: Row[]
+  /** Where a page ends that has so many of them, one at least. */
+  passed(count: number): Passed
+}
+
 /**
- * Columns (of the table `e`) of the entities that a query asks for, of those within reach, in its order; at most `limit`.
- * The way to find them is remembered for as long as the estimates are that it was chosen by.
+ * Columns (of the table `e`) of the entities that a query asks for, of those within reach, in its order; at most `limit`,
+ * from the beginning or after what was passed. The way to find them is remembered for as long as the estimates are that
+ * it was chosen by.
  */
 export async function find<Row extends unknown[]>(
   db: Db,
-  columns: string,
+  columns: string[],
   model: Model,
   reach: Reach,
   query: Query,
-  limit = query.limit,
-): Promise<Row[]> {
+  { limit = query.limit, after, first }: { limit?: number; after?: Passed; first?: Order } = {},
+): Promise<Found<Row>> {
+  const asked = { db, columns, model, reach, query, limit, first }
+  if (query.ranked) return best(asked, after as Fitting | undefined)
+  const ordered = (rows: unknown[][]): Found<Row> => ({
+    rows: rows as Row[],
+    passed: (count) => ({ place: rows[count - 1]!.slice(columns.length) as Place }),
+  })
+  const place = (after as { place: Place } | undefined)?.place
   const ways = waysOf(query)
-  const name = reach.all ? `${columns} ${limit}` : `${columns} ${limit} ${reach.user} ${reach.workspace}`
-  const known = ways.get(name)
-  if (known && known.until > performance.now()) return db.ask(known.sql, known.params) as Promise<Row[]>
+  const name = JSON.stringify([columns, limit, reach])
+  const known = place ? undefined : ways.get(name)
+  if (known && known.until > performance.now()) return ordered(await db.ask(known.sql, known.params))
 
-  const { order, conditions, skip } = query
-  const scan = query.ranked ? ranked(model, query.search!) : await choose(db, model, reach, query)
-  const target = order[0]?.target
-  if (!scan && walkable(target)) return walk<Row>(db, columns, model, reach, query, limit, target)
-  const chosen = scan ?? everything(model)
-  const by = query.ranked ? await ranking(db, query) : sorting(order, chosen.time)
-  const statement = select(columns, chosen, reach, by, conditions, limit, skip)
-  ways.set(name, { ...statement, until: performance.now() + TRUSTED })
-  return db.ask(statement.sql, statement.params) as Promise<Row[]>
+  const { scan, walked } = await wayOf(db, model, reach, query)
+  if (walked) return ordered(await walk(asked, walked, place))
+  const statement = select(asked, scan, termsOf(query.order, scan.time, first), { place })
+  if (!place) ways.set(name, { ...statement, until: performance.now() + TRUSTED })
+  return ordered(await db.ask(statement.sql, statement.params))
 }
+
+type Asked = { db: Db; columns: string[]; model: Model; reach: Reach; query: Query; limit: number; first?: Order }
 
 /** In the order of a field, as the index has it: first those with a value of it, then those without. */
-async function walk<Row extends unknown[]>(
-  db: Db,
-  columns: string,
-  model: Model,
-  reach: Reach,
-  { order, conditions, skip }: Query,
-  limit: number,
-  target: FieldTarget,
-): Promise<Row[]> {
-  const ask = ({ sql, params }: Statement) => db.ask(sql, params) as Promise<Row[]>
-  const scan = walking(target, conditions)
-  const found = await ask(select(columns, scan, reach, walkSorting(order), conditions, limit, skip))
+async function walk(asked: Asked, target: Walkable, place: Place | undefined): Promise<unknown[][]> {
+  const { db, model, reach, limit } = asked
+  const { conditions, skip } = asked.query
+  const scan = walking(model, target, conditions)
+  const lacks = place?.[0] === null
+  const found = lacks ? [] : await having(asked, target, scan, place)
   if (found.length === limit || scan.covered.length) return found
-  const passed = found.length ? skip + found.length : await total(db, scan, reach, conditions)
-  const rest = everything(model)
-  const lacking: Condition[] = [...conditions, { target, is: 'absent' }]
-  const by = sorting(order.slice(1), rest.time, order[0])
-  return [
-    ...found,
-    ...(await ask(select(columns, rest, reach, by, lacking, limit - found.length, Math.max(0, skip - passed)))),
-  ]
+  const passed = found.length || !skip ? skip + found.length : await total(db, scan, reach, conditions)
+  const left = { limit: limit - found.length, skip: Math.max(0, skip - passed) }
+  return [...found, ...(await lacking(asked, target, { ...left, place: lacks ? place.slice(1) : undefined }))]
 }
 
+/**
+ * Those that have a value. Where very many share the first one, but more is to be ordered by, that group is a list of its
+ * own, or all of it would have to be sorted. Only one: each may take as long as going through all.
+ */
+async function having(asked: Asked, target: Walkable, scan: Scan & { of: Part }, place: Place | undefined) {
+  const { query, limit } = asked
+  const [first] = query.order as [Order]
+  const group = await firstGroup(asked, target, scan, place)
+  const found = group?.rows ?? []
+  if (found.length === limit) return found
+  const [, ...terms] = termsOf(query.order, scan.time, asked.first)
+  const by = { of: scan.of, descending: first.descending, nullable: false }
+  const past = group ? [part(`${scan.of.sql} ${first.descending ? '<' : '>'} ?`, group.value)] : []
+  const rest = { ...scan, where: and([scan.where, ...past]) }
+  const from = group ? undefined : place
+  const { sql, params } = select(asked, rest, [by, ...terms], { place: from, limit: limit - found.length })
+  return [...found, ...(await asked.db.ask(sql, params))]
+}
+
+async function firstGroup(asked: Asked, target: Walkable, scan: Scan & { of: Part }, place: Place | undefined) {
+  const { query, limit } = asked
+  const [first, ...others] = query.order as [Order, ...Order[]]
+  if (target.at === 'column' || !others.length || query.skip) return
+  const value = place ? (place[0] as string) : await firstOf(asked.db, scan, first)
+  if (value === undefined) return
+  const group = { target, is: 'in' as const, values: [value] }
+  if ((await few(asked.db, 'entity_index i', indexWhere(group))) < FEW) return
+  const alike = { ...query, conditions: [...query.conditions, group], order: others }
+  const after = place && { place: place.slice(1) }
+  const { rows } = await find(asked.db, asked.columns, asked.model, asked.reach, alike, {
+    ...{ limit, after, first: asked.first ?? first },
+  })
+  return { value, rows: rows.map((row) => row.toSpliced(asked.columns.length, 0, value)) }
+}
+
+/** The first value in an order. */
+async function firstOf(db: Db, { of, from, where }: Scan & { of: Part }, order: Order) {
+  const rows = from.split(' join ')[0]
+  const [row] = await db.ask(
+    `select ${of.sql} from ${rows} where ${where.sql} order by ${of.sql} ${way(order)} limit 1`,
+    where.params,
+  )
+  return row?.[0] as string | undefined
+}
+
+/** Those that have no value. */
+async function lacking(asked: Asked, target: Walkable, left: { limit: number; skip: number; place?: Place }) {
+  const { order, conditions } = asked.query
+  const all = everything(asked.model)
+  const terms = termsOf(order.slice(1), all.time, asked.first ?? order[0])
+  const without: Condition[] = [...conditions, { target, is: 'absent' }]
+  const missing = { of: part('null'), descending: false, nullable: true }
+  const { sql, params } = select(asked, all, terms, { ...left, conditions: without }, [missing])
+  return asked.db.ask(sql, params)
+}
+
+/** The columns, and what there is of each term. */
 function select(
-  columns: string,
+  { columns, reach, query, limit: most }: Asked,
   scan: Scan,
-  reach: Reach,
-  by: Part,
-  conditions: Condition[],
-  limit: number,
-  skip: number,
+  terms: Term[],
+  { limit = most, skip = query.skip, place, conditions = query.conditions }: Partial<Query> & { place?: Place },
+  missing: Term[] = [],
 ): Statement {
-  const where = filter(scan, reach, conditions)
-  const sql = `select ${columns} from ${scan.from} where ${where.sql} order by ${by.sql} limit ? offset ?`
-  return { sql, params: [...where.params, ...by.params, limit, skip] }
+  const told = list([...columns.map((column) => part(column)), ...[...missing, ...terms].map(({ of }) => of)])
+  const { sql, params } = and([filter(scan, reach, conditions), ...(place ? [beyond(terms, place)] : [])])
+  const by = sorting(terms)
+  return {
+    sql: `select ${told.sql} from ${scan.from} where ${sql} order by ${by.sql} limit ? offset ?`,
+    params: [...told.params, ...params, ...by.params, limit, skip],
+  }
 }
 
-type Way = Statement & { until: number }
-const ways = new WeakMap<Query, Map<string, Way>>()
+type Known = Statement & { until: number }
+const ways = new WeakMap<Query, Map<string, Known>>()
 const WAYS = 100 // of one query: as many callers with a reach of their own
 
 function waysOf(query: Query) {
   const known = ways.get(query)
   if (known && known.size < WAYS) return known
-  const fresh = new Map<string, Way>()
+  const fresh = new Map<string, Known>()
   ways.set(query, fresh)
   return fresh
 }
 
 /** What is shown of those that were found, by their numbers; those that do not match any more are missing. */
 export const shownAmong = async (db: Db, model: Model, reach: Reach, query: Query, found: number[]) =>
-  new Map((await among(db, 'e.seq, e.shown', model, reach, query, found)) as [number, string][])
+  new Map((await among(db, `e.seq, ${shownIn(model)}`, model, reach, query, found)) as [number, string][])
 
 /** Columns of those of these entities that match. */
 export function among(db: Db, columns: string, model: Model, reach: Reach, query: Query, found: number[]) {
@@ -112,114 +174,64 @@ export function among(db: Db, columns: string, model: Model, reach: Reach, query
   return db.ask(`select ${columns} from ${scan.from} where ${sql}`, params)
 }
 
-/** How many entities match. */
-export async function count(db: Db, model: Model, reach: Reach, query: Query): Promise<number> {
-  const [condition, ...others] = query.conditions
-  if (reach.all && condition && !others.length && isIndexed(condition) && query.search === undefined)
-    return countIndexed(db, condition)
-  return total(db, await scanOf(db, model, reach, query), reach, query.conditions)
-}
-
 /** A way through the entities of a query that can be gone in slices, in the order of time. */
 export const scanOf = async (db: Db, model: Model, reach: Reach, query: Query): Promise<Scan> =>
-  (await choose(db, model, reach, { ...query, order: [latest(true)] })) ?? everything(model)
+  (await wayOf(db, model, reach, { ...query, ranked: false, order: [latest(true)] })).scan
 
-/** The index alone can tell; what has several values is in it several times. */
-async function countIndexed(db: Db, condition: Indexed) {
-  const once = condition.target.single || (condition.is === 'in' && condition.values.length === 1)
-  const { sql, params } = indexWhere(condition)
-  const counted = once ? '*' : 'distinct i.entity'
-  const [row] = await db.ask(`select count(${counted}) from entity_index i where ${sql}`, params)
-  return Number(row![0])
-}
+/** A condition that was thought of as a way: how many rows of the index meet it, as far as that was counted. */
+export type Considered = { condition: Condition | 'reach'; rows: number; scan: Scan; ordered: boolean }
 
-async function total(db: Db, scan: Scan, reach: Reach, conditions: Condition[]) {
-  const { from, where } = alone(scan, reach, conditions)
-  const [row] = await db.ask(`select count(*) from ${from} where ${where.sql}`, where.params)
-  return Number(row![0])
+/** Which rows to go through, in the order of a field or in no order that matters; and what was considered. */
+export type Way = { scan: Scan; walked?: Walkable; considered: Considered[] }
+
+export async function wayOf(db: Db, model: Model, reach: Reach, query: Query): Promise<Way> {
+  if (query.ranked) return { scan: ranked(model, query.search!), considered: [] }
+  const { scan, considered } = await choose(db, model, reach, query)
+  const target = query.order[0]?.target
+  if (scan || !walkable(target)) return { scan: scan ?? everything(model), considered }
+  return { scan: walking(model, target, query.conditions), walked: target, considered }
 }
 
 /**
  * Which rows to go through: those of the condition that fewest meet, when they are few or are kept in the order that is
- * asked for. Otherwise undefined: go through all in their order.
+ * asked for. Otherwise no scan: go through all in their order.
  */
-async function choose(db: Db, model: Model, reach: Reach, query: Query): Promise<Scan | undefined> {
+async function choose(
+  db: Db,
+  model: Model,
+  reach: Reach,
+  query: Query,
+): Promise<{ scan?: Scan; considered: Considered[] }> {
   const { conditions, order, search } = query
-  if (search !== undefined) return searched(model, search)
-  const byTime = order.length === 1 && isCreated(order[0]!)
+  if (search !== undefined) return { scan: searched(model, search), considered: [] }
+  const byTime = order.length === 1 && isCreated(order[0]!.target)
   const indexed = conditions.filter(isIndexed)
   const equal = indexed.filter((one) => one.is === 'in' && one.values.length === 1)
-  if (byTime && reach.all && indexed.length === 1 && equal.length === 1) return matching(equal[0]!)
-  const sized: { size: number; scan: Scan; ordered: boolean }[] = []
+  if (byTime && reach.all && indexed.length === 1 && equal.length === 1)
+    return { scan: matching(equal[0]!), considered: [] }
+  const considered: Considered[] = []
   for (const condition of indexed) {
     const ordered = byTime && equal.includes(condition)
     const scan = ordered ? matching(condition) : collecting(model, condition)
-    sized.push({ size: await few(db, 'entity_index i', indexWhere(condition)), scan, ordered })
+    considered.push({ condition, rows: await few(db, 'entity_index i', indexWhere(condition)), scan, ordered })
   }
-  if (sized.length && !reach.all) {
+  for (const condition of conditions.filter(isOfColumn)) {
+    const scan = byColumn(model, condition)
+    considered.push({ condition, rows: await few(db, scan.from, scan.where), scan, ordered: false })
+  }
+  if (considered.length && !reach.all) {
     const scan = everything(model)
-    sized.push({ size: await few(db, scan.from, filter(scan, reach, [])), scan, ordered: byTime })
+    const rows = await few(db, scan.from, filter(scan, reach, []))
+    considered.push({ condition: 'reach', rows, scan, ordered: byTime })
   }
-  sized.sort((one, other) => one.size - other.size || Number(other.ordered) - Number(one.ordered))
-  const best = sized[0] && sized[0].size < FEW ? sized[0] : sized.find(({ ordered }) => ordered)
-  return best?.scan ?? (byTime ? everything(model) : undefined)
+  considered.sort((one, other) => one.rows - other.rows || Number(other.ordered) - Number(one.ordered))
+  const [least] = considered
+  const best = least && least.rows < FEW ? least : considered.find(({ ordered }) => ordered)
+  return { scan: best?.scan ?? (byTime ? everything(model) : undefined), considered }
 }
 
-/**
- * The number of rows, but no more than `FEW`; as it was a few seconds ago at most. It decides only how to look, so an old
- * number costs time and never a row.
- */
-async function few(db: Db, from: string, { sql, params }: Part, most = FEW) {
-  const estimates = estimatesOf(db)
-  const [key, time] = [`${from} ${sql} ${params.join(' ')}`, performance.now()]
-  const known = estimates.get(key)
-  if (known && known.until > time) return known.size
-  const [row] = await db.ask(`select count(*) from (select 1 from ${from} where ${sql} limit ${most}) as few`, params)
-  const size = Number(row![0])
-  if (estimates.size >= ESTIMATES) estimates.clear()
-  estimates.set(key, { size, until: time + TRUSTED })
-  return size
-}
-
-const TRUSTED = 5_000 // ms
-const ESTIMATES = 5_000
-const estimated = new WeakMap<Db, Map<string, { size: number; until: number }>>()
-
-function estimatesOf(db: Db) {
-  const known = estimated.get(db) ?? new Map()
-  estimated.set(db, known)
-  return known
-}
-
-/** A word that so many have says nothing of any, and to compare them all would take long. */
-const RANKED = 5_000
-
-/** The best first; where too many have the words, the latest. */
-async function ranking(db: Db, { search = '' }: Query): Promise<Part> {
-  return part((await few(db, WORDS, has(search), RANKED)) < RANKED ? 'w.rank, e.seq desc' : 'e.seq desc')
-}
-
-const walkable = (target: Target | undefined): target is FieldTarget =>
-  target?.at === 'field' && target.single && target.indexed
-
-/** Missing values last, whichever way; entities that agree in everything in order of time, the way the first goes. */
-function sorting(order: Order[], [created, seq]: Scan['time'], first = order[0]): Part {
-  const by = order.map((one) => {
-    if (isCreated(one)) return part(`${created} ${way(one)}`)
-    const { sql, params } = value(one.target)
-    return part(`${sql} ${way(one)} nulls last`, ...params)
-  })
-  const last = first ? way(first) : 'desc'
-  if (!order.some(isCreated)) by.push(part(`${created} ${last}`))
-  return list([...by, part(`${seq} ${last}`)])
-}
-
-/** The same for a walk, where the first order is that of the index. */
-function walkSorting([first, ...others]: Order[]): Part {
-  const { sql, params } = sorting(others, ['i.created', 'i.entity'], first)
-  return part(`i.value ${way(first!)}, ${sql}`, ...params)
-}
+const walkable = (target: Target | undefined): target is Walkable =>
+  target?.at === 'field' ? target.single && target.indexed : target !== undefined && mayLack(target)
 
 const way = ({ descending }: Order) => (descending ? 'desc' : 'asc')
-const latest = (descending: boolean): Order => ({ target: { at: 'column', column: 'e.created' }, descending })
-const isCreated = ({ target }: Order) => target.at === 'column' && target.column === 'e.created'
+export const latest = (descending: boolean): Order => ({ target: { at: 'column', column: 'e.created' }, descending })

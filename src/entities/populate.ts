@@ -1,9 +1,10 @@
 import type { Actor } from '../accounts/actors'
 import { cardsOf } from '../accounts/users'
 import { workspaceCardsOf } from '../accounts/workspaces/workspaces'
+import { turn } from '../core/turn'
 import type { Db } from '../storage/port'
 import { inPortions, padded, within } from './conditions'
-import { pointingTo, read, turn } from './joins'
+import { pointingTo, read } from './joins'
 import type { Join, OuterSet, Owner, Plan, Readable } from './related'
 import { type Entity, FLAT, type Form, Made, PAGE, parsed, writer } from './wire'
 
@@ -40,8 +41,17 @@ export async function populatedPage(
   return { entities, shown, more: more || shown < texts.length }
 }
 
-/** As many of these as are good for one answer, and at least one: how many, and their JSON with commas between. */
-async function populated(ctx: Asking, plan: Plan, form: Form, texts: string[]) {
+/** All of these, a line for each, as many at a time as are good for one answer. */
+export async function* populatedLines(ctx: Asking, plan: Plan, form: Form, texts: string[]): AsyncGenerator<string> {
+  for (let at = 0; at < texts.length; ) {
+    const { entities, shown } = await populated(ctx, plan, form, texts.slice(at), '\n')
+    yield `${entities}\n`
+    at += shown
+  }
+}
+
+/** As many of these as are good for one answer, and at least one: how many, and their JSON, by default with commas between. */
+async function populated(ctx: Asking, plan: Plan, form: Form, texts: string[], between = ',') {
   let [entities, shown, most, rested] = ['', 0, texts.length, 0]
   while (shown < texts.length) {
     const some = texts.slice(shown, shown + most)
@@ -53,7 +63,7 @@ async function populated(ctx: Asking, plan: Plan, form: Form, texts: string[]) {
     for (const text of some) {
       const entity = write(text)
       if (entities && entities.length + entity.length > PAGE) return { entities, shown }
-      entities += entities ? `,${entity}` : entity
+      entities += entities ? between + entity : entity
       shown++
       if (entities.length - rested < TURN) continue
       rested = entities.length

@@ -4,7 +4,9 @@ import { types } from '../blueprints/fields/types'
 import type { Model, ModelField } from '../blueprints/model'
 import { mayRead } from '../blueprints/rules'
 import { type Flaw, invalid } from '../core/problem'
-import { isIndexed, isSingle, labelOf, partKey } from './keys'
+import { isIndexed, isSingle, labelOf, PATH } from './keys'
+import type { Pattern } from './like'
+import { conditionOf, likeOf, OPERATORS, together } from './operators'
 import { type Related, readRelated } from './related'
 import { matchOf, wordsIn } from './words'
 
@@ -19,11 +21,15 @@ export type Condition = { target: Target } & (Test | { is: 'present' } | { is: '
 export type Test = { is: 'in' | 'not in'; values: (string | number)[] } | { is: 'between'; from?: Bound; to?: Bound }
 type Bound = { value: string | number; open: boolean }
 
+/** What no engine can judge: which texts fit is found out by `fitting.ts`, so that letters are told apart alike. */
+export type Like = { target: Target; pattern: Pattern }
+
 export type Order = { target: Target; descending: boolean }
 
 /** Never changed once it was read, for it is shared. */
 export type Query = {
   readonly conditions: Condition[]
+  readonly likes: Like[]
   order: Order[]
   /** The words that are searched for; empty where no field can have them. */
   search?: string
@@ -42,7 +48,6 @@ export type Query = {
 const LIMIT = 100
 const MOST = 1_000
 const FILTERS = 20
-const VALUES = 500
 const ORDERS = 10
 const WORDS = 20
 const SEARCH = 1_000 // characters
@@ -56,7 +61,6 @@ const COLUMNS: Record<string, { target: Target; kind: FieldType }> = {
   created: { target: column('e.created'), kind: types.datetime },
   updated: { target: column('e.updated'), kind: types.datetime },
 }
-const TIMES = ['created', 'updated']
 
 /** The parameters which begin with a dollar sign. */
 const OPTIONS = [
@@ -72,7 +76,6 @@ const OPTIONS = [
   '$populate',
   '$outerPopulate',
 ]
-const OPERATORS = ['$lt', '$gt', '$lte', '$gte', '$ne', '$in', '$nin', '$exists']
 
 const known = new WeakMap<Model, Map<string, Query>>()
 const KNOWN = 2_000 // queries of a blueprint
@@ -97,6 +100,7 @@ function read(model: Model, actor: Actor | undefined, search: string): Query {
   const flaws: Flaw[] = []
   const options = new Map<string, string>()
   const conditions: Condition[] = []
+  const likes: Like[] = []
   const refuse = (path: string, message: string) => void flaws.push({ path, message })
 
   for (const [name, value] of new URLSearchParams(search)) {
@@ -113,18 +117,20 @@ function read(model: Model, actor: Actor | undefined, search: string): Query {
       refuse(name, `There is no operator "${operator}".`)
     else if (typeof found === 'string') refuse(name, found)
     else {
-      const condition = conditionOf(found, operator, value)
+      const condition = operator === '$like' ? likeOf(found, property, value) : conditionOf(found, operator, value)
       if (typeof condition === 'string') refuse(name, condition)
+      else if ('pattern' in condition) likes.push(condition)
       else conditions.push(condition)
     }
   }
-  if (conditions.length > FILTERS) refuse('', `A query has at most ${FILTERS} filters.`)
+  if (conditions.length + likes.length > FILTERS) refuse('', `A query has at most ${FILTERS} filters.`)
 
   const parts = (options.get('$sort') ?? '-created').split(',').map((part) => part.trim())
   const order = [...new Set(parts.filter(Boolean))]
   if (order.length > ORDERS) refuse('$sort', `Sort by at most ${ORDERS} fields.`)
   const query: Query & { skip: number; select?: string[]; search?: string } = {
-    conditions,
+    conditions: together(conditions),
+    likes,
     order: order.flatMap((part) => {
       const descending = part.startsWith('-')
       const found = resolve(model, actor, part.replace(/^[+-]/, ''))
@@ -145,7 +151,7 @@ function read(model: Model, actor: Actor | undefined, search: string): Query {
   const words = wanted()
   if (words.length) {
     query.search = matchOf(words, searched())
-    query.ranked = !options.has('$sort')
+    query.ranked = !!query.search && !options.has('$sort')
   }
   if (options.has('$select')) query.select = selection(options.get('$select')!)
   if (flaws.length) invalid(...flaws.slice(0, 100))
@@ -211,6 +217,7 @@ export function resolve(model: Model, actor: Actor | undefined, name: string) {
   if (!field || !mayRead(field, actor)) return
   const object = !field.kind.key
   if (path && !object) return
+  if (path.length > PATH) return `A path into an object has at most ${PATH} characters.`
   if (!path && object) return `"${key}" is an object: name a part of it, such as "${key}.name".`
   const [single, indexed] = [isSingle(field), isIndexed(field)]
   if (!single && !indexed) return `"${key}" is not indexed, so it cannot be asked for.`
@@ -220,47 +227,3 @@ export function resolve(model: Model, actor: Actor | undefined, name: string) {
 
 /** A name of a query: where its values are, and of which kind; parts of objects are of any. */
 export type Resolved = { target: Target; kind: FieldType | undefined }
-
-/** A condition, or what is wrong with it. */
-function conditionOf({ target, kind }: Resolved, operator: string | undefined, text: string): Condition | string {
-  const times = target.at === 'column' && TIMES.includes(target.column.slice(2))
-  const read = (one: string): (string | number)[] => {
-    if (!kind) return partKeys(one)
-    const value = kind.parse?.(one)
-    if (value === undefined) return []
-    if (target.at === 'column') return [times ? Date.parse(value as string) : (value as string)]
-    return [kind.key!(value)]
-  }
-  if (operator === '$exists') {
-    if (!/^(true|false|0|1)$/.test(text)) return '$exists must be true or false.'
-    return { target, is: text === 'true' || text === '1' ? 'present' : 'absent' }
-  }
-  const list = operator === '$in' || operator === '$nin' ? text.split(',').filter(Boolean) : [text]
-  if (list.length > VALUES) return `A list has at most ${VALUES} values.`
-  const values: (string | number)[] = []
-  for (const one of list) {
-    const keys = read(one)
-    if (!keys.length) return `"${one.slice(0, 100)}" ${kind?.check(undefined) ?? 'does not fit'}.`
-    values.push(...keys)
-  }
-  if (operator === undefined || operator === '$in') return { target, is: 'in', values }
-  if (operator === '$ne' || operator === '$nin') return { target, is: 'not in', values }
-  const bound = { value: kind ? values[0]! : values.at(-1)!, open: operator === '$lt' || operator === '$gt' }
-  const range = operator.startsWith('$l') ? { to: bound } : { from: bound }
-  return { target, is: 'between', ...(!kind && ofOneType(bound.value as string)), ...range }
-}
-
-/** The texts of an object's parts begin with their type: a range must not run into the next one. */
-const ofOneType = ([type = '']: string) => ({
-  from: { value: type, open: false },
-  to: { value: String.fromCharCode(type.charCodeAt(0) + 1), open: true },
-})
-
-/** All that a text can mean as a part of an object, whose types nobody has told: the likeliest for a range last. */
-function partKeys(text: string): string[] {
-  const keys = [partKey(text)]
-  if (text === 'true' || text === 'false') keys.push(partKey(text === 'true'))
-  const number = types.number.parse!(text)
-  if (number !== undefined) keys.push(partKey(number as number))
-  return keys
-}

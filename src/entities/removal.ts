@@ -1,6 +1,6 @@
 import type { OpenCtx } from '../accounts/guard'
 import { forgetReferences, NewReferences, type References, referencesOf, refuseOld } from '../blueprints/references'
-import type { Tx } from '../storage/port'
+import type { Store, Tx } from '../storage/port'
 import { clear } from './clearing'
 import { inPortions, oneOf } from './conditions'
 import { Held, type Pointer, told } from './held'
@@ -26,7 +26,7 @@ const SLICE = 200 // entities removed in one write of many, so that others get t
 
 /** A write that removes entities. @throws 409 ENTITY_IN_USE, TOO_MANY_REFERENCES */
 export const removing = <T>(ctx: OpenCtx, work: (tx: Tx, references: References) => Promise<T>): Promise<T> =>
-  upToDate(ctx, work).catch(async (error) => {
+  withReferences(ctx, work).catch(async (error) => {
     throw error instanceof Held ? await told(ctx, error) : error
   })
 
@@ -41,7 +41,7 @@ export async function removingMany(
   let count = 0
   for (let most = SLICE; ; ) {
     try {
-      const removed = await upToDate(ctx, (tx, references) => remove(tx, references, most))
+      const removed = await withReferences(ctx, (tx, references) => remove(tx, references, most))
       if (!removed) return count
       count += removed
     } catch (error) {
@@ -52,18 +52,21 @@ export async function removingMany(
   }
 }
 
-/** Does it again when a blueprint has been changed since its references were read. */
-async function upToDate<T>(ctx: OpenCtx, work: (tx: Tx, references: References) => Promise<T>): Promise<T> {
+/** A write by what refers to what; again when a blueprint has been changed since that was read. @throws Held */
+export async function withReferences<T>(
+  { db, write }: Pick<Store, 'db' | 'write'>,
+  work: (tx: Tx, references: References) => Promise<T>,
+): Promise<T> {
   for (let tries = 0; ; tries++) {
-    const references = await referencesOf(ctx.db)
+    const references = await referencesOf(db)
     try {
-      return await ctx.write(async (tx) => {
+      return await write(async (tx) => {
         await refuseOld(tx, references)
         return work(tx, references)
       })
     } catch (error) {
       if (!(error instanceof NewReferences) || tries === 3) throw error
-      forgetReferences(ctx.db)
+      forgetReferences(db)
     }
   }
 }
@@ -96,13 +99,16 @@ export async function remove(tx: Tx, first: Leaving[], { references, forced, als
   await erase(tx, [...gone.values()])
   return [...gone.values()]
 
-  /** Those who hold others, but are to be removed as well. */
+  /** Those who hold others, or would by what they must not be without, but are to be removed as well. */
   async function held(also: Removal['also']) {
-    const holding = pointers.filter(({ reference }) => reference.onDelete === 'restrict').filter(stays)
-    if (!holding.length) return []
-    const own = holding.filter(({ reference }) => reference.blueprint === first[0]?.blueprint)
+    const staying = pointers.filter(stays)
+    const holding = staying.filter(({ reference }) => reference.onDelete === 'restrict')
+    const own = staying.filter(
+      ({ reference: { blueprint, onDelete, least } }) =>
+        blueprint === first[0]?.blueprint && (onDelete === 'restrict' || least > 0),
+    )
     const known = (own.length && (await also?.([...new Set(own.map(({ entity }) => entity))]))) || []
-    if (!known.length) throw new Held(holding)
+    if (holding.length && !known.length) throw new Held(holding)
     return known
   }
 }

@@ -2,6 +2,7 @@ import { Elysia, t } from 'elysia'
 import { guard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
 import * as entities from './entities'
+import * as pages from './pages'
 
 export const Entity = t.Object(
   {
@@ -24,8 +25,12 @@ export const filters = [
   ['$select', 'string', 'the properties to show, comma-separated'],
   ['$count', 'boolean', 'adds the header X-Total-Count'],
 ] as const
+const ofPages = [
+  ['$after', 'string', 'where the page begins: the cursor of the link to the next page'],
+  ['$explain', 'boolean', 'true: how the query is answered, instead of the entities; for privileged callers'],
+] as const
 export const form = ['$flat', 'boolean', 'false: properties only under "metadata" (deprecated)'] as const
-const forms = [
+export const forms = [
   form,
   [
     '$populate',
@@ -58,12 +63,16 @@ export const ofBlueprint = t.Object({ key: t.String() })
 
 export const entityRoutes = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['entities'] })
   .use(guard('entities'))
-  .get('/', ({ ctx, params, request }) => entities.list(ctx, params.key, request), {
+  .get('/', ({ ctx, params, request }) => pages.list(ctx, params.key, request), {
     anyone: true,
     detail: {
-      parameters: [...filters, ...forms].map(parameter),
-      description: 'Filters: `field=value`, `field[$gt]=value` with $lt, $gt, $lte, $gte, $ne, $in, $nin, $exists.',
-      responses: { 200: json(t.Array(Entity), 'the entities') },
+      parameters: [...filters, ...ofPages, ...forms].map(parameter),
+      description:
+        'Filters: `field=value`, `field[$gt]=value` with $lt, $gt, $lte, $gte, $ne, $in, $nin, $exists, $like (`%`, `_`). The header `Link` leads to the next page.',
+      responses: {
+        200: json(t.Array(Entity), 'the entities; with $explain how they are found'),
+        403: json(ProblemShape, 'no rule, or $explain'),
+      },
     },
   })
   .get('/:identifier', ({ ctx, params, request }) => entities.get(ctx, params.key, params.identifier, request), {

@@ -1,16 +1,18 @@
-import type { Model } from '../blueprints/model'
+import { comingOf, isAltering, type Model } from '../blueprints/model'
 import { type Caller, mayRead, mayWrite, type Reach, reaches } from '../blueprints/rules'
 import { config } from '../config'
 import { now } from '../core/clock'
 import { invalid, Problem } from '../core/problem'
 import { Busy, Conflict } from '../storage/errors'
 import type { Db, Tx } from '../storage/port'
+import { IS_LOGGED, type Kept, keep, keepRemovals } from './changes/log'
 import type { Known } from './computed'
+import { fitting } from './conditions'
 import type { Complete, Doc } from './document'
 import { type IndexRow, type Keys, keysOf, rowsOf } from './keys'
 import { refuseExcess } from './limits'
 import { forgetTerms, IS_SEARCHED, keepTerms } from './search'
-import { docOf, type System, shownOf } from './wire'
+import { docOf, type System, shownIn, shownInForce, shownOf } from './wire'
 import { termsOf } from './words'
 
 /** What is read to show one entity, in the order of `SHOWN`. */
@@ -29,20 +31,27 @@ const byName = (columns: string) => ({
   byIdentifier: `select ${columns} from entities where blueprint = ? and identifier = ?`,
   byId: `select ${columns} from entities where blueprint = ? and _id = ?`,
 })
-const SHOWN = byName('shown, "user", workspace, version, updated')
-export const STORED_COLUMNS = 'seq, _id, identifier, "user", workspace, shown, keys, version, created, updated'
-const STORED = byName(STORED_COLUMNS)
+const shownBy = (shown: string) => byName(`${shown}, "user", workspace, version, updated`)
+const columnsWith = (shown: string) =>
+  `seq, _id, identifier, "user", workspace, ${shown}, keys, version, created, updated`
+const SHOWN = shownBy('shown')
+const STORED = byName(columnsWith('shown'))
+/** The columns of a row as it is kept, in the table `entities`. */
+export const storedColumns = (model: Model) => columnsWith(shownIn(model, ''))
+/** The same for whoever does not know the blueprint. */
+export const storedInForce = columnsWith(shownInForce())
 
 /** An entity's row by identifier or else by `_id`, to be shown. */
-export const shown = (db: Db, { key }: Model, name: string) => named<Shown>(db, SHOWN, key, name)
+export const shown = (db: Db, model: Model, name: string) =>
+  named<Shown>(db, isAltering(model) ? shownBy(shownIn(model, '')) : SHOWN, model.key, name)
 
 /** The same, to be changed. */
-export async function stored(tx: Db, { key }: Model, name: string): Promise<Stored | undefined> {
-  const row = await named<unknown[]>(tx, STORED, key, name)
+export async function stored(tx: Db, model: Model, name: string): Promise<Stored | undefined> {
+  const row = await named<unknown[]>(tx, isAltering(model) ? byName(storedColumns(model)) : STORED, model.key, name)
   return row && storedOf(row)
 }
 
-/** A row of the columns `STORED_COLUMNS`. */
+/** A row of `storedColumns`. */
 export function storedOf(row: unknown[]): Stored {
   const [seq, _id, identifier, user, workspace, shown, keys, version, created, updated] = row
   return { seq, _id, identifier, user, workspace, shown, keys, version, created, updated } as Stored
@@ -55,11 +64,20 @@ async function named<Row>(db: Db, sql: typeof SHOWN, key: string, name: string):
 }
 
 // The entity goes in only while its blueprint is the one that it was checked against.
-const INSERT = `insert into entities (_id, blueprint, identifier, "user", workspace, shown, keys, version, created, updated)
-  select ?, key, ?, ?, ?, ?, ?, 1, ?, ? from blueprints where key = ? and _id = ? and version = ?
-  returning seq, ${IS_SEARCHED}`
-const UPDATE =
-  'update entities set "user" = ?, workspace = ?, shown = ?, keys = ?, version = ?, updated = ? where seq = ?'
+const inserting = (mark = '') => `insert into entities
+  (_id, blueprint, identifier, "user", workspace, shown, keys, version, created, updated${mark && ', form'})
+  select ?, key, ?, ?, ?, ?, ?, 1, ?, ?${mark} from blueprints where key = ? and _id = ? and version = ?
+  returning seq, ${IS_SEARCHED}, ${IS_LOGGED}`
+const updating = (mark = '') =>
+  `update entities set "user" = ?, workspace = ?, shown = ?, keys = ?, version = ?, updated = ?${mark} where seq = ?`
+const [INSERT, UPDATE] = [inserting(), updating()]
+// What is written while a change of its blueprint is being prepared has to be prepared for it.
+const [INSERT_MARKED, UPDATE_MARKED] = [inserting(', -1'), updating(', altered = null, form = -1')]
+const UPDATE_CLEAN = updating(', altered = null, form = null')
+
+const insertOf = (model: Model) => (comingOf(model) ? INSERT_MARKED : INSERT)
+const updateOf = (model: Model) => (comingOf(model) ? UPDATE_MARKED : isAltering(model) ? UPDATE_CLEAN : UPDATE)
+
 const INSERT_ROW = 'insert into entity_index (field, path, value, created, entity) values (?, ?, ?, ?, ?)'
 export const DELETE_ROW =
   'delete from entity_index where field = ? and path = ? and value = ? and created = ? and entity = ?'
@@ -112,7 +130,7 @@ export async function add(tx: Tx, model: Model, all: Ready[]): Promise<Added[]> 
   const added = await Promise.all(
     all.map(({ time, shown, draft: { _id, identifier, user, workspace, keys } }) => {
       const params = [_id, identifier, user, workspace, shown, JSON.stringify(keys), time, time]
-      return tx.ask(INSERT, [...params, model.key, model._id, model.version, model.key])
+      return tx.ask(insertOf(model), [...params, model.key, model._id, model.version, model.key, model.key])
     }),
   )
   if (added.some((rows) => !rows.length)) throw new Outdated()
@@ -121,11 +139,17 @@ export async function add(tx: Tx, model: Model, all: Ready[]): Promise<Added[]> 
     INSERT_ROW,
     all.flatMap(({ time, index }, n) => index.map((row) => [...row, time, seqs[n]])),
   )
-  const searched = added[0]?.[0]?.[1]
+  const [, searched, logged] = added[0]?.[0] ?? []
   if (searched)
     await keepTerms(
       tx,
       all.map(({ draft }, n) => [seqs[n]!, termsOf(model, draft.doc)]),
+    )
+  if (logged)
+    await keep(
+      tx,
+      model.key,
+      all.map(({ shown, draft }) => ({ after: { shown, keys: JSON.stringify(draft.keys) } })),
     )
   return all.map(({ time, shown, draft: { user, workspace } }, n) => ({
     seq: seqs[n]!,
@@ -144,7 +168,7 @@ export async function update(
   sight: Sight,
 ): Promise<Shown> {
   const [old, keys] = [JSON.parse(before.keys) as Keys, keysOf(model, doc)]
-  const searched = await refuseOutdated(tx, model)
+  const observed = await refuseOutdated(tx, model)
   await refuseExcess(tx, model, { user, workspace }, keys, by, old)
   await refuseDuplicates(tx, model, keys, by, old)
   await refuseDangling(tx, model, doc, comparable, sight)
@@ -152,40 +176,38 @@ export async function update(
   refuseLarge(text)
   const shown = shownOf({ ...before, user, workspace, updated }, text)
   const after = { ...before, user, workspace, shown, keys: JSON.stringify(keys), version, updated }
-  await replace(tx, model, after, old, searched)
+  await replace(tx, model, before, after, observed)
   return [shown, user, workspace, version, updated]
 }
 
 type StoredAnew = Omit<Stored, '_id' | 'identifier'>
 
-/** Keeps an entity that was there with other texts of the index. In order, but waited for together: one trip. */
-async function replace(tx: Tx, model: Model, row: StoredAnew, old: Keys, searched: boolean) {
-  const { seq, created, user, workspace, shown, keys, version, updated } = row
-  const [gone, come] = difference(rowsOf(model, old), rowsOf(model, JSON.parse(keys)))
-  const indexed = (rows: IndexRow[]) => rows.map((one) => [...one, created, seq])
+/** Keeps an entity that was there otherwise before. In order, but waited for together: one trip. */
+async function replace(tx: Tx, model: Model, before: Kept, row: StoredAnew, { searched, logged }: Observed) {
+  const { seq, user, workspace, shown, keys, version, updated } = row
+  const old = JSON.parse(before.keys) as Keys
+  // There may be rows of fields that are not in force yet, or not any more.
+  const [gone, come] = difference(rowsOf(isAltering(model) ? undefined : model, old), rowsOf(model, JSON.parse(keys)))
   await Promise.all([
-    tx.each(DELETE_ROW, indexed(gone)),
-    tx.each(INSERT_ROW, indexed(come)),
-    tx.ask(UPDATE, [user, workspace, shown, keys, version, updated, seq]),
+    writeRows(tx, indexed(row, gone), indexed(row, come)),
+    tx.ask(updateOf(model), [user, workspace, shown, keys, version, updated, seq]),
     searched && keepTerms(tx, [[seq, termsOf(model, JSON.parse(docOf(shown)))]]),
+    logged && keep(tx, model.key, [{ before, after: { shown, keys } }]),
   ])
 }
 
 /** Puts an entity back as it was, if it is still there. Nobody is asked: it is as if nothing had happened. */
 export async function restore(tx: Tx, model: Model, before: Stored) {
-  const [row] = await tx.ask(`select keys, ${IS_SEARCHED} from entities where seq = ?`, [model.key, before.seq])
-  if (row) await replace(tx, model, before, JSON.parse(row[0] as string), !!row[1])
+  const select = `select shown, keys, ${IS_SEARCHED}, ${IS_LOGGED} from entities where seq = ?`
+  const [row] = (await tx.ask(select, [model.key, model.key, before.seq])) as [string, string, unknown, unknown][]
+  if (!row) return
+  const [shown, keys, searched, logged] = row
+  await replace(tx, model, { shown, keys }, before, { searched: !!searched, logged: !!logged })
 }
 
 /** The first of these entities, as many as are good to be removed by one write, and at least one. */
-export function portion<Row extends Pick<Stored, 'keys'>>(entities: Row[]): Row[] {
-  let statements = 0
-  const end = entities.findIndex(({ keys }, index) => {
-    statements += 1 + rowsOf(undefined, JSON.parse(keys)).length
-    return index > 0 && statements > STATEMENTS
-  })
-  return end < 0 ? entities : entities.slice(0, end)
-}
+export const portion = <Row extends Pick<Stored, 'keys'>>(entities: Row[]): Row[] =>
+  fitting(entities, STATEMENTS, ({ keys }) => 1 + rowsOf(undefined, JSON.parse(keys)).length)
 
 /** Removes entities with their rows of the index, whatever their blueprint says by now. */
 export async function erase(tx: Tx, entities: Pick<Stored, 'seq' | 'keys' | 'created'>[]) {
@@ -193,6 +215,7 @@ export async function erase(tx: Tx, entities: Pick<Stored, 'seq' | 'keys' | 'cre
     rowsOf(undefined, JSON.parse(keys)).map((row) => [...row, created, seq]),
   )
   const gone = entities.map(({ seq }) => seq)
+  await keepRemovals(tx, gone)
   await Promise.all([
     tx.each(DELETE_ROW, rows),
     forgetTerms(tx, gone),
@@ -203,10 +226,18 @@ export async function erase(tx: Tx, entities: Pick<Stored, 'seq' | 'keys' | 'cre
   ])
 }
 
+/** Rows of the index with the entity that they lead to. */
+export const indexed = ({ created, seq }: Pick<Stored, 'created' | 'seq'>, rows: IndexRow[]) =>
+  rows.map((one) => [...one, created, seq])
+
+/** Takes some rows out of the index, then puts others in. */
+export const writeRows = (tx: Tx, gone: unknown[][], come: unknown[][]) =>
+  Promise.all([tx.each(DELETE_ROW, gone), tx.each(INSERT_ROW, come)])
+
 const STATEMENTS = 4_000 // in one write of many
 
 /** The rows that only one of the two has. */
-function difference(one: IndexRow[], other: IndexRow[]): [IndexRow[], IndexRow[]] {
+export function difference(one: IndexRow[], other: IndexRow[]): [IndexRow[], IndexRow[]] {
   const name = (row: IndexRow) => row.join('\u0000')
   const [left, right] = [new Set(one.map(name)), new Set(other.map(name))]
   return [one.filter((row) => !right.has(name(row))), other.filter((row) => !left.has(name(row)))]
@@ -218,15 +249,14 @@ export async function refuseOvertaken(tx: Tx, { seq, _id, version }: Stored) {
   if (row?.[0] !== version) throw new Overtaken()
 }
 
-/** Tells whether the words of the entities are kept. */
-async function refuseOutdated(tx: Tx, { key, _id, version }: Model): Promise<boolean> {
-  const [row] = await tx.ask(`select version, ${IS_SEARCHED} from blueprints where key = ? and _id = ?`, [
-    key,
-    key,
-    _id,
-  ])
+/** Whether the words of the entities are kept, and their changes. */
+type Observed = { searched: boolean; logged: boolean }
+
+async function refuseOutdated(tx: Tx, { key, _id, version }: Model): Promise<Observed> {
+  const select = `select version, ${IS_SEARCHED}, ${IS_LOGGED} from blueprints where key = ? and _id = ?`
+  const [row] = await tx.ask(select, [key, key, key, _id])
   if (row?.[0] !== version) throw new Outdated()
-  return !!row[1]
+  return { searched: !!row[1], logged: !!row[2] }
 }
 
 /** Many small changes must not make what no single one may. */

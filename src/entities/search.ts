@@ -1,13 +1,16 @@
+import { prepareAnew } from '../blueprints/inforce'
 import type { Model } from '../blueprints/model'
 import { Busy } from '../storage/errors'
 import type { Tx } from '../storage/port'
 import { recall } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
-import { docOf } from './wire'
+import { fitting, oneOf } from './conditions'
+import { docOf, shownIn } from './wire'
 import { termsOf } from './words'
 
-const SLICE = 300 // entities read for their words in one write
-const PATIENCE = 20_000 // ms that a search waits for the words of all entities
+const SLICE = 300 // entities looked at in one write
+const TEXT = 1 << 18 // bytes read for their words, unless a single one is larger
+const PATIENCE = 5_000 // ms that a search waits for the words of all entities
 
 /**
  * Makes the words of a blueprint's entities ready to be searched. They are kept from its first search on, so that those
@@ -33,30 +36,47 @@ async function isReady({ db }: Tenant, { key }: Model) {
 
 /** Those that come later bring their words themselves. */
 async function make({ write }: Tenant, model: Model) {
-  await write((tx) =>
-    tx.ask(
+  await write(async (tx) => {
+    const begun = await tx.ask(
       `insert into search_progress (blueprint, done, upto)
        select key, 0, coalesce((select max(seq) from entities where blueprint = ?), 0) from blueprints where _id = ?
-       on conflict ("blueprint") do nothing`,
+       on conflict ("blueprint") do nothing returning upto`,
       [model.key, model._id],
-    ),
-  )
+    )
+    // What is prepared for a change has no words yet.
+    if (begun.length) await prepareAnew(tx, model.key)
+  })
   for (let left = true; left; ) left = await write((tx) => slice(tx, model))
 }
 
 /** The words of some more entities, whoever made those before. */
 async function slice(tx: Tx, model: Model): Promise<boolean> {
-  const [state] = (await tx.ask('select done, upto from search_progress where blueprint = ?', [
-    model.key,
-  ])) as number[][]
-  if (!state || state[0]! >= state[1]!) return false
-  const next = 'select seq, shown from entities where blueprint = ? and seq > ? and seq <= ? order by seq limit ?'
-  const found = (await tx.ask(next, [model.key, ...state, SLICE])) as [number, string][]
-  const terms = found.map(([seq, shown]) => [seq, termsOf(model, JSON.parse(docOf(shown)))] as const)
-  await keepTerms(tx, terms)
-  const done = found.length < SLICE ? state[1] : found.at(-1)![0]
+  const [state] = (await tx.ask(
+    'select s.done, s.upto, b.form from search_progress s join blueprints b on b.key = s.blueprint where b._id = ?',
+    [model._id],
+  )) as number[][]
+  // Whoever asks by another form than the one in force will find out, and ask again.
+  if (!state || state[0]! >= state[1]! || state[2] !== model.form) return false
+  // Of all blueprints: SQLite would sort all of one anew for each slice.
+  const next =
+    'select seq, blueprint, octet_length(shown) from entities where seq > ? and seq <= ? order by seq limit ?'
+  const all = (await tx.ask(next, [state[0], state[1], SLICE])) as [number, string, number][]
+  const some = fitting(all, TEXT, ([, blueprint, size]) => (blueprint === model.key ? size : 0))
+  const own = some.filter(([, blueprint]) => blueprint === model.key).map(([seq]) => seq)
+  if (own.length) await keepTermsOf(tx, model, own)
+  const done = all.length === SLICE || some.length < all.length ? some.at(-1)![0] : state[1]
   await tx.ask('update search_progress set done = ? where blueprint = ?', [done, model.key])
   return true
+}
+
+async function keepTermsOf(tx: Tx, model: Model, entities: number[]) {
+  const { sql, params } = oneOf('seq', entities)
+  const found = (await tx.ask(`select seq, ${shownIn(model, '')} from entities where ${sql}`, params)) as [
+    number,
+    string,
+  ][]
+  const terms = found.map(([seq, shown]) => [seq, termsOf(model, JSON.parse(docOf(shown)))] as const)
+  await keepTerms(tx, terms)
 }
 
 /** Whether the words of a blueprint's entities are kept, as a part of a statement; its key is the value. */

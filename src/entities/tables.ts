@@ -22,10 +22,15 @@ export const entities = sqliteTable(
     version: integer().notNull(),
     created: time().notNull(),
     updated: time().notNull(),
+    /** What it is shown as (see `shown`) from this form of its blueprint on; a form of -1: that is still to be made. */
+    altered: text(),
+    form: integer(),
   },
   (table) => [
     unique().on(table.blueprint, table.identifier),
+    index('entities_to_alter').on(table.blueprint, table.seq).where(sql`form = -1`),
     index('entities_by_time').on(table.blueprint, table.created, table.seq),
+    index('entities_by_change').on(table.blueprint, table.updated, table.created, table.seq),
     index('entities_of_user').on(table.blueprint, table.user, table.created, table.seq),
     index('entities_of_workspace')
       .on(table.blueprint, table.workspace, table.created, table.seq)

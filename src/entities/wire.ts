@@ -1,5 +1,5 @@
 import type { Actor } from '../accounts/actors'
-import type { Model } from '../blueprints/model'
+import { isAltering, type Model } from '../blueprints/model'
 import { mayRead } from '../blueprints/rules'
 import { iso } from '../core/clock'
 import type { Doc } from './document'
@@ -38,6 +38,23 @@ export const shownOf = ({ _id, identifier, created, updated, user, workspace }: 
 
 /** The JSON of the properties in that. Inside of a text a quote has a backslash before it, so the first is the right one. */
 export const docOf = (shown: string) => shown.slice(shown.indexOf(PROPERTIES) + PROPERTIES.length)
+
+/** What is not a property in that. */
+export function systemOf(shown: string): System {
+  const { created, updated, ...rest } = JSON.parse(`{${shown.slice(0, shown.indexOf(PROPERTIES))}}`)
+  return { ...rest, created: Date.parse(created), updated: Date.parse(updated) }
+}
+
+/**
+ * Where that is read: in the row `e`, unless the row is named otherwise. While entities are altered, some have it in
+ * another column than others.
+ */
+export const shownIn = (model: Model, row = 'e.') =>
+  isAltering(model) ? `case when ${row}form = ${model.form} then ${row}altered else ${row}shown end` : `${row}shown`
+
+/** The same for whoever does not know the blueprint. */
+export const shownInForce = (row = '') =>
+  `case when ${row}form = (select b.form from blueprints b where b.key = ${row}blueprint) then ${row}altered else ${row}shown end`
 
 /**
  * Makes the JSON of entities for a caller from what is kept of them. Where every property may be shown, it is copied as

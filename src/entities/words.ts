@@ -25,25 +25,29 @@ const MOST = 800_000 // bytes of the words of an entity; PostgreSQL keeps a mega
 const termOf = (field: number, word: string) => `f${field}${word}`
 
 /** What is kept of an entity to be searched: every word of its texts once, with the field that it is in. */
-export function termsOf(model: Model, doc: Doc): string {
+export const termsOf = (model: Model, doc: Doc): string => jointTerms([model, doc])
+
+/** The same of an entity that is found by two blueprints: as it is, and as it will be. */
+export function jointTerms(...all: [Model, Doc][]): string {
   const terms = new Set<string>()
   let size = 0
-  for (const { key, number, kind } of model.fields) {
-    if (!kind.searched || doc[key] === undefined) continue
-    for (const word of wordsIn([doc[key]].flat().join(' '))) {
-      const term = termOf(number, word)
-      if (terms.has(term)) continue
-      size += Buffer.byteLength(term) + 1
-      if (size > MOST) return [...terms].join(' ')
-      terms.add(term)
+  for (const [{ fields }, doc] of all)
+    for (const { key, number, kind } of fields) {
+      if (!kind.searched || doc[key] === undefined) continue
+      for (const word of wordsIn([doc[key]].flat().join(' '))) {
+        const term = termOf(number, word)
+        if (terms.has(term)) continue
+        size += Buffer.byteLength(term) + 1
+        if (size > MOST) return [...terms].join(' ')
+        terms.add(term)
+      }
     }
-  }
   return [...terms].join(' ')
 }
 
-/** The question for entities that have all words, each in one of the fields, the last one perhaps only by its beginning. */
+/** The question for entities that have all words, each in one of the fields, the last one perhaps only by its beginning; empty for none. */
 export const matchOf = (words: string[], fields: number[]) =>
-  words
+  (fields.length ? words : [])
     .map((word, at) => {
       const prefix = at === words.length - 1 ? '*' : ''
       return `(${fields.map((field) => termOf(field, word) + prefix).join(' OR ')})`

@@ -24,7 +24,7 @@ export function keepHouse(chores: Chore[], every: number): () => void {
         for (const chore of chores) await chore(held)
       }
       await holding(tenant, 'housekeeping', work, { rest: every }).catch((error) =>
-        report('HOUSEKEEPING_FAILED', { tenant: tenant.tenant, cause: String(error) }),
+        report('HOUSEKEEPING_FAILED', { tenant: tenant.tenant, cause: error }),
       )
     }
     later()

@@ -47,7 +47,7 @@ export function runJobs(): () => void {
     } catch (error) {
       // When it was suspended, or is gone, somebody will wake it again.
       const gone = error instanceof Problem && error.status < 500
-      if (!gone) report('JOBS_FAILED', { tenant: id, cause: String(error) })
+      if (!gone) report('JOBS_FAILED', { tenant: id, cause: error })
       wait = gone ? undefined : RETRY
     }
     attention.busy = false
@@ -89,7 +89,7 @@ export function runJobs(): () => void {
       await Bun.sleep(RATE)
     }
   }
-  const swept = () => void sweep().catch((error) => report('JOBS_FAILED', { cause: String(error) }))
+  const swept = () => void sweep().catch((error) => report('JOBS_FAILED', { cause: error }))
   let last = performance.now()
   const lookAround = () => {
     const served = servedSince(last)

@@ -129,7 +129,7 @@ async function attempt(tenant: Tenant & Lease, job: Job): Promise<Ending | undef
 function failed({ tenant }: Tenant, job: Job, error: unknown, patience: number): Ending {
   const known = error instanceof Failure
   const { outcome, hopeless, after = pause(job.attempts) } = known ? error.more : {}
-  if (!known) report('JOB_FAILED', { tenant, kind: job.kind, job: job._id, cause: String(error) })
+  if (!known) report('JOB_FAILED', { tenant, kind: job.kind, job: job._id, cause: error })
   const told = outcome ?? { message: known ? error.message : 'It failed.' }
   const time = now()
   if (hopeless || time - job.created >= patience) return { state: 'dead', outcome: told }

@@ -1,15 +1,21 @@
 import * as mails from '../accounts/mail/mails'
 import * as oneTime from '../accounts/one-time'
 import { removeExpired } from '../accounts/sessions'
+import { settleHosts } from '../content/websites'
+import * as changes from '../entities/changes/log'
+import { undoAllForsaken } from '../entities/transfer/undo'
 import * as events from '../events/records'
 import type { Chore } from '../jobs/housekeeping'
 import * as queue from '../jobs/queue'
 
-/** What is removed from each tenant now and then. */
+/** What is removed from each tenant, undone or put right in it, now and then. */
 export const chores: Chore[] = [
   removeExpired,
   oneTime.removeExpired,
   mails.removeOld,
+  changes.removeOld,
   events.removeOld,
   queue.removeOld,
+  undoAllForsaken,
+  settleHosts,
 ]

@@ -24,8 +24,8 @@ export type Db = Pick<SqliteRemoteDatabase, 'select' | 'selectDistinct' | '$coun
 export type Tx = Db &
   Pick<SqliteRemoteDatabase, 'insert' | 'update' | 'delete'> & { each: Each; afterwards: Afterwards }
 
-/** Has something done once this work is kept, and never when it isn't. It must not throw. */
-export type Afterwards = (act: () => void) => void
+/** Has something done once this work is kept, and never when it isn't, by who reads the same database. It must not throw. */
+export type Afterwards = (act: (db: Db) => void) => void
 
 /** What features see of a database. Work is all or nothing, alone in its tenant, and awaits nothing but `tx`. */
 export interface Store {

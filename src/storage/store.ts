@@ -37,10 +37,11 @@ export class Storage {
     const key = keyOf(place)
     const use = <T>(work: (opened: Opened) => Promise<T>) =>
       this.#use(this.#leases.get(key) ?? this.#lease(key, place, migrations), told, work)
+    const read = db((sql, params) => use(({ database }) => database.ask(sql, params)))
     return {
-      db: db((sql, params) => use(({ database }) => database.ask(sql, params))),
+      db: read,
       heard: () => this.engine.heard?.(place) ?? 0,
-      write: (work) => use(({ writer }) => written(writer, work)),
+      write: (work) => use(({ writer }) => written(writer, read, work)),
     }
   }
 
@@ -132,16 +133,16 @@ export class Storage {
 }
 
 const keyOf = ({ file, identity, cluster, bucket }: Place) => `${file} ${identity} ${cluster} ${bucket}`
-const failed = (error: unknown) => report('DATABASE_NOT_CLOSED', { cause: String(error) })
+const failed = (error: unknown) => report('DATABASE_NOT_CLOSED', { cause: error })
 
-async function written<T>(writer: Writer, work: (tx: Tx) => Promise<T>): Promise<T> {
-  let acts: (() => void)[] = []
+async function written<T>(writer: Writer, read: Db, work: (tx: Tx) => Promise<T>): Promise<T> {
+  let acts: ((db: Db) => void)[] = []
   const result = await writer.write(({ ask, each }) => {
     // The engine may begin anew, and then so does this.
     acts = []
     return work(db(ask, each, (act) => void acts.push(act)))
   })
-  for (const act of acts) act()
+  for (const act of acts) act(read)
   return result
 }
 

@@ -33,6 +33,9 @@ const bare = (address: string) => address.match(/^\[(.+)\](?::\d+)?$/)?.[1] ?? a
 /** For work that may take long: a connection on which nothing moves for ten seconds would be cut. */
 export const waitsLong = (request: Request) => server?.timeout?.(originals.get(request) ?? request, 0)
 
+/** For the end of that: who does not take the rest in ten seconds is cut off. */
+export const waitsNoLonger = (request: Request) => server?.timeout?.(originals.get(request) ?? request, 10)
+
 /** Whether the browser speaks TLS, to us or to the proxy. */
 export const isSecure = (request: Request) =>
   (proxied && request.headers.get('x-forwarded-proto') === 'https') ||

@@ -20,6 +20,10 @@ export const hosts = sqliteTable(
     tenant: text()
       .notNull()
       .references(() => tenants.id, { onDelete: 'cascade' }),
+    /** Whether who runs the installation has said so. */
+    given: integer({ mode: 'boolean' }).notNull(),
+    /** The version of the tenant's configuration for which it was claimed as the host of a website. */
+    claimed: integer(),
   },
   (table) => [index('hosts_of_tenant').on(table.tenant)],
 )

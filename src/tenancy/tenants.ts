@@ -8,6 +8,7 @@ import type { Store } from '../storage/port'
 import { freshHome } from './buckets'
 import { hostOf } from './caller'
 import { type Entry, elsewhere, leaveRemains, placeOf } from './homes'
+import { giveHosts } from './hosts'
 import { changing, recall } from './memory'
 import { registry } from './registry'
 import { discard, folderOf, hasFolder, makeFolder, storage } from './storage'
@@ -39,6 +40,12 @@ export const anyTenantNamed = async (id: string): Promise<Tenant> => {
   return { tenant: id, ...storeOf(entry) }
 }
 
+/** The tenant that answers at this host, if there is one and it is not suspended. */
+export const tenantAt = async (host: string): Promise<Tenant | undefined> => {
+  const entry = await byHost(host)
+  return entry?.status === 'active' ? serving(entry) : undefined
+}
+
 /** Makes a tenant that answers at the given hosts, with its database ready. */
 export async function createTenant(id: string, names: string[] = []): Promise<Tenant> {
   // It becomes the name of a folder.
@@ -49,7 +56,7 @@ export async function createTenant(id: string, names: string[] = []): Promise<Te
   const entry: Entry = { id, uid: Bun.randomUUIDv7(), status: 'active', home: await freshHome(), moved: null }
   const added = changing(registry, 'tenants', async (tx) => {
     await tx.insert(tenants).values({ ...entry, created: iso(now()) })
-    for (const host of new Set(names.map(hostName))) await tx.insert(hosts).values({ host, tenant: id })
+    await giveHosts(tx, id, names)
   })
   await added.catch(taken)
   if (!entry.home) makeFolder(id)
@@ -87,14 +94,10 @@ export async function setStatus(id: string, status: Entry['status']) {
   if (!changed) missing('tenant')
 }
 
-/** Replaces the hosts at which a tenant answers. */
+/** Replaces the hosts that a tenant was given. It also goes on answering at those of its websites. */
 export async function setHosts(id: string, names: string[]) {
   await showTenant(id)
-  const replaced = changing(registry, 'tenants', async (tx) => {
-    await tx.delete(hosts).where(eq(hosts.tenant, id))
-    for (const host of new Set(names.map(hostName))) await tx.insert(hosts).values({ host, tenant: id })
-  })
-  await replaced.catch(taken)
+  await changing(registry, 'tenants', (tx) => giveHosts(tx, id, names)).catch(taken)
 }
 
 /** Ends a tenant. Its files are moved away, not removed; returns where to. */
@@ -153,13 +156,6 @@ function serving(entry: Entry): Known {
 }
 
 const storeOf = (entry: Entry) => storage.store(placeOf(entry), tenantMigrations, elsewhere(entry))
-
-function hostName(text: string): string {
-  const host = text.trim().toLowerCase().replace(/:\d*$/, '')
-  if (!/^(\[[0-9a-f:.]+\]|[a-z0-9._-]{1,253})$/.test(host))
-    throw new Problem(400, 'INVALID_INPUT', `"${text}" is no host: give a name such as app.example.com, without path.`)
-  return host
-}
 
 function taken(error: unknown): never {
   if (error instanceof Conflict) throw new Problem(409, 'TENANT_EXISTS', 'This id, or one of these hosts, is taken.')

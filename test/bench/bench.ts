@@ -7,6 +7,8 @@ import { startPostgres } from '../outside/postgres'
 import { category, product } from './data'
 import type { Filled } from './fill'
 import { client, type Figures, type Load, measure } from './load'
+import { million } from './million'
+import { latency, questions } from './queries'
 
 const { values: options } = parseArgs({
   options: {
@@ -16,6 +18,8 @@ const { values: options } = parseArgs({
     out: { type: 'string', default: 'test/bench/results/latest.json' },
     /** `postgres`: also on a PostgreSQL server of its own, beside SQLite. */
     engine: { type: 'string', default: 'sqlite' },
+    /** Only this: ten thousand rows beside a million. It takes some minutes. */
+    million: { type: 'boolean', default: false },
   },
 })
 const [rows, seconds, rounds] = [Number(options.rows), Number(options.seconds), Number(options.rounds)]
@@ -106,6 +110,13 @@ function fillFloor(json: string[]) {
   return file
 }
 
+if (options.million) {
+  const report = await million(say)
+  mkdirSync(join(options.out, '..'), { recursive: true })
+  writeFileSync(options.out.replace(/\.json$/, '-million.json'), `${JSON.stringify(report, null, 2)}\n`)
+  rmSync(folder, { recursive: true })
+  process.exit()
+}
 const database = options.engine === 'postgres' ? await startPostgres({ durable: true }) : undefined
 process.once('exit', () => database?.kill())
 const { token, json } = await fill({})
@@ -162,6 +173,17 @@ async function reads() {
     line(`${name}: on PostgreSQL`, figures.postgres)
     say(`PostgreSQL is ${ofSqlite.toFixed(2)} of SQLite`)
     report[name] = { ...figures, ratio, ofSqlite }
+  }
+  // The first search reads the words of all entities, and asks for patience if that takes long.
+  const began = performance.now()
+  while ((await fetch(`${atoll.url}${entities}?$q=first`, { headers: auth })).status === 503);
+  say(`the first search of all: ${Math.round(performance.now() - began)} ms`)
+  for (const [name, { paths, most }] of Object.entries(questions)) {
+    const found = await latency(atoll.url, auth, paths)
+    const bound = most ? `  (at most ${most} ms: ${found.p50 <= most ? 'yes' : 'NO'})` : ''
+    const [p50, p99, all] = [found.p50, found.p99, found.most].map((ms) => ms.toFixed(2).padStart(7))
+    say(`${name.padEnd(40)} p50 ${p50} ms  p99 ${p99} ms  most ${all} ms${bound}`)
+    report[name] = found
   }
   report.loadedMb = memory(atoll.pid)
   say(`memory under load ${report.loadedMb} MB`)

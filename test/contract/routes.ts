@@ -126,5 +126,7 @@ export const finished = [
   '/api/invites',
   '/api/blueprints/:key/entities',
   '/api/blueprints/:blueprintKey/charts',
+  '/api/blocks',
+  '/api/configurations',
   '/api/events',
 ]

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { among, type Kind, kind, kinds, mostly, wholes, words } from '../blueprints/kinds'
 import { anyNumber } from '../properties'
-import { COLUMNS, type Filter, OPERATORS, type Sort } from './naive'
+import { COLUMNS, type Filter, isPatterned, OPERATORS, type Sort } from './naive'
 
 /** Random blueprints, entities and queries; of each value there are usual ones, so that queries meet some. */
 
@@ -47,15 +47,28 @@ export const USERS = ['ada', 'Bob']
 export const WORKSPACES = ['w', 'W']
 export const anyIdentifier = fc.string({ unit: among('a', 'B', 'é', '-', '\uffff', '😀'), minLength: 1, maxLength: 4 })
 
-function anyFilter(name: string, { asked }: Kind): fc.Arbitrary<Filter> {
+/** A text as a pattern, some of it replaced by wildcards. */
+const patterns = (text: fc.Arbitrary<string>) =>
+  fc
+    .tuple(text, fc.nat(8), fc.nat(8), among('', '%', '_', '%%'), among('', '%', '_', '\\'), among('', '_', '%'))
+    .map(([text, from, length, before, between, after]) => {
+      const some = [...text].slice(from, from + length)
+      some.splice(length >> 1, 0, between)
+      return `${before}${some.join('')}${after}` || '%'
+    })
+    .filter((text) => text !== 'undefined')
+
+function anyFilter(name: string, { asked }: Kind, type?: string): fc.Arbitrary<Filter> {
   const text = asked.filter((text) => text !== '')
-  return among(...OPERATORS).chain((operator) => {
+  return among(...OPERATORS.filter((one) => one !== '[$like]' || isPatterned(name, type))).chain((operator) => {
     const texts =
       operator === '[$exists]'
         ? among('true', 'false', '1', '0')
-        : /in\]$/.test(operator)
-          ? fc.array(text, { minLength: 1, maxLength: 4 }).map((list) => list.join())
-          : text
+        : operator === '[$like]'
+          ? patterns(text)
+          : /in\]$/.test(operator)
+            ? fc.array(text, { minLength: 1, maxLength: 4 }).map((list) => list.join())
+            : text
     return texts.map((text) => ({ name, operator, text }))
   })
 }
@@ -80,8 +93,8 @@ export type AnyQuery = { filters: Filter[]; by: Sort[]; limit: number; skip: num
 export function anyQuery(fields: AnyField[]): fc.Arbitrary<AnyQuery> {
   const asked = fields
     .filter(({ multi, indexed, type }) => indexed || !(multi || type === 'object'))
-    .flatMap(({ key, type }): fc.Arbitrary<Filter>[] => {
-      if (kinds[type]) return [anyFilter(key, kinds[type])]
+    .flatMap(({ key, type, indexed }): fc.Arbitrary<Filter>[] => {
+      if (kinds[type]) return [anyFilter(key, kinds[type], indexed ? type : undefined)]
       const path = fc.array(among(...PARTS), { minLength: 1, maxLength: 2 })
       return [path.chain((parts) => anyFilter([key, ...parts].join('.'), part))]
     })

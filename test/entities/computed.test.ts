@@ -214,13 +214,15 @@ describe('a computed property', () => {
     }
   })
 
-  test('is there for entities that were there before at their next change', async () => {
+  test('is there for entities that were there before, as soon as there is a formula', async () => {
     const own = await order({ computed: {} })
     const { body } = await own.as('user').post(own.path, { price: 2, count: 3, total: 1 })
     expect(body.total).toBe(1)
     await own.as('admin').put('/blueprints/things', { computed: { total: 'price * count' } })
-    expect((await own.as('user').get(`${own.path}/${body._id}`)).body.total).toBe(1)
-    expect((await own.as('user').put(`${own.path}/${body._id}`, {})).body.total).toBe(6)
+    expect((await own.as('user').get(`${own.path}/${body._id}`)).body.total).toBe(6)
+    expect((await own.as('user').get(`${own.path}?total=6`)).body).toHaveLength(1)
+    await own.as('admin').put('/blueprints/things', { computed: { total: 'price + count' } })
+    expect((await own.as('user').get(`${own.path}?total[$lt]=6`)).body).toMatchObject([{ total: 5 }])
   })
 
   test('stands in the way of no condition, reach or refusal of a change', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'bun:test'
 import { tenantOf } from '../../src/tenancy/tenants'
-import { house, rules } from '../house'
+import { ask, house, rules } from '../house'
 
 export type Entity = Record<string, unknown> & {
   _id: string
@@ -22,6 +22,17 @@ export async function shelf(fields: object[], permissions: object[] = rules('ten
   const rows = async (table: 'entities' | 'entity_index') =>
     Number((await own.tenant.db.ask(`select count(*) from ${table}`))[0]![0])
   return { ...own, path: '/blueprints/things/entities', rows }
+}
+
+/** Puts many things on a shelf at once. */
+export async function importAll(
+  { origin, tokens, path }: Pick<Awaited<ReturnType<typeof shelf>>, 'origin' | 'tokens' | 'path'>,
+  things: object[],
+) {
+  const raw = things.map((thing) => JSON.stringify(thing)).join('\n')
+  const headers = { 'x-api-key': tokens.user }
+  const { body } = await ask('POST', `${origin}/api${path}/import?format=ndjson`, { headers, raw })
+  expect(body).toMatchObject({ imported: things.length, failed: 0 })
 }
 
 export const identifiers = (body: { identifier: string }[]) => body.map(({ identifier }) => identifier)

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import { type Random, random } from '../blueprints/random'
 import { rules } from '../house'
 import { type Entity, identifiers, nextOf, shelf } from './kit'
-import { COLUMNS, type Filter, naive, OPERATORS, queryOf } from './naive'
+import { COLUMNS, type Filter, isPatterned, naive, OPERATORS, queryOf } from './naive'
 
 type Kind = {
   type: string
@@ -107,9 +107,22 @@ function anyThing({ chance, pick, some }: Random, place = true): Record<string, 
   return thing
 }
 
-function anyFilter({ pick, chance, some }: Random, entities: Entity[], names: string[]): Filter {
+/** A pattern that fits a text, or nearly: with some of it replaced by wildcards, and in other letters. */
+function patternOf({ pick, chance, below }: Random, text: string) {
+  const characters = [...text].map((one) => {
+    const special = '%_\\'.includes(one)
+    return chance(0.15) ? '_' : special && chance(0.7) ? `\\${one}` : chance(0.2) ? one.toUpperCase() : one
+  })
+  const [from, to] = [below(3), characters.length - below(3)]
+  const middle = characters.slice(from, Math.min(to, from + 30)).join('')
+  return pick([middle, `%${middle}`, `${middle}%`, `%${middle}%`, `${middle.slice(0, 1)}%`, '%', `${middle}_`]) || '%'
+}
+
+function anyFilter(source: Random, entities: Entity[], names: string[]): Filter {
+  const { pick, chance, some } = source
   const name = pick(names)
-  const operator = pick(OPERATORS)
+  const able = isPatterned(name, kinds[name]?.type) && name !== 'plain'
+  const operator = pick(OPERATORS.filter((one) => able || one !== '[$like]'))
   const asked = () => {
     if (name === 'created' || name === 'updated') return chance(0.2) ? '2026-01-01' : pick(entities)[name]
     if (COLUMNS.includes(name)) return (pick(entities)[name] as string) ?? 'none'
@@ -118,6 +131,7 @@ function anyFilter({ pick, chance, some }: Random, entities: Entity[], names: st
       : pick(kinds[name]!.asked)
   }
   if (operator === '[$exists]') return { name, operator, text: pick(['true', 'false', '1', '0']) }
+  if (operator === '[$like]') return { name, operator, text: patternOf(source, asked()) }
   if (!/in\]$/.test(operator)) return { name, operator, text: asked() }
   return { name, operator, text: [asked(), ...some([0, 0, 0], 3).map(asked)].join(',') }
 }

@@ -9,7 +9,7 @@ export type Filter = { name: string; operator: string; text: string }
 export type Sort = { name: string; descending: boolean }
 
 export const COLUMNS = ['identifier', '_id', 'user', 'created', 'updated', 'workspace']
-export const OPERATORS = ['', '[$ne]', '[$lt]', '[$lte]', '[$gt]', '[$gte]', '[$in]', '[$nin]', '[$exists]']
+export const OPERATORS = ['', '[$ne]', '[$lt]', '[$lte]', '[$gt]', '[$gte]', '[$in]', '[$nin]', '[$exists]', '[$like]']
 
 /** What is compared of a value, stored or asked for, by the type of its field; texts where nothing is said. */
 export const meanings: Record<string, (text: string) => Comparable> = {
@@ -36,6 +36,29 @@ export const order = (one: Comparable, other: Comparable) =>
   typeof one === 'string' && typeof other === 'string' ? byBytes(one, other) : compare(one, other)
 
 const isNumber = (text: string) => /^[+-]?[\d.]+(e[+-]?\d+)?$/i.test(text) && Number.isFinite(Number(text))
+
+/** Letters in lower case, one for one. */
+const folded = (text: string) =>
+  [...text]
+    .map((one) => {
+      const [upper, lower] = [one.toUpperCase(), one.toUpperCase().toLowerCase()]
+      return one === 'ı' || [...upper].length > 1 || [...lower].length > 1 ? one : lower
+    })
+    .join('')
+
+/** Whether a text fits a pattern of `$like`, by a regular expression. */
+export function like(pattern: string) {
+  const source = folded(pattern).replace(/\\[%_\\]|[%_]|[\\^$.*+?()[\]{}|/-]/g, (part) =>
+    part === '%' ? '.*' : part === '_' ? '.' : `\\x${part.at(-1)!.charCodeAt(0).toString(16)}`,
+  )
+  const expression = new RegExp(`^${source}$`, 'su')
+  return (text: string) => expression.test(folded(text))
+}
+
+/** The types of fields that patterns can be asked of. */
+export const PATTERNED = ['string', 'text', 'email', 'url', 'file', 'relation']
+export const isPatterned = (name: string, type?: string) =>
+  name.includes('.') || ['identifier', '_id', 'user', 'workspace'].includes(name) || PATTERNED.includes(type ?? '')
 
 /** For entities of a blueprint whose fields are of these types, by their keys. */
 export function naive(types: Record<string, string>) {
@@ -69,6 +92,10 @@ export function naive(types: Record<string, string>) {
   function holds({ name, operator, text }: Filter, entity: Entity): boolean {
     const { has, values, meant } = asking(name, entity)
     if (operator === '[$exists]') return has === /^(true|1)$/.test(text)
+    if (operator === '[$like]') {
+      const fitting = like(text)
+      return values.some((value) => typeof value === 'string' && fitting(value))
+    }
     const wanted = (/in\]$/.test(operator) ? text.split(',').filter(Boolean) : [text]).flatMap(meant)
     const among = values.some((value) => wanted.includes(value))
     if (operator === '' || operator === '[$in]') return among

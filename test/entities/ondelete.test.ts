@@ -191,6 +191,21 @@ describe('nullify', () => {
     }
   })
 
+  test('keeps nobody in a removal of many who goes along, whatever their lists must not be without', async () => {
+    const { add, user, at, has } = await library({
+      key: 'people',
+      fields: [
+        { key: 'friends', type: 'relation', target: 'people', multi: true, onDelete: 'nullify', min: 1 },
+        { key: 'n', type: 'integer' },
+      ],
+    })
+    await add('people', 'last', { n: 0 })
+    for (let n = 1; n < 250; n++) await add('people', `p${n}`, { n, friends: [n > 1 ? `p${n - 1}` : 'last'] })
+    expect(refusal(await user.delete(at('people', '/all?confirm=people&n[$gt]=100&n[$lt]=200')))).toEqual(IN_USE)
+    expect((await user.delete(at('people', '/all?confirm=people&$sort=n'))).body.success).toBe(true)
+    expect(await has('people')).toEqual([])
+  })
+
   test('asks nobody’s leave: not the row’s owner’s, nor the field’s', async () => {
     const { add, remove, admin, at } = await shop({ onDelete: 'nullify', writeRoles: ['boss'] }, [])
     await add('books', 'one', { author: 'ann' })

@@ -96,6 +96,11 @@ describe('filters', () => {
     ['stock[$gt]=9.5', 'ac'],
     ['stock[$lt]=100', 'ab'],
     ['stock[$gte]=9&stock[$lt]=10', 'b'],
+    ['stock[$gte]=9&stock[$gt]=9', 'ac'],
+    ['stock[$lt]=100&stock[$gt]=9&stock[$lte]=9', ''],
+    ['stock[$gt]=10&stock[$lt]=9', ''],
+    ['scores[$gt]=1&scores[$lt]=5', 'a'],
+    ['scores[$gt]=4&scores[$lt]=2', 'a'],
     ['stock[$in]=9,10', 'ab'],
     ['cost=1.5', 'a'],
     ['cost=10.00', 'b'],
@@ -340,6 +345,66 @@ describe('what makes no sense', () => {
     expect(refusal(await get(`?${many(200, 'title=x', '&')}`))).toEqual([400, 'INVALID_INPUT'])
     expect((await get(`?title[$in]=${many(400, 'x', ',')}`)).status).toBe(200)
     expect(refusal(await get(`?title[$in]=${many(5_000, 'x', ',')}`))).toEqual([400, 'INVALID_INPUT'])
+  })
+
+  test('is refused for every type and operator by name', async () => {
+    const wrong: Record<string, string> = {
+      ...{
+        price: 'cheap',
+        stock: 'many',
+        cost: '1e5',
+        active: 'yes',
+        day: '2026-02-30',
+        moment: 'noon',
+        clock: '25:00',
+      },
+      ...{ scores: 'five', created: 'now', updated: '2026-13-01' },
+    }
+    for (const [name, value] of Object.entries(wrong))
+      for (const operator of [
+        '',
+        '[$lt]',
+        '[$gt]',
+        '[$lte]',
+        '[$gte]',
+        '[$ne]',
+        '[$in]',
+        '[$nin]',
+        '[$exists]',
+        '[$like]',
+      ]) {
+        const answer = await get(`?${name}${operator}=${value}`)
+        expect([name + operator, ...refusal(answer)]).toEqual([name + operator, 400, 'INVALID_INPUT'])
+        expect(answer.body.details).toEqual([{ path: name + operator, message: expect.any(String) }])
+      }
+  })
+
+  test('is refused however much there is of it', async () => {
+    const many = (one: (n: number) => string, count: number, by: string) =>
+      Array.from({ length: count }, (_, n) => one(n)).join(by)
+    for (const query of [
+      many(() => 'title=x', 10_000, '&'),
+      many((n) => `f${n}=x`, 10_000, '&'),
+      many((n) => `title[$like]=${n}`, 21, '&'),
+      `place.${many(() => 'a', 10_000, '.')}=1`,
+      `title[$in]=${many((n) => `${n}`, 100_000, ',')}`,
+      `$sort=${many((n) => `place${n}`, 5_000, ',')}`,
+      `$select=${many((n) => `no${n}`, 10_000, ',')}`,
+      ...['__proto__', 'constructor', 'prototype', 'hasOwnProperty', '__defineGetter__', 'valueOf'].flatMap((name) => [
+        `${name}=1`,
+        `${name}[$in]=1`,
+        `${name}.a=1`,
+        `title[${name}]=1`,
+        `$sort=-${name}`,
+        `$select=${name}`,
+        `$${name}=1`,
+      ]),
+    ]) {
+      const answer = await get(`?${query}`)
+      expect([query.slice(0, 60), ...refusal(answer)]).toEqual([query.slice(0, 60), 400, 'INVALID_INPUT'])
+      expect(JSON.stringify(answer.body).length).toBeLessThan(100_000)
+    }
+    expect(Object.keys({})).toEqual([])
   })
 
   test.each([

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import { random } from '../blueprints/random'
 import type { Client } from '../house'
 import { house, refusal, rules } from '../house'
+import { shelf } from './kit'
 
 const fields = [
   { key: 'title', type: 'string' },
@@ -219,4 +220,30 @@ test('every engine finds what has all the words, whatever they are', async () =>
       expected,
     )
   }
+})
+
+test('large texts are made ready for a search, a few at a time', async () => {
+  const home = await house()
+  const admin = home.as('admin')
+  await admin.post('/blueprints', { key: 'books', name: 'Books', fields: [{ key: 'text', type: 'text' }] })
+  await admin.post('/blueprints', { key: 'others', name: 'Others', fields: [{ key: 'text', type: 'text' }] })
+  const words = (n: number) => Array.from({ length: 60_000 }, (_, at) => (at * 7919 + n).toString(36)).join(' ')
+  for (let n = 0; n < 16; n++) {
+    expect((await admin.post('/blueprints/books/entities', { text: words(n) })).status).toBe(201)
+    await admin.post('/blueprints/others/entities', { text: `last${n}` })
+  }
+  await admin.post('/blueprints/books/entities', { identifier: 'last', text: 'last' })
+  const search = () => admin.get('/blueprints/books/entities?$q=last&$select=identifier')
+  let answer = await search()
+  while (answer.status === 503) answer = await search()
+  expect(answer.body.map(({ identifier }: { identifier: string }) => identifier)).toEqual(['last'])
+}, 60_000)
+
+test('where nothing is a text, no word is found', async () => {
+  const own = await shelf([{ key: 'cost', type: 'decimal' }])
+  const user = own.as('user')
+  await user.post(own.path, { cost: '1' })
+  for (const query of ['$q=a', '$q=a%20b&$sort=cost', '$q=1&$count=true'])
+    expect([(await user.get(`${own.path}?${query}`)).body, query]).toEqual([[], query])
+  expect((await user.get(`${own.path}?$q=`)).body).toHaveLength(1)
 })

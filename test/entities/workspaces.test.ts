@@ -3,6 +3,7 @@ import { issue } from '../../src/accounts/tokens'
 import { register } from '../../src/accounts/users'
 import { made } from '../accounts/workspaces/kit'
 import { ask, type Client, house, type Name, refusal } from '../house'
+import { served } from './changes/kit'
 import { identifiers } from './kit'
 
 const GONE = [404, 'ENTITY_NOT_FOUND']
@@ -10,6 +11,8 @@ const FORBIDDEN = [403, 'FORBIDDEN']
 const title = { key: 'title', type: 'string' }
 const OPERATIONS = ['create', 'read', 'update', 'delete']
 const inWorkspace = (rule: object) => OPERATIONS.map((operation) => ({ operation, scope: 'workspace', ...rule }))
+
+const { listener } = served()
 
 /**
  * Two workspaces: "north", which the user administers and the other is a member of, and "south" of the editor. All three
@@ -241,6 +244,31 @@ describe('limitations', () => {
     expect(statuses(await many('editor'))).toEqual([201, 201, 201, 403, 403, 403])
     expect(await seen('editor')).toHaveLength(4)
     expect(statuses(await many('user'))).toEqual(Array(6).fill(201))
+  })
+})
+
+describe('changes', () => {
+  test('are told of the entities of the active workspace, and of what comes and goes there', async () => {
+    const home = await two(inWorkspace({ workspaceRoleBased: ['*'] }))
+    const { as, path, north, south } = home
+    await using follower = await listener(home, 'other')
+    for (const [name, body] of [
+      ['s1', { title: 'unseen' }],
+      ['n1', { title: 'seen' }],
+      ['s1', { workspace: north }],
+      ['n1', { workspace: south }],
+    ] as const)
+      expect((await as('admin').put(`${path}/${name}`, body)).status).toBe(200)
+    expect(await follower.take(3)).toEqual(['update n1', 'create s1', 'delete n1'])
+  })
+
+  test('are told no more to who is no member any more', async () => {
+    const home = await two(inWorkspace({ workspaceRoleBased: ['*'] }))
+    const { as, path, north, users } = home
+    await using follower = await listener(home, 'other')
+    await as('user').delete(`/workspaces/${north}/members/${users.other}`)
+    await as('admin').put(`${path}/n1`, { title: 'secret' })
+    expect(await follower.take(1)).toEqual(['end'])
   })
 })
 

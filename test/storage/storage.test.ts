@@ -53,6 +53,27 @@ describe.each(engines)('%s', (_, engine) => {
     expect(await db.$count(things)).toBe(texts.length)
   })
 
+  test('what is to be done after a write is done once it is kept, by who reads the same; and not after one that fails', async () => {
+    const { db, write } = fresh()
+    const seen: unknown[] = []
+    const after = async (read: typeof db) => seen.push(await read.$count(things))
+    const done = write(async (tx) => {
+      tx.afterwards((read) => void seen.push(read === db))
+      tx.afterwards(after)
+      await put(tx, 'a')
+      expect(seen).toEqual([])
+      return 'done'
+    })
+    expect(await done).toBe('done')
+    while (seen.length < 2) await Bun.sleep(1)
+    const failed = write(async (tx) => {
+      tx.afterwards(after)
+      await put(tx, 'a')
+    })
+    await expect(failed).rejects.toBeInstanceOf(Conflict)
+    expect([await db.$count(things), seen]).toEqual([1, [true, 1]])
+  })
+
   test('an insert that meets its like can update it', async () => {
     const store = fresh()
     const conflict = { target: things.id, set: { count: sql`${things.count} + excluded.count` } }

@@ -9,6 +9,8 @@ export const configurations = sqliteTable('configurations', {
   public: integer({ mode: 'boolean' }).notNull(),
   kind: text().notNull(),
   description: text().notNull(),
+  /** Tells one state of it from another. */
+  version: integer().notNull().default(1),
   metadata: text({ mode: 'json' }).$type<Record<string, unknown>>().notNull(),
   created: time().notNull(),
   updated: time().notNull(),

@@ -5,6 +5,7 @@ import { invalid, missing, Problem } from '../../core/problem'
 import type { Db } from '../../storage/port'
 import type { Ctx } from '../guard'
 import { users } from '../tables'
+import { isElsewhere } from '../workspaces/reach'
 import { workspaces } from '../workspaces/tables'
 import { open, type Place, sealing } from './vault'
 
@@ -19,7 +20,7 @@ export type Owner = keyof typeof tables
 export async function get(ctx: Ctx, purpose: Owner, owner: string, id: string | undefined, answer: Answer) {
   forbidKeeping(answer)
   const place = placeOf(purpose, owner, id)
-  await refuseUnknown(ctx.db, place)
+  await refuseUnknown(ctx.db, ctx, place)
   const text = await open(ctx, place)
   return text === null ? null : (JSON.parse(text) as Record<string, unknown>)
 }
@@ -27,11 +28,11 @@ export async function get(ctx: Ctx, purpose: Owner, owner: string, id: string | 
 /** Keeps an object in the place of what was there. @throws 404, 413 */
 export async function put(ctx: Ctx, purpose: Owner, owner: string, id: string | undefined, data: object) {
   const [place, text] = [placeOf(purpose, owner, id), JSON.stringify(data)]
-  await refuseUnknown(ctx.db, place)
+  await refuseUnknown(ctx.db, ctx, place)
   if (Buffer.byteLength(text) > MOST)
     throw new Problem(413, 'BODY_TOO_LARGE', `At most ${MOST} bytes of JSON are kept under one id.`)
   await sealing(ctx, async (tx, vault) => {
-    await refuseUnknown(tx, place)
+    await refuseUnknown(tx, ctx, place)
     await vault.seal(tx, place, text)
   })
   return {}
@@ -43,7 +44,8 @@ const placeOf = (purpose: Owner, owner: string, id = ''): Place => {
   return { purpose, owner, name }
 }
 
-async function refuseUnknown(db: Db, { purpose, owner }: Place) {
+async function refuseUnknown(db: Db, { actor }: Ctx, { purpose, owner }: Place) {
+  if (purpose === 'workspace' && isElsewhere(actor, owner)) missing(purpose)
   const { _id } = tables[purpose as Owner]
   const found = await db
     .select({ _id })

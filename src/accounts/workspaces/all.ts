@@ -1,4 +1,4 @@
-import { and, inArray, type SQL } from 'drizzle-orm'
+import { and, eq, inArray, type SQL } from 'drizzle-orm'
 import { RE2JS } from 're2js'
 import type { Answer } from '../../core/etag'
 import { invalid } from '../../core/problem'
@@ -21,7 +21,7 @@ const SLICE = 500 // workspaces that are looked at together
 export async function all(ctx: Ctx, query: AllQuery, answer: Answer) {
   const page = pageOf(query, sortable)
   const fields = selected(query.select)
-  const [where, fits] = [conditions(ctx.db, query), judge(ctx.db, query)]
+  const [where, fits] = [conditions(ctx, query), judge(ctx.db, query)]
   const { rows, total } = fits
     ? await walked(ctx.db, where, fits, page)
     : { rows: await read(ctx.db, where, page, page.limit + 1, page.offset), total: undefined }
@@ -30,10 +30,14 @@ export async function all(ctx: Ctx, query: AllQuery, answer: Answer) {
 }
 
 /** What the database can tell. */
-function conditions(db: Db, query: AllQuery): SQL | undefined {
+function conditions({ db, actor }: Ctx, query: AllQuery): SQL | undefined {
   const [ids, users] = [names(query, '_id'), names(query, 'members.user')]
   const theirs = users && db.select({ id: members.workspace }).from(members).where(inArray(members.user, users))
-  return and(ids && inArray(workspaces._id, ids), theirs && inArray(workspaces._id, theirs))
+  return and(
+    ids && inArray(workspaces._id, ids),
+    theirs && inArray(workspaces._id, theirs),
+    actor.token?.bound ? eq(workspaces._id, actor.workspace!._id) : undefined,
+  )
 }
 
 type Judge = (rows: WorkspaceRow[]) => Promise<WorkspaceRow[]>

@@ -11,6 +11,7 @@ export const email = fieldType<string>({
   value: textOf,
   cut: isCut,
   parse: (text) => text,
+  patterned: true,
   bounds: 'length',
   searched: true,
 })

@@ -13,5 +13,6 @@ export const file = fieldType<string>({
   value: textOf,
   cut: isCut,
   parse: (text) => text,
+  patterned: true,
   bounds: 'length',
 })

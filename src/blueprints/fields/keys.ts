@@ -12,8 +12,11 @@ export function textKey(value: string): string {
 
 export const isCut = (key: string) => key.length > WHOLE
 
+/** How the text begins whose key is cut. */
+export const startOf = (key: string) => key.slice(0, key.lastIndexOf('\u0001'))
+
 /** The text behind its key, or how it begins. */
-export const textOf = (key: string) => (isCut(key) ? `${key.slice(0, key.lastIndexOf('\u0001'))}…` : key)
+export const textOf = (key: string) => (isCut(key) ? `${startOf(key)}…` : key)
 
 const view = new DataView(new ArrayBuffer(8))
 const hex = (word: number) => word.toString(16).padStart(8, '0')

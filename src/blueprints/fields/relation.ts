@@ -8,4 +8,5 @@ export const relation = fieldType<string>({
   key: (value) => value,
   value: (key) => key,
   parse: (text) => text,
+  patterned: true,
 })

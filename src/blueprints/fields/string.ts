@@ -9,6 +9,7 @@ export const string = fieldType<string>({
   value: textOf,
   cut: isCut,
   parse: (text) => text,
+  patterned: true,
   bounds: 'length',
   searched: true,
 })

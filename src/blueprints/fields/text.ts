@@ -9,6 +9,7 @@ export const text = fieldType<string>({
   value: textOf,
   cut: isCut,
   parse: (text) => text,
+  patterned: true,
   bounds: 'length',
   searched: true,
 })

@@ -25,6 +25,8 @@ export type FieldType<Value = unknown> = {
   addition?: Addition
   /** What `min` and `max` bound: the value itself, or how long it is. */
   bounds?: 'value' | 'length'
+  /** Whether patterns can be asked of it: its key is the text, or how it begins. */
+  patterned?: true
   /** Whether its words can be searched for. */
   searched?: true
 }

@@ -12,6 +12,7 @@ export const url = fieldType<string>({
   value: textOf,
   cut: isCut,
   parse: (text) => text,
+  patterned: true,
   bounds: 'length',
   searched: true,
 })

@@ -7,6 +7,8 @@ import { Engine, prepare } from './regex'
 export type Formula = {
   /** What it makes of an entity; undefined for nothing. @throws Unfit, with the end of a sentence */
   of(entity: object, meter: Meter): Promise<unknown>
+  /** All that it calls by name: properties, and parts of them. */
+  names: Set<string>
 }
 
 type Node = { type?: string; value?: unknown; position?: number }
@@ -39,9 +41,11 @@ export async function formula(text: string): Promise<Formula> {
   loaded ??= load()
   const { make, known } = await loaded
   let expression: jsonata.Expression
+  const names = new Set<string>()
   try {
     expression = make(text, { stack: DEPTH, sequence: LIST })
     for (const node of nodes(expression.ast())) {
+      if (node.type === 'name') names.add(`${node.value}`)
       if (node.type === 'regex') prepare(node.value as RegExp)
       if (node.type === 'variable' && node.value === 'eval') throw new Unfit('$eval is not taken here')
     }
@@ -66,6 +70,7 @@ export async function formula(text: string): Promise<Formula> {
     base.meter!.weigh(result)
   })
   return {
+    names,
     async of(entity, meter) {
       try {
         return plain(await expression.evaluate(entity, { [METER]: meter }))

@@ -1,10 +1,11 @@
 import type { OpenCtx } from '../../accounts/guard'
-import { modelOf } from '../../blueprints/blueprints'
-import { reachOrRefuse } from '../../blueprints/rules'
+import type { Model } from '../../blueprints/model'
+import { type Reach, reachOrRefuse } from '../../blueprints/rules'
 import type { Answer } from '../../core/etag'
 import { missing } from '../../core/problem'
-import { narrowed, searchOf } from '../entities'
-import * as plan from '../plan'
+import { narrowed, searchOf, steady } from '../entities'
+import { countFitting, narrowedBy, narrowedWhole } from '../fitting'
+import { ofPage } from '../pages'
 import { type Resolved, readQuery } from '../query'
 import { searchable } from '../search'
 import { groupingOf, type Place } from './grouping'
@@ -15,10 +16,11 @@ import { namesOf } from './values'
 
 /** How many entities match a list's query. */
 export async function count(asked: OpenCtx, key: string, request: Request) {
-  const { ctx, model, reach } = await about(asked, key, request)
-  const query = readQuery(model, ctx.actor, searchOf(request))
-  if (query.search) await searchable(ctx, model)
-  return { count: await plan.count(ctx.db, model, reach, query) }
+  return about(asked, key, request, async ({ ctx, model, reach }) => {
+    const query = readQuery(model, ctx.actor, ofPage(searchOf(request)).search)
+    if (query.search) await searchable(ctx, model)
+    return { count: await countFitting(ctx.db, model, reach, await narrowedBy(ctx.db, model, query)) }
+  })
 }
 
 /** The exact sum of a property, whole and by groups. @throws 400 for what is no number */
@@ -36,17 +38,17 @@ export async function pie(asked: OpenCtx, key: string, answer: Answer) {
 /** ECharts options of a chart with the values of a property on its x axis. @throws 404 CHART_NOT_FOUND */
 export async function onAxes(asked: OpenCtx, key: string, type: string, answer: Answer) {
   if (!isAxes(type)) {
-    await about(asked, key, answer.request)
-    return missing('chart')
+    return about(asked, key, answer.request, async () => missing('chart'))
   }
   const { groups = [], label } = await grouped(asked, key, answer, { by: 'x', needs: 'x' })
   return axes(type, label, groups)
 }
 
-async function about(asked: OpenCtx, key: string, request: Request) {
+type About = { ctx: OpenCtx; model: Model; reach: Reach }
+
+function about<T>(asked: OpenCtx, key: string, request: Request, read: (of: About) => Promise<T>): Promise<T> {
   const ctx = narrowed(asked, request)
-  const model = await modelOf(ctx, key)
-  return { ctx, model, reach: reachOrRefuse(model, 'read', ctx.actor) }
+  return steady(ctx, key, (model) => read({ ctx, model, reach: reachOrRefuse(model, 'read', ctx.actor) }))
 }
 
 const UNKNOWN = 'Unknown'
@@ -55,13 +57,16 @@ const UNKNOWN = 'Unknown'
 type Grouped = { value: number | string; label: string; groups: Shown[] | undefined }
 
 /** The groups of a page, sorted; last those that have no value to group them by. */
-async function grouped(asked: OpenCtx, key: string, { request, set }: Answer, names: Names): Promise<Grouped> {
-  const { ctx, model, reach } = await about(asked, key, request)
+const grouped = (asked: OpenCtx, key: string, answer: Answer, names: Names): Promise<Grouped> =>
+  about(asked, key, answer.request, (of) => groupedOf(of, answer, names))
+
+async function groupedOf({ ctx, model, reach }: About, { request, set }: Answer, names: Names): Promise<Grouped> {
   const question = readQuestion(model, ctx.actor, searchOf(request), names)
-  const { query, by, sum, interval } = question
-  if (query.search) await searchable(ctx, model)
+  const { by, sum, interval } = question
+  if (question.query.search) await searchable(ctx, model)
+  const query = await narrowedWhole(ctx.db, model, question.query)
   const grouping = by && groupingOf(by, interval)
-  const { all, groups, unknown } = await tally(ctx.db, model, reach, question, grouping)
+  const { all, groups, unknown } = await tally(ctx.db, model, reach, { ...question, query }, grouping)
   const amountOf = ({ count, units }: Amount) => sum?.kind?.addition?.told(units) ?? count
   const result = { value: amountOf(all), label: sum ? labelOf(sum) : 'count' }
   if (!grouping) return { ...result, groups: undefined }
@@ -70,7 +75,7 @@ async function grouped(asked: OpenCtx, key: string, { request, set }: Answer, na
   const total = places.length + (unknown.count ? 1 : 0)
   const [start, end] = [query.skip, query.skip + query.limit]
   const page = places.slice(start, end).map((place) => groups.get(place) ?? nobody(place))
-  const called = await namesOf(ctx.db, by, grouping, page)
+  const called = await namesOf(ctx.db, model, by, grouping, page)
   const shown: Shown[] = page.map((group, at) => ({ name: called[at]!, value: amountOf(group) }))
   if (unknown.count && start < total && total <= end) shown.push({ name: UNKNOWN, value: amountOf(unknown) })
   const headers: Record<string, string> = {}

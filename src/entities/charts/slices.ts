@@ -1,5 +1,6 @@
 import type { Model } from '../../blueprints/model'
 import type { Reach } from '../../blueprints/rules'
+import { turn } from '../../core/turn'
 import type { Db } from '../../storage/port'
 import { and, type FieldTarget, list, type Part, part } from '../conditions'
 import { scanOf } from '../plan'
@@ -64,6 +65,6 @@ async function* pass(db: Db, { from, all, matching, order, asked, first, slice }
     yield (await db.ask(sql, [...what.params, ...where.params])) as Row[]
     if (!end) return
     after = compared('>')
-    await new Promise(setImmediate)
+    await turn()
   }
 }

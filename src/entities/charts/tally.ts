@@ -3,7 +3,8 @@ import type { Reach } from '../../blueprints/rules'
 import { invalid } from '../../core/problem'
 import type { Db } from '../../storage/port'
 import { type FieldTarget, part } from '../conditions'
-import { count } from '../plan'
+import { count } from '../counting'
+import { shownIn } from '../wire'
 import { type Grouping, groupingOf, type Place } from './grouping'
 import type { Question } from './question'
 import { countWithValues, entitiesBySlices, valuesBySlices } from './slices'
@@ -48,7 +49,7 @@ export async function tally(
   const whole = !!sum && isMany(sum)
   const asked = [
     ...(grouping ? [grouping.asked] : []),
-    ...(sum ? [whole ? part('e.shown') : groupingOf(sum).asked] : []),
+    ...(sum ? [whole ? part(shownIn(model)) : groupingOf(sum).asked] : []),
   ]
   const large = whole || (!!by && isMany(by))
   for await (const rows of entitiesBySlices(db, model, reach, query, asked, large))

@@ -1,8 +1,9 @@
+import type { Model } from '../../blueprints/model'
 import type { Db } from '../../storage/port'
 import type { Doc } from '../document'
 import { partKey } from '../keys'
 import type { Resolved } from '../query'
-import { docOf } from '../wire'
+import { docOf, shownIn } from '../wire'
 import type { Grouping, Name } from './grouping'
 import type { Group } from './tally'
 
@@ -40,13 +41,19 @@ function* partsAt(wanted: string, value: unknown, path = ''): Generator<Keyed> {
 const AT_ONCE = 100 // entities read by one statement
 
 /** What groups are called; where their keys do not tell it as it was written, as an entity has it. */
-export async function namesOf(db: Db, by: Resolved, grouping: Grouping, groups: Group[]): Promise<Name[]> {
+export async function namesOf(
+  db: Db,
+  model: Model,
+  by: Resolved,
+  grouping: Grouping,
+  groups: Group[],
+): Promise<Name[]> {
   const names = new Map(groups.map((group) => [group, grouping.nameOf(group.place)]))
   const cut = groups.filter(({ place }) => grouping.isCut(place))
   for (let at = 0; at < cut.length; at += AT_ONCE) {
     const some = cut.slice(at, at + AT_ONCE)
     const numbers = some.map(({ first }) => first)
-    const sql = `select seq, shown from entities where seq in (${numbers.map(() => '?').join(', ')})`
+    const sql = `select seq, ${shownIn(model, '')} from entities where seq in (${numbers.map(() => '?').join(', ')})`
     const shown = new Map((await db.ask(sql, numbers)).map(([seq, text]) => [Number(seq), text as string]))
     for (const group of some) {
       const text = shown.get(group.first)

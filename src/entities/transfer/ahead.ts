@@ -1,5 +1,6 @@
 import type { OpenCtx } from '../../accounts/guard'
 import type { Model } from '../../blueprints/model'
+import { turn } from '../../core/turn'
 import { Busy } from '../../storage/errors'
 import { computed, type Known, uncomputed } from '../computed'
 import type { Complete, Doc } from '../document'
@@ -90,8 +91,7 @@ export class Ahead {
         })
         .catch((error: unknown) => ({ error }))
       this.#made.set(operation, { ...asked, doc: uncomputed(model, asked.doc), ...made })
-      // Others get their turn.
-      await new Promise(setImmediate)
+      await turn()
     }
     this.#asked.clear()
   }

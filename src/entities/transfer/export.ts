@@ -4,10 +4,14 @@ import type { Model } from '../../blueprints/model'
 import { mayRead, reachOrRefuse } from '../../blueprints/rules'
 import { invalid, Problem } from '../../core/problem'
 import { streamOf } from '../../core/stream'
+import { turn } from '../../core/turn'
 import { waitsLong } from '../../tenancy/caller'
 import type { Doc } from '../document'
 import { narrowed, searchOf } from '../entities'
+import { narrowedBy } from '../fitting'
+import { populatedLines } from '../populate'
 import { type Query, readQuery } from '../query'
+import { planOf } from '../related'
 import { searchable } from '../search'
 import { type Form, writer } from '../wire'
 import { cellOf, harmless, rowOf } from './csv'
@@ -15,7 +19,7 @@ import { formatOf, TYPES } from './format'
 import { walk } from './walk'
 
 /** What makes no sense where all that match are given, the oldest first. */
-const OF_PAGES = ['$sort', '$limit', '$skip', '$page', '$count', '$populate', '$outerPopulate']
+const OF_PAGES = ['$sort', '$limit', '$skip', '$page', '$after', '$count']
 const SYSTEM = ['_id', 'identifier', 'created', 'updated', 'user', 'workspace']
 
 /** All entities that match the query, those within the caller's reach, as they are read. @throws 400, 401, 403, 404 */
@@ -30,17 +34,21 @@ export async function exportAll(asked: OpenCtx, key: string, request: Request): 
     if (search.get(option)) invalid({ path: option, message: `An export has all that match: ${option} is for lists.` })
   const query = readQuery(model, ctx.actor, `${search}`)
   if (query.search) await searchable(ctx, model)
-  const { head, line } = format === 'csv' ? csv(model, ctx, query) : ndjson(model, ctx, query)
+  const narrow = await narrowedBy(ctx.db, model, query)
+  if (query.related && format === 'csv')
+    invalid({ path: '$populate', message: 'A cell of a CSV has no place for another entity. Export as NDJSON.' })
+  // What makes no sense is told before anything is.
+  if (query.related) await planOf(ctx, model, query.related, query.select)
+  const { head, lines } = format === 'csv' ? csv(model, ctx, query) : ndjson(model, ctx, query)
 
   async function* texts() {
     if (head) yield head
-    for await (const slice of walk(ctx.db, model, reach, query)) {
+    for await (const slice of walk(ctx.db, model, reach, narrow)) {
       // What may be shown could be less by now.
       const { version } = await modelOf(ctx, key)
       if (version !== model.version) throw new Problem(409, 'CONFLICT', 'The blueprint was changed. Export again.')
-      if (slice.length) yield slice.map(line).join('')
-      // Reading may take no time for the event loop: others get their turn.
-      await new Promise(setImmediate)
+      if (slice.length) yield* lines(slice)
+      await turn()
     }
   }
   waitsLong(request)
@@ -49,12 +57,19 @@ export async function exportAll(asked: OpenCtx, key: string, request: Request): 
   })
 }
 
-type Lines = { head: string; line: (shown: string) => string }
+type Lines = { head: string; lines: (slice: string[]) => Iterable<string> | AsyncIterable<string> }
 
-function ndjson(model: Model, { actor }: OpenCtx, { flat, select }: Query): Lines {
+function ndjson(model: Model, ctx: OpenCtx, { flat, select, related }: Query): Lines {
   const form: Form = { flat, select }
-  const write = writer(model, actor, form)
-  return { head: '', line: (shown) => `${write(shown)}\n` }
+  const write = writer(model, ctx.actor, form)
+  if (!related) return { head: '', lines: (slice) => [slice.map((shown) => `${write(shown)}\n`).join('')] }
+  return {
+    head: '',
+    async *lines(slice) {
+      // Each time anew, for what of the related may be shown could be less by now.
+      yield* populatedLines(ctx, await planOf(ctx, model, related, select), form, slice)
+    },
+  }
 }
 
 function csv(model: Model, { actor }: OpenCtx, { select }: Query): Lines {
@@ -63,12 +78,11 @@ function csv(model: Model, { actor }: OpenCtx, { select }: Query): Lines {
   const isOfMetadata = (name: string) => select?.includes('metadata') && model.field.has(name)
   const system = SYSTEM.filter(chosen)
   const fields = model.fields.filter((field) => mayRead(field, actor) && chosen(field.key))
-  return {
-    head: rowOf([...system, ...fields.map(({ key }) => key)]),
-    line: (shown) => {
-      const entity = JSON.parse(`{${shown}}`) as Doc & { metadata: Doc }
-      const own = system.map((name) => harmless((entity[name] ?? '') as string))
-      return rowOf([...own, ...fields.map((field) => cellOf(field, entity.metadata[field.key]))])
-    },
+  return { head: rowOf([...system, ...fields.map(({ key }) => key)]), lines: (slice) => [slice.map(line).join('')] }
+
+  function line(shown: string) {
+    const entity = JSON.parse(`{${shown}}`) as Doc & { metadata: Doc }
+    const own = system.map((name) => harmless((entity[name] ?? '') as string))
+    return rowOf([...own, ...fields.map((field) => cellOf(field, entity.metadata[field.key]))])
   }
 }

@@ -5,6 +5,7 @@ import { mayRead, mayWrite, reachOf, reachOrRefuse } from '../../blueprints/rule
 import { config } from '../../config'
 import { keepable, parseJson } from '../../core/body'
 import { type Flaw, invalid, Problem } from '../../core/problem'
+import { turn } from '../../core/turn'
 import { Busy } from '../../storage/errors'
 import type { Tx } from '../../storage/port'
 import { waitsLong } from '../../tenancy/caller'
@@ -21,6 +22,7 @@ import { Run } from './run'
 import { Journal } from './undo'
 
 const SLICE = { lines: 100, text: 1 << 19 } // of one write, so that others get their turn
+const PIECE = 1 << 13 // bytes that are looked at in one turn, for each may be a line
 const ERRORS = 1_000
 const TRIES = 10 // of a slice, when the database is busy
 
@@ -154,7 +156,7 @@ class Import {
       const run = new Run(tx, model, this.ctx, sight, operations, ahead)
       await run.done()
       await journal?.note(tx, run.touched)
-      return rehearsal ? rehearsal.end(run.made) : undefined
+      return rehearsal ? rehearsal.end(model, run.made) : undefined
     }
     return ahead
       .through(() => this.ctx.write(work))
@@ -275,7 +277,10 @@ async function* linesOf(request: Request, quoted: boolean): AsyncGenerator<Line[
       if (done) break
       size += value.byteLength
       if (size > limit) throw tooLarge()
-      yield lines.take(value)
+      for (let from = 0; from < value.byteLength; from += PIECE) {
+        yield lines.take(value.subarray(from, from + PIECE))
+        await turn()
+      }
     }
   } finally {
     // Nobody waits for it: a sender may never end.

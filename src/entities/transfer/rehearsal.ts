@@ -1,8 +1,10 @@
 import type { Actor } from '../../accounts/actors'
 import type { Model, ModelField } from '../../blueprints/model'
 import { mayRead, mayWrite } from '../../blueprints/rules'
+import type { Limitation } from '../../blueprints/shapes'
 import { Problem } from '../../core/problem'
 import { labelOf } from '../keys'
+import { groupOf, type Tried } from '../limits'
 import type { Draft } from '../rows'
 import type { Operation } from './operation'
 
@@ -17,19 +19,31 @@ export function rehearsed(error: unknown): void {
 export class Rehearsal {
   #seen = new Seen()
   #made = new WeakMap<Operation, Draft>()
+  /** How many entities would have been made of each group that is limited. */
+  #groups = new Map<string, number>()
 
   constructor(private actor: Actor | undefined) {}
 
   /** Undoes what was done, but for the knowledge of what would have been made. */
-  end(made: Map<Operation, Draft>): never {
-    for (const [operation, draft] of made) this.#made.set(operation, draft)
+  end(model: Model, made: Map<Operation, Draft>): never {
+    for (const [operation, draft] of made) {
+      this.#made.set(operation, draft)
+      const groups = (model.limitations ?? []).map((one) => named(one, groupOf(model, one, draft, draft.keys)))
+      for (const group of new Set(groups)) this.#groups.set(group, (this.#groups.get(group) ?? 0) + 1)
+    }
     throw new Undone()
   }
 
-  /** Without what leads to entities of the same blueprint, which may be those of earlier lines, rolled back by now. */
+  /**
+   * Without what leads to entities of the same blueprint, which may be those of earlier lines, rolled back by now; but with
+   * those in what is limited.
+   */
   model(model: Model): Model {
     const fields = model.fields.map((field) => (field.target === model.key ? { ...field, target: undefined } : field))
-    return { ...model, fields }
+    const limitations = model.limitations?.map(
+      (limitation): Tried => ({ ...limitation, earlier: (group) => this.#groups.get(named(limitation, group)) ?? 0 }),
+    )
+    return { ...model, fields, limitations }
   }
 
   /** Why a line cannot be imported along with those before it, as far as that can be told from the lines. */
@@ -45,6 +59,8 @@ export class Rehearsal {
     }
   }
 }
+
+const named = ({ scope, properties }: Limitation, group: string) => `${scope} ${properties} ${group}`
 
 function duplicate(field: ModelField, actor: Actor | undefined) {
   const known = mayRead(field, actor) || mayWrite(field, actor)

@@ -1,7 +1,7 @@
 import { Elysia, t } from 'elysia'
 import { guard, streamGuard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
-import { Entity, filters, form, json, ofBlueprint, parameter } from '../routes'
+import { Entity, filters, forms, json, ofBlueprint, parameter } from '../routes'
 import { batch } from './batch'
 import { exportAll } from './export'
 import { importAll } from './import'
@@ -51,8 +51,8 @@ const out = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['entities']
     detail: {
       description:
         'All entities that match, the oldest first, with the filters of the list. In CSV, lists and objects are JSON, and ' +
-        'texts that a spreadsheet would take for a formula have an apostrophe before them.',
-      parameters: [format, ...filters.filter(([name]) => name === '$select'), form].map(parameter),
+        'texts that a spreadsheet would take for a formula have an apostrophe before them; only NDJSON can be populated.',
+      parameters: [format, ...filters.filter(([name]) => name === '$select'), ...forms].map(parameter),
       responses: { 200: text('a line for each entity') },
     },
   })

@@ -78,7 +78,7 @@ export class Run {
       if (!together) this.at = at + n
       const { seq, row } = together?.[n] ?? (await rows.insertOne(tx, model, draft, sight))
       if (!together) this.#room.take(row[0].length)
-      this.touched.push({ seq })
+      this.touched.push({ seq, _id: draft._id })
       this.#done.push({ op: this.operations[at + n]!.op, identifier: draft.identifier, status: 201, row })
     }
     if (!flaw) return
@@ -129,11 +129,13 @@ export class Run {
     const { tx, model, ctx, sight } = this
     const { op, name, data } = operation
     const before = reachable(model, found.get(name), reachOrRefuse(model, 'update', ctx.actor), ctx)
-    this.touched.push({ seq: before.seq, before })
+    // Before the work is done, for it is the more the larger the entity is.
+    this.#room.take(before.shown.length)
+    this.touched.push({ seq: before.seq, _id: before._id, before })
     const { doc, known, sent, ...changed } = changeOf(model, ctx, before, readInput(data, ctx.actor))
     const whole = this.ahead.complete(operation, doc, known)
     const row = await rows.update(tx, model, before, { ...changed, doc: whole }, sight)
-    this.#room.take(row[0].length)
+    this.#room.take(Math.max(0, row[0].length - before.shown.length))
     return { op, identifier: before.identifier, status: 200, row, sent }
   }
 

@@ -20,7 +20,7 @@ export const importUndo = sqliteTable(
     import: text().notNull(),
     /** An entity's `seq`. */
     entity: integer().notNull(),
-    /** The entity as it was kept before, as JSON; null for one that was made. */
+    /** Its `_id`, for others may have its number by now; and after that, unless it was made, how it was kept, as JSON. */
     before: text(),
   },
   (table) => [primaryKey({ columns: [table.import, table.entity] })],

@@ -77,7 +77,7 @@ export async function namesThere(tx: Tx, model: Model, names: string[]): Promise
 
 /** The entities of these names, by identifier or else by `_id`, to be changed. */
 export async function storedAmong(tx: Tx, model: Model, names: string[]): Promise<Map<string, rows.Stored>> {
-  return answering(tx, model, rows.STORED_COLUMNS, names, rows.storedOf)
+  return answering(tx, model, rows.storedColumns(model), names, rows.storedOf)
 }
 
 /** The same, to be removed: without what they are shown by, for they may be many. */

@@ -96,7 +96,7 @@ describe('signing in', () => {
 })
 
 describe('an API token that was made for a workspace', () => {
-  async function bound(home: Office, workspace: string, name: 'user' | 'other' = 'user') {
+  async function bound(home: Office, workspace: string, name: 'user' | 'other' | 'admin' = 'user') {
     const maker = home.stranger.with(await cookieOf(home, name))
     const answer = await maker.post('/me/api-tokens', { nickname: 'bot', workspace })
     return { answer, bot: home.stranger.with({ 'x-api-key': answer.body.token }) }
@@ -118,6 +118,21 @@ describe('an API token that was made for a workspace', () => {
       expect(refusal(answer)).toEqual(GONE)
     expect((await bot.get('/workspaces?count=1')).body.map(({ _id }: { _id: string }) => _id)).toEqual([home.workspace])
     expect(await activeOf(bot)).toEqual(OFFICE(home, ['admin']))
+  })
+
+  test('is an admin’s, too, who reaches every other one without it', async () => {
+    const home = await office()
+    const { bot } = await bound(home, home.workspace, 'admin')
+    expect(await activeOf(bot)).toEqual(OFFICE(home, []))
+    expect((await bot.get('/workspaces/all')).body.map(({ _id }: { _id: string }) => _id)).toEqual([home.workspace])
+    expect((await bot.post(`${home.at}/encrypted`, { a: 1 })).status).toBe(200)
+    const elsewhere = `/workspaces/${home.elsewhere}`
+    for (const answer of [
+      await bot.get(elsewhere),
+      await bot.get(`${elsewhere}/encrypted`),
+      await bot.post(`${elsewhere}/encrypted`, { a: 1 }),
+    ])
+      expect(refusal(answer)).toEqual(GONE)
   })
 
   test('is not made for one that its user does not reach', async () => {

@@ -163,6 +163,18 @@ describe('a batch', () => {
     ])
   })
 
+  test('has no more to show than one page, however few bytes ask for it', async () => {
+    const { as, path } = await shelf([{ key: 'text', type: 'text' }])
+    const user = as('user')
+    await user.post(path, { identifier: 'one', text: 'x'.repeat(1_000_000) })
+    const change = { op: 'update', identifier: 'one', data: {} }
+    const many = Array.from({ length: 20 }, () => change)
+    const told = await user.post(`${path}/batch`, { operations: [...many, create({ text: 'y' })] })
+    expect([refusal(told), told.body.details.index]).toEqual([[413, 'BATCH_TOO_LARGE'], 16])
+    expect((await user.get(path)).body).toHaveLength(1)
+    expect((await user.post(`${path}/batch`, { operations: [change, change] })).status).toBe(200)
+  })
+
   test('counts each operation of a guest', async () => {
     const { stranger, path } = await shelf(fields, [{ operation: 'create', scope: 'tenant', guest: true }])
     const post = async (count: number) =>

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { handle } from '../../../src/gateway'
 import { refusal } from '../../house'
-import { identifiers } from '../kit'
+import { identifiers, library } from '../kit'
 import { exported, ndjson, odd, send, shop } from './kit'
 
 const lines = (text: string) => text.split('\n').filter(Boolean)
@@ -163,4 +163,42 @@ describe('an export', () => {
       db.ask = ask
     }
   })
+})
+
+test('an export shows what is related as the list does, and no more', async () => {
+  const own = await library(
+    {
+      key: 'authors',
+      fields: [
+        { key: 'name', type: 'string' },
+        { key: 'born', type: 'date', readRoles: ['admin'] },
+      ],
+    },
+    { key: 'secrets', permissions: [] },
+    {
+      key: 'books',
+      fields: [
+        { key: 'author', type: 'relation', target: 'authors' },
+        { key: 'secret', type: 'relation', target: 'secrets' },
+        { key: 'text', type: 'text' },
+      ],
+    },
+  )
+  const { user, admin, add, at } = own
+  for (const name of ['ann', 'bob']) await add('authors', name, { name, born: '1900-01-01' })
+  await add('secrets', 's')
+  for (let n = 0; n < 30; n++)
+    await add('books', `b${n}`, { author: n % 2 ? 'ann' : 'bob', secret: 's', text: `${n}`.repeat(10_000) })
+  for (const [key, query] of [
+    ['books', '$populate=true'],
+    ['books', '$populate=author,secret&$flat=false&$select=author'],
+    ['authors', '$outerPopulate=books:books:tenant&$populate=user'],
+  ] as const)
+    for (const who of [user, admin]) {
+      const { body: list } = await who.get(at(key, `?${query}&$sort=created`))
+      const { body } = await who.get(at(key, `/export?${query}`))
+      expect(parsed(body)).toEqual(list)
+    }
+  expect((await user.get(at('books', '/export?$populate=true'))).body).not.toContain('1900-01-01')
+  expect(refusal(await user.get(at('books', '/export?$populate=nothing')))).toEqual([400, 'INVALID_INPUT'])
 })

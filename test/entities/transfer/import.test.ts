@@ -293,6 +293,27 @@ describe('an import', () => {
     expect(titles).toEqual(['ä😀', 'end'])
   })
 
+  test('of lines that make no sense lets others have their turn', async () => {
+    const own = await shop()
+    const bad = 'x"\n'.repeat(50_000)
+    for (const [query, file] of [
+      ['format=ndjson', bad],
+      ['format=ndjson', '\n'.repeat(1_000_000)],
+      [CSV, `title\n${bad}`],
+    ] as const) {
+      let [turns, over] = [0, false]
+      const count = () => {
+        turns++
+        if (!over) setImmediate(count)
+      }
+      count()
+      const { body } = await send(own)(file, query)
+      over = true
+      expect(body.failed).toBe(query === CSV || file === bad ? 50_000 : 0)
+      expect(turns).toBeGreaterThan(file.length / 10_000)
+    }
+  })
+
   test('whose sender breaks off leaves nothing when it is atomic', async () => {
     const own = await shop()
     let sent = 0
@@ -434,7 +455,8 @@ test('an import that was interrupted is undone before anybody sees the blueprint
   const user = own.as('user')
   await user.post(own.path, { identifier: 'old', title: 'before' })
   await user.post(own.path, { identifier: 'half', title: 'x', tags: ['t'] })
-  const seqs = (await own.tenant.db.ask('select seq from entities order by seq')).map(([seq]) => seq)
+  const kept = await own.tenant.db.ask('select seq, _id from entities order by seq')
+  const [seqs, ids] = [kept.map(([seq]) => seq), kept.map(([, id]) => id)]
   const [stored] = (await own.tenant.db.ask(
     'select seq, _id, identifier, "user", workspace, shown, keys, version, created, updated from entities where identifier = ?',
     ['old'],
@@ -444,8 +466,12 @@ test('an import that was interrupted is undone before anybody sees the blueprint
   await user.put(`${own.path}/old`, { title: 'after' })
   await own.tenant.write(async (tx) => {
     await tx.ask('insert into imports (_id, blueprint, busy) values (?, ?, ?)', ['elsewhere 1', 'things', 0])
-    await tx.ask('insert into import_undo (import, entity, before) values (?, ?, ?)', ['elsewhere 1', seqs[0], before])
-    await tx.ask('insert into import_undo (import, entity, before) values (?, ?, ?)', ['elsewhere 1', seqs[1], null])
+    await tx.ask('insert into import_undo (import, entity, before) values (?, ?, ?)', [
+      'elsewhere 1',
+      seqs[0],
+      ids[0] + before,
+    ])
+    await tx.ask('insert into import_undo (import, entity, before) values (?, ?, ?)', ['elsewhere 1', seqs[1], ids[1]])
   })
   // The blueprint is read anew, as it is by a process that begins.
   expect((await own.as('admin').put('/blueprints/things', { name: 'Other' })).status).toBe(200)

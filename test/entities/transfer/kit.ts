@@ -44,7 +44,7 @@ export const odd = [
 
 export const shop = (more: object[] = [], ...rest: [] | [object[]]) => shelf([...fields, ...more], ...rest)
 
-type Own = Awaited<ReturnType<typeof shelf>>
+type Own = Pick<Awaited<ReturnType<typeof shelf>>, 'origin' | 'path' | 'tokens'>
 
 /** Sends a file to be imported. */
 export const send =

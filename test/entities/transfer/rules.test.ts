@@ -40,6 +40,15 @@ describe('a limit', () => {
     expect(identifiers((await user.get(`${path}?$sort=status`)).body)).toEqual(['b', 'new'])
   })
 
+  test('counts in a dry run what all lines before would have made', async () => {
+    const own = await limited(40)
+    await own.as('user').post(own.path, { status: 'a' })
+    const lines = ndjson(Array.from({ length: 110 }, (_, n) => ({ identifier: `i${n}`, status: n % 3 ? 'a' : 'b' })))
+    const tried = await send(own)(lines, 'format=ndjson&dryRun=true')
+    expect([tried.body.imported, tried.body.failed, await own.rows('entities')]).toEqual([39 + 37, 34, 1])
+    expect((await send(own)(lines)).body).toEqual(tried.body)
+  })
+
   test('leaves out the lines of an import that are too many', async () => {
     const own = await limited(2)
     const lines = ndjson(Array.from({ length: 5 }, (_, n) => ({ identifier: `i${n}`, status: 'a' })))
@@ -275,5 +284,8 @@ test('what only shows relations in lists is refused elsewhere', async () => {
   const { as, path } = await shelf([string('title')])
   const batch = await as('user').post(`${path}/batch?$populate=user`, { operations: [create('a')] })
   expect(refusal(batch)).toEqual([400, 'INVALID_INPUT'])
-  expect(refusal(await as('user').get(`${path}/export?$populate=true`))).toEqual([400, 'INVALID_INPUT'])
+  for (const query of ['$populate=user', '$outerPopulate=all:things:tenant']) {
+    const { status, body } = await as('user').get(`${path}/export?format=csv&${query}`)
+    expect([status, body.message]).toEqual([400, expect.any(String)])
+  }
 })

@@ -46,9 +46,7 @@ export async function migrate(client: Client, bucket: string, migrations: string
     await client.query('commit')
     // The registry stays where servers look for it.
     if (!before && DATA.test(bucket))
-      await distribute(client, bucket).catch((error) =>
-        report('BUCKET_NOT_DISTRIBUTED', { bucket, cause: String(error) }),
-      )
+      await distribute(client, bucket).catch((error) => report('BUCKET_NOT_DISTRIBUTED', { bucket, cause: error }))
   } catch (error) {
     await client.query('rollback').catch(() => {})
     if ((error as { code?: string }).code !== '42501') throw error // insufficient_privilege

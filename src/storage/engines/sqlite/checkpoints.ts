@@ -70,7 +70,7 @@ export class Checkpoints {
       worker = new Worker(new URL(file, import.meta.url).href)
     } catch (error) {
       this.#broken = true
-      report('CHECKPOINTS_STOPPED', { cause: String(error) })
+      report('CHECKPOINTS_STOPPED', { cause: error })
       return
     }
     worker.onmessage = ({ data: file }: MessageEvent<string>) => this.#waiting.get(file)?.()

@@ -1,12 +1,12 @@
 import { Elysia, status, t } from 'elysia'
-import { guard } from '../accounts/guard'
-import { ProblemShape } from '../core/problem'
-import { done } from '../core/shapes'
-import { listing } from '../storage/lists'
-import * as builds from './builds'
-import { putAll } from './bulk'
-import * as components from './components'
-import { Bulk, BulkResult, Component, ComponentChange, NewComponent, StaticFiles } from './shapes'
+import { guard } from '../../accounts/guard'
+import { ProblemShape } from '../../core/problem'
+import { done } from '../../core/shapes'
+import { listing } from '../../storage/lists'
+import * as builds from '../builds'
+import { putAll } from '../bulk'
+import * as components from '../components'
+import { Bulk, BulkResult, Component, ComponentChange, NewComponent, StaticFiles } from '../shapes'
 
 const query = t.Object(listing)
 const byName = t.Object({ id: t.String({ description: 'an `_id`, or an identifier' }) })

@@ -1,0 +1,64 @@
+import { Elysia, status, t } from 'elysia'
+import { guard } from '../../accounts/guard'
+import { ProblemShape } from '../../core/problem'
+import { done } from '../../core/shapes'
+import { listing } from '../../storage/lists'
+import * as configurations from '../configurations'
+import {
+  AppConfiguration,
+  AppConfigurationChange,
+  Configuration,
+  ConfigurationChange,
+  NewConfiguration,
+} from '../shapes'
+
+const byKey = t.Object({ key: t.String() })
+const changed = { 200: Configuration, 404: ProblemShape, 412: ProblemShape }
+const changedApp = { 200: AppConfiguration, 409: ProblemShape, 412: ProblemShape }
+
+export const configurationRoutes = new Elysia({ prefix: '/configurations', tags: ['configurations'] })
+  .use(guard('configurations'))
+  .get('/', ({ ctx, query, request, set }) => configurations.list(ctx, query, { request, set }), {
+    can: 'privileged',
+    query: t.Object(listing),
+    response: t.Array(Configuration),
+  })
+  .get('/app-configuration', ({ ctx, request, set }) => configurations.getApp(ctx, { request, set }), {
+    open: true,
+    response: AppConfiguration,
+  })
+  .get('/:key', ({ ctx, params, request, set }) => configurations.get(ctx, params.key, { request, set }), {
+    anyone: true,
+    params: byKey,
+    response: { 200: Configuration, 401: ProblemShape, 403: ProblemShape, 404: ProblemShape },
+  })
+  .post(
+    '/',
+    async ({ ctx, body, request, set }) => status(201, await configurations.create(ctx, body, { request, set })),
+    { can: 'privileged', body: NewConfiguration, response: { 201: Configuration, 409: ProblemShape } },
+  )
+  .put('/app-configuration', ({ ctx, body, request, set }) => configurations.changeApp(ctx, body, { request, set }), {
+    can: 'privileged',
+    body: AppConfigurationChange,
+    response: changedApp,
+  })
+  .patch('/app-configuration', ({ ctx, body, request, set }) => configurations.changeApp(ctx, body, { request, set }), {
+    can: 'privileged',
+    body: AppConfigurationChange,
+    response: changedApp,
+  })
+  .put(
+    '/:key',
+    ({ ctx, params, body, request, set }) => configurations.change(ctx, params.key, body, { request, set }),
+    { can: 'privileged', params: byKey, body: ConfigurationChange, response: changed },
+  )
+  .patch(
+    '/:key',
+    ({ ctx, params, body, request, set }) => configurations.change(ctx, params.key, body, { request, set }),
+    { can: 'privileged', params: byKey, body: ConfigurationChange, response: changed },
+  )
+  .delete('/:key', ({ ctx, params, request, set }) => configurations.remove(ctx, params.key, { request, set }), {
+    can: 'privileged',
+    params: byKey,
+    response: { 200: done, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },
+  })

@@ -1,0 +1,43 @@
+import type { Model } from '../blueprints/model'
+import type { Reach } from '../blueprints/rules'
+import type { Db } from '../storage/port'
+import { and, noneOf, part } from './conditions'
+import type { Found } from './plan'
+import type { Query } from './query'
+import { filter, has, ranked, WORDS } from './scans'
+import { few } from './sizes'
+
+/** The places of what a search shows best first: those that were shown are left out from then on. */
+export type Fitting = { shown: number[]; from?: number }
+
+/** How many come by how well they fit; as all must be told that were shown, the rest come by time. */
+const BEST = 300
+/** A word that so many have says nothing of any, and to compare them all would take long. */
+const RANKED = 1_000
+
+/** The best first; where too many have the words, the latest. */
+export async function best<Row extends unknown[]>(
+  asked: Asked,
+  { shown, from }: Fitting = { shown: [] },
+): Promise<Found<Row>> {
+  const { db, columns, model, reach, query, limit } = asked
+  const { search = '', conditions, skip } = query
+  const latest = from !== undefined || shown.length >= BEST || (await few(db, WORDS, has(search), RANKED)) >= RANKED
+  const where = [filter(ranked(model, search), reach, conditions)]
+  if (shown.length) where.push(noneOf('e.seq', shown))
+  if (from !== undefined) where.push(part('e.seq < ?', from))
+  const { sql, params } = and(where)
+  const by = latest ? 'w.rowid desc' : 'w.rank, e.seq desc'
+  const rows = await db.ask(
+    `select ${[...columns, 'e.seq'].join(', ')} from ${ranked(model, search).from} where ${sql} order by ${by} limit ? offset ?`,
+    [...params, limit, skip],
+  )
+  const numbers = rows.map((row) => row.at(-1) as number)
+  return {
+    rows: rows as Row[],
+    passed: (count) =>
+      latest ? { shown, from: numbers[count - 1]! } : { shown: [...shown, ...numbers.slice(0, count)] },
+  }
+}
+
+type Asked = { db: Db; columns: string[]; model: Model; reach: Reach; query: Query; limit: number }

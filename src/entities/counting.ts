@@ -1,0 +1,52 @@
+import type { Model } from '../blueprints/model'
+import type { Reach } from '../blueprints/rules'
+import type { Db } from '../storage/port'
+import { type Indexed, indexWhere, isIndexed } from './conditions'
+import { scanOf } from './plan'
+import type { Condition, Query } from './query'
+import { everything, ofOthers } from './scans'
+import { FEW, few, total } from './sizes'
+
+/** How many entities match. */
+export async function count(db: Db, model: Model, reach: Reach, query: Query): Promise<number> {
+  const { conditions, search } = query
+  if (search === undefined && !reach.all && reach.user !== undefined && reach.workspace === undefined) {
+    const others = await countOfOthers(db, model, reach.user, conditions)
+    if (others !== undefined) return (await count(db, model, { all: true }, query)) - others
+  }
+  const [condition, ...more] = conditions
+  if (reach.all && condition && !more.length && search === undefined) {
+    if (isIndexed(condition)) return countIndexed(db, condition)
+    const opposite = oppositeOf(condition)
+    if (opposite) return (await total(db, everything(model), reach, [])) - (await countIndexed(db, opposite))
+  }
+  return total(db, await scanOf(db, model, reach, query), reach, conditions)
+}
+
+/** Those of others, where nearly all are the user's own: then the index alone counts all, and these are taken away. */
+async function countOfOthers(db: Db, model: Model, user: string, conditions: Condition[]): Promise<number | undefined> {
+  const sides = ofOthers(model, user)
+  let size = 0
+  for (const side of sides) size += size < FEW ? await few(db, 'entities e', side) : 0
+  if (size >= FEW) return
+  let found = 0
+  for (const side of sides) found += await total(db, { ...everything(model), where: side }, { all: true }, conditions)
+  return found
+}
+
+/** What is true of all those of which a condition is not; nothing where the index can't tell. */
+function oppositeOf(condition: Condition): Indexed | undefined {
+  const { target } = condition
+  if (target.at !== 'field' || !target.indexed) return
+  if (condition.is === 'absent' && target.single) return { target, is: 'between', from: { value: '', open: false } }
+  if (condition.is === 'not in' && condition.values.length) return { target, is: 'in', values: condition.values }
+}
+
+/** The index alone can tell; what has several values is in it several times. */
+async function countIndexed(db: Db, condition: Indexed) {
+  const once = condition.target.single || (condition.is === 'in' && condition.values.length === 1)
+  const { sql, params } = indexWhere(condition)
+  const counted = once ? '*' : 'distinct i.entity'
+  const [row] = await db.ask(`select count(${counted}) from entity_index i where ${sql}`, params)
+  return Number(row![0])
+}

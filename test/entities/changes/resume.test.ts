@@ -1,0 +1,280 @@
+import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import fc from 'fast-check'
+import { now } from '../../../src/core/clock'
+import { removeOld } from '../../../src/entities/changes/log'
+import { seated } from '../../../src/entities/changes/seats'
+import { holding } from '../../../src/jobs/holding'
+import { moveTenant } from '../../../src/tenancy/moves'
+import { backToNow, DAY, later, SECOND } from '../../accounts/people'
+import { rules } from '../../house'
+import { check, patience } from '../../properties'
+import { databaseUrl } from '../../storage/engines'
+import { shelf } from '../kit'
+import { inShort, served, until } from './kit'
+
+setDefaultTimeout(patience)
+afterEach(backToNow)
+const { listener } = served()
+const HOUR = DAY / 24
+const fields = [
+  { key: 'title', type: 'string' },
+  { key: 'n', type: 'integer' },
+]
+type Shelf = Awaited<ReturnType<typeof shelf>>
+const resumed = (own: Shelf, last: string, query = '', name: 'user' | 'editor' = 'user') =>
+  listener(own, name, query, 'things', { 'last-event-id': last })
+const listenedUntil = async ({ tenant }: Shelf) => Number((await tenant.db.ask('select until from change_logs'))[0]![0])
+/** Whoever listens on says so. */
+const renewed = (own: Shelf) => until(async () => (await listenedUntil(own)) > now() + DAY - HOUR)
+const house = ({ tenant }: Shelf) => holding(tenant, 'housekeeping', removeOld)
+const kept = async ({ tenant }: Shelf, table = 'entity_changes') =>
+  Number((await tenant.db.ask(`select count(*) from ${table}`))[0]![0])
+
+describe('whoever comes again with the last id', () => {
+  test('is told what happened since, by the header or the query', async () => {
+    const own = await shelf(fields)
+    const user = own.as('user')
+    const heard = await listener(own, 'user')
+    await user.post(own.path, { identifier: 'a' })
+    expect(await heard.take(1)).toEqual(['create a'])
+    heard.close()
+    await user.put(`${own.path}/a`, { n: 1 })
+    await user.post(own.path, { identifier: 'b' })
+    await using again = await resumed(own, heard.last)
+    expect(await again.take(2)).toEqual(['update a', 'create b'])
+    await using also = await listener(own, 'user', `?lastEventId=${heard.last}`)
+    expect(await also.take(2)).toEqual(['update a', 'create b'])
+    await user.delete(`${own.path}/a`)
+    expect([await again.take(1), await also.take(1)]).toEqual([['delete a'], ['delete a']])
+  })
+
+  test('is told each state as it was then, not as it is by now', async () => {
+    const own = await shelf(fields)
+    const heard = await listener(own, 'user')
+    await own.as('user').post(own.path, { identifier: 'a', n: 0 })
+    await heard.take(1)
+    heard.close()
+    for (const n of [1, 2, 3]) await own.as('user').put(`${own.path}/a`, { n })
+    await own.as('user').delete(`${own.path}/a`)
+    await using again = await resumed(own, heard.last, '')
+    for (const n of [1, 2, 3]) expect((await again.next())?.data.n).toBe(n)
+    expect(await again.take(1)).toEqual(['delete a'])
+  })
+
+  test('has the list exactly, wherever it was cut off and whatever happened', () =>
+    check(
+      5,
+      fc.asyncProperty(
+        fc.array(
+          fc.record({ name: fc.constantFrom('a', 'b', 'c'), n: fc.option(fc.nat(9), { freq: 4 }), cut: fc.boolean() }),
+          { minLength: 5, maxLength: 25 },
+        ),
+        async (steps) => {
+          const own = await shelf(fields)
+          const user = own.as('user')
+          const has = new Map<string, unknown>()
+          let heard = await listener(own, 'user', '?n[$gte]=4')
+          const hear = async () => {
+            const told = await heard.next()
+            const { event, data } = told!
+            // Nothing is told twice, and nothing of what was not told before.
+            expect(has.has(data.identifier), inShort(told)).toBe(event !== 'create')
+            if (event === 'delete') has.delete(data.identifier)
+            else has.set(data.identifier, data)
+          }
+          const shown = new Map<string, unknown>()
+          let waiting = 0
+          for (const { name, n, cut } of steps) {
+            const before = shown.has(name)
+            const operation =
+              n === null ? { op: 'delete', identifier: name } : { op: 'upsert', identifier: name, data: { n } }
+            await user.post(`${own.path}/batch`, { operations: [operation] })
+            const { body } = await user.get(`${own.path}?n[$gte]=4`)
+            shown.clear()
+            for (const one of body) shown.set(one.identifier, one)
+            if (before || shown.has(name)) waiting++
+            if (!cut) continue
+            // Some of it was heard before the connection broke, and not the rest.
+            for (let left = waiting >> 1; left > 0; left--, waiting--) await hear()
+            heard.close()
+            heard = await resumed(own, heard.last, '?n[$gte]=4')
+          }
+          for (; waiting > 0; waiting--) await hear()
+          expect(has).toEqual(shown)
+          heard.close()
+        },
+      ),
+    ))
+
+  test('is told it though thousands of changes happened, of which few concern them', async () => {
+    const own = await shelf(fields)
+    const heard = await listener(own, 'user', '?n=7')
+    heard.close()
+    for (let at = 0; at < 12; at++) {
+      const operations = Array.from({ length: 200 }, (_, n) => ({ op: 'create', data: { n: at % 2 ? n : -n } }))
+      expect((await own.as('user').post(`${own.path}/batch`, { operations })).status).toBe(200)
+    }
+    await using again = await resumed(own, heard.last, '?n=7')
+    await own.as('user').post(own.path, { identifier: 'end', n: 7 })
+    const told = await again.take(7)
+    expect([told.at(-1), told.filter((one) => one.startsWith('create')).length]).toEqual(['create end', 7])
+  })
+})
+
+describe('is told to start again', () => {
+  test.each(['x', '1', '99999.00000000', '1.zzzzzzzz', '-1.00000000', '9'.repeat(30)])(
+    'by an id that is none: %s',
+    async (id) => {
+      const own = await shelf(fields)
+      await using heard = await resumed(own, id)
+      const told = await heard.next()
+      expect([told?.event, told?.data.message]).toEqual(['reset', expect.stringContaining('Read the list again')])
+      await own.as('user').post(own.path, { identifier: 'a' })
+      expect(await heard.take(1)).toEqual(['create a'])
+      await using again = await resumed(own, told!.id)
+      expect(await again.take(1)).toEqual(['create a'])
+    },
+  )
+
+  test('after a day, for what happened then is not kept any longer', async () => {
+    const own = await shelf(fields)
+    const heard = await listener(own, 'user')
+    await own.as('user').post(own.path, { identifier: 'a' })
+    await heard.take(1)
+    const first = heard.last
+    later(DAY / 2)
+    await renewed(own)
+    await own.as('user').post(own.path, { identifier: 'b' })
+    await heard.take(1)
+    await house(own)
+    expect(await kept(own)).toBe(2)
+    later(DAY / 2 + SECOND)
+    await house(own)
+    // The log goes on, for somebody has listened all the time.
+    expect([await kept(own), await kept(own, 'change_logs')]).toEqual([1, 1])
+    heard.close()
+    const one = await resumed(own, first)
+    expect(await one.take(1)).toEqual(['create b'])
+    one.close()
+    later(DAY / 2)
+    await until(() => !seated())
+    await using late = await listener(own, 'user')
+    await house(own)
+    await using again = await resumed(own, first)
+    expect(await again.take(1)).toEqual(['reset'])
+    await own.as('user').post(own.path, { identifier: 'c' })
+    expect([await late.take(1), await again.take(1)]).toEqual([['create c'], ['create c']])
+  })
+
+  test('when so much has happened that it is not kept', async () => {
+    const own = await shelf(fields)
+    const heard = await listener(own, 'user')
+    await own.as('user').post(own.path, { identifier: 'a' })
+    await heard.take(1)
+    heard.close()
+    // As if it were after 60,000 changes.
+    await own.tenant.write((tx) => tx.ask("update versions set version = version + 60000 where topic = 'changes'"))
+    const operations = Array.from({ length: 250 }, () => ({ op: 'create', data: {} }))
+    for (let n = 0; n < 4; n++) await own.as('user').post(`${own.path}/batch`, { operations })
+    expect(await kept(own)).toBe(1_000)
+    await using late = await resumed(own, heard.last)
+    expect(await late.take(1)).toEqual(['reset'])
+  })
+
+  test('when what they may see, or ask for, is another thing now', async () => {
+    const own = await shelf(
+      [...fields, { key: 'cost', type: 'integer', readRoles: ['plugin'] }],
+      rules('tenant', 'user', 'plugin'),
+    )
+    const heard = await listener(own, 'user', '?n=1')
+    await own.as('admin').post(own.path, { identifier: 'a', n: 1 })
+    await heard.take(1)
+    const last = heard.last
+    heard.close()
+    for (const [query, name] of [
+      ['?n=2', 'user'],
+      ['', 'user'],
+      ['?n=1', 'editor'],
+    ] as const) {
+      await using again = await resumed(own, last, query, name)
+      expect(await again.take(1), `${name} ${query}`).toEqual(['reset'])
+    }
+    await own.as('admin').put('/blueprints/things', { permissions: rules('user', 'user') })
+    await using again = await resumed(own, last, '?n=1')
+    expect(await again.take(1)).toEqual(['reset'])
+  })
+
+  test('when the blueprint was removed meanwhile, and made anew', async () => {
+    const own = await shelf(fields)
+    const heard = await listener(own, 'user')
+    await own.as('user').post(own.path, { identifier: 'a' })
+    await heard.take(1)
+    heard.close()
+    const admin = own.as('admin')
+    await admin.delete('/blueprints/things?force=true')
+    expect([await kept(own), await kept(own, 'change_logs')]).toEqual([0, 0])
+    await admin.post('/blueprints', { key: 'things', name: 'Things', fields, permissions: rules('tenant', 'user') })
+    await using again = await resumed(own, heard.last)
+    expect(await again.take(1)).toEqual(['reset'])
+  })
+})
+
+describe('changes are kept', () => {
+  test('only of blueprints that somebody has listened to', async () => {
+    const own = await shelf(fields)
+    await own.as('user').post(own.path, { identifier: 'a' })
+    await own.as('user').put(`${own.path}/a`, { n: 1 })
+    await own.as('user').delete(`${own.path}/a`)
+    const rows = [await kept(own), await kept(own, 'change_logs')]
+    const [version] = await own.tenant.db.ask("select version from versions where topic = 'changes'")
+    expect([rows, version]).toEqual([[0, 0], undefined])
+    const heard = await listener(own, 'user')
+    heard.close()
+    await own.as('user').post(own.path, { identifier: 'b' })
+    expect(await kept(own)).toBe(1)
+  })
+
+  test('for a day after the last who listened', async () => {
+    const own = await shelf(fields)
+    const heard = await listener(own, 'user')
+    heard.close()
+    later(DAY - SECOND)
+    await house(own)
+    await own.as('user').post(own.path, { identifier: 'a' })
+    expect(await kept(own)).toBe(1)
+    later(2 * SECOND)
+    await house(own)
+    await own.as('user').post(own.path, { identifier: 'b' })
+    expect([await kept(own), await kept(own, 'change_logs')]).toEqual([0, 0])
+  })
+
+  test('for as long as somebody listens, without their coming again', async () => {
+    const own = await shelf(fields)
+    const heard = await listener(own, 'user')
+    for (let hours = 0; hours < 30; hours += 5) {
+      later(5 * HOUR)
+      await renewed(own)
+      await house(own)
+    }
+    await own.as('user').post(own.path, { identifier: 'a' })
+    expect(await heard.take(1)).toEqual(['create a'])
+    heard.close()
+  })
+})
+
+test.skipIf(!databaseUrl)(
+  'a tenant that moves takes its changes along: the stream ends, and goes on from there',
+  async () => {
+    const own = await shelf(fields)
+    const heard = await listener(own, 'user')
+    await own.as('user').post(own.path, { identifier: 'a' })
+    await own.as('user').post(own.path, { identifier: 'b' })
+    expect(await heard.take(1)).toEqual(['create a'])
+    const { last } = heard
+    await moveTenant(own.id, 'sqlite', () => {})
+    expect(await heard.take(2)).toEqual(['create b', 'end'])
+    await own.as('user').post(own.path, { identifier: 'c' })
+    await using again = await resumed(own, last)
+    expect(await again.take(2)).toEqual(['create b', 'create c'])
+  },
+)

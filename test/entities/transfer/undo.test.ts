@@ -1,0 +1,115 @@
+import { expect, test } from 'bun:test'
+import { undoAllForsaken } from '../../../src/entities/transfer/undo'
+import { tenantOf } from '../../../src/tenancy/tenants'
+import { refusal } from '../../house'
+import { identifiers, library } from '../kit'
+import { all, ndjson, send, shop } from './kit'
+
+type Own = Pick<Awaited<ReturnType<typeof shop>>, 'tenant' | 'origin' | 'path' | 'tokens'>
+
+const times = <T>(count: number, make: (n: number) => T) => Array.from({ length: count }, (_, n) => make(n))
+
+/** An import of all or nothing that has kept these lines, and goes on until it is told to break off. */
+async function halfWay(own: Own, lines: object[]) {
+  let sender: ReadableStreamDefaultController<Uint8Array>
+  const stream = new ReadableStream<Uint8Array>({
+    start(controller) {
+      sender = controller
+    },
+  })
+  const answer = send(own)(stream, 'format=ndjson&mode=upsert&atomic=true')
+  sender!.enqueue(Buffer.from(ndjson(lines)))
+  const noted = async () => Number((await own.tenant.db.ask('select count(*) from import_undo'))[0]![0])
+  while ((await noted()) < new Set(lines.map((line) => (line as { identifier?: string }).identifier ?? line)).size)
+    await Bun.sleep(5)
+  return async () => {
+    sender.error(new Error('gone'))
+    return refusal(await answer)
+  }
+}
+
+const nothingLeft = async ({ tenant: { db } }: Own) => {
+  for (const table of ['imports', 'import_undo']) expect(await db.ask(`select * from ${table}`)).toEqual([])
+}
+
+test('an import that is undone leaves alone what others made meanwhile, though it has the number of something gone', async () => {
+  const own = await shop()
+  const user = own.as('user')
+  await user.post(own.path, { identifier: 'old', title: 'before' })
+  const made = times(99, (n) => ({ identifier: `i${n}`, title: 'x' }))
+  const breakOff = await halfWay(own, [{ identifier: 'old', title: 'after' }, ...made])
+  for (const name of ['i98', 'i97']) expect((await user.delete(`${own.path}/${name}`)).status).toBe(200)
+  for (const name of ['mine', 'own']) await user.post(own.path, { identifier: name, title: 'of somebody else' })
+  expect(await breakOff()).toEqual([400, 'MALFORMED_BODY'])
+  expect(await all(user, own.path)).toEqual({
+    old: { title: 'before' },
+    mine: { title: 'of somebody else' },
+    own: { title: 'of somebody else' },
+  })
+  await nothingLeft(own)
+})
+
+test('an import whose undoing meets a busy database is undone all the same', async () => {
+  const own = await shop()
+  const breakOff = await halfWay(
+    own,
+    times(100, () => ({ title: 'x' })),
+  )
+  const blocker = Promise.withResolvers<void>()
+  const { write } = await tenantOf(new Request(own.origin, { headers: { host: new URL(own.origin).host } }))
+  const blocked = times(1_000, (n) => write(async (tx) => (n ? tx.ask('select 1') : blocker.promise)))
+  const settled = Promise.allSettled(blocked)
+  const told = breakOff()
+  setTimeout(blocker.resolve, 300)
+  expect(await told).toEqual([400, 'MALFORMED_BODY'])
+  await settled
+  expect(await own.rows('entities')).toBe(0)
+  await nothingLeft(own)
+})
+
+test('what others made lead to an import that is undone, leads there no more', async () => {
+  const parts = (onDelete: string, more = {}) => ({
+    key: onDelete,
+    type: 'relation',
+    target: 'things',
+    onDelete,
+    ...more,
+  })
+  const own = await library(
+    { key: 'things', fields: [{ key: 'part', type: 'relation', target: 'things', onDelete: 'cascade' }] },
+    { key: 'notes', fields: [parts('restrict'), parts('nullify', { multi: true }), parts('cascade')] },
+  )
+  const at = { ...own, path: own.at('things') }
+  const { user } = own
+  await user.post(own.at('things'), { identifier: 'old' })
+  const made = times(100, (n) => ({ identifier: `i${n}`, ...(n && { part: `i${n - 1}` }) }))
+  const breakOff = await halfWay(at, [
+    ...made,
+    { identifier: 'old', part: 'i50' },
+    ...times(99, (n) => ({ identifier: `j${n}` })),
+  ])
+  await user.post(own.at('notes'), { identifier: 'kept', restrict: 'i5', nullify: ['i7', 'old', 'j3'] })
+  await user.post(own.at('notes'), { identifier: 'gone', cascade: 'i9' })
+  expect(await breakOff()).toEqual([400, 'MALFORMED_BODY'])
+  expect(await all(user, own.at('things'))).toEqual({ old: {} })
+  expect(await all(user, own.at('notes'))).toEqual({ kept: { nullify: ['old'] } })
+  expect(identifiers((await user.get(own.at('notes', '?restrict=i5'))).body)).toEqual([])
+  expect(identifiers((await user.get(own.at('notes', '?nullify=old'))).body)).toEqual(['kept'])
+  await nothingLeft(at)
+})
+
+test('an import that nobody continues is undone also where nobody uses its blueprint', async () => {
+  const own = await shop()
+  const user = own.as('user')
+  await user.post(own.path, { identifier: 'old', title: 'before' })
+  const breakOff = await halfWay(
+    own,
+    times(300, (n) => ({ identifier: n ? `i${n}` : 'old', title: 'x' })),
+  )
+  await own.tenant.write((tx) => tx.ask('update imports set _id = ?, busy = 1', ['of a process that is gone']))
+  await own.tenant.write((tx) => tx.ask('update import_undo set import = ?', ['of a process that is gone']))
+  await undoAllForsaken({ ...own.tenant, tenant: own.id } as never)
+  expect(await all(user, own.path)).toEqual({ old: { title: 'before' } })
+  await nothingLeft(own)
+  expect(await breakOff()).toEqual([400, 'MALFORMED_BODY'])
+})
