@@ -3,6 +3,7 @@ import { delivery } from './accounts/mail/delivery'
 import { forgottenPassword } from './accounts/mail/recovery'
 import { mailRoutes } from './accounts/mail/routes'
 import { accounts } from './accounts/routes'
+import { socialRoutes } from './accounts/social/routes'
 import { totpRoutes } from './accounts/totp/routes'
 import { encryptedRoutes } from './accounts/vault/routes'
 import { workspacesAndInvites } from './accounts/workspaces/routes'
@@ -37,6 +38,7 @@ const api = new Elysia({ prefix: '/api' })
   .use(accounts)
   .use(mailRoutes)
   .use(totpRoutes)
+  .use(socialRoutes)
   .use(workspacesAndInvites)
   .use(encryptedRoutes)
   .use(blueprintRoutes)

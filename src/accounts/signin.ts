@@ -80,15 +80,13 @@ const tooLate = (): never => {
 
 /** Makes a user and signs them in. @throws 403 SIGNUP_CLOSED, 409 USERNAME_EXISTS, EMAIL_EXISTS. */
 export async function signUp(tenant: Tenant, input: Registration, answer: Answer) {
-  if (!(await settingsOf(tenant, 'auth-configuration')).allowSignup)
-    throw new Problem(
-      403,
-      'SIGNUP_CLOSED',
-      'Nobody can sign up here by themselves. Ask an administrator for an account.',
-    )
+  if (!(await settingsOf(tenant, 'auth-configuration')).allowSignup) throw signupClosed()
   const user = await register(tenant, input, undefined, (tx, user) => askToVerify(tenant, tx, user))
   return started(tenant, user, input.authType, answer)
 }
+
+export const signupClosed = () =>
+  new Problem(403, 'SIGNUP_CLOSED', 'Nobody can sign up here by themselves. Ask an administrator for an account.')
 
 /** A new access token and refresh token for a refresh token. @throws 401. */
 export async function refresh(tenant: Tenant, token: string | undefined, answer: Answer) {
