@@ -6,6 +6,7 @@ import type { Work } from '../../jobs/work'
 import { networkOf } from '../../tenancy/caller'
 import { changing } from '../../tenancy/memory'
 import type { Tenant } from '../../tenancy/tenants'
+import { endAllWaysIn } from '../handover'
 import { lookAt, takeAll, takeOnce } from '../one-time'
 import { hashPassword } from '../passwords'
 import { endOthers } from '../sessions'
@@ -45,6 +46,7 @@ export async function reset(tenant: Tenant, token: string, password: string) {
     const { user: _id, data } = (await takeOnce(tx, 'passwordReset', token)) ?? worthless()
     const user = await tx.select().from(users).where(eq(users._id, _id)).get()
     if (!user || user.emailKey !== data.emailKey) return worthless()
+    if (!user.emailVerified) await endAllWaysIn(tx, _id)
     await takeAll(tx, 'passwordReset', _id)
     await takeAll(tx, 'secondFactor', _id)
     await endOthers(tx, _id, {})

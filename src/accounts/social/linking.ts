@@ -6,12 +6,12 @@ import { Conflict } from '../../storage/errors'
 import type { Tx } from '../../storage/port'
 import { changing } from '../../tenancy/memory'
 import type { Tenant } from '../../tenancy/tenants'
+import { endAllWaysIn } from '../handover'
 import { askToVerify } from '../mail/verification'
-import { endOthers } from '../sessions'
 import { settingsOf } from '../settings'
 import { email as emailShape, Registration, url as urlShape } from '../shapes'
 import { signupClosed } from '../signin'
-import { apiTokens, type UserRow, users } from '../tables'
+import { type UserRow, users } from '../tables'
 import { find, keyOfName, register } from '../users'
 import type { Profile } from './providers/kind'
 import { identities } from './tables'
@@ -25,10 +25,10 @@ const ATTEMPTS = 5
 export async function userBehind(tenant: Tenant, provider: string, profile: Profile): Promise<UserRow> {
   const known = profileThatFits(profile)
   for (let attempt = 1; ; attempt++) {
-    const user = (await met(tenant, provider, known.subject)) ?? (await linked(tenant, provider, known))
+    const user = await met(tenant, provider, known.subject)
     if (user) return user
     try {
-      return await made(tenant, provider, known, attempt)
+      return (await linked(tenant, provider, known)) ?? (await made(tenant, provider, known, attempt))
     } catch (error) {
       // Somebody was faster: with this name, or as the same person in another window.
       const again = error instanceof Conflict || (error instanceof Problem && error.status === 409)
@@ -66,11 +66,10 @@ async function linked(tenant: Tenant, provider: string, { email, emailVerified, 
   return changing(tenant, 'actors', async (tx) => {
     const user = await tx.select().from(users).where(eq(users.emailKey, emailKey)).get()
     if (!user) return
+    if (!user.emailVerified) await endAllWaysIn(tx, user._id)
     await link(tx, provider, subject, user._id)
     if (user.emailVerified) return user
-    await endOthers(tx, user._id, {})
-    await tx.delete(apiTokens).where(eq(apiTokens.user, user._id))
-    const change = { password: null, emailVerified: true, version: user.version + 1, updated: iso(now()) }
+    const change = { emailVerified: true, version: user.version + 1, updated: iso(now()) }
     return tx.update(users).set(change).where(eq(users._id, user._id)).returning().get()
   })
 }

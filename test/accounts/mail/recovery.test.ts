@@ -69,6 +69,21 @@ describe('a forgotten password', () => {
     for (const spent of [token, older]) expect(refusal(await reset(spent))).toEqual(UNKNOWN)
   })
 
+  test('at an account that somebody else made for the address ends all their ways in', async () => {
+    const { ada, stranger, codeOf, reset, signIn } = await forgetful()
+    const key = (await ada.post('/me/api-tokens', { nickname: 'theirs' })).body.token
+    await reset(await codeOf('passwordReset'))
+    expect((await stranger.get('/me', { 'x-api-key': key })).status).toBe(401)
+    // Once the address is proven, the API tokens are its owner's.
+    const { headers } = await signIn(fresh)
+    const own = stranger.with({ cookie: headers.get('set-cookie')!.split(';')[0]! })
+    const mine = (await own.post('/me/api-tokens', { nickname: 'mine' })).body.token
+    await stranger.post('/password/forgot', { email: 'ada@lovelace.test' })
+    await reset(await codeOf('passwordReset'), password)
+    expect((await own.get('/me')).status).toBe(401)
+    expect((await stranger.get('/me', { 'x-api-key': mine })).status).toBe(200)
+  })
+
   test('is good for an hour, at one tenant, and for what it was sent for', async () => {
     const { codeOf, reset, stranger, signIn } = await forgetful()
     const [token, other] = [await codeOf('passwordReset'), await codeOf('verification')]

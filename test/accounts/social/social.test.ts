@@ -223,11 +223,13 @@ describe('an account', () => {
   })
 
   test('that somebody made for another’s address is the owner’s from then on, and nobody else gets in', async () => {
-    const { browser, stranger } = await hotel(at)
+    const { browser, stranger, tenant } = await hotel(at)
     const body = { username: 'thief', email: 'ada@lovelace.test', password, authType: 'oauth' }
     const { token, refreshToken, user } = (await stranger.post('/signup', body)).body.payload
     const thief = stranger.with({ authorization: `Bearer ${token}` })
     const key = (await thief.post('/me/api-tokens', { nickname: 'x' })).body.token
+    const link = "insert into identities (provider, subject, \"user\", created) values ('github', '666', ?, 0)"
+    await tenant.write((tx) => tx.ask(link, [user._id]))
     const visitor = browser()
     await visitor.signIn('google')
     expect((await visitor.get('/me')).body).toMatchObject({ _id: user._id, emailVerified: true })
@@ -235,6 +237,10 @@ describe('an account', () => {
     expect((await stranger.get('/me', { 'x-api-key': key })).status).toBe(401)
     expect((await stranger.post('/token/refresh', { refreshToken })).status).toBe(401)
     expect((await stranger.post('/signin', { username: 'thief', password })).status).toBe(401)
+    at.own.person = { ...ada, sub: '666', email: 'thief@x.test' }
+    const other = browser()
+    await other.signIn('github')
+    expect((await other.get('/me')).body._id).not.toBe(user._id)
   })
 
   test('is made with a name that is free, and no other person’s at another provider', async () => {
