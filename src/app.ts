@@ -5,6 +5,7 @@ import { mailRoutes } from './accounts/mail/routes'
 import { accounts } from './accounts/routes'
 import { socialRoutes } from './accounts/social/routes'
 import { totpRoutes } from './accounts/totp/routes'
+import { userRoutes } from './accounts/users/routes'
 import { encryptedRoutes } from './accounts/vault/routes'
 import { workspacesAndInvites } from './accounts/workspaces/routes'
 import { entitiesAreCountedBy } from './accounts/workspaces/workspaces'
@@ -39,6 +40,7 @@ const api = new Elysia({ prefix: '/api' })
   .use(mailRoutes)
   .use(totpRoutes)
   .use(socialRoutes)
+  .use(userRoutes)
   .use(workspacesAndInvites)
   .use(encryptedRoutes)
   .use(blueprintRoutes)

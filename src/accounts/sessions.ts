@@ -5,6 +5,7 @@ import { missing, Problem } from '../core/problem'
 import { hashed, secret } from '../core/secret'
 import { success } from '../core/shapes'
 import type { Lease } from '../jobs/holding'
+import { BrokenReference } from '../storage/errors'
 import { answerPage, type Listing, pageOf } from '../storage/lists'
 import type { Tx } from '../storage/port'
 import { changing } from '../tenancy/memory'
@@ -34,13 +35,23 @@ export async function begin(
 ) {
   const [time, session] = [now(), Bun.randomUUIDv7()]
   const dates = { created: iso(time), expires: iso(time + SESSION_TTL) }
-  const key = await tenant.write(async (tx) => {
-    await tx.delete(sessions).where(and(eq(sessions.user, user), lt(sessions.expires, iso(time))))
-    await tx.insert(sessions).values({ _id: session, user, kind, workspace, ...device, used: dates.created, ...dates })
-    await noteDevice(tenant, tx, user, device)
-    return addKey(tx, session)
-  })
+  const key = await tenant
+    .write(async (tx) => {
+      await tx.delete(sessions).where(and(eq(sessions.user, user), lt(sessions.expires, iso(time))))
+      await tx
+        .insert(sessions)
+        .values({ _id: session, user, kind, workspace, ...device, used: dates.created, ...dates })
+      await noteDevice(tenant, tx, user, device)
+      return addKey(tx, session)
+    })
+    .catch(removed)
   return { session, key }
+}
+
+/** Between a right password and the session, the user may have been removed. */
+function removed(error: unknown): never {
+  if (error instanceof BrokenReference) throw new Problem(401, 'UNAUTHENTICATED', 'This user is not there any more.')
+  throw error
 }
 
 /**

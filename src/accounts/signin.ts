@@ -1,6 +1,7 @@
 import { type Answer, forbidKeeping } from '../core/etag'
 import { invalid, Problem } from '../core/problem'
 import { success } from '../core/shapes'
+import type { Tx } from '../storage/port'
 import { addressOf, networkOf } from '../tenancy/caller'
 import type { Tenant } from '../tenancy/tenants'
 import { issueAccess } from './access'
@@ -19,6 +20,7 @@ import { countAttempt, noteSuccess } from './throttle'
 import { spending } from './totp/spending'
 import { counted, isEnabled, wrong } from './totp/totp'
 import { find, findByName, keyOfName, register, shown } from './users'
+import { tellUser } from './users/events'
 import { reach } from './workspaces/reach'
 
 /** Begins a session for who knows the password. @throws 401 INVALID_CREDENTIALS whatever was wrong; 404 for a workspace out of reach; 429. */
@@ -27,7 +29,8 @@ export async function signIn(tenant: Tenant, input: SignIn, answer: Answer) {
   if (challenge !== undefined) return answered(tenant, challenge, code, answer)
   if (username === undefined || password === undefined) return incomplete(input)
   const user = await findByName(tenant, username)
-  const subjects = { account: user?.usernameKey ?? keyOfName(username), address: networkOf(answer.request) }
+  const account = user?.usernameKey ?? keyOfName(username)
+  const subjects = { account, address: networkOf(answer.request), user: user?._id }
   if (!(await verifyPassword(tenant, password, user?.password, () => countAttempt(tenant, subjects)))) {
     throw new Problem(401, 'INVALID_CREDENTIALS', 'The username or the password is not right.')
   }
@@ -81,8 +84,14 @@ const tooLate = (): never => {
 /** Makes a user and signs them in. @throws 403 SIGNUP_CLOSED, 409 USERNAME_EXISTS, EMAIL_EXISTS. */
 export async function signUp(tenant: Tenant, input: Registration, answer: Answer) {
   if (!(await settingsOf(tenant, 'auth-configuration')).allowSignup) throw signupClosed()
-  const user = await register(tenant, input, undefined, (tx, user) => askToVerify(tenant, tx, user))
+  const user = await register(tenant, input, ['user'], { also: (tx, user) => welcome(tenant, tx, user) })
   return started(tenant, user, input.authType, answer)
+}
+
+/** What is done with a user who has registered themselves, in that transaction. */
+export async function welcome(tenant: Tenant, tx: Tx, user: UserRow) {
+  await tellUser(tenant, tx, 'user-registered', user)
+  await askToVerify(tenant, tx, user)
 }
 
 export const signupClosed = () =>

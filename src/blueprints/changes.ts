@@ -100,7 +100,7 @@ async function surveyed(ctx: Ctx, { before, alteration }: Intent): Promise<Surve
     // None has been reserved for those that are to be found otherwise.
     return [key, (!alteration.fresh.has(key) && from && model.field.get(from)?.number) || -1 - index] as const
   })
-  return kept.survey(ctx, model, await modelFrom(before, alteration.definition, new Map(numbers)), alteration)
+  return kept.survey(ctx, model, await modelFrom(ctx, before, alteration.definition, new Map(numbers)), alteration)
 }
 
 const refusalOf = (problems: Obstacle[]): Refusal => {

@@ -23,7 +23,7 @@ test('tells which routes of the contract exist', () => {
 // A guest may have a rule of a blueprint's, and a refresh token is its own credential.
 const wider: Record<string, string[]> = {
   anon: ['open', 'anyone'],
-  auth: ['user', 'anyone', 'open'],
+  auth: ['user', 'oneself', 'anyone', 'open'],
   priv: ['privileged'],
   // Who administers a workspace is a matter of that workspace, which the verb judges.
   'ws-admin': ['user'],

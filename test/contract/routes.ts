@@ -130,4 +130,5 @@ export const finished = [
   '/api/blocks',
   '/api/configurations',
   '/api/events',
+  '/api/roles',
 ]

@@ -21,7 +21,7 @@ import { worthless } from './verification'
  * for every address, and takes the same time. @throws 429
  */
 export async function forgot(tenant: Tenant, email: string, request: Request) {
-  await countAttempt(tenant, { account: `forgot ${keyOfName(email)}`, address: `forgot ${networkOf(request)}` })
+  await countAttempt(tenant, { account: keyOfName(email), address: networkOf(request), of: 'forgotten password' })
   await tenant.write((tx) => enqueue(tenant, tx, { kind: 'forgotten-password', payload: { email } }))
   return success
 }

@@ -22,7 +22,7 @@ export async function askAgain(ctx: Ctx, request: Request) {
   const user = await find(ctx, ctx.actor.user)
   if (!user.email) throw new Problem(409, 'NO_EMAIL', 'Add an e-mail address to your profile first.')
   if (user.emailVerified) return success
-  await countAttempt(ctx, { account: `verification ${user._id}`, address: `verification ${networkOf(request)}` })
+  await countAttempt(ctx, { account: user._id, address: networkOf(request), of: 'verification' })
   await ctx.write((tx) => askToVerify(ctx, tx, user))
   return success
 }

@@ -7,12 +7,11 @@ import type { Tx } from '../../storage/port'
 import { changing } from '../../tenancy/memory'
 import type { Tenant } from '../../tenancy/tenants'
 import { endAllWaysIn } from '../handover'
-import { askToVerify } from '../mail/verification'
 import { settingsOf } from '../settings'
 import { email as emailShape, Registration, url as urlShape } from '../shapes'
-import { signupClosed } from '../signin'
+import { signupClosed, welcome } from '../signin'
 import { type UserRow, users } from '../tables'
-import { find, keyOfName, register } from '../users'
+import { keyOfName, register } from '../users'
 import type { Profile } from './providers/kind'
 import { identities } from './tables'
 
@@ -79,18 +78,12 @@ async function made(tenant: Tenant, provider: string, profile: Profile, attempt:
   const { subject, emailVerified, profileImage, username, ...names } = profile
   const name = username ?? profile.email?.replace(/@.*/, '') ?? profile.fullName ?? provider
   const suffix = attempt === 1 ? '' : `-${crypto.randomUUID().slice(0, 8)}`
-  const user = await register(
-    tenant,
-    { ...names, username: name.slice(0, 100) + suffix },
-    undefined,
-    async (tx, user) => {
-      await link(tx, provider, subject, user._id)
-      const change = { emailVerified: emailVerified && !!user.email, profileImage: profileImage ?? null }
-      await tx.update(users).set(change).where(eq(users._id, user._id))
-      await askToVerify(tenant, tx, { ...user, ...change })
-    },
-  )
-  return find(tenant, user._id)
+  const given = { emailVerified: emailVerified && !!names.email, profileImage: profileImage ?? null }
+  const also = async (tx: Tx, user: UserRow) => {
+    await link(tx, provider, subject, user._id)
+    await welcome(tenant, tx, user)
+  }
+  return register(tenant, { ...names, username: name.slice(0, 100) + suffix }, ['user'], { ...given, also })
 }
 
 const link = (tx: Tx, provider: string, subject: string, user: string) =>

@@ -7,7 +7,10 @@ import { list } from './setup'
 import { RedirectToken, Start } from './shapes'
 
 const params = t.Object({ provider: t.String() })
-const leads = { 400: ProblemShape, 502: ProblemShape }
+const leads = (description: string) => ({
+  response: { 400: ProblemShape, 502: ProblemShape },
+  detail: { description, responses: { 302: { description: 'where to go' } } },
+})
 
 /** Signing in by Google and others. */
 export const socialRoutes = new Elysia({ prefix: '/auth', tags: ['accounts'] })
@@ -20,12 +23,12 @@ export const socialRoutes = new Elysia({ prefix: '/auth', tags: ['accounts'] })
   .get(
     '/:provider',
     ({ ctx, params, query, request, set }) => flow.start(ctx, params.provider, query, { request, set }),
-    { open: true, params, query: Start, response: leads, detail: { description: 'Leads to the provider.' } },
+    { open: true, params, query: Start, ...leads('Leads to the provider.') },
   )
   .get(
     '/:provider/callback',
     ({ ctx, params, request, set }) => flow.callback(ctx, params.provider, { request, set }),
-    { open: true, params, response: leads, detail: { description: 'Where the provider leads back to.' } },
+    { open: true, params, ...leads('Where the provider leads back to.') },
   )
   .post(
     '/callback',

@@ -10,18 +10,18 @@ const refused = { 404: ProblemShape, 409: ProblemShape, 429: ProblemShape }
 /** The second factor of a sign-in: codes of an authenticator app. */
 export const totpRoutes = new Elysia({ tags: ['accounts'] })
   .use(guard('accounts'))
-  .get('/me/totp', ({ ctx }) => totp.get(ctx), { can: 'user', response: SecondFactor })
+  .get('/me/totp', ({ ctx }) => totp.get(ctx), { can: 'oneself', response: SecondFactor })
   .post('/me/totp', ({ ctx, request, set }) => totp.start(ctx, { request, set }), {
-    can: 'user',
+    can: 'oneself',
     response: { 200: NewSecondFactor, 409: ProblemShape },
   })
   .post('/me/totp/confirm', ({ ctx, body, request, set }) => totp.confirm(ctx, body.code, { request, set }), {
-    can: 'user',
+    can: 'oneself',
     body: Code,
     response: { 200: RecoveryCodes, ...refused },
   })
   .delete('/me/totp', ({ ctx, body, request, set }) => totp.remove(ctx, body.code, { request, set }), {
-    can: 'user',
+    can: 'oneself',
     body: Code,
     response: { 200: done, ...refused },
   })

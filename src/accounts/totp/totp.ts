@@ -98,7 +98,7 @@ export async function discard(tx: Tx, user: string) {
 
 /** Counts an attempt at a user's codes. @throws 429 */
 export async function counted(tenant: Tenant, user: string, request: Request) {
-  const subjects = { account: `totp ${user}`, address: `totp ${networkOf(request)}` }
+  const subjects = { account: user, address: networkOf(request), user, of: 'second factor' } as const
   await countAttempt(tenant, subjects)
   return subjects
 }
