@@ -12,6 +12,7 @@ import { changing } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
 import type { Actor } from './actors'
 import type { Ctx } from './guard'
+import { noteDevice } from './mail/devices'
 import { sessionKeys, sessions, users } from './tables'
 
 /** How long a session goes on without being used, in ms. */
@@ -26,7 +27,7 @@ export type Device = { userAgent: string; address: string }
 
 /** Begins a session and returns its id and what continues it: the value of a cookie, or a refresh token. */
 export async function begin(
-  { write }: Tenant,
+  tenant: Tenant,
   user: string,
   kind: 'cookie' | 'oauth',
   device: Device,
@@ -34,11 +35,16 @@ export async function begin(
 ) {
   const [time, session] = [now(), Bun.randomUUIDv7()]
   const dates = { created: iso(time), expires: iso(time + SESSION_TTL) }
-  const key = await write(async (tx) => {
-    await tx.delete(sessions).where(and(eq(sessions.user, user), lt(sessions.expires, iso(time))))
-    await tx.insert(sessions).values({ _id: session, user, kind, workspace, ...device, used: dates.created, ...dates })
-    return addKey(tx, session)
-  }).catch(removed)
+  const key = await tenant
+    .write(async (tx) => {
+      await tx.delete(sessions).where(and(eq(sessions.user, user), lt(sessions.expires, iso(time))))
+      await tx
+        .insert(sessions)
+        .values({ _id: session, user, kind, workspace, ...device, used: dates.created, ...dates })
+      await noteDevice(tenant, tx, user, device)
+      return addKey(tx, session)
+    })
+    .catch(removed)
   return { session, key }
 }
 

@@ -98,3 +98,18 @@ export const signinFailures = sqliteTable('signin_failures', {
   count: integer().notNull(),
   since: time().notNull(),
 })
+
+/** What somebody was given to come back with, once: by mail, or on their way through a sign-in. Only hashes. */
+export const oneTimeTokens = sqliteTable(
+  'one_time_tokens',
+  {
+    hash: text().primaryKey(),
+    purpose: text({ enum: ['verification', 'passwordReset', 'secondFactor', 'redirect'] }).notNull(),
+    user: text()
+      .notNull()
+      .references(() => users._id, { onDelete: 'cascade' }),
+    data: text({ mode: 'json' }).$type<Record<string, string>>().notNull(),
+    expires: time().notNull(),
+  },
+  (table) => [index('one_time_tokens_of_user').on(table.user), index('one_time_tokens_by_end').on(table.expires)],
+)

@@ -15,7 +15,10 @@ const WINDOW = 10 * 60_000 // ms
  * Whoever tries: an account and an address. Kept as hashes, since what people type as a name may be a password. That a
  * sign-in begins to be refused is told, with the user if there is one of that name.
  */
-export type Subjects = { account: string; address: string; telling?: { user?: string } }
+export type Subjects = { account: string; address: string; telling?: { user?: string }; of?: Trial }
+
+/** What is tried, when it is not a password. */
+type Trial = 'second factor' | 'forgotten password' | 'verification'
 
 /**
  * Counts an attempt of both, in windows of ten minutes, before it is known how it ends: of many at once none passes
@@ -44,22 +47,27 @@ export async function countAttempt(tenant: Tenant, subjects: Subjects) {
 }
 
 /** A success clears the account, and takes this attempt from the address, which may have tried others. */
-export async function noteSuccess({ write }: Tenant, { account, address }: Subjects) {
+export async function noteSuccess({ write }: Tenant, { account, address, of }: Subjects) {
   if (config.ATOLL_RATE_LIMITS === 'off') return
   await write(async (tx) => {
-    await tx.delete(signinFailures).where(eq(signinFailures.subject, key('account', account)))
+    await tx.delete(signinFailures).where(eq(signinFailures.subject, key('account', account, of)))
     const count = sql`${signinFailures.count} - 1`
     await tx
       .update(signinFailures)
       .set({ count })
-      .where(eq(signinFailures.subject, key('address', address)))
+      .where(eq(signinFailures.subject, key('address', address, of)))
   })
 }
 
 type Failures = typeof signinFailures.$inferSelect
 
 /** That attempts are refused is written down when it begins; a row that ends with theirs says that it was. */
-async function tellOnce(tenant: Tenant, tx: Tx, { account, address, telling }: Subjects, { subject, since }: Failures) {
+async function tellOnce(
+  tenant: Tenant,
+  tx: Tx,
+  { account, address, telling, of }: Subjects,
+  { subject, since }: Failures,
+) {
   const first = await tx
     .insert(signinFailures)
     .values({ subject: `told ${subject}`, count: 0, since })
@@ -68,14 +76,14 @@ async function tellOnce(tenant: Tenant, tx: Tx, { account, address, telling }: S
     .get()
   if (!first) return
   const user = telling?.user
-  const about = subject === key('account', account) ? 'account' : 'address'
+  const about = subject === key('account', account, of) ? 'account' : 'address'
   await emit(tenant, tx, {
     source: 'accounts',
     kind: 'signin',
     eventName: 'signin-failed',
-    metadata: { about, user, ...(address !== user && { address }), attempts: FAILURES },
+    metadata: { about, user, of, ...(address !== user && { address }), attempts: FAILURES },
   })
 }
 
-const key = (kind: string, value: string) => `${kind} ${hashed(value)}`
-const keys = ({ account, address }: Subjects) => [key('account', account), key('address', address)]
+const key = (kind: string, value: string, of?: Trial) => `${kind} ${hashed(of ? `${of} ${value}` : value)}`
+const keys = ({ account, address, of }: Subjects) => [key('account', account, of), key('address', address, of)]

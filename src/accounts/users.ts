@@ -7,6 +7,7 @@ import { changing } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
 import type { Actor } from './actors'
 import type { Ctx } from './guard'
+import { askToVerify } from './mail/verification'
 import { hashPassword, verifyPassword } from './passwords'
 import { endOthers } from './sessions'
 import type { ProfileChange, Registration } from './shapes'
@@ -45,6 +46,7 @@ export const me = async (ctx: Ctx) => shownToSelf(await find(ctx, ctx.actor.user
 const shownToSelf = (user: UserRow, { privileged, workspace }: Actor) => ({
   ...shown(user, privileged, workspace),
   isPrivileged: privileged,
+  emailVerified: user.emailVerified,
 })
 
 type Named = Pick<Registration, 'username' | 'password' | 'authType'>
@@ -120,6 +122,7 @@ export async function changeProfile(ctx: Ctx, { password, currentPassword, metad
     }
     const changed = await tx.update(users).set(change).where(eq(users._id, user._id)).returning().get()
     await tellUpdated(ctx, tx, user, changed)
+    if (changed.emailKey !== user.emailKey) await askToVerify(ctx, tx, changed)
     return changed
   })
   return shownToSelf(changed, ctx.actor)

@@ -122,6 +122,7 @@ export const finished = [
   '/api/me',
   '/api/token',
   '/api/cookie',
+  '/api/auth',
   '/api/workspaces',
   '/api/invites',
   '/api/blueprints/:key/entities',

@@ -81,7 +81,7 @@ export async function change(ctx: Ctx, id: string, { password, metadata, interna
 export async function remove(ctx: Ctx, id: string) {
   await changing(ctx, 'actors', async (tx) => {
     await refuseLastAdmin(tx, id)
-    await discardSealed(tx, 'user', id)
+    for (const purpose of ['user', 'totp']) await discardSealed(tx, purpose, id)
     const gone = (await tx.delete(users).where(eq(users._id, id)).returning().get()) ?? missing('user')
     await tellUser(ctx, tx, 'user-removed', gone)
   })
