@@ -30,7 +30,10 @@ export const settings = {
   'auth-configuration': t.Object({
     allowSignup: t.Boolean({ default: true }),
     allowedReturnHosts: names('hosts to which a sign-in by a provider may lead'),
-    providers: t.Record(t.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' }), Provider, { default: {} }),
+    providers: t.Record(t.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' }), Provider, {
+      default: {},
+      additionalProperties: false,
+    }),
   }),
   'workspace-configuration': t.Object({
     isActive: t.Boolean({ default: true }),
