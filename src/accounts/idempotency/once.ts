@@ -128,7 +128,10 @@ async function keep({ tenant, write }: Tenant, claim: Claim, response: Response,
  * credential of another kind, such as a refresh token: neighbours in one network have each their own.
  */
 const callerName = (request: Request, tenant: Tenant, actor: Actor | undefined) => {
-  if (actor) return `${actor.session ? 'user' : 'program'} ${actor.user} ${actor.workspace?._id} ${actor.scopes.join()}`
+  if (actor) {
+    const kind = actor.session ? 'user' : actor.token?.bound ? 'bound' : 'program'
+    return `${kind} ${actor.user} ${actor.workspace?._id} ${actor.scopes.join()}`
+  }
   const { headers } = request
   const credentials = [headers.get('x-api-key'), headers.get('authorization'), cookieOf(request, tenant)]
   return `guest ${networkOf(request)} ${JSON.stringify(credentials)}`
