@@ -11,6 +11,9 @@ import workspacesPg from './postgres/0009_workspaces.sql' with { type: 'text' }
 import blocksPg from './postgres/0010_blocks.sql' with { type: 'text' }
 import eventsPg from './postgres/0011_events.sql' with { type: 'text' }
 import latestPg from './postgres/0012_latest.sql' with { type: 'text' }
+import followingPg from './postgres/0013_following.sql' with { type: 'text' }
+import usersPg from './postgres/0014_users.sql' with { type: 'text' }
+import mailPg from './postgres/0015_mail.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -26,6 +29,9 @@ import workspaces from './sqlite/0009_workspaces.sql' with { type: 'text' }
 import blocks from './sqlite/0010_blocks.sql' with { type: 'text' }
 import events from './sqlite/0011_events.sql' with { type: 'text' }
 import latest from './sqlite/0012_latest.sql' with { type: 'text' }
+import following from './sqlite/0013_following.sql' with { type: 'text' }
+import users from './sqlite/0014_users.sql' with { type: 'text' }
+import mail from './sqlite/0015_mail.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -45,6 +51,9 @@ export const tenantMigrations: Migrations = {
     blocks,
     events,
     latest,
+    following,
+    users,
+    mail,
   ],
   postgres: [
     accountsPg,
@@ -59,6 +68,9 @@ export const tenantMigrations: Migrations = {
     blocksPg,
     eventsPg,
     latestPg,
+    followingPg,
+    usersPg,
+    mailPg,
   ],
 }
 

@@ -1,5 +1,11 @@
 import { type AnyElysia, Elysia } from 'elysia'
+import { delivery } from './accounts/mail/delivery'
+import { forgottenPassword } from './accounts/mail/recovery'
+import { mailRoutes } from './accounts/mail/routes'
 import { accounts } from './accounts/routes'
+import { socialRoutes } from './accounts/social/routes'
+import { totpRoutes } from './accounts/totp/routes'
+import { userRoutes } from './accounts/users/routes'
 import { encryptedRoutes } from './accounts/vault/routes'
 import { workspacesAndInvites } from './accounts/workspaces/routes'
 import { entitiesAreCountedBy } from './accounts/workspaces/workspaces'
@@ -20,15 +26,21 @@ import { entityRoutes } from './entities/routes'
 import { transferRoutes } from './entities/transfer/routes'
 import { importing, undoForsaken } from './entities/transfer/undo'
 import { eventRoutes } from './events/routes'
+import { jobsAreDoneBy } from './jobs/work'
 import { documentation } from './operations/documentation'
 import { operatorRoutes } from './operations/operator'
 import { operations } from './operations/routes'
 
 entitiesAreKeptBy({ ...entities, undoForsaken, importing, survey, alter })
 entitiesAreCountedBy(countOfWorkspace)
+jobsAreDoneBy({ mail: delivery, 'forgotten-password': forgottenPassword })
 
 const api = new Elysia({ prefix: '/api' })
   .use(accounts)
+  .use(mailRoutes)
+  .use(totpRoutes)
+  .use(socialRoutes)
+  .use(userRoutes)
   .use(workspacesAndInvites)
   .use(encryptedRoutes)
   .use(blueprintRoutes)

@@ -55,6 +55,16 @@ export const Settings = Type.Object({
     'how often what has expired is removed from a tenant that is in use, in s; 0: never',
   ),
   ATOLL_EVENT_RETENTION: whole(90, 1, 36_500, 'how long event records are kept, in days'),
+  ATOLL_SMTP_URL: Type.String({
+    default: '',
+    pattern: '^(smtps?://\\S+)?$',
+    description: 'the server that mail is sent by: smtps://user:password@host; without it, admins see it in an outbox',
+  }),
+  ATOLL_MAIL_FROM: Type.String({
+    default: 'Atoll <atoll@localhost>',
+    pattern: '^[^\\r\\n]*[^\\s@<>]+@[^\\s@<>]+>?$',
+    description: 'the sender of mail: Name <address>',
+  }),
   ATOLL_OPERATOR_TOKEN: Type.String({ default: '', description: 'admits who runs the installation to /operator' }),
   ATOLL_TEST_CLOCK: onOff('off', 'whether the operator may set the clock, for tests'),
   ATOLL_SIGNING_KEY: Type.String({

@@ -11,6 +11,7 @@ test('every route says who may', () => {
       'open',
       'anyone',
       'user',
+      'oneself',
       'editor',
       'privileged',
       'curator',
@@ -43,6 +44,12 @@ test('a credential that is no good is refused wherever credentials count', async
     for (const headers of bad)
       expect((await ask(method, `${origin}${filled(path)}`, { headers })).status, `${method} ${path}`).toBe(401)
   }
+})
+
+test('what somebody signs in with, or by, is for themselves only: not for an admin who acts as them', () => {
+  const own = app.routes.filter(({ path }) => /^\/api\/(me\/|logout|cookie)/.test(path) && path !== '/api/me/')
+  expect(own.length).toBeGreaterThan(6)
+  for (const { method, path, hooks } of own) expect(hooks.detail?.['x-access'], `${method} ${path}`).toBe('oneself')
 })
 
 // Who is further right may import those to the left; areas of one rank don't know each other.

@@ -25,6 +25,8 @@ export type Actor = {
   token?: { _id: string; bound: boolean }
   /** What an API token is limited to; empty: nothing. */
   scopes: string[]
+  /** The admin who acts as this user. */
+  impersonator?: string
 }
 
 /** The workspace that somebody acts in, with the roles that they have there. */

@@ -7,6 +7,7 @@ import { type Tenant, tenantOf } from '../tenancy/tenants'
 import { type Actor, bearerOf, byApiToken, byBearer, byCookie } from './actors'
 import { clearCookie, cookieOf, keepCookie } from './cookies'
 import { claiming } from './idempotency/claim'
+import { guiseOf, impersonated, recording } from './impersonation'
 import { originsOf } from './origins'
 import { may, type Permission, within } from './permissions'
 
@@ -19,16 +20,21 @@ type Set = { headers: unknown }
 
 async function admit(request: Request, set: Set, area: string, permission?: Permission): Promise<OpenCtx> {
   const tenant = await tenantOf(request)
-  const actor = await actorBehind(request, tenant, set.headers as Headers)
+  const caller = await actorBehind(request, tenant, set.headers as Headers)
+  if (caller && !within(caller.scopes, area, isRead(request) ? 'read' : 'write'))
+    throw new Problem(403, 'FORBIDDEN', `This API token is not good for ${area}:${isRead(request) ? 'read' : 'write'}.`)
+  const guise = guiseOf(request)
+  const actor = guise ? await impersonated(tenant, caller, guise) : caller
   if (!actor) {
     if (!permission) return claiming(request, tenant)
     throw new Problem(401, 'UNAUTHENTICATED', 'Sign in first, or send an API token.')
   }
   if (permission && !may(actor, permission)) throw new Problem(403, 'FORBIDDEN', 'Your roles do not allow this.')
-  if (!within(actor.scopes, area, isRead(request) ? 'read' : 'write'))
-    throw new Problem(403, 'FORBIDDEN', `This API token is not good for ${area}:${isRead(request) ? 'read' : 'write'}.`)
+  if (actor.impersonator && permission === 'oneself')
+    throw new Problem(403, 'FORBIDDEN', 'This everybody does themselves: nobody else may act as them here.')
   const { db, heard, write, tenant: id } = claiming(request, tenant)
-  return { tenant: id, db, heard, write, actor }
+  const ctx = { tenant: id, db, heard, write, actor }
+  return actor.impersonator && !isRead(request) ? { ...ctx, write: recording(request, ctx, actor) } : ctx
 }
 
 /** The caller of a request some time later, while it is still answered. @throws as if they came now */

@@ -1,7 +1,7 @@
 import type { Actor } from './actors'
 
 /** What a route can ask of its caller. */
-export type Permission = 'user' | 'editor' | 'privileged' | 'curator' | 'teller'
+export type Permission = 'user' | 'oneself' | 'editor' | 'privileged' | 'curator' | 'teller'
 
 /** The roles that exist without anybody having them. */
 export const catalog = ['admin', 'plugin', 'user']
@@ -9,6 +9,8 @@ export const catalog = ['admin', 'plugin', 'user']
 /** Who has one of these roles is allowed; without a list, whoever is signed in. */
 const ROLES: Record<Permission, string[] | undefined> = {
   user: undefined,
+  /** The same, but nobody who acts as somebody else: sessions, tokens and passwords would outlive the request. */
+  oneself: undefined,
   /** Makes blueprints and components. */
   editor: ['admin', 'plugin'],
   privileged: ['admin'],

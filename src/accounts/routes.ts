@@ -43,10 +43,10 @@ const signing = new Elysia({ tags: ['accounts'] })
     { open: true, body: Refresh, response: { 200: Refreshed, 401: ProblemShape } },
   )
   .post('/cookie/refresh', ({ ctx, request, set }) => signin.renew(ctx, { request, set }), {
-    can: 'user',
+    can: 'oneself',
     response: { 200: CookieRefreshed, 400: ProblemShape },
   })
-  .post('/logout', ({ ctx, request, set }) => signin.signOut(ctx, { request, set }), { can: 'user', response: done })
+  .post('/logout', ({ ctx, request, set }) => signin.signOut(ctx, { request, set }), { can: 'oneself', response: done })
 
 const me = new Elysia({ prefix: '/me', tags: ['accounts'] })
   .use(guard('accounts'))
@@ -57,27 +57,27 @@ const me = new Elysia({ prefix: '/me', tags: ['accounts'] })
     response: { 200: Me, 409: ProblemShape },
   })
   .get('/sessions', ({ ctx, query, request, set }) => sessions.list(ctx, query, { request, set }), {
-    can: 'user',
+    can: 'oneself',
     query: listed,
     response: t.Array(Session),
   })
   .delete('/sessions/:id', ({ ctx, params }) => sessions.remove(ctx, params.id), {
-    can: 'user',
+    can: 'oneself',
     params: one,
     response: { 200: done, 404: ProblemShape },
   })
   .get('/api-tokens', ({ ctx, query, request, set }) => tokens.list(ctx, query, { request, set }), {
-    can: 'user',
+    can: 'oneself',
     query: listed,
     response: t.Array(ApiToken),
   })
   .post(
     '/api-tokens',
     async ({ ctx, body, request, set }) => status(201, await tokens.create(ctx, body, { request, set })),
-    { can: 'user', body: NewApiToken, response: { 201: IssuedApiToken, 409: ProblemShape } },
+    { can: 'oneself', body: NewApiToken, response: { 201: IssuedApiToken, 409: ProblemShape } },
   )
   .delete('/api-tokens/:id', ({ ctx, params }) => tokens.remove(ctx, params.id), {
-    can: 'user',
+    can: 'oneself',
     params: one,
     response: { 200: done, 404: ProblemShape },
   })

@@ -5,12 +5,14 @@ import { missing, Problem } from '../core/problem'
 import { hashed, secret } from '../core/secret'
 import { success } from '../core/shapes'
 import type { Lease } from '../jobs/holding'
+import { BrokenReference } from '../storage/errors'
 import { answerPage, type Listing, pageOf } from '../storage/lists'
 import type { Tx } from '../storage/port'
 import { changing } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
 import type { Actor } from './actors'
 import type { Ctx } from './guard'
+import { noteDevice } from './mail/devices'
 import { sessionKeys, sessions, users } from './tables'
 
 /** How long a session goes on without being used, in ms. */
@@ -25,7 +27,7 @@ export type Device = { userAgent: string; address: string }
 
 /** Begins a session and returns its id and what continues it: the value of a cookie, or a refresh token. */
 export async function begin(
-  { write }: Tenant,
+  tenant: Tenant,
   user: string,
   kind: 'cookie' | 'oauth',
   device: Device,
@@ -33,12 +35,23 @@ export async function begin(
 ) {
   const [time, session] = [now(), Bun.randomUUIDv7()]
   const dates = { created: iso(time), expires: iso(time + SESSION_TTL) }
-  const key = await write(async (tx) => {
-    await tx.delete(sessions).where(and(eq(sessions.user, user), lt(sessions.expires, iso(time))))
-    await tx.insert(sessions).values({ _id: session, user, kind, workspace, ...device, used: dates.created, ...dates })
-    return addKey(tx, session)
-  })
+  const key = await tenant
+    .write(async (tx) => {
+      await tx.delete(sessions).where(and(eq(sessions.user, user), lt(sessions.expires, iso(time))))
+      await tx
+        .insert(sessions)
+        .values({ _id: session, user, kind, workspace, ...device, used: dates.created, ...dates })
+      await noteDevice(tenant, tx, user, device)
+      return addKey(tx, session)
+    })
+    .catch(removed)
   return { session, key }
+}
+
+/** Between a right password and the session, the user may have been removed. */
+function removed(error: unknown): never {
+  if (error instanceof BrokenReference) throw new Problem(401, 'UNAUTHENTICATED', 'This user is not there any more.')
+  throw error
 }
 
 /**

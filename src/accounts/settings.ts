@@ -18,6 +18,15 @@ const Provider = t.Object({
   baseUrl: t.Optional(t.String({ pattern: '^https?://', maxLength: 2_000 })),
 })
 
+const template = t.Optional(
+  t.Object({
+    subject: t.Optional(t.String({ maxLength: 300 })),
+    text: t.Optional(t.String({ maxLength: 10_000 })),
+    html: t.Optional(t.String({ maxLength: 50_000, description: 'made of the text unless given' })),
+    link: t.Optional(t.String({ pattern: '^https?://', maxLength: 2_000, description: 'with {{token}} in it' })),
+  }),
+)
+
 /** The settings of a tenant that the server goes by, by the key of their configuration, with what holds where none is set. */
 export const settings = {
   'app-configuration': t.Object({
@@ -34,6 +43,13 @@ export const settings = {
       default: {},
       additionalProperties: false,
     }),
+  }),
+  /** What mails say instead of what they say here (`mail/templates.ts`). */
+  'mail-templates': t.Object({
+    verification: template,
+    passwordReset: template,
+    invitation: template,
+    newDevice: template,
   }),
   'workspace-configuration': t.Object({
     isActive: t.Boolean({ default: true }),

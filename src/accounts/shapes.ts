@@ -45,15 +45,17 @@ export const User = t.Object({
   workspace: orNull(Workspace),
   created: time,
 })
-export const Me = t.Composite([User, t.Object({ isPrivileged: t.Boolean() })])
+export const Me = t.Composite([User, t.Object({ isPrivileged: t.Boolean(), emailVerified: t.Boolean() })])
 
 const authType = maybe(t.Literal('oauth', { description: 'asks for tokens; without it, a cookie carries the session' }))
 
 export const SignIn = t.Object({
-  username: t.String({ minLength: 1, maxLength: 254, description: 'the username, or the e-mail address' }),
-  password,
+  username: maybe(t.String({ minLength: 1, maxLength: 254, description: 'the username, or the e-mail address' })),
+  password: maybe(password),
   authType,
   workspace: maybe(id),
+  challenge: maybe(t.String({ maxLength: 200, description: 'instead of all others: of a 401 SECOND_FACTOR_REQUIRED' })),
+  code: maybe(t.String({ maxLength: 100, description: 'of the second factor, or a recovery code' })),
 })
 export type SignIn = Static<typeof SignIn>
 

@@ -1,12 +1,15 @@
 import { type Answer, forbidKeeping } from '../core/etag'
-import { Problem } from '../core/problem'
+import { invalid, Problem } from '../core/problem'
 import { success } from '../core/shapes'
+import type { Tx } from '../storage/port'
 import { addressOf, networkOf } from '../tenancy/caller'
 import type { Tenant } from '../tenancy/tenants'
 import { issueAccess } from './access'
 import { type ActiveWorkspace, workspaceOf } from './actors'
 import { clearCookie, cookieOf, setCookie } from './cookies'
 import type { Ctx } from './guard'
+import { askToVerify } from './mail/verification'
+import { giveOnce, lookAt, takeOnce } from './one-time'
 import { verifyPassword } from './passwords'
 import { isPrivileged } from './permissions'
 import * as sessions from './sessions'
@@ -14,32 +17,85 @@ import { settingsOf } from './settings'
 import type { Registration, SignIn } from './shapes'
 import type { UserRow } from './tables'
 import { countAttempt, noteSuccess } from './throttle'
+import { spending } from './totp/spending'
+import { counted, isEnabled, wrong } from './totp/totp'
 import { find, findByName, keyOfName, register, shown } from './users'
+import { tellUser } from './users/events'
 import { reach } from './workspaces/reach'
 
 /** Begins a session for who knows the password. @throws 401 INVALID_CREDENTIALS whatever was wrong; 404 for a workspace out of reach; 429. */
-export async function signIn(tenant: Tenant, { username, password, authType, workspace }: SignIn, answer: Answer) {
+export async function signIn(tenant: Tenant, input: SignIn, answer: Answer) {
+  const { username, password, authType, workspace, challenge, code } = input
+  if (challenge !== undefined) return answered(tenant, challenge, code, answer)
+  if (username === undefined || password === undefined) return incomplete(input)
   const user = await findByName(tenant, username)
-  const subjects = { account: user?.usernameKey ?? keyOfName(username), address: networkOf(answer.request) }
+  const account = user?.usernameKey ?? keyOfName(username)
+  const subjects = { account, address: networkOf(answer.request), telling: { user: user?._id } }
   if (!(await verifyPassword(tenant, password, user?.password, () => countAttempt(tenant, subjects)))) {
     throw new Problem(401, 'INVALID_CREDENTIALS', 'The username or the password is not right.')
   }
   await noteSuccess(tenant, subjects)
   if (workspace) await reach(tenant.db, { user: user!._id, privileged: isPrivileged(user!.roles) }, workspace)
-  return started(tenant, user!, authType, answer, workspace)
+  return enter(tenant, user!, authType, answer, workspace)
+}
+
+const incomplete = (input: SignIn) =>
+  invalid(
+    ...(['username', 'password'] as const)
+      .filter((name) => input[name] === undefined)
+      .map((name) => ({ path: `/${name}`, message: `Give the ${name}, too.` })),
+  )
+
+/** Lets in who has shown who they are, unless they have a second factor. @throws 401 SECOND_FACTOR_REQUIRED */
+export async function enter(
+  tenant: Tenant,
+  user: UserRow,
+  authType: SignIn['authType'],
+  answer: Answer,
+  workspace?: string,
+) {
+  if (!(await isEnabled(tenant, user._id))) return started(tenant, user, authType, answer, workspace)
+  const data = { ...(authType && { authType }), ...(workspace && { workspace }) }
+  const challenge = await tenant.write((tx) => giveOnce(tx, 'secondFactor', user._id, data))
+  throw new Problem(401, 'SECOND_FACTOR_REQUIRED', 'Sign in once more, with this challenge and a code.', {
+    details: { challenge },
+    headers: { 'cache-control': 'no-store' },
+  })
+}
+
+/** Goes on with a sign-in by the second factor. @throws 401 INVALID_CHALLENGE, INVALID_CODE; 429 */
+async function answered(tenant: Tenant, challenge: string, code = '', answer: Answer) {
+  const known = (await lookAt(tenant.db, 'secondFactor', challenge)) ?? tooLate()
+  const subjects = await counted(tenant, known.user, answer.request)
+  const spent = await spending(tenant, known.user, code)
+  await tenant.write(async (tx) => {
+    if (!(await spent(tx))) throw wrong(401)
+    if (!(await takeOnce(tx, 'secondFactor', challenge))) tooLate()
+  })
+  await noteSuccess(tenant, subjects)
+  const { authType, workspace } = known.data
+  return started(tenant, await find(tenant, known.user), authType as SignIn['authType'], answer, workspace)
+}
+
+const tooLate = (): never => {
+  throw new Problem(401, 'INVALID_CHALLENGE', 'This sign-in took too long, or was ended. Begin anew.')
 }
 
 /** Makes a user and signs them in. @throws 403 SIGNUP_CLOSED, 409 USERNAME_EXISTS, EMAIL_EXISTS. */
 export async function signUp(tenant: Tenant, input: Registration, answer: Answer) {
-  if (!(await settingsOf(tenant, 'auth-configuration')).allowSignup)
-    throw new Problem(
-      403,
-      'SIGNUP_CLOSED',
-      'Nobody can sign up here by themselves. Ask an administrator for an account.',
-    )
-  const user = await register(tenant, input)
+  if (!(await settingsOf(tenant, 'auth-configuration')).allowSignup) throw signupClosed()
+  const user = await register(tenant, input, ['user'], (tx, user) => welcome(tenant, tx, user))
   return started(tenant, user, input.authType, answer)
 }
+
+/** What is done with a user who has registered themselves, in that transaction. */
+export async function welcome(tenant: Tenant, tx: Tx, user: UserRow) {
+  await tellUser(tenant, tx, 'user-registered', user)
+  await askToVerify(tenant, tx, user)
+}
+
+export const signupClosed = () =>
+  new Problem(403, 'SIGNUP_CLOSED', 'Nobody can sign up here by themselves. Ask an administrator for an account.')
 
 /** A new access token and refresh token for a refresh token. @throws 401. */
 export async function refresh(tenant: Tenant, token: string | undefined, answer: Answer) {

@@ -1,30 +1,34 @@
 import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { time } from '../storage/columns'
 
-export const users = sqliteTable('users', {
-  _id: text().primaryKey(),
-  username: text().notNull(),
-  /** The username as it is compared: no two users have the same. */
-  usernameKey: text('username_key').notNull().unique(),
-  email: text(),
-  emailKey: text('email_key').unique(),
-  emailVerified: integer('email_verified', { mode: 'boolean' }).notNull(),
-  password: text(),
-  roles: text({ mode: 'json' }).$type<string[]>().notNull(),
-  name: text(),
-  firstName: text('first_name'),
-  lastName: text('last_name'),
-  fullName: text('full_name'),
-  profileImage: text('profile_image'),
-  birthDate: text('birth_date'),
-  phone: text(),
-  metadata: text({ mode: 'json' }).$type<Record<string, unknown>>().notNull(),
-  internalMetadata: text('internal_metadata', { mode: 'json' }).$type<Record<string, unknown>>().notNull(),
-  /** Counts changes of what access tokens vouch for; older tokens are worth nothing. */
-  version: integer().notNull(),
-  created: time().notNull(),
-  updated: time().notNull(),
-})
+export const users = sqliteTable(
+  'users',
+  {
+    _id: text().primaryKey(),
+    username: text().notNull(),
+    /** The username as it is compared: no two users have the same. */
+    usernameKey: text('username_key').notNull().unique(),
+    email: text(),
+    emailKey: text('email_key').unique(),
+    emailVerified: integer('email_verified', { mode: 'boolean' }).notNull(),
+    password: text(),
+    roles: text({ mode: 'json' }).$type<string[]>().notNull(),
+    name: text(),
+    firstName: text('first_name'),
+    lastName: text('last_name'),
+    fullName: text('full_name'),
+    profileImage: text('profile_image'),
+    birthDate: text('birth_date'),
+    phone: text(),
+    metadata: text({ mode: 'json' }).$type<Record<string, unknown>>().notNull(),
+    internalMetadata: text('internal_metadata', { mode: 'json' }).$type<Record<string, unknown>>().notNull(),
+    /** Counts changes of what access tokens vouch for; older tokens are worth nothing. */
+    version: integer().notNull(),
+    created: time().notNull(),
+    updated: time().notNull(),
+  },
+  (table) => [index('users_by_time').on(table.created, table._id)],
+)
 export type UserRow = typeof users.$inferSelect
 
 export const sessions = sqliteTable(
@@ -94,3 +98,18 @@ export const signinFailures = sqliteTable('signin_failures', {
   count: integer().notNull(),
   since: time().notNull(),
 })
+
+/** What somebody was given to come back with, once: by mail, or on their way through a sign-in. Only hashes. */
+export const oneTimeTokens = sqliteTable(
+  'one_time_tokens',
+  {
+    hash: text().primaryKey(),
+    purpose: text({ enum: ['verification', 'passwordReset', 'secondFactor', 'redirect'] }).notNull(),
+    user: text()
+      .notNull()
+      .references(() => users._id, { onDelete: 'cascade' }),
+    data: text({ mode: 'json' }).$type<Record<string, string>>().notNull(),
+    expires: time().notNull(),
+  },
+  (table) => [index('one_time_tokens_of_user').on(table.user), index('one_time_tokens_by_end').on(table.expires)],
+)

@@ -7,11 +7,13 @@ import { changing } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
 import type { Actor } from './actors'
 import type { Ctx } from './guard'
+import { askToVerify } from './mail/verification'
 import { hashPassword, verifyPassword } from './passwords'
 import { endOthers } from './sessions'
 import type { ProfileChange, Registration } from './shapes'
 import { type UserRow, users } from './tables'
 import { countAttempt, noteSuccess } from './throttle'
+import { tellUpdated } from './users/events'
 
 const statements = prepared((db) => ({
   byId: db
@@ -44,13 +46,23 @@ export const me = async (ctx: Ctx) => shownToSelf(await find(ctx, ctx.actor.user
 const shownToSelf = (user: UserRow, { privileged, workspace }: Actor) => ({
   ...shown(user, privileged, workspace),
   isPrivileged: privileged,
+  emailVerified: user.emailVerified,
 })
 
-/** A new user. @throws 409 USERNAME_EXISTS, EMAIL_EXISTS; 400. */
+type Named = Pick<Registration, 'username' | 'password' | 'authType'>
+/** A new user as they are told of: what is null is as if it were not said. */
+type Newcomer = Named & { [field in Exclude<keyof Registration, keyof Named>]?: Registration[field] | null }
+
+/** What only some may give to a new user. */
+type Given = Partial<Pick<UserRow, 'emailVerified' | 'profileImage' | 'metadata' | 'internalMetadata'>>
+
+/** A new user, and what is `also` to be done in that transaction. @throws 409 USERNAME_EXISTS, EMAIL_EXISTS; 400. */
 export async function register(
   tenant: Tenant,
-  { password, ...input }: Registration,
+  { password, ...input }: Newcomer,
   roles = ['user'],
+  also?: (tx: Tx, user: UserRow) => Promise<unknown>,
+  given: Given = {},
 ): Promise<UserRow> {
   if (password !== undefined) checkedPassword(password)
   await refuseTaken(tenant.db, { _id: '', ...keysOf(input) })
@@ -70,20 +82,29 @@ export async function register(
     version: 1,
     created: time,
     updated: time,
+    ...given,
   }
   return tenant.write(async (tx) => {
     await refuseTaken(tx, row)
-    return tx
+    const user = await tx
       .insert(users)
       .values(row as typeof users.$inferInsert)
       .returning()
       .get()
+    await also?.(tx, user)
+    return user
   })
 }
 
 /** Changes the caller's own profile; a new password needs the current one, and ends all other sessions. */
 export async function changeProfile(ctx: Ctx, { password, currentPassword, metadata, ...input }: ProfileChange) {
   const fields = { ...input, ...(input.email === '' && { email: null }) }
+  if (ctx.actor.impersonator && (password ?? input.username ?? input.email) !== undefined)
+    throw new Problem(
+      403,
+      'FORBIDDEN',
+      'What somebody signs in with they change themselves, or an admin at /api/users.',
+    )
   refuseNoDate(fields)
   const hash = password === undefined ? undefined : await newPassword(ctx, password, currentPassword)
   const changed = await changing(ctx, 'actors', async (tx) => {
@@ -99,7 +120,10 @@ export async function changeProfile(ctx: Ctx, { password, currentPassword, metad
       ...(hash && { password: hash }),
       updated: iso(now()),
     }
-    return tx.update(users).set(change).where(eq(users._id, user._id)).returning().get()
+    const changed = await tx.update(users).set(change).where(eq(users._id, user._id)).returning().get()
+    await tellUpdated(ctx, tx, user, changed)
+    if (changed.emailKey !== user.emailKey) await askToVerify(ctx, tx, changed)
+    return changed
   })
   return shownToSelf(changed, ctx.actor)
 }
@@ -119,10 +143,7 @@ export async function setPassword(tenant: Tenant, name: string, password: string
 export async function setRoles(tenant: Tenant, name: string, roles: string[]) {
   const { _id } = (await findByName(tenant, name)) ?? missing('user')
   return changing(tenant, 'actors', async (tx) => {
-    const all = await tx.select({ _id: users._id, roles: users.roles }).from(users)
-    const admins = all.filter((user) => user.roles.includes('admin')).map((user) => user._id)
-    if (admins.length === 1 && admins[0] === _id && !roles.includes('admin'))
-      throw new Problem(409, 'LAST_ADMIN', 'This is the last admin. Make somebody else an admin first.')
+    if (!roles.includes('admin')) await refuseLastAdmin(tx, _id)
     return tx
       .update(users)
       .set({ roles, updated: iso(now()) })
@@ -130,6 +151,15 @@ export async function setRoles(tenant: Tenant, name: string, roles: string[]) {
       .returning()
       .get()
   })
+}
+
+/** In the writing transaction, so that two at once can't both find that another is left. @throws 409 LAST_ADMIN */
+export async function refuseLastAdmin(tx: Tx, _id: string) {
+  const user = await tx.select({ roles: users.roles }).from(users).where(eq(users._id, _id)).get()
+  if (!user?.roles.includes('admin')) return
+  const others = await tx.selectDistinct({ roles: users.roles }).from(users).where(ne(users._id, _id))
+  if (!others.some(({ roles }) => roles.includes('admin')))
+    throw new Problem(409, 'LAST_ADMIN', 'This is the last admin. Make somebody else an admin first.')
 }
 
 /** Users as those see them who see something that is theirs, by id. */
@@ -169,7 +199,7 @@ export const shown = (user: UserRow, privileged: boolean, workspace: Actor['work
 async function newPassword(ctx: Ctx, password: string, current: string | undefined) {
   checkedPassword(password)
   const user = await find(ctx, ctx.actor.user)
-  const subjects = { account: user.usernameKey, address: user._id }
+  const subjects = { account: user.usernameKey, address: user._id, telling: { user: user._id } }
   if (!current) invalid({ path: '/currentPassword', message: 'Give the current password, too.' })
   if (!(await verifyPassword(ctx, current ?? '', user.password, () => countAttempt(ctx, subjects))))
     throw new Problem(403, 'INVALID_CREDENTIALS', 'The current password is not right.')
@@ -179,18 +209,21 @@ async function newPassword(ctx: Ctx, password: string, current: string | undefin
 
 const METADATA = 64 << 10 // characters
 
-function small(metadata: Record<string, unknown>) {
+/** @throws 400 for metadata that is too large */
+export function small(metadata: Record<string, unknown>, path = '/metadata') {
   if (JSON.stringify(metadata).length > METADATA)
-    invalid({ path: '/metadata', message: `All metadata together has at most ${METADATA} characters.` })
+    invalid({ path, message: `All metadata together has at most ${METADATA} characters.` })
   return metadata
 }
 
-function refuseNoDate({ birthDate }: { birthDate?: string | null }) {
+/** @throws 400 */
+export function refuseNoDate({ birthDate }: { birthDate?: string | null }) {
   if (birthDate && !isDate(birthDate))
     invalid({ path: '/birthDate', message: 'There is no such day. Write it as YYYY-MM-DD.' })
 }
 
-function checkedPassword(password: string) {
+/** @throws 400 for a password that is too short or too long */
+export function checkedPassword(password: string) {
   const flaws: Flaw[] = []
   if ([...password].length < 8) flaws.push({ path: '/password', message: 'A password has at least 8 characters.' })
   if (Buffer.byteLength(password) > 256) flaws.push({ path: '/password', message: 'A password has at most 256 bytes.' })
@@ -198,13 +231,14 @@ function checkedPassword(password: string) {
   return password
 }
 
-const keysOf = ({ username, email }: { username?: string; email?: string | null }) => ({
+/** What names and addresses are compared by. */
+export const keysOf = ({ username, email }: { username?: string; email?: string | null }) => ({
   ...(username !== undefined && { usernameKey: keyOfName(username) }),
   ...(email !== undefined && { emailKey: email ? keyOfName(email) : null }),
 })
 
 /** Nobody gets a name that is another's address, or an address that is another's name: both are used to sign in. */
-async function refuseTaken(
+export async function refuseTaken(
   tx: Pick<Tx, 'select'>,
   row: { _id: string; usernameKey?: string; emailKey?: string | null },
 ) {

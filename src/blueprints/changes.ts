@@ -102,7 +102,7 @@ async function surveyed(ctx: Ctx, { before, alteration }: Intent): Promise<Surve
     // None has been reserved for those that are to be found otherwise.
     return [key, (!alteration.fresh.has(key) && from && model.field.get(from)?.number) || -1 - index] as const
   })
-  const next = await modelFrom(before, alteration.definition, new Map(numbers))
+  const next = await modelFrom(ctx, before, alteration.definition, new Map(numbers))
   const { problems, ...survey } = await kept.survey(ctx, model, next, alteration)
   return { ...survey, problems: problems.map((problem) => toldTo(ctx, model, alteration, problem)) }
 }

@@ -41,8 +41,8 @@ export async function load(tenant: Tenant, key: string): Promise<Model | undefin
     const alteration = await alterationRow(tenant, key)
     // These are of one state only if nothing has changed meanwhile.
     if ((await rowOf(tenant, key))?.version !== row.version) continue
-    const model = await modelFrom(row, row.definition, numbers)
-    if (alteration) model.alteration = await underway(row, alteration, numbers)
+    const model = await modelFrom(tenant, row, row.definition, numbers)
+    if (alteration) model.alteration = await underway(tenant, row, alteration, numbers)
     await kept.undoForsaken(tenant, model)
     if (alteration && alteration.state !== 'failed') kept.alter(tenant, key)
     return model
@@ -51,6 +51,7 @@ export async function load(tenant: Tenant, key: string): Promise<Model | undefin
 
 /** A blueprint with this definition, whose fields have these numbers. */
 export async function modelFrom(
+  { tenant }: Pick<Tenant, 'tenant'>,
   { definition: _, ...row }: BlueprintRow,
   definition: Definition,
   numbers: Map<string, number>,
@@ -59,6 +60,7 @@ export async function modelFrom(
   return {
     ...definition,
     ...row,
+    tenant,
     fields,
     field: new Map(fields.map((field) => [field.key, field])),
     formulas: await formulasOf(fields, definition.computed),
@@ -67,6 +69,7 @@ export async function modelFrom(
 }
 
 async function underway(
+  tenant: Pick<Tenant, 'tenant'>,
   row: BlueprintRow,
   { form, state, change }: AlterationRow,
   numbers: Map<string, number>,
@@ -74,7 +77,12 @@ async function underway(
   if (state !== 'preparing') return { form, state }
   const alteration = alterationOf(row.definition, change.definition)
   const same = alteration.steps.flatMap(({ key, from }) => (from ? [[key, numbers.get(from)!] as const] : []))
-  const next = await modelFrom(row, alteration.definition, new Map([...same, ...Object.entries(change.numbers)]))
+  const next = await modelFrom(
+    tenant,
+    row,
+    alteration.definition,
+    new Map([...same, ...Object.entries(change.numbers)]),
+  )
   return { form, state, alteration, next }
 }
 

@@ -19,6 +19,7 @@ export type ModelField = Field & {
 /** A blueprint as code uses it. */
 export type Model = Omit<Definition, 'fields'> & {
   _id: string
+  tenant: string
   key: string
   name: string
   description: string

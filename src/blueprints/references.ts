@@ -14,8 +14,13 @@ export type Reference = {
   least: number
 }
 
-/** The relation fields of a tenant, by the blueprint that they point to, as of one version of all blueprints. */
-export type References = { version: unknown; to: Map<string, Reference[]> }
+export type Dispatchers = NonNullable<Definition['dispatchers']>
+
+/**
+ * The relation fields of a tenant, by the blueprint that they point to, and of which changes blueprints want to be told;
+ * as of one version of all blueprints.
+ */
+export type References = { version: unknown; to: Map<string, Reference[]>; dispatchers: Map<string, Dispatchers> }
 
 /** A blueprint was changed since the references were read. */
 export class NewReferences extends Busy {}
@@ -28,7 +33,7 @@ export async function referencesOf(db: Db): Promise<References> {
   const found = known.get(db)
   if (found) return found
   // Its version is read first: should one be changed meanwhile, they count as old, and are read again.
-  const references: References = { version: await versionOf(db), to: new Map() }
+  const references: References = { version: await versionOf(db), to: new Map(), dispatchers: new Map() }
   for (let last = ''; ; ) {
     const some = (await db.ask(`select key, definition from blueprints where key > ? order by key limit ?`, [
       last,
@@ -56,7 +61,13 @@ export const forgetReferences = (db: Db) => void known.delete(db)
 /** The one that every change of a blueprint counts up. */
 const versionOf = async (db: Db) => (await db.ask("select version from versions where topic = 'blueprints'"))[0]?.[0]
 
-function add({ to }: References, blueprint: string, { fields }: Definition, numbers: Map<string, number>) {
+function add(
+  { to, dispatchers: all }: References,
+  blueprint: string,
+  { fields, dispatchers }: Definition,
+  numbers: Map<string, number>,
+) {
+  if (dispatchers) all.set(blueprint, dispatchers)
   for (const { key, target, onDelete = 'restrict', multi = false, required, min = 0 } of fields) {
     const number = numbers.get(`${blueprint} ${key}`)
     if (!target || number === undefined) continue

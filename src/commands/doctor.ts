@@ -29,7 +29,10 @@ export const doctor = new Command('doctor')
     ),
   )
 
-const SECRET: Setting[] = ['ATOLL_SIGNING_KEY', 'ATOLL_DATABASE_URL', 'ATOLL_DATABASE_CLUSTERS']
+const SECRET: Setting[] = [
+  ...(['ATOLL_SIGNING_KEY', 'ATOLL_DATABASE_URL', 'ATOLL_DATABASE_CLUSTERS'] as const),
+  ...(['ATOLL_OPERATOR_TOKEN', 'ATOLL_SMTP_URL'] as const),
+]
 
 const settings = () =>
   (Object.keys(Settings.properties) as Setting[]).map((name) => ({

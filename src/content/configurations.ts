@@ -21,7 +21,9 @@ const MOST = 200 // of a tenant: a list shows them whole
 const AUTH = 'auth-configuration'
 
 /** What the server goes by, and maybe secret: never public, whatever anybody says. */
-const PRIVATE = ['ai-configuration', 'auth-configuration', 'payments-configuration', 'workspace-configuration']
+const PRIVATE = [
+  ...['ai-configuration', 'auth-configuration', 'mail-templates', 'payments-configuration', 'workspace-configuration'],
+]
 
 const sortable = {
   _id: configurations._id,

@@ -2,6 +2,7 @@ import { now } from '../core/clock'
 import type { Tx } from '../storage/port'
 import { keepOf } from './changes/log'
 import { oneOf } from './conditions'
+import type { Told } from './dispatch'
 import { Held, type Pointer } from './held'
 import { type Keys, labelOf } from './keys'
 import { DELETE_ROW, type Stored, storedInForce, storedOf } from './rows'
@@ -16,9 +17,10 @@ const WRITE = `update entities set shown = ?, altered = null, keys = ?, version 
 
 /**
  * Takes values out of relations, by nobody's right but the blueprint's. Where one must not be missing, it holds what it
- * points to, unless that is of the blueprint `forced`: then it stays. @throws Held
+ * points to, unless that is of the blueprint `forced`: then it stays. Returns what was changed. @throws Held
  */
-export async function clear(tx: Tx, pointers: Pointer[], forced?: string) {
+export async function clear(tx: Tx, pointers: Pointer[], forced?: string): Promise<(Told & { blueprint: string })[]> {
+  const cleared: (Told & { blueprint: string })[] = []
   const entities = [...Map.groupBy(pointers, ({ entity }) => entity)]
   let size = 0
   for (let at = 0; at < entities.length; at += AT_ONCE) {
@@ -31,10 +33,15 @@ export async function clear(tx: Tx, pointers: Pointer[], forced?: string) {
       if (size > SIZE) throw new Held(pointers, true)
       const own = some.get(stored.seq) ?? []
       const after = await clearOf(tx, stored, own, forced)
-      if (after) changes.push({ blueprint: own[0]!.reference.blueprint, before: stored, after })
+      if (!after) continue
+      const { blueprint } = own[0]!.reference
+      const { _id, identifier, user, workspace, version } = stored
+      changes.push({ blueprint, before: stored, after })
+      cleared.push({ blueprint, _id, identifier, user, workspace, version: version + 1 })
     }
     if (changes.length) await keepOf(tx, changes)
   }
+  return cleared
 }
 
 async function clearOf(tx: Tx, row: Stored, pointers: Pointer[], forced?: string) {

@@ -90,7 +90,7 @@ export async function remove(ctx: OpenCtx, key: string, identifier: string, requ
   throttleGuests(ctx, key, request)
   return removal.removing(ctx, async (tx, references) => {
     const row = await writable(tx, model, identifier, reach, ctx, request)
-    await removal.remove(tx, [{ ...row, blueprint: model.key }], { references })
+    await removal.remove(tx, [{ ...row, blueprint: model.key }], { references, by: ctx })
     return { success: true as const, identifier: row.identifier }
   })
 }
@@ -121,7 +121,7 @@ export async function removeMatching(asked: OpenCtx, key: string, request: Reque
     const also = async (found: number[]) =>
       ((await among(tx, LEAVING.join(', '), model, within, narrow, found)) as LeavingRow[]).map(leavingOf)
     const { rows: found } = await find<LeavingRow>(tx, LEAVING, model, within, narrow, { limit: most })
-    const gone = await removal.remove(tx, rows.portion(found.map(leavingOf)), { references, also })
+    const gone = await removal.remove(tx, rows.portion(found.map(leavingOf)), { references, by: ctx, also })
     return gone.filter(({ blueprint }) => blueprint === key).length
   })
   return { success: true as const, deletedCount }
@@ -136,7 +136,7 @@ export async function removeAll(ctx: OpenCtx, { key }: Model) {
   await removal.removingMany(ctx, async (tx, references, most) => {
     const slice = `select ${LEAVING.join(', ')} from entities e where e.blueprint = ? limit ?`
     const found = (await tx.ask(slice, [key, most])) as LeavingRow[]
-    return (await removal.remove(tx, rows.portion(found.map(leavingOf)), { references, forced: key })).length
+    return (await removal.remove(tx, rows.portion(found.map(leavingOf)), { references, by: ctx, forced: key })).length
   })
 }
 

@@ -3,6 +3,7 @@ import { forgetReferences, NewReferences, type References, referencesOf, refuseO
 import type { Store, Tx } from '../storage/port'
 import { clear } from './clearing'
 import { inPortions, oneOf } from './conditions'
+import { type Author, dispatchCleared, dispatchRemovals } from './dispatch'
 import { Held, type Pointer, told } from './held'
 import { rowsOf } from './keys'
 import { erase } from './rows'
@@ -12,6 +13,8 @@ export type Leaving = { seq: number; keys: string; created: number; blueprint: s
 
 export type Removal = {
   references: References
+  /** Who removes them. */
+  by: Author
   /** The entities of this blueprint go whoever refers to them. */
   forced?: string
   /** Those of these entities that are to be removed in any case, so that they need not go before those they refer to. */
@@ -75,7 +78,7 @@ export async function withReferences<T>(
  * Removes entities, and does to those that refer to them what their relations say, whosever they are. Who goes along
  * holds nobody, so circles are no matter. Returns all that were removed. @throws Held
  */
-export async function remove(tx: Tx, first: Leaving[], { references, forced, also }: Removal): Promise<Leaving[]> {
+export async function remove(tx: Tx, first: Leaving[], { references, by, forced, also }: Removal): Promise<Leaving[]> {
   const gone = new Map(first.map((row) => [row.seq, row]))
   const pointers: Pointer[] = []
   const stays = ({ entity }: Pointer) => !gone.has(entity)
@@ -95,7 +98,8 @@ export async function remove(tx: Tx, first: Leaving[], { references, forced, als
   }
   const cleared = pointers.filter(({ reference }) => reference.onDelete === 'nullify').filter(stays)
   if (new Set(cleared.map(({ entity }) => entity)).size > MOST) throw new Held(cleared, true)
-  await clear(tx, cleared, forced)
+  await dispatchCleared(tx, by, references, await clear(tx, cleared, forced))
+  await dispatchRemovals(tx, by, references, [...gone.values()])
   await erase(tx, [...gone.values()])
   return [...gone.values()]
 

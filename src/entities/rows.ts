@@ -8,6 +8,7 @@ import type { Db, Tx } from '../storage/port'
 import { IS_LOGGED, type Kept, keep, keepRemovals } from './changes/log'
 import type { Known } from './computed'
 import { fitting } from './conditions'
+import { dispatch } from './dispatch'
 import type { Complete, Doc } from './document'
 import { type IndexRow, type Keys, keysOf, rowsOf } from './keys'
 import { refuseExcess } from './limits'
@@ -151,6 +152,11 @@ export async function add(tx: Tx, model: Model, all: Ready[]): Promise<Added[]> 
       model.key,
       all.map(({ shown, draft }) => ({ after: { shown, keys: JSON.stringify(draft.keys) } })),
     )
+  if (model.dispatchers?.create) {
+    const actor = all[0]?.draft.by
+    const told = all.map(({ draft }) => ({ ...draft, version: 1 }))
+    await dispatch(tx, { tenant: model.tenant, actor }, 'create', model.key, told)
+  }
   return all.map(({ time, shown, draft: { user, workspace } }, n) => ({
     seq: seqs[n]!,
     row: [shown, user, workspace, 1, time],
@@ -176,14 +182,19 @@ export async function update(
   refuseLarge(text)
   const shown = shownOf({ ...before, user, workspace, updated }, text)
   const after = { ...before, user, workspace, shown, keys: JSON.stringify(keys), version, updated }
-  await replace(tx, model, before, after, observed)
+  await replace(tx, model, before, after, observed, by)
   return [shown, user, workspace, version, updated]
 }
 
-type StoredAnew = Omit<Stored, '_id' | 'identifier'>
-
 /** Keeps an entity that was there otherwise before. In order, but waited for together: one trip. */
-async function replace(tx: Tx, model: Model, before: Kept, row: StoredAnew, { searched, logged }: Observed) {
+async function replace(
+  tx: Tx,
+  model: Model,
+  before: Kept,
+  row: Stored,
+  { searched, logged }: Observed,
+  actor?: Caller,
+) {
   const { seq, user, workspace, shown, keys, version, updated } = row
   const old = JSON.parse(before.keys) as Keys
   // There may be rows of fields that are not in force yet, or not any more.
@@ -193,6 +204,7 @@ async function replace(tx: Tx, model: Model, before: Kept, row: StoredAnew, { se
     tx.ask(updateOf(model), [user, workspace, shown, keys, version, updated, seq]),
     searched && keepTerms(tx, [[seq, termsOf(model, JSON.parse(docOf(shown)))]]),
     logged && keep(tx, model.key, [{ before, after: { shown, keys } }]),
+    model.dispatchers?.update && dispatch(tx, { tenant: model.tenant, actor }, 'update', model.key, [row]),
   ])
 }
 

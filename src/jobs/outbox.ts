@@ -22,14 +22,30 @@ export type Telling = {
 export type Event = typeof events.$inferSelect
 
 const INSERT = `insert into events (_id, source, kind, event_name, description, metadata, "user", workspace, created)
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?) returning seq`
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 /** Writes down what has happened, in the transaction in which it happens. Who wants to know is told after the commit. */
 export async function emit({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, telling: Telling): Promise<Event> {
-  const { source, kind, eventName, description = '', metadata = {}, user = null, workspace = null } = telling
-  const [_id, created] = [Bun.randomUUIDv7(), now()]
-  const told = [_id, source, kind, eventName, description, JSON.stringify(metadata), user, workspace, created]
-  const [row] = await tx.ask(INSERT, told)
+  const event = eventOf(telling)
+  const [row] = await tx.ask(`${INSERT} returning seq`, rowOf(event))
   tx.afterwards(() => wake(tenant))
-  return { seq: row![0] as number, _id, source, kind, eventName, description, metadata, user, workspace, created }
+  return { seq: row![0] as number, ...event }
+}
+
+/** The same for many things that happen together. */
+export async function emitAll({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, tellings: Telling[]) {
+  const rows = tellings.map((telling) => rowOf(eventOf(telling)))
+  await tx.each(INSERT, rows)
+  tx.afterwards(() => wake(tenant))
+}
+
+const eventOf = ({ description = '', metadata = {}, user = null, workspace = null, ...telling }: Telling) => ({
+  _id: Bun.randomUUIDv7(),
+  ...telling,
+  ...{ description, metadata, user, workspace, created: now() },
+})
+
+const rowOf = (event: Omit<Event, 'seq'>) => {
+  const { _id, source, kind, eventName, description, metadata, user, workspace, created } = event
+  return [_id, source, kind, eventName, description, JSON.stringify(metadata), user, workspace, created]
 }

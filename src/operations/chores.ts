@@ -1,3 +1,5 @@
+import * as mails from '../accounts/mail/mails'
+import * as oneTime from '../accounts/one-time'
 import { removeExpired } from '../accounts/sessions'
 import { settleHosts } from '../content/websites'
 import * as changes from '../entities/changes/log'
@@ -9,6 +11,8 @@ import * as queue from '../jobs/queue'
 /** What is removed from each tenant, undone or put right in it, now and then. */
 export const chores: Chore[] = [
   removeExpired,
+  oneTime.removeExpired,
+  mails.removeOld,
   changes.removeOld,
   events.removeOld,
   queue.removeOld,

@@ -58,6 +58,11 @@ type Operation = {
 type Paths = Record<string, Record<string, Operation>>
 
 const VERSION = '3.1.0'
+const description = `A self-hosted application platform for many tenants.
+
+Admins may send any request that needs credentials as one of the tenant's users: the header \`x-impersonate-user\` has the
+user's id, \`x-impersonate-workspace\` the id of the workspace to be in. It may do what that user may; what it writes is
+recorded as an event.`
 
 /** OpenAPI of the app's shapes; with who may call each operation. @see https://spec.openapis.org/oas/v3.1.0 */
 export async function describe(app: AnyElysia): Promise<object> {
@@ -81,7 +86,7 @@ export async function describe(app: AnyElysia): Promise<object> {
     }
   return {
     openapi: VERSION,
-    info: { title: 'Atoll', version, description: 'A self-hosted application platform for many tenants.' },
+    info: { title: 'Atoll', version, description },
     paths,
     components: { ...components, securitySchemes: schemes },
   }

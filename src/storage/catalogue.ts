@@ -17,6 +17,9 @@ export const isDerived = (name: string) => name.startsWith('search_')
 /** Which of what is derived is made already; without a row in it, all of it is made anew. */
 export const PROGRESS = 'search_progress'
 
+/** Where the keys of changed rows are noted for who follows them. */
+export const CHANGED = 'changed_rows'
+
 const KINDS: Record<string, Kind> = {
   text: 'text',
   integer: 'integer',

@@ -76,3 +76,17 @@ export function storageError(error: unknown): Error {
   if (MISCOUNTED.test(message)) return new StorageFault(error)
   return new (kinds[code] ?? (GONE.test(message) ? Interrupted : StorageFault))(error)
 }
+
+const ATTEMPTS = 5
+const PAUSE = 100 // ms
+
+/** Does work that the database was too busy for up to five times. It must do no harm twice. */
+export async function again<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await work()
+    } catch (error) {
+      if (!(error instanceof Busy) || error instanceof Moved || attempt === ATTEMPTS) throw error
+      await Bun.sleep(attempt * PAUSE)
+    }
+}

@@ -76,10 +76,15 @@ export interface Database {
 /** A tenant's data on a connection of its own, for those who copy all of it. */
 export interface Bulk {
   tables: Table[]
-  /** SQL, where the engine has such: an aggregate that is another one after any change of the rows that it goes over. */
-  fingerprint?: string
+  /**
+   * From now on and for a minute, the keys of all rows that others write or remove are noted, in the order of their
+   * commits, in the table `changed_rows (number, name, key)`: a key is a list as JSON, its integers as texts. To be
+   * asked again within that minute, and until `close`.
+   * @throws 503 when that was too late, as does `alone` then: some changes may be noted nowhere
+   */
+  follow(): Promise<void>
   /** Work on one state of it while others write. */
-  snapshot<T>(work: (state: State) => Promise<T>): Promise<T>
+  snapshot<T>(work: (state: { ask: Ask }) => Promise<T>): Promise<T>
   /**
    * Work while nobody else writes: who waits for longer than a write may run is told to come back. All of it or nothing
    * is kept.
@@ -90,11 +95,7 @@ export interface Bulk {
   close(): Promise<void>
 }
 
-/** `stamp` is another one as soon as anything was committed by others. */
-export type State = { ask: Ask; stamp: string }
-
-export type Alone = State & {
-  each: Each
+export type Alone = Asking & {
   /** With the end of this, nobody is served from here any more, but sent to the new home, where it is known. */
   leave(home?: string): Promise<void>
   /** With the end of this, it may be served from here. */

@@ -1,5 +1,5 @@
 import type { Kind, Table } from './catalogue'
-import type { Ask } from './port'
+import type { Ask, Bulk } from './port'
 
 /** Integers are texts, for they may be larger than JavaScript's; JSON is text with its keys in order. */
 export type Value = string | number | Uint8Array | null
@@ -13,39 +13,55 @@ export type Page = Range & { rows: Row[] }
 const name = (column: string) => `"${column}"`
 const list = (columns: string[]) => columns.map(name).join(', ')
 const values = (columns: string[]) => columns.map(() => '?').join(', ')
-const equal = (columns: string[], by: string) => columns.map((column) => `${name(column)} = ?`).join(by)
+const AT_ONCE = 1_000 // rows
+const KEYS = 1_000 // in one statement
 
 /** The rows of a table as they are in every engine, in the order of their keys, and the statements that change them. */
 export class Rows {
-  readonly insert: string
-  readonly update: string
+  /** Inserts a row, or changes the one with its key. */
+  readonly upsert: string
   readonly remove: string
   #columns: string
+  /** Its parts as parameters, which PostgreSQL takes for texts unless it is told. */
+  #key: string[]
+  #kinds: Kind[]
   #places: number[]
-  #others: number[]
   #neutral: { place: number; neutral: (value: unknown) => Value }[]
 
   constructor(readonly table: Table) {
     const columns = table.columns.map((column) => column.name)
     const others = columns.filter((column) => !table.key.includes(column))
     this.#places = table.key.map((column) => columns.indexOf(column))
-    this.#others = others.map((column) => columns.indexOf(column))
     this.#neutral = table.columns.flatMap(({ kind }, place) => {
       const neutral = NEUTRAL[kind]
       return neutral ? [{ place, neutral }] : []
     })
+    const own = (column: string) => `${name(table.name)}.${name(column)}`
     this.#columns = table.columns
-      .map(({ name: column, kind }) => (kind === 'integer' ? `cast(${name(column)} as text)` : name(column)))
+      .map(({ name: column, kind }) => (kind === 'integer' ? `cast(${own(column)} as text)` : own(column)))
       .join(', ')
-    this.insert = `insert into ${name(table.name)} (${list(columns)}) values (${values(columns)})`
-    this.update = `update ${name(table.name)} set ${equal(others, ', ')} where ${equal(table.key, ' and ')}`
-    this.remove = `delete from ${name(table.name)} where ${equal(table.key, ' and ')}`
+    const changes = others.map((column) => `${name(column)} = excluded.${name(column)}`).join(', ')
+    const otherwise = `on conflict (${list(table.key)}) do ${changes ? `update set ${changes}` : 'nothing'}`
+    this.upsert = `insert into ${name(table.name)} (${list(columns)}) values (${values(columns)}) ${otherwise}`
+    this.#kinds = this.#places.map((place) => table.columns[place]!.kind)
+    this.#key = this.#kinds.map((kind) => (kind === 'integer' ? 'cast(? as bigint)' : '?'))
+    const same = table.key.map((column, place) => `${name(column)} = ${this.#key[place]}`)
+    this.remove = `delete from ${name(table.name)} where ${same.join(' and ')}`
   }
 
   keyOf = (row: Row): Key => this.#places.map((place) => row[place]!)
 
-  /** The values of `update`. */
-  changeOf = (row: Row) => [...this.#others.map((place) => row[place]), ...this.keyOf(row)]
+  /** Whether a key comes after another in the order of the table. */
+  isAfter(key: Key, other: Key): boolean {
+    for (const [place, kind] of this.#kinds.entries()) {
+      const [one, another] = [String(key[place]), String(other[place])]
+      if (one === another) continue
+      return kind === 'integer'
+        ? BigInt(one) > BigInt(another)
+        : Buffer.compare(Buffer.from(one), Buffer.from(another)) > 0
+    }
+    return false
+  }
 
   /** The first rows of a range. */
   async first(ask: Ask, range: Range, limit: number): Promise<Row[]> {
@@ -53,16 +69,41 @@ export class Rows {
     // Without the table's name PostgreSQL would order by what was selected: by texts.
     const order = key.map((column) => `${name(table)}.${name(column)}`).join(', ')
     const { where, bounds } = this.#within(range)
-    const rows = await ask(`select ${this.#columns} ${where} order by ${order} limit ${limit}`, bounds)
+    return this.#neutrally(await ask(`select ${this.#columns} ${where} order by ${order} limit ${limit}`, bounds))
+  }
+
+  /** Those rows of these keys that there are. */
+  async among(ask: Ask, keys: Key[]): Promise<Row[]> {
+    const { name: table, key } = this.table
+    const one = `(${this.#key.join(', ')})`
+    const same = key.map((column) => `${name(table)}.${name(column)} = wanted.${name(column)}`).join(' and ')
+    const found: Row[] = []
+    for (let at = 0; at < keys.length; at += KEYS) {
+      const some = keys.slice(at, at + KEYS)
+      const wanted = `with wanted (${list(key)}) as (values ${some.map(() => one).join(', ')})`
+      // Crossed, which engines take for an order: the table is asked for each key, however little they know of it.
+      const sql = `${wanted} select ${this.#columns} from wanted cross join ${name(table)} where ${same}`
+      found.push(...this.#neutrally(await ask(sql, some.flat())))
+    }
+    return found
+  }
+
+  /** Removes all, some at a time. Returns how many there were. */
+  async clear(bulk: Bulk): Promise<number> {
+    for (let removed = 0; ; ) {
+      const some = await bulk.snapshot(({ ask }) => this.first(ask, {}, AT_ONCE))
+      const last = some.at(-1)
+      if (!last) return removed
+      const { where, bounds } = this.#within({ upto: this.keyOf(last) })
+      await bulk.alone(({ ask }) => ask(`delete ${where}`, bounds))
+      removed += some.length
+    }
+  }
+
+  #neutrally(rows: unknown[][]): Row[] {
     for (const row of rows)
       for (const { place, neutral } of this.#neutral) if (row[place] !== null) row[place] = neutral(row[place])
     return rows as Row[]
-  }
-
-  /** What an aggregate makes of a range, and how many rows it has. */
-  async aggregate(ask: Ask, range: Range, of: string): Promise<string> {
-    const { where, bounds } = this.#within(range)
-    return JSON.stringify(await ask(`select count(*), cast(${of} as text) ${where}`, bounds))
   }
 
   #within({ after, upto }: Range) {

@@ -2,17 +2,20 @@ import { eq } from 'drizzle-orm'
 import { tenantMigrations } from '../../migrations'
 import { now } from '../core/clock'
 import { missing, Problem } from '../core/problem'
-import { Moved } from '../storage/errors'
+import { again, Moved } from '../storage/errors'
 import { Mirror } from '../storage/mirror'
-import type { Bulk, Claim } from '../storage/port'
+import type { Alone, Bulk, Claim } from '../storage/port'
 import { freshHome, requireBucket, requireDatabase } from './buckets'
 import { type Entry, leaveRemains, placeOf, rehome } from './homes'
 import { registry } from './registry'
 import { claim, discard, storage } from './storage'
 import { tenants } from './tables'
 
-const ROUNDS = 12 // while others write
-const FEW = 200 // rows that are quickly copied while writes wait
+const HOLD = 200 // ms for which writes wait
+const BREATH = { most: 2_000, least: 20 } // ms for which they go on between two such times
+const SOON = 10_000 // ms; what would take longer at this pace makes the next breath shorter
+const VAIN = 30 // times that writes waited as often as they may, and no less was left to do than ever before
+const TELL = 5_000 // ms
 const HEARD = 1_500 // ms; by then every process knows of the last move, and none looks at the place before
 
 /** What a move did: `waited` is for how many ms writes had to wait. `trash` is where the files of the source are now. */
@@ -75,18 +78,14 @@ async function copy(entry: Entry, home: string, claimed: Claim, tell: (line: str
   const [source, target] = [await open(entry.home), await open(home)]
   await target.alone(({ leave }) => leave())
   const mirror = new Mirror(source, target)
-  const copied = await follow(source, mirror, tell)
+  await mirror.begin()
+  tell(`Copied ${mirror.rows} rows; the checksums agree.`)
   await target.settle()
-  let held = 0
-  // The moment of the move: nobody writes until both are alike, and then only in the new home.
-  await source.alone(async ({ ask, stamp, leave }) => {
-    held = performance.now()
-    if (stamp !== copied) await mirror.settle(ask)
+  const waited = await switched(source, mirror, tell, async ({ leave }) => {
     await target.alone(({ serve }) => serve())
     await claimed.require()
     await leave(home)
   })
-  const waited = Math.round(performance.now() - held)
   tell(`Writes waited ${waited} ms.`)
   if (!(await rehome(entry, home))) {
     // It was deleted meanwhile.
@@ -97,18 +96,48 @@ async function copy(entry: Entry, home: string, claimed: Claim, tell: (line: str
   return { rows: mirror.rows, waited }
 }
 
-/** Copies while others write, until little is left to do. Returns which state is copied; none where something differs. */
-async function follow(source: Bulk, mirror: Mirror, tell: (line: string) => void): Promise<string | undefined> {
-  let before = Number.POSITIVE_INFINITY
-  for (let round = 1; ; round++) {
-    const { changed, alike, stamp } = await source.snapshot(async ({ ask, stamp }) => ({
-      ...(await mirror.round(ask)),
-      stamp,
-    }))
-    tell(`Round ${round}: ${changed} of ${mirror.rows} rows copied${alike ? ', the checksums agree' : ''}.`)
-    // Under load there is always something left, and more rounds don't make it less.
-    const enough = alike && (changed <= FEW || (round > 2 && changed > before * 0.7))
-    if (enough || round === ROUNDS) return alike ? stamp : undefined
-    before = changed
+/**
+ * Brings over what others change meanwhile, and does the last step when nothing is left and nobody writes. Those who write
+ * faster than that wait for moments, and go on for ever shorter ones between them, until less is changed than brought over.
+ * Returns for how many milliseconds they waited at last.
+ */
+async function switched(
+  source: Bulk,
+  mirror: Mirror,
+  tell: (line: string) => void,
+  step: (alone: Alone) => Promise<void>,
+) {
+  let [breath, before, fewest, vain, told] = [BREATH.most, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, 0, 0]
+  for (;;) {
+    await mirror.renew()
+    const began = performance.now()
+    await again(() => source.snapshot(({ ask }) => mirror.follow(ask, breath)))
+    let [held, done] = [0, false]
+    const left = await again(() =>
+      source.alone(async (alone) => {
+        held = performance.now()
+        const left = await mirror.follow(alone.ask, HOLD)
+        done = left === 0
+        if (done) await step(alone)
+        return left
+      }),
+    )
+    const now = performance.now()
+    if (done) return Math.round(now - held)
+    if (now > told + TELL) {
+      tell(`Changed meanwhile, and not brought over yet: ${left} rows.`)
+      told = now
+    }
+    const pace = (before - left) / (now - began)
+    if (left > pace * SOON) breath = Math.max(BREATH.least, breath / 2)
+    before = left
+    vain = left < fewest || breath > BREATH.least ? 0 : vain + 1
+    fewest = Math.min(fewest, left)
+    if (vain > VAIN)
+      throw new Problem(
+        503,
+        'TENANT_TOO_BUSY',
+        'This tenant is written to faster than it can be copied. It stays where it is: move it at a quieter time.',
+      )
   }
 }

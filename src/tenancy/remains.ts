@@ -9,8 +9,6 @@ import { registry } from './registry'
 import { claim, storage } from './storage'
 import { remains, tenants } from './tables'
 
-const AT_ONCE = 1_000 // rows
-
 /** What was removed from a bucket: of how many tenants, and how many rows. */
 export type Purged = { home: string; tenants: number; rows: number }
 
@@ -48,12 +46,6 @@ async function removeRows(uid: string, home: string): Promise<number> {
 /** Those that refer to others go first. What says that nobody is served there stays. */
 async function clear(bulk: Bulk): Promise<number> {
   let removed = 0
-  for (const rows of bulk.tables.toReversed().map((table) => new Rows(table)))
-    for (;;) {
-      const some = await bulk.snapshot(({ ask }) => rows.first(ask, {}, AT_ONCE))
-      if (!some.length) break
-      await bulk.alone(({ each }) => each(rows.remove, some.map(rows.keyOf)))
-      removed += some.length
-    }
+  for (const table of bulk.tables.toReversed()) removed += await new Rows(table).clear(bulk)
   return removed
 }

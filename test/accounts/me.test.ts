@@ -26,6 +26,7 @@ test('I see who I am, and nothing secret', async () => {
     workspace: null,
     created: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     isPrivileged: false,
+    emailVerified: false,
   })
 })
 

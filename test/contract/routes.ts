@@ -122,6 +122,7 @@ export const finished = [
   '/api/me',
   '/api/token',
   '/api/cookie',
+  '/api/auth',
   '/api/workspaces',
   '/api/invites',
   '/api/blueprints/:key/entities',
@@ -129,4 +130,5 @@ export const finished = [
   '/api/blocks',
   '/api/configurations',
   '/api/events',
+  '/api/roles',
 ]

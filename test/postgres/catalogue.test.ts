@@ -8,7 +8,7 @@ const TYPES: Record<string, string> = { integer: 'bigint', real: 'double precisi
 /** What is kept as text by SQLite, but is asked for its parts. */
 const JSONB = ['entities: keys jsonb not null']
 /** Those of the engine, and what it keeps of words in its own way. */
-const OWN = ['tenant_lock', 'commits', 'search_words']
+const OWN = ['tenant_lock', 'commits', 'changed_rows', 'search_words']
 
 /** The tables of the code as PostgreSQL has to have them: each key begins with the tenant. */
 const expected = (tables: Parameters<typeof inCode>[0]) =>
@@ -96,6 +96,29 @@ describe.skipIf(!databaseUrl)('a bucket', () => {
       "select rolsuper, rolbypassrls, rolcanlogin from pg_roles where rolname = 'atoll_app'",
     )
     expect(role).toEqual({ rolsuper: false, rolbypassrls: false, rolcanlogin: false })
+    await engine.close()
+  })
+
+  test('that is older than the notes of changes gets them at the first use, and is served on', async () => {
+    const place = { tenant: 'a', file: '', identity: crypto.randomUUID(), bucket: 'older' }
+    const before = postgres()
+    const older = { ...tenantMigrations, postgres: tenantMigrations.postgres.slice(0, -1) }
+    await (await before.open(place, older)).close()
+    await before.close()
+    await ask(
+      databaseUrl!,
+      `alter table older.tenant_lock drop column followed; drop table older.changed_rows;
+       drop function older.note_change() cascade`,
+    )
+    const engine = postgres()
+    const database = await engine.open(place, tenantMigrations)
+    const bulk = await engine.bulk(place, tenantMigrations)
+    await bulk.follow()
+    await database.transaction(
+      async ({ ask }) => void (await ask("insert into versions (topic, version) values ('a', 1)")),
+    )
+    expect(await bulk.snapshot(({ ask }) => ask('select name, key from changed_rows'))).toEqual([['versions', '["a"]']])
+    await bulk.close()
     await engine.close()
   })
 })

@@ -139,6 +139,28 @@ describe.skipIf(!databaseUrl)('a tenant that moves', () => {
     await expect(write()).rejects.toMatchObject({ status: 404, code: 'TENANT_NOT_FOUND' })
   })
 
+  test('a tenant that is changed faster than it can be copied stays where it is, and that is said', async () => {
+    const { id, as } = await house()
+    await moveTenant(id, 'sqlite', quiet)
+    const tenant = await (await import('../../src/tenancy/tenants')).tenantNamed(id)
+    const topics = Array.from({ length: 10_000 }, (_, n) => [`topic ${n}`, 1])
+    await tenant.write((tx) => tx.each('insert into versions (topic, version) values (?, ?)', topics))
+    let running = true
+    const changing = (async () => {
+      for (; running; await Bun.sleep(5))
+        await tenant
+          .write((tx) => tx.ask("update versions set version = version + 1 where topic >= 'topic'"))
+          .catch((error) => expect(error).toMatchObject({ code: 'BUSY' }))
+    })()
+    const refused = moveTenant(id, 'postgres', quiet)
+    await expect(refused).rejects.toMatchObject({ status: 503, code: 'TENANT_TOO_BUSY' })
+    running = false
+    await changing
+    expect((await as('admin').get('/me')).status).toBe(200)
+    expect((await showTenant(id)).home).toBeUndefined()
+    expect((await moveTenant(id, 'postgres', quiet)).from).toBe('sqlite')
+  }, 150_000)
+
   test('a move that ended just before its last step is finished by the first who writes', async () => {
     const { id, as, tenant } = await house()
     const { uid, home } = tenant as unknown as { uid: string; home: string }
@@ -150,10 +172,8 @@ describe.skipIf(!databaseUrl)('a tenant that moves', () => {
       await storage.bulk(at, tenantMigrations),
     ]
     const { Mirror } = await import('../../src/storage/mirror')
-    await source.alone(async ({ ask, leave }) => {
-      await new Mirror(source, target).settle(ask)
-      await leave('')
-    })
+    await new Mirror(source, target).begin()
+    await source.alone(({ leave }) => leave(''))
     await Promise.all([source.close(), target.close()])
     expect((await as('admin').post('/blueprints', blueprint('things'))).status).toBe(503)
     expect((await as('admin').post('/blueprints', blueprint('things'))).status).toBe(201)
@@ -244,10 +264,10 @@ describe.skipIf(!databaseUrl)('beside a running server', () => {
     const program = [process.execPath, join(import.meta.dir, '../../src/main.ts')]
     const env = { PATH: process.env.PATH ?? '', ...at.env, ATOLL_DURABILITY: 'normal' }
     await loaded(async () => {
-      // While it copies first; later; and when the old home is left, but the registry doesn't say so yet.
+      // While it copies; while it follows, or has writes wait; and when the old home is left, but the registry doesn't say so yet.
       const moments: [string, RegExp, number][] = [
         ['sqlite', /^/, 1_000],
-        ['far/atoll_b0001', /Round 1/, 300],
+        ['far/atoll_b0001', /Copied/, 300],
         ['sqlite', /Writes waited/, 0],
         ['far/atoll_b0001', /Writes waited/, 0],
         ['main/atoll_b0001', /Writes waited/, 5],
@@ -295,6 +315,54 @@ describe.skipIf(!databaseUrl)('beside a running server', () => {
     expect((await kept()).size).toBe(made.size)
     expect((await atoll('postgres purge --hours 0 --json', at)).json).toEqual([])
   })
+
+  test('who writes without a pause is refused at the end only, who reads never, and what was acknowledged is there once, as it was left', async () => {
+    const call = caller(server.url, headers)
+    expect((await call('POST', '/api/blueprints', blueprint('busy'))).status).toBe(201)
+    const path = '/api/blueprints/busy/entities'
+    const operations = Array.from({ length: 500 }, (_, n) => ({ op: 'create', data: thing(n) }))
+    expect((await call('POST', `${path}/batch`, { operations })).status).toBe(200)
+    const list = async () =>
+      (await call('GET', `${path}?$limit=1000&$sort=created`)).body as { _id: string; n: number }[]
+    const kept = new Map((await list()).map(({ _id, n }) => [_id, Math.abs(n)]))
+    expect(kept.size).toBe(500)
+    const seen = new Set<number>()
+    let [running, value, written] = [true, 1_000, 0]
+    /** It makes one, changes one that it has, and removes one, over and over. */
+    const writer = async (own: string[]) => {
+      for (let turn = 0; running; turn++) {
+        const [id, n] = [own.at(turn % own.length)!, ++value]
+        const does = (['POST', 'PUT', 'DELETE'] as const)[turn % 3]!
+        const at = does === 'POST' ? path : `${path}/${id}`
+        const { status, body } = await call(does, at, does === 'DELETE' ? undefined : thing(n))
+        seen.add(status)
+        if (status > 201) continue
+        written++
+        if (does === 'DELETE') own.splice(own.indexOf(id), 1)
+        else if (does === 'POST') own.push(body._id)
+        if (does === 'DELETE') kept.delete(id)
+        else kept.set(does === 'POST' ? body._id : id, n)
+      }
+    }
+    const reader = async () => {
+      for (; running; await Bun.sleep(20)) expect((await call('GET', `${path}?$limit=5`)).status).toBe(200)
+    }
+    for (const to of ['sqlite', 'far/atoll_b0001', 'main/atoll_b0001']) {
+      ;[running, written] = [true, 0]
+      const ids = [...kept.keys()]
+      const shares = [0, 1, 2, 3].map((share) => ids.filter((_, place) => place % 4 === share))
+      const busy = [...shares.map(writer), reader()]
+      const moved = await atoll(`tenant move acme --to ${to} --json`, { ...at, timeout: 50_000 })
+      running = false
+      await Promise.all(busy)
+      expect([moved.code, moved.err, moved.json?.to]).toEqual([0, '', to])
+      expect(written).toBeGreaterThan(10)
+      const found = (await list()).map(({ _id, n }) => [_id, Math.abs(n)] as const)
+      expect(found.length).toBe(kept.size)
+      expect(Object.fromEntries(found)).toEqual(Object.fromEntries(kept))
+    }
+    expect([...seen].filter((status) => ![200, 201, 503].includes(status))).toEqual([])
+  }, 150_000)
 
   test('a bucket is moved whole only where Citus does it', async () => {
     const code = async (args: string) => JSON.parse((await atoll(`postgres move ${args} --json`, at)).err).code

@@ -1,11 +1,12 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { join } from 'node:path'
 import { tenantMigrations } from '../../migrations'
 import { agreed, inOrder, isDerived, kindOf } from '../../src/storage/catalogue'
 import { Moved } from '../../src/storage/errors'
 import { Mirror } from '../../src/storage/mirror'
 import type { Bulk, Engine, Migrations, Place } from '../../src/storage/port'
 import { digest, Rows } from '../../src/storage/rows'
-import { engines } from './engines'
+import { engines, freshFolder } from './engines'
 import { cases } from './tables'
 
 setDefaultTimeout(30_000)
@@ -51,12 +52,17 @@ async function at(make: () => Engine, place = placeOf(), of = migrations) {
 
 const insertThing =
   'insert into things (number, owner, part, big, price, doc, bytes, note) values (?, ?, ?, ?, ?, ?, ?, ?)'
-const change = (bulk: Bulk, ...statements: string[]) =>
-  bulk.alone(async ({ ask }) => {
+type Served = Awaited<ReturnType<typeof at>>
+/** As a server does it. */
+async function write({ engine, place }: Served, ...statements: string[]) {
+  const database = await engine.open(place, migrations)
+  await database.transaction(async ({ ask }) => {
     for (const sql of statements) await ask(sql)
   })
-const round = (original: Bulk, mirror: Mirror) => original.snapshot(({ ask }) => mirror.round(ask))
-const settle = (original: Bulk, mirror: Mirror) => original.snapshot(({ ask }) => mirror.settle(ask))
+  await database.close()
+}
+const follow = (original: Bulk, mirror: Mirror, ms = 30_000) => original.snapshot(({ ask }) => mirror.follow(ask, ms))
+const left = (original: Bulk, mirror: Mirror) => follow(original, mirror, 0)
 /** All rows of a database, as they are in every engine. */
 async function all(one: Bulk, other: Bulk) {
   const tables = agreed(one.tables, other.tables).map((table) => new Rows(table))
@@ -69,8 +75,8 @@ const pairs = engines.flatMap(([from, one]) => engines.map(([to, other]) => [fro
 
 describe.each(pairs)('from %s to %s', (_from, _to, one, other) => {
   async function pair() {
-    const [original, copy] = [await at(one), await at(other)]
-    return { original: original.bulk, copy: copy.bulk, mirror: new Mirror(original.bulk, copy.bulk) }
+    const [served, copy] = [await at(one), await at(other)]
+    return { served, original: served.bulk, copy: copy.bulk, mirror: new Mirror(served.bulk, copy.bulk) }
   }
   const fill = async (bulk: Bulk, count: number) => {
     await bulk.alone(async ({ each }) => {
@@ -108,7 +114,7 @@ describe.each(pairs)('from %s to %s', (_from, _to, one, other) => {
         ['-3', '', 2, null, null, null, null, '\u0001'],
       ])
     })
-    await settle(original, mirror)
+    await mirror.begin()
     const rows = await all(copy, original)
     expect(rows).toEqual(await all(original, copy))
     const things = rows.flat().filter((row) => row.length === 8)
@@ -122,40 +128,55 @@ describe.each(pairs)('from %s to %s', (_from, _to, one, other) => {
     expect(JSON.parse(doc as string)).toEqual({ a: 'x', b: [1, { a: '🏝', z: null }] })
   })
 
-  test('a round more copies only what was changed, removed and made since', async () => {
-    const { original, copy, mirror } = await pair()
+  test('what is changed, removed and made meanwhile is brought over, and only that', async () => {
+    const { served, original, copy, mirror } = await pair()
     await fill(original, 1_500)
-    expect(await round(original, mirror)).toEqual({ changed: 3_150, alike: true })
+    await mirror.begin()
     expect(mirror.rows).toBe(3_150)
-    expect(await round(original, mirror)).toEqual({ changed: 0, alike: true })
-    await change(
-      original,
+    expect([await left(original, mirror), await follow(original, mirror)]).toEqual([0, 0])
+    await write(
+      served,
       "update things set note = 'new' where number in (7, 700, 1400)",
       'delete from things where number between 10 and 12',
-      "delete from things where owner = 'o149'",
       "delete from owners where id = 'o149'",
       "insert into marks (a, b) values ('x', 1), ('y', -1), ('z', 99)",
+      "update marks set b = 100 where a = 'z'",
     )
-    expect((await round(original, mirror)).alike).toBeTrue()
+    // With an owner go ten things, and with another key a mark is another.
+    expect(await left(original, mirror)).toBe(3 + 3 + 11 + 3 + 1)
+    expect(await follow(original, mirror)).toBe(0)
+    expect(await left(original, mirror)).toBe(0)
     expect(await all(copy, original)).toEqual(await all(original, copy))
-    expect((await round(original, mirror)).changed).toBe(0)
   })
 
-  test('what is half there, or of another time, is mended', async () => {
+  test('in the time that there is, as much as fits is brought over, and the rest later', async () => {
+    const { served, original, copy, mirror } = await pair()
+    await mirror.begin()
+    await fill(original, 10)
+    await write(served, ...times(1_200).map((n) => `insert into marks (a, b) values ('more', ${n + 10})`))
+    const changed = await left(original, mirror)
+    expect(changed).toBeGreaterThanOrEqual(1_200)
+    let some = changed
+    while (some === changed) some = await follow(original, mirror, 1)
+    expect(some).toBeGreaterThan(0)
+    expect(await follow(original, mirror)).toBe(0)
+    expect((await all(copy, original)).flat().filter(([a]) => a === 'more')).toHaveLength(1_200)
+  })
+
+  test('what was there before, of an attempt or of another time, is gone', async () => {
     const { original, copy, mirror } = await pair()
     await fill(original, 520)
     await fill(copy, 700)
-    await change(copy, "update things set note = 'old'", "delete from marks where a like '1%'")
-    await settle(original, mirror)
+    await mirror.begin()
     expect(await all(copy, original)).toEqual(await all(original, copy))
   })
 
   test('rows that are in the way of each other come over all the same', async () => {
-    const { original, copy, mirror } = await pair()
+    const { served, original, copy, mirror } = await pair()
     await fill(original, 30)
-    await settle(original, mirror)
-    await change(
-      original,
+    await mirror.begin()
+    await write(
+      served,
       "update owners set name = 'between' where id = 'o0'",
       "update owners set name = 'Name 0' where id = 'o1'",
       "update owners set name = 'Name 1' where id = 'o0'",
@@ -163,26 +184,50 @@ describe.each(pairs)('from %s to %s', (_from, _to, one, other) => {
       'update things set part = 1 where number = 30',
       "update things set owner = 'o0' where owner = 'o2'",
       "delete from owners where id = 'o2'",
+      "insert into owners (id, name) values ('new', 'Name 2')",
     )
-    await settle(original, mirror)
+    expect(await follow(original, mirror)).toBe(0)
     expect(await all(copy, original)).toEqual(await all(original, copy))
   })
 
-  test('a round sees one state of the original while others write to it', async () => {
-    const original = await at(one)
-    const copy = (await at(other)).bulk
-    const mirror = new Mirror(original.bulk, copy)
-    await fill(original.bulk, 600)
-    const before = await all(original.bulk, copy)
-    const database = await original.engine.open(original.place, migrations)
-    await original.bulk.snapshot(async ({ ask }) => {
-      await database.transaction(async ({ ask }) => void (await ask('delete from things')))
-      await mirror.round(ask)
+  test('what changes while it is being copied is in the copy as it is at last', async () => {
+    const { served, original, copy, mirror } = await pair()
+    await fill(original, 2_000)
+    let copied = false
+    const changing = (async () => {
+      for (let n = 0; !copied; n++) {
+        await new Promise(setImmediate) // a file is written to at once, and nobody else would get a turn
+        await write(
+          served,
+          `update things set note = 'at ${n}' where number = ${(n * 37) % 2_000} + 1`,
+          `delete from marks where a = '${(n * 91) % 2_000}'`,
+          `insert into owners (id, name) values ('n${n}', 'New ${n}')`,
+          `insert into things (number, owner) values (${n % 2 ? 10_000 + n : -n - 1}, 'n${n}')`,
+        )
+      }
+    })()
+    await mirror.begin().finally(() => {
+      copied = true
     })
-    expect(digest((await all(copy, original.bulk)).flat())).toBe(digest(before.flat()))
-    await settle(original.bulk, mirror)
-    expect((await all(copy, original.bulk)).flat().filter((row) => row.length === 8)).toEqual([])
-    await database.close()
+    await changing
+    expect(await left(original, mirror)).toBeGreaterThan(0)
+    expect(await follow(original, mirror)).toBe(0)
+    expect(await all(copy, original)).toEqual(await all(original, copy))
+  })
+
+  test('one state of the original is followed while others write to it', async () => {
+    const { served, original, copy, mirror } = await pair()
+    await fill(original, 600)
+    await mirror.begin()
+    await write(served, "update things set note = 'before'")
+    const before = await all(original, copy)
+    await original.snapshot(async ({ ask }) => {
+      await write(served, 'delete from things')
+      expect(await mirror.follow(ask, 30_000)).toBe(0)
+    })
+    expect(digest((await all(copy, original)).flat())).toBe(digest(before.flat()))
+    expect(await follow(original, mirror)).toBe(0)
+    expect((await all(copy, original)).flat().filter((row) => row.length === 8)).toEqual([])
   })
 })
 
@@ -204,14 +249,75 @@ describe.each(engines)('%s as a whole', (_, make) => {
     }
   })
 
-  test('has another stamp once something was committed', async () => {
-    const { bulk, engine, place } = await at(make)
-    const stamp = () => bulk.snapshot(async ({ stamp }) => stamp)
-    const before = await stamp()
-    expect(await stamp()).toBe(before)
+  test('notes which rows others change from `follow` to `close`, and nothing of another tenant', async () => {
+    const served = await at(make)
+    const other = await at(make)
+    const noted = () =>
+      served.bulk.snapshot(({ ask }) => ask('select name, key from changed_rows order by number').catch(() => []))
+    await write(served, "insert into owners (id, name) values ('before', 'before')")
+    await served.bulk.follow()
+    await write(served, "insert into owners (id, name) values ('ö\"', 'a')", "insert into marks (a, b) values ('m', 7)")
+    await write(other, "insert into owners (id, name) values ('other', 'other')")
+    await served.bulk.follow()
+    await write(served, "update owners set name = 'b' where id = 'before'", "delete from owners where id = 'before'")
+    expect((await noted()).map(([name, key]) => [name, JSON.parse(key as string)])).toEqual([
+      ['owners', ['ö"']],
+      ['marks', ['7', 'm']],
+      ['owners', ['before']],
+      ['owners', ['before']],
+    ])
+    const again = await served.engine.bulk(served.place, migrations)
+    await again.follow()
+    expect(await noted()).toEqual([])
+    await again.close()
+    await write(served, "insert into owners (id, name) values ('after', 'after')")
+    expect(await noted()).toEqual([])
+  })
+
+  test('who has followed no more for a minute is told so, and nothing is noted any longer', async () => {
+    const served = await at(make)
+    await served.bulk.follow()
+    const expire =
+      make === engines[0]![1] || make === engines[1]![1]
+        ? 'update following set until = 0'
+        : "update tenant_lock set followed = now() - interval '1 second'"
+    await served.bulk.alone(({ ask }) => ask(expire))
+    await write(served, "insert into owners (id, name) values ('a', 'a')")
+    expect(await served.bulk.snapshot(({ ask }) => ask('select * from changed_rows'))).toEqual([])
+    await expect(served.bulk.follow()).rejects.toMatchObject({ status: 503 })
+    await expect(served.bulk.alone(async () => {})).rejects.toMatchObject({ status: 503 })
+  })
+
+  test('who is killed while being alone in it holds nobody up any longer, leaves nothing, and another may follow', async () => {
+    const folder = freshFolder()
+    const engine = make({ folder })
+    made.push(engine)
+    const place = placeOf()
+    await (await engine.bulk(place, migrations)).close()
     const database = await engine.open(place, migrations)
-    await database.transaction(async ({ ask }) => void (await ask("insert into owners (id, name) values ('a', 'a')")))
-    expect(await stamp()).not.toBe(before)
+    const write = (id: string) =>
+      database.transaction(async ({ ask }) => void (await ask('insert into owners (id, name) values (?, ?)', [id, id])))
+    await write('before')
+    const child = Bun.spawn([process.execPath, join(import.meta.dir, 'alone.ts')], {
+      env: { ...process.env, ALONE: JSON.stringify({ folder, place, migrations, engine: engine.constructor.name }) },
+      stdout: 'pipe',
+      stderr: 'inherit',
+    })
+    for await (const _ of child.stdout) break // it tells that it is alone
+    let waits = true
+    const waiting = write('after').finally(() => {
+      waits = false
+    })
+    await Bun.sleep(100)
+    expect(waits).toBeTrue()
+    child.kill('SIGKILL')
+    await waiting
+    expect(await database.ask('select id from owners order by id')).toEqual([['after'], ['before']])
+    const next = await engine.bulk(place, migrations)
+    await next.follow()
+    await write('noted')
+    expect(await next.snapshot(({ ask }) => ask('select name, key from changed_rows'))).toHaveLength(1)
+    await next.close()
     await database.close()
   })
 

@@ -10,6 +10,7 @@ import { keyOf } from '../../tenancy/secrets'
 import { type Tenant, tenantOf } from '../../tenancy/tenants'
 import { type Actor, bearerOf, byApiToken, byBearer, byCookie } from '../actors'
 import { cookieOf } from '../cookies'
+import { guiseOf } from '../impersonation'
 import { Claim, claimFor, inProgress, PROCESS } from './claim'
 import { Heard } from './heard'
 
@@ -128,9 +129,11 @@ async function keep({ tenant, write }: Tenant, claim: Claim, response: Response,
  * credential of another kind, such as a refresh token: neighbours in one network have each their own.
  */
 const callerName = (request: Request, tenant: Tenant, actor: Actor | undefined) => {
+  const guise = guiseOf(request)
+  const as = guise ? ` ${actor?.privileged} as ${JSON.stringify(guise)}` : ''
   if (actor) {
     const kind = actor.session ? 'user' : actor.token?.bound ? 'bound' : 'program'
-    return `${kind} ${actor.user} ${actor.workspace?._id} ${actor.scopes.join()}`
+    return `${kind} ${actor.user} ${actor.workspace?._id} ${actor.scopes.join()}${as}`
   }
   const { headers } = request
   const credentials = [headers.get('x-api-key'), headers.get('authorization'), cookieOf(request, tenant)]

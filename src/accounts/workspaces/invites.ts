@@ -7,8 +7,10 @@ import { answerPage, type Listing, pageOf } from '../../storage/lists'
 import type { Tx } from '../../storage/port'
 import { changing } from '../../tenancy/memory'
 import type { Ctx } from '../guard'
+import { post } from '../mail/mails'
+import { sendsMail } from '../mail/transport'
 import { type UserRow, users } from '../tables'
-import { find, keyOfName } from '../users'
+import { find, fullNameOf, keyOfName } from '../users'
 import { tell } from './events'
 import { join } from './members'
 import { administered, isElsewhere, refuseInactive, within } from './reach'
@@ -18,10 +20,7 @@ import { invites, members, workspaces } from './tables'
 const MOST = 1_000 // of a workspace, which shows them whole
 
 /** Whether somebody's address counts. As long as no mail is sent, nobody can prove that one is theirs. */
-let isProven: (user: UserRow) => boolean = () => true
-export const addressesAreProvenBy = (judge: typeof isProven) => {
-  isProven = judge
-}
+const isProven = ({ emailVerified }: UserRow) => emailVerified || !sendsMail()
 
 const sortable = { _id: invites._id, created: invites.created }
 
@@ -83,7 +82,7 @@ export async function create(ctx: Ctx, workspace: string, input: NewInvite) {
     if ((await tx.$count(invites, eq(invites.workspace, workspace))) >= MOST)
       throw new Problem(409, 'TOO_MANY_INVITES', `A workspace has at most ${MOST} invites. Withdraw some first.`)
     const invite = await tx.insert(invites).values(fresh(workspace, input)).returning().get()
-    await tellOf(ctx, tx, invite)
+    await sendTo(ctx, tx, workspace, [invite])
     return invite
   })
 }
@@ -123,14 +122,29 @@ export async function replaceInvites(ctx: Ctx, tx: Tx, workspace: string, wanted
       ...[_id, workspace, emailKey, email, name, JSON.stringify(roles), Date.parse(created)],
     ]),
   )
-  await Promise.all(added.map((invite) => tellOf(ctx, tx, invite)))
+  await sendTo(ctx, tx, workspace, added)
 }
 
 type InviteRow = typeof invites.$inferSelect
 
-/** Who sends the mail learns by this whom to invite. */
-const tellOf = (ctx: Ctx, tx: Tx, invite: InviteRow) =>
-  tell(ctx, tx, invite.workspace, { kind: 'invite', eventName: 'invite-created' }, detailsOf(invite))
+/** Writes down whom the caller has invited, and has mail sent to them. */
+async function sendTo(ctx: Ctx, tx: Tx, workspace: string, added: InviteRow[]) {
+  if (!added.length) return
+  const { name } = (await tx
+    .select({ name: workspaces.name })
+    .from(workspaces)
+    .where(eq(workspaces._id, workspace))
+    .get())!
+  const user = (await tx.select().from(users).where(eq(users._id, ctx.actor.user)).get()) ?? missing('user')
+  const data = { workspace: name, inviter: fullNameOf(user) || user.username }
+  const mails = added.map((invite) => ({
+    ...{ to: invite.email, template: 'invitation' as const },
+    data: { ...data, ...(invite.name && { name: invite.name }) },
+  }))
+  await post(ctx, tx, ...mails)
+  const event = { kind: 'invite', eventName: 'invite-created' } as const
+  await Promise.all(added.map((invite) => tell(ctx, tx, workspace, event, detailsOf(invite))))
+}
 
 const detailsOf = ({ _id, email, name, roles }: InviteRow) => ({ invite: _id, email, name, roles })
 

@@ -66,7 +66,7 @@ const workspaceRoutes = new Elysia({ prefix: '/workspaces', tags: ['workspaces']
     response: { 200: Removed, 404: ProblemShape },
   })
   .post('/:id/activate', ({ ctx, params }) => workspaces.activate(ctx, params.id), {
-    can: 'user',
+    can: 'oneself',
     params: one,
     response: { 200: ActivatedWorkspace, 404: ProblemShape },
     detail: { description: 'What the session, or the API token, does from now on it does in this workspace.' },

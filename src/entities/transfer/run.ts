@@ -151,7 +151,7 @@ export class Run {
       this.at = at + n
       return reachable(model, found.get(name), reach, ctx)
     })
-    const gone = await removal.remove(tx, leaving, { references: this.references! }).catch((error) => {
+    const gone = await removal.remove(tx, leaving, { references: this.references!, by: ctx }).catch((error) => {
       const held = error instanceof Held ? leaving.findIndex(({ identifier }) => error.holds(identifier)) : -1
       this.at = at + Math.max(0, held)
       throw error

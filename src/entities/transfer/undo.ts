@@ -11,6 +11,7 @@ import type { Db, Store, Tx } from '../../storage/port'
 import { changing } from '../../tenancy/memory'
 import type { Tenant } from '../../tenancy/tenants'
 import { fitting, oneOf } from '../conditions'
+import { dispatchRemovals } from '../dispatch'
 import { Held } from '../held'
 import * as removal from '../removal'
 import { type LeavingRow, leavingOf } from '../removal'
@@ -217,8 +218,12 @@ async function removeMade(tx: Tx, model: Model, id: string, references?: Referen
   }
   const there = found.filter((row): row is LeavingRow => row[1] !== null).map(leavingOf)
   const made = rows.portion(there)
-  if (references) await removal.remove(tx, made, { references: yielding(references, model.key), forced: model.key })
-  else await rows.erase(tx, made)
+  if (references)
+    await removal.remove(tx, made, { references: yielding(references, model.key), by: model, forced: model.key })
+  else {
+    await dispatchRemovals(tx, model, { dispatchers: new Map([[model.key, model.dispatchers ?? {}]]) }, made)
+    await rows.erase(tx, made)
+  }
   const later = new Set(there.slice(made.length).map(({ seq }) => seq))
   await forget(
     tx,
@@ -229,9 +234,9 @@ async function removeMade(tx: Tx, model: Model, id: string, references?: Referen
 }
 
 /** The same references, none of which holds what is of this blueprint: they lose it. */
-function yielding({ version, to }: References, key: string): References {
+function yielding({ to, ...rest }: References, key: string): References {
   const own = to.get(key)?.map((one) => (one.onDelete === 'restrict' ? { ...one, onDelete: 'nullify' as const } : one))
-  return { version, to: new Map([...to, [key, own ?? []]]) }
+  return { ...rest, to: new Map([...to, [key, own ?? []]]) }
 }
 
 /** Undoes what is left in any blueprint of a tenant, also where nobody comes. */

@@ -11,13 +11,13 @@ export async function ask(client: pg.ClientBase, sql: string, values?: unknown[]
   }
 }
 
-// Rows of one statement. It takes 65,535 values at most, and planning a removal takes as long as its rows are many.
-const AT_ONCE = { insert: 500, other: 50 }
+// Rows of one statement. It takes 65,535 values at most, and planning a removal by conditions takes as long as they are many.
+const AT_ONCE = { values: 500, conditions: 50 }
 
 /** Rows that are inserted or removed by their key go together; other statements follow each other on the wire, unanswered. */
 export async function each(client: pg.ClientBase, sql: string, rows: unknown[][]) {
   const asked: Promise<unknown>[] = []
-  const most = sql.startsWith('insert') ? AT_ONCE.insert : AT_ONCE.other
+  const most = /^(insert|delete from ")/.test(sql) ? AT_ONCE.values : AT_ONCE.conditions
   for (let at = 0; at < rows.length; at += most) {
     const some = rows.slice(at, at + most)
     const together = severalRows(sql, some.length)

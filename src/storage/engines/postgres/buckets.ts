@@ -2,7 +2,7 @@ import pg from 'pg'
 import { ConfigError } from '../../../core/config-error'
 import { report } from '../../../core/log'
 import { pending } from '../../port'
-import { distribute } from './citus'
+import { distribute, isThere, TRIGGERS } from './citus'
 import isolate from './isolate.sql' with { type: 'text' }
 
 /** As whom every transaction runs: a role that owns nothing, so that no policy lets it see another tenant's rows. */
@@ -41,8 +41,12 @@ export async function migrate(client: Client, bucket: string, migrations: string
       set local search_path to ${schema}`)
     await refuseEncoding(client)
     const left = pending(await versionOf(client, name), migrations)
-    if (left.length)
-      await client.query(`${left.join(';')}; ${isolate}; comment on schema ${schema} is '${migrations.length}'`)
+    if (left.length) {
+      const triggers = (await isThere(client)) ? TRIGGERS : ''
+      await client.query(
+        `${triggers}${left.join(';')}; ${isolate}; comment on schema ${schema} is '${migrations.length}'`,
+      )
+    }
     await client.query('commit')
     // The registry stays where servers look for it.
     if (!before && DATA.test(bucket))

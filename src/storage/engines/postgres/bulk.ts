@@ -1,20 +1,23 @@
-import pg from 'pg'
-import { inOrder, isDerived, kindOf, PROGRESS, type Table } from '../../catalogue'
-import { storageError } from '../../errors'
-import type { Alone, Asking, Bulk, State } from '../../port'
+import type pg from 'pg'
+import { CHANGED, inOrder, isDerived, kindOf, PROGRESS, type Table } from '../../catalogue'
+import { Busy, storageError } from '../../errors'
+import type { Alone, Ask, Asking, Bulk } from '../../port'
 import { ask, each } from './asking'
+import { ANALYZE } from './statistics'
 
-const OWN = ['tenant_lock', 'commits'] // the engine's
+const OWN = ['tenant_lock', 'commits', CHANGED] // the engine's
 const HOLD = 10_000 // ms; a copy that stops in its tracks holds up nobody for longer
 const WAIT = 5_000 // ms for other writers
 
 // What is read is read in the order of the key, a little at a time. As long as PostgreSQL expects few rows of the tenant,
 // it would read and sort all of them each time.
-const BY_KEY = 'set local enable_seqscan to off; set local enable_bitmapscan to off; set local enable_sort to off'
+const BY_KEY = ['seqscan', 'bitmapscan', 'sort', 'hashjoin', 'mergejoin'].map((way) => `set local enable_${way} to off`)
+const FORGOTTEN = 10_000 // notes
+const FOLLOWED = "clock_timestamp() + interval '1 minute'"
 
 /** The rows of one tenant, on a connection of its own. `tenant` says whose they are, in SQL. */
 export async function openBulk(client: pg.Client, tenant: string): Promise<Bulk> {
-  const start = `${tenant}; ${BY_KEY}`
+  const start = [tenant, ...BY_KEY, "set local app.followed to 'no'"].join('; ')
   const asking: Asking = {
     ask: (sql, params) => ask(client, sql, params),
     each: (sql, rows) => each(client, sql, rows),
@@ -33,46 +36,74 @@ export async function openBulk(client: pg.Client, tenant: string): Promise<Bulk>
     }
   }
 
-  const found = await within(`begin; ${start}`, async () => {
+  const tables = await within(`begin; ${start}`, async () => {
     await asking.ask('insert into tenant_lock default values on conflict do nothing')
-    return { tables: await tablesOf(asking), since: await asking.ask("select (now() - interval '5 minutes')::text") }
+    return tablesOf(asking)
   })
-  // Every write leaves its key, and none takes minutes: another count, another state.
-  const count = `select count(*) from commits where made > ${pg.escapeLiteral(found.since[0]![0] as string)}`
-  const stamp = async () => `${(await asking.ask(count))[0]![0]}`
+  let follows = false
+  // Some at a time: of all that were changed while a large tenant was copied, none takes longer than a statement may.
+  const forget = async () => {
+    const some = `delete from ${CHANGED} where number <= (select max(number) from (select number from ${CHANGED} order by number limit ${FORGOTTEN}) as oldest) returning true`
+    while ((await within(`begin; ${start}`, () => asking.ask(some))).length);
+  }
   const mark = async (ended: number | null, moved: string | null) =>
     void (await asking.ask('update tenant_lock set ended = ?, moved = ?', [ended, moved]))
 
   return {
-    tables: found.tables,
-    // Who changes a row makes a new one, in another place and by another transaction.
-    fingerprint: 'sum(hashtextextended(ctid::text || xmin::text, 0))',
-    snapshot: <T>(work: (state: State) => Promise<T>) =>
-      within(`begin isolation level repeatable read read only; ${start}`, async () =>
-        work({ ask: asking.ask, stamp: await stamp() }),
-      ),
+    tables,
+    async follow() {
+      if (!follows) await forget()
+      await within(`begin; ${start}`, async () => {
+        const condition = follows ? 'where followed > clock_timestamp()' : ''
+        const [still] = await asking.ask(`update tenant_lock set followed = ${FOLLOWED} ${condition} returning true`)
+        if (!still) throw lapsed()
+      })
+      follows = true
+    },
+    // It begins with the first statement that is none of settings.
+    snapshot: <T>(work: (state: { ask: Ask }) => Promise<T>) =>
+      within(`begin isolation level repeatable read read only; ${start}; select`, () => work(asking)),
     alone: <T>(work: (state: Alone) => Promise<T>) =>
       within(
         `begin; ${start}; set local lock_timeout to ${WAIT}; set local statement_timeout to ${WAIT};
          set local idle_in_transaction_session_timeout to ${HOLD}; select from tenant_lock for update`,
         async () => {
+          if (follows) {
+            const [still] = await asking.ask('select true from tenant_lock where followed > clock_timestamp()')
+            if (!still) throw lapsed()
+          }
           const leave = (home?: string) => mark(Date.now(), home ?? null)
           const serve = async () => {
             await asking.ask('select advance_numbers()')
             await mark(null, null)
           }
-          return work({ ...asking, stamp: await stamp(), leave, serve })
+          return work({ ...asking, leave, serve })
         },
       ),
-    settle: () =>
-      within(`begin; ${start}`, async () => {
+    async settle() {
+      await within(`begin; ${start}`, async () => {
         await asking.ask('select advance_numbers()')
         const [[derives] = []] = await asking.ask('select to_regclass(?) is not null', [PROGRESS])
         if (derives) await asking.ask(`delete from ${PROGRESS}`)
-      }),
-    close: () => client.end(),
+      })
+      // As long as PostgreSQL knows nothing of the rows, it looks for a thousand of them by going through all.
+      await within(`begin; ${start}; set local role none`, () => client.query(ANALYZE)).catch(() => {})
+    },
+    async close() {
+      try {
+        if (follows) {
+          await within(`begin; ${start}`, () => asking.ask('update tenant_lock set followed = null'))
+          await forget()
+        }
+      } catch {
+        // It ends by itself, and who follows next begins anew.
+      }
+      await client.end()
+    },
   }
 }
+
+const lapsed = () => new Busy('Nobody has followed the changes for a while.')
 
 /** The tables of the bucket, from the catalogue: what of them is every engine's. */
 async function tablesOf({ ask }: Asking): Promise<Table[]> {

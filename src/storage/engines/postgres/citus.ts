@@ -3,7 +3,14 @@ import { Problem } from '../../../core/problem'
 
 type Client = Pick<pg.ClientBase, 'query'>
 
-const isThere = async (client: Client) =>
+/** What a transaction says first: whom it belongs to counts on the node that has the bucket, too, and only there. */
+export const LOCAL = "set local citus.propagate_set_commands to 'local'; "
+
+/** Our triggers touch only rows of the bucket that they belong to, which are on the same node. */
+export const TRIGGERS = 'set local citus.enable_unsafe_triggers to on; '
+
+/** Whether the database is a Citus. */
+export const isThere = async (client: Client) =>
   (await client.query("select from pg_extension where extname = 'citus'")).rows.length > 0
 
 /** Where Citus is present, makes a bucket a distributed schema, so that Citus chooses its node and can move it. */
@@ -11,7 +18,7 @@ export async function distribute(client: Client, bucket: string) {
   if (!(await isThere(client))) return
   const name = pg.escapeLiteral(bucket)
   const { rows } = await client.query(`select from citus_schemas where schema_name = ${name}::text::regnamespace`)
-  if (!rows.length) await client.query(`select citus_schema_distribute(${name}::text::regnamespace)`)
+  if (!rows.length) await client.query(`${TRIGGERS}select citus_schema_distribute(${name}::text::regnamespace)`)
 }
 
 /**

@@ -22,6 +22,7 @@ function translate(sql: string): string {
       return arrow ? `${arrow}${said} collate "C"` : said
     })
     .replaceAll('group_concat(', 'string_agg(')
+    .replace(/\bcross join ("\w+") where (.*)$/, 'cross join lateral (select * from $1 where $2 offset 0) as $1')
     .replace(/on conflict \((.*?)\)/g, (_, key) => `on conflict ("tenant_id", ${key.replace(/"[^"]+"\./g, '')})`)
   return numbered.includes('search_words') ? searching(numbered) : numbered
 }
@@ -71,6 +72,17 @@ function closing(sql: string, start: number): number {
 export function severalRows(sql: string, rows: number): string | undefined {
   const [, from, where] = /^(delete from \w+) where (\w+ = \?(?: and \w+ = \?)*)$/.exec(sql) ?? []
   if (where) return `${from} where ${Array(rows).fill(`(${where})`).join(' or ')}`
-  const [, start, row] = /^(insert into [^?]*? values )(\([?, ]+\))$/.exec(sql) ?? []
-  return start && start + Array(rows).fill(row).join(', ')
+  const [, table, keys] = /^delete from ("\w+") where (.*)$/.exec(sql) ?? []
+  if (table && keys) {
+    const parts = keys.split(' and ').map((part) => part.split(' = ') as [string, string])
+    const row = `(${parts.map(([, value]) => value).join(', ')})`
+    const gone = `gone (${parts.map(([column]) => column).join(', ')})`
+    const same = parts.map(([column]) => `${table}.${column} = gone.${column}`).join(' and ')
+    // Found one by one, by the key: it could also go through all of them for each row of the table.
+    const found = `select own from (values ${Array(rows).fill(row).join(', ')}) as ${gone}
+      cross join lateral (select ctid as own from ${table} where ${same} offset 0) as found`
+    return `delete from ${table} where ctid = any(array(${found}))`
+  }
+  const [, start, row, otherwise] = /^(insert into [^?]*? values )(\([?, ]+\))( on conflict [^?]*)?$/.exec(sql) ?? []
+  return start && start + Array(rows).fill(row).join(', ') + (otherwise ?? '')
 }

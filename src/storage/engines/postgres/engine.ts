@@ -5,7 +5,7 @@ import type { Asking, Bulk, Claim, Database, Engine, Migrations, Place } from '.
 import { ask, each } from './asking'
 import { migrate, ROLE } from './buckets'
 import { openBulk } from './bulk'
-import { moveSchema } from './citus'
+import { isThere, LOCAL, moveSchema } from './citus'
 import { Listener } from './listener'
 import { type Question, Reads } from './reads'
 import { Statistics } from './statistics'
@@ -42,6 +42,7 @@ export class Postgres implements Engine {
   #listener: Listener
   #statistics: Statistics
   #commits = 0
+  #citus = false
 
   constructor(private options: PostgresOptions) {
     const { url, deadline, connections } = options
@@ -69,10 +70,12 @@ export class Postgres implements Engine {
       await ask('insert into tenant_lock default values on conflict do nothing')
       requireServed(await ask(SERVED))
     })
-    // A row, unlike an advisory lock, is locked on the node that has the bucket. The policy picks our own.
+    // A row, unlike an advisory lock, is locked on the node that has the bucket. The policy picks our own. Who waited for
+    // it knows by it whether somebody follows the changes.
     const alone = `${start}; set local lock_timeout to ${this.options.deadline};
       set local idle_in_transaction_session_timeout to ${this.options.deadline + CONNECT};
-      select from tenant_lock where ended is null for update`
+      select set_config('app.followed', case when followed > now() then 'yes' else 'no' end, true)
+        from (select followed from tenant_lock where ended is null for update) as lock`
     const reads = new Reads((questions) => this.#read(start, questions))
     return {
       ask: reads.ask,
@@ -171,17 +174,22 @@ export class Postgres implements Engine {
   /** All of it ends with the transaction, so that a connection pooler may stand between us and the server. */
   #start(bucket: string, tenant: string) {
     const { deadline } = this.options
-    return `set local role ${ROLE}; set local search_path to ${pg.escapeIdentifier(bucket)};
+    return `${this.#citus ? LOCAL : ''}set local role ${ROLE}; set local search_path to ${pg.escapeIdentifier(bucket)};
       set local app.tenant to ${pg.escapeLiteral(tenant)}; set local statement_timeout to ${deadline}`
   }
 
   async #migrate(bucket: string, migrations: string[]) {
-    const migrated = this.#migrated.get(bucket) ?? this.#use((client) => migrate(client, bucket, migrations))
+    const migrated = this.#migrated.get(bucket) ?? this.#use((client) => this.#prepare(client, bucket, migrations))
     this.#migrated.set(bucket, migrated)
     await migrated.catch((error) => {
       this.#migrated.delete(bucket)
       throw error
     })
+  }
+
+  async #prepare(client: pg.PoolClient, bucket: string, migrations: string[]) {
+    await migrate(client, bucket, migrations)
+    this.#citus = await isThere(client)
   }
 
   /** Sent together and answered in order: one trip over the network. */

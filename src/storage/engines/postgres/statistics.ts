@@ -3,7 +3,8 @@ import pg from 'pg'
 const FIRST = 1_000 // rows written
 const GROWTH = 2
 
-const ANALYZE = `do $$
+/** Has PostgreSQL look at the tables of the bucket in the search path, those that the role owns. */
+export const ANALYZE = `do $$
 declare
   one regclass;
 begin

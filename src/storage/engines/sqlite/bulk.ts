@@ -1,25 +1,48 @@
-import { inOrder, isDerived, kindOf, PROGRESS, type Table } from '../../catalogue'
+import { CHANGED, inOrder, isDerived, kindOf, PROGRESS, type Table } from '../../catalogue'
 import { Busy } from '../../errors'
-import type { Alone, Ask, Bulk, State } from '../../port'
+import type { Alone, Ask, Bulk } from '../../port'
 import { markOfMoved, type Session } from './session'
 
 const PATIENCE = 10_000 // ms
+const FOLLOWED = 60 // s
+const OWN = ['moved', 'following', CHANGED] // the engine's
 
 /** A file as a whole. References are not checked in it: what is copied into it fits together in the end. */
 export class SqliteBulk implements Bulk {
+  #follows = false
+
   constructor(
     private session: Session,
     private mark: number,
     readonly tables: Table[],
   ) {}
 
-  snapshot<T>(work: (state: State) => Promise<T>): Promise<T> {
-    return this.#within('begin', work)
+  /** By triggers, which a mover that was killed leaves behind: they note nothing after the minute. */
+  async follow() {
+    await this.#within('begin immediate', async () => {
+      if (this.#follows) await this.#requireFollowed()
+      else {
+        await this.#unfollow()
+        this.session.run(`create table following (until integer not null) strict; insert into following values (0);
+          create table ${CHANGED} (number integer primary key, name text not null, key text not null) strict;
+          ${this.tables.flatMap(triggersOf).join(';')}`)
+      }
+      await this.session.ask('update following set until = unixepoch() + ?', [FOLLOWED])
+    })
+    this.#follows = true
+  }
+
+  snapshot<T>(work: (state: { ask: Ask }) => Promise<T>): Promise<T> {
+    return this.#within('begin', async () => {
+      await this.session.ask('select 1 from sqlite_schema limit 1') // only with this it begins
+      return work(this.session)
+    })
   }
 
   alone<T>(work: (state: Alone) => Promise<T>): Promise<T> {
-    return this.#within('begin immediate', ({ ask, stamp }) => {
-      const { each } = this.session
+    return this.#within('begin immediate', async () => {
+      const { ask, each } = this.session
+      if (this.#follows) await this.#requireFollowed()
       const becomes = (mark: number) => this.session.run(`pragma application_id = ${mark}`)
       const leave = async (home?: string) => {
         this.session.run('create table if not exists moved (home text) strict; delete from moved')
@@ -30,7 +53,7 @@ export class SqliteBulk implements Bulk {
         this.session.run('drop table if exists moved')
         becomes(this.mark)
       }
-      return work({ ask, each, stamp, leave, serve })
+      return work({ ask, each, leave, serve })
     })
   }
 
@@ -42,15 +65,31 @@ export class SqliteBulk implements Bulk {
   }
 
   async close() {
+    try {
+      if (this.#follows) await this.#within('begin immediate', () => this.#unfollow())
+    } catch {
+      // It ends by itself, and who follows next begins anew.
+    }
     this.session.close()
   }
 
-  async #within<T>(begin: string, work: (state: State) => Promise<T>): Promise<T> {
+  async #unfollow() {
+    const triggers = await this.session.ask(
+      "select name from sqlite_schema where type = 'trigger' and substr(name, 1, 5) = 'note_'",
+    )
+    for (const [name] of triggers) this.session.run(`drop trigger "${name}"`)
+    this.session.run(`drop table if exists following; drop table if exists ${CHANGED}`)
+  }
+
+  async #requireFollowed() {
+    const [still] = await this.session.ask('select 1 from following where until > unixepoch()')
+    if (!still) throw new Busy('Nobody has followed the changes for a while.')
+  }
+
+  async #within<T>(begin: string, work: () => Promise<T>): Promise<T> {
     await this.#begin(begin)
     try {
-      // This is what makes a snapshot begin, too.
-      const stamp = `${await this.session.pragma('data_version')}`
-      const result = await work({ ask: this.session.ask, stamp })
+      const result = await work()
       await this.session.ask('commit')
       return result
     } catch (error) {
@@ -74,18 +113,34 @@ export class SqliteBulk implements Bulk {
   }
 }
 
+/** What notes the keys of a table's rows while somebody follows. */
+function triggersOf({ name, key }: Table): string[] {
+  const of = (state: string) => `json_array(${key.map((column) => `cast(${state}."${column}" as text)`).join(', ')})`
+  const noted = (state: string, when = 'true') =>
+    `insert into ${CHANGED} (name, key) select '${name}', ${of(state)} where ${when};`
+  const does = {
+    insert: noted('new'),
+    update: noted('new') + noted('old', `${of('old')} <> ${of('new')}`),
+    delete: noted('old'),
+  }
+  return Object.entries(does).map(
+    ([event, notes]) => `create trigger note_${event}_of_${name} after ${event} on "${name}"
+      when (select until from following) > unixepoch() begin ${notes} end`,
+  )
+}
+
 /** The tables of a file, from its own catalogue. */
 export async function tablesOf(ask: Ask): Promise<Table[]> {
   const columns = await ask(
     `select t.name, c.name, c.type, c.pk from sqlite_schema t, pragma_table_info(t.name) c
-     where t.type = 'table' and substr(t.name, 1, 7) <> 'sqlite_' and t.name <> 'moved' order by t.name, c.cid`,
+     where t.type = 'table' and substr(t.name, 1, 7) <> 'sqlite_' order by t.name, c.cid`,
   )
   const references = await ask(
     `select distinct t.name, f."table" from sqlite_schema t, pragma_foreign_key_list(t.name) f where t.type = 'table'`,
   )
   return inOrder(
     [...Map.groupBy(columns as [string, string, string, number][], ([table]) => table)]
-      .filter(([name]) => !isDerived(name))
+      .filter(([name]) => !OWN.includes(name) && !isDerived(name))
       .map(([name, of]) => ({
         name,
         columns: of.map(([, column, type]) => ({ name: column, kind: kindOf(type) })),

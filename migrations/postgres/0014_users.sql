@@ -1,0 +1,1 @@
+create index users_by_time on users (tenant_id, created, _id);

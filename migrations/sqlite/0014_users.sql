@@ -1,0 +1,1 @@
+create index users_by_time on users (created, _id);

@@ -1,0 +1,46 @@
+import { index, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { time } from '../../storage/columns'
+import { users } from '../tables'
+
+/** What was written to people, or is to be. */
+export const mails = sqliteTable(
+  'mails',
+  {
+    _id: text().primaryKey(),
+    recipient: text().notNull(),
+    /** The address as it is compared. */
+    recipientKey: text('recipient_key').notNull(),
+    template: text({ enum: ['verification', 'passwordReset', 'invitation', 'newDevice'] }).notNull(),
+    /** Who gets it, when that is a user. */
+    user: text(),
+    /** What the template speaks of; nothing secret. */
+    data: text({ mode: 'json' }).$type<Record<string, string>>().notNull(),
+    state: text({ enum: ['waiting', 'sent', 'kept', 'failed'] }).notNull(),
+    /** What it says, where it is kept because no mail is sent: it may hold a secret. */
+    subject: text(),
+    text: text(),
+    html: text(),
+    /** What became of the latest attempt. */
+    error: text(),
+    created: time().notNull(),
+    sent: time(),
+  },
+  (table) => [
+    index('mails_by_time').on(table.created, table._id),
+    index('mails_to').on(table.recipientKey, table.sent),
+  ],
+)
+
+/** From where users signed in before. */
+export const devices = sqliteTable(
+  'devices',
+  {
+    user: text()
+      .notNull()
+      .references(() => users._id, { onDelete: 'cascade' }),
+    /** A hash of the browser and the network. */
+    device: text().notNull(),
+    seen: time().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.user, table.device] }), index('devices_by_time').on(table.seen)],
+)

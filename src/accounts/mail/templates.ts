@@ -1,0 +1,108 @@
+import type { Static } from '@sinclair/typebox'
+import type { settings } from '../settings'
+
+export type TemplateName = keyof Static<(typeof settings)['mail-templates']>
+export type Template = {
+  subject: string
+  text: string
+  /** Where a page of the tenant's website takes it up, below its address. */
+  path?: string
+  /** Made of the text unless given. */
+  html?: string
+  link?: string
+}
+export type Mail = { subject: string; text: string; html: string }
+
+const either = (link: string, code: string) =>
+  `{{#link}}${link}\n\n{{link}}{{/link}}{{^link}}${code}\n\n{{token}}{{/link}}`
+
+/** What mails say where a tenant has not set anything else. */
+export const templates: Record<TemplateName, Template> = {
+  verification: {
+    subject: 'Confirm your e-mail address',
+    path: '/verify-email?token={{token}}',
+    text: `Hello {{name}},
+
+this e-mail address was given to {{site}}. ${either('Confirm it here:', 'This code confirms it:')}
+
+If it was not you who did so, ignore this mail.`,
+  },
+  passwordReset: {
+    subject: 'Choose a new password',
+    path: '/reset-password?token={{token}}',
+    text: `Hello {{name}},
+
+a new password was asked for at {{site}}. ${either('Choose one within an hour:', 'This code is good for an hour:')}
+
+If it was not you who asked, ignore this mail: your password stays as it is.`,
+  },
+  invitation: {
+    subject: '{{inviter}} invites you to {{workspace}}',
+    path: '/invites',
+    text: `Hello{{#name}} {{name}}{{/name}},
+
+{{inviter}} invites you to the workspace {{workspace}} at {{site}}. Sign in there with this e-mail address to accept or to decline.{{#link}}
+
+{{link}}{{/link}}`,
+  },
+  newDevice: {
+    subject: 'A new sign-in at {{site}}',
+    text: `Hello {{name}},
+
+somebody has signed in as you at {{site}} from where nobody did before:
+
+{{time}}
+{{device}}
+{{address}}
+
+If it was not you, change your password, which ends all other sessions.`,
+  },
+}
+
+/** A mail of a template and what it speaks of. Values are texts of anybody's: in HTML they are escaped, in addresses encoded. */
+export function written(template: Template, values: Record<string, string>): Mail {
+  const link = template.link ? fill(template.link, values, encodeURIComponent) : ''
+  const all = { ...values, link }
+  const text = fill(template.text, all)
+  const html = template.html ? fill(template.html, all, escapeHtml) : paragraphs(text, link)
+  return { subject: oneLine(fill(template.subject, all)), text, html }
+}
+
+/** No header can be begun by what stands in another. */
+const oneLine = (text: string) =>
+  text
+    .replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')
+    .trim()
+    .slice(0, 300)
+
+/**
+ * `{{name}}` stands for a value. What stands between `{{#name}}` and `{{/name}}` is there where there is such a value,
+ * between `{{^name}}` and `{{/name}}` where there is none.
+ */
+function fill(template: string, values: Record<string, string>, write = (text: string) => text): string {
+  const sections: boolean[] = []
+  let [filled, hidden] = ['', 0]
+  for (const piece of template.split(/(\{\{[#^/]?\w{1,50}\}\})/)) {
+    const [, kind, name = ''] = /^\{\{([#^/]?)(\w+)\}\}$/.exec(piece) ?? []
+    const value = Object.hasOwn(values, name) ? values[name]! : ''
+    if (kind === '#' || kind === '^') {
+      sections.push((kind === '#') === !!value)
+      if (!sections.at(-1)) hidden++
+    } else if (kind === '/') {
+      if (sections.pop() === false) hidden--
+    } else if (!hidden) filled += kind === undefined ? piece : write(value)
+  }
+  return filled
+}
+
+const escapeHtml = (text: string) => Bun.escapeHTML(text)
+
+function paragraphs(text: string, link: string): string {
+  const anchor = `<a href="${escapeHtml(link)}">${escapeHtml(link)}</a>`
+  const lines = (paragraph: string) =>
+    paragraph.split('\n').map((line) => (link && line === link ? anchor : escapeHtml(line)))
+  return text
+    .split(/\n{2,}/)
+    .map((paragraph) => `<p>${lines(paragraph).join('<br>\n')}</p>`)
+    .join('\n')
+}

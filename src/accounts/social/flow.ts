@@ -1,0 +1,117 @@
+import type { Answer } from '../../core/etag'
+import { invalid, Problem } from '../../core/problem'
+import { authorityOf, isSecure } from '../../tenancy/caller'
+import type { Tenant } from '../../tenancy/tenants'
+import { giveOnce, takeOnce } from '../one-time'
+import { settingsOf } from '../settings'
+import { enter } from '../signin'
+import { find } from '../users'
+import { addressFor, newSecrets, profileOf } from './asking'
+import { type Journey, journeyOf, packed, unpacked } from './journey'
+import { userBehind } from './linking'
+import { providerOf } from './setup'
+import type { RedirectToken, Start } from './shapes'
+
+/** Sends a browser to a provider. @throws 400 PROVIDER_NOT_CONFIGURED, or for an address that is not allowed; 502 */
+export async function start(tenant: Tenant, name: string, { returnUrl, state }: Start, answer: Answer) {
+  const { kind, setup } = await providerOf(tenant, name)
+  if (returnUrl && !(await isAllowed(tenant, returnUrl)))
+    invalid({ path: 'returnUrl', message: 'This is no http address at one of the hosts in allowedReturnHosts.' })
+  const secrets = newSecrets()
+  const address = await addressFor(kind, setup, redirectUri(answer.request, name), secrets)
+  const journey = { provider: name, ...secrets, ...(returnUrl && { returnUrl }), ...(state && { passed: state }) }
+  return redirected(answer, address, packed(answer.request, tenant, journey))
+}
+
+/**
+ * Lets in who comes back from a provider: by a cookie, or at the website that they came from by a token, which that
+ * exchanges. @throws 400 INVALID_STATE, PROVIDER_REFUSED; 403, 409, 502; with a `returnUrl` that is told there
+ */
+export async function callback(tenant: Tenant, name: string, answer: Answer) {
+  const { request } = answer
+  const query = new URLSearchParams(request.url.split('?')[1])
+  const journey = journeyOf(request, tenant, name, query.get('state'))
+  const done = unpacked(request, tenant)
+  const { returnUrl } = journey
+  // It may have been allowed only when the journey began.
+  if (returnUrl && (await isAllowed(tenant, returnUrl))) {
+    const arrived = arrive(tenant, name, journey, query, request)
+    const told = await arrived.then(
+      ({ _id }) => tokenFor(tenant, _id),
+      (error) => ({ error: codeOf(error) }),
+    )
+    return redirected(answer, withQuery(returnUrl, { ...told, state: journey.passed }), done)
+  }
+  const user = await arrive(tenant, name, journey, query, request)
+  const { challenge } = await entered(tenant, user, answer)
+  return redirected(answer, challenge ? withQuery('/', { challenge }) : '/', done)
+}
+
+/** Signs in by the token that came with a `returnUrl`. @throws 401 INVALID_REDIRECT_TOKEN, SECOND_FACTOR_REQUIRED */
+export async function exchange(tenant: Tenant, { rt, authType }: RedirectToken, answer: Answer) {
+  const taken = await tenant.write((tx) => takeOnce(tx, 'redirect', rt ?? ''))
+  if (!taken)
+    throw new Problem(
+      401,
+      'INVALID_REDIRECT_TOKEN',
+      'This token is not valid, or not any more. Begin the sign-in anew.',
+    )
+  return enter(tenant, await find(tenant, taken.user), authType, answer)
+}
+
+async function arrive(tenant: Tenant, name: string, journey: Journey, query: URLSearchParams, request: Request) {
+  const { kind, setup } = await providerOf(tenant, name)
+  return userBehind(tenant, name, await profileOf(kind, setup, redirectUri(request, name), journey, query))
+}
+
+const tokenFor = async (tenant: Tenant, user: string) => ({
+  rt: await tenant.write((tx) => giveOnce(tx, 'redirect', user)),
+})
+
+/** A second factor is asked for by the page at `/`. */
+async function entered(
+  tenant: Tenant,
+  user: Parameters<typeof enter>[1],
+  answer: Answer,
+): Promise<{ challenge?: string }> {
+  try {
+    await enter(tenant, user, undefined, answer)
+    return {}
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'SECOND_FACTOR_REQUIRED')
+      return error.more.details as { challenge: string }
+    throw error
+  }
+}
+
+function codeOf(error: unknown): string {
+  if (error instanceof Problem) return error.code
+  throw error
+}
+
+/** Where the provider sends the browser back to: here, as the browser calls it. */
+const redirectUri = (request: Request, name: string) =>
+  `${isSecure(request) ? 'https' : 'http'}://${authorityOf(request)}/api/auth/${name}/callback`
+
+/** Hosts are named with their port, where that is not the usual one. */
+async function isAllowed(tenant: Tenant, returnUrl: string): Promise<boolean> {
+  const { allowedReturnHosts } = await settingsOf(tenant, 'auth-configuration')
+  const { protocol = '', host = '', username, password } = URL.parse(returnUrl) ?? {}
+  const names = allowedReturnHosts.map((name) => name.trim().toLowerCase())
+  return /^https?:$/.test(protocol) && !username && !password && names.includes(host)
+}
+
+function withQuery(address: string, values: Record<string, string | undefined>): string {
+  const [path = '', fragment] = address.split('#')
+  const query = new URLSearchParams(Object.entries(values).filter((pair): pair is [string, string] => !!pair[1]))
+  return `${path}${path.includes('?') ? '&' : '?'}${query}${fragment === undefined ? '' : `#${fragment}`}`
+}
+
+/** A Response of its own, for an answer with several cookies. */
+function redirected({ set }: Answer, location: string, ...cookies: string[]): Response {
+  const headers = new Headers({ location, 'cache-control': 'no-store' })
+  const given = set.headers as Record<string, string>
+  for (const cookie of [...cookies, given['set-cookie']]) if (cookie) headers.append('set-cookie', cookie)
+  delete given['set-cookie']
+  return new Response(null, { status: 302, headers })
+}

@@ -1,0 +1,43 @@
+import { Elysia, t } from 'elysia'
+import { ProblemShape } from '../../core/problem'
+import { guard } from '../guard'
+import { SignedIn } from '../shapes'
+import * as flow from './flow'
+import { list } from './setup'
+import { RedirectToken, Start } from './shapes'
+
+const params = t.Object({ provider: t.String() })
+const leads = (description: string) => ({
+  response: { 400: ProblemShape, 502: ProblemShape },
+  detail: { description, responses: { 302: { description: 'where to go' } } },
+})
+
+/** Signing in by Google and others. */
+export const socialRoutes = new Elysia({ prefix: '/auth', tags: ['accounts'] })
+  .use(guard('accounts'))
+  .get('/providers', ({ ctx }) => list(ctx), {
+    open: true,
+    response: t.Array(t.String()),
+    detail: { description: 'The names of those by whom users may sign in.' },
+  })
+  .get(
+    '/:provider',
+    ({ ctx, params, query, request, set }) => flow.start(ctx, params.provider, query, { request, set }),
+    { open: true, params, query: Start, ...leads('Leads to the provider.') },
+  )
+  .get(
+    '/:provider/callback',
+    ({ ctx, params, request, set }) => flow.callback(ctx, params.provider, { request, set }),
+    { open: true, params, ...leads('Where the provider leads back to.') },
+  )
+  .post(
+    '/callback',
+    ({ ctx, body, query, request, set }) => flow.exchange(ctx, { ...query, ...body }, { request, set }),
+    {
+      open: true,
+      query: RedirectToken,
+      body: t.Optional(t.Nullable(RedirectToken)),
+      response: { 200: SignedIn, 401: ProblemShape },
+      detail: { description: 'Signs in by the token that came with a returnUrl.' },
+    },
+  )

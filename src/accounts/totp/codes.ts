@@ -1,0 +1,47 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import { same } from '../../core/secret'
+
+const STEP = 30_000 // ms
+const DIGITS = 6
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+
+/** A secret as authenticator apps take it: 160 bits (RFC 4226 §4) in base32. */
+export const newSecret = () => base32(randomBytes(20))
+
+/** The code of a moment (RFC 6238, with the truncation of RFC 4226 §5.3). */
+export function codeAt(key: Uint8Array, step: number, digits = DIGITS): string {
+  const counter = Buffer.alloc(8)
+  counter.writeBigUInt64BE(BigInt(step))
+  const hmac = createHmac('sha1', key).update(counter).digest()
+  const number = hmac.readUInt32BE(hmac[19]! & 15) & 0x7f_ff_ff_ff
+  return `${number % 10 ** digits}`.padStart(digits, '0')
+}
+
+/** The number of the thirty seconds that a moment (ms) is in. */
+export const stepAt = (ms: number) => Math.floor(ms / STEP)
+
+/** The step that a code is of: clocks and people may be half a minute late, or early. */
+export function stepOf(secret: string, code: string, time: number): number | undefined {
+  const key = bytesOf(secret)
+  const now = stepAt(time)
+  return [now, now - 1, now + 1].find((step) => same(codeAt(key, step), code))
+}
+
+/** What an authenticator app reads from a QR code (the Key Uri Format of Google Authenticator). */
+export function uriOf(secret: string, issuer: string, account: string): string {
+  const query = Object.entries({ secret, issuer, algorithm: 'SHA1', digits: DIGITS, period: STEP / 1000 })
+  const label = [issuer, account].map(encodeURIComponent).join(':')
+  return `otpauth://totp/${label}?${query.map(([key, value]) => `${key}=${encodeURIComponent(value)}`).join('&')}`
+}
+
+/** Base32 (RFC 4648 §6) without padding. */
+export function base32(bytes: Uint8Array): string {
+  const bits = [...bytes].map((byte) => byte.toString(2).padStart(8, '0')).join('')
+  return bits.replace(/.{1,5}/g, (five) => ALPHABET[Number.parseInt(five.padEnd(5, '0'), 2)]!)
+}
+
+/** What `base32` was made of. */
+export function bytesOf(text: string): Uint8Array {
+  const bits = [...text].map((sign) => ALPHABET.indexOf(sign).toString(2).padStart(5, '0')).join('')
+  return Uint8Array.from(bits.match(/.{8}/g) ?? [], (byte) => Number.parseInt(byte, 2))
+}

@@ -1,0 +1,13 @@
+import { t } from 'elysia'
+import { text } from '../../core/shapes'
+
+export const SecondFactor = t.Object({
+  enabled: t.Boolean(),
+  recoveryCodes: t.Number({ description: 'how many are left' }),
+})
+export const NewSecondFactor = t.Object({
+  secret: t.String({ description: 'base32' }),
+  uri: t.String({ description: 'otpauth://…, to be shown as a QR code' }),
+})
+export const RecoveryCodes = t.Object({ recoveryCodes: t.Array(t.String(), { description: 'shown only now' }) })
+export const Code = t.Object({ code: text(100, 1) })

@@ -1,0 +1,96 @@
+import { eq } from 'drizzle-orm'
+import { iso, now } from '../../core/clock'
+import { missing } from '../../core/problem'
+import { success } from '../../core/shapes'
+import type { Tx } from '../../storage/port'
+import { changing } from '../../tenancy/memory'
+import type { Ctx } from '../guard'
+import { hashPassword } from '../passwords'
+import { endOthers } from '../sessions'
+import { type UserRow, users } from '../tables'
+import {
+  checkedPassword,
+  find,
+  fullNameOf,
+  keysOf,
+  refuseLastAdmin,
+  refuseNoDate,
+  refuseTaken,
+  register,
+  shown,
+  small,
+} from '../users'
+import { discardSealed } from '../vault/vault'
+import { tellUpdated, tellUser } from './events'
+import type { NewUser, UserChange } from './shapes'
+
+/** A user with all that admins see. @throws 404 */
+export const get = async (ctx: Ctx, id: string) => shown(await find(ctx, id), true)
+
+/** A new user, who has the role `user` unless told. @throws 400, 409 USERNAME_EXISTS, EMAIL_EXISTS */
+export async function create(ctx: Ctx, { roles, metadata = {}, internalMetadata = {}, ...input }: NewUser) {
+  const { profileImage, ...fields } = known(input)
+  const given = {
+    profileImage: profileImage || null,
+    metadata: small(metadata),
+    internalMetadata: small(internalMetadata, '/internalMetadata'),
+    // Who administers the tenant answers for the addresses that they give.
+    emailVerified: !!fields.email,
+  }
+  const also = (tx: Tx, user: UserRow) => tellUser(ctx, tx, 'user-created', user)
+  return shown(await register(ctx, fields, roles, also, given), true)
+}
+
+/** Changes what it mentions; a new password ends the user's sessions. @throws 400, 404, 409 also LAST_ADMIN */
+export async function change(ctx: Ctx, id: string, { password, metadata, internalMetadata, ...input }: UserChange) {
+  const fields = known(input)
+  refuseNoDate(fields)
+  await find(ctx, id)
+  const hash = password === undefined ? undefined : await hashPassword(ctx, checkedPassword(password))
+  const changed = await changing(ctx, 'actors', async (tx) => {
+    const before = (await tx.select().from(users).where(eq(users._id, id)).get()) ?? missing('user')
+    const keys = keysOf(fields)
+    await refuseTaken(tx, { _id: id, ...keys })
+    if (fields.roles && !fields.roles.includes('admin')) await refuseLastAdmin(tx, id)
+    if (hash) await endOthers(tx, id, id === ctx.actor.user ? ctx.actor : {})
+    // What was read can be sent back, and a name that was put together stays so.
+    const same = fields.fullName === fullNameOf(before)
+    const change = {
+      ...fields,
+      ...(same && { fullName: before.fullName }),
+      ...keys,
+      ...(keys.emailKey !== undefined && keys.emailKey !== before.emailKey && { emailVerified: !!keys.emailKey }),
+      ...(metadata && { metadata: small({ ...before.metadata, ...metadata }) }),
+      ...(internalMetadata && {
+        internalMetadata: small({ ...before.internalMetadata, ...internalMetadata }, '/internalMetadata'),
+      }),
+      ...(hash && { password: hash }),
+      updated: iso(now()),
+    }
+    const after = await tx.update(users).set(change).where(eq(users._id, id)).returning().get()
+    await tellUpdated(ctx, tx, before, after)
+    return after
+  })
+  return shown(changed, true)
+}
+
+/**
+ * Removes a user with their sessions, tokens, memberships and secrets. What they made stays; a workspace that loses its last
+ * admin is left to those of the tenant. @throws 404, 409 LAST_ADMIN
+ */
+export async function remove(ctx: Ctx, id: string) {
+  await changing(ctx, 'actors', async (tx) => {
+    await refuseLastAdmin(tx, id)
+    for (const purpose of ['user', 'totp']) await discardSealed(tx, purpose, id)
+    const gone = (await tx.delete(users).where(eq(users._id, id)).returning().get()) ?? missing('user')
+    await tellUser(ctx, tx, 'user-removed', gone)
+  })
+  return success
+}
+
+/** What was read as empty means none. */
+const known = <Fields extends { email?: string | null; profileImage?: string | null }>(fields: Fields) => ({
+  ...fields,
+  ...(fields.email === '' && { email: null }),
+  ...(fields.profileImage === '' && { profileImage: null }),
+})

@@ -1,0 +1,32 @@
+import { emit } from '../../jobs/outbox'
+import type { Tx } from '../../storage/port'
+import type { Tenant } from '../../tenancy/tenants'
+import type { OpenCtx } from '../guard'
+import type { UserRow } from '../tables'
+
+type Happening = 'user-registered' | 'user-created' | 'user-updated' | 'user-removed'
+
+/** Writes down what happened to a user, in the transaction in which it happens: by whom, or else by themselves. */
+export const tellUser = (
+  ctx: Tenant | OpenCtx,
+  tx: Tx,
+  eventName: Happening,
+  { _id, username, roles }: UserRow,
+  more: Record<string, unknown> = {},
+) => {
+  const actor = 'actor' in ctx ? ctx.actor : undefined
+  const metadata = { user: _id, username, roles, ...more }
+  const by = { user: actor?.user ?? _id, workspace: actor?.workspace?._id }
+  return emit(ctx, tx, { source: 'accounts', kind: 'user', eventName, metadata, ...by })
+}
+
+/** The same of a change, with the names of what is not as it was before. The values are nobody else's business. */
+export async function tellUpdated(ctx: OpenCtx, tx: Tx, before: UserRow, after: UserRow) {
+  const changed = (Object.keys(after) as (keyof UserRow)[])
+    .filter((name) => !UNTOLD.includes(name))
+    .filter((name) => !Bun.deepEquals(before[name] ?? '', after[name] ?? ''))
+  if (changed.length) await tellUser(ctx, tx, 'user-updated', after, { changed })
+}
+
+/** What changes along with something else. */
+const UNTOLD = ['usernameKey', 'emailKey', 'version', 'updated']

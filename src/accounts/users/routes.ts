@@ -1,0 +1,49 @@
+import { Elysia, status, t } from 'elysia'
+import { ProblemShape } from '../../core/problem'
+import { done, one } from '../../core/shapes'
+import { guard } from '../guard'
+import { User } from '../shapes'
+import * as administration from './administration'
+import { all } from './all'
+import { roles } from './roles'
+import { NewUser, SomeUser, UserChange, UserStats, UsersQuery } from './shapes'
+import { stats } from './stats'
+
+const changed = { 404: ProblemShape, 409: ProblemShape }
+
+const administered = new Elysia({ prefix: '/users', tags: ['users'] })
+  .use(guard('users'))
+  .get('/', ({ ctx, query, request, set }) => all(ctx, query, { request, set }), {
+    can: 'privileged',
+    query: UsersQuery,
+    response: t.Array(SomeUser),
+  })
+  .get('/stats', ({ ctx }) => stats(ctx), { can: 'privileged', response: UserStats })
+  .get('/:id', ({ ctx, params }) => administration.get(ctx, params.id), {
+    can: 'privileged',
+    params: one,
+    response: { 200: User, 404: ProblemShape },
+  })
+  .post('/', async ({ ctx, body }) => status(201, await administration.create(ctx, body)), {
+    can: 'privileged',
+    body: NewUser,
+    response: { 201: User, 409: ProblemShape },
+  })
+  .put('/:id', ({ ctx, params, body }) => administration.change(ctx, params.id, body), {
+    can: 'privileged',
+    params: one,
+    body: UserChange,
+    response: { 200: User, ...changed },
+  })
+  .delete('/:id', ({ ctx, params }) => administration.remove(ctx, params.id), {
+    can: 'privileged',
+    params: one,
+    response: { 200: done, ...changed },
+  })
+
+const named = new Elysia({ tags: ['users'] })
+  .use(guard('users'))
+  .get('/roles', ({ ctx }) => roles(ctx), { can: 'privileged', response: t.Array(t.String()) })
+
+/** Users and roles, for those who administer the tenant. */
+export const userRoutes = new Elysia().use(administered).use(named)

@@ -1,0 +1,135 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { runDue } from '../../../src/jobs/runner'
+import { house, refusal } from '../../house'
+import { backToNow, later, MINUTE } from '../people'
+import { inhabited, password, UNKNOWN } from './kit'
+
+afterEach(backToNow)
+const fresh = 'battery staple'
+const INVALID = [400, 'INVALID_INPUT']
+
+async function forgetful() {
+  const home = await inhabited()
+  await home.stranger.post('/password/forgot', { email: 'ADA@Lovelace.test' })
+  const reset = (token: string, word = fresh) => home.stranger.post('/password/reset', { token, password: word })
+  const signIn = (word: string) => home.stranger.post('/signin', { username: 'ada', password: word })
+  return { ...home, reset, signIn }
+}
+
+describe('a forgotten password', () => {
+  test('is replaced by who reads the mail; every session ends, and the address is proven', async () => {
+    const { ada, codeOf, reset, signIn, outbox } = await forgetful()
+    const answer = await reset(await codeOf('passwordReset'))
+    expect([answer.status, answer.body]).toEqual([200, { success: true }])
+    expect((await ada.get('/me')).status).toBe(401)
+    expect(refusal(await signIn(password))).toEqual([401, 'INVALID_CREDENTIALS'])
+    const { body, headers } = await signIn(fresh)
+    expect(body.payload.user.username).toBe('ada')
+    const me = await ada.with({ authorization: '', cookie: headers.get('set-cookie')!.split(';')[0]! }).get('/me')
+    expect(me.body.emailVerified).toBeTrue()
+    expect((await outbox()).map(({ template }: { template: string }) => template)).toContain('passwordReset')
+  })
+
+  test('answers the same whoever is meant, and writes only to who is there', async () => {
+    const { stranger, outbox, tenant } = await inhabited()
+    const ask = (email: string) => stranger.post('/password/forgot', { email })
+    const answers = [await ask('ada@lovelace.test'), await ask('nobody@lovelace.test')]
+    expect(answers.map(({ status, body }) => [status, body])).toEqual(answers.map(() => [200, { success: true }]))
+    // What is done before the answer is the same, too: whom it is about is found out later.
+    const jobs = await tenant.db.ask("select kind, count(*) from jobs where kind <> 'mail' group by kind")
+    expect(jobs).toEqual([['forgotten-password', 2]])
+    await runDue(tenant)
+    const sent = (await outbox()).filter(({ template }: { template: string }) => template === 'passwordReset')
+    expect(sent.map(({ to }: { to: string }) => to)).toEqual(['ada@lovelace.test'])
+    expect(refusal(await stranger.post('/password/forgot', { email: 'nobody' }))).toEqual(INVALID)
+  })
+
+  test('is asked for ten times in ten minutes at most, for whichever address', async () => {
+    for (const email of ['ada@lovelace.test', 'nobody@lovelace.test']) {
+      const { stranger } = await inhabited()
+      const ask = () => stranger.post('/password/forgot', { email })
+      for (let n = 0; n < 10; n++) expect((await ask()).status).toBe(200)
+      expect(refusal(await ask())).toEqual([429, 'RATE_LIMITED'])
+      // Signing in is another matter.
+      expect((await stranger.post('/signin', { username: 'ada', password })).status).toBe(200)
+      later(11 * MINUTE)
+      expect((await ask()).status).toBe(200)
+      backToNow()
+    }
+  })
+
+  test('is replaced once, also by two at the same time, and not by an older mail after that', async () => {
+    const { stranger, codeOf, reset } = await forgetful()
+    const older = await codeOf('passwordReset')
+    await stranger.post('/password/forgot', { email: 'ada@lovelace.test' })
+    const token = await codeOf('passwordReset')
+    expect(token).not.toBe(older)
+    const answers = await Promise.all([reset(token), reset(token)])
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 400])
+    for (const spent of [token, older]) expect(refusal(await reset(spent))).toEqual(UNKNOWN)
+  })
+
+  test('at an account that somebody else made for the address ends all their ways in', async () => {
+    const { ada, stranger, codeOf, reset, signIn } = await forgetful()
+    const key = (await ada.post('/me/api-tokens', { nickname: 'theirs' })).body.token
+    await reset(await codeOf('passwordReset'))
+    expect((await stranger.get('/me', { 'x-api-key': key })).status).toBe(401)
+    // Once the address is proven, the API tokens are its owner's.
+    const { headers } = await signIn(fresh)
+    const own = stranger.with({ cookie: headers.get('set-cookie')!.split(';')[0]! })
+    const mine = (await own.post('/me/api-tokens', { nickname: 'mine' })).body.token
+    await stranger.post('/password/forgot', { email: 'ada@lovelace.test' })
+    await reset(await codeOf('passwordReset'), password)
+    expect((await own.get('/me')).status).toBe(401)
+    expect((await stranger.get('/me', { 'x-api-key': mine })).status).toBe(200)
+  })
+
+  test('is good for an hour, at one tenant, and for what it was sent for', async () => {
+    const { codeOf, reset, stranger, signIn } = await forgetful()
+    const [token, other] = [await codeOf('passwordReset'), await codeOf('verification')]
+    const abroad = await house()
+    expect(refusal(await abroad.stranger.post('/password/reset', { token, password: fresh }))).toEqual(UNKNOWN)
+    expect(refusal(await reset(other))).toEqual(UNKNOWN)
+    expect(refusal(await stranger.post('/email/verify', { token }))).toEqual(UNKNOWN)
+    later(61 * MINUTE)
+    expect(refusal(await reset(token))).toEqual(UNKNOWN)
+    expect((await signIn(password)).status).toBe(200)
+  })
+
+  test('is not replaced by what is no password, and the token stays good', async () => {
+    const { codeOf, reset } = await forgetful()
+    const token = await codeOf('passwordReset')
+    expect(refusal(await reset(token, 'short'))).toEqual(INVALID)
+    expect(refusal(await reset(token, 'x'.repeat(257)))).toEqual(INVALID)
+    expect((await reset(token)).status).toBe(200)
+  })
+
+  test('is not replaced by who reads an address that is the user’s no more', async () => {
+    const { ada, codeOf, reset } = await forgetful()
+    const token = await codeOf('passwordReset')
+    await ada.post('/me', { email: 'countess@lovelace.test' })
+    expect(refusal(await reset(token))).toEqual(UNKNOWN)
+  })
+})
+
+describe('a sign-in from elsewhere', () => {
+  const from = (agent: string) => ({ 'user-agent': agent })
+
+  test('is told to the user by mail, once for each place', async () => {
+    const { stranger, codeOf, outbox } = await inhabited()
+    await stranger.post('/email/verify', { token: await codeOf('verification') })
+    const signIn = (agent: string) => stranger.post('/signin', { username: 'ada', password }, from(agent))
+    await signIn('Netscape 4')
+    await signIn('Netscape 4')
+    const told = (await outbox()).filter(({ template }: { template: string }) => template === 'newDevice')
+    expect(told).toHaveLength(1)
+    expect(told[0]).toMatchObject({ to: 'ada@lovelace.test', subject: expect.stringContaining('A new sign-in at') })
+    expect(told[0].text).toContain('\nNetscape 4\n')
+  })
+
+  test('is not told to an address that may be somebody else’s', async () => {
+    const { stranger, outbox } = await inhabited()
+    await stranger.post('/signin', { username: 'ada', password }, from('Netscape 4'))
+    expect((await outbox()).map(({ template }: { template: string }) => template)).toEqual(['verification'])
+  })
+})

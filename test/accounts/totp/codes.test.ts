@@ -1,0 +1,64 @@
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { base32, bytesOf, codeAt, newSecret, stepAt, stepOf, uriOf } from '../../../src/accounts/totp/codes'
+import { check } from '../../properties'
+
+const key = Buffer.from('12345678901234567890')
+
+// RFC 6238, appendix B.
+test.each([
+  [59, '94287082'],
+  [1111111109, '07081804'],
+  [1111111111, '14050471'],
+  [1234567890, '89005924'],
+  [2000000000, '69279037'],
+  [20000000000, '65353130'],
+])('at second %d the code is %s', (second, code) => {
+  expect(codeAt(key, stepAt(second * 1000), 8)).toBe(code)
+})
+
+// RFC 4226, appendix D.
+test('the first ten codes are those of HOTP', () => {
+  const codes = '755224 287082 359152 969429 338314 254676 287922 162583 399871 520489'.split(' ')
+  expect(codes.map((_, n) => codeAt(key, n))).toEqual(codes)
+})
+
+// RFC 4648, §10.
+test.each([
+  ['', ''],
+  ['f', 'MY'],
+  ['fo', 'MZXQ'],
+  ['foo', 'MZXW6'],
+  ['foob', 'MZXW6YQ'],
+  ['fooba', 'MZXW6YTB'],
+  ['foobar', 'MZXW6YTBOI'],
+])('"%s" in base32 is "%s"', (text, coded) => {
+  expect(base32(Buffer.from(text))).toBe(coded)
+})
+
+test('what was made base32 can be read again', () => {
+  check(
+    200,
+    fc.property(fc.uint8Array(), (bytes) => expect(bytesOf(base32(bytes))).toEqual(bytes)),
+  )
+})
+
+test('a code is good half a minute before and after its own', () => {
+  const secret = newSecret()
+  const time = 1_000_000 * 30_000
+  const code = (steps: number) => codeAt(bytesOf(secret), 1_000_000 + steps)
+  expect([-2, -1, 0, 1, 2].map((steps) => stepOf(secret, code(steps), time))).toEqual([
+    undefined,
+    999_999,
+    1_000_000,
+    1_000_001,
+    undefined,
+  ])
+  expect(stepOf(secret, '', time)).toBeUndefined()
+})
+
+test('an authenticator app is told all that it needs', () => {
+  expect(uriOf('MZXW6YTBOI', 'acme', 'Ada & Co')).toBe(
+    'otpauth://totp/acme:Ada%20%26%20Co?secret=MZXW6YTBOI&issuer=acme&algorithm=SHA1&digits=6&period=30',
+  )
+})

@@ -1,0 +1,186 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { bytesOf, codeAt, stepAt } from '../../../src/accounts/totp/codes'
+import { now } from '../../../src/core/clock'
+import { ask, house, refusal } from '../../house'
+import { inhabited, password } from '../mail/kit'
+import { backToNow, bearer, later, MINUTE } from '../people'
+
+afterEach(backToNow)
+
+const WRONG = [403, 'INVALID_CODE']
+const REFUSED = [401, 'INVALID_CODE']
+const FACTOR = [401, 'SECOND_FACTOR_REQUIRED']
+
+/** Somebody with a second factor, and their authenticator app. */
+async function careful() {
+  const home = await inhabited()
+  const { ada, stranger } = home
+  const { secret, uri } = (await ada.post('/me/totp')).body
+  const code = () => codeAt(bytesOf(secret), stepAt(now()))
+  const confirmed = await ada.post('/me/totp/confirm', { code: code() })
+  later(MINUTE)
+  const signIn = (more = {}) => stranger.post('/signin', { username: 'ada', password, ...more })
+  const challenged = async (more = {}) => (await signIn(more)).body.details.challenge as string
+  const answer = (challenge: string, code: string) => stranger.post('/signin', { challenge, code })
+  const remove = (code: string) =>
+    ask('DELETE', `${home.origin}/api/me/totp`, { headers: bearer(home.token), body: { code } })
+  return {
+    ...home,
+    secret,
+    uri,
+    code,
+    confirmed,
+    signIn,
+    challenged,
+    answer,
+    remove,
+    recovery: confirmed.body.recoveryCodes,
+  }
+}
+
+describe('a second factor', () => {
+  test('counts once it is confirmed by a code of it', async () => {
+    const { ada, stranger, user } = await inhabited()
+    const { status, body, headers } = await ada.post('/me/totp')
+    expect([status, headers.get('cache-control')]).toEqual([200, 'no-store'])
+    expect(body).toEqual({
+      secret: expect.stringMatching(/^[A-Z2-7]{32}$/),
+      uri: expect.stringContaining(`secret=${body.secret}`),
+    })
+    expect((await ada.get('/me/totp')).body).toEqual({ enabled: false, recoveryCodes: 0 })
+    expect((await stranger.post('/signin', { username: 'ada', password })).status).toBe(200)
+    expect(refusal(await ada.post('/me/totp/confirm', { code: '000000' }))).toEqual(WRONG)
+    const code = codeAt(bytesOf(body.secret), stepAt(now()))
+    const confirmed = await ada.post('/me/totp/confirm', { code: `${code.slice(0, 3)} ${code.slice(3)}` })
+    expect(confirmed.headers.get('cache-control')).toBe('no-store')
+    expect(confirmed.body.recoveryCodes).toHaveLength(10)
+    for (const one of confirmed.body.recoveryCodes) expect(one).toMatch(/^([a-z2-7]{4}-){3}[a-z2-7]{4}$/)
+    expect((await ada.get('/me/totp')).body).toEqual({ enabled: true, recoveryCodes: 10 })
+    expect(refusal(await stranger.post('/signin', { username: 'ada', password }))).toEqual(FACTOR)
+    expect(user.username).toBe('ada')
+  })
+
+  test('is asked for at a sign-in, which then is what was asked for', async () => {
+    const { signIn, answer, challenged, code } = await careful()
+    const first = await signIn({ authType: 'oauth' })
+    expect(refusal(first)).toEqual(FACTOR)
+    expect(first.headers.get('set-cookie')).toBeNull()
+    expect(first.headers.get('cache-control')).toBe('no-store')
+    expect(JSON.stringify(first.body)).not.toContain('"token"')
+    const oauth = await answer(first.body.details.challenge, code())
+    expect(oauth.body.payload).toMatchObject({ user: { username: 'ada' }, token: expect.any(String) })
+    later(MINUTE)
+    const cookie = await answer(await challenged(), code())
+    expect([cookie.status, cookie.headers.get('set-cookie')]).toEqual([200, expect.stringContaining('HttpOnly')])
+    expect(cookie.body.payload.token).toBeUndefined()
+  })
+
+  test('is not asked for who does not know the password', async () => {
+    const { signIn } = await careful()
+    expect(refusal(await signIn({ password: 'wrong horse' }))).toEqual([401, 'INVALID_CREDENTIALS'])
+  })
+
+  test('is asked for after a new password was chosen by mail, too', async () => {
+    const { stranger, codeOf, signIn } = await careful()
+    await stranger.post('/password/forgot', { email: 'ada@lovelace.test' })
+    const token = await codeOf('passwordReset')
+    await stranger.post('/password/reset', { token, password: 'battery staple' })
+    expect(refusal(await signIn({ password: 'battery staple' }))).toEqual(FACTOR)
+  })
+
+  test('takes each code once, also of two that come at the same time, and none before the last', async () => {
+    const { answer, challenged, code, secret } = await careful()
+    const [one, two] = [await challenged(), await challenged()]
+    const answers = await Promise.all([answer(one, code()), answer(two, code())])
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 401])
+    const left = answers[0]!.status === 200 ? two : one
+    expect(refusal(await answer(left, code()))).toEqual(REFUSED)
+    expect(refusal(await answer(left, codeAt(bytesOf(secret), stepAt(now()) - 1)))).toEqual(REFUSED)
+    later(MINUTE)
+    expect((await answer(left, code())).status).toBe(200)
+  })
+
+  test('takes each challenge once, for five minutes, at its tenant', async () => {
+    const { answer, challenged, code } = await careful()
+    const GONE = [401, 'INVALID_CHALLENGE']
+    const challenge = await challenged()
+    const abroad = await house()
+    expect(refusal(await abroad.stranger.post('/signin', { challenge, code: code() }))).toEqual(GONE)
+    expect((await answer(challenge, code())).status).toBe(200)
+    later(MINUTE)
+    expect(refusal(await answer(challenge, code()))).toEqual(GONE)
+    const late = await challenged()
+    later(6 * MINUTE)
+    expect(refusal(await answer(late, code()))).toEqual(GONE)
+    expect(refusal(await answer('nonsense', code()))).toEqual(GONE)
+  })
+
+  test('is not found by trying', async () => {
+    const { answer, challenged, code } = await careful()
+    const challenge = await challenged()
+    const wrong = code() === '123456' ? '654321' : '123456'
+    for (let n = 0; n < 10; n++) expect(refusal(await answer(challenge, wrong))).toEqual(REFUSED)
+    expect(refusal(await answer(challenge, code()))).toEqual([429, 'RATE_LIMITED'])
+    later(11 * MINUTE)
+    expect((await answer(await challenged(), code())).status).toBe(200)
+  })
+
+  test('can be done without by a recovery code, once each, however it is typed', async () => {
+    const { answer, challenged, recovery, ada } = await careful()
+    const challenge = await challenged()
+    expect((await answer(challenge, recovery[0].toUpperCase().replaceAll('-', ' '))).status).toBe(200)
+    expect(refusal(await answer(await challenged(), recovery[0]))).toEqual(REFUSED)
+    expect((await ada.get('/me/totp')).body.recoveryCodes).toBe(9)
+  })
+
+  test('is taken away by a code of it or a recovery code, and by nothing else', async () => {
+    const { remove, code, ada, signIn, tenant, recovery } = await careful()
+    expect(refusal(await remove('000000'))).toEqual(WRONG)
+    expect((await remove(code())).body).toEqual({ success: true })
+    expect((await ada.get('/me/totp')).body).toEqual({ enabled: false, recoveryCodes: 0 })
+    expect((await signIn()).status).toBe(200)
+    expect(await tenant.db.ask("select count(*) from sealed where purpose = 'totp'")).toEqual([[0]])
+    expect(refusal(await remove(code()))).toEqual([404, 'TOTP_NOT_FOUND'])
+    const again = await careful()
+    expect(refusal(await again.remove(recovery[0]))).toEqual(WRONG)
+    expect((await again.remove(again.recovery[0])).status).toBe(200)
+  })
+
+  test('cannot be replaced, or confirmed twice', async () => {
+    const { ada, code } = await careful()
+    for (const answer of [await ada.post('/me/totp'), await ada.post('/me/totp/confirm', { code: code() })])
+      expect(refusal(answer)).toEqual([409, 'TOTP_EXISTS'])
+  })
+
+  test('that was begun anew is confirmed by the newest secret only', async () => {
+    const { ada } = await inhabited()
+    const codeOf = ({ body }: { body: { secret: string } }) => codeAt(bytesOf(body.secret), stepAt(now()))
+    expect(refusal(await ada.post('/me/totp/confirm', { code: '123456' }))).toEqual([404, 'TOTP_NOT_FOUND'])
+    const old = await ada.post('/me/totp')
+    const fresh = await ada.post('/me/totp')
+    expect(refusal(await ada.post('/me/totp/confirm', { code: codeOf(old) }))).toEqual(WRONG)
+    expect((await ada.post('/me/totp/confirm', { code: codeOf(fresh) })).status).toBe(200)
+  })
+
+  test('is a signed-in person’s own matter; an admin can take it away from who has lost it', async () => {
+    const { as, stranger, user, signIn } = await careful()
+    expect(refusal(await stranger.get('/me/totp'))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(refusal(await as('user').post('/me/totp'))).toEqual([403, 'FORBIDDEN'])
+    expect(refusal(await as('user').delete(`/users/${user._id}/totp`))).toEqual([403, 'FORBIDDEN'])
+    const abroad = await house()
+    const elsewhere = await abroad.as('admin').delete(`/users/${user._id}/totp`)
+    expect(refusal(elsewhere)).toEqual([404, 'USER_NOT_FOUND'])
+    expect(refusal(await signIn())).toEqual(FACTOR)
+    expect((await as('admin').delete(`/users/${user._id}/totp`)).status).toBe(200)
+    expect((await signIn()).status).toBe(200)
+  })
+
+  test('is nowhere in the database in a form that helps', async () => {
+    const { tenant, secret, recovery } = await careful()
+    const all = []
+    for (const table of ['totp', 'recovery_codes', 'sealed', 'jobs', 'mails'])
+      all.push(await tenant.db.ask(`select * from ${table}`))
+    const text = JSON.stringify(all)
+    for (const hidden of [secret, recovery[0], recovery[0].replaceAll('-', '')]) expect(text).not.toContain(hidden)
+  })
+})

@@ -1,0 +1,106 @@
+import { afterAll, expect, test } from 'bun:test'
+import { isPublic, outside } from '../../src/core/outside'
+import type { Problem } from '../../src/core/problem'
+
+const bounds = { timeout: 5_000, limit: 1_000, privateNetwork: true }
+const hanging: ReadableStreamDefaultController[] = []
+const server = Bun.serve({
+  port: 0,
+  hostname: '127.0.0.1',
+  fetch(request) {
+    const { pathname } = new URL(request.url)
+    if (pathname === '/large') return new Response(new Uint8Array(1_001))
+    if (pathname === '/exact') return new Response(new Uint8Array(1_000))
+    if (pathname === '/empty') return new Response(null, { status: 204 })
+    if (pathname === '/elsewhere') return Response.redirect('/exact', 302)
+    if (pathname === '/slow')
+      return new Response(
+        new ReadableStream({
+          start(controller) {
+            hanging.push(controller)
+            controller.enqueue(new Uint8Array(1))
+          },
+        }),
+      )
+    return request.text().then((text) => Response.json({ method: request.method, text }, { status: 201 }))
+  },
+})
+afterAll(() => server.stop(true))
+const origin = `http://127.0.0.1:${server.port}`
+const refused = async (url: string, more = {}) =>
+  outside(url, {}, { ...bounds, ...more }).then(
+    ({ status }) => status,
+    ({ status, code, message }: Problem) => [status, code, /127|\[/.test(message)],
+  )
+const NO = [502, 'OUTSIDE_UNREACHABLE', false]
+
+test('what another server answers comes back as it is', async () => {
+  const answer = await outside(`${origin}/x`, { method: 'POST', body: 'hello' }, bounds)
+  expect([answer.status, await answer.json()]).toEqual([201, { method: 'POST', text: 'hello' }])
+  expect(answer.headers.get('content-type')).toStartWith('application/json')
+  expect((await outside(`${origin}/empty`, {}, bounds)).status).toBe(204)
+})
+
+test('it has as many bytes as it may, or is none', async () => {
+  expect(await refused(`${origin}/exact`)).toBe(200)
+  expect(await refused(`${origin}/large`)).toEqual(NO)
+})
+
+test('it is there in time, whole, or is none', async () => {
+  expect(await refused(`${origin}/slow`, { timeout: 100 })).toEqual(NO)
+  expect(hanging).toHaveLength(1)
+})
+
+test('it leads nowhere else', async () => {
+  expect(await refused(`${origin}/elsewhere`)).toBe(302)
+})
+
+test('who is not there is no failure of ours', async () => {
+  for (const url of ['http://127.0.0.1:1/', 'http://nowhere.invalid/', 'no address'])
+    expect(await refused(url)).toEqual(NO)
+})
+
+test.each([
+  ...[
+    '127.0.0.1',
+    '10.1.2.3',
+    '172.16.0.1',
+    '172.31.255.255',
+    '192.168.1.1',
+    '169.254.169.254',
+    '100.64.0.1',
+    '0.0.0.0',
+  ],
+  ...['224.0.0.1', '255.255.255.255', '198.18.0.1', '::', '::1', '::ffff:127.0.0.1', '::ffff:8.8.8.8', 'fe80::1'],
+  ...['fd00::1', 'fc00::', 'ff02::1', '2002:7f00:1::', '64:ff9b::7f00:1', '2001::1', '2001:0:7f00::'],
+])('%s is not of the public internet', (address) => {
+  expect(isPublic(address)).toBeFalse()
+})
+
+test.each([
+  '8.8.8.8',
+  '1.1.1.1',
+  '172.32.0.1',
+  '172.15.0.1',
+  '100.128.0.1',
+  '223.255.255.255',
+  '2606:4700::1111',
+  '2a00::1',
+  '2001:4860:4860::8888',
+])('%s is', (address) => {
+  expect(isPublic(address)).toBeTrue()
+})
+
+test('a neighbour is not even greeted, however it is called, nor anybody without encryption', async () => {
+  let greeted = 0
+  const socket = { data() {}, open: () => void greeted++ }
+  const neighbour = Bun.listen({ hostname: '127.0.0.1', port: 0, socket })
+  const closed = { privateNetwork: false, timeout: 2_000 }
+  for (const host of ['127.0.0.1', 'localhost', '2130706433', '0x7f.1', '[::ffff:127.0.0.1]'])
+    expect(await refused(`https://${host}:${neighbour.port}/`, closed)).toEqual(NO)
+  expect(await refused('http://192.0.2.1/', closed)).toEqual(NO)
+  expect(greeted).toBe(0)
+  expect(await refused(`https://127.0.0.1:${neighbour.port}/`, { timeout: 200 })).toEqual(NO)
+  expect(greeted).toBe(1)
+  neighbour.stop(true)
+})
