@@ -229,6 +229,13 @@ describe('bodies', () => {
     expect(refusal(made)).toEqual([400, 'INVALID_INPUT'])
   })
 
+  test('what does not fit says so, also where it is an object that cannot be made a text', async () => {
+    const hollow = { toString: null, valueOf: 1 }
+    for (const body of [{ username: hollow }, { username: [[hollow]] }, hollow, [hollow]])
+      expect(refusal(await admin.post('/me', body))).toEqual([400, 'INVALID_INPUT'])
+    expect((await admin.post('/me', { metadata: { hollow } })).body.metadata).toEqual({ hollow })
+  })
+
   test('what does not fit says where, and what', async () => {
     const { status, body } = await admin.post('/blueprints', { key: 'X', fields: 'none' })
     expect([status, body.code]).toEqual([400, 'INVALID_INPUT'])

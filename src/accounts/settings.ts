@@ -39,7 +39,10 @@ export const settings = {
   'auth-configuration': t.Object({
     allowSignup: t.Boolean({ default: true }),
     allowedReturnHosts: names('hosts to which a sign-in by a provider may lead'),
-    providers: t.Record(t.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' }), Provider, { default: {} }),
+    providers: t.Record(t.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' }), Provider, {
+      default: {},
+      additionalProperties: false,
+    }),
   }),
   /** What mails say instead of what they say here (`mail/templates.ts`). */
   'mail-templates': t.Object({

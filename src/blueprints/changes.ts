@@ -13,7 +13,9 @@ import { refuseSenseless } from './definition'
 import { fromTheStart } from './inforce'
 import { kept, type Survey } from './kept'
 import { alterationRow, type BlueprintRow, modelFrom, rowOf } from './loading'
+import type { Model } from './model'
 import { number, reserve } from './numbers'
+import { mayRead, reachOf } from './rules'
 import type { BlueprintChange, Definition, Obstacle } from './shapes'
 import { alterations, blueprints } from './tables'
 
@@ -100,7 +102,18 @@ async function surveyed(ctx: Ctx, { before, alteration }: Intent): Promise<Surve
     // None has been reserved for those that are to be found otherwise.
     return [key, (!alteration.fresh.has(key) && from && model.field.get(from)?.number) || -1 - index] as const
   })
-  return kept.survey(ctx, model, await modelFrom(ctx, before, alteration.definition, new Map(numbers)), alteration)
+  const next = await modelFrom(ctx, before, alteration.definition, new Map(numbers))
+  const { problems, ...survey } = await kept.survey(ctx, model, next, alteration)
+  return { ...survey, problems: problems.map((problem) => toldTo(ctx, model, alteration, problem)) }
+}
+
+/** Who may change a blueprint but not read its entities is told that some do not fit, not which, nor what is in them. */
+function toldTo({ actor }: Ctx, model: Model, { steps }: Alteration, obstacle: Obstacle): Obstacle {
+  const { examples, duplicates, ...problem } = obstacle
+  const was = model.field.get(steps.find(({ key }) => key === problem.field)?.from ?? '')
+  const all = !!reachOf(model, 'read', actor)?.all
+  const seen = all && (!was || mayRead(was, actor))
+  return { ...problem, examples: all ? examples : [], ...(seen && duplicates && { duplicates }) }
 }
 
 const refusalOf = (problems: Obstacle[]): Refusal => {

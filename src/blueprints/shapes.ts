@@ -117,7 +117,7 @@ export const Obstacle = t.Object({
   code: t.String(),
   message: t.String(),
   count: t.Number({ description: 'how many entities it is about' }),
-  examples: t.Array(t.String(), { description: 'identifiers of up to ten of them' }),
+  examples: t.Array(t.String(), { description: 'identifiers of up to ten of them, for those who may read all' }),
   duplicates: maybe(
     t.Array(t.Object({ value: t.Unknown(), identifiers: t.Array(t.String()) }), {
       description: 'up to ten values that several have, with up to ten of those',

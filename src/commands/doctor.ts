@@ -16,7 +16,7 @@ export const doctor = new Command('doctor')
     answers(
       async (_options: object, _command: Command) => {
         const data = existsSync(join(config.ATOLL_TENANTS, 'registry.db'))
-        const checks = [writable(), secrets(), ...(data ? await tenants() : [])]
+        const checks = [writable(), secrets(), ...(data ? [...(await standard()), ...(await tenants())] : [])]
         if (checks.some(({ ok }) => !ok)) process.exitCode = 1
         return { settings: settings(), openTenants: openLimit, checks }
       },
@@ -72,6 +72,18 @@ function secrets(): Check {
   } catch {
     return { check: 'secrets', ok: true, told: 'secrets.json is made at the first start' }
   }
+}
+
+/** Whatever tenant names a host for its website answers there, unless it is another's. */
+async function standard(): Promise<Check[]> {
+  const [id, all] = [config.ATOLL_DEFAULT_TENANT, await listTenants()]
+  const found = all.find((tenant) => tenant.id === id)
+  if (!found || all.length < 2) return []
+  const [check, ok] = ['default tenant', found.hosts.length > 0]
+  const told = ok
+    ? `${id} also answers at ${found.hosts.join(', ')}, which no other tenant can take`
+    : `others can take the hosts at which it answers: give them to it by "atoll tenant hosts ${id} <host>"`
+  return [{ check, ok, told }]
 }
 
 const tenants = async (): Promise<Check[]> =>

@@ -3,6 +3,7 @@ import { isLoopback, originOf } from '../accounts/origins'
 import { configurations } from '../accounts/settings/tables'
 import { iso, now } from '../core/clock'
 import { Problem } from '../core/problem'
+import { withoutPort } from '../tenancy/caller'
 import { claimedHosts, claimHosts, releaseHosts } from '../tenancy/hosts'
 import { changing } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
@@ -22,7 +23,7 @@ export const untouched = (key: string, version: number): Row => ({
 /** The hosts of the websites that a configuration names. This machine's own are everybody's, so nobody answers there. */
 export function hostsOf({ websiteUrls }: Row['metadata']): string[] {
   const urls = Array.isArray(websiteUrls) ? websiteUrls : []
-  const hosts = urls.map((url) => new URL(originOf(`${url}`) ?? 'http://localhost').hostname)
+  const hosts = urls.map((url) => withoutPort(new URL(originOf(`${url}`) ?? 'http://localhost').hostname))
   return [...new Set(hosts)].filter((host) => !isLoopback(host))
 }
 

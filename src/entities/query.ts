@@ -105,6 +105,7 @@ function read(model: Model, actor: Actor | undefined, search: string): Query {
 
   for (const [name, value] of new URLSearchParams(search)) {
     if (value === '' || value === 'undefined' || name === 'bypassAdmin') continue
+    if (value.includes('\0')) refuse(name, 'Text must not contain the character U+0000.')
     if (name.startsWith('$')) {
       if (OPTIONS.includes(name)) options.set(name, value)
       else refuse(name, `There is no option "${name}".`)

@@ -18,7 +18,10 @@ export const standsFor = (request: Request, original: Request) =>
 export const authorityOf = ({ headers }: Request): string =>
   ((proxied && headers.get('x-forwarded-host')) || headers.get('host') || '').toLowerCase()
 
-export const hostOf = (request: Request) => authorityOf(request).replace(/:\d*$/, '')
+/** A name with a dot at its end is the same in full (RFC 1034, 3.1). */
+export const withoutPort = (authority: string) => authority.replace(/\.?(:\d*)?$/, '')
+
+export const hostOf = (request: Request) => withoutPort(authorityOf(request))
 
 /** The caller's address; by a proxy's word only when it is trusted: the last entry, for callers can write the others. */
 export function addressOf(request: Request): string {

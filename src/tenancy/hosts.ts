@@ -1,6 +1,7 @@
 import { and, eq, inArray, isNotNull, isNull, lte, ne, notInArray } from 'drizzle-orm'
 import { Problem } from '../core/problem'
 import type { Tx } from '../storage/port'
+import { withoutPort } from './caller'
 import { changing } from './memory'
 import { registry } from './registry'
 import { hosts } from './tables'
@@ -61,7 +62,7 @@ const dropUnused = (tx: Tx, tenant: string) =>
   tx.delete(hosts).where(and(eq(hosts.tenant, tenant), eq(hosts.given, false), isNull(hosts.claimed)))
 
 function hostName(text: string): string {
-  const host = text.trim().toLowerCase().replace(/:\d*$/, '')
+  const host = withoutPort(text.trim().toLowerCase())
   if (!/^(\[[0-9a-f:.]+\]|[a-z0-9._-]{1,253})$/.test(host))
     throw new Problem(400, 'INVALID_INPUT', `"${text}" is no host: give a name such as app.example.com, without path.`)
   return host

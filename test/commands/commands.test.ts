@@ -170,6 +170,20 @@ describe('the installation', () => {
     expect([first.code, first.json.checks]).toEqual([second.code, second.json.checks])
   })
 
+  test('doctor notices when other tenants could take the hosts of the default one', async () => {
+    const at = { at: emptyFolder(), env: { ATOLL_DEFAULT_TENANT: 'main' } }
+    const looked = async () => {
+      const { code, json } = await atoll('doctor --json', at)
+      return [code, json.checks.find(({ check }: { check: string }) => check === 'default tenant')?.ok]
+    }
+    await atoll('tenant create main', at)
+    expect(await looked()).toEqual([0, undefined])
+    await atoll('tenant create other', at)
+    expect(await looked()).toEqual([1, false])
+    await atoll('tenant hosts main app.example.com', at)
+    expect(await looked()).toEqual([0, true])
+  })
+
   test('doctor and migrate name the tenant that cannot be opened, and look at the others all the same', async () => {
     const at = { at: emptyFolder() }
     for (const id of ['a', 'b', 'c']) await atoll(`tenant create ${id}`, at)

@@ -290,6 +290,9 @@ describe('the configurations that the server goes by', () => {
         '/metadata/providers/google/kind',
       ],
       ['auth-configuration', { providers: [] }, '/metadata/providers'],
+      ...[null, 'secret', {}, { clientId: 'a', clientSecret: 'b' }, { clientId: 'a', clientSecret: { b: 1 } }].map(
+        (Google) => ['auth-configuration', { providers: { Google } }, '/metadata/providers/Google'] as const,
+      ),
       ['workspace-configuration', { isActive: 1 }, '/metadata/isActive'],
       ['workspace-configuration', { labels: [1] }, '/metadata/labels/0'],
       ['workspace-configuration', { creationPrivilegedRoles: {} }, '/metadata/creationPrivilegedRoles'],

@@ -50,6 +50,11 @@ describe('the websites of a tenant', () => {
     const [own, wanted, free] = [name(), name(), name()]
     await set(one, `https://${wanted}`)
     await set(other, `https://${own}`)
+    // Neither are their names in full, with a dot at the end.
+    for (const full of [`${wanted}.`, `${one.id}.test.`]) {
+      expect(refusal(await set(other, `https://${full}`))).toEqual([409, 'HOST_TAKEN'])
+      expect(await at(`${full}:80`, one)).toBeTrue()
+    }
     for (const taken of [wanted, `${one.id}.test`]) {
       const answer = await other
         .as('admin')

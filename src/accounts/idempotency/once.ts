@@ -131,8 +131,10 @@ async function keep({ tenant, write }: Tenant, claim: Claim, response: Response,
 const callerName = (request: Request, tenant: Tenant, actor: Actor | undefined) => {
   const guise = guiseOf(request)
   const as = guise ? ` ${actor?.privileged} as ${JSON.stringify(guise)}` : ''
-  if (actor)
-    return `${actor.session ? 'user' : 'program'} ${actor.user} ${actor.workspace?._id} ${actor.scopes.join()}${as}`
+  if (actor) {
+    const kind = actor.session ? 'user' : actor.token?.bound ? 'bound' : 'program'
+    return `${kind} ${actor.user} ${actor.workspace?._id} ${actor.scopes.join()}${as}`
+  }
   const { headers } = request
   const credentials = [headers.get('x-api-key'), headers.get('authorization'), cookieOf(request, tenant)]
   return `guest ${networkOf(request)} ${JSON.stringify(credentials)}`

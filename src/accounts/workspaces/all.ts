@@ -1,4 +1,4 @@
-import { and, eq, inArray, type SQL } from 'drizzle-orm'
+import { and, inArray, type SQL } from 'drizzle-orm'
 import { RE2JS } from 're2js'
 import type { Answer } from '../../core/etag'
 import { invalid } from '../../core/problem'
@@ -6,7 +6,7 @@ import { answerPage, type Page, pageOf } from '../../storage/lists'
 import type { Db } from '../../storage/port'
 import type { Ctx } from '../guard'
 import { keyOfName } from '../users'
-import type { WorkspaceRow } from './reach'
+import { type WorkspaceRow, within } from './reach'
 import type { AllQuery } from './shapes'
 import { invitesOf, membersOf } from './shown'
 import { members, workspaces } from './tables'
@@ -36,7 +36,7 @@ function conditions({ db, actor }: Ctx, query: AllQuery): SQL | undefined {
   return and(
     ids && inArray(workspaces._id, ids),
     theirs && inArray(workspaces._id, theirs),
-    actor.token?.bound ? eq(workspaces._id, actor.workspace!._id) : undefined,
+    within(actor, workspaces._id),
   )
 }
 

@@ -13,7 +13,7 @@ import { type UserRow, users } from '../tables'
 import { find, fullNameOf, keyOfName } from '../users'
 import { tell } from './events'
 import { join } from './members'
-import { administered, refuseInactive } from './reach'
+import { administered, isElsewhere, refuseInactive, within } from './reach'
 import type { InvitationAnswer, NewInvite } from './shapes'
 import { invites, members, workspaces } from './tables'
 
@@ -28,7 +28,7 @@ const sortable = { _id: invites._id, created: invites.created }
 export async function mine(ctx: Ctx, query: Listing, answer: Answer) {
   const page = pageOf(query, sortable)
   const user = await find(ctx, ctx.actor.user)
-  const those = eq(invites.emailKey, (isProven(user) && user.emailKey) || '')
+  const those = and(eq(invites.emailKey, (isProven(user) && user.emailKey) || ''), within(ctx.actor, invites.workspace))
   const rows = await ctx.db
     .select({
       _id: invites._id,
@@ -53,6 +53,7 @@ export async function mine(ctx: Ctx, query: Listing, answer: Answer) {
 
 /** Accepts an invitation, which gives its roles, or declines it; both end it. @throws 403, 404 */
 export async function reply(ctx: Ctx, { workspace, kind }: InvitationAnswer) {
+  if (isElsewhere(ctx.actor, workspace)) missing('invite')
   if (kind === 'accept') await refuseInactive(ctx)
   await changing(ctx, 'actors', async (tx) => {
     const user = await tx.select().from(users).where(eq(users._id, ctx.actor.user)).get()

@@ -19,14 +19,14 @@ const sortable = { _id: members.user, user: members.user, created: members.creat
 /** A page of a workspace's members, in the order in which they came. */
 export async function list({ db, actor }: Ctx, id: string, query: Listing, answer: Answer) {
   const page = pageOf(query, sortable, 'created')
-  const { administers } = await reach(db, actor, id)
+  const { privileged } = await reach(db, actor, id)
   const those = eq(members.workspace, id)
   const rows = await membersShown(db)
     .where(those)
     .orderBy(...page.order)
     .limit(page.limit + 1)
     .offset(page.offset)
-  const shown = rows.map((row) => shownTo(administers, row))
+  const shown = rows.map((row) => shownTo(privileged, row))
   return answerPage(answer, page, shown, () => db.$count(members, those))
 }
 

@@ -1,15 +1,17 @@
 import { and, eq } from 'drizzle-orm'
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import { missing, Problem } from '../../core/problem'
 import type { Db } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import type { Actor } from '../actors'
+import type { Ctx } from '../guard'
 import { settingsOf } from '../settings'
 import { members, workspaces } from './tables'
 
 export type WorkspaceRow = typeof workspaces.$inferSelect
 
-/** A workspace, and what somebody is in it. Admins of the tenant reach every workspace, and administer it. */
-export type Reached = { workspace: WorkspaceRow; roles: string[]; administers: boolean }
+/** A workspace, and what somebody is in it. Admins of the tenant (`privileged`) reach every workspace, and administer it. */
+export type Reached = { workspace: WorkspaceRow; roles: string[]; administers: boolean; privileged: boolean }
 
 type Who = Pick<Actor, 'user' | 'privileged'> & Partial<Pick<Actor, 'token' | 'workspace'>>
 
@@ -24,8 +26,8 @@ export async function reach(db: Db, actor: Who, id: string): Promise<Reached> {
     .where(eq(workspaces._id, id))
     .get()
   if (!found || !(found.roles || actor.privileged)) return missing('workspace')
-  const roles = found.roles ?? []
-  return { workspace: found.workspace, roles, administers: actor.privileged || roles.includes('admin') }
+  const [roles, { privileged }] = [found.roles ?? [], actor]
+  return { workspace: found.workspace, roles, administers: privileged || roles.includes('admin'), privileged }
 }
 
 /** The same for who administers it. @throws 404, or 403 for other members */
@@ -38,6 +40,16 @@ export async function administered(db: Db, actor: Who, id: string): Promise<Reac
 /** For a token that was made for one workspace there are no others. */
 export const isElsewhere = ({ token, workspace }: Pick<Who, 'token' | 'workspace'>, id: string) =>
   !!token?.bound && workspace?._id !== id
+
+/** The same as a condition of those that are listed; nothing for whoever knows several. */
+export const within = ({ token, workspace }: Pick<Who, 'token' | 'workspace'>, column: SQLiteColumn) =>
+  token?.bound ? eq(column, workspace!._id) : undefined
+
+/** @throws 403 for a token that was made for one workspace */
+export function refuseBound({ actor }: Ctx) {
+  if (actor.token?.bound)
+    throw new Problem(403, 'FORBIDDEN', 'This API token was made for one workspace, and knows no other.')
+}
 
 /** @throws 403 where the tenant has workspaces switched off */
 export async function refuseInactive(tenant: Tenant) {

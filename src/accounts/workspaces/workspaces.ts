@@ -13,7 +13,7 @@ import { apiTokens, sessions } from '../tables'
 import { discardSealed } from '../vault/vault'
 import { tell } from './events'
 import { replaceInvites } from './invites'
-import { administered, reach, refuseInactive } from './reach'
+import { administered, reach, refuseBound, refuseInactive, within } from './reach'
 import type { NewWorkspace, WorkspaceChange } from './shapes'
 import { shown, whole } from './shown'
 import { members, workspaces } from './tables'
@@ -34,9 +34,7 @@ export const sortable = {
 /** A page of the workspaces that the caller is a member of, newest first. */
 export async function list({ db, actor }: Ctx, query: Listing, answer: Answer) {
   const page = pageOf(query, sortable)
-  const mine = eq(members.user, actor.user)
-  // For a token that was made for one workspace there are no others.
-  const those = actor.token?.bound ? and(mine, eq(members.workspace, actor.workspace!._id)) : mine
+  const those = and(eq(members.user, actor.user), within(actor, members.workspace))
   const rows = await db
     .select({ workspace: workspaces, roles: members.roles })
     .from(members)
@@ -53,6 +51,7 @@ export const get = async ({ db, actor }: Ctx, id: string) => whole(db, await rea
 
 /** A new workspace, which its creator administers. @throws 400, 403 */
 export async function create(ctx: Ctx, { name, logo, labels = [] }: NewWorkspace) {
+  refuseBound(ctx)
   await refuseInactive(ctx)
   await refuseCreator(ctx)
   await refuseLabels(ctx, labels)
@@ -63,7 +62,7 @@ export async function create(ctx: Ctx, { name, logo, labels = [] }: NewWorkspace
     await tx.insert(members).values({ workspace: _id, user: ctx.actor.user, roles: ['admin'], created: time })
     await tell(ctx, tx, _id, { kind: 'workspace', eventName: 'workspace-created' }, { name })
   })
-  return whole(ctx.db, { workspace, roles: ['admin'], administers: true })
+  return whole(ctx.db, { workspace, roles: ['admin'], administers: true, privileged: ctx.actor.privileged })
 }
 
 /** Changes what it mentions. @throws 400, 403, 404 */

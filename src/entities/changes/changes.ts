@@ -1,11 +1,12 @@
 import type { OpenCtx } from '../../accounts/guard'
+import { same } from '../../core/secret'
 import { waitsLong } from '../../tenancy/caller'
 import { narrowed, searchOf } from '../entities'
 import { feedOf } from './feed'
 import { Listener, reset } from './listener'
 import { listening } from './log'
 import { seat } from './seats'
-import { eventOf, refuseOfLists, type View, viewOf } from './view'
+import { eventOf, refuseOfLists, sealOf, type View, viewOf } from './view'
 
 const HEADERS = {
   'content-type': 'text/event-stream;charset=utf-8',
@@ -31,10 +32,10 @@ export async function listen(asked: OpenCtx, key: string, request: Request): Pro
   const free = seat(ctx, request)
   try {
     const last = await listening(ctx, key)
-    const start = startOf(request.headers.get('last-event-id') || named, last, view)
+    const start = await startOf(ctx, request.headers.get('last-event-id') || named, last, view)
     waitsLong(request)
     const { stream } = new Listener({ ctx, request, question }, feedOf(ctx, key, last), view, start.number, {
-      due: start.due,
+      ...start,
       free,
     })
     return new Response(stream, { headers: HEADERS })
@@ -45,10 +46,12 @@ export async function listen(asked: OpenCtx, key: string, request: Request): Pro
 }
 
 /** Where a listener begins: after the last event that they got, if it can be told what came since; else now. */
-function startOf(id: string | null, last: number, view: View) {
-  if (!id) return { number: last, due: eventOf('ready', last, view, '{}') }
-  const [, number, print] = /^(\d{1,15})\.([\da-f]{8})$/.exec(id) ?? []
+async function startOf(ctx: OpenCtx, id: string | null, last: number, view: View) {
+  const [, text, seal = '', begun] = /^(\d{1,15})\.((\d{1,15})\.[\da-f]{32})$/.exec(id ?? '') ?? []
+  const [number, since] = [Number(text), Number(begun)]
   // Bun sends the head of an answer with the first of its body, so there is always something to send.
-  if (print === view.print && Number(number) <= last) return { number: Number(number), due: ':\n\n' }
-  return { number: last, due: reset(last, view) }
+  if (since <= number && number <= last && same(seal, await sealOf(ctx, view, since)))
+    return { number, seal, due: ':\n\n' }
+  const fresh = await sealOf(ctx, view, last)
+  return { number: last, seal: fresh, due: id ? reset(last, fresh) : eventOf('ready', last, fresh, '{}') }
 }

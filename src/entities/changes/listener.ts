@@ -5,7 +5,7 @@ import { Problem } from '../../core/problem'
 import { waitsNoLonger } from '../../tenancy/caller'
 import { narrowed } from '../entities'
 import type { Ear, Feed } from './feed'
-import { eventOf, type Question, told, type View, viewOf } from './view'
+import { eventOf, type Question, sealOf, told, type View, viewOf } from './view'
 
 const CHUNK = 64 << 10 // characters after which the listener has to take them before there are more
 const QUIET = 15_000 // ms; whoever stands between us and the listener may cut a connection that is quiet for longer
@@ -25,16 +25,18 @@ export class Listener implements Ear {
   #over = false
   #awake = () => {}
   #leave: () => void
+  #seal: string
   #controller?: Controller
 
-  /** Tells what happens after a number, and before that what is `due`; `free` is called at the end. */
+  /** Tells what happens after a number, and before that what is `due`; ids end with the `seal`, `free` is called at the end. */
   constructor(
     private asked: { ctx: OpenCtx; request: Request; question: Question },
     private feed: Feed,
     private view: View,
     private number: number,
-    { due, free }: { due: string; free: () => void },
+    { seal, due, free }: { seal: string; due: string; free: () => void },
   ) {
+    this.#seal = seal
     this.#due = due
     const left = feed.join(this)
     this.#leave = () => {
@@ -113,10 +115,11 @@ export class Listener implements Ear {
       if (this.view.model._id !== before.model._id) return this.#gone()
       if (this.view.print !== before.print || since > this.number) {
         this.number = Math.max(last, since)
-        return text + reset(this.number, this.view)
+        this.#seal = await sealOf(this.asked.ctx, this.view, this.number)
+        return text + reset(this.number, this.#seal)
       }
       for (const change of changes) {
-        text += told(this.view, change)
+        text += told(this.view, this.#seal, change)
         this.number = change.number
         if (text.length >= CHUNK) return text
       }
@@ -124,7 +127,7 @@ export class Listener implements Ear {
       left = !text && upto < last
     }
     // An id without data is no event, but the listener comes again with it.
-    return text || (now() - this.#given > QUIET ? `:\nid: ${this.number}.${this.view.print}\n\n` : '')
+    return text || (now() - this.#given > QUIET ? `:\nid: ${this.number}.${this.#seal}\n\n` : '')
   }
 
   /** What the listener may see by now. @throws as if they came now */
@@ -154,4 +157,4 @@ export class Listener implements Ear {
 const MISSED = JSON.stringify({ message: 'Read the list again: what you were told before may not be right any more.' })
 
 /** What is told instead of changes that can't be told. */
-export const reset = (number: number, view: View) => eventOf('reset', number, view, MISSED)
+export const reset = (number: number, seal: string) => eventOf('reset', number, seal, MISSED)

@@ -4,6 +4,7 @@ import type { Model } from '../../blueprints/model'
 import { mayRead, type Reach, reaches, reachOrRefuse } from '../../blueprints/rules'
 import { invalid } from '../../core/problem'
 import { hashed } from '../../core/secret'
+import { keyOf } from '../../tenancy/secrets'
 import { meets } from '../meets'
 import { type Query, readQuery } from '../query'
 import { writer } from '../wire'
@@ -15,7 +16,7 @@ export type View = {
   actor: OpenCtx['actor']
   reach: Reach
   query: Query
-  /** Stands for all that decides what is told: another one means that what was told before may not be right any more. */
+  /** All that decides what is told: another one means that what was told before may not be right any more. */
   print: string
   form: string
   write: (shown: string) => string
@@ -44,22 +45,31 @@ export async function viewOf(ctx: OpenCtx, { key, search, pinned }: Question, be
   const flat = query.flat || pinned
   const hidden = model.fields.filter((field) => !mayRead(field, actor)).map((field) => field.key)
   const form = JSON.stringify([model.version, flat, select, hidden])
-  const print = hashed(JSON.stringify([model._id, model.form, reach, search, flat, hidden])).slice(0, 8)
+  const print = hashed(JSON.stringify([model._id, model.form, reach, search, flat, hidden]))
   return { model, actor, reach, query, print, form, write: writer(model, actor, { flat, select }) }
 }
 
+/**
+ * Says in an id that somebody had this view after change number `since`, which only we can: what was before that they may
+ * never have been allowed to see, although they may see what is there now.
+ */
+export async function sealOf({ tenant }: OpenCtx, { print }: View, since: number): Promise<string> {
+  const hasher = new Bun.CryptoHasher('sha256', await keyOf(tenant, 'changes'))
+  return `${since}.${hasher.update(`${since} ${print}`).digest('hex').slice(0, 32)}`
+}
+
 /** An event as it is sent. @see https://html.spec.whatwg.org/multipage/server-sent-events.html */
-export const eventOf = (event: string, number: number, { print }: View, data: string) =>
-  `event: ${event}\nid: ${number}.${print}\ndata: ${data}\n\n`
+export const eventOf = (event: string, number: number, seal: string, data: string) =>
+  `event: ${event}\nid: ${number}.${seal}\ndata: ${data}\n\n`
 
 /** A change as the listener sees it: what comes into sight is new to them, and what goes out of it is gone. */
-export function told(view: View, change: Change): string {
+export function told(view: View, seal: string, change: Change): string {
   const { number, before, after } = change
   const [was, is] = [sees(view, before), sees(view, after)]
-  if (is) return eventOf(was ? 'update' : 'create', number, view, change.text(view.form, view.write))
+  if (is) return eventOf(was ? 'update' : 'create', number, seal, change.text(view.form, view.write))
   if (!was) return ''
   const { _id, identifier } = before!.system
-  return eventOf('delete', number, view, JSON.stringify({ _id, identifier }))
+  return eventOf('delete', number, seal, JSON.stringify({ _id, identifier }))
 }
 
 const sees = ({ model, reach, query }: View, version: Version | undefined) =>

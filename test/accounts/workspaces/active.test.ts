@@ -135,6 +135,27 @@ describe('an API token that was made for a workspace', () => {
       expect(refusal(answer)).toEqual(GONE)
   })
 
+  test('leads to no other one: none is made by it, and no invitation to one is seen or answered', async () => {
+    const home = await office()
+    const { bot } = await bound(home, home.workspace, 'other')
+    const invite = { email: `other@${home.id}.test`, roles: ['admin'] }
+    expect((await home.as('editor').post(`/workspaces/${home.elsewhere}/invites`, invite)).status).toBe(201)
+    expect(refusal(await bot.post('/workspaces', { name: 'Mine' }))).toEqual([403, 'FORBIDDEN'])
+    expect((await bot.get('/invites')).body).toEqual([])
+    for (const kind of ['accept', 'decline'])
+      expect(refusal(await bot.post('/invites', { workspace: home.elsewhere, kind }))).toEqual([
+        404,
+        'INVITE_NOT_FOUND',
+      ])
+    expect((await home.as('other').get('/invites')).body).toHaveLength(1)
+    // Nor is it told what its user's other tokens were, in the same workspace and by the same key.
+    const key = { 'idempotency-key': 'k' }
+    await home.as('other').post(`${home.at}/activate`)
+    expect((await home.as('other').post('/workspaces', { name: 'Mine' }, key)).status).toBe(201)
+    expect(refusal(await bot.post('/workspaces', { name: 'Mine' }, key))).toEqual([403, 'FORBIDDEN'])
+    expect((await home.as('other').get('/workspaces')).body).toHaveLength(2)
+  })
+
   test('is not made for one that its user does not reach', async () => {
     const home = await office()
     for (const workspace of [home.elsewhere, 'x']) expect(refusal((await bound(home, workspace)).answer)).toEqual(GONE)

@@ -37,7 +37,7 @@ type Row = [route: string, ask: (who: Client, home: Everybody) => Promise<Answer
 //                                                            stranger user elsewhere member ws-admin admin api reader bound
 const rows: Row[] = [
   ['GET /workspaces', (who) => who.get('/workspaces'), [401, 200, 200, 200, 200, 200, 200, 200, 200]],
-  ['POST /workspaces', (who) => who.post('/workspaces', { name: 'x' }), [401, 201, 201, 201, 201, 201, 201, 403, 201]],
+  ['POST /workspaces', (who) => who.post('/workspaces', { name: 'x' }), [401, 201, 201, 201, 201, 201, 201, 403, 403]],
   ['GET /workspaces/all', (who) => who.get('/workspaces/all'), [401, 403, 403, 403, 403, 200, 403, 403, 403]],
   ['GET /:id', (who, { at }) => who.get(at), [401, 404, 404, 200, 200, 200, 200, 200, 404]],
   ['PUT /:id', (who, { at }) => who.put(at, { name: 'x' }), [401, 404, 404, 403, 200, 200, 403, 403, 404]],

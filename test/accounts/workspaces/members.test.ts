@@ -10,19 +10,13 @@ const rolesIn = (body: { user: string; roles: string[] }[]) =>
 
 describe('members', () => {
   test('are added, listed, given other roles and removed', async () => {
-    const { as, at, users, workspace, id } = await office()
+    const { as, at, users, workspace } = await office()
     const user = as('user')
     const added = await user.post(`${at}/members`, { userId: users.editor, roles: ['user', 'bookkeeper'] })
     expect([added.status, added.body.message, added.body.workspace._id]).toEqual([201, expect.any(String), workspace])
     expect(rolesIn(added.body.workspace.members)[users.editor]).toEqual(['user', 'bookkeeper'])
     const { body } = await user.get(`${at}/members`)
-    expect(body[2]).toEqual({
-      user: users.editor,
-      roles: ['user', 'bookkeeper'],
-      created: TIME,
-      fullName: '',
-      email: `editor@${id}.test`,
-    })
+    expect(body[2]).toEqual({ user: users.editor, roles: ['user', 'bookkeeper'], created: TIME, fullName: '' })
     expect((await as('editor').get('/workspaces')).body).toHaveLength(2)
 
     const changed = await user.put(`${at}/members/${users.editor}`, { roles: ['admin'] })
@@ -164,6 +158,6 @@ test('a user’s full name is told as it is told elsewhere', async () => {
   const { as, at, tenant } = await office()
   const { _id } = await register(tenant, { username: 'grace', firstName: 'Grace', lastName: 'Hopper' })
   await as('user').post(`${at}/members`, { userId: _id, roles: [] })
-  const { body } = await as('user').get(`${at}/members`)
+  const { body } = await as('admin').get(`${at}/members`)
   expect(body.at(-1)).toMatchObject({ user: _id, fullName: 'Grace Hopper', email: '' })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { refusal } from '../../house'
+import { house, refusal, rules } from '../../house'
 import { type Entity, identifiers, shelf } from '../kit'
 import { settled } from './steps'
 
@@ -34,6 +34,23 @@ async function filled(fields: object[], entities: object[], more: object = {}, p
 
 const title = { key: 'title', type: 'string' }
 const count = { key: 'count', type: 'integer' }
+
+test('whoever may change a blueprint, but not read its entities, is not told what is in them', async () => {
+  const own = await house()
+  const [admin, editor] = [own.as('admin'), own.as('editor')]
+  const pay = { key: 'pay', type: 'string', readRoles: ['payroll'] }
+  const unique = { fields: [{ ...pay, key: 'wage', renamedFrom: 'pay', readRoles: [], unique: true }] }
+  await admin.post('/blueprints', { key: 'people', name: 'People', fields: [pay] })
+  for (const identifier of ['a', 'b']) await admin.post('/blueprints/people/entities', { identifier, pay: '4711' })
+  const told = async (who: typeof admin) => (await who.put('/blueprints/people?dryRun=true', unique)).body.problems[0]
+  const known = { field: 'wage', code: 'DUPLICATE_VALUES', message: expect.any(String), count: 2 }
+  expect(await told(editor)).toEqual({ ...known, examples: [] })
+  expect((await editor.put('/blueprints/people', unique)).body.details).toEqual([{ ...known, examples: [] }])
+  await admin.put('/blueprints/people', { permissions: rules('tenant', 'plugin') })
+  expect(await told(editor)).toEqual({ ...known, examples: ['a', 'b'] })
+  const duplicates = [{ value: '4711', identifiers: ['a', 'b'] }]
+  expect(await told(admin)).toEqual({ ...known, examples: ['a', 'b'], duplicates })
+})
 
 describe('a rehearsal', () => {
   test('tells what a change would do, and does nothing', async () => {

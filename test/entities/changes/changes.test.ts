@@ -20,7 +20,11 @@ describe('live changes', () => {
     expect(heard.status).toBe(200)
     expect(heard.headers.get('content-type')).toBe('text/event-stream;charset=utf-8')
     expect(heard.headers.get('cache-control')).toBe('no-store')
-    expect(await heard.next()).toEqual({ event: 'ready', id: expect.stringMatching(/^\d+\.[\da-f]{8}$/), data: {} })
+    expect(await heard.next()).toEqual({
+      event: 'ready',
+      id: expect.stringMatching(/^(\d+)\.\1\.[\da-f]{32}$/),
+      data: {},
+    })
     const admin = own.as('admin')
     const { body: made } = await admin.post(own.path, { identifier: 'a', title: 'Emma', n: 1 })
     expect(await heard.next()).toEqual({ event: 'create', id: expect.any(String), data: made })

@@ -204,6 +204,30 @@ describe('is told to start again', () => {
     expect(await again.take(1)).toEqual(['reset'])
   })
 
+  test('when an id says to have been there before: what was hidden is not told because nothing of that name is by now', async () => {
+    const [n, pay] = [
+      { key: 'n', type: 'number' },
+      { key: 'pay', type: 'number' },
+    ] as const
+    const own = await shelf([n, { ...pay, readRoles: ['payroll'] }])
+    const first = await listener(own, 'user')
+    first.close()
+    const admin = own.as('admin')
+    await admin.post(own.path, { identifier: 'a', pay: 4711 })
+    for (const fields of [[n], [n, pay]]) expect((await admin.put('/blueprints/things', { fields })).status).toBe(200)
+    const heard = await listener(own, 'user')
+    await admin.put(`${own.path}/a`, { n: 1 })
+    await heard.take(1)
+    heard.close()
+    const [number, since, seal] = heard.last.split('.')
+    for (const id of [`0.${since}.${seal}`, `0.0.${seal}`, `${number}.0.${seal}`, `0.${seal}`, `${since}.${seal}`]) {
+      await using again = await resumed(own, id)
+      expect(await again.take(1), id).toEqual(['reset'])
+    }
+    await using again = await resumed(own, `${since}.${since}.${seal}`)
+    expect(await again.take(1)).toEqual(['update a'])
+  })
+
   test('when the blueprint was removed meanwhile, and made anew', async () => {
     const own = await shelf(fields)
     const heard = await listener(own, 'user')

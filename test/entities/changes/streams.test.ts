@@ -35,7 +35,7 @@ describe('a stream', () => {
     const ready = (await reader.read()).value!
     await own.as('user').post(own.path, { n: 2 })
     later(16 * SECOND)
-    const [, before, print] = /id: (\d+)\.(\w+)/.exec(ready)!
+    const [, before, print] = /id: (\d+)\.([\w.]+)/.exec(ready)!
     expect((await reader.read()).value).toBe(`:\nid: ${Number(before) + 1}.${print}\n\n`)
     await own.as('user').post(own.path, { n: 1 })
     expect((await reader.read()).value).toStartWith('event: create\n')

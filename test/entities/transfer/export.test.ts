@@ -26,6 +26,12 @@ describe('an export', () => {
     )
   })
 
+  test('of what no database can keep is refused before anything is told', async () => {
+    const own = await shop()
+    for (const query of ['_id=%00', 'user[$in]=a,%00', 'workspace[$ne]=%00', 'title[$like]=%00%25', '$q=%00'])
+      expect((await own.as('user').get(`${own.path}/export?${query}`)).status, query).toBe(400)
+  })
+
   test('answers every filter as the list does', async () => {
     const own = await shop()
     const user = own.as('user')
