@@ -15,7 +15,7 @@ export const check = (runs: number, property: Parameters<typeof fc.assert>[0]) =
   })
 
 /** For `setDefaultTimeout`, in ms. */
-export const patience = times ? 86_400_000 : 30_000
+export const patience = times ? 86_400_000 : 60_000
 
 // Of these, UTF-16 and UTF-8 sort some differently, and languages most.
 const CHARACTERS = [

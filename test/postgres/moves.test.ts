@@ -20,7 +20,7 @@ import {
 } from '../outside/program'
 import { databaseUrl, postgres } from '../storage/engines'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 const quiet = () => {}
 const fields = [
