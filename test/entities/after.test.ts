@@ -140,10 +140,10 @@ describe('whoever follows the links of a list', () => {
     ]) {
       const sorts = by.split(',').map((name) => ({ name: name.replace('-', ''), descending: name.startsWith('-') }))
       const expected = identifiers(sort(entities, sorts))
-      for (const size of ['middle', 'usual'] as const)
+      for (const size of by === 'active,stock,cost' ? (['middle', 'usual'] as const) : (['usual'] as const))
         await bounded(size, async () => {
           expect(identifiers(await follow(as('user'), `${path}?$sort=${by}&$limit=410`)), by).toEqual(expected)
-          for (const skip of [1_190, 2_390, 5_190]) {
+          for (const skip of [1_190, 5_190]) {
             const { body } = await as('user').get(`${path}?$sort=${by}&$limit=30&$skip=${skip}`)
             expect(identifiers(body), by).toEqual(expected.slice(skip, skip + 30))
           }
