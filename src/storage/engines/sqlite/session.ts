@@ -2,6 +2,7 @@ import { missing } from '../../../core/problem'
 import { Busy, Moved, storageError } from '../../errors'
 import type { Ask, Asking, Each } from '../../port'
 import type { Connection, Statement } from './drivers'
+import { together } from './together'
 
 const KEPT = 500 // statements; preparing one costs ten times what running it does
 
@@ -45,8 +46,7 @@ export class Session {
   each: Each = async (sql, rows) => {
     this.asked += rows.length
     try {
-      const statement = this.#prepared(sql)
-      for (const row of rows) statement.values(...row)
+      for (const { sql: text, params } of together(sql, rows)) this.#prepared(text).values(...params)
     } catch (error) {
       throw storageError(error)
     }

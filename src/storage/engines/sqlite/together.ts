@@ -1,0 +1,57 @@
+type Asked = { sql: string; params: unknown[] }
+
+const LEAST = 8 // rows; fewer are as quick one by one
+const MOST = 1_000 // of one statement
+const PLAIN = /^insert into (\w+) \(([^()]+)\) values \((?:\?, )*\?\)$/
+
+/**
+ * Inserts as fewer statements: rows that follow each other and differ only in a number and one more value go in by one,
+ * with these two as JSON, in the order of a key: in half the time. All other rows have a statement each.
+ */
+export function* together(sql: string, rows: unknown[][]): Generator<Asked> {
+  const [, table, names] = PLAIN.exec(sql) ?? []
+  for (let at = 0; at < rows.length; ) {
+    const { some, differing } = table ? alike(rows, at) : { some: rows, differing: [] }
+    const [number, value] = some.length < LEAST ? [] : numberAndValue(some, differing)
+    if (number === undefined || value === undefined) for (const params of some) yield { sql, params }
+    else {
+      const columns = some[0]!.map((_, n) => (n === number ? 'cast(j.key as integer)' : n === value ? 'j.atom' : '?'))
+      const same = some[0]!.filter((_, n) => n !== number && n !== value)
+      const order = [number, value].sort((one, other) => one - other).map((n) => n + 1)
+      const json = some.map((row) => `"${row[number]}":${JSON.stringify(row[value])}`).join()
+      yield {
+        sql: `insert or fail into ${table} (${names}) select ${columns.join(', ')} from json_each(?) as j order by ${order}`,
+        params: [...same, `{${json}}`],
+      }
+    }
+    at += some.length
+  }
+}
+
+/** The rows from there on that differ in two columns at most, and in which. */
+function alike(rows: unknown[][], from: number) {
+  const [first, differing]: [unknown[], number[]] = [rows[from]!, []]
+  const fits = (row: unknown[]) => {
+    for (let n = 0; n < first.length; n++) {
+      if (row[n] === first[n] || differing.includes(n)) continue
+      if (differing.length === 2) return false
+      differing.push(n)
+    }
+    return true
+  }
+  const last = Math.min(rows.length, from + MOST)
+  let end = from + 1
+  while (end < last && fits(rows[end]!)) end++
+  return { some: rows.slice(from, end), differing }
+}
+
+/** Which column can be the name of something in JSON, and which its value. */
+function numberAndValue(rows: unknown[][], differing: number[]): number[] {
+  const number = differing.find((n) => rows.every((row) => Number.isSafeInteger(row[n])))
+  const value = differing.find((n) => n !== number && rows.every((row) => isScalar(row[n])))
+  return number === undefined || value === undefined ? [] : [number, value]
+}
+
+/** Whether it comes out of JSON as it went in: SQLite reads fractions a little differently. */
+const isScalar = (value: unknown) =>
+  value === null || (typeof value === 'string' ? value.isWellFormed() : Number.isSafeInteger(value))
