@@ -1,11 +1,15 @@
 import { now } from '../core/clock'
+import { Problem } from '../core/problem'
 import type { Tx } from '../storage/port'
 import { keepOf } from './changes/log'
 import { oneOf } from './conditions'
 import type { Told } from './dispatch'
+import type { Doc } from './document'
 import { Held, type Pointer } from './held'
-import { type Keys, labelOf } from './keys'
-import { DELETE_ROW, type Stored, storedInForce, storedOf } from './rows'
+import { type Keys, keysOf, labelOf } from './keys'
+import { refuseDuplicates, refuseOutdated } from './refusals'
+import type { Ties } from './removal'
+import { DELETE_ROW, replace, type Stored, storedInForce, storedOf } from './rows'
 import { docOf, shownOf } from './wire'
 
 const AT_ONCE = 50 // entities read by one statement
@@ -15,12 +19,15 @@ const SIZE = 4 << 20 // characters that are written anew in one write
 const WRITE = `update entities set shown = ?, altered = null, keys = ?, version = ?, updated = ?,
   form = (select -1 from alterations a where a.blueprint = entities.blueprint and a.state = 'preparing') where seq = ?`
 
+type Cleared = Told & { blueprint: string }
+
 /**
- * Takes values out of relations, by nobody's right but the blueprint's. Where one must not be missing, it holds what it
- * points to, unless that is of the blueprint `forced`: then it stays. Returns what was changed. @throws Held
+ * Takes values out of relations, by nobody's right but the blueprint's, and works out what formulas make of the rest. Where
+ * an entity can't be without one, it holds what that points to, unless that is of the blueprint `forced`: then it stays.
+ * Returns what was changed. @throws Held
  */
-export async function clear(tx: Tx, pointers: Pointer[], forced?: string): Promise<(Told & { blueprint: string })[]> {
-  const cleared: (Told & { blueprint: string })[] = []
+export async function clear(tx: Tx, pointers: Pointer[], ties: Ties, forced?: string): Promise<Cleared[]> {
+  const cleared: Cleared[] = []
   const entities = [...Map.groupBy(pointers, ({ entity }) => entity)]
   let size = 0
   for (let at = 0; at < entities.length; at += AT_ONCE) {
@@ -32,11 +39,14 @@ export async function clear(tx: Tx, pointers: Pointer[], forced?: string): Promi
       size += stored.shown.length
       if (size > SIZE) throw new Held(pointers, true)
       const own = some.get(stored.seq) ?? []
-      const after = await clearOf(tx, stored, own, forced)
-      if (!after) continue
+      const left = without(stored, own, forced)
+      if (!left) continue
       const { blueprint } = own[0]!.reference
+      const done = ties.computing.has(blueprint) && (await recompute(tx, blueprint, stored, left.doc, ties))
+      if (done === 'unfit' && !own.some(({ target }) => target === forced)) throw new Held(own)
+      if (!done || done === 'unfit')
+        changes.push({ blueprint, before: stored, after: await keepLeft(tx, stored, left) })
       const { _id, identifier, user, workspace, version } = stored
-      changes.push({ blueprint, before: stored, after })
       cleared.push({ blueprint, _id, identifier, user, workspace, version: version + 1 })
     }
     if (changes.length) await keepOf(tx, changes)
@@ -44,7 +54,10 @@ export async function clear(tx: Tx, pointers: Pointer[], forced?: string): Promi
   return cleared
 }
 
-async function clearOf(tx: Tx, row: Stored, pointers: Pointer[], forced?: string) {
+/** What is left of an entity, and the rows of the index that are gone. */
+type Left = { doc: Doc; keys: Keys; gone: unknown[][] }
+
+function without(row: Stored, pointers: Pointer[], forced?: string): Left | undefined {
   const [doc, keys] = [JSON.parse(docOf(row.shown)), JSON.parse(row.keys) as Keys]
   const gone: unknown[][] = []
   for (const [{ field, number, multi, least }, of] of Map.groupBy(pointers, ({ reference }) => reference)) {
@@ -62,11 +75,34 @@ async function clearOf(tx: Tx, row: Stored, pointers: Pointer[], forced?: string
     else delete keys[label]
     gone.push(...values.map((value) => [number, '', value, row.created, row.seq]))
   }
-  if (!gone.length) return
-  const [updated, text] = [now(), JSON.stringify(doc)]
-  const shown = shownOf({ ...row, updated }, text)
+  return gone.length ? { doc, keys, gone } : undefined
+}
+
+async function keepLeft(tx: Tx, row: Stored, { doc, keys, gone }: Left) {
+  const updated = now()
+  const after = { shown: shownOf({ ...row, updated }, JSON.stringify(doc)), keys: JSON.stringify(keys) }
   await tx.each(DELETE_ROW, gone)
-  const after = { shown, keys: JSON.stringify(keys) }
   await tx.ask(WRITE, [after.shown, after.keys, row.version + 1, updated, row.seq])
   return after
+}
+
+/** Keeps what formulas make of it, unless that fits nobody, or has a value that another entity has already. */
+async function recompute(tx: Tx, blueprint: string, before: Stored, doc: Doc, { recomputed }: Ties) {
+  const made = recomputed.of(blueprint, before, doc)
+  if (!made) return 'later'
+  const { model, whole } = made
+  const observed = await refuseOutdated(tx, model)
+  if (!whole) return 'unfit'
+  const keys = keysOf(model, whole)
+  const taken = refuseDuplicates(tx, model, keys, undefined, JSON.parse(before.keys)).catch(unlessTaken)
+  if (await taken) return 'unfit'
+  const [updated, version] = [now(), before.version + 1]
+  const shown = shownOf({ ...before, updated }, JSON.stringify(whole))
+  await replace(tx, model, before, { ...before, shown, keys: JSON.stringify(keys), updated, version }, observed)
+  return 'done'
+}
+
+function unlessTaken(error: unknown): true {
+  if (error instanceof Problem) return true
+  throw error
 }

@@ -88,19 +88,12 @@ export async function update(
   refuseLarge(text)
   const shown = shownOf({ ...before, user, workspace, updated }, text)
   const after = { ...before, user, workspace, shown, keys: JSON.stringify(keys), version, updated }
-  await replace(tx, model, before, after, observed, by)
+  await Promise.all([replace(tx, model, before, after, observed), told(tx, model, after, by)])
   return [shown, user, workspace, version, updated]
 }
 
 /** Keeps an entity that was there otherwise before. In order, but waited for together: one trip. */
-async function replace(
-  tx: Tx,
-  model: Model,
-  before: Kept,
-  row: Stored,
-  { searched, logged }: Observed,
-  actor?: Caller,
-) {
+export async function replace(tx: Tx, model: Model, before: Kept, row: Stored, { searched, logged }: Observed) {
   const { seq, user, workspace, shown, keys, version, updated } = row
   const old = JSON.parse(before.keys) as Keys
   // There may be rows of fields that are not in force yet, or not any more.
@@ -110,9 +103,11 @@ async function replace(
     tx.ask(updateOf(model), [user, workspace, shown, keys, version, updated, seq]),
     searched && keepTerms(tx, [[seq, termsOf(model, JSON.parse(docOf(shown)))]]),
     logged && keep(tx, model.key, [{ before, after: { shown, keys } }]),
-    model.dispatchers?.update && dispatch(tx, { tenant: model.tenant, actor }, 'update', model.key, [row]),
   ])
 }
+
+const told = async (tx: Tx, model: Model, row: Stored, actor?: Caller) =>
+  model.dispatchers?.update && dispatch(tx, { tenant: model.tenant, actor }, 'update', model.key, [row])
 
 /** Puts an entity back as it was, if it is still there. Nobody is asked: it is as if nothing had happened. */
 export async function restore(tx: Tx, model: Model, before: Stored) {
@@ -120,7 +115,8 @@ export async function restore(tx: Tx, model: Model, before: Stored) {
   const [row] = (await tx.ask(select, [model.key, model.key, before.seq])) as [string, string, unknown, unknown][]
   if (!row) return
   const [shown, keys, searched, logged] = row
-  await replace(tx, model, { shown, keys }, before, { searched: !!searched, logged: !!logged })
+  const observed = { searched: !!searched, logged: !!logged }
+  await Promise.all([replace(tx, model, { shown, keys }, before, observed), told(tx, model, before)])
 }
 
 /** The first of these entities, as many as are good to be removed by one write, and at least one. */

@@ -1,12 +1,11 @@
 import type { OpenCtx } from '../../accounts/guard'
 import { modelOf } from '../../blueprints/blueprints'
-import type { References } from '../../blueprints/references'
 import { invalid, Problem } from '../../core/problem'
 import type { Tx } from '../../storage/port'
 import { identifierOf } from '../document'
 import { formOf, headersOf, sightOf, taken, upToDate } from '../entities'
 import { throttleGuests } from '../guests'
-import { removing } from '../removal'
+import { removing, type Ties } from '../removal'
 import { writer } from '../wire'
 import { Ahead } from './ahead'
 import { OPS, type Operation } from './operation'
@@ -31,7 +30,7 @@ export async function batch(ctx: OpenCtx, key: string, body: unknown, request: R
       })
     const ahead = new Ahead(model, ctx, operations)
     let run: Run | undefined
-    const work = (tx: Tx, references?: References) => {
+    const work = (tx: Tx, references?: Ties) => {
       run = new Run(tx, model, ctx, sight, operations, ahead, references)
       return run.done()
     }

@@ -1,6 +1,5 @@
 import type { OpenCtx } from '../../accounts/guard'
 import type { Model } from '../../blueprints/model'
-import type { References } from '../../blueprints/references'
 import { reachOrRefuse } from '../../blueprints/rules'
 import { turn } from '../../core/turn'
 import type { Tx } from '../../storage/port'
@@ -38,7 +37,7 @@ export class Run {
     private sight: Sight,
     private operations: Operation[],
     private ahead: Ahead,
-    private references?: References,
+    private references?: removal.Ties,
   ) {}
 
   async done(): Promise<Done[]> {
