@@ -442,7 +442,12 @@ function fake(notes: string[], file = '', commit = () => {}): Database {
     notes.push('commit')
     return {}
   }
-  return { ask, transaction, close: async () => void notes.push(`close ${file}`) }
+  return {
+    ask,
+    transaction,
+    rest: () => notes.push(`rest ${file}`),
+    close: async () => void notes.push(`close ${file}`),
+  }
 }
 
 function faked(open: number) {
@@ -473,6 +478,23 @@ test('a database is not closed before its transaction has ended, even when the w
   await expect(store('a').write(() => Promise.reject(new Error('mine')))).rejects.toThrow('mine')
   await Bun.sleep(30)
   expect(notes.slice(-2)).toEqual(['rollback', 'close a'])
+})
+
+test('what nobody has used since the last look gives back its memory, once', async () => {
+  const { notes, store, storage } = faked(5)
+  const rests = () => notes.filter((note) => note.startsWith('rest')).join()
+  for (const id of ['a', 'b']) await store(id).db.ask('select 1')
+  storage.rest()
+  await store('b').db.ask('select 1')
+  expect(rests()).toBe('')
+  storage.rest()
+  expect(rests()).toBe('rest a')
+  const work = store('a').db.ask('wait')
+  for (const _ of [1, 2, 3]) storage.rest()
+  expect(rests()).toBe('rest a,rest b')
+  await work
+  for (const _ of [1, 2, 3]) storage.rest()
+  expect(rests()).toBe('rest a,rest b,rest a')
 })
 
 test('the one that was used longest ago is closed first', async () => {

@@ -1,4 +1,5 @@
 import type { Ctx } from '../../accounts/guard'
+import { now } from '../../core/clock'
 import { report } from '../../core/log'
 import { emit } from '../../jobs/outbox'
 import { Busy } from '../../storage/errors'
@@ -10,7 +11,7 @@ const EACH = 1_000 // ms
 /** Tells editors how far an import is, by events; only of one that takes longer than a second, and once in each at most. */
 export class Progress {
   readonly #import = Bun.randomUUIDv7()
-  #told = performance.now()
+  #told = now()
   #eventName = 'import-started'
 
   constructor(
@@ -22,10 +23,10 @@ export class Progress {
   ) {}
 
   async tell() {
-    if (performance.now() - this.#told < EACH) return
+    if (now() - this.#told < EACH) return
     await this.#emit(this.#eventName)
     this.#eventName = 'import-progress'
-    this.#told = performance.now()
+    this.#told = now()
   }
 
   /** It is over: done, or broken off by what was thrown. */
