@@ -136,7 +136,7 @@ function asObject(value: unknown, path: string): Doc {
 }
 
 /** The identifier that a new entity is to have. */
-export function identifierOf({ identifier: value }: Input): string | undefined {
+export function identifierOf(value: unknown): string | undefined {
   if (value === null || value === undefined || value === '') return
   // These mean something else in an address: a step on its way, all of them, what can't be read.
   if (typeof value !== 'string' || !/^(?!(\.{1,2}|all|\ufffd)$)[^\s/]{1,128}$/.test(value))

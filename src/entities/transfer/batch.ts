@@ -67,7 +67,7 @@ function readOperation(operation: unknown): Operation {
   const { op, identifier, data = {} } = (operation ?? {}) as Record<string, unknown>
   if (!OPS.includes(op as Operation['op'])) invalid({ path: '/op', message: `op must be one of ${OPS.join(', ')}.` })
   const inner = (data as Record<string, unknown> | null)?.identifier
-  const name = identifierOf({ properties: {}, twice: new Map(), identifier: identifier ?? inner }) ?? ''
+  const name = identifierOf(identifier ?? inner) ?? ''
   // An update is of what it names; the identifier inside of an entity that was read is ignored, as in a PUT.
   if (op !== 'create' && !name) invalid({ path: '/identifier', message: `Say which entity to ${op}.` })
   if (op === 'create' && identifier !== undefined && inner !== undefined && identifier !== inner)

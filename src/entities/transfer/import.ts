@@ -110,7 +110,7 @@ class Import {
       }
       const data = cells ? this.#row(cells) : readJson(text)
       const { identifier } = (data ?? {}) as { identifier?: unknown }
-      const name = identifierOf({ properties: {}, twice: new Map(), identifier }) ?? ''
+      const name = identifierOf(identifier) ?? ''
       return { line, operation: { op: name ? this.how.mode : 'create', name, data, _id: Bun.randomUUIDv7() } }
     } catch (error) {
       // Without columns, no line makes sense.

@@ -2,7 +2,7 @@
 export const FEW = 100
 const MOST = 4_000
 const TEXT = 1 << 20 // characters
-const TIME = 100 // ms that others who write wait for a slice
+const TIME = 150 // ms that others who write wait for a slice
 
 /** How many lines are kept by one write: the more the less each takes, but nobody else is to wait for long. */
 export class Pace {

@@ -6,7 +6,7 @@ const PLAIN = /^insert into (\w+) \(([^()]+)\) values \((?:\?, )*\?\)$/
 
 /**
  * Inserts as fewer statements: rows that follow each other and differ only in a number and one more value go in by one,
- * with these two as JSON, in the order of a key: in half the time. All other rows have a statement each.
+ * with these two as JSON, in the order of a key: in two thirds of the time. All other rows have a statement each.
  */
 export function* together(sql: string, rows: unknown[][]): Generator<Asked> {
   const [, table, names] = PLAIN.exec(sql) ?? []
@@ -14,17 +14,27 @@ export function* together(sql: string, rows: unknown[][]): Generator<Asked> {
     const { some, differing } = table ? alike(rows, at) : { some: rows, differing: [] }
     const [number, value] = some.length < LEAST ? [] : numberAndValue(some, differing)
     if (number === undefined || value === undefined) for (const params of some) yield { sql, params }
-    else {
-      const columns = some[0]!.map((_, n) => (n === number ? 'cast(j.key as integer)' : n === value ? 'j.atom' : '?'))
-      const same = some[0]!.filter((_, n) => n !== number && n !== value)
-      const order = [number, value].sort((one, other) => one - other).map((n) => n + 1)
-      const json = some.map((row) => `"${row[number]}":${JSON.stringify(row[value])}`).join()
-      yield {
-        sql: `insert or fail into ${table} (${names}) select ${columns.join(', ')} from json_each(?) as j order by ${order}`,
-        params: [...same, `{${json}}`],
-      }
-    }
+    else yield insertOf(`insert or fail into ${table} (${names})`, some, number, value)
     at += some.length
+  }
+}
+
+/**
+ * What fails takes the whole work back, so nothing has to be kept to take back a statement alone (`or fail`). Numbers that
+ * follow each other are counted by SQLite.
+ */
+function insertOf(insert: string, rows: unknown[][], number: number, value: number): Asked {
+  const first = rows[0]!
+  const counts = rows.every((row, n) => row[number] === (first[number] as number) + n)
+  const numbered = counts ? '? + j.key' : 'cast(j.key as integer)'
+  const columns = first.map((_, n) => (n === number ? numbered : n === value ? 'j.atom' : '?'))
+  const order = [number, value].sort((one, other) => one - other).map((n) => n + 1)
+  const json = counts
+    ? JSON.stringify(rows.map((row) => row[value]))
+    : `{${rows.map((row) => `"${row[number]}":${JSON.stringify(row[value])}`)}}`
+  return {
+    sql: `${insert} select ${columns.join(', ')} from json_each(?) as j order by ${order}`,
+    params: [...first.filter((_, n) => n !== value && (counts || n !== number)), json],
   }
 }
 
