@@ -12,7 +12,7 @@ export const markOfMoved = (mark: number) => ~mark
 /** A connection that keeps statements prepared, the latest that were new to it. */
 export class Session {
   #kept = new Map<string, Statement>()
-  /** How many statements were run so far. */
+  /** How many statements were run so far, by what they write. */
   asked = 0
 
   constructor(
@@ -44,9 +44,11 @@ export class Session {
   }
 
   each: Each = async (sql, rows) => {
-    this.asked += rows.length
     try {
-      for (const { sql: text, params } of together(sql, rows)) this.#prepared(text).values(...params)
+      for (const { sql: text, params, count } of together(sql, rows)) {
+        this.asked += count
+        this.#prepared(text).values(...params)
+      }
     } catch (error) {
       throw storageError(error)
     }

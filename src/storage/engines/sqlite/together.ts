@@ -1,7 +1,9 @@
-type Asked = { sql: string; params: unknown[] }
+/** A statement, and for how many of one row it counts by what it writes. */
+type Asked = { sql: string; params: unknown[]; count: number }
 
 const LEAST = 8 // rows; fewer are as quick one by one
 const MOST = 1_000 // of one statement
+const SHARING = 4 // rows in the order of a key that have a page in common, about
 const PLAIN = /^insert into (\w+) \(([^()]+)\) values \((?:\?, )*\?\)$/
 
 /**
@@ -13,7 +15,7 @@ export function* together(sql: string, rows: unknown[][]): Generator<Asked> {
   for (let at = 0; at < rows.length; ) {
     const { some, differing } = table ? alike(rows, at) : { some: rows, differing: [] }
     const [number, value] = some.length < LEAST ? [] : numberAndValue(some, differing)
-    if (number === undefined || value === undefined) for (const params of some) yield { sql, params }
+    if (number === undefined || value === undefined) for (const params of some) yield { sql, params, count: 1 }
     else yield insertOf(`insert or fail into ${table} (${names})`, some, number, value)
     at += some.length
   }
@@ -35,6 +37,7 @@ function insertOf(insert: string, rows: unknown[][], number: number, value: numb
   return {
     sql: `${insert} select ${columns.join(', ')} from json_each(?) as j order by ${order}`,
     params: [...first.filter((_, n) => n !== value && (counts || n !== number)), json],
+    count: rows.length / SHARING,
   }
 }
 
