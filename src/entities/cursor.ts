@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv } from 'node:crypto'
 import type { Model } from '../blueprints/model'
 import { invalid } from '../core/problem'
 import { keyOf } from '../tenancy/secrets'
@@ -21,7 +21,7 @@ const LONGEST = 16_384 // characters
  * tenant, blueprint and order: there is no other list that it is good for.
  */
 export async function cursorOf(tenant: Tenant, model: Model, query: Query, passed: Passed): Promise<string> {
-  const iv = randomBytes(IV)
+  const iv = crypto.getRandomValues(new Uint8Array(IV))
   const cipher = createCipheriv('aes-256-gcm', await secretOf(tenant), iv).setAAD(nameOf(model, query))
   const text = Buffer.concat([cipher.update(encoded(passed), 'utf8'), cipher.final()])
   return Buffer.concat([iv, text, cipher.getAuthTag()]).toString('base64url')
