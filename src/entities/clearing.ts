@@ -1,3 +1,4 @@
+import type { Model } from '../blueprints/model'
 import { now } from '../core/clock'
 import { Problem } from '../core/problem'
 import type { Tx } from '../storage/port'
@@ -7,7 +8,8 @@ import type { Told } from './dispatch'
 import type { Doc } from './document'
 import { Held, type Pointer } from './held'
 import { type Keys, keysOf, labelOf } from './keys'
-import { refuseDuplicates, refuseOutdated } from './refusals'
+import type { Made } from './recomputed'
+import { type Observed, refuseDuplicates, refuseOutdated } from './refusals'
 import type { Ties } from './removal'
 import { DELETE_ROW, replace, type Stored, storedInForce, storedOf } from './rows'
 import { docOf, shownOf } from './wire'
@@ -29,11 +31,13 @@ type Cleared = Told & { blueprint: string }
 export async function clear(tx: Tx, pointers: Pointer[], ties: Ties, forced?: string): Promise<Cleared[]> {
   const cleared: Cleared[] = []
   const entities = [...Map.groupBy(pointers, ({ entity }) => entity)]
+  const observed = new Map<string, Observed>()
   let size = 0
   for (let at = 0; at < entities.length; at += AT_ONCE) {
     const some = new Map(entities.slice(at, at + AT_ONCE))
     const { sql, params } = oneOf('seq', [...some.keys()])
     const changes = []
+    const anew: Anew[] = []
     for (const row of await tx.ask(`select ${storedInForce} from entities where ${sql}`, params)) {
       const stored = storedOf(row)
       size += stored.shown.length
@@ -42,13 +46,18 @@ export async function clear(tx: Tx, pointers: Pointer[], ties: Ties, forced?: st
       const left = without(stored, own, forced)
       if (!left) continue
       const { blueprint } = own[0]!.reference
-      const done = ties.computing.has(blueprint) && (await recompute(tx, blueprint, stored, left.doc, ties))
-      if (done === 'unfit' && !own.some(({ target }) => target === forced)) throw new Held(own)
-      if (!done || done === 'unfit')
-        changes.push({ blueprint, before: stored, after: await keepLeft(tx, stored, left) })
+      const computes = ties.computing.has(blueprint)
+      const made = computes ? ties.recomputed.of(blueprint, stored, left.doc) : undefined
+      const after = made && (await computedRow(tx, made, stored))
+      if (made && !after && !own.some(({ target }) => target === forced)) throw new Held(own)
+      if (made && after) anew.push({ model: made.model, before: stored, after })
+      else if (made || !computes) changes.push({ blueprint, before: stored, after: await keepLeft(tx, stored, left) })
+      // The next one must not have what this one has by now.
+      if (made?.model.fields.some(({ unique }) => unique)) await keepAnew(tx, anew.splice(0), observed)
       const { _id, identifier, user, workspace, version } = stored
       cleared.push({ blueprint, _id, identifier, user, workspace, version: version + 1 })
     }
+    await keepAnew(tx, anew, observed)
     if (changes.length) await keepOf(tx, changes)
   }
   return cleared
@@ -86,23 +95,24 @@ async function keepLeft(tx: Tx, row: Stored, { doc, keys, gone }: Left) {
   return after
 }
 
-/** Keeps what formulas make of it, unless that fits nobody, or has a value that another entity has already. */
-async function recompute(tx: Tx, blueprint: string, before: Stored, doc: Doc, { recomputed }: Ties) {
-  const made = recomputed.of(blueprint, before, doc)
-  if (!made) return 'later'
-  const { model, whole } = made
-  const observed = await refuseOutdated(tx, model)
-  if (!whole) return 'unfit'
+/** How an entity is kept by what formulas have made of it; nothing where that doesn't fit, or another has it already. */
+async function computedRow(tx: Tx, { model, whole }: Made, before: Stored): Promise<Stored | undefined> {
+  if (!whole) return
   const keys = keysOf(model, whole)
-  const taken = refuseDuplicates(tx, model, keys, undefined, JSON.parse(before.keys)).catch(unlessTaken)
-  if (await taken) return 'unfit'
+  if (await refuseDuplicates(tx, model, keys, undefined, JSON.parse(before.keys)).catch(unlessTaken)) return
   const [updated, version] = [now(), before.version + 1]
   const shown = shownOf({ ...before, updated }, JSON.stringify(whole))
-  await replace(tx, model, before, { ...before, shown, keys: JSON.stringify(keys), updated, version }, observed)
-  return 'done'
+  return { ...before, shown, keys: JSON.stringify(keys), updated, version }
 }
 
 function unlessTaken(error: unknown): true {
   if (error instanceof Problem) return true
   throw error
+}
+
+type Anew = { model: Model; before: Stored; after: Stored }
+
+async function keepAnew(tx: Tx, all: Anew[], observed: Map<string, Observed>) {
+  for (const { model } of all) if (!observed.has(model.key)) observed.set(model.key, await refuseOutdated(tx, model))
+  await Promise.all(all.map(({ model, before, after }) => replace(tx, model, before, after, observed.get(model.key)!)))
 }

@@ -8,12 +8,12 @@ import { computed } from './computed'
 import type { Complete, Doc } from './document'
 import type { Stored } from './rows'
 
-/** Formulas have not been worked out yet for all that a removal changes. */
+/** Formulas have not been worked out yet for all that a write would keep. */
 export class Unready extends Busy {}
 
 type Asked = { blueprint: string; stored: Stored; doc: Doc }
 /** What formulas make of an entity; no document where they make nothing that fits. */
-type Made = { model: Model; text: string; version: number; whole?: Complete }
+export type Made = { model: Model; text: string; version: number; whole?: Complete }
 
 /**
  * What formulas make of entities that lose what they lead to. That takes its time, so it is no work for the write that
