@@ -2,8 +2,6 @@
 export type Pattern = {
   /** Characters by their numbers, in lower case, and wildcards. */
   parts: Int32Array
-  /** The longest stretch of plain letters in it: whatever fits has it, too, and hardly anything else takes long to refuse. */
-  plain: string
 }
 
 const [ANY, MANY] = [-1, -2]
@@ -17,18 +15,11 @@ export function readPattern(text: string): Pattern {
     } else if (part === '_') parts.push(ANY)
     else parts.push(folded(part.codePointAt(part.length > 1 && part.startsWith('\\') ? 1 : 0)!))
   }
-  return { parts: Int32Array.from(parts), plain: plainest(parts) }
-}
-
-function plainest(parts: number[]): string {
-  const stretches = String.fromCodePoint(...parts.map((part) => (part < 0 || part > 0x7f ? 0 : part))).split('\0')
-  return stretches.reduce((longest, one) => (one.length > longest.length ? one : longest))
+  return { parts: Int32Array.from(parts) }
 }
 
 /** Whether all of a text fits, whatever its case. It takes no longer than their lengths multiplied. */
-export function fits({ parts, plain }: Pattern, text: string): boolean {
-  // Up before down, as letters are folded: what is lost by that is no plain letter.
-  if (plain && !text.toUpperCase().toLowerCase().includes(plain)) return false
+export function fits({ parts }: Pattern, text: string): boolean {
   const [length, characters] = [read(text), buffer]
   let [at, part, many, from] = [0, 0, -1, 0]
   while (at < length) {
