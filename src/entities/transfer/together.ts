@@ -1,5 +1,5 @@
 import type { Model } from '../../blueprints/model'
-import { reaches } from '../../blueprints/rules'
+import { type Reach, reaches } from '../../blueprints/rules'
 import { now } from '../../core/clock'
 import type { Tx } from '../../storage/port'
 import { type Added, add, type Draft, readied } from '../adding'
@@ -24,17 +24,14 @@ export async function addTogether(
   if (await anyNameTaken(tx, model, drafts)) return
   for (const field of model.fields.filter(({ unique }) => unique))
     if (await anyValueTaken(tx, `f${field.number}`, field.number, drafts)) return
-  for (const { key, target } of model.fields)
-    if (
-      target &&
-      !(await allSeen(
-        tx,
-        target,
-        sight,
-        drafts.flatMap(({ doc }) => (doc[key] ?? []) as string[]),
-      ))
+  for (const { key, target } of model.fields) {
+    if (!target) continue
+    const known = target === model.key ? earlierOnes(drafts, sight.get(target)) : undefined
+    const others = drafts.flatMap(({ doc }, n) =>
+      ([doc[key] ?? []].flat() as string[]).filter((name) => !((known?.get(name) ?? n) < n)),
     )
-      return
+    if (!(await allSeen(tx, target, sight, others))) return
+  }
   const time = now()
   return add(
     tx,
@@ -58,6 +55,10 @@ async function anyValueTaken(tx: Tx, label: string, field: number, drafts: Draft
   const select = 'select 1 from entity_index where field = ? and path = ? and value in'
   return (await among(tx, select, [field, ''], values)).length > 0
 }
+
+/** Where among them those are that the ones after them may lead to. */
+const earlierOnes = (drafts: Draft[], reach: Reach | undefined) =>
+  new Map(drafts.flatMap((draft, n) => (reach && reaches(reach, draft) ? [[draft.identifier, n] as const] : [])))
 
 async function allSeen(tx: Tx, target: string, sight: Sight, identifiers: string[]) {
   const [reach, wanted] = [sight.get(target), [...new Set(identifiers)]]

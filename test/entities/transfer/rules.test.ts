@@ -191,6 +191,20 @@ describe('a computed property', () => {
   })
 })
 
+test('entities of a batch lead to those before them, and to none that come later or that one may not see', async () => {
+  const parent = { key: 'parent', type: 'relation', target: 'things' }
+  const open = await shelf([parent])
+  const send = ({ path, as }: typeof open, ...names: [string, string?][]) =>
+    as('user').post(`${path}/batch`, { operations: names.map(([name, parent]) => create(name, { parent })) })
+  expect((await send(open, ['a'], ['b', 'a'], ['c', 'b'])).status).toBe(200)
+  const later = await send(open, ['d'], ['e', 'f'], ['f', 'd'])
+  expect([...refusal(later), later.body.details.index]).toEqual([400, 'INVALID_INPUT', 1])
+  expect(refusal(await send(open, ['g', 'g'], ['h']))).toEqual([400, 'INVALID_INPUT'])
+  const blind = await shelf([parent], [{ operation: 'create', scope: 'tenant', roleBased: ['user'] }])
+  expect(refusal(await send(blind, ['a'], ['b', 'a']))).toEqual([400, 'INVALID_INPUT'])
+  expect([await open.rows('entities'), await blind.rows('entities')]).toEqual([3, 0])
+})
+
 describe('a removal in a batch', () => {
   const shop = async (onDelete: string) => {
     const author = { key: 'author', type: 'relation', target: 'people', onDelete }
