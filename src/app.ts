@@ -25,15 +25,29 @@ import * as entities from './entities/entities'
 import { entityRoutes } from './entities/routes'
 import { transferRoutes } from './entities/transfer/routes'
 import { importing, undoForsaken } from './entities/transfer/undo'
+import { sourcesAreNamedBy } from './events/records'
 import { eventRoutes } from './events/routes'
+import { eventsAreHeardBy, fanOut } from './jobs/fanout'
 import { jobsAreDoneBy } from './jobs/work'
 import { documentation } from './operations/documentation'
 import { operatorRoutes } from './operations/operator'
 import { operations } from './operations/routes'
+import { delivery as pluginDelivery } from './plugins/delivery'
+import { DELIVERY, hearing } from './plugins/hearing'
+import { pluginBehind } from './plugins/known'
+import { pathsAreTakenBy } from './plugins/plugins'
+import { proxyRoutes } from './plugins/proxy'
+import { pluginRoutes } from './plugins/routes'
 
 entitiesAreKeptBy({ ...entities, undoForsaken, importing, survey, alter })
 entitiesAreCountedBy(countOfWorkspace)
-jobsAreDoneBy({ mail: delivery, 'forgotten-password': forgottenPassword })
+jobsAreDoneBy({ mail: delivery, 'forgotten-password': forgottenPassword, [DELIVERY]: pluginDelivery }, fanOut)
+
+eventsAreHeardBy(hearing)
+sourcesAreNamedBy(pluginBehind)
+pathsAreTakenBy((segment) =>
+  app.routes.some(({ path }) => path.split('/')[1] === 'api' && path.split('/')[2] === segment),
+)
 
 const api = new Elysia({ prefix: '/api' })
   .use(accounts)
@@ -53,6 +67,8 @@ const api = new Elysia({ prefix: '/api' })
   .use(blockRoutes)
   .use(configurationRoutes)
   .use(eventRoutes)
+  .use(pluginRoutes)
+  .use(proxyRoutes)
 
 // A host may be shorter than what Elysia takes for granted, which is ten characters.
 /** The server's table of contents. */

@@ -1,4 +1,4 @@
-import { now } from '../core/clock'
+import { iso, now } from '../core/clock'
 import type { Tx } from '../storage/port'
 import type { Tenant } from '../tenancy/tenants'
 import type { events } from './tables'
@@ -20,6 +20,9 @@ export type Telling = {
 }
 
 export type Event = typeof events.$inferSelect
+
+/** An event as it is told to those outside. */
+export const toldEvent = ({ seq: _, created, ...event }: Event) => ({ ...event, created: iso(created) })
 
 const INSERT = `insert into events (_id, source, kind, event_name, description, metadata, "user", workspace, created)
   values (?, ?, ?, ?, ?, ?, ?, ?, ?)`

@@ -35,6 +35,9 @@ export const events = sqliteTable(
   ],
 )
 
+/** How far somebody has read the events, by name. */
+export const cursors = sqliteTable('cursors', { name: text().primaryKey(), seq: integer().notNull() })
+
 /** What is to be done outside of requests. */
 export const jobs = sqliteTable(
   'jobs',
