@@ -47,5 +47,7 @@ export function noteNowAndThen({ db, write }: Tenant, plugin: string, error?: st
   const [last, well, at] = [notes.get(plugin), error === undefined, performance.now()]
   if (last && at - last.at < (last.well === well ? FRESH : CHANGE)) return
   notes.set(plugin, { well, at })
-  write((tx) => (well ? noteSuccess(tx, plugin) : noteFailure(tx, plugin, error))).catch(() => notes.delete(plugin))
+  write((tx) => (error === undefined ? noteSuccess(tx, plugin) : noteFailure(tx, plugin, error))).catch(() =>
+    notes.delete(plugin),
+  )
 }
