@@ -41,8 +41,15 @@ export async function findByName({ db }: Tenant, name: string): Promise<UserRow 
   )
 }
 
-/** The caller, as they see themselves. */
-export const me = async (ctx: Ctx) => shownToSelf(await find(ctx, ctx.actor.user), ctx.actor)
+/** The caller, as they see themselves: made once, and as good as what is remembered of their credential. */
+export async function me(ctx: Ctx): Promise<Response> {
+  const json = portraits.get(ctx.actor) ?? JSON.stringify(shownToSelf(await find(ctx, ctx.actor.user), ctx.actor))
+  portraits.set(ctx.actor, json)
+  return new Response(json, { headers: JSON_HEADERS })
+}
+
+const portraits = new WeakMap<Actor, string>()
+const JSON_HEADERS = { 'content-type': 'application/json;charset=utf-8' }
 
 const shownToSelf = (user: UserRow, { privileged, workspace }: Actor) => ({
   ...shown(user, privileged, workspace),
