@@ -127,6 +127,26 @@ test.each([
   for (const answer of await Promise.all(all)) expect(refusal(answer)).toEqual(INVALID)
 })
 
+test.each([
+  ['a name', '/signin', { username: 'a'.repeat(10 << 10), password }, INVALID],
+  ['a password', '/signin', { username: 'ada', password: 'a'.repeat(10 << 10) }, INVALID],
+  ['a password to be', '/signup', { username: 'x', password: 'a'.repeat(10 << 10) }, INVALID],
+  ['a challenge', '/signin', { challenge: 'a'.repeat(10 << 10), code: '000000' }, INVALID],
+  ['a code', '/signin', { challenge: 'a', code: '0'.repeat(10 << 10) }, INVALID],
+  ['a refresh token', '/token/refresh', { refreshToken: 'a'.repeat(10 << 10) }, INVALID],
+  ['what came by mail', '/email/verify', { token: 'a'.repeat(10 << 10) }, INVALID],
+])('%s of ten kilobytes is none', async (_, path, body, refused) => {
+  expect(refusal(await stranger.post(path, body))).toEqual(refused)
+})
+
+test('a header of eight kilobytes is no credential, and nobody to act as', async () => {
+  const long = 'a'.repeat(8 << 10)
+  for (const headers of [{ 'x-api-key': long }, bearer(long), { authorization: long }])
+    expect(refusal(await stranger.get('/me', headers as Record<string, string>))).toEqual(UNKNOWN)
+  const guise = { 'x-impersonate-user': long, 'x-impersonate-workspace': long }
+  expect(refusal(await as('admin').get('/me', guise))).toEqual([404, 'USER_NOT_FOUND'])
+})
+
 test('an invite is not opened by an address that only looks like the invited one', async () => {
   const email = `grace@${id}.test`
   expect((await as('user').post(`/workspaces/${own._id}/invites`, { email })).status).toBe(201)

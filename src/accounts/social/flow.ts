@@ -1,6 +1,8 @@
+import { config } from '../../config'
 import type { Answer } from '../../core/etag'
-import { invalid, Problem } from '../../core/problem'
-import { authorityOf, isSecure } from '../../tenancy/caller'
+import { Limiter } from '../../core/limiter'
+import { invalid, Problem, tooMany } from '../../core/problem'
+import { authorityOf, isSecure, networkOf } from '../../tenancy/caller'
 import type { Tenant } from '../../tenancy/tenants'
 import { giveOnce, takeOnce } from '../one-time'
 import { refuseForeign } from '../origins'
@@ -13,8 +15,13 @@ import { userBehind } from './linking'
 import { providerOf } from './setup'
 import type { RedirectToken, Start } from './shapes'
 
-/** Sends a browser to a provider. @throws 400 PROVIDER_NOT_CONFIGURED, or for an address that is not allowed; 502 */
+/** Each may make us ask a provider where it is, which anybody could have us do. */
+const starts = new Limiter(60, 60_000)
+
+/** Sends a browser to a provider. @throws 400 PROVIDER_NOT_CONFIGURED, or for an address that is not allowed; 429, 502 */
 export async function start(tenant: Tenant, name: string, { returnUrl, state }: Start, answer: Answer) {
+  const wait = config.ATOLL_RATE_LIMITS === 'on' && starts.take(`${tenant.tenant} ${networkOf(answer.request)}`)
+  if (wait) tooMany(wait / 1000, 'Too many sign-ins were begun.')
   const { kind, setup } = await providerOf(tenant, name)
   const back = returnUrl && (await allowed(tenant, returnUrl))
   if (returnUrl && !back)

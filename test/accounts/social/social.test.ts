@@ -406,6 +406,16 @@ describe('a provider that', () => {
   })
 })
 
+test('a provider is not asked for ever on behalf of one caller, who holds back nobody else', async () => {
+  const { stranger } = await hotel(at)
+  for (let n = 0; n < 60; n++) expect((await stranger.get('/auth/github')).status).toBe(302)
+  expect(refusal(await stranger.get('/auth/corp'))).toEqual([429, 'RATE_LIMITED'])
+  const other = await hotel(at)
+  expect((await other.stranger.get('/auth/corp')).status).toBe(302)
+  later(61 * SECOND)
+  expect((await stranger.get('/auth/corp')).status).toBe(302)
+})
+
 test('a browser that was away too long begins anew', async () => {
   const { origin } = await hotel(at)
   const visitor = browser(origin)

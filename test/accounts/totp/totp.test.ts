@@ -195,6 +195,14 @@ describe('a second factor', () => {
       expect(refusal(answer)).toEqual([409, 'TOTP_EXISTS'])
   })
 
+  test('is confirmed once, also by two at the same time', async () => {
+    const { ada } = await inhabited()
+    const code = codeAt(bytesOf((await ada.post('/me/totp')).body.secret), stepAt(now()))
+    const both = await Promise.all([1, 2].map(() => ada.post('/me/totp/confirm', { code })))
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 409])
+    expect((await ada.get('/me/totp')).body).toEqual({ enabled: true, recoveryCodes: 10 })
+  })
+
   test('that was begun anew is confirmed by the newest secret only', async () => {
     const { ada } = await inhabited()
     const codeOf = ({ body }: { body: { secret: string } }) => codeAt(bytesOf(body.secret), stepAt(now()))
