@@ -61,6 +61,10 @@ test('the binary works alone, in an empty folder, with nothing in its environmen
   const block = { name: 'hero', contentType: 'html', content: '<b onclick="x">a</b>' }
   const harmless = await write('POST', '/api/blocks', block)
   expect([harmless.status, harmless.body.content]).toEqual([201, '<b>a</b>'])
+  // It finds the library of passkeys, which is loaded late.
+  const named = caller(server.url, { ...Object.fromEntries(given), host: 'localhost' })
+  const asked = await named('POST', '/api/signin/passkey/options')
+  expect([asked.status, asked.body.rpId]).toEqual([200, 'localhost'])
 
   const page = await call('GET', '/openapi')
   expect(page.headers.get('content-type')).toStartWith('text/html')

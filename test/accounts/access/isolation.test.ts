@@ -104,9 +104,13 @@ test('what is open to everybody answers as if they had not come along', async ()
   }
 })
 
+const credential = ours.device.get((await ours.stranger.post('/signin/passkey/options')).body)
+
 /** What open routes take instead of a credential, and what they say to who has none that is good. */
 const taken: Record<string, [body: (secret: string) => object, refusal: [number, string]]> = {
   'POST /api/signin': [(challenge) => ({ challenge, code: recovery }), [401, 'INVALID_CHALLENGE']],
+  'POST /api/signin/passkey/options': [(challenge) => ({ challenge }), [401, 'INVALID_CHALLENGE']],
+  'POST /api/signin/passkey/': [(challenge) => ({ challenge, credential }), [401, 'INVALID_CHALLENGE']],
   'POST /api/token/refresh': [(refreshToken) => ({ refreshToken }), [401, 'UNAUTHENTICATED']],
   'POST /api/email/verify': [(token) => ({ token }), [400, 'INVALID_TOKEN']],
   'POST /api/password/reset': [(token) => ({ token, password }), [400, 'INVALID_TOKEN']],

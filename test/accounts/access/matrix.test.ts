@@ -19,6 +19,8 @@ const table = `
   everybody                           ok    ok         ok      ok        ok     ok      ok         ok        ok
     200 POST /api/signin
     201 POST /api/signup
+    200 POST /api/signin/passkey/options
+    200 POST /api/signin/passkey/
     200 POST /api/token/refresh
     200 POST /api/email/verify
     200 POST /api/password/forgot
@@ -62,6 +64,14 @@ const table = `
     200 POST /api/me/totp
     200 POST /api/me/totp/confirm
     200 DELETE /api/me/totp
+    200 GET /api/me/passkeys/
+    200 POST /api/me/passkeys/options
+    201 POST /api/me/passkeys/
+    200 PUT /api/me/passkeys/:id
+    200 DELETE /api/me/passkeys/:id
+    200 GET /api/me/identities/
+    200 POST /api/me/identities/
+    200 DELETE /api/me/identities/:id
 
   members of a workspace             401   404        404      ok        ok     ok     404         ok        ok
     200 GET /api/workspaces/:id
@@ -118,6 +128,7 @@ const table = `
     200 PUT /api/users/:id
     200 DELETE /api/users/:id
     200 DELETE /api/users/:id/totp
+    200 DELETE /api/users/:id/passkeys
     200 GET /api/users/:id/encrypted
     200 POST /api/users/:id/encrypted
     200 GET /api/workspaces/:id/encrypted

@@ -5,6 +5,7 @@ import { app } from '../../../src/app'
 import { handle } from '../../../src/gateway'
 import { type Answer, ask, client, rules } from '../../house'
 import { ofTenants } from '../../storage/tables'
+import { authenticator, registered, signedIn } from '../passkeys/kit'
 import { office } from '../workspaces/kit'
 
 /** Every route of the API, as the app itself has it. */
@@ -70,8 +71,12 @@ export async function place() {
   const [file] = (await admin.get('/static')) as [{ js: string }]
   const told = await admin.post('/events', { source: 'house', kind: 'door', eventName: 'opened', metadata: { n: 1 } })
 
+  const device = authenticator(home.origin)
+  await registered(await signedIn(home, 'other'), device)
+
   return {
     ...home,
+    device,
     ...{ name, email, someone, component },
     shown: (await component()) as string,
     file: file.js.split('/').at(-1)!,

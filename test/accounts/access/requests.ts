@@ -1,9 +1,12 @@
 import { giveOnce, type Purpose } from '../../../src/accounts/one-time'
+import { passkeys } from '../../../src/accounts/passkeys/tables'
 import { begin } from '../../../src/accounts/sessions'
+import { identities } from '../../../src/accounts/social/tables'
 import { bytesOf, codeAt, stepAt } from '../../../src/accounts/totp/codes'
 import { discard } from '../../../src/accounts/totp/totp'
-import { now } from '../../../src/core/clock'
+import { iso, now } from '../../../src/core/clock'
 import { client } from '../../house'
+import { authenticator } from '../passkeys/kit'
 import { type Asked, type By, type Place, password } from './place'
 
 type Making = (at: Place, by: By) => Asked | Promise<Asked>
@@ -38,6 +41,24 @@ async function factor({ tenant, origin }: Place, { user, headers }: By) {
   return { code, confirm: async () => (await me.post('/me/totp/confirm', { code })).body.recoveryCodes?.[0] ?? code }
 }
 
+/** Two passkeys of who asks, so that one can be taken away; the id of one. */
+async function passkey({ tenant }: Place, { user }: By) {
+  const row = { user, publicKey: 'x', counter: 0, host: 'x', name: 'x', transports: [], backedUp: false }
+  const ids = [1, 2].map(() => Bun.randomUUIDv7())
+  const rows = ids.map((_id) => ({ ...row, _id, credential: _id, created: iso(now()) }))
+  await tenant.write((tx) => tx.insert(passkeys).values(rows))
+  return ids[0]!
+}
+
+/** An identity of who asks, beside a passkey; its id. */
+async function identity(at: Place, by: By) {
+  const row = { provider: 'google', subject: at.name(), user: by.user, created: iso(now()) }
+  await passkey(at, by)
+  await at.tenant.write((tx) => tx.insert(identities).values(row))
+  const { body } = await client(at.origin, by.headers).get('/me/identities')
+  return (body[0]?._id as string | undefined) ?? 'x'
+}
+
 /**
  * What each route is asked so that nothing but who asks decides about the answer. A route that takes nothing is not
  * mentioned. What is used up or removed is made for each request.
@@ -45,6 +66,9 @@ async function factor({ tenant, origin }: Place, { user, headers }: By) {
 export const requests: Record<string, Making> = {
   'POST /api/signin': () => ({ body: { username: 'ada', password } }),
   'POST /api/signup': (at) => ({ body: { username: at.name(), password } }),
+  'POST /api/signin/passkey/': async ({ stranger, device }) => ({
+    body: { credential: device.get((await stranger.post('/signin/passkey/options')).body) },
+  }),
   'POST /api/token/refresh': async ({ tenant, users }) => ({
     body: { refreshToken: (await begin(tenant, users.other, 'oauth', device)).key },
   }),
@@ -59,7 +83,16 @@ export const requests: Record<string, Making> = {
   'POST /api/password/reset': async (at) => ({ body: { token: await once(at, 'passwordReset'), password } }),
   'POST /api/me/totp/confirm': async (at, by) => ({ body: { code: (await factor(at, by)).code } }),
   'DELETE /api/me/totp': async (at, by) => ({ body: { code: await (await factor(at, by)).confirm() } }),
+  'POST /api/me/passkeys/': async ({ origin }, { headers }) => {
+    const { status, body } = await client(origin, headers).post('/me/passkeys/options')
+    return { body: status === 200 ? { credential: authenticator(origin).create(body) } : {} }
+  },
+  'PUT /api/me/passkeys/:id': async (at, by) => ({ path: { id: await passkey(at, by) }, body: { name: 'Phone' } }),
+  'DELETE /api/me/passkeys/:id': async (at, by) => ({ path: { id: await passkey(at, by) } }),
+  'POST /api/me/identities/': () => ({ body: { provider: 'google' } }),
+  'DELETE /api/me/identities/:id': async (at, by) => ({ path: { id: await identity(at, by) } }),
   'DELETE /api/users/:id/totp': user,
+  'DELETE /api/users/:id/passkeys': user,
   'GET /api/auth/:provider': () => ({ path: { provider: 'google' } }),
   'GET /api/auth/:provider/callback': () => ({ path: { provider: 'google' } }),
   'POST /api/auth/callback': async (at) => ({ body: { rt: await once(at, 'redirect') } }),
