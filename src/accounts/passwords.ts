@@ -1,7 +1,9 @@
+import { availableParallelism } from 'node:os'
 import type { Tenant } from '../tenancy/tenants'
 import { Turns } from '../tenancy/turns'
 
-const AT_ONCE = 2 // each takes a core and 64 MB for 100 ms, beside the event loop
+/** How many are hashed at once: each takes a core and 64 MB for 100 ms, and one core is left to the event loop. */
+export const AT_ONCE = Math.min(4, Math.max(1, availableParallelism() - 1))
 const WAITING = 100 // of one tenant
 
 const turns = new Turns(AT_ONCE, WAITING)
