@@ -109,13 +109,7 @@ export async function register(
 /** Changes the caller's own profile; a new password needs the current one, and ends all other sessions. */
 export async function changeProfile(ctx: Ctx, { password, currentPassword, metadata, ...input }: ProfileChange) {
   const fields = { ...input, ...(input.email === '' && { email: null }) }
-  const { impersonator, token } = ctx.actor
-  if ((impersonator || token?.bound) && (password ?? input.username ?? input.email) !== undefined)
-    throw new Problem(
-      403,
-      'FORBIDDEN',
-      'What somebody signs in with they change themselves, or an admin at /api/users.',
-    )
+  await refuseStandIns(ctx, { password, ...input })
   if (fields.email) await countMail(ctx, fields.email)
   refuseNoDate(fields)
   const hash = password === undefined ? undefined : await newPassword(ctx, password, currentPassword)
@@ -139,6 +133,23 @@ export async function changeProfile(ctx: Ctx, { password, currentPassword, metad
     return changed
   })
   return shownToSelf(changed, ctx.actor)
+}
+
+/**
+ * What somebody signs in with is changed neither by an admin in their place nor by an API token for one workspace, which would
+ * reach further by it. What they were told can be sent back. @throws 403
+ */
+async function refuseStandIns(ctx: Ctx, { password, username, email }: ProfileChange) {
+  const { impersonator, token } = ctx.actor
+  if (!impersonator && !token?.bound) return
+  const user = await find(ctx, ctx.actor.user)
+  const same = (username ?? user.username) === user.username && (email === undefined || (email || null) === user.email)
+  if (password !== undefined || !same)
+    throw new Problem(
+      403,
+      'FORBIDDEN',
+      'What somebody signs in with they change themselves, or an admin at /api/users.',
+    )
 }
 
 /** Mail to an address that is to be proven goes where its user says, so not without end. @throws 429 */
