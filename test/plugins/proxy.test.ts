@@ -252,6 +252,11 @@ describe('a plugin that is asked', () => {
       401,
       'UNAUTHENTICATED',
     ])
+    const other = await house()
+    expect(await refused(call('/crm/x', { headers: { 'x-api-key': other.tokens.admin } }))).toEqual([
+      401,
+      'UNAUTHENTICATED',
+    ])
     const limited = async (...scopes: string[]) =>
       (await issue(h.tenant, h.users.user, { nickname: 'x', scopes })).token
     expect(await refused(call('/crm/x', { headers: { 'x-api-key': await limited('entities:write') } }))).toEqual([

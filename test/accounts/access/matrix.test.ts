@@ -150,6 +150,17 @@ const table = `
     200 GET /api/events/count
     200 GET /api/events/sum
     200 GET /api/events/filter-options
+    200 GET /api/plugins/
+    200 GET /api/plugins/:id
+    201 POST /api/plugins/
+    200 PUT /api/plugins/:id
+    200 PATCH /api/plugins/:id
+    200 DELETE /api/plugins/:id
+    409 POST /api/plugins/:id/reload
+    200 POST /api/plugins/:id/rotate-secret
+    201 POST /api/plugins/:id/token
+    200 GET /api/plugins/:id/deliveries
+    200 POST /api/plugins/:id/deliveries/:deliveryId/replay
 `
 
 /** What each caller is to be told at each route. */

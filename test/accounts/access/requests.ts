@@ -19,6 +19,7 @@ const workspace: Making = (at) => ({ path: { id: at.workspace } })
 const thing: Making = async (at) => ({ path: { key: 'things', identifier: await at.thing() } })
 const block: Making = async (at) => ({ path: { id: await at.block() } })
 const component: Making = (at) => ({ path: { id: at.shown } })
+const plugin: Making = (at) => ({ path: { id: at.plugin } })
 const configuration: Making = () => ({ path: { key: 'shown' } })
 
 /** The same with a body. */
@@ -175,6 +176,17 @@ export const requests: Record<string, Making> = {
   'PUT /api/configurations/:key': having(configuration, { metadata: { color: 'red' } }),
   'PATCH /api/configurations/:key': having(configuration, { metadata: { color: 'red' } }),
   'DELETE /api/configurations/:key': async (at) => ({ path: { key: await at.configuration() } }),
+
+  'GET /api/plugins/:id': plugin,
+  'POST /api/plugins/': (at) => ({ body: { name: at.name() } }),
+  'PUT /api/plugins/:id': having(plugin, { description: 'changed' }),
+  'PATCH /api/plugins/:id': having(plugin, { description: 'changed' }),
+  'DELETE /api/plugins/:id': async (at) => ({ path: { id: await at.otherPlugin() } }),
+  'POST /api/plugins/:id/reload': plugin,
+  'POST /api/plugins/:id/rotate-secret': plugin,
+  'POST /api/plugins/:id/token': plugin,
+  'GET /api/plugins/:id/deliveries': plugin,
+  'POST /api/plugins/:id/deliveries/:deliveryId/replay': (at) => ({ path: { id: at.plugin, deliveryId: at.delivery } }),
 
   'GET /api/events/sum': () => ({ query: 'sum=n' }),
   'GET /api/events/:eventId': (at) => ({ path: { eventId: at.event } }),
