@@ -65,7 +65,7 @@ const named = (headers: Headers) =>
 
 function without(headers: Headers, names: string[]) {
   const kept = new Headers(headers)
-  for (const name of names) if (name) kept.delete(isName(name) ? name : 'x')
+  for (const name of names.filter(isName)) kept.delete(name)
   return kept
 }
 

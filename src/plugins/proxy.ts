@@ -78,14 +78,29 @@ function refuse(tenant: Tenant, { plugin }: Known, { signal }: Request, error: u
   throw new Problem(502, 'PLUGIN_UNREACHABLE', `${message} Try again later.`, { cause: error.more.cause })
 }
 
+const listeners = new Set<() => void>()
+
+/** Ends all streams of events, so that who listens comes again elsewhere: they would go on for as long as we let them. */
+export function endListening() {
+  for (const end of listeners) end()
+}
+
 /** Bun sends a head only with the first of its body, so events begin with a comment, which clients overlook. */
 function begun({ body, headers }: Answered) {
   const events = headers.get('content-type')?.startsWith('text/event-stream') && !headers.has('content-encoding')
   if (!(body instanceof ReadableStream) || !events) return body
+  let end = () => {}
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>({
-    start: (controller) => controller.enqueue(new TextEncoder().encode(':\n\n')),
+    start(controller) {
+      controller.enqueue(new TextEncoder().encode(':\n\n'))
+      end = () => controller.terminate()
+    },
   })
-  body.pipeTo(writable).catch(() => {})
+  listeners.add(end)
+  body
+    .pipeTo(writable)
+    .catch(() => {})
+    .finally(() => listeners.delete(end))
   return readable
 }
 

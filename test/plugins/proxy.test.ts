@@ -4,6 +4,7 @@ import { jwtVerify } from 'jose'
 import { issue } from '../../src/accounts/tokens'
 import { config } from '../../src/config'
 import { listen } from '../../src/gateway'
+import { endListening } from '../../src/plugins/proxy'
 import { type Answer, house } from '../house'
 import { type Seen, startUpstream } from '../outside/upstream'
 import { closed, open, times } from './kit'
@@ -327,6 +328,15 @@ describe('what streams', () => {
     const before = upstream.broken()
     await reader.cancel()
     // Who goes away ends it there, too.
+    while (upstream.broken() === before) await Bun.sleep(5)
+  })
+
+  test('ends with us, when that are events: who listens comes again', async () => {
+    const reader = (await call('/crm/events')).body!.getReader()
+    expect((await reader.read()).done).toBeFalse()
+    const before = upstream.broken()
+    endListening()
+    expect((await reader.read()).done).toBeTrue()
     while (upstream.broken() === before) await Bun.sleep(5)
   })
 
