@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
+import { childrenOf, memoryOf as memory } from '../outside/children'
 import { emptyFolder, makeTenant, serve, signIn } from '../outside/program'
 import { blueprint, product } from './data'
 import { type Figures, measure } from './load'
@@ -82,22 +83,6 @@ export async function lambdas(say: (text: string) => void) {
 
 const told = ({ perSecond, p50, p99, errors }: Figures) =>
   `${Math.round(perSecond)}/s, p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms${errors ? `, ${errors} ERRORS` : ''}`
-
-const memory = (pid: number) =>
-  Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024)
-
-/** The processes that a process has started. */
-function childrenOf(parent: number): number[] {
-  return readdirSync('/proc')
-    .map(Number)
-    .filter((pid) => {
-      try {
-        return pid && /\) \S (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1] === `${parent}`
-      } catch {
-        return false
-      }
-    })
-}
 
 async function until(met: () => boolean) {
   while (!met()) await Bun.sleep(5)
