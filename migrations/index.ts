@@ -14,6 +14,7 @@ import latestPg from './postgres/0012_latest.sql' with { type: 'text' }
 import followingPg from './postgres/0013_following.sql' with { type: 'text' }
 import usersPg from './postgres/0014_users.sql' with { type: 'text' }
 import mailPg from './postgres/0015_mail.sql' with { type: 'text' }
+import passkeysPg from './postgres/0017_passkeys.sql' with { type: 'text' }
 import lambdasPg from './postgres/0020_lambdas.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
@@ -33,6 +34,7 @@ import latest from './sqlite/0012_latest.sql' with { type: 'text' }
 import following from './sqlite/0013_following.sql' with { type: 'text' }
 import users from './sqlite/0014_users.sql' with { type: 'text' }
 import mail from './sqlite/0015_mail.sql' with { type: 'text' }
+import passkeys from './sqlite/0017_passkeys.sql' with { type: 'text' }
 import lambdas from './sqlite/0020_lambdas.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
@@ -56,6 +58,7 @@ export const tenantMigrations: Migrations = {
     following,
     users,
     mail,
+    passkeys,
     lambdas,
   ],
   postgres: [
@@ -74,6 +77,7 @@ export const tenantMigrations: Migrations = {
     followingPg,
     usersPg,
     mailPg,
+    passkeysPg,
     lambdasPg,
   ],
 }

@@ -105,3 +105,10 @@ test('refusals have a code that says what they are about', async () => {
       expect(code, file).toMatch(/^['`][A-Z$][\w${}.()' ,]*['`]$/)
   }
 })
+
+test('whoever changes users has everybody forget who they were', async () => {
+  const read = sources.map(async (file) => [file, await Bun.file(`src/${file}`).text()] as const)
+  for (const [file, source] of await Promise.all(read))
+    if (/\b(update|delete)\(users\)/.test(source))
+      expect(source, file).toMatch(/changing\(\w+, 'actors'|topic `actors`/)
+})

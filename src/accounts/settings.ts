@@ -50,6 +50,7 @@ export const settings = {
     passwordReset: template,
     invitation: template,
     newDevice: template,
+    emailChanged: template,
   }),
   'workspace-configuration': t.Object({
     isActive: t.Boolean({ default: true }),

@@ -74,29 +74,24 @@ async function page(
   const { limit } = query
   // Many large entities would fill the memory before the page ends: only so many are read at once.
   const few = limit <= AT_ONCE
-  const columns = few ? ['e.seq', shownIn(model)] : ['e.seq']
   // One more than is shown tells whether there is a next page.
-  const { rows, passed: passedBy } = await findFitting<[number, string]>(db, columns, model, reach, query, {
-    limit: limit + 1,
-    after,
-  })
-  const found = rows.map(([seq, text]) => [seq, few ? text : undefined] as const)
+  const { rows: found, passed: passedBy } = await findFitting<[string | number]>(
+    db,
+    [few ? shownIn(model) : 'e.seq'],
+    model,
+    reach,
+    query,
+    { limit: limit + 1, after },
+  )
   const ends: number[] = []
   let [entities, shown, passed] = ['', 0, 0]
   while (passed < Math.min(found.length, limit) && entities.length <= PAGE) {
-    const slice = found.slice(passed, Math.min(limit, passed + AT_ONCE))
-    const texts = few
-      ? new Map()
-      : await shownAmong(
-          db,
-          model,
-          reach,
-          query,
-          slice.map(([seq]) => seq),
-        )
-    for (const [seq, text = texts.get(seq)] of slice) {
+    const slice = found.slice(passed, Math.min(limit, passed + AT_ONCE)).map(([one]) => one)
+    const texts = few ? undefined : await shownAmong(db, model, reach, query, slice as number[])
+    for (const one of slice) {
       if (entities.length > PAGE) break
       passed++
+      const text = texts ? texts.get(one as number) : (one as string)
       if (text !== undefined) {
         shown++
         // A text that grows is joined once, at its end; a list of texts would be joined and copied.

@@ -4,7 +4,7 @@ import type { Db } from '../storage/port'
 import { best, type Fitting } from './best'
 import { and, part } from './conditions'
 import type { Passed } from './cursor'
-import { latest, type Place, termsOf } from './order'
+import { isCreated, latest, type Place, termsOf } from './order'
 import type { Condition, Order, Query } from './query'
 import { everything, filter, searched } from './scans'
 import { type Asked, type Statement, type Stretch, select } from './select'
@@ -66,13 +66,17 @@ async function walkedOf(asked: Asked, way: Walk, stretch: Stretch): Promise<unkn
   const conditions: Condition[] = [...query.conditions, { target: first.target, is: 'in', values: [found.value] }]
   const ties = latest((asked.first ?? first).descending)
   const alike: Query = { ...query, conditions, order: order.length ? order : [ties] }
-  const after = stretch.place?.[0] === value ? { place: stretch.place.slice(1) } : undefined
+  // Where time comes first, what agrees in everything else is told apart by it once more.
+  const timed = isCreated(first.target) && !order.some(({ target }) => isCreated(target))
+  const rest = stretch.place?.slice(1)
+  const after =
+    rest && stretch.place?.[0] === value ? { place: timed ? rest.toSpliced(-1, 0, value) : rest } : undefined
   const { rows } = await find<unknown[]>(db, columns, model, reach, alike, {
     limit,
     after,
     first: asked.first ?? first,
   })
-  return rows.map((row) => row.toSpliced(columns.length, 0, value))
+  return rows.map((row) => (timed ? row.toSpliced(-2, 1) : row).toSpliced(columns.length, 0, value))
 }
 
 const isGroup = (found: unknown[][] | Group | undefined): found is Group => !!found && 'value' in found

@@ -4,6 +4,7 @@ import { Problem } from '../../core/problem'
 import { success } from '../../core/shapes'
 import type { Tx } from '../../storage/port'
 import { networkOf } from '../../tenancy/caller'
+import { changing } from '../../tenancy/memory'
 import type { Tenant } from '../../tenancy/tenants'
 import type { Ctx } from '../guard'
 import { takeOnce } from '../one-time'
@@ -29,7 +30,7 @@ export async function askAgain(ctx: Ctx, request: Request) {
 
 /** Takes it as proven that a user reads what is sent to their address. @throws 400 INVALID_TOKEN */
 export async function verify(tenant: Tenant, token: string) {
-  await tenant.write(async (tx) => {
+  await changing(tenant, 'actors', async (tx) => {
     const { user, data } = (await takeOnce(tx, 'verification', token)) ?? worthless()
     const change = { emailVerified: true, updated: iso(now()) }
     const same = and(eq(users._id, user), eq(users.emailKey, data.emailKey ?? ''))
