@@ -137,6 +137,16 @@ const table = `
     200 GET /api/mails
     200 GET /api/workspaces/all
     200 GET /api/blueprints/:key/permissions/explain
+    200 GET /api/lambdas/
+    200 GET /api/lambdas/:id
+    201 POST /api/lambdas/
+    200 PUT /api/lambdas/:id
+    200 PATCH /api/lambdas/:id
+    200 DELETE /api/lambdas/:id
+    200 GET /api/lambdas/:id/versions
+    200 POST /api/lambdas/:id/rollback
+    200 POST /api/lambdas/:id/execute
+    200 GET /api/lambdas/:id/logs
     200 GET /api/configurations/
     200 GET /api/configurations/:key
     201 POST /api/configurations/

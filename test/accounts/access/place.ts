@@ -81,6 +81,7 @@ export async function place() {
     shown: (await component()) as string,
     file: file.js.split('/').at(-1)!,
     event: told._id as string,
+    lambda: async () => (await admin.post('/lambdas', { name: name(), code: 'export default () => 1' }))._id as string,
     thing: async () => (await admin.post('/blueprints/things/entities', { title: name() })).identifier as string,
     block: async () => (await admin.post('/blocks', { name: name(), content: '' }))._id as string,
     blueprint: async () => (await admin.post('/blueprints', { key: name(), name: 'New', fields: [] })).key as string,

@@ -18,6 +18,7 @@ const user: Making = async (at) => ({ path: { id: (await at.someone()).id } })
 const workspace: Making = (at) => ({ path: { id: at.workspace } })
 const thing: Making = async (at) => ({ path: { key: 'things', identifier: await at.thing() } })
 const block: Making = async (at) => ({ path: { id: await at.block() } })
+const lambda: Making = async (at) => ({ path: { id: await at.lambda() } })
 const component: Making = (at) => ({ path: { id: at.shown } })
 const configuration: Making = () => ({ path: { key: 'shown' } })
 
@@ -163,6 +164,15 @@ export const requests: Record<string, Making> = {
   'PATCH /api/components/:id': having(component, { description: 'changed' }),
   'DELETE /api/components/:id': async (at) => ({ path: { id: await at.component() } }),
   'GET /api/static/:file': (at) => ({ path: { file: at.file } }),
+  'GET /api/lambdas/:id': lambda,
+  'POST /api/lambdas/': (at) => ({ body: { name: at.name(), code: 'export default () => 1' } }),
+  'PUT /api/lambdas/:id': having(lambda, { description: 'changed' }),
+  'PATCH /api/lambdas/:id': having(lambda, { description: 'changed' }),
+  'DELETE /api/lambdas/:id': lambda,
+  'GET /api/lambdas/:id/versions': lambda,
+  'POST /api/lambdas/:id/rollback': having(lambda, { version: 1 }),
+  'POST /api/lambdas/:id/execute': having(lambda, { body: 1 }),
+  'GET /api/lambdas/:id/logs': lambda,
   'GET /api/blocks/:id': block,
   'POST /api/blocks/': () => ({ body: { name: 'new', content: 'new' } }),
   'PUT /api/blocks/:id': having(block, { name: 'changed' }),
