@@ -411,7 +411,7 @@ describe('of a lambda that fails', () => {
     expect(await reason(runFor({ ...asUser, privileged: true }, path))).toBe('Error: the password is x')
     expect(await failing('() => { for (;;); }', { timeoutMs: 50 })).toEqual([504, 'LAMBDA_TIMEOUT'])
     const bomb = '() => { const all = []; for (;;) all.push(new Array(1e5).fill(1)) }'
-    expect(await failing(bomb, { memoryMb: 4 })).toEqual([500, 'LAMBDA_OUT_OF_MEMORY'])
+    expect(await failing(bomb, { memoryMb: 4, timeoutMs: 20_000 })).toEqual([500, 'LAMBDA_OUT_OF_MEMORY'])
     expect(await refused(runFor(asUser, '/lambdas/none'))).toEqual([404, 'LAMBDA_NOT_FOUND'])
   })
 

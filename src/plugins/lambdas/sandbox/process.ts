@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { compiled } from './compiling'
 import { grown } from './engine'
@@ -12,28 +13,12 @@ const MEMORY = 1 << 30 // bytes of the process; a lambda's own are counted by th
 const GROWN = 32 << 20 // bytes by which the engine may have grown
 const WATCH = 20 // ms
 
-const say = (word: Word) => void process.send?.(word)
-let current: Run | undefined
-
-process.on('disconnect', () => process.exit())
-process.on('message', (order: Order) => {
-  if ('call' in order) return current?.answered(order)
-  const { run } = order
-  const worn = () => grown() > GROWN
-  if ('compile' in order) return void watched.then(() => say({ run, end: compiled(order.compile), worn: worn() }))
-  current = new Run(order, say, (end, sound) => {
-    current = undefined
-    say({ run, end, worn: !sound || worn() })
-  })
-  current.begin()
-})
-say({ ready: true })
-
 // Whoever waits for the server comes first; and when memory is short, this goes first.
-if (process.platform === 'linux') {
-  setPriority(5)
-  await Bun.write('/proc/self/oom_score_adj', '1000').catch(() => {})
-}
+if (process.platform === 'linux')
+  try {
+    setPriority(5)
+    writeFileSync('/proc/self/oom_score_adj', '1000')
+  } catch {}
 
 /** While a lambda is at it, this thread hears nothing; the other one ends both when the server is gone, or memory goes. */
 function watching(most: number, every: number) {
@@ -47,3 +32,25 @@ const watch = new Worker(URL.createObjectURL(new Blob([`(${watching})(${MEMORY},
 const watched = new Promise((resolve) => {
   watch.onmessage = resolve
 })
+
+const say = (word: Word) => void process.send?.(word)
+const worn = () => grown() > GROWN
+let current: Run | undefined
+
+async function compile({ run, compile: code }: Extract<Order, { compile: string }>) {
+  await watched
+  say({ run, end: compiled(code), worn: worn() })
+}
+
+process.on('disconnect', () => process.exit())
+process.on('message', (order: Order) => {
+  const { run } = order
+  if ('compile' in order) return void compile(order)
+  if ('call' in order) return current?.number === run ? current.answered(order) : undefined
+  current = new Run(order, say, (end, sound) => {
+    current = undefined
+    say({ run, end, worn: !sound || worn() })
+  })
+  current.begin()
+})
+say({ ready: true })

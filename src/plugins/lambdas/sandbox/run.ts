@@ -13,6 +13,7 @@ const forever: Ending = {
 
 /** One run of a lambda, until it has ended. */
 export class Run implements Occupant {
+  number: number
   calls = 0
   logged = 0
   set = 0
@@ -31,6 +32,7 @@ export class Run implements Occupant {
     private ended: (ending: Ending, sound: boolean) => void,
   ) {
     const { time, memory } = order.bounds
+    this.number = order.run
     enter(this, memory)
     this.#after(time, () => this.end({ failure: 'timeout' }))
   }
@@ -58,11 +60,11 @@ export class Run implements Occupant {
 
   call(call: number, name: string, input: string) {
     this.#waiting++
-    this.say({ run: this.order.run, call, name, input })
+    this.say({ run: this.number, call, name, input })
   }
 
   line(line: Parameters<Occupant['line']>[0]) {
-    this.say({ run: this.order.run, line: { at: Math.round(performance.now() - this.#began), ...line } })
+    this.say({ run: this.number, line: { at: Math.round(performance.now() - this.#began), ...line } })
   }
 
   timer(id: number, ms: number) {
