@@ -14,6 +14,7 @@ import latestPg from './postgres/0012_latest.sql' with { type: 'text' }
 import followingPg from './postgres/0013_following.sql' with { type: 'text' }
 import usersPg from './postgres/0014_users.sql' with { type: 'text' }
 import mailPg from './postgres/0015_mail.sql' with { type: 'text' }
+import lambdasPg from './postgres/0020_lambdas.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -32,6 +33,7 @@ import latest from './sqlite/0012_latest.sql' with { type: 'text' }
 import following from './sqlite/0013_following.sql' with { type: 'text' }
 import users from './sqlite/0014_users.sql' with { type: 'text' }
 import mail from './sqlite/0015_mail.sql' with { type: 'text' }
+import lambdas from './sqlite/0020_lambdas.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -54,6 +56,7 @@ export const tenantMigrations: Migrations = {
     following,
     users,
     mail,
+    lambdas,
   ],
   postgres: [
     accountsPg,
@@ -71,6 +74,7 @@ export const tenantMigrations: Migrations = {
     followingPg,
     usersPg,
     mailPg,
+    lambdasPg,
   ],
 }
 

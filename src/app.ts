@@ -25,14 +25,20 @@ import * as entities from './entities/entities'
 import { entityRoutes } from './entities/routes'
 import { transferRoutes } from './entities/transfer/routes'
 import { importing, undoForsaken } from './entities/transfer/undo'
+import * as records from './events/records'
 import { eventRoutes } from './events/routes'
+import { NewEvent } from './events/shapes'
 import { jobsAreDoneBy } from './jobs/work'
 import { documentation } from './operations/documentation'
 import { operatorRoutes } from './operations/operator'
 import { operations } from './operations/routes'
+import { lambdasMayAsk } from './plugins/lambdas/calls/calls'
+import { telling } from './plugins/lambdas/calls/events'
+import { lambdaRoutes } from './plugins/lambdas/routes'
 
 entitiesAreKeptBy({ ...entities, undoForsaken, importing, survey, alter })
 entitiesAreCountedBy(countOfWorkspace)
+lambdasMayAsk({ 'events.emit': telling(NewEvent, records.create) })
 jobsAreDoneBy({ mail: delivery, 'forgotten-password': forgottenPassword })
 
 const api = new Elysia({ prefix: '/api' })
@@ -53,6 +59,7 @@ const api = new Elysia({ prefix: '/api' })
   .use(blockRoutes)
   .use(configurationRoutes)
   .use(eventRoutes)
+  .use(lambdaRoutes)
 
 // A host may be shorter than what Elysia takes for granted, which is ten characters.
 /** The server's table of contents. */
