@@ -15,6 +15,7 @@ import followingPg from './postgres/0013_following.sql' with { type: 'text' }
 import usersPg from './postgres/0014_users.sql' with { type: 'text' }
 import mailPg from './postgres/0015_mail.sql' with { type: 'text' }
 import lambdasPg from './postgres/0020_lambdas.sql' with { type: 'text' }
+import integrationsPg from './postgres/0021_integrations.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -34,6 +35,7 @@ import following from './sqlite/0013_following.sql' with { type: 'text' }
 import users from './sqlite/0014_users.sql' with { type: 'text' }
 import mail from './sqlite/0015_mail.sql' with { type: 'text' }
 import lambdas from './sqlite/0020_lambdas.sql' with { type: 'text' }
+import integrations from './sqlite/0021_integrations.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -57,6 +59,7 @@ export const tenantMigrations: Migrations = {
     users,
     mail,
     lambdas,
+    integrations,
   ],
   postgres: [
     accountsPg,
@@ -75,6 +78,7 @@ export const tenantMigrations: Migrations = {
     usersPg,
     mailPg,
     lambdasPg,
+    integrationsPg,
   ],
 }
 

@@ -24,7 +24,11 @@ type Row = typeof connections.$inferSelect
 type Filters = { kind?: string; name?: string; labels?: string }
 
 /** A page of connections, newest first; never with their secrets. */
-export async function list({ db }: Ctx, { kind: kinds, name: called, labels, ...query }: Listing & Filters, answer: Answer) {
+export async function list(
+  { db }: Ctx,
+  { kind: kinds, name: called, labels, ...query }: Listing & Filters,
+  answer: Answer,
+) {
   const page = pageOf(query, sortable)
   const wanted = among(labels)
   const rows = await db

@@ -21,11 +21,11 @@ export const connectionRoutes = new Elysia({ prefix: '/integration-sources', tag
     params: one,
     response: { 200: Connection, 404: ProblemShape },
   })
-  .post('/', async ({ ctx, body, request, set }) => status(201, await connections.create(ctx, body, { request, set })), {
-    can: 'privileged',
-    body: NewConnection,
-    response: { 201: Connection, 409: ProblemShape },
-  })
+  .post(
+    '/',
+    async ({ ctx, body, request, set }) => status(201, await connections.create(ctx, body, { request, set })),
+    { can: 'privileged', body: NewConnection, response: { 201: Connection, 409: ProblemShape } },
+  )
   .put('/:id', ({ ctx, params, body, request, set }) => connections.change(ctx, params.id, body, { request, set }), {
     can: 'privileged',
     params: one,

@@ -23,7 +23,8 @@ export const needed = <Value>(value: Value | undefined, path: string): Value => 
 
 const maybe = t.Optional
 export const secretText = maybe(t.String({ minLength: 1, maxLength: 8_000 }))
-export const address = (description: string) => maybe(t.String({ pattern: '^https?://', maxLength: 2_000, description }))
+export const address = (description: string) =>
+  maybe(t.String({ pattern: '^https?://', maxLength: 2_000, description }))
 export const environment = maybe(
   t.Union([t.Literal('live'), t.Literal('sandbox')], { description: 'live unless told' }),
 )

@@ -1,0 +1,64 @@
+import { Elysia, status, t } from 'elysia'
+import { guard, streamGuard } from '../../accounts/guard'
+import { ProblemShape } from '../../core/problem'
+import { done, one } from '../../core/shapes'
+import * as integrations from './integrations'
+import { Integration, IntegrationChange, IntegrationList, NewIntegration } from './shapes'
+import { call, probe } from './webhooks'
+
+const changed = { 200: Integration, 404: ProblemShape, 412: ProblemShape }
+
+const administered = new Elysia({ prefix: '/integrations', tags: ['integrations'] })
+  .use(guard('integrations'))
+  .get('/', ({ ctx, query, request, set }) => integrations.list(ctx, query, { request, set }), {
+    can: 'privileged',
+    query: IntegrationList,
+    response: t.Array(Integration),
+  })
+  .get('/:id', ({ ctx, params, request, set }) => integrations.get(ctx, params.id, { request, set }), {
+    can: 'privileged',
+    params: one,
+    response: { 200: Integration, 404: ProblemShape },
+  })
+  .post(
+    '/',
+    async ({ ctx, body, request, set }) => status(201, await integrations.create(ctx, body, { request, set })),
+    { can: 'privileged', body: NewIntegration, response: { 201: Integration, 409: ProblemShape } },
+  )
+  .put('/:id', ({ ctx, params, body, request, set }) => integrations.change(ctx, params.id, body, { request, set }), {
+    can: 'privileged',
+    params: one,
+    body: IntegrationChange,
+    response: changed,
+  })
+  .patch('/:id', ({ ctx, params, body, request, set }) => integrations.change(ctx, params.id, body, { request, set }), {
+    can: 'privileged',
+    params: one,
+    body: IntegrationChange,
+    response: changed,
+  })
+  .delete('/:id', ({ ctx, params, request, set }) => integrations.remove(ctx, params.id, { request, set }), {
+    can: 'privileged',
+    params: one,
+    response: { 200: done, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },
+  })
+
+const asked = {
+  anyone: true,
+  params: t.Object({ integrationId: t.String() }),
+  detail: { summary: 'What an integration does and answers; any body is passed on' },
+} as const
+
+const webhooks = new Elysia({ prefix: '/webhooks/:integrationId', tags: ['integrations'] })
+  .use(streamGuard('webhooks'))
+  .get('/', ({ ctx, params, request }) => call(ctx, params.integrationId, request), asked)
+  .head('/', ({ ctx, params }) => probe(ctx, params.integrationId), {
+    ...asked,
+    detail: { summary: 'Whether there is somebody who listens; nothing is run' },
+  })
+  .post('/', ({ ctx, params, request }) => call(ctx, params.integrationId, request), asked)
+  .put('/', ({ ctx, params, request }) => call(ctx, params.integrationId, request), asked)
+  .delete('/', ({ ctx, params, request }) => call(ctx, params.integrationId, request), asked)
+
+/** Integrations, and the addresses by which they are called. */
+export const integrationRoutes = new Elysia().use(administered).use(webhooks)
