@@ -45,6 +45,9 @@ export class Refused extends Error {}
 /** The host of a URL as it is looked for and as its certificate names it. */
 export const hostIn = ({ hostname }: URL) => hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
 
+/** Whether a URL names a neighbour by its address. What a name means is seen only when it is asked. */
+export const namesInner = (url: URL) => isIP(hostIn(url)) > 0 && !isPublic(hostIn(url))
+
 /**
  * Where the host of a URL is, to be connected to without asking for its name again: what a name means changes.
  * @throws Refused when one of its addresses, or how it is to be asked, is not allowed

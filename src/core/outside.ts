@@ -8,6 +8,8 @@ export type Bounds = Reach & {
   timeout: number
   /** Bytes of its answer. */
   limit: number
+  /** Whether an answer with more of them is cut there, instead of none. */
+  cut?: boolean
   /** How many redirections are followed; without, one is an answer like others. */
   redirects?: number
   /** Who vouches for its certificate, instead of the public authorities (PEM). */
@@ -43,7 +45,7 @@ export async function outside(url: string, init: RequestInit, bounds: Bounds): P
   const signal = init.signal ? AbortSignal.any([init.signal, late.signal]) : late.signal
   try {
     const response = await follow({ url: new URL(url), init: { ...init, signal } }, bounds, bounds.redirects ?? 0)
-    const body = await bounded(response, bounds.limit)
+    const body = await bounded(response, bounds)
     const headers = new Headers(response.headers)
     // They are about the bytes on the way.
     for (const name of ['content-encoding', 'content-length', 'transfer-encoding']) headers.delete(name)
@@ -119,15 +121,16 @@ function unless<T>(signal: AbortSignal | null | undefined, work: Promise<T>): Pr
   return Promise.race([work, promise]).finally(() => signal.removeEventListener('abort', give))
 }
 
-async function bounded(response: Response, limit: number) {
+async function bounded(response: Response, { limit, cut = false }: Bounds) {
   // What has no body must not get an empty one.
   if (!response.body || [204, 205, 304].includes(response.status)) return null
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
     size += chunk.byteLength
-    if (size > limit) throw new TooLarge(`The answer has more than ${limit} bytes.`)
+    if (size > limit && !cut) throw new TooLarge(`The answer has more than ${limit} bytes.`)
     chunks.push(chunk)
+    if (size > limit) break
   }
-  return Buffer.concat(chunks)
+  return Buffer.concat(chunks).subarray(0, limit)
 }

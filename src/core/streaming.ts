@@ -23,7 +23,7 @@ const AHEAD = 64 << 10 // bytes
 
 /**
  * Asks another server as `outside` does, with a body and an answer that are passed on as they come, however long that
- * takes. `head` is how long its first word may take (ms). Redirections are answers like others.
+ * takes. `head` is how long nothing may move until its first word (ms). Redirections are answers like others.
  * @throws 502 OUTSIDE_UNREACHABLE
  */
 export async function outsideAsItComes(
@@ -33,13 +33,18 @@ export async function outsideAsItComes(
 ): Promise<Response> {
   let late = false
   const ending = new AbortController()
-  const timer = setTimeout(() => {
+  const giveUp = () => {
     late = true
     ending.abort()
-  }, reach.head)
+  }
+  let timer = setTimeout(giveUp, reach.head)
+  const moves = () => {
+    clearTimeout(timer)
+    if (!ending.signal.aborted) timer = setTimeout(giveUp, reach.head)
+  }
   try {
     const signal = AbortSignal.any([question.signal, ending.signal])
-    const message = await asking(new URL(url), question, reach, signal)
+    const message = await asking(new URL(url), question, reach, signal, moves)
     return answerOf(message, question.method)
   } catch (cause) {
     throw new Unreachable(late ? 'timeout' : cause instanceof Refused ? 'refused' : 'unreachable', cause)
@@ -49,7 +54,13 @@ export async function outsideAsItComes(
 }
 
 /** Connects to an address that was looked at, and to no other. */
-async function asking(url: URL, { method, headers, body }: Question, reach: Reach, signal: AbortSignal) {
+async function asking(
+  url: URL,
+  { method, headers, body }: Omit<Question, 'signal'>,
+  reach: Reach,
+  signal: AbortSignal,
+  moves: () => void,
+) {
   const addresses = await addressesOf(url, reach)
   signal.throwIfAborted()
   const places = addresses.map((address) => ({ address, family: isIP(address) }))
@@ -67,22 +78,23 @@ async function asking(url: URL, { method, headers, body }: Question, reach: Reac
   out.on('response', resolve).on('error', (error) => {
     // Whoever was about to hang up is asked once more.
     const again = out.reusedSocket && !body && ['GET', 'HEAD'].includes(method) && !signal.aborted
-    if (again) asking(url, { method, headers, body, signal }, reach, signal).then(resolve, reject)
+    if (again) asking(url, { method, headers, body }, reach, signal, moves).then(resolve, reject)
     else reject(error)
   })
   if (!body) out.end()
   else
-    send(body, out).catch((error) => {
+    send(body, out, moves).catch((error) => {
       out.destroy()
       reject(error)
     })
   return promise
 }
 
-async function send(body: ReadableStream<Uint8Array>, out: ReturnType<typeof overHttp>) {
+async function send(body: ReadableStream<Uint8Array>, out: ReturnType<typeof overHttp>, moves: () => void) {
   const closed = new Promise<void>((resolve) => out.once('close', resolve))
   for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
     if (out.destroyed) return
+    moves()
     if (!out.write(chunk)) await Promise.race([new Promise<void>((resolve) => out.once('drain', resolve)), closed])
   }
   out.end()

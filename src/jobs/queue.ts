@@ -44,6 +44,20 @@ export async function enqueue({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, job: N
   tx.afterwards(() => wake(tenant))
 }
 
+/** The same for many jobs, lane by lane in the order in which they are given. */
+export async function enqueueAll({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, list: NewJob[]) {
+  const time = now()
+  const [ledLanes, rows] = [new Set<string>(), [] as unknown[][]]
+  for (const lane of new Set(list.flatMap(({ lane }) => lane ?? [])))
+    if ((await tx.select({ seq: jobs.seq }).from(jobs).where(waitingIn(lane)).limit(1)).length) ledLanes.add(lane)
+  for (const { _id = Bun.randomUUIDv7(), kind, payload = {}, lane = _id, at = time } of list) {
+    rows.push([_id, kind, lane, JSON.stringify(payload), ledLanes.has(lane) ? null : at, time])
+    ledLanes.add(lane)
+  }
+  await tx.each(INSERT, rows)
+  tx.afterwards(() => wake(tenant))
+}
+
 const statements = prepared((db) => ({
   due: db
     .select()

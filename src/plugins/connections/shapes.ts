@@ -1,11 +1,11 @@
 import { type Static, t } from 'elysia'
 import { change, free, id, line, time } from '../../core/shapes'
 import { listing } from '../../storage/lists'
-import { kindNames } from './kinds'
+import { type KindName, kindNames } from './kinds'
 
 const maybe = t.Optional
 
-const kind = t.Union(kindNames.map((name) => t.Literal(name)))
+const kind = t.Unsafe<KindName>(t.Union(kindNames.map((name) => t.Literal(name))))
 const labels = t.Array(line(100, 1), { maxItems: 50 })
 
 export const Connection = t.Object({

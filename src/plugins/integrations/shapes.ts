@@ -2,20 +2,22 @@ import type { TObject, TProperties } from '@sinclair/typebox'
 import { type Static, t } from 'elysia'
 import { change, id, line, time } from '../../core/shapes'
 import { listing } from '../../storage/lists'
-import { targetNames, targets } from './targets'
-import { triggerNames, triggers } from './triggers'
+import { type Target, targetNames, targets } from './targets'
+import { type Trigger, triggerNames, triggers } from './triggers'
 
 const maybe = t.Optional
 const roles = maybe(t.Array(line(128, 1), { maxItems: 100 }))
 
 /** Some of the kinds; what else belongs to one, is checked by its own shape. */
 const some = <Name extends string>(names: Name[]) =>
-  t.Object({ kind: t.Union(names.map((name) => t.Literal(name))) }, { additionalProperties: true })
+  t.Object({ kind: t.Unsafe<Name>(t.Union(names.map((name) => t.Literal(name)))) }, { additionalProperties: true })
 
-const shown = (kinds: Record<string, { shape: TObject }>) =>
-  t.Union(
-    Object.entries(kinds).map(([kind, { shape }]) =>
-      t.Object({ kind: t.Literal(kind), ...(shape.properties as TProperties) }),
+const shown = <Kind>(kinds: Record<string, { shape: TObject }>) =>
+  t.Unsafe<Kind>(
+    t.Union(
+      Object.entries(kinds).map(([kind, { shape }]) =>
+        t.Object({ kind: t.Literal(kind), ...(shape.properties as TProperties) }),
+      ),
     ),
   )
 
@@ -39,8 +41,8 @@ export const Integration = t.Object({
   name: t.Nullable(t.String()),
   active: t.Boolean(),
   guest: t.Boolean(),
-  trigger: shown(triggers),
-  target: shown(targets),
+  trigger: shown<Trigger>(triggers),
+  target: shown<Target>(targets),
   roles: t.Array(t.String()),
   workspaceRoles: t.Array(t.String()),
   plugin: t.Nullable(id),

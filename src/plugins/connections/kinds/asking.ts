@@ -1,12 +1,9 @@
-import { config } from '../../../config'
 import { outside } from '../../../core/outside'
+import { privateNetwork } from '../../addresses'
 import { NotConnected } from './kind'
 
 const TIMEOUT = 8_000
 const LIMIT = 1 << 20 // bytes of an answer; of a list of models nobody reads more
-
-/** Whether neighbours may be asked. */
-export const privateNetwork = () => config.ATOLL_ALLOW_PRIVATE_NETWORK === 'on'
 
 /** `base` and what follows it, with one stroke between: whatever the path says, it stays on that server. */
 export const joined = (base: string, path: string) => `${base.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`
@@ -22,4 +19,6 @@ export async function greet(url: string, init: RequestInit = {}): Promise<string
   return `It answered ${status}.`
 }
 
-export const bearer = (token: string | undefined) => ({ headers: token ? { authorization: `Bearer ${token}` } : {} })
+export const bearer = (token: string | undefined): RequestInit => ({
+  headers: token ? [['authorization', `Bearer ${token}`]] : [],
+})

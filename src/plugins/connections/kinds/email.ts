@@ -4,7 +4,7 @@ import { createTransport } from 'nodemailer'
 import { BOUNDS, failureOf } from '../../../accounts/mail/transport'
 import { addressesOf } from '../../../core/addresses'
 import { Unreachable } from '../../../core/outside'
-import { privateNetwork } from './asking'
+import { privateNetwork } from '../../addresses'
 import { kind, NotConnected, secretText } from './kind'
 
 const metadata = t.Object({

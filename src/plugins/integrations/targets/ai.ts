@@ -7,7 +7,7 @@ import { id, line } from '../../../core/shapes'
 import type { Tx } from '../../../storage/port'
 import type { Occasion } from '../occasion'
 import { integrations } from '../tables'
-import { sourceFlaws, target } from './target'
+import { sourceFlaws, type TargetKind } from './target'
 
 /** The source that is always there, and says what it was told. */
 export const ECHO = 'echo'
@@ -46,7 +46,7 @@ export function targetsAreRunBy({ ai }: { ai: Runner }) {
 }
 
 /** A model. */
-export const ai = target({
+export const ai: TargetKind<typeof shape> = {
   shape,
   attempts: 10,
   async flaws(tx, { sourceId, tools = [], blueprints: keys = [] }) {
@@ -60,7 +60,7 @@ export const ai = target({
     if (runner) return runner(ctx, target, occasion)
     throw new Problem(501, 'TARGET_NOT_AVAILABLE', 'This server runs no AI. Choose another target for the integration.')
   },
-})
+}
 
 const flawed = (path: string, message: string, named: string[], known: string[]): Flaw[] =>
   named.flatMap((one, n) => (known.includes(one) ? [] : [{ path: `${path}/${n}`, message }]))

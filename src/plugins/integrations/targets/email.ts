@@ -7,23 +7,22 @@ import { Failure } from '../../../jobs/work'
 import { transportOf } from '../../connections/kinds/email'
 import { opened } from '../../connections/opening'
 import { worded } from '../wording'
-import { sourceFlaws, target } from './target'
+import { sourceFlaws, type TargetKind } from './target'
 
 const MOST = 50 // recipients of a mail
 const SUBJECT = 300 // characters
 const TEXT = 100_000
 
+const shape = t.Object({
+  sourceId: t.Optional({ ...id, description: 'a connection of the kind email; by the mail of the tenant unless told' }),
+  to: t.String({ minLength: 1, maxLength: 2_000, description: 'addresses, comma-separated; may hold `{{…}}`' }),
+  subject: t.String({ minLength: 1, maxLength: 1_000, description: 'may hold `{{…}}`' }),
+  text: t.String({ minLength: 1, maxLength: TEXT, description: 'may hold `{{…}}`' }),
+})
+
 /** A mail: by a connection, or as the tenant's own. Its texts may say `{{…}}`, which `wording.ts` explains. */
-export const email = target({
-  shape: t.Object({
-    sourceId: t.Optional({
-      ...id,
-      description: 'a connection of the kind email; by the mail of the tenant unless told',
-    }),
-    to: t.String({ minLength: 1, maxLength: 2_000, description: 'addresses, comma-separated; may hold `{{…}}`' }),
-    subject: t.String({ minLength: 1, maxLength: 1_000, description: 'may hold `{{…}}`' }),
-    text: t.String({ minLength: 1, maxLength: TEXT, description: 'may hold `{{…}}`' }),
-  }),
+export const email: TargetKind<typeof shape> = {
+  shape,
   later: true,
   flaws: (tx, { sourceId }) => sourceFlaws(tx, sourceId, 'email'),
   async run(ctx, { sourceId, to, ...target }, occasion) {
@@ -41,7 +40,7 @@ export const email = target({
     }
     return new Response(null, { status: 204 })
   },
-})
+}
 
 /** @throws Failure: the same words will never be addresses */
 function recipientsIn(to: string): string[] {

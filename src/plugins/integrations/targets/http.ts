@@ -1,10 +1,11 @@
 import { t } from 'elysia'
 import { outside } from '../../../core/outside'
 import { id } from '../../../core/shapes'
-import { joined, privateNetwork } from '../../connections/kinds/asking'
+import { privateNetwork } from '../../addresses'
+import { joined } from '../../connections/kinds/asking'
 import { opened } from '../../connections/opening'
 import { told } from '../occasion'
-import { sourceFlaws, target } from './target'
+import { sourceFlaws, type TargetKind } from './target'
 
 const TIMEOUT = 30_000
 const LIMIT = 1 << 20 // bytes of an answer
@@ -12,24 +13,26 @@ const REDIRECTS = 3
 
 const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'GET'] as const
 
+const shape = t.Object({
+  sourceId: t.Optional({ ...id, description: 'a connection of the kind http: its address and headers' }),
+  url: t.Optional(
+    t.String({ pattern: '^https?://', maxLength: 2_000, description: 'where it is, without a connection' }),
+  ),
+  path: t.Optional(t.String({ maxLength: 2_000, description: "below the connection's address" })),
+  method: t.Optional(
+    t.Union(
+      METHODS.map((method) => t.Literal(method)),
+      { description: 'POST unless told' },
+    ),
+  ),
+})
+
 /**
  * Another server, which is sent the event, or the request (`method`, `path`, `query`, `headers`, `body`, `rawBody`), as JSON.
  * Whoever called gets its status and its answer.
  */
-export const http = target({
-  shape: t.Object({
-    sourceId: t.Optional({ ...id, description: 'a connection of the kind http: its address and headers' }),
-    url: t.Optional(
-      t.String({ pattern: '^https?://', maxLength: 2_000, description: 'where it is, without a connection' }),
-    ),
-    path: t.Optional(t.String({ maxLength: 2_000, description: "below the connection's address" })),
-    method: t.Optional(
-      t.Union(
-        METHODS.map((method) => t.Literal(method)),
-        { description: 'POST unless told' },
-      ),
-    ),
-  }),
+export const http: TargetKind<typeof shape> = {
+  shape,
   async flaws(tx, { sourceId, url, path }) {
     if (!sourceId === !url)
       return [{ path: '/url', message: 'Give the id of an integration source, or else an address: one of the two.' }]
@@ -51,4 +54,4 @@ export const http = target({
     const type = answer.headers.get('content-type')
     return new Response(answer.body, { status: answer.status, headers: type ? { 'content-type': type } : {} })
   },
-})
+}

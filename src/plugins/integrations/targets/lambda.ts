@@ -4,11 +4,13 @@ import { id } from '../../../core/shapes'
 import { responseOf } from '../../lambdas/answer'
 import { run } from '../../lambdas/run'
 import { lambdas } from '../../lambdas/tables'
-import { target } from './target'
+import type { TargetKind } from './target'
+
+const shape = t.Object({ lambdaId: id })
 
 /** Code of the tenant's. Whoever called gets its answer. */
-export const lambda = target({
-  shape: t.Object({ lambdaId: id }),
+export const lambda: TargetKind<typeof shape> = {
+  shape,
   attempts: 10,
   async flaws(tx, { lambdaId }) {
     const known = await tx.select({ _id: lambdas._id }).from(lambdas).where(eq(lambdas._id, lambdaId)).get()
@@ -16,4 +18,4 @@ export const lambda = target({
   },
   run: async (ctx, { lambdaId }, { asked, trigger, event, request }) =>
     responseOf(await run(ctx, lambdaId, asked, { trigger, event, request })),
-})
+}

@@ -23,8 +23,6 @@ export type TargetKind<Shape extends TObject> = {
   later?: boolean
 }
 
-export const target = <Shape extends TObject>(kind: TargetKind<Shape>) => kind
-
 /** What is wrong with the connection that a target names, if it names one. */
 export async function sourceFlaws(tx: Tx, sourceId: string | undefined, kind: KindName): Promise<Flaw[]> {
   if (sourceId === undefined) return []

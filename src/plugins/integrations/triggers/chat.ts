@@ -1,5 +1,7 @@
 import { t } from 'elysia'
-import { trigger } from './trigger'
+import type { TriggerKind } from './trigger'
+
+const shape = t.Object({})
 
 /** Somebody who talks to an AI. */
-export const chat = trigger({ shape: t.Object({}) })
+export const chat: TriggerKind<typeof shape> = { shape }

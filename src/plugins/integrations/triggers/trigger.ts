@@ -7,5 +7,3 @@ export type TriggerKind<Shape extends TObject> = {
   /** Paths are those in the trigger. */
   flaws?(trigger: Static<Shape>): Flaw[]
 }
-
-export const trigger = <Shape extends TObject>(kind: TriggerKind<Shape>) => kind

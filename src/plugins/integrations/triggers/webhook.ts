@@ -1,5 +1,7 @@
 import { t } from 'elysia'
-import { trigger } from './trigger'
+import type { TriggerKind } from './trigger'
+
+const shape = t.Object({})
 
 /** A request to `/api/webhooks/:integrationId`. */
-export const webhook = trigger({ shape: t.Object({}) })
+export const webhook: TriggerKind<typeof shape> = { shape }
