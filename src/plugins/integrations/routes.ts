@@ -43,22 +43,21 @@ const administered = new Elysia({ prefix: '/integrations', tags: ['integrations'
     response: { 200: done, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },
   })
 
-const asked = {
-  anyone: true,
-  params: t.Object({ integrationId: t.String() }),
-  detail: { summary: 'What an integration does and answers; any body is passed on' },
-} as const
+/** One for each route: Elysia changes what it gets. */
+const asked = (summary = 'What an integration does and answers; any body is passed on') =>
+  ({ anyone: true, params: t.Object({ integrationId: t.String() }), detail: { summary } }) as const
 
-const webhooks = new Elysia({ prefix: '/webhooks/:integrationId', tags: ['integrations'] })
+const webhooks = new Elysia({ prefix: '/webhooks', tags: ['integrations'] })
   .use(streamGuard('webhooks'))
-  .get('/', ({ ctx, params, request }) => call(ctx, params.integrationId, request), asked)
-  .head('/', ({ ctx, params }) => probe(ctx, params.integrationId), {
-    ...asked,
-    detail: { summary: 'Whether there is somebody who listens; nothing is run' },
-  })
-  .post('/', ({ ctx, params, request }) => call(ctx, params.integrationId, request), asked)
-  .put('/', ({ ctx, params, request }) => call(ctx, params.integrationId, request), asked)
-  .delete('/', ({ ctx, params, request }) => call(ctx, params.integrationId, request), asked)
+  .get('/:integrationId', ({ ctx, params, request }) => call(ctx, params.integrationId, request), asked())
+  .head(
+    '/:integrationId',
+    ({ ctx, params }) => probe(ctx, params.integrationId),
+    asked('Whether there is somebody who listens; nothing is run'),
+  )
+  .post('/:integrationId', ({ ctx, params, request }) => call(ctx, params.integrationId, request), asked())
+  .put('/:integrationId', ({ ctx, params, request }) => call(ctx, params.integrationId, request), asked())
+  .delete('/:integrationId', ({ ctx, params, request }) => call(ctx, params.integrationId, request), asked())
 
 /** Integrations, and the addresses by which they are called. */
 export const integrationRoutes = new Elysia().use(administered).use(webhooks)

@@ -1,4 +1,3 @@
-import { isIP } from 'node:net'
 import { t } from 'elysia'
 import { createTransport } from 'nodemailer'
 import { BOUNDS, failureOf } from '../../../accounts/mail/transport'
@@ -8,7 +7,7 @@ import { privateNetwork } from '../../addresses'
 import { kind, NotConnected, secretText } from './kind'
 
 const metadata = t.Object({
-  host: t.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9._:-]+$' }),
+  host: t.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9._-]+$' }),
   port: t.Optional(t.Number({ multipleOf: 1, minimum: 1, maximum: 65_535, description: '587 unless told' })),
   secure: t.Optional(t.Boolean({ description: 'TLS from the beginning; so it is at port 465 unless told' })),
   user: t.Optional(t.String({ minLength: 1, maxLength: 500 })),
@@ -43,9 +42,8 @@ type Of = { metadata: (typeof metadata)['static']; authentication: { password?: 
 /** A way to such a server: to the very address that was looked at. @throws 502 OUTSIDE_UNREACHABLE */
 export async function transportOf({ metadata: { host, port = 587, secure = port === 465, user }, authentication }: Of) {
   const neighbours = privateNetwork()
-  const name = isIP(host) === 6 ? `[${host}]` : host
   const [address] = await Promise.resolve()
-    .then(() => addressesOf(new URL(`https://${name}`), { privateNetwork: neighbours }))
+    .then(() => addressesOf(new URL(`https://${host}`), { privateNetwork: neighbours }))
     .catch((cause) => {
       throw new Unreachable('refused', cause)
     })
@@ -55,7 +53,7 @@ export async function transportOf({ metadata: { host, port = 587, secure = port 
     secure,
     requireTLS: !secure && !neighbours,
     ...(user && { auth: { user, pass: authentication.password ?? '' } }),
-    ...(!isIP(host) && { tls: { servername: host } }),
+    ...(address !== host && { tls: { servername: host } }),
     ...BOUNDS,
   })
 }
