@@ -4,7 +4,7 @@ import { ProblemShape } from '../../core/problem'
 import { done, one } from '../../core/shapes'
 import * as integrations from './integrations'
 import { Integration, IntegrationChange, IntegrationList, NewIntegration } from './shapes'
-import { call, probe } from './webhooks'
+import { call } from './webhooks'
 
 const changed = { 200: Integration, 404: ProblemShape, 412: ProblemShape }
 
@@ -44,17 +44,16 @@ const administered = new Elysia({ prefix: '/integrations', tags: ['integrations'
   })
 
 /** One for each route: Elysia changes what it gets. */
-const asked = (summary = 'What an integration does and answers; any body is passed on') =>
-  ({ anyone: true, params: t.Object({ integrationId: t.String() }), detail: { summary } }) as const
+const asked = () =>
+  ({
+    anyone: true,
+    params: t.Object({ integrationId: t.String() }),
+    detail: { summary: 'What an integration does and answers; any body is passed on' },
+  }) as const
 
 const webhooks = new Elysia({ prefix: '/webhooks', tags: ['integrations'] })
   .use(streamGuard('webhooks'))
   .get('/:integrationId', ({ ctx, params, request }) => call(ctx, params.integrationId, request), asked())
-  .head(
-    '/:integrationId',
-    ({ ctx, params }) => probe(ctx, params.integrationId),
-    asked('Whether there is somebody who listens; nothing is run'),
-  )
   .post('/:integrationId', ({ ctx, params, request }) => call(ctx, params.integrationId, request), asked())
   .put('/:integrationId', ({ ctx, params, request }) => call(ctx, params.integrationId, request), asked())
   .delete('/:integrationId', ({ ctx, params, request }) => call(ctx, params.integrationId, request), asked())

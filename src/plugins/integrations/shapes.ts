@@ -10,7 +10,10 @@ const roles = maybe(t.Array(line(128, 1), { maxItems: 100 }))
 
 /** Some of the kinds; what else belongs to one, is checked by its own shape. */
 const some = <Name extends string>(names: Name[]) =>
-  t.Object({ kind: t.Unsafe<Name>(t.Union(names.map((name) => t.Literal(name)))) }, { additionalProperties: true })
+  t.Object(
+    { kind: t.Unsafe<Name>(t.Union(names.map((name) => t.Literal(name)))) },
+    { additionalProperties: t.Unknown() },
+  )
 
 const shown = <Kind>(kinds: Record<string, { shape: TObject }>) =>
   t.Unsafe<Kind>(

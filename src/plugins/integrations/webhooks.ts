@@ -10,14 +10,19 @@ import { waitsLong } from '../../tenancy/caller'
 import { askedBy } from '../lambdas/asked'
 import { refuseUnlessMayRun } from './permission'
 import { activeNamed, perform, runOf, targetOf } from './running'
-import type { Row } from './tables'
 
 /** Providers of payments and others send many at once, and come again when they are turned away. */
 const throttle = throttling(50, 5_000, 'Too many calls by guests.')
 
-/** Runs an integration for whoever calls it, and answers what its target does. @throws 401, 403, 404, 413, 429, 502 */
+/**
+ * Runs an integration for whoever calls it, and answers what its target does. HEAD only tells whether somebody listens.
+ * @throws 401, 403, 404, 413, 429, 502
+ */
 export async function call(ctx: OpenCtx, id: string, request: Request): Promise<Response> {
-  const row = await callable(ctx, id)
+  const row = await activeNamed(ctx.db, id)
+  if (row?.triggerKind !== 'webhook') return missing('webhook')
+  refuseUnlessMayRun(ctx, row)
+  if (request.method === 'HEAD') return new Response()
   throttle(ctx, row._id, request)
   const asked = { ...askedBy(ctx, request, (await readText(request, config.ATOLL_BODY_LIMIT)) ?? ''), ...whoIs(ctx) }
   if (targetOf(row).later) {
@@ -27,19 +32,6 @@ export async function call(ctx: OpenCtx, id: string, request: Request): Promise<
   waitsLong(request)
   const occasion = { _id: Bun.randomUUIDv7() as string, trigger: 'webhook' as const, asked, request }
   return sandboxed(await perform(ctx, row, occasion, 1).catch(refused))
-}
-
-/** Whether there is somebody who listens, for those who ask before they send. Nothing is run. @throws 401, 403, 404 */
-export async function probe(ctx: OpenCtx, id: string): Promise<Response> {
-  await callable(ctx, id)
-  return new Response(null, { status: 200 })
-}
-
-async function callable(ctx: OpenCtx, id: string): Promise<Row> {
-  const row = await activeNamed(ctx.db, id)
-  if (row?.triggerKind !== 'webhook') return missing('webhook')
-  refuseUnlessMayRun(ctx, row)
-  return row
 }
 
 const whoIs = ({ actor }: OpenCtx) => ({
