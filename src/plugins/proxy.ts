@@ -44,7 +44,9 @@ async function passOn(tenant: OpenCtx, request: Request): Promise<Response> {
   return counted(tenant, async () => {
     const asked = { method: request.method, headers, body: request.body, signal: request.signal }
     const reach = { privateNetwork: privateNetwork(), head: config.ATOLL_PLUGIN_TIMEOUT }
-    const answer = await outsideAsItComes(target.href, asked, reach).catch((error) => refuse(tenant, known, error))
+    const answer = await outsideAsItComes(target.href, asked, reach).catch((error) =>
+      refuse(tenant, known, request, error),
+    )
     const told = passedBack(answer.headers, COOKIES)
     return { body: begun(answer), status: answer.status, headers: told }
   })
@@ -65,8 +67,9 @@ function headersFor({ tenant }: Tenant, request: Request, { plugin, secrets }: K
   return headers
 }
 
-function refuse(tenant: Tenant, { plugin }: Known, error: unknown): never {
+function refuse(tenant: Tenant, { plugin }: Known, { signal }: Request, error: unknown): never {
   if (!(error instanceof Unreachable)) throw error
+  if (signal.aborted) throw new Problem(400, 'CALLER_GONE', 'You did not wait for the answer.')
   const late = error.why === 'timeout'
   const message = late ? 'The plugin did not answer in time.' : 'The plugin could not be reached.'
   // Nobody waits for it.
