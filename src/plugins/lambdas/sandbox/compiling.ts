@@ -1,9 +1,10 @@
-import type { QuickJSWASMModule } from 'quickjs-emscripten-core'
+import { allow, engine } from './engine'
 import type { Compiled, Place } from './protocol'
 
 type Refusal = { message: string; position?: { line: number; column: number } | null; errors?: Refusal[] }
 
 const OUTPUT = 1 << 20 // characters
+const MEMORY = 128 << 20 // bytes
 
 // Macros would run code.
 const options = (loader: 'ts' | 'js') =>
@@ -13,7 +14,7 @@ const options = (loader: 'ts' | 'js') =>
  * The JavaScript of a lambda, or what is wrong with it. What means the same without types stays as it was written, so that
  * errors of a run name its own lines.
  */
-export function compiled(engine: QuickJSWASMModule, code: string): Compiled {
+export function compiled(code: string): Compiled {
   try {
     const typed = new Bun.Transpiler(options('ts'))
     const made = typed.transformSync(code)
@@ -26,7 +27,7 @@ export function compiled(engine: QuickJSWASMModule, code: string): Compiled {
       return refused(`A lambda cannot import "${imports[0]!.path.slice(0, 100)}": what there is, is in "atoll".`)
     const js = plain(code) === made ? code : made
     if (js.length > OUTPUT) return refused(`It compiles to more than ${OUTPUT} characters.`)
-    return parsed(engine, js, js === code)
+    return parsed(js, js === code)
   } catch (error) {
     const { errors } = error as Refusal
     return { flaws: (errors?.length ? errors : [error as Refusal]).slice(0, 20).map(flawOf) }
@@ -43,9 +44,9 @@ function plain(code: string) {
 }
 
 /** Whether the engine that runs it can read it, too. */
-function parsed(engine: QuickJSWASMModule, js: string, asWritten: boolean): Compiled {
+function parsed(js: string, asWritten: boolean): Compiled {
+  allow(MEMORY)
   const runtime = engine.newRuntime()
-  runtime.setMemoryLimit(256 << 20)
   const context = runtime.newContext()
   const result = context.evalCode(js, 'lambda.js', { type: 'module', compileOnly: true })
   const flaw = result.error?.consume((error) => context.dump(error) as { message: string; stack?: string })

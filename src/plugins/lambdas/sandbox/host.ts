@@ -9,6 +9,7 @@ export type Doing = {
   line(line: Pick<Line, 'level' | 'text'>): void
   timer(id: number, ms: number): void
   end(ending: Ending): void
+  web(host: QuickJSHandle): QuickJSHandle
 }
 
 const TEXT = 2 << 20 // characters of what is asked at once
@@ -33,7 +34,7 @@ const URL_PARTS = [
 ] as const
 
 /** The functions that lead out of the sandbox. They take texts, numbers and bytes, and trust none. */
-export function hostFunctions(context: QuickJSContext, { call, line, timer, end }: Doing): QuickJSHandle {
+export function hostFunctions(context: QuickJSContext, { call, line, timer, end, web }: Doing): QuickJSHandle {
   let [calls, timers, logged] = [0, 0, 0]
 
   const text = (handle: QuickJSHandle, most = TEXT) => {
@@ -88,6 +89,7 @@ export function hostFunctions(context: QuickJSContext, { call, line, timer, end 
       end(memory ? { failure: 'memory' } : { failure: 'failed', error })
       return undefined
     },
+    web: () => web(host),
     url(href, base, name, value) {
       const url = URL.parse(text(href!, 64 << 10), text(base!, 64 << 10) || undefined)
       if (!url) return context.null

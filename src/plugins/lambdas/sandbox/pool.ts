@@ -50,7 +50,15 @@ function taken(): Child {
 
 /** A process that had to be ended is replaced at once: whoever comes next need not wait for that. */
 function give(used: Child) {
-  const child = used.good ? used : new Child()
+  const child = used.good ? used : started()
+  if (!child) return
   const timer = setTimeout(() => child.end(), IDLE).unref()
   resting.push({ child, timer })
+}
+
+/** Where the system refuses another process, whoever needs one is told. */
+function started() {
+  try {
+    return new Child()
+  } catch {}
 }

@@ -3,6 +3,8 @@ import type { WebHost } from './web'
 
 /** What the sandbox asks of the process around it. */
 export type Host = WebHost & {
+  /** Makes what `web` brings, and returns what it does. */
+  web(): object
   call(id: number, name: string, input: string): void
   log(level: Level, text: string): void
   timer(id: number, ms: number): void
@@ -23,11 +25,12 @@ export type Inner = {
  * text of this function and nothing else: it may name nothing from outside. What it keeps of the language, a lambda
  * can't exchange.
  */
-export function prelude(host: Host, signing: object, requestText: string, envText: string): Inner {
+export function prelude(host: Host, requestText: string, envText: string): Inner {
   type Waiting = { resolve(answer: unknown): void; reject(error: unknown): void }
   type Asked = { status: number; headers: Record<string, string>; body: string }
 
   const { parse, stringify } = JSON
+  let signing: object | undefined
   const { keys } = Object
   const calls = new Map<number, Waiting>()
   const timers = new Map<number, () => void>()
@@ -90,6 +93,21 @@ export function prelude(host: Host, signing: object, requestText: string, envTex
     }
   }
 
+  // Most lambdas need none of this, and to read it takes longer than all else.
+  const web = () => {
+    signing ??= host.web()
+    return signing
+  }
+  for (const name of ['TextEncoder', 'TextDecoder', 'URL', 'URLSearchParams', 'crypto', 'btoa', 'atob'] as const)
+    Object.defineProperty(globalThis, name, {
+      configurable: true,
+      get() {
+        web()
+        return globalThis[name]
+      },
+      set: (value) => void Object.defineProperty(globalThis, name, { value, writable: true, configurable: true }),
+    })
+
   const atoll = {
     entities: (blueprint: string) => ({
       find: (query?: object) => call('entities.find', blueprint, query),
@@ -100,7 +118,9 @@ export function prelude(host: Host, signing: object, requestText: string, envTex
     }),
     events: { emit: (event: object) => call('events.emit', event) },
     env: parse(envText),
-    crypto: signing,
+    get crypto() {
+      return web()
+    },
     fetch,
     log,
   }
@@ -132,11 +152,13 @@ export function prelude(host: Host, signing: object, requestText: string, envTex
 
   /** What was thrown may be anything, and may throw by itself when it is looked at. */
   function failed(error: unknown) {
+    // There was not even the memory for an error.
+    if (error === null) return host.fail('InternalError', 'out of memory', '')
     let [name, message, stack] = ['Error', 'It threw something that cannot be told.', '']
     try {
       if (error instanceof Error) {
         ;[name, message] = [cut(error.name, 100), cut(error.message, 2_000)]
-        stack = cut(error.stack ?? '', 4_000)
+        stack = cut(error.stack ?? '', 4_000).replace(/^ .*\(atoll\.js:.*\n?/gm, '')
       } else message = cut(told(error), 2_000)
     } catch {}
     host.fail(name, message, stack)

@@ -1,7 +1,6 @@
 import { setPriority } from 'node:os'
-import variant from '@jitl/quickjs-singlefile-mjs-release-sync'
-import { newQuickJSWASMModuleFromVariant } from 'quickjs-emscripten-core'
 import { compiled } from './compiling'
+import { grown } from './engine'
 import type { Order, Word } from './protocol'
 import { Run } from './run'
 
@@ -10,21 +9,19 @@ import { Run } from './run'
 declare const self: Worker
 
 const MEMORY = 1 << 30 // bytes of the process; a lambda's own are counted by the engine
-const GROWN = 64 << 20 // bytes of the engine's memory, which never shrinks
+const GROWN = 32 << 20 // bytes by which the engine may have grown
 const WATCH = 20 // ms
 
 const say = (word: Word) => void process.send?.(word)
-const engine = await newQuickJSWASMModuleFromVariant(variant)
 let current: Run | undefined
 
 process.on('disconnect', () => process.exit())
 process.on('message', (order: Order) => {
   if ('call' in order) return current?.answered(order)
   const { run } = order
-  const worn = () => engine.getWasmMemory().buffer.byteLength > GROWN
-  if ('compile' in order)
-    return void watched.then(() => say({ run, end: compiled(engine, order.compile), worn: worn() }))
-  current = new Run(engine, order, say, (end, sound) => {
+  const worn = () => grown() > GROWN
+  if ('compile' in order) return void watched.then(() => say({ run, end: compiled(order.compile), worn: worn() }))
+  current = new Run(order, say, (end, sound) => {
     current = undefined
     say({ run, end, worn: !sound || worn() })
   })

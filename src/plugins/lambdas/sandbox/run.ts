@@ -1,4 +1,5 @@
-import type { QuickJSContext, QuickJSHandle, QuickJSRuntime, QuickJSWASMModule } from 'quickjs-emscripten-core'
+import type { QuickJSContext, QuickJSHandle, QuickJSRuntime } from 'quickjs-emscripten-core'
+import { allow, engine } from './engine'
 import { hostFunctions } from './host'
 import { type Inner, prelude } from './prelude'
 import type { Ending, Order, Word } from './protocol'
@@ -20,6 +21,7 @@ const forever: Ending = {
 export class Run {
   #runtime: QuickJSRuntime
   #context: QuickJSContext
+  #host?: QuickJSHandle
   #inner?: QuickJSHandle
   #began = performance.now()
   #ending?: Ending
@@ -30,15 +32,14 @@ export class Run {
   #timers = new Set<Timer>()
 
   constructor(
-    engine: QuickJSWASMModule,
     private order: Begin,
     private say: (word: Word) => void,
     /** `sound`: whether the engine is as good as before. */
     private ended: (ending: Ending, sound: boolean) => void,
   ) {
     const { time, memory } = order.bounds
+    allow(memory)
     this.#runtime = engine.newRuntime()
-    this.#runtime.setMemoryLimit(memory)
     this.#runtime.setMaxStackSize(STACK)
     this.#runtime.setInterruptHandler(() => {
       this.#late ||= performance.now() - this.#began > time
@@ -75,7 +76,7 @@ export class Run {
   /** What the sandbox has besides its language. */
   #inside(): QuickJSHandle {
     const { run, request, env } = this.order
-    const host = hostFunctions(this.#context, {
+    this.#host = hostFunctions(this.#context, {
       call: (call, name, input) => {
         this.#waiting++
         this.say({ run, call, name, input })
@@ -86,11 +87,11 @@ export class Run {
           this.#doing(() => this.#context.newNumber(id).consume((value) => this.#tell('rang', value))),
         ),
       end: (ending) => this.#end(ending),
+      web: (host) => this.#made(WEB, host),
     })
-    const signing = this.#made(WEB, host)
     const texts = [request, env].map((text) => this.#context.newString(text))
-    const inner = this.#made(PRELUDE, host, signing, ...texts)
-    for (const handle of [host, signing, ...texts]) handle.dispose()
+    const inner = this.#made(PRELUDE, this.#host, ...texts)
+    for (const handle of texts) handle.dispose()
     return inner
   }
 
@@ -159,6 +160,7 @@ export class Run {
     for (const timer of this.#timers) clearTimeout(timer)
     try {
       this.#inner?.dispose()
+      this.#host?.dispose()
       this.#context.dispose()
       this.#runtime.dispose()
     } catch {
