@@ -7,6 +7,7 @@ import { invalid, Problem } from '../../core/problem'
 import { success } from '../../core/shapes'
 import { answerPage, type Listing, pageOf } from '../../storage/lists'
 import type { Db } from '../../storage/port'
+import { refuseAddresses } from '../addresses'
 import { over, refuseUnfit } from './fitting'
 import type { KindName } from './kinds'
 import { found } from './opening'
@@ -56,6 +57,7 @@ export const get = async ({ db }: Ctx, id: string, answer: Answer) => told(await
 export async function create(ctx: Ctx, { name, kind, labels = [], ...input }: NewConnection, answer: Answer) {
   const [metadata, authentication] = [over({}, input.metadata), over({}, input.authentication)]
   refuseUnfit({ kind, metadata, authentication })
+  refuseAddresses(addressesIn(metadata))
   const time = iso(now())
   const row: Row = { _id: Bun.randomUUIDv7(), name, kind, labels, metadata, version: 1, created: time, updated: time }
   await sealing(ctx, async (tx, vault) => {
@@ -76,6 +78,7 @@ export async function change(ctx: Ctx, id: string, input: ConnectionChange, answ
     const { name = before.name, labels = before.labels, authentication = {} } = input
     const metadata = over(before.metadata, input.metadata)
     refuseUnfit({ kind: before.kind, metadata, authentication })
+    if (input.metadata) refuseAddresses(addressesIn(metadata))
     const row: Row = { ...before, name, labels, metadata, version: before.version + 1, updated: iso(now()) }
     await tx.update(connections).set(row).where(eq(_id, id))
     await keepSecrets(tx, vault, id, authentication)
@@ -94,6 +97,11 @@ export async function remove(ctx: Ctx, id: string, answer: Answer) {
   })
   return success
 }
+
+const addressesIn = ({ url, apiUrl }: Row['metadata']) => [
+  { path: '/metadata/url', url: url as string | undefined },
+  { path: '/metadata/apiUrl', url: apiUrl as string | undefined },
+]
 
 /** The connection, if it still is what the caller has read. */
 async function current(db: Pick<Db, 'select'>, id: string, { request }: Answer) {

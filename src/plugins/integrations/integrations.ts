@@ -112,6 +112,7 @@ export async function change(ctx: Ctx, id: string, input: IntegrationChange, ans
 export async function remove(ctx: Ctx, id: string, answer: Answer) {
   await ctx.write(async (tx) => {
     const row = await current(tx, id, answer)
+    await refuseOffered(tx, id)
     await tx.delete(integrations).where(eq(_id, id))
     await discard(tx, laneOf(id))
     await arrange(ctx, tx, { ...row, active: false })
@@ -119,10 +120,21 @@ export async function remove(ctx: Ctx, id: string, answer: Answer) {
   return success
 }
 
+/** A tool that an AI is offered is not taken from it. @throws 409 */
+async function refuseOffered(tx: Tx, id: string) {
+  const rows = await tx.select().from(integrations).where(eq(targetKind, 'ai')).orderBy(_id)
+  const user = rows.find(({ target }) => target.kind === 'ai' && target.tools?.includes(id))
+  if (!user) return
+  const message = `It is a tool of ${called(user)}. Take it from there first.`
+  throw new Problem(409, 'INTEGRATION_IN_USE', message)
+}
+
+const called = ({ _id, name }: Pick<Row, '_id' | 'name'>) => `the integration "${name || _id}"`
+
 /** What goes by a connection. */
 export async function integrationsBy(tx: Tx, connection: string): Promise<string[]> {
   const rows = await tx.select({ _id, name }).from(integrations).where(eq(source, connection)).orderBy(_id)
-  return rows.map(({ _id, name }) => `the integration "${name || _id}"`)
+  return rows.map(called)
 }
 
 /** Refuses what refers to something that is not there. @throws 400 */

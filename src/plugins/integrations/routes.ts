@@ -48,7 +48,14 @@ const asked = () =>
   ({
     anyone: true,
     params: t.Object({ integrationId: t.String() }),
-    detail: { summary: 'What an integration does and answers; any body is passed on' },
+    detail: {
+      summary: 'Have an integration do what it does; any body is passed on',
+      responses: {
+        200: { description: 'what its target answers, with the status that it says' },
+        202: { description: 'it is done after this' },
+        404: { description: 'nobody listens here' },
+      },
+    },
   }) as const
 
 const webhooks = new Elysia({ prefix: '/webhooks', tags: ['integrations'] })

@@ -167,7 +167,13 @@ describe('a connection', () => {
     expect(
       (await flawsOf({ ...broken, authentication: { headers: { ok: 's3cret\r\nevil: 1' } } })).length,
     ).toBeGreaterThan(0)
+    for (const url of ['http://x.test', 'https://10.0.0.1', 'https://ada:x@x.test'])
+      expect(await flawsOf({ kind: 'http', metadata: { url } })).toEqual(['/metadata/url'])
     const { _id } = await made()
+    expect(refusal(await admin.put(`${PATH}/${_id}`, { metadata: { apiUrl: 'http://127.0.0.1' } }))).toEqual([
+      400,
+      'INVALID_INPUT',
+    ])
     expect(refusal(await admin.put(`${PATH}/${_id}`, { kind: 'paddle' }))).toEqual([400, 'INVALID_INPUT'])
     expect(refusal(await admin.put(`${PATH}/${_id}`, { metadata: { apiUrl: 7 } }))).toEqual([400, 'INVALID_INPUT'])
     await admin.delete(`${PATH}/${_id}`)

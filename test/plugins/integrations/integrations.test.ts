@@ -159,10 +159,18 @@ describe('an integration', () => {
     }
     const chat = await h.integration({ kind: 'chat' }, target, { roles: ['user'] })
     expect(chat).toMatchObject({ trigger: { kind: 'chat' }, target })
-    const echo = await h.integration({ kind: 'webhook' }, { kind: 'ai', sourceId: 'echo' })
-    expect(refusal(await admin.post(`/webhooks/${echo._id}`, {}))).toEqual([501, 'TARGET_NOT_AVAILABLE'])
     // It is no webhook, whoever asks.
     expect(refusal(await admin.post(`/webhooks/${chat._id}`, {}))).toEqual([404, 'WEBHOOK_NOT_FOUND'])
+    const offered = await admin.delete(`${PATH}/${tool._id}`)
+    expect([...refusal(offered), offered.body.message]).toEqual([
+      409,
+      'INTEGRATION_IN_USE',
+      `It is a tool of the integration "${chat._id}". Take it from there first.`,
+    ])
+    await admin.delete(`${PATH}/${chat._id}`)
+    expect((await admin.delete(`${PATH}/${tool._id}`)).status).toBe(200)
+    const echo = await h.integration({ kind: 'webhook' }, { kind: 'ai', sourceId: 'echo' })
+    expect(refusal(await admin.post(`/webhooks/${echo._id}`, {}))).toEqual([501, 'TARGET_NOT_AVAILABLE'])
     await h.clear()
   })
 

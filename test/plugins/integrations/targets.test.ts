@@ -75,8 +75,12 @@ describe('the target http', () => {
   test('that is not there is 502 to callers', async () => {
     const { _id } = await h.integration({ kind: 'webhook' }, { kind: 'http', url: 'http://127.0.0.1:1' })
     expect(refusal(await h.as('user').post(`/webhooks/${_id}`))).toEqual([502, 'OUTSIDE_UNREACHABLE'])
-    closed()
     await h.admin.put(`/integrations/${_id}`, { target: { kind: 'http', url } })
+    closed()
+    expect(refusal(await h.admin.put(`/integrations/${_id}`, { target: { kind: 'http', url } }))).toEqual([
+      400,
+      'INVALID_INPUT',
+    ])
     expect(refusal(await h.as('user').post(`/webhooks/${_id}`))).toEqual([502, 'OUTSIDE_UNREACHABLE'])
     open()
     expect(got).toEqual([])

@@ -1,7 +1,7 @@
 import { t } from 'elysia'
 import { outside } from '../../../core/outside'
 import { id } from '../../../core/shapes'
-import { privateNetwork } from '../../addresses'
+import { privateNetwork, refuseAddresses } from '../../addresses'
 import { joined } from '../../connections/kinds/asking'
 import { opened } from '../../connections/opening'
 import { told } from '../occasion'
@@ -38,6 +38,7 @@ export const http: TargetKind<typeof shape> = {
       return [{ path: '/url', message: 'Give the id of an integration source, or else an address: one of the two.' }]
     if (path !== undefined && !sourceId)
       return [{ path: '/path', message: 'A path is one below the address of an integration source.' }]
+    refuseAddresses([{ path: '/target/url', url }])
     return sourceFlaws(tx, sourceId, 'http')
   },
   async run(ctx, { sourceId, url = '', path, method = 'POST' }, occasion) {
