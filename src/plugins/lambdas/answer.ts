@@ -3,7 +3,7 @@ import { Problem } from '../../core/problem'
 /** What a lambda answers. `body` is text, JSON unless the headers say otherwise; null where there is none. */
 export type LambdaAnswer = { status: number; headers: Record<string, string>; body: string | null }
 
-const JSON_TYPE = 'application/json;charset=utf-8'
+export const JSON_TYPE = 'application/json;charset=utf-8'
 const EMPTY = [204, 205, 304]
 const HEADERS = 8 << 10 // characters
 

@@ -2,6 +2,7 @@ import { Elysia, status, t } from 'elysia'
 import { guard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
 import { done, one } from '../../core/shapes'
+import { json } from '../../entities/routes'
 import { listing } from '../../storage/lists'
 import * as lambdas from './lambdas'
 import { execute } from './run'
@@ -65,11 +66,15 @@ export const lambdaRoutes = new Elysia({ prefix: '/lambdas', tags: ['lambdas'] }
     can: 'privileged',
     params: one,
     body: t.Nullable(Input),
-    response: { 200: Execution, 404: ProblemShape, 503: ProblemShape },
+    detail: { responses: { 200: json(Execution, 'what came of it'), 404: json(ProblemShape, 'there is none') } },
   })
   .get('/:id/logs', ({ ctx, params, query, request, set }) => runs.list(ctx, params.id, query, { request, set }), {
     can: 'privileged',
     params: one,
-    query: t.Object({ ...listing, status: maybe('only runs of this status'), trigger: maybe('what they were run by') }),
+    query: t.Object({
+      ...listing,
+      status: t.Optional(t.String({ pattern: '^([1-5]\\d\\d|undefined)?$', description: 'only runs of this status' })),
+      trigger: maybe('what they were run by'),
+    }),
     response: { 200: t.Array(LambdaRun), 404: ProblemShape },
   })

@@ -1,7 +1,7 @@
 import type { OpenCtx } from '../../accounts/guard'
 import { iso, now } from '../../core/clock'
 import { waitsLong } from '../../tenancy/caller'
-import { answerOf, type Failed, type LambdaAnswer, problemOf } from './answer'
+import { answerOf, type Failed, JSON_TYPE, type LambdaAnswer, problemOf } from './answer'
 import { type Asked, askedFor } from './asked'
 import { answering } from './calls/calls'
 import { loaded, type Running } from './loaded'
@@ -36,13 +36,14 @@ export async function run(ctx: OpenCtx, lambdaId: string, asked: Asked, how: How
 }
 
 /** Runs a lambda by hand. It really runs: what it writes stays. @throws 404, 503 LAMBDA_BUSY */
-export async function execute(ctx: OpenCtx, id: string, input: Input | null, request: Request) {
+export async function execute(ctx: OpenCtx, id: string, input: Input | null, request: Request): Promise<Response> {
   const asked = askedFor(input ?? {})
   const done = await perform(ctx, id, asked, { trigger: 'execute', event: input?.event, request })
   const { value, failed, logs, durationMs } = done
-  if (!failed) return { result: JSON.parse(value!), logs, durationMs }
-  const { status: _, ...error } = failed
-  return { error, logs, durationMs }
+  const told = failed ? JSON.stringify({ code: failed.code, message: failed.message, stack: failed.stack }) : value
+  // What a lambda returned may be nested so deeply that nobody should read it on the way.
+  const text = `{"${failed ? 'error' : 'result'}":${told},"logs":${JSON.stringify(logs)},"durationMs":${durationMs}}`
+  return new Response(text, { headers: { 'content-type': JSON_TYPE } })
 }
 
 type Done = { value?: string; answer?: LambdaAnswer; failed?: Failed; logs: Line[]; durationMs: number }

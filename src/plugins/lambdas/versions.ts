@@ -1,4 +1,4 @@
-import { and, desc, eq } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/guard'
 import type { Answer } from '../../core/etag'
 import { missing } from '../../core/problem'
@@ -6,16 +6,18 @@ import { answerPage, type Listing, pageOf } from '../../storage/lists'
 import { alter, current, named, told } from './lambdas'
 import { versions } from './tables'
 
+const sortable = { _id: versions.version, version: versions.version, created: versions.created }
+
 /** A page of the versions of a lambda's code, newest first. @throws 404 */
-export async function list({ db }: Ctx, id: string, { limit, page: number, count }: Listing, answer: Answer) {
+export async function list({ db }: Ctx, id: string, query: Listing, answer: Answer) {
   await named(db, id)
-  const page = pageOf({ limit, page: number, count }, { _id: versions.version })
+  const page = pageOf(query, sortable, '-version')
   const where = eq(versions.lambda, id)
   const rows = await db
     .select()
     .from(versions)
     .where(where)
-    .orderBy(desc(versions.version))
+    .orderBy(...page.order)
     .limit(page.limit + 1)
     .offset(page.offset)
   const shown = rows.map(({ version, code, user, created }) => ({ version, code, user, created }))
