@@ -40,9 +40,16 @@ type Asked = { url: URL; init: RequestInit }
  * @throws 502 OUTSIDE_UNREACHABLE, which tells nothing of what is there
  */
 export async function outside(url: string, init: RequestInit, bounds: Bounds): Promise<Response> {
-  const late = new AbortController()
-  const timer = setTimeout(() => late.abort(new Error(`No answer within ${bounds.timeout} ms.`)), bounds.timeout)
-  const signal = init.signal ? AbortSignal.any([init.signal, late.signal]) : late.signal
+  const ending = new AbortController()
+  const { signal } = ending
+  let late = false
+  const timer = setTimeout(() => {
+    late = true
+    ending.abort(new Error(`No answer within ${bounds.timeout} ms.`))
+  }, bounds.timeout)
+  const give = () => ending.abort(init.signal?.reason)
+  if (init.signal?.aborted) give()
+  init.signal?.addEventListener('abort', give)
   try {
     const response = await follow({ url: new URL(url), init: { ...init, signal } }, bounds, bounds.redirects ?? 0)
     const body = await bounded(response, bounds)
@@ -51,9 +58,10 @@ export async function outside(url: string, init: RequestInit, bounds: Bounds): P
     for (const name of ['content-encoding', 'content-length', 'transfer-encoding']) headers.delete(name)
     return new Response(body, { status: response.status, headers })
   } catch (cause) {
-    throw new Unreachable(late.signal.aborted ? 'timeout' : whyOf(cause), cause)
+    throw new Unreachable(late ? 'timeout' : whyOf(cause), cause)
   } finally {
     clearTimeout(timer)
+    init.signal?.removeEventListener('abort', give)
   }
 }
 

@@ -13,6 +13,10 @@ export type Question = {
   signal: AbortSignal
 }
 
+/** What came back. A body that came along with the head is there already. */
+export type Answered = { status: number; headers: Headers; body: Body }
+type Body = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null
+
 // Not by `fetch`, of which a process of Bun has 256 at a time: long streams would leave none to others.
 const FREE = 4_000 // ms that a connection waits for another question; others give up after 5 s
 const agents = {
@@ -30,7 +34,7 @@ export async function outsideAsItComes(
   url: string,
   question: Question,
   reach: Reach & { head: number },
-): Promise<Response> {
+): Promise<Answered> {
   let late = false
   const ending = new AbortController()
   const giveUp = () => {
@@ -45,7 +49,7 @@ export async function outsideAsItComes(
   try {
     const signal = AbortSignal.any([question.signal, ending.signal])
     const message = await asking(new URL(url), question, reach, signal, moves)
-    return answerOf(message, question.method)
+    return await answerOf(message, question.method)
   } catch (cause) {
     throw new Unreachable(late ? 'timeout' : cause instanceof Refused ? 'refused' : 'unreachable', cause)
   } finally {
@@ -100,37 +104,53 @@ async function send(body: ReadableStream<Uint8Array>, out: ReturnType<typeof ove
   out.end()
 }
 
-function answerOf(message: IncomingMessage, method: string): Response {
+async function answerOf(message: IncomingMessage, method: string): Promise<Answered> {
   const headers = new Headers()
   for (let n = 0; n < message.rawHeaders.length; n += 2)
     headers.append(message.rawHeaders[n]!, message.rawHeaders[n + 1]!)
   const { statusCode: status = 502 } = message
   const empty = [204, 205, 304].includes(status) || method === 'HEAD'
   if (empty) message.resume()
-  return new Response(empty ? null : bodyOf(message), { status, headers })
+  return { status, headers, body: empty ? null : await bodyOf(message) }
 }
 
-/** No faster than it is read. */
-function bodyOf(message: IncomingMessage) {
+/** What came along with the head, if that is all; else a stream that is no faster than it is read. */
+async function bodyOf(message: IncomingMessage): Promise<Body> {
+  const early: Buffer[] = []
+  let take = (chunk: Buffer) => void early.push(chunk)
+  let over: { error?: unknown } | undefined
+  let end = () => {}
+  const ends = (error?: unknown) => {
+    over ??= { error }
+    end()
+  }
+  message.on('data', (chunk: Buffer) => take(chunk)).on('end', () => ends())
+  message.on('error', ends).on('close', () => ends(new Error('The answer broke off.')))
+  await new Promise(setImmediate)
+  if (over && !over.error) return new Uint8Array(Buffer.concat(early))
+  message.pause()
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        let over = false
-        const end = (work: () => void) => {
-          if (!over) work()
-          over = true
-        }
-        message.on('data', (chunk: Buffer) => {
-          if (over) return
+        take = (chunk) => {
           controller.enqueue(new Uint8Array(chunk))
           if ((controller.desiredSize ?? 0) <= 0) message.pause()
-        })
-        message.on('end', () => end(() => controller.close()))
-        message.on('error', (error) => end(() => controller.error(error)))
-        message.on('close', () => end(() => controller.error(new Error('The answer broke off.'))))
+        }
+        end = () => {
+          take = () => {}
+          end = () => {}
+          if (over?.error) controller.error(over.error)
+          else controller.close()
+        }
+        for (const chunk of early) take(chunk)
+        if (over) end()
       },
       pull: () => void message.resume(),
-      cancel: () => void message.destroy(),
+      cancel() {
+        take = () => {}
+        end = () => {}
+        message.destroy()
+      },
     },
     { highWaterMark: AHEAD, size: (chunk) => chunk?.byteLength ?? 0 },
   )

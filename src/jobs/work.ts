@@ -34,6 +34,7 @@ const AT_ONCE = 16 // lanes of one tenant
 const ALL_AT_ONCE = 128 // lanes of all tenants
 const SLICE = 50 // jobs of one lane between two looks at what else is due
 const TURN = 1_000 // ms after which others get their turn, though there may be more in the lane
+const FEED = 200 // ms between two looks at feeds when nobody told of news
 const MARK = 50 // ms after which it is written down what was done
 const PATIENCE = 3 * DAY
 const SOON = 1_000
@@ -75,10 +76,18 @@ export async function drain(tenant: Tenant & Lease, woken: () => Promise<void>):
       .finally(() => running.delete(head.lane))
     running.set(head.lane, ended)
   }
+  let [news, fed] = [true, 0]
   for (;;) {
-    const more = woken()
+    const more = woken().then(() => {
+      news = true
+    })
     if (!broken && !tenant.signal.aborted) {
-      for (const feed of feeds) await feed.take(tenant)
+      // Other processes wake only themselves.
+      if (news || performance.now() - fed > FEED) {
+        news = false
+        for (const feed of feeds) await feed.take(tenant)
+        fed = performance.now()
+      }
       const heads = running.size < AT_ONCE ? await due(tenant.db, AT_ONCE) : []
       for (const head of heads) if (running.size < AT_ONCE && !running.has(head.lane)) begin(head)
     }

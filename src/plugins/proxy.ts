@@ -5,7 +5,7 @@ import { config } from '../config'
 import { Unreachable } from '../core/outside'
 import { Problem } from '../core/problem'
 import { keptNameOf } from '../core/request-name'
-import { outsideAsItComes } from '../core/streaming'
+import { type Answered, outsideAsItComes } from '../core/streaming'
 import { Busy } from '../storage/errors'
 import { addressOf, authorityOf, isSecure, waitsLong } from '../tenancy/caller'
 import type { Tenant } from '../tenancy/tenants'
@@ -79,9 +79,9 @@ function refuse(tenant: Tenant, { plugin }: Known, { signal }: Request, error: u
 }
 
 /** Bun sends a head only with the first of its body, so events begin with a comment, which clients overlook. */
-function begun({ body, headers }: Response) {
+function begun({ body, headers }: Answered) {
   const events = headers.get('content-type')?.startsWith('text/event-stream') && !headers.has('content-encoding')
-  if (!body || !events) return body
+  if (!(body instanceof ReadableStream) || !events) return body
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>({
     start: (controller) => controller.enqueue(new TextEncoder().encode(':\n\n')),
   })
@@ -89,10 +89,8 @@ function begun({ body, headers }: Response) {
   return readable
 }
 
-type Told = { body: ReadableStream<Uint8Array> | null; status: number; headers: Headers }
-
 /** Whoever opens streams without end leaves room to others. @throws 503 */
-async function counted({ tenant }: Tenant, work: () => Promise<Told>): Promise<Response> {
+async function counted({ tenant }: Tenant, work: () => Promise<Answered>): Promise<Response> {
   const count = running.get(tenant) ?? 0
   if (count >= MOST) throw new Busy()
   running.set(tenant, count + 1)
@@ -103,8 +101,9 @@ async function counted({ tenant }: Tenant, work: () => Promise<Told>): Promise<R
   }
   try {
     const { body, ...head } = await work()
-    if (!body) done()
-    return new Response(body && ending(body, done), head)
+    if (body instanceof ReadableStream) return new Response(ending(body, done), head)
+    done()
+    return new Response(body, head)
   } catch (error) {
     done()
     throw error

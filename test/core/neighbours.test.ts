@@ -65,12 +65,11 @@ const why = (work: Promise<Response>) =>
     ({ status }) => status,
     (error: Unreachable) => error.why,
   )
-const asIfStreamed = (url: string, reach: Bounds) =>
-  outsideAsItComes(
-    url,
-    { method: 'GET', headers: new Headers(), body: null, signal: new AbortController().signal },
-    { ...reach, head: reach.timeout },
-  )
+const asIfStreamed = async (url: string, reach: Bounds) => {
+  const question = { method: 'GET', headers: new Headers(), body: null, signal: new AbortController().signal }
+  const { body, ...head } = await outsideAsItComes(url, question, { ...reach, head: reach.timeout })
+  return new Response(body, head)
+}
 const ways: [string, (url: string, more?: Partial<Bounds>) => Promise<Response>][] = [
   ['whole', (url, more) => outside(url, {}, { ...bounds, ...more })],
   ['as it comes', (url, more) => asIfStreamed(url, { ...bounds, ...more })],

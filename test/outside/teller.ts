@@ -24,6 +24,6 @@ for await (const line of console) {
     await tenant.write((tx) => emitAll(tenant, tx, several.map(placed)))
     writeSync(1, several.map((one) => `${one}\n`).join(''))
     // Deliveries should keep up.
-    await Bun.sleep(5)
+    await Bun.sleep(10)
   }
 }

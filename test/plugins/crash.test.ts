@@ -7,7 +7,8 @@ import { startReceiver } from '../outside/receiver'
 import { closed, open, orders, times } from './kit'
 
 const KILLS = 50
-const MOST = 200 // ms from the first event of a process to its end
+const MOST = 10 // deliveries of a process until its end
+const PATIENCE = 2_000 // ms for them
 const program = resolve(import.meta.dir, '../outside/teller.ts')
 const receiver = startReceiver()
 afterAll(async () => {
@@ -25,13 +26,19 @@ function teller(tenant: string) {
     stderr: 'inherit',
   })
   return {
-    /** Lives for some time after its first event; the numbers of those that it has committed. */
-    async live(first: number, ms: number) {
+    /** Lives until it has made some deliveries, and a moment longer; the numbers of the events that it has committed. */
+    async live(first: number, deliveries: number) {
+      const [from, until] = [receiver.got.length, performance.now() + PATIENCE]
+      const end = async () => {
+        while (receiver.got.length - from < deliveries && performance.now() < until) await Bun.sleep(1)
+        await Bun.sleep(Math.random() * 10)
+        child.kill('SIGKILL')
+      }
       child.stdin.write(`${first}\n`)
       child.stdin.flush()
       let told = ''
       for await (const chunk of child.stdout.pipeThrough(new TextDecoderStream())) {
-        if (!told) setTimeout(() => child.kill('SIGKILL'), ms)
+        if (!told) void end()
         told += chunk
       }
       await child.exited
@@ -57,7 +64,7 @@ test('whoever is killed at whatever moment, no event is lost, and each subscribe
   for (const n of times(KILLS)) {
     await using next = ready.shift()!
     if (n < KILLS - 2) ready.push(teller(id))
-    committed.push(...(await next.live(n * 100_000, Math.random() * MOST)))
+    committed.push(...(await next.live(n * 100_000, Math.floor(Math.random() * MOST))))
   }
   const under = receiver.got.length
   expect(Math.min(committed.length, under)).toBeGreaterThan(KILLS)
