@@ -14,6 +14,7 @@ import latestPg from './postgres/0012_latest.sql' with { type: 'text' }
 import followingPg from './postgres/0013_following.sql' with { type: 'text' }
 import usersPg from './postgres/0014_users.sql' with { type: 'text' }
 import mailPg from './postgres/0015_mail.sql' with { type: 'text' }
+import passkeysPg from './postgres/0017_passkeys.sql' with { type: 'text' }
 import pluginsPg from './postgres/0019_plugins.sql' with { type: 'text' }
 import lambdasPg from './postgres/0020_lambdas.sql' with { type: 'text' }
 import integrationsPg from './postgres/0021_integrations.sql' with { type: 'text' }
@@ -35,6 +36,7 @@ import latest from './sqlite/0012_latest.sql' with { type: 'text' }
 import following from './sqlite/0013_following.sql' with { type: 'text' }
 import users from './sqlite/0014_users.sql' with { type: 'text' }
 import mail from './sqlite/0015_mail.sql' with { type: 'text' }
+import passkeys from './sqlite/0017_passkeys.sql' with { type: 'text' }
 import plugins from './sqlite/0019_plugins.sql' with { type: 'text' }
 import lambdas from './sqlite/0020_lambdas.sql' with { type: 'text' }
 import integrations from './sqlite/0021_integrations.sql' with { type: 'text' }
@@ -60,6 +62,7 @@ export const tenantMigrations: Migrations = {
     following,
     users,
     mail,
+    passkeys,
     plugins,
     lambdas,
     integrations,
@@ -80,6 +83,7 @@ export const tenantMigrations: Migrations = {
     followingPg,
     usersPg,
     mailPg,
+    passkeysPg,
     pluginsPg,
     lambdasPg,
     integrationsPg,

@@ -2,6 +2,7 @@ import { type AnyElysia, Elysia } from 'elysia'
 import { delivery } from './accounts/mail/delivery'
 import { forgottenPassword } from './accounts/mail/recovery'
 import { mailRoutes } from './accounts/mail/routes'
+import { passkeyRoutes } from './accounts/passkeys/routes'
 import { accounts } from './accounts/routes'
 import { socialRoutes } from './accounts/social/routes'
 import { totpRoutes } from './accounts/totp/routes'
@@ -66,6 +67,7 @@ const api = new Elysia({ prefix: '/api' })
   .use(accounts)
   .use(mailRoutes)
   .use(totpRoutes)
+  .use(passkeyRoutes)
   .use(socialRoutes)
   .use(userRoutes)
   .use(workspacesAndInvites)

@@ -1,5 +1,6 @@
 import { eq } from 'drizzle-orm'
 import type { Tx } from '../storage/port'
+import { passkeyChallenges, passkeys } from './passkeys/tables'
 import { endOthers } from './sessions'
 import { identities } from './social/tables'
 import { apiTokens, oneTimeTokens, users } from './tables'
@@ -10,6 +11,7 @@ import { apiTokens, oneTimeTokens, users } from './tables'
  */
 export async function endAllWaysIn(tx: Tx, user: string) {
   await endOthers(tx, user, {})
-  for (const table of [apiTokens, identities, oneTimeTokens]) await tx.delete(table).where(eq(table.user, user))
+  for (const table of [apiTokens, identities, oneTimeTokens, passkeys, passkeyChallenges])
+    await tx.delete(table).where(eq(table.user, user))
   await tx.update(users).set({ password: null }).where(eq(users._id, user))
 }

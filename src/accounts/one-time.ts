@@ -7,7 +7,13 @@ import type { Tenant } from '../tenancy/tenants'
 import { oneTimeTokens } from './tables'
 
 /** How long a token is good for what it is for, in ms. */
-const TTL = { verification: 3 * DAY, passwordReset: 3_600_000, secondFactor: 5 * 60_000, redirect: 60_000 }
+const TTL = {
+  verification: 3 * DAY,
+  passwordReset: 3_600_000,
+  secondFactor: 5 * 60_000,
+  redirect: 60_000,
+  linking: 10 * 60_000,
+}
 export type Purpose = keyof typeof TTL
 
 type Data = Record<string, string>

@@ -51,6 +51,7 @@ export const settings = {
     invitation: template,
     message: template,
     newDevice: template,
+    emailChanged: template,
   }),
   'workspace-configuration': t.Object({
     isActive: t.Boolean({ default: true }),

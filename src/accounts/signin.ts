@@ -77,7 +77,8 @@ async function answered(tenant: Tenant, challenge: string, code = '', answer: An
   return started(tenant, await find(tenant, known.user), authType as SignIn['authType'], answer, workspace)
 }
 
-const tooLate = (): never => {
+/** @throws 401 INVALID_CHALLENGE */
+export const tooLate = (): never => {
   throw new Problem(401, 'INVALID_CHALLENGE', 'This sign-in took too long, or was ended. Begin anew.')
 }
 
@@ -121,7 +122,8 @@ export async function signOut(ctx: Ctx, { request, set }: Answer) {
   return success
 }
 
-async function started(
+/** Begins the session of who has shown all that is asked for, and answers it. */
+export async function started(
   tenant: Tenant,
   user: UserRow,
   authType: 'oauth' | undefined,

@@ -104,7 +104,7 @@ export const oneTimeTokens = sqliteTable(
   'one_time_tokens',
   {
     hash: text().primaryKey(),
-    purpose: text({ enum: ['verification', 'passwordReset', 'secondFactor', 'redirect'] }).notNull(),
+    purpose: text({ enum: ['verification', 'passwordReset', 'secondFactor', 'redirect', 'linking'] }).notNull(),
     user: text()
       .notNull()
       .references(() => users._id, { onDelete: 'cascade' }),

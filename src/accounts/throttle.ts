@@ -18,7 +18,7 @@ const WINDOW = 10 * 60_000 // ms
 export type Subjects = { account: string; address: string; telling?: { user?: string }; of?: Trial }
 
 /** What is tried, when it is not a password. */
-type Trial = 'second factor' | 'forgotten password' | 'verification'
+type Trial = 'second factor' | 'passkey' | 'forgotten password' | 'verification'
 
 /**
  * Counts an attempt of both, in windows of ten minutes, before it is known how it ends: of many at once none passes

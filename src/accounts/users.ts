@@ -7,12 +7,13 @@ import { changing } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
 import type { Actor } from './actors'
 import type { Ctx } from './guard'
+import { tellOldAddress } from './mail/address'
 import { askToVerify } from './mail/verification'
-import { hashPassword, verifyPassword } from './passwords'
+import { hashPassword } from './passwords'
+import { proveByPassword } from './proof'
 import { endOthers } from './sessions'
 import type { ProfileChange, Registration } from './shapes'
 import { type UserRow, users } from './tables'
-import { countAttempt, noteSuccess } from './throttle'
 import { tellUpdated } from './users/events'
 
 const statements = prepared((db) => ({
@@ -129,6 +130,7 @@ export async function changeProfile(ctx: Ctx, { password, currentPassword, metad
     }
     const changed = await tx.update(users).set(change).where(eq(users._id, user._id)).returning().get()
     await tellUpdated(ctx, tx, user, changed)
+    await tellOldAddress(ctx, tx, user, changed)
     if (changed.emailKey !== user.emailKey) await askToVerify(ctx, tx, changed)
     return changed
   })
@@ -206,11 +208,8 @@ export const shown = (user: UserRow, privileged: boolean, workspace: Actor['work
 async function newPassword(ctx: Ctx, password: string, current: string | undefined) {
   checkedPassword(password)
   const user = await find(ctx, ctx.actor.user)
-  const subjects = { account: user.usernameKey, address: user._id, telling: { user: user._id } }
-  if (!current) invalid({ path: '/currentPassword', message: 'Give the current password, too.' })
-  if (!(await verifyPassword(ctx, current ?? '', user.password, () => countAttempt(ctx, subjects))))
-    throw new Problem(403, 'INVALID_CREDENTIALS', 'The current password is not right.')
-  await noteSuccess(ctx, subjects)
+  if (!current) return invalid({ path: '/currentPassword', message: 'Give the current password, too.' })
+  await proveByPassword(ctx, user, current)
   return hashPassword(ctx, password)
 }
 

@@ -4,6 +4,7 @@ import type { Ctx } from '../accounts/guard'
 import { isPrivileged } from '../accounts/permissions'
 import { reach as reachWorkspace } from '../accounts/workspaces/reach'
 import { missing } from '../core/problem'
+import { given } from '../core/shapes'
 import { modelOf } from './blueprints'
 import type { Model } from './model'
 import { admits, applies, type Caller, names, type Reach, reachOf, scopeOf } from './rules'
@@ -33,9 +34,6 @@ export async function explain(
     operations: asked.map((operation) => explained(model, operation, caller)),
   }
 }
-
-/** Clients send what they lack as nothing, or as this word. */
-const given = (value: string | undefined) => (value && value !== 'undefined' ? value : undefined)
 
 /** The user as they come in by a credential of their own. */
 async function callerFor(ctx: Ctx, user: string, id: string | undefined): Promise<Caller> {

@@ -5,7 +5,7 @@ import { settingsOf } from '../accounts/settings'
 import { iso, now } from '../core/clock'
 import { type Answer, etagOf, giveEtag, refuseStale } from '../core/etag'
 import { missing, Problem } from '../core/problem'
-import { isOn, success } from '../core/shapes'
+import { given, isOn, success } from '../core/shapes'
 import { answerPage, type Listing, pageOf } from '../storage/lists'
 import type { Db, Tx } from '../storage/port'
 import { RULES } from './html'
@@ -46,9 +46,6 @@ export async function list(ctx: Ctx, { raw, name, contentType, ...query }: Listi
   const told = await answerPage(answer, page, rows, () => ctx.db.$count(blocks, filter))
   return seen(ctx, told, raw)
 }
-
-/** Clients send what they lack as nothing, or as this word. */
-const given = (text?: string) => (text && text !== 'undefined' ? text : undefined)
 
 /** One block; throws 404. */
 export const get = async (ctx: Ctx, id: string, { raw }: Raw, answer: Answer) =>

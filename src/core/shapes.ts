@@ -28,6 +28,9 @@ export const orNull = <Thing>(thing: Thing | null) => (thing ?? Response.json(nu
 export const flag = t.Optional(t.Union(['true', '1', 'false', '0', ''].map((value) => t.Literal(value))))
 export const isOn = (value: string | undefined) => value === 'true' || value === '1'
 
+/** What a query says of something; clients send what they lack as nothing, or as this word. */
+export const given = (value: string | undefined) => (value && value !== 'undefined' ? value : undefined)
+
 /** What came by another way than HTTP, checked like a body. @throws 400 with every flaw */
 export function fitting<Shape extends TSchema>(shape: Shape, value: unknown): Static<Shape> {
   const flaws = [...Value.Errors(shape, value)].map(({ path, message }) => ({ path, message }))

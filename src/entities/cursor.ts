@@ -1,5 +1,5 @@
-import { createCipheriv, createDecipheriv } from 'node:crypto'
 import type { Model } from '../blueprints/model'
+import { decrypted, encrypted } from '../core/encryption'
 import { invalid } from '../core/problem'
 import { keyOf } from '../tenancy/secrets'
 import type { Tenant } from '../tenancy/tenants'
@@ -13,30 +13,24 @@ import type { Query } from './query'
  */
 export type Passed = { place: Place } | { shown: number[]; from?: number }
 
-const [IV, TAG] = [12, 16] // bytes
 const LONGEST = 16_384 // characters
 
 /**
- * `$after` of the next page. It is encrypted (AES-256-GCM, NIST SP 800-38D), for it holds numbers of ours, and bound to its
+ * `$after` of the next page. It is encrypted, for it holds numbers of ours, and bound to its
  * tenant, blueprint and order: there is no other list that it is good for.
  */
 export async function cursorOf(tenant: Tenant, model: Model, query: Query, passed: Passed): Promise<string> {
-  const iv = crypto.getRandomValues(new Uint8Array(IV))
-  const cipher = createCipheriv('aes-256-gcm', await secretOf(tenant), iv).setAAD(nameOf(model, query))
-  const text = Buffer.concat([cipher.update(encoded(passed), 'utf8'), cipher.final()])
-  return Buffer.concat([iv, text, cipher.getAuthTag()]).toString('base64url')
+  return encrypted(await secretOf(tenant), encoded(passed), nameOf(model, query)).toString('base64url')
 }
 
 /** Where the page ended that a cursor is of. @throws 400 when it is not of this list */
 export async function readCursor(tenant: Tenant, model: Model, query: Query, cursor: string): Promise<Passed> {
   const bytes = Buffer.from(cursor, 'base64url')
   // Letters that don't count would be taken as well.
-  if (cursor.length > LONGEST || bytes.toString('base64url') !== cursor || bytes.length < IV + TAG) return foreign()
+  if (cursor.length > LONGEST || bytes.toString('base64url') !== cursor) return foreign()
   const key = await secretOf(tenant)
   try {
-    const cipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV)).setAAD(nameOf(model, query))
-    cipher.setAuthTag(bytes.subarray(-TAG))
-    return decoded(Buffer.concat([cipher.update(bytes.subarray(IV, -TAG)), cipher.final()]).toString('utf8'))
+    return decoded(decrypted(key, bytes, nameOf(model, query)))
   } catch {
     return foreign()
   }
@@ -58,12 +52,12 @@ function secretOf({ db, tenant }: Tenant) {
 }
 
 /** What a place means depends on the order; with the types, for values are compared by those. */
-function nameOf({ _id }: Model, { order, ranked, search = '' }: Query): Buffer {
+function nameOf({ _id }: Model, { order, ranked, search = '' }: Query): string {
   const terms = order.map(({ target, descending }) => {
     const of = target.at === 'column' ? target.column : `${target.label} ${target.field.type}`
     return `${descending ? '-' : '+'}${of}`
   })
-  return Buffer.from(JSON.stringify([_id, ...(ranked ? [search] : terms)]))
+  return JSON.stringify([_id, ...(ranked ? [search] : terms)])
 }
 
 /** Of numbers only how far each is from the one before, which is shorter. */

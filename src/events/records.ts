@@ -5,6 +5,7 @@ import { config } from '../config'
 import { DAY, now } from '../core/clock'
 import type { Answer } from '../core/etag'
 import { type Flaw, invalid, missing } from '../core/problem'
+import { given } from '../core/shapes'
 import type { Lease } from '../jobs/holding'
 import { emit, type Event as Kept, toldEvent as shown } from '../jobs/outbox'
 import { events } from '../jobs/tables'
@@ -131,9 +132,6 @@ export async function removeOld({ db, write, signal }: Tenant & Lease) {
     await Bun.sleep(PAUSE)
   }
 }
-
-/** Clients send what they lack as nothing, or as this word. */
-const given = (text: string | undefined) => (text && text !== 'undefined' ? text : undefined)
 
 /** @throws 400 for periods and moments that make no sense */
 function conditionOf(query: Filters): SQL | undefined {

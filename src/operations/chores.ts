@@ -1,5 +1,6 @@
 import * as mails from '../accounts/mail/mails'
 import * as oneTime from '../accounts/one-time'
+import * as challenges from '../accounts/passkeys/challenges'
 import { removeExpired } from '../accounts/sessions'
 import { settleHosts } from '../content/websites'
 import * as changes from '../entities/changes/log'
@@ -14,6 +15,7 @@ import * as lambdaRuns from '../plugins/lambdas/runs'
 export const chores: Chore[] = [
   removeExpired,
   oneTime.removeExpired,
+  challenges.removeExpired,
   mails.removeOld,
   changes.removeOld,
   events.removeOld,

@@ -3,7 +3,7 @@ import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import { t } from 'elysia'
 import type { Answer } from '../core/etag'
 import { type Flaw, invalid } from '../core/problem'
-import { isOn } from '../core/shapes'
+import { given, isOn } from '../core/shapes'
 
 const LIMIT = 100
 const MOST = 1_000
@@ -31,7 +31,7 @@ export function pageOf(query: Listing, sortable: Sortable, standard = '-created'
   const flaws: Flaw[] = []
   const limit = Math.min(whole('limit', LIMIT), MOST)
   const number = Math.max(1, whole('page', 1))
-  const parts = (given('sort') ?? standard).split(',').map((part) => part.trim())
+  const parts = (given(query.sort) ?? standard).split(',').map((part) => part.trim())
   const keys = [...new Set(parts.filter(Boolean))]
   if (keys.length > ORDERS) refuse('sort', `Sort by at most ${ORDERS} things.`)
   const order = keys.flatMap((key) => {
@@ -41,17 +41,13 @@ export function pageOf(query: Listing, sortable: Sortable, standard = '-created'
     return []
   })
   order.push(ordered(sortable._id, !!keys[0]?.startsWith('-')))
-  const count = given('count') ?? 'false'
+  const count = given(query.count) ?? 'false'
   if (!/^(true|false|0|1)$/.test(count)) refuse('count', 'count must be true or false.')
   if (flaws.length) invalid(...flaws)
   return { limit, offset: (number - 1) * limit, order, number, count: isOn(count) }
 
-  /** Clients send what they lack as nothing, or as this word. */
-  function given(name: keyof Listing) {
-    return query[name] && query[name] !== 'undefined' ? query[name] : undefined
-  }
   function whole(name: keyof Listing, otherwise: number) {
-    const text = given(name) ?? `${otherwise}`
+    const text = given(query[name]) ?? `${otherwise}`
     if (!/^\d{1,15}$/.test(text)) refuse(name, `${name} must be a whole number, not less than 0.`)
     return Number(text)
   }
@@ -82,4 +78,47 @@ export async function answerPage<Row>(
     headers.link = `<${path}?${next}>; rel="next"`
   }
   return rows.slice(0, limit)
+}
+
+const SLICE = 500 // rows that are looked at together
+
+/**
+ * The rows of a page, of those that only code can judge: goes through all in their order, slice by slice; to the end only
+ * where they are to be counted.
+ */
+export async function judgedPage<Row>(
+  { limit, offset, count }: Page,
+  read: (limit: number, offset: number) => Promise<Row[]>,
+  fitting: (rows: Row[]) => Row[] | Promise<Row[]>,
+): Promise<{ rows: Row[]; total: number }> {
+  const rows: Row[] = []
+  let total = 0
+  for (let at = 0; ; at += SLICE) {
+    const slice = await read(SLICE, at)
+    for (const row of await fitting(slice)) if (total++ >= offset && rows.length <= limit) rows.push(row)
+    if (slice.length < SLICE || (rows.length > limit && !count)) return { rows, total }
+  }
+}
+
+const NAMES = 1_000
+
+/** Names that a query lists, comma-separated; undefined where it says nothing. @throws 400 for too many */
+export function namesOf(value: string | undefined, path: string): string[] | undefined {
+  const names = given(value)
+    ?.split(',')
+    .map((name) => name.trim())
+    .filter(Boolean)
+  if (names && names.length > NAMES) invalid({ path, message: `Name at most ${NAMES}.` })
+  return names
+}
+
+/** The fields that a query selects, separated by spaces or commas. @throws 400 for others than there are */
+export function selectedOf(select: string | undefined, fields: readonly string[]): Set<string> | undefined {
+  const names = given(select)
+    ?.split(/[\s,]+/)
+    .filter(Boolean)
+  const unknown = names?.find((name) => !fields.includes(name))
+  if (unknown !== undefined)
+    invalid({ path: 'select', message: `There is no field "${unknown}". Choose among ${fields.join(', ')}.` })
+  return names && new Set(names)
 }

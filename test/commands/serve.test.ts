@@ -147,7 +147,8 @@ describe('a server that is told to stop', () => {
       const body = '{"username":"nobody","password":"nothing"}'
       socket.write('POST /api/signin HTTP/1.1\r\nHost: acme.test\r\nContent-Type: application/json\r\n')
       socket.write(`Connection: close\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 9)}`)
-      await Bun.sleep(100)
+      // Who is answered now came after it.
+      for (let n = 0; n < 3; n++) await fetch(`http://127.0.0.1:${server.port}/health`)
       const ended = server.end('SIGTERM')
       await Bun.sleep(200)
       socket.write(body.slice(9))

@@ -1,6 +1,6 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { config } from '../../config'
 import { now } from '../../core/clock'
+import { decrypted, encrypted } from '../../core/encryption'
 import { invalid, Problem } from '../../core/problem'
 import { hashed } from '../../core/secret'
 import { Busy } from '../../storage/errors'
@@ -86,7 +86,7 @@ async function repeat(tenant: Tenant, name: string, known: Row | undefined, hear
       const message = 'This Idempotency-Key was used for another request. Take a new key for each thing to be done.'
       throw new Problem(422, 'IDEMPOTENCY_KEY_REUSED', message)
     }
-    if (answer) return decrypted(tenant, name, answer)
+    if (answer) return unsealed(tenant, name, answer)
     if (answer === '') throw gone('the answer was too large, or a stream, and is not kept')
     // A folder has one server: what another process did not finish nobody does.
     if (busy <= now() || !(config.ATOLL_DATABASE_URL || by.startsWith(PROCESS)))
@@ -118,7 +118,7 @@ async function keep({ tenant, write }: Tenant, claim: Claim, response: Response,
   const plain = /^application\/([\w.]+\+)?json\b/.test(headers.get('content-type') ?? '')
   const text = plain || !response.body ? await response.text() : undefined
   const small = text !== undefined && text.length <= KEPT
-  const answer = small ? await encrypted(tenant, claim.name, { status, headers: [...headers], text }) : ''
+  const answer = small ? await sealed(tenant, claim.name, { status, headers: [...headers], text }) : ''
   // The work is done: that it can't be told again is no reason not to tell it now.
   await write((tx) => claim.settle(tx, answer)).catch(() => {})
   return text === undefined ? response : new Response(text || null, { status, headers })
@@ -151,28 +151,15 @@ async function actorBehind(request: Request, tenant: Tenant): Promise<Actor | un
 
 type Answered = { status: number; headers: [string, string][]; text: string }
 
-const [IV, TAG] = [12, 16] // bytes
+/** An answer may hold a secret that is kept nowhere else. */
+const sealed = async (tenant: string, name: string, answer: Answered) =>
+  encrypted(await keyOf(tenant, 'idempotency-answer'), JSON.stringify(answer), name).toString('base64')
 
-/** An answer may hold a secret that is kept nowhere else. AES-256-GCM (NIST SP 800-38D), bound to its name. */
-async function encrypted(tenant: string, name: string, answer: Answered): Promise<string> {
-  const iv = randomBytes(IV)
-  const cipher = createCipheriv('aes-256-gcm', await keyOf(tenant, 'idempotency-answer'), iv).setAAD(Buffer.from(name))
-  const text = Buffer.concat([cipher.update(JSON.stringify(answer), 'utf8'), cipher.final()])
-  return Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64')
-}
-
-async function decrypted({ tenant }: Tenant, name: string, kept: string): Promise<Response> {
-  const bytes = Buffer.from(kept, 'base64')
-  const cipher = createDecipheriv(
-    'aes-256-gcm',
-    await keyOf(tenant, 'idempotency-answer'),
-    bytes.subarray(0, IV),
-  ).setAAD(Buffer.from(name))
-  cipher.setAuthTag(bytes.subarray(IV, IV + TAG))
+async function unsealed({ tenant }: Tenant, name: string, kept: string): Promise<Response> {
+  const key = await keyOf(tenant, 'idempotency-answer')
   let answer: Answered
   try {
-    const text = Buffer.concat([cipher.update(bytes.subarray(IV + TAG)), cipher.final()]).toString('utf8')
-    answer = JSON.parse(text)
+    answer = JSON.parse(decrypted(key, Buffer.from(kept, 'base64'), name))
   } catch {
     throw gone('its answer was kept under another key of this installation')
   }

@@ -10,7 +10,7 @@ export const mails = sqliteTable(
     recipient: text().notNull(),
     /** The address as it is compared. */
     recipientKey: text('recipient_key').notNull(),
-    template: text({ enum: ['verification', 'passwordReset', 'invitation', 'newDevice'] }).notNull(),
+    template: text({ enum: ['verification', 'passwordReset', 'invitation', 'newDevice', 'emailChanged'] }).notNull(),
     /** Who gets it, when that is a user. */
     user: text(),
     /** What the template speaks of; nothing secret. */

@@ -59,6 +59,16 @@ somebody has signed in as you at {{site}} from where nobody did before:
 
 If it was not you, change your password, which ends all other sessions.`,
   },
+  emailChanged: {
+    subject: 'Your e-mail address at {{site}} was changed',
+    text: `Hello {{name}},
+
+this is no longer the e-mail address of your account at {{site}}. It was changed {{#byAdmin}}by an administrator{{/byAdmin}}{{^byAdmin}}in your profile{{/byAdmin}}:
+
+{{time}}
+
+If you do not know of this, write to those who run {{site}} at once: who has the new address can ask for a new password there.`,
+  },
 }
 
 /** A mail of a template and what it speaks of. Values are texts of anybody's: in HTML they are escaped, in addresses encoded. */

@@ -1,31 +1,56 @@
-import type { Answer } from '../../core/etag'
+import { type Answer, forbidKeeping } from '../../core/etag'
 import { invalid, Problem } from '../../core/problem'
 import { authorityOf, isSecure } from '../../tenancy/caller'
 import type { Tenant } from '../../tenancy/tenants'
+import type { Ctx } from '../guard'
 import { giveOnce, takeOnce } from '../one-time'
+import { prove } from '../proof'
 import { settingsOf } from '../settings'
 import { enter } from '../signin'
+import { refuseTokens } from '../tokens'
 import { find } from '../users'
 import { addressFor, newSecrets, profileOf } from './asking'
 import { type Journey, journeyOf, packed, unpacked } from './journey'
-import { userBehind } from './linking'
+import { linkTo, userBehind } from './linking'
 import { providerOf } from './setup'
-import type { RedirectToken, Start } from './shapes'
+import type { NewIdentity, RedirectToken, Start } from './shapes'
 
 /** Sends a browser to a provider. @throws 400 PROVIDER_NOT_CONFIGURED, or for an address that is not allowed; 502 */
-export async function start(tenant: Tenant, name: string, { returnUrl, state }: Start, answer: Answer) {
-  const { kind, setup } = await providerOf(tenant, name)
-  if (returnUrl && !(await isAllowed(tenant, returnUrl)))
-    invalid({ path: 'returnUrl', message: 'This is no http address at one of the hosts in allowedReturnHosts.' })
-  const secrets = newSecrets()
-  const address = await addressFor(kind, setup, redirectUri(answer.request, name), secrets)
-  const journey = { provider: name, ...secrets, ...(returnUrl && { returnUrl }), ...(state && { passed: state }) }
+export async function start(tenant: Tenant, name: string, input: Start, answer: Answer) {
+  const { address, journey } = await begin(tenant, name, input, answer.request)
   return redirected(answer, address, packed(answer.request, tenant, journey))
 }
 
 /**
+ * Where the caller goes to be known by a provider, too, in the browser that gets this answer: it has a cookie to come back
+ * with. @throws as `start` does, and what `prove` throws
+ */
+export async function startLinking(ctx: Ctx, { provider, returnUrl, state, ...proof }: NewIdentity, answer: Answer) {
+  refuseTokens(ctx)
+  forbidKeeping(answer)
+  const { address, journey } = await begin(ctx, provider, { returnUrl, state }, answer.request)
+  await prove(ctx, proof, answer.request)
+  const { user, session = '' } = ctx.actor
+  const link = await ctx.write((tx) => giveOnce(tx, 'linking', user, { session }))
+  const cookie = packed(answer.request, ctx, { ...journey, link })
+  Object.assign(answer.set.headers as object, { 'set-cookie': cookie })
+  return { url: address }
+}
+
+async function begin(tenant: Tenant, name: string, { returnUrl, state }: Start, request: Request) {
+  const { kind, setup } = await providerOf(tenant, name)
+  if (returnUrl && !(await isAllowed(tenant, returnUrl)))
+    invalid({ path: 'returnUrl', message: 'This is no http address at one of the hosts in allowedReturnHosts.' })
+  const secrets = newSecrets()
+  const address = await addressFor(kind, setup, redirectUri(request, name), secrets)
+  const journey = { provider: name, ...secrets, ...(returnUrl && { returnUrl }), ...(state && { passed: state }) }
+  return { address, journey }
+}
+
+/**
  * Lets in who comes back from a provider: by a cookie, or at the website that they came from by a token, which that
- * exchanges. @throws 400 INVALID_STATE, PROVIDER_REFUSED; 403, 409, 502; with a `returnUrl` that is told there
+ * exchanges. Who is signed in already and has asked for it is only linked. @throws 400 INVALID_STATE, PROVIDER_REFUSED; 403,
+ * 409, 502; with a `returnUrl` that is told there
  */
 export async function callback(tenant: Tenant, name: string, answer: Answer) {
   const { request } = answer
@@ -36,14 +61,14 @@ export async function callback(tenant: Tenant, name: string, answer: Answer) {
   // It may have been allowed only when the journey began.
   if (returnUrl && (await isAllowed(tenant, returnUrl))) {
     const arrived = arrive(tenant, name, journey, query, request)
-    const told = await arrived.then(
-      ({ _id }) => tokenFor(tenant, _id),
+    const told: Record<string, string> = await arrived.then(
+      async (user) => (user ? tokenFor(tenant, user._id) : { linked: name }),
       (error) => ({ error: codeOf(error) }),
     )
     return redirected(answer, withQuery(returnUrl, { ...told, state: journey.passed }), done)
   }
   const user = await arrive(tenant, name, journey, query, request)
-  const { challenge } = await entered(tenant, user, answer)
+  const { challenge } = user ? await entered(tenant, user, answer) : {}
   return redirected(answer, challenge ? withQuery('/', { challenge }) : '/', done)
 }
 
@@ -59,9 +84,12 @@ export async function exchange(tenant: Tenant, { rt, authType }: RedirectToken, 
   return enter(tenant, await find(tenant, taken.user), authType, answer)
 }
 
+/** Who comes back; nobody when it is somebody who is signed in already, and has another identity now. */
 async function arrive(tenant: Tenant, name: string, journey: Journey, query: URLSearchParams, request: Request) {
   const { kind, setup } = await providerOf(tenant, name)
-  return userBehind(tenant, name, await profileOf(kind, setup, redirectUri(request, name), journey, query))
+  const profile = await profileOf(kind, setup, redirectUri(request, name), journey, query)
+  if (!journey.link) return userBehind(tenant, name, profile)
+  await linkTo(tenant, name, profile, journey.link)
 }
 
 const tokenFor = async (tenant: Tenant, user: string) => ({

@@ -17,6 +17,8 @@ const Journey = t.Object({
   returnUrl: t.Optional(t.String({ maxLength: 2_000 })),
   /** What the website wants to get back. */
   passed: t.Optional(t.String({ maxLength: 500 })),
+  /** Who is signed in already and wants to be known by the provider, too: a token of theirs. */
+  link: t.Optional(short),
 })
 export type Journey = typeof Journey.static
 
@@ -40,8 +42,11 @@ export function journeyOf(request: Request, tenant: Tenant, provider: string, st
   const start = `${nameOf(tenant)}=`
   const journey = parsed(pairs.find((pair) => pair.startsWith(start))?.slice(start.length))
   if (journey?.provider === provider && state && same(journey.state, state)) return journey
-  throw new Problem(400, 'INVALID_STATE', 'This sign-in was not begun in this browser, or long ago. Begin anew.')
+  throw stale()
 }
+
+export const stale = () =>
+  new Problem(400, 'INVALID_STATE', 'This sign-in was not begun in this browser, or long ago. Begin anew.')
 
 function parsed(text = ''): Journey | undefined {
   try {

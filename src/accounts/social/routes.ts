@@ -1,10 +1,13 @@
 import { Elysia, t } from 'elysia'
 import { ProblemShape } from '../../core/problem'
+import { done, one } from '../../core/shapes'
+import { listing } from '../../storage/lists'
 import { guard } from '../guard'
 import { SignedIn } from '../shapes'
 import * as flow from './flow'
+import * as identities from './identities'
 import { list } from './setup'
-import { RedirectToken, Start } from './shapes'
+import { Departure, Identity, NewIdentity, RedirectToken, Start } from './shapes'
 
 const params = t.Object({ provider: t.String() })
 const leads = (description: string) => ({
@@ -12,8 +15,7 @@ const leads = (description: string) => ({
   detail: { description, responses: { 302: { description: 'where to go' } } },
 })
 
-/** Signing in by Google and others. */
-export const socialRoutes = new Elysia({ prefix: '/auth', tags: ['accounts'] })
+const signing = new Elysia({ prefix: '/auth', tags: ['accounts'] })
   .use(guard('accounts'))
   .get('/providers', ({ ctx }) => list(ctx), {
     open: true,
@@ -41,3 +43,27 @@ export const socialRoutes = new Elysia({ prefix: '/auth', tags: ['accounts'] })
       detail: { description: 'Signs in by the token that came with a returnUrl.' },
     },
   )
+
+const own = new Elysia({ prefix: '/me/identities', tags: ['accounts'] })
+  .use(guard('accounts'))
+  .get('/', ({ ctx, query, request, set }) => identities.list(ctx, query, { request, set }), {
+    can: 'oneself',
+    query: t.Object(listing),
+    response: t.Array(Identity),
+  })
+  .post('/', ({ ctx, body, request, set }) => flow.startLinking(ctx, body, { request, set }), {
+    can: 'oneself',
+    body: NewIdentity,
+    response: { 200: Departure, 400: ProblemShape, 429: ProblemShape, 502: ProblemShape },
+    detail: {
+      description: 'Leads to a provider, and comes back with ?linked=… or ?error=… to a returnUrl, else to /.',
+    },
+  })
+  .delete('/:id', ({ ctx, params }) => identities.remove(ctx, params.id), {
+    can: 'oneself',
+    params: one,
+    response: { 200: done, 404: ProblemShape, 409: ProblemShape },
+  })
+
+/** Signing in by Google and others. */
+export const socialRoutes = new Elysia().use(signing).use(own)

@@ -1,4 +1,6 @@
 import { type Static, t } from 'elysia'
+import { id, time } from '../../core/shapes'
+import { Proof } from '../proof'
 import { SignIn } from '../shapes'
 
 export const Start = t.Object({
@@ -12,3 +14,16 @@ export const RedirectToken = t.Object({
   authType: SignIn.properties.authType,
 })
 export type RedirectToken = Static<typeof RedirectToken>
+
+/** By which provider somebody signs in, and as whom. */
+export const Identity = t.Object({
+  _id: id,
+  provider: t.String(),
+  email: t.Nullable(t.String({ description: 'what the provider told last' })),
+  created: time,
+  lastUsedAt: t.Nullable(time),
+})
+
+export const NewIdentity = t.Composite([t.Object({ provider: t.String({ maxLength: 100 }) }), Start, Proof])
+export type NewIdentity = Static<typeof NewIdentity>
+export const Departure = t.Object({ url: t.String({ description: 'where this browser goes now' }) })

@@ -12,7 +12,10 @@ export const identities = sqliteTable(
     user: text()
       .notNull()
       .references(() => users._id, { onDelete: 'cascade' }),
+    /** The address that the provider told of them last. */
+    email: text(),
     created: time().notNull(),
+    used: time(),
   },
   (table) => [primaryKey({ columns: [table.provider, table.subject] }), index('identities_of_user').on(table.user)],
 )

@@ -5,6 +5,7 @@ import { success } from '../../core/shapes'
 import type { Tx } from '../../storage/port'
 import { changing } from '../../tenancy/memory'
 import type { Ctx } from '../guard'
+import { tellOldAddress } from '../mail/address'
 import { hashPassword } from '../passwords'
 import { endOthers } from '../sessions'
 import { type UserRow, users } from '../tables'
@@ -69,6 +70,7 @@ export async function change(ctx: Ctx, id: string, { password, metadata, interna
     }
     const after = await tx.update(users).set(change).where(eq(users._id, id)).returning().get()
     await tellUpdated(ctx, tx, before, after)
+    await tellOldAddress(ctx, tx, before, after)
     return after
   })
   return shown(changed, true)

@@ -1,6 +1,7 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import { hkdfSync } from 'node:crypto'
 import { and, eq } from 'drizzle-orm'
 import { iso, now } from '../../core/clock'
+import { decrypted, encrypted } from '../../core/encryption'
 import { Problem } from '../../core/problem'
 import type { Db, Tx } from '../../storage/port'
 import { type VaultKeys, vaultKeys } from '../../tenancy/secrets'
@@ -25,7 +26,7 @@ export async function sealing<T>(tenant: Tenant, work: (tx: Tx, vault: Vault) =>
       async seal(tx, place, text) {
         if ((await markOf(tx)) > keys.current) throw new Outdated()
         const key = keys.current
-        const row = { ...place, key, text: encrypted(tenant, keys, key, place, text), updated: iso(now()) }
+        const row = { ...place, key, text: closed(tenant, keys, key, place, text), updated: iso(now()) }
         const { purpose, owner, name } = sealed
         await tx
           .insert(sealed)
@@ -47,7 +48,7 @@ export async function open(tenant: Tenant, place: Place): Promise<string | null>
     const keys = await vaultKeys()
     const row = await tenant.db.select().from(sealed).where(at(place)).get()
     if (!row) return null
-    if (keys.all.has(row.key)) return decrypted(tenant, keys, row.key, place, row.text)
+    if (keys.all.has(row.key)) return opened(tenant, keys, row)
     // It was sealed, or the keys were changed, between the two.
     if (attempt === ATTEMPTS) throw unreadable()
   }
@@ -60,14 +61,12 @@ export const discardSealed = (tx: Tx, purpose: string, owner: string) =>
     .where(and(eq(sealed.purpose, purpose), eq(sealed.owner, owner)))
     .run()
 
+type Of = Pick<Tenant, 'tenant'>
+type Sealed = Place & { key: number; text: string }
+
 /** The same text under another key. */
-export function resealed(
-  tenant: Pick<Tenant, 'tenant'>,
-  keys: VaultKeys,
-  row: Place & { key: number; text: string },
-): string {
-  return encrypted(tenant, keys, keys.current, row, decrypted(tenant, keys, row.key, row, row.text))
-}
+export const resealed = (tenant: Of, keys: VaultKeys, row: Sealed): string =>
+  closed(tenant, keys, keys.current, row, opened(tenant, keys, row))
 
 const ATTEMPTS = 3
 
@@ -83,34 +82,23 @@ class Outdated extends Problem {
   }
 }
 
-const [IV, TAG] = [12, 16] // bytes
-const TAGGED = { authTagLength: TAG } // a shorter one could be guessed
+/** Bound to its place, so that nobody can exchange two texts in the database. */
+const closed = (tenant: Of, keys: VaultKeys, key: number, place: Place, text: string) =>
+  encrypted(keyOf(keys, key, tenant), text, boundTo(tenant, place)).toString('base64')
 
-/** AES-256-GCM (NIST SP 800-38D), bound to its place, so that nobody can exchange two texts in the database. */
-function encrypted({ tenant }: Pick<Tenant, 'tenant'>, keys: VaultKeys, key: number, place: Place, text: string) {
-  const iv = randomBytes(IV)
-  const cipher = createCipheriv('aes-256-gcm', keyOf(keys, key, tenant), iv, TAGGED).setAAD(boundTo(tenant, place))
-  const bytes = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
-  return Buffer.concat([iv, cipher.getAuthTag(), bytes]).toString('base64')
-}
-
-function decrypted({ tenant }: Pick<Tenant, 'tenant'>, keys: VaultKeys, key: number, place: Place, text: string) {
-  const bytes = Buffer.from(text, 'base64')
+function opened(tenant: Of, keys: VaultKeys, { key, text, ...place }: Sealed) {
   try {
-    const cipher = createDecipheriv('aes-256-gcm', keyOf(keys, key, tenant), bytes.subarray(0, IV), TAGGED)
-    cipher.setAAD(boundTo(tenant, place)).setAuthTag(bytes.subarray(IV, IV + TAG))
-    return Buffer.concat([cipher.update(bytes.subarray(IV + TAG)), cipher.final()]).toString('utf8')
+    return decrypted(keyOf(keys, key, tenant), Buffer.from(text, 'base64'), boundTo(tenant, place))
   } catch {
     throw unreadable()
   }
 }
 
 /** HKDF (RFC 5869): the key of a tenant tells nothing about those of others. */
-const keyOf = (keys: VaultKeys, key: number, tenant: string) =>
+const keyOf = (keys: VaultKeys, key: number, { tenant }: Of) =>
   new Uint8Array(hkdfSync('sha256', keys.all.get(key) ?? '', tenant, 'vault', 32))
 
-const boundTo = (tenant: string, { purpose, owner, name }: Place) =>
-  Buffer.from(JSON.stringify([tenant, purpose, owner, name]))
+const boundTo = ({ tenant }: Of, { purpose, owner, name }: Place) => JSON.stringify([tenant, purpose, owner, name])
 
 const at = ({ purpose, owner, name }: Place) =>
   and(eq(sealed.purpose, purpose), eq(sealed.owner, owner), eq(sealed.name, name))

@@ -2,7 +2,8 @@ import { and, inArray, type SQL } from 'drizzle-orm'
 import { RE2JS } from 're2js'
 import type { Answer } from '../../core/etag'
 import { invalid } from '../../core/problem'
-import { answerPage, type Page, pageOf } from '../../storage/lists'
+import { given } from '../../core/shapes'
+import { answerPage, judgedPage, namesOf, type Page, pageOf, selectedOf } from '../../storage/lists'
 import type { Db } from '../../storage/port'
 import type { Ctx } from '../guard'
 import { keyOfName } from '../users'
@@ -14,24 +15,23 @@ import { sortable } from './workspaces'
 
 const PATTERN = 100 // characters
 const PROGRAM = 2_000 // steps of the compiled pattern; a name takes as many for each of its characters at most
-const NAMES = 1_000 // of ids and labels in a query
-const SLICE = 500 // workspaces that are looked at together
 
 /** A page of all workspaces of the tenant, as they are asked for. @throws 400 */
 export async function all(ctx: Ctx, query: AllQuery, answer: Answer) {
   const page = pageOf(query, sortable)
-  const fields = selected(query.select)
+  const fields = selectedOf(query.select, FIELDS) ?? new Set(USUAL)
   const [where, fits] = [conditions(ctx, query), judge(ctx.db, query)]
+  const read = (limit: number, offset: number) => found(ctx.db, where, page, limit, offset)
   const { rows, total } = fits
-    ? await walked(ctx.db, where, fits, page)
-    : { rows: await read(ctx.db, where, page, page.limit + 1, page.offset), total: undefined }
+    ? await judgedPage(page, read, fits)
+    : { rows: await read(page.limit + 1, page.offset), total: undefined }
   const told = await answerPage(answer, page, rows, async () => total ?? ctx.db.$count(workspaces, where))
   return picked(ctx, told, fields)
 }
 
 /** What the database can tell. */
 function conditions({ db, actor }: Ctx, query: AllQuery): SQL | undefined {
-  const [ids, users] = [names(query, '_id'), names(query, 'members.user')]
+  const [ids, users] = [namesOf(query._id, '_id'), namesOf(query['members.user'], 'members.user')]
   const theirs = users && db.select({ id: members.workspace }).from(members).where(inArray(members.user, users))
   return and(
     ids && inArray(workspaces._id, ids),
@@ -44,7 +44,7 @@ type Judge = (rows: WorkspaceRow[]) => Promise<WorkspaceRow[]>
 
 /** What only we can tell, because it is about letters, or about what is in a list. */
 function judge(db: Db, query: AllQuery): Judge | undefined {
-  const [labels, matches, q] = [names(query, 'labels'), pattern(given(query.name)), given(query.q)]
+  const [labels, matches, q] = [namesOf(query.labels, 'labels'), pattern(given(query.name)), given(query.q)]
   if (!labels && !matches && q === undefined) return
   const searched = keyOfName(q ?? '')
   const has = (text: string | null) => !!text && keyOfName(text).includes(searched)
@@ -63,18 +63,7 @@ function judge(db: Db, query: AllQuery): Judge | undefined {
   }
 }
 
-/** Goes through all of them in their order, slice by slice; to the end only where they are to be counted. */
-async function walked(db: Db, where: SQL | undefined, fits: Judge, page: Page) {
-  const rows: WorkspaceRow[] = []
-  let total = 0
-  for (let at = 0; ; at += SLICE) {
-    const slice = await read(db, where, page, SLICE, at)
-    for (const row of await fits(slice)) if (total++ >= page.offset && rows.length <= page.limit) rows.push(row)
-    if (slice.length < SLICE || (rows.length > page.limit && !page.count)) return { rows, total }
-  }
-}
-
-const read = (db: Db, where: SQL | undefined, { order }: Page, limit: number, offset: number) =>
+const found = (db: Db, where: SQL | undefined, { order }: Page, limit: number, offset: number) =>
   db
     .select()
     .from(workspaces)
@@ -83,18 +72,9 @@ const read = (db: Db, where: SQL | undefined, { order }: Page, limit: number, of
     .limit(limit)
     .offset(offset)
 
-const FIELDS = ['_id', 'name', 'logo', 'labels', 'tenant', 'members', 'invites', 'created', 'updated'] as const
-type Field = (typeof FIELDS)[number]
-
-function selected(select: string | undefined): Set<Field> {
-  const keys = (given(select) ?? 'name logo tenant labels').split(/[\s,]+/).filter(Boolean)
-  const unknown = keys.find((key) => !(FIELDS as readonly string[]).includes(key))
-  if (unknown !== undefined)
-    invalid({ path: 'select', message: `A workspace has no field "${unknown}". Choose among ${FIELDS.join(', ')}.` })
-  return new Set(['_id', ...(keys as Field[])])
-}
-
-async function picked({ db, tenant }: Ctx, rows: WorkspaceRow[], fields: Set<Field>) {
+const FIELDS = ['_id', 'name', 'logo', 'labels', 'tenant', 'members', 'invites', 'created', 'updated']
+const USUAL = ['name', 'logo', 'tenant', 'labels']
+async function picked({ db, tenant }: Ctx, rows: WorkspaceRow[], fields: Set<string>) {
   const ids = rows.map(({ _id }) => _id)
   const [members, invites] = await Promise.all([
     fields.has('members') ? membersOf(db, ids, true) : undefined,
@@ -107,7 +87,7 @@ async function picked({ db, tenant }: Ctx, rows: WorkspaceRow[], fields: Set<Fie
       members: members?.get(row._id) ?? [],
       invites: invites?.get(row._id) ?? [],
     }
-    return { _id, ...Object.fromEntries(Object.entries(whole).filter(([key]) => fields.has(key as Field))) }
+    return { _id, ...Object.fromEntries(Object.entries(whole).filter(([key]) => fields.has(key))) }
   })
 }
 
@@ -122,16 +102,4 @@ function pattern(text: string | undefined): ((name: string) => boolean) | undefi
     return refuse(`This is no pattern: ${(error as Error).message}`)
   }
   return refuse('This pattern is too large. Repeat fewer things, or less often.')
-}
-
-/** Clients send what they lack as nothing, or as this word. */
-const given = (value: string | undefined) => (value && value !== 'undefined' ? value : undefined)
-
-function names(query: AllQuery, key: '_id' | 'labels' | 'members.user'): string[] | undefined {
-  const found = given(query[key])
-    ?.split(',')
-    .map((name) => name.trim())
-    .filter(Boolean)
-  if (found && found.length > NAMES) invalid({ path: key, message: `Name at most ${NAMES}.` })
-  return found
 }

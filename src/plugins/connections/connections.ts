@@ -4,8 +4,8 @@ import { discardSealed, sealing } from '../../accounts/vault/vault'
 import { iso, now } from '../../core/clock'
 import { type Answer, etagOf, giveEtag, refuseStale } from '../../core/etag'
 import { invalid, Problem } from '../../core/problem'
-import { success } from '../../core/shapes'
-import { answerPage, type Listing, pageOf } from '../../storage/lists'
+import { given, success } from '../../core/shapes'
+import { answerPage, judgedPage, type Listing, namesOf, pageOf } from '../../storage/lists'
 import type { Db } from '../../storage/port'
 import { refuseAddresses } from '../addresses'
 import { over, refuseUnfit } from './fitting'
@@ -16,7 +16,7 @@ import type { Connection, ConnectionChange, NewConnection } from './shapes'
 import { connections } from './tables'
 import { refuseUsed } from './usage'
 
-const MOST = 500 // of a tenant: the filter by label looks at all of them
+const MOST = 500 // of a tenant
 
 const { _id, name, kind, created, updated } = connections
 const sortable = { _id, name, kind, created, updated }
@@ -25,30 +25,22 @@ type Row = typeof connections.$inferSelect
 type Filters = { kind?: string; name?: string; labels?: string }
 
 /** A page of connections, newest first; never with their secrets. */
-export async function list(
-  { db }: Ctx,
-  { kind: kinds, name: called, labels, ...query }: Listing & Filters,
-  answer: Answer,
-) {
+export async function list({ db }: Ctx, query: Listing & Filters, answer: Answer) {
   const page = pageOf(query, sortable)
-  const wanted = among(labels)
-  const rows = await db
-    .select()
-    .from(connections)
-    .where(
-      and(
-        among(kinds) && inArray(kind, among(kinds) as KindName[]),
-        called && called !== 'undefined' ? eq(name, called) : undefined,
-      ),
-    )
-    .orderBy(...page.order)
-  const fitting = rows.filter((row) => !wanted || row.labels.some((label) => wanted.includes(label)))
-  const part = fitting.slice(page.offset, page.offset + page.limit + 1)
-  return answerPage(answer, page, part.map(shown), async () => fitting.length)
+  const [kinds, labels, called] = [namesOf(query.kind, 'kind'), namesOf(query.labels, 'labels'), given(query.name)]
+  const where = and(kinds && inArray(kind, kinds as KindName[]), called ? eq(name, called) : undefined)
+  const read = (limit: number, offset: number) =>
+    db
+      .select()
+      .from(connections)
+      .where(where)
+      .orderBy(...page.order)
+      .limit(limit)
+      .offset(offset)
+  const labeled = (row: Row) => !labels || row.labels.some((label) => labels.includes(label))
+  const { rows, total } = await judgedPage(page, read, (some) => some.filter(labeled))
+  return answerPage(answer, page, rows.map(shown), async () => total)
 }
-
-/** Clients send what they lack as nothing, or as this word. */
-const among = (text?: string) => (text && text !== 'undefined' ? text.split(',').filter(Boolean) : undefined)
 
 /** One connection; throws 404. */
 export const get = async ({ db }: Ctx, id: string, answer: Answer) => told(await found(db, id), answer)

@@ -4,10 +4,10 @@ import type { Ctx } from '../../accounts/guard'
 import { iso, now } from '../../core/clock'
 import { type Answer, etagOf, giveEtag, refuseStale } from '../../core/etag'
 import { type Flaw, invalid, missing, Problem } from '../../core/problem'
-import { isOn, success } from '../../core/shapes'
+import { given, isOn, success } from '../../core/shapes'
 import { newestEvent } from '../../jobs/fanout'
 import { discard } from '../../jobs/queue'
-import { answerPage, type Listing, pageOf } from '../../storage/lists'
+import { answerPage, type Listing, namesOf, pageOf } from '../../storage/lists'
 import type { Db, Tx } from '../../storage/port'
 import { plugins } from '../tables'
 import { below, fittingTarget, fittingTrigger } from './fitting'
@@ -37,17 +37,15 @@ export async function list({ db }: Ctx, query: Filters & Listing, answer: Answer
 }
 
 function conditionOf(query: Filters) {
-  // Clients send what they lack as nothing, or as this word.
-  const given = (filter: keyof Filters) => (query[filter] === 'undefined' ? '' : query[filter])
   const anyOf = (column: SQLiteColumn, filter: keyof Filters) => {
-    const values = given(filter)?.split(',').filter(Boolean)
-    return values?.length ? inArray(column, values) : undefined
+    const values = namesOf(query[filter], filter)
+    return values && inArray(column, values)
   }
   return and(
     anyOf(triggerKind, 'trigger.kind'),
     anyOf(targetKind, 'target.kind'),
     or(anyOf(triggerKind, 'kind'), anyOf(targetKind, 'kind')),
-    given('active') ? eq(active, isOn(query.active)) : undefined,
+    given(query.active) ? eq(active, isOn(query.active)) : undefined,
     anyOf(source, 'source'),
     anyOf(plugin, 'plugin'),
     anyOf(user, 'user'),

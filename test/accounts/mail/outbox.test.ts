@@ -69,7 +69,8 @@ describe('without a mail server', () => {
   test('mail to who has another address by then, or is gone, is not made', async () => {
     const { tenant, outbox, ada } = await inhabited()
     await ada.post('/me', { email: 'countess@lovelace.test' })
-    const [old, fresh] = await outbox()
+    const [old, notice, fresh] = await outbox()
+    expect(notice).toMatchObject({ state: 'kept', to: 'ada@lovelace.test', template: 'emailChanged' })
     expect(old).toMatchObject({ state: 'failed', text: null, error: expect.stringContaining('another address') })
     expect(fresh).toMatchObject({ state: 'kept', to: 'countess@lovelace.test', template: 'verification' })
     await tenant.write((tx) => post(tenant, tx, { to: 'x@x.test', template: 'newDevice', user: 'nobody' }))

@@ -1,0 +1,100 @@
+import { type Static, t } from 'elysia'
+import { id, line, time } from '../../core/shapes'
+import { SignIn } from '../shapes'
+
+const maybe = t.Optional
+const bytes = (maxLength: number) =>
+  t.String({ minLength: 1, maxLength, pattern: '^[\\w-]+$', description: 'base64url' })
+const kind = t.Literal('public-key')
+const word = t.String({ minLength: 1, maxLength: 50, pattern: '^[a-z-]+$' })
+
+export const Passkey = t.Object({
+  _id: id,
+  name: t.String(),
+  host: t.String({ description: 'where it signs in' }),
+  transports: t.Array(t.String()),
+  backedUp: t.Boolean({ description: 'whether it is kept on more than one device' }),
+  created: time,
+  lastUsedAt: t.Nullable(time),
+})
+
+const Descriptor = t.Object({ id: t.String(), type: t.String(), transports: maybe(t.Array(t.String())) })
+
+/** https://www.w3.org/TR/webauthn-3/#dictdef-publickeycredentialcreationoptionsjson */
+export const RegistrationOptions = t.Object(
+  {
+    rp: t.Object({ id: maybe(t.String()), name: t.String() }),
+    user: t.Object({ id: t.String(), name: t.String(), displayName: t.String() }),
+    challenge: t.String(),
+    pubKeyCredParams: t.Array(t.Object({ type: t.String(), alg: t.Number() })),
+    timeout: maybe(t.Number()),
+    excludeCredentials: maybe(t.Array(Descriptor)),
+    authenticatorSelection: maybe(
+      t.Object({
+        residentKey: maybe(t.String()),
+        requireResidentKey: maybe(t.Boolean()),
+        userVerification: maybe(t.String()),
+      }),
+    ),
+    attestation: maybe(t.String()),
+    extensions: maybe(t.Object({ credProps: maybe(t.Boolean()) })),
+  },
+  { description: 'for PublicKeyCredential.parseCreationOptionsFromJSON' },
+)
+
+/** https://www.w3.org/TR/webauthn-3/#dictdef-publickeycredentialrequestoptionsjson */
+export const SignInOptions = t.Object(
+  {
+    challenge: t.String(),
+    timeout: maybe(t.Number()),
+    rpId: maybe(t.String()),
+    allowCredentials: maybe(t.Array(Descriptor)),
+    userVerification: maybe(t.String()),
+  },
+  { description: 'for PublicKeyCredential.parseRequestOptionsFromJSON' },
+)
+
+const credential = { id: bytes(1_400), rawId: bytes(1_400), type: kind, clientExtensionResults: t.Object({}) }
+const clientDataJSON = bytes(4_000)
+
+export const NewPasskey = t.Object({
+  name: maybe(line(100, 1)),
+  credential: t.Object(
+    {
+      ...credential,
+      response: t.Object({
+        clientDataJSON,
+        attestationObject: bytes(20_000),
+        transports: maybe(t.Array(word, { maxItems: 20 })),
+      }),
+    },
+    { description: 'what navigator.credentials.create returned, as JSON' },
+  ),
+})
+export type NewPasskey = Static<typeof NewPasskey>
+
+export const PasskeyName = t.Object({ name: line(100, 1) })
+
+const challenge = maybe(
+  t.String({ maxLength: 200, description: 'of a 401 SECOND_FACTOR_REQUIRED, to which this is the answer' }),
+)
+export const SignInStart = t.Object({ challenge })
+
+export const PasskeySignIn = t.Object({
+  credential: t.Object(
+    {
+      ...credential,
+      response: t.Object({
+        clientDataJSON,
+        authenticatorData: bytes(4_000),
+        signature: bytes(4_000),
+        userHandle: maybe(t.String({ maxLength: 100, pattern: '^[\\w-]*$' })),
+      }),
+    },
+    { description: 'what navigator.credentials.get returned, as JSON' },
+  ),
+  authType: SignIn.properties.authType,
+  workspace: SignIn.properties.workspace,
+  challenge,
+})
+export type PasskeySignIn = Static<typeof PasskeySignIn>

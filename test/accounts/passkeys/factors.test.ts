@@ -1,0 +1,114 @@
+import { afterEach, beforeAll, expect, test } from 'bun:test'
+import { removeExpired } from '../../../src/accounts/passkeys/challenges'
+import { bytesOf, codeAt, stepAt } from '../../../src/accounts/totp/codes'
+import { now } from '../../../src/core/clock'
+import { holding } from '../../../src/jobs/holding'
+import { house, refusal } from '../../house'
+import { inhabited, password } from '../mail/kit'
+import { backToNow, later, MINUTE } from '../people'
+import { authenticator, keyed, registered, signedIn, signIn } from './kit'
+
+afterEach(backToNow)
+
+const FACTOR = [401, 'SECOND_FACTOR_REQUIRED']
+
+/** Somebody with a password, a second factor and a passkey. */
+async function careful() {
+  const home = await inhabited()
+  const { ada, stranger, origin } = home
+  const device = authenticator(origin)
+  const made = await registered(ada, device)
+  const { secret } = (await ada.post('/me/totp')).body
+  const code = () => codeAt(bytesOf(secret), stepAt(now()))
+  await ada.post('/me/totp/confirm', { code: code() })
+  const byPassword = (more = {}) => stranger.post('/signin', { username: 'ada', password, ...more })
+  return { ...home, device, made, code, byPassword }
+}
+let home: Awaited<ReturnType<typeof careful>>
+beforeAll(async () => {
+  home = await careful()
+})
+
+test('a passkey is both factors; and it is the second one after a password', async () => {
+  const { stranger, device, byPassword, user, ada } = home
+  expect((await signIn(stranger, device)).body.payload.user._id).toBe(user._id)
+  const workspace = (await ada.post('/workspaces', { name: 'Office' })).body._id
+  const asked = await byPassword({ authType: 'oauth', workspace })
+  expect(refusal(asked)).toEqual(FACTOR)
+  const { challenge } = asked.body.details
+  const options = (await stranger.post('/signin/passkey/options', { challenge })).body
+  expect(options.allowCredentials).toEqual([{ id: device.id, type: 'public-key', transports: ['internal', 'hybrid'] }])
+  const answered = await stranger.post('/signin/passkey', { credential: device.get(options), challenge })
+  // What the sign-in asked for is what it gets.
+  expect(answered.body.payload).toMatchObject({
+    ...{ token: expect.any(String), refreshToken: expect.any(String) },
+    ...{ user: { username: 'ada' }, workspace: { _id: workspace } },
+  })
+  const again = await signIn(stranger, device, {}, { challenge })
+  expect(refusal(again)).toEqual([401, 'INVALID_CHALLENGE'])
+  expect(refusal(await stranger.post('/signin/passkey/options', { challenge }))).toEqual([401, 'INVALID_CHALLENGE'])
+})
+
+test('the password of one and the passkey of another let nobody in', async () => {
+  const { byPassword, stranger, origin, code } = home
+  later(2 * MINUTE)
+  const thief = authenticator(origin)
+  await registered(await signedIn(home, 'other'), thief)
+  const { challenge } = (await byPassword()).body.details
+  const answer = await signIn(stranger, thief, {}, { challenge })
+  expect([...refusal(answer), answer.headers.get('set-cookie')]).toEqual([401, 'INVALID_PASSKEY', null])
+  // The one whose password it was goes on.
+  expect((await stranger.post('/signin', { challenge, code: code() })).status).toBe(200)
+})
+
+test('who has a second factor registers by a code of it, and not by the password', async () => {
+  const { ada, code } = home
+  later(11 * MINUTE)
+  const start = (proof?: object) => ada.post('/me/passkeys/options', proof)
+  const asked = await start({ currentPassword: password })
+  expect([...refusal(asked), asked.body.details]).toEqual([403, 'PROOF_REQUIRED', { by: 'code' }])
+  expect(refusal(await start({ code: '000000' }))).toEqual([403, 'INVALID_CODE'])
+  const right = code()
+  expect((await start({ code: right })).status).toBe(200)
+  expect(refusal(await start({ code: right }))).toEqual([403, 'INVALID_CODE'])
+})
+
+test('who has no passkey is asked for none', async () => {
+  const { byPassword, stranger, ada, made } = home
+  const { challenge } = (await byPassword()).body.details
+  expect((await ada.delete(`/me/passkeys/${made.body._id}`)).status).toBe(200)
+  const refused = await stranger.post('/signin/passkey/options', { challenge })
+  expect(refusal(refused)).toEqual([404, 'PASSKEY_NOT_FOUND'])
+})
+
+test('a passkey of who took another’s address ends when the owner proves that it is theirs', async () => {
+  const { stranger, ada, origin, codeOf } = await inhabited()
+  const device = authenticator(origin)
+  await registered(ada, device)
+  await stranger.post('/password/forgot', { email: 'ada@lovelace.test' })
+  await stranger.post('/password/reset', { token: await codeOf('passwordReset'), password: 'battery staple' })
+  expect(refusal(await signIn(stranger, device))).toEqual([401, 'INVALID_PASSKEY'])
+})
+
+test('goes with its user, and nothing in the database opens a door', async () => {
+  const { as, users, tenant, stranger, device, person } = await keyed()
+  const { challenge } = (await stranger.post('/signin/passkey/options')).body
+  const { challenge: own } = (await person.post('/me/passkeys/options')).body
+  const kept = JSON.stringify(await tenant.db.ask('select * from passkey_challenges'))
+  for (const text of [challenge, own]) expect(kept).not.toContain(text)
+  expect((await as('admin').delete(`/users/${users.user}`)).status).toBe(200)
+  expect(refusal(await signIn(stranger, device))).toEqual([401, 'INVALID_PASSKEY'])
+  expect(await tenant.db.ask('select count(*) from passkeys')).toEqual([[0]])
+})
+
+test('challenges that nobody answered are removed', async () => {
+  const { tenant, stranger } = await house()
+  await stranger.post('/signin/passkey/options')
+  const count = async () => (await tenant.db.ask('select count(*) from passkey_challenges'))[0]![0]
+  const clean = () => holding(tenant, 'test', removeExpired)
+  await clean()
+  expect(await count()).toBe(1)
+  later(6 * MINUTE)
+  await clean()
+  expect(await count()).toBe(0)
+})
