@@ -91,12 +91,14 @@ export async function change(ctx: Ctx, id: string, input: IntegrationChange, ans
     const target = input.target ? fittingTarget(input.target) : before.target
     const { name, active, guest, roles, workspaceRoles, plugin } = { ...before, ...input }
     const same = active === before.active && Bun.deepEquals(trigger, before.trigger)
+    const refersAlike = plugin === before.plugin && Bun.deepEquals(target, before.target)
     const after: Row = {
       ...{ ...before, name, active, guest, roles, workspaceRoles, plugin },
       ...{ trigger, triggerKind: trigger.kind, target, targetKind: target.kind, source: sourceOf(target) },
       ...{ since: same ? before.since : await newestEvent(tx), version: before.version + 1, updated: iso(now()) },
     }
-    await refuseLost(tx, after)
+    // What is lost meanwhile stands in nobody's way who changes something else, or switches it off.
+    if (!refersAlike) await refuseLost(tx, after)
     await tx.update(integrations).set(after).where(eq(_id, id))
     if (same) return after
     await discard(tx, laneOf(id))

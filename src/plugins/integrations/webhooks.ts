@@ -41,7 +41,8 @@ const whoIs = ({ actor }: OpenCtx) => ({
 
 /** A page that an integration answers is none of ours: its scripts are not to ask in the name of who looks at it. */
 function sandboxed(response: Response) {
-  if (!response.headers.has(POLICY)) response.headers.set(POLICY, 'sandbox allow-scripts allow-forms allow-popups')
+  if (!response.headers.has(POLICY))
+    response.headers.set(POLICY, 'sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads')
   return response
 }
 const POLICY = 'content-security-policy'

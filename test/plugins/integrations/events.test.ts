@@ -2,6 +2,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, 
 import { moveClock, now } from '../../../src/core/clock'
 import type { Telling } from '../../../src/jobs/outbox'
 import { backToNow } from '../../accounts/people'
+import { house } from '../../house'
 import { happen, placed, times } from '../kit'
 import { type Workshop, waiting, workshop } from './kit'
 
@@ -182,6 +183,14 @@ describe('an integration that waits for events', () => {
     await happen(h.tenant, placed(1))
     expect(await notes()).toEqual([])
     expect((await h.admin.get(`/lambdas/${lambdaId}/logs`)).body[0]).toMatchObject({ trigger: 'event', status: 500 })
+  })
+
+  test('hears of nothing that happens at another tenant', async () => {
+    await on({ source: 'shop' }, await noting('request.event.metadata.n'))
+    const abroad = await house()
+    await happen(abroad.tenant, placed(1))
+    await happen(h.tenant, placed(2))
+    expect(await notes()).toEqual(['2'])
   })
 
   test('runs once for each event, however many look for work at once', async () => {

@@ -143,6 +143,14 @@ describe('an integration', () => {
       400,
       'INVALID_INPUT',
     ])
+    // What is gone meanwhile stands in nobody's way who switches it off.
+    const gone = await h.lambda('() => 1')
+    const path = `${PATH}/${plain}`
+    const target = { kind: 'lambda', lambdaId: gone }
+    const before = (await admin.put(path, { target })).body
+    await admin.delete(`/lambdas/${gone}`)
+    expect((await admin.put(path, { ...before, active: false })).status).toBe(200)
+    expect(refusal(await admin.put(path, { target: { ...target, lambdaId: 'none' } }))).toEqual([400, 'INVALID_INPUT'])
     await h.clear()
   })
 

@@ -38,7 +38,11 @@ const SHOP = { kind: 'event', source: 'shop' }
 
 describe('the target http', () => {
   test('is sent what has happened, by a connection with its headers', async () => {
-    const sourceId = await h.source('http', { url: `${url}/base/` }, { headers: { 'x-key': 's3cret' } })
+    const sourceId = await h.source(
+      'http',
+      { url: `${url}/base/` },
+      { headers: { 'x-key': 's3cret', 'Content-Length': '1', host: 'evil.test' } },
+    )
     await h.integration(SHOP, { kind: 'http', sourceId, path: '/orders?x=1', method: 'PUT' })
     await happen(h.tenant, placed(1))
     const [event] = (await h.admin.get('/events?kind=order&limit=1')).body
@@ -49,6 +53,7 @@ describe('the target http', () => {
       'user-agent': 'atoll',
     })
     expect(got[0]!.headers['idempotency-key']).toContain(event._id)
+    expect(got[0]!.headers.host).toBe(new URL(url).host)
   })
 
   test('is sent the request of a webhook, and its caller gets the answer', async () => {
@@ -77,7 +82,7 @@ describe('the target http', () => {
     expect(refusal(await h.as('user').post(`/webhooks/${_id}`))).toEqual([502, 'OUTSIDE_UNREACHABLE'])
     await h.admin.put(`/integrations/${_id}`, { target: { kind: 'http', url } })
     closed()
-    expect(refusal(await h.admin.put(`/integrations/${_id}`, { target: { kind: 'http', url } }))).toEqual([
+    expect(refusal(await h.admin.put(`/integrations/${_id}`, { target: { kind: 'http', url: `${url}/x` } }))).toEqual([
       400,
       'INVALID_INPUT',
     ])

@@ -2,6 +2,16 @@ import { t } from 'elysia'
 import { greet } from './asking'
 import { kind, NotConnected } from './kind'
 
+/** About the way there (RFC 9110 §7.6.1), which is our business. */
+const OURS = ['connection', 'content-length', 'host', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade']
+
+/** The headers that come with each request to such a server. */
+export function headersOf({ headers }: { headers?: Record<string, string> }): Headers {
+  const sent = new Headers(headers)
+  for (const name of OURS) sent.delete(name)
+  return sent
+}
+
 /** Any server. Its headers come with each request that is sent to it. */
 export const http = kind({
   metadata: t.Object({
@@ -16,7 +26,8 @@ export const http = kind({
       ),
     ),
   }),
-  async check({ metadata: { url }, authentication: { headers } }) {
+  async check({ metadata: { url }, authentication }) {
+    const headers = headersOf(authentication)
     try {
       return await greet(url, { method: 'HEAD', headers })
     } catch (error) {

@@ -3,6 +3,7 @@ import { outside } from '../../../core/outside'
 import { id } from '../../../core/shapes'
 import { privateNetwork, refuseAddresses } from '../../addresses'
 import { joined } from '../../connections/kinds/asking'
+import { headersOf } from '../../connections/kinds/http'
 import { opened } from '../../connections/opening'
 import { told } from '../occasion'
 import { sourceFlaws, type TargetKind } from './target'
@@ -44,7 +45,7 @@ export const http: TargetKind<typeof shape> = {
   async run(ctx, { sourceId, url = '', path, method = 'POST' }, occasion) {
     const source = sourceId ? await opened(ctx, sourceId, 'http') : undefined
     const base = source?.metadata.url ?? url
-    const headers = new Headers(source?.authentication.headers)
+    const headers = headersOf(source?.authentication ?? {})
     headers.set('user-agent', 'atoll')
     headers.set('idempotency-key', occasion._id)
     const body = method === 'GET' ? undefined : JSON.stringify(told(occasion))
