@@ -1,11 +1,11 @@
 import { Problem } from '../../core/problem'
 import type { Tenant } from '../../tenancy/tenants'
-import { withSandbox } from './sandbox/pool'
+import { pool } from './sandbox/pool'
 import type { Place } from './sandbox/protocol'
 
 /** What runs of a code. @throws 400 with what is wrong with it, and where; 503 LAMBDA_BUSY */
 export async function compiled(tenant: Pick<Tenant, 'tenant'>, code: string): Promise<string> {
-  const outcome = await withSandbox(tenant, (sandbox) => sandbox.compile(code))
+  const outcome = await pool.use(tenant, (sandbox) => sandbox.compile(code))
   if ('js' in outcome) return outcome.js
   if ('flaws' in outcome) return refuse(outcome.flaws)
   return refuse([{ message: 'It takes too much time or memory to compile.' }])

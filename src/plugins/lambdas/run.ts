@@ -1,14 +1,14 @@
 import type { OpenCtx } from '../../accounts/guard'
 import { iso, now } from '../../core/clock'
-import { waitsLong } from '../../tenancy/caller'
+import { waitsLong, waitsNoLonger } from '../../tenancy/caller'
 import { answerOf, type Failed, JSON_TYPE, type LambdaAnswer, problemOf } from './answer'
 import { type Asked, askedFor } from './asked'
 import { answering } from './calls/calls'
 import { loaded, type Running } from './loaded'
 import { actingFor } from './rights'
 import { note } from './runs'
-import type { Broken } from './sandbox/child'
-import { withSandbox } from './sandbox/pool'
+import type { Broken, Child } from './sandbox/child'
+import { pool } from './sandbox/pool'
 import type { Ending, Line } from './sandbox/protocol'
 import type { Input } from './shapes'
 
@@ -53,18 +53,21 @@ async function perform(ctx: OpenCtx, id: string, asked: Asked, how: How): Promis
   const lambda = known instanceof Promise ? await known : known
   // A connection on which nothing moves for ten seconds would be cut.
   if (how.request) waitsLong(how.request)
-  const done = await withSandbox(ctx, async (sandbox) => {
-    const [started, began] = [now(), performance.now()]
-    const logs: Line[] = []
-    const deadline = began + lambda.bounds.time
-    const { call, end } = answering({ ctx: actingFor(ctx, lambda), deadline, request: how.request, fetches: 0 })
-    const job = { js: lambda.js, request: requestText(ctx, asked, how), env: lambda.env, bounds: lambda.bounds }
-    const ending = await sandbox.run(job, { call, line: (line) => void logs.push(line) })
-    end()
-    return { started, logs, durationMs: Math.round(performance.now() - began), ...outcome(ending) }
-  })
+  const running = pool.use(ctx, (sandbox) => performIn(sandbox, ctx, lambda, asked, how))
+  const done = await running.finally(() => how.request && waitsNoLonger(how.request))
   logged(ctx, lambda, how, done)
   return done
+}
+
+async function performIn(sandbox: Child, ctx: OpenCtx, lambda: Running, asked: Asked, how: How) {
+  const [started, began] = [now(), performance.now()]
+  const logs: Line[] = []
+  const deadline = began + lambda.bounds.time
+  const { call, end } = answering({ ctx: actingFor(ctx, lambda), deadline, request: how.request, fetches: 0 })
+  const job = { js: lambda.js, request: requestText(ctx, asked, how), env: lambda.env, bounds: lambda.bounds }
+  const ending = await sandbox.run(job, { call, line: (line) => void logs.push(line) })
+  end()
+  return { started, logs, durationMs: Math.round(performance.now() - began), ...outcome(ending) }
 }
 
 /** What the lambda sees as `request`. */

@@ -58,9 +58,9 @@ export async function note({ tenant }: Pick<Tenant, 'tenant'>, run: Run, name: s
       await tx.insert(runs).values({ _id: Bun.randomUUIDv7(), ...run })
       if (++count % OFTEN === 0) await tx.delete(runs).where(beyond(run.lambda))
       if (!unattended || !run.error) return
-      const { code, message } = run.error
-      const metadata = { lambda: run.lambda, name, version: run.version, trigger: run.trigger, code, message }
-      const description = `The lambda "${name}" failed: ${message}`
+      // What it has thrown is for those who may read its log.
+      const metadata = { lambda: run.lambda, name, version: run.version, trigger: run.trigger, code: run.error.code }
+      const description = `The lambda "${name}" failed.`
       await emit({ tenant }, tx, {
         source: 'plugins',
         kind: 'lambda',

@@ -424,17 +424,11 @@ describe('of a lambda that fails', () => {
       'LAMBDA_FAILED',
     ])
     const found = await until(events, (all) => all.length > 0)
+    expect(JSON.stringify(found)).not.toContain('alone')
     expect(found).toMatchObject([
       {
         ...{ kind: 'lambda', user: null },
-        metadata: {
-          lambda: path.slice(9),
-          name: 'nightly',
-          version: 1,
-          trigger: 'schedule',
-          code: 'LAMBDA_FAILED',
-          message: 'Error: alone',
-        },
+        metadata: { lambda: path.slice(9), name: 'nightly', version: 1, trigger: 'schedule', code: 'LAMBDA_FAILED' },
       },
     ])
   })

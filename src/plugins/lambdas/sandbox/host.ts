@@ -3,13 +3,17 @@ import type { QuickJSContext, QuickJSHandle } from 'quickjs-emscripten-core'
 import type { Host } from './prelude'
 import type { Ending, Level, Line } from './protocol'
 
-/** What a run does of what its lambda asks. */
-export type Doing = {
+/** A run, of whose lambda something is asked. */
+export type Occupant = {
+  /** How often it has asked, how many timers it has set, and how many characters it has logged. */
+  calls: number
+  set: number
+  logged: number
+  late(): boolean
   call(call: number, name: string, input: string): void
   line(line: Pick<Line, 'level' | 'text'>): void
   timer(id: number, ms: number): void
   end(ending: Ending): void
-  web(host: QuickJSHandle): QuickJSHandle
 }
 
 const TEXT = 2 << 20 // characters of what is asked at once
@@ -34,9 +38,7 @@ const URL_PARTS = [
 ] as const
 
 /** The functions that lead out of the sandbox. They take texts, numbers and bytes, and trust none. */
-export function hostFunctions(context: QuickJSContext, { call, line, timer, end, web }: Doing): QuickJSHandle {
-  let [calls, timers, logged] = [0, 0, 0]
-
+export function hostFunctions(context: QuickJSContext, occupant: () => Occupant): QuickJSHandle {
   const text = (handle: QuickJSHandle, most = TEXT) => {
     if (context.typeof(handle) !== 'string') throw new TypeError('A text is expected.')
     if (context.getProp(handle, 'length').consume((length) => context.getNumber(length)) > most)
@@ -61,35 +63,35 @@ export function hostFunctions(context: QuickJSContext, { call, line, timer, end,
 
   const functions: Record<keyof Host, (...values: QuickJSHandle[]) => QuickJSHandle | undefined> = {
     call(id, name, input) {
-      if (++calls > CALLS) throw new RangeError(`A run asks "atoll" at most ${CALLS} times.`)
-      call(number(id!), text(name!, 100), text(input!))
+      if (++occupant().calls > CALLS) throw new RangeError(`A run asks "atoll" at most ${CALLS} times.`)
+      occupant().call(number(id!), text(name!, 100), text(input!))
       return undefined
     },
     log(level, said) {
-      if (logged >= LOGS) return undefined
-      const told = text(said!).slice(0, LOGS - logged)
-      logged += told.length + LINE
-      line({ level: text(level!, 10) as Level, text: told })
-      if (logged >= LOGS) line({ level: 'warn', text: 'The rest of the log was left out: it is too long.' })
+      const run = occupant()
+      if (run.logged >= LOGS) return undefined
+      const told = text(said!).slice(0, LOGS - run.logged)
+      run.logged += told.length + LINE
+      run.line({ level: text(level!, 10) as Level, text: told })
+      if (run.logged >= LOGS) run.line({ level: 'warn', text: 'The rest of the log was left out: it is too long.' })
       return undefined
     },
     timer(id, ms) {
-      if (++timers > TIMERS) throw new RangeError(`A run sets at most ${TIMERS} timers.`)
-      timer(number(id!), Math.min(Math.max(number(ms!), 1), 60_000))
+      if (++occupant().set > TIMERS) throw new RangeError(`A run sets at most ${TIMERS} timers.`)
+      occupant().timer(number(id!), Math.min(Math.max(number(ms!), 1), 60_000))
       return undefined
     },
     end(value, shaped) {
-      const told = text(value!, OUTPUT)
-      end({ value: told, shaped: flag(shaped!) })
+      occupant().end({ value: text(value!, OUTPUT), shaped: flag(shaped!) })
       return undefined
     },
     fail(name, message, stack) {
       const error = { name: text(name!, 200), message: text(message!, 4_000), stack: text(stack!, 8_000) }
       const memory = error.name === 'InternalError' && error.message === 'out of memory'
-      end(memory ? { failure: 'memory' } : { failure: 'failed', error })
+      occupant().end(memory ? { failure: 'memory' } : { failure: 'failed', error })
       return undefined
     },
-    web: () => web(host),
+    chance: () => context.newNumber(Math.random()),
     url(href, base, name, value) {
       const url = URL.parse(text(href!, 64 << 10), text(base!, 64 << 10) || undefined)
       if (!url) return context.null

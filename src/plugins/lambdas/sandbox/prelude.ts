@@ -3,8 +3,7 @@ import type { WebHost } from './web'
 
 /** What the sandbox asks of the process around it. */
 export type Host = WebHost & {
-  /** Makes what `web` brings, and returns what it does. */
-  web(): object
+  chance(): number
   call(id: number, name: string, input: string): void
   log(level: Level, text: string): void
   timer(id: number, ms: number): void
@@ -14,7 +13,7 @@ export type Host = WebHost & {
 
 /** What the process around it asks of the sandbox. */
 export type Inner = {
-  start(namespace: unknown): void
+  start(loading: unknown, request: string, env: string): void
   failed(error: unknown): void
   answered(call: number, ok: boolean, answer: string): void
   rang(timer: number): void
@@ -25,12 +24,11 @@ export type Inner = {
  * text of this function and nothing else: it may name nothing from outside. What it keeps of the language, a lambda
  * can't exchange.
  */
-export function prelude(host: Host, requestText: string, envText: string): Inner {
+export function prelude(host: Host, signing: object): Inner {
   type Waiting = { resolve(answer: unknown): void; reject(error: unknown): void }
   type Asked = { status: number; headers: Record<string, string>; body: string }
 
   const { parse, stringify } = JSON
-  let signing: object | undefined
   const { keys } = Object
   const calls = new Map<number, Waiting>()
   const timers = new Map<number, () => void>()
@@ -93,21 +91,6 @@ export function prelude(host: Host, requestText: string, envText: string): Inner
     }
   }
 
-  // Most lambdas need none of this, and to read it takes longer than all else.
-  const web = () => {
-    signing ??= host.web()
-    return signing
-  }
-  for (const name of ['TextEncoder', 'TextDecoder', 'URL', 'URLSearchParams', 'crypto', 'btoa', 'atob'] as const)
-    Object.defineProperty(globalThis, name, {
-      configurable: true,
-      get() {
-        web()
-        return globalThis[name]
-      },
-      set: (value) => void Object.defineProperty(globalThis, name, { value, writable: true, configurable: true }),
-    })
-
   const atoll = {
     entities: (blueprint: string) => ({
       find: (query?: object) => call('entities.find', blueprint, query),
@@ -117,10 +100,8 @@ export function prelude(host: Host, requestText: string, envText: string): Inner
       remove: (identifier: string) => call('entities.remove', blueprint, identifier),
     }),
     events: { emit: (event: object) => call('events.emit', event) },
-    env: parse(envText),
-    get crypto() {
-      return web()
-    },
+    env: {},
+    crypto: signing,
     fetch,
     log,
   }
@@ -148,6 +129,9 @@ export function prelude(host: Host, requestText: string, envText: string): Inner
   for (const [name, value] of Object.entries(globals))
     Object.defineProperty(globalThis, name, { value, writable: true, configurable: true })
 
+  // The engine's own would begin alike in each run.
+  Math.random = () => host.chance()
+
   const cut = (value: unknown, most: number) => String(value).slice(0, most)
 
   /** What was thrown may be anything, and may throw by itself when it is looked at. */
@@ -166,11 +150,12 @@ export function prelude(host: Host, requestText: string, envText: string): Inner
 
   return {
     failed,
-    async start(loading) {
+    async start(loading, request, env) {
       try {
         const { default: lambda } = (await loading) as { default?: unknown }
+        atoll.env = parse(env)
         if (typeof lambda !== 'function') throw new TypeError('The default export of a lambda must be a function.')
-        const value = await lambda(parse(requestText), atoll)
+        const value = await lambda(parse(request), atoll)
         const text = stringify(value) ?? 'null'
         const shaped =
           value !== null &&

@@ -31,7 +31,7 @@ say({ ready: true })
 
 // Whoever waits for the server comes first; and when memory is short, this goes first.
 if (process.platform === 'linux') {
-  setPriority(10)
+  setPriority(5)
   await Bun.write('/proc/self/oom_score_adj', '1000').catch(() => {})
 }
 
