@@ -1,6 +1,7 @@
 import { and, eq, ne, or } from 'drizzle-orm'
 import type { Ctx } from '../accounts/guard'
 import { users } from '../accounts/tables'
+import { removeIn } from '../accounts/users/administration'
 import { discardSealed, open, sealing } from '../accounts/vault/vault'
 import { iso, now } from '../core/clock'
 import { type Answer, forbidKeeping } from '../core/etag'
@@ -100,14 +101,18 @@ export async function reload(ctx: Ctx, id: string): Promise<Plugin> {
 
 /** Removes a plugin with its secret and its account; what it was told goes by and by. @throws 404 */
 export async function remove(ctx: Ctx, id: string) {
-  await changing(ctx, 'plugins', async (tx) => {
+  await changing(ctx, 'actors', async (tx) => {
     const gone = (await tx.delete(plugins).where(eq(plugins._id, id)).returning().get()) ?? missing('plugin')
     await discardSealed(tx, 'plugin', id)
-    if (!gone.account) return
-    await tx.delete(users).where(eq(users._id, gone.account))
-    await touch(tx, 'actors')
+    const account = await tx
+      .select({ _id: users._id })
+      .from(users)
+      .where(eq(users._id, gone.account ?? ''))
+      .get()
+    if (account) await removeIn(ctx, tx, account._id)
+    await touch(tx, 'plugins')
   })
-  forget(ctx, 'actors')
+  forget(ctx, 'plugins')
   return success
 }
 
