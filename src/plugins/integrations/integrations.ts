@@ -150,7 +150,8 @@ async function refuseLost(tx: Tx, row: Row) {
 
 const sourceOf = (target: Target) => ('sourceId' in target && target.sourceId) || null
 
-const found = async (db: Pick<Db, 'select'>, id: string): Promise<Row> =>
+/** An integration. @throws 404 */
+export const found = async (db: Pick<Db, 'select'>, id: string): Promise<Row> =>
   (await db.select().from(integrations).where(eq(_id, id)).get()) ?? missing('integration')
 
 /** The integration, if it still is what the caller has read. */

@@ -3,7 +3,8 @@ import { guard, streamGuard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
 import { done, one } from '../../core/shapes'
 import * as integrations from './integrations'
-import { Integration, IntegrationChange, IntegrationList, NewIntegration } from './shapes'
+import * as runs from './runs'
+import { Integration, IntegrationChange, IntegrationList, NewIntegration, Run, RunList } from './shapes'
 import { call } from './webhooks'
 
 const changed = { 200: Integration, 404: ProblemShape, 412: ProblemShape }
@@ -41,6 +42,19 @@ const administered = new Elysia({ prefix: '/integrations', tags: ['integrations'
     can: 'privileged',
     params: one,
     response: { 200: done, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },
+  })
+  .get('/:id/runs', ({ ctx, params, query, request, set }) => runs.list(ctx, params.id, query, { request, set }), {
+    can: 'privileged',
+    params: one,
+    query: RunList,
+    response: { 200: t.Array(Run), 404: ProblemShape },
+    detail: { summary: 'What waits to be run, and what was given up' },
+  })
+  .post('/:id/runs/:runId/replay', ({ ctx, params }) => runs.replay(ctx, params.id, params.runId), {
+    can: 'privileged',
+    params: t.Object({ id: t.String(), runId: t.String() }),
+    response: { 200: Run, 404: ProblemShape },
+    detail: { summary: 'Try again what was given up, and what waits now' },
   })
 
 /** One for each route: Elysia changes what it gets. */

@@ -67,3 +67,22 @@ const filters = {
 }
 export const IntegrationList = t.Object({ ...listing, ...filters })
 export type Filters = { [filter in keyof typeof filters]?: string }
+
+export const Run = t.Object({
+  _id: id,
+  trigger: t.String({ description: '`webhook`, `event` or `schedule`' }),
+  event: t.Nullable(id, { description: 'which has happened' }),
+  due: t.Nullable(time, { description: 'which has come' }),
+  state: t.String({ description: '`waiting`, or `dead`: given up' }),
+  attempts: t.Number(),
+  outcome: t.Nullable(t.Unknown(), { description: 'of its latest attempt' }),
+  nextAttempt: t.Nullable(time, { description: 'nothing where it waits for those before it' }),
+  created: time,
+  finished: t.Nullable(time),
+})
+export type Run = Static<typeof Run>
+
+export const RunList = t.Object({
+  ...listing,
+  state: maybe(t.Union(['waiting', 'dead', '', 'undefined'].map((state) => t.Literal(state)))),
+})
