@@ -1,6 +1,7 @@
 import { and, eq, isNull, lt, ne, or } from 'drizzle-orm'
 import { iso, now } from '../core/clock'
-import type { Tx } from '../storage/port'
+import type { Db, Tx } from '../storage/port'
+import type { Tenant } from '../tenancy/tenants'
 import { plugins } from './tables'
 
 const FRESH = 60_000 // ms in which the same is not written down once more
@@ -34,4 +35,19 @@ export const noteSuccess = (tx: Tx, plugin: string) => {
     .update(plugins)
     .set({ succeeded: iso(now()) })
     .where(and(eq(_id, plugin), news))
+}
+
+const CHANGE = 1_000 // ms between two notes that say different things
+const noted = new WeakMap<Db, Map<string, { well: boolean; at: number }>>()
+
+/** Writes down, now and then, how it went to ask a plugin, for requests, which don't wait for it. */
+export function noteNowAndThen({ db, write }: Tenant, plugin: string, error?: string) {
+  const notes = noted.get(db) ?? new Map<string, { well: boolean; at: number }>()
+  noted.set(db, notes)
+  const [last, well, at] = [notes.get(plugin), error === undefined, performance.now()]
+  if (last && at - last.at < (last.well === well ? FRESH : CHANGE)) return
+  notes.set(plugin, { well, at })
+  write((tx) => (error === undefined ? noteSuccess(tx, plugin) : noteFailure(tx, plugin, error))).catch(() =>
+    notes.delete(plugin),
+  )
 }

@@ -7,11 +7,11 @@ import { Problem } from '../core/problem'
 import { keptNameOf } from '../core/request-name'
 import { type Answered, outsideAsItComes } from '../core/streaming'
 import { Busy } from '../storage/errors'
-import { addressOf, authorityOf, isSecure, waitsLong } from '../tenancy/caller'
+import { addressOf, authorityOf, isSecure, waitsLong, waitsNoLonger } from '../tenancy/caller'
 import type { Tenant } from '../tenancy/tenants'
 import { privateNetwork } from './addresses'
 import { passedBack, passedOn } from './headers'
-import { noteFailure } from './health'
+import { noteNowAndThen } from './health'
 import { type Known, pluginAt, pluginNamed } from './known'
 import { tokenFor } from './secrets'
 
@@ -41,12 +41,13 @@ async function passOn(tenant: OpenCtx, request: Request): Promise<Response> {
   target.search = [target.search.slice(1), search.slice(1)].filter(Boolean).join('&')
   const headers = headersFor(tenant, request, known, actor)
   waitsLong(request)
-  return counted(tenant, async () => {
+  return counted(tenant, request, async () => {
     const asked = { method: request.method, headers, body: request.body, signal: request.signal }
     const reach = { privateNetwork: privateNetwork(), head: config.ATOLL_PLUGIN_TIMEOUT }
     const answer = await outsideAsItComes(target.href, asked, reach).catch((error) =>
       refuse(tenant, known, request, error),
     )
+    noteNowAndThen(tenant, known.plugin._id)
     const told = passedBack(answer.headers, COOKIES)
     return { body: begun(answer), status: answer.status, headers: told }
   })
@@ -72,8 +73,7 @@ function refuse(tenant: Tenant, { plugin }: Known, { signal }: Request, error: u
   if (signal.aborted) throw new Problem(400, 'CALLER_GONE', 'You did not wait for the answer.')
   const late = error.why === 'timeout'
   const message = late ? 'The plugin did not answer in time.' : 'The plugin could not be reached.'
-  // Nobody waits for it.
-  tenant.write((tx) => noteFailure(tx, plugin._id, message)).catch(() => {})
+  noteNowAndThen(tenant, plugin._id, message)
   if (late) throw new Problem(504, 'PLUGIN_TIMEOUT', `${message} Try again later.`)
   throw new Problem(502, 'PLUGIN_UNREACHABLE', `${message} Try again later.`, { cause: error.more.cause })
 }
@@ -90,7 +90,7 @@ function begun({ body, headers }: Answered) {
 }
 
 /** Whoever opens streams without end leaves room to others. @throws 503 */
-async function counted({ tenant }: Tenant, work: () => Promise<Answered>): Promise<Response> {
+async function counted({ tenant }: Tenant, request: Request, work: () => Promise<Answered>): Promise<Response> {
   const count = running.get(tenant) ?? 0
   if (count >= MOST) throw new Busy()
   running.set(tenant, count + 1)
@@ -98,6 +98,7 @@ async function counted({ tenant }: Tenant, work: () => Promise<Answered>): Promi
     const left = (running.get(tenant) ?? 1) - 1
     if (left) running.set(tenant, left)
     else running.delete(tenant)
+    waitsNoLonger(request)
   }
   try {
     const { body, ...head } = await work()
@@ -120,8 +121,9 @@ function ending(body: ReadableStream<Uint8Array>, done: () => void) {
           const { done: over, value } = await reader.read()
           if (value) return controller.enqueue(value)
           if (over) controller.close()
-        } catch (error) {
-          controller.error(error)
+        } catch {
+          // It cuts the connection. Of a reason Bun would print the stack.
+          controller.error()
         }
         done()
       },

@@ -21,10 +21,18 @@ const { values: options } = parseArgs({
     engine: { type: 'string', default: 'sqlite' },
     /** Only this: ten thousand rows beside a million. It takes some minutes. */
     million: { type: 'boolean', default: false },
+    /** Only this: whether the time of a sign-in tells who there is, and how long reads take beside many of them. */
+    signin: { type: 'boolean', default: false },
     /** Only this: what lambdas cost. */
     lambdas: { type: 'boolean', default: false },
   },
 })
+if (options.signin) {
+  const child = Bun.spawn([process.execPath, 'test/bench/signin.ts', options.engine], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+  })
+  process.exit(await child.exited)
+}
 const [rows, seconds, rounds] = [Number(options.rows), Number(options.seconds), Number(options.rounds)]
 
 // On the disk that the data would be on, not in memory.

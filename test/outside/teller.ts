@@ -10,7 +10,7 @@ import { DELIVERY, hearing } from '../../src/plugins/hearing'
 import { tenantNamed } from '../../src/tenancy/tenants'
 import { placed } from '../plugins/kit'
 
-const AT_ONCE = 4
+const AT_ONCE = 2
 
 jobsAreDoneBy({ [DELIVERY]: delivery }, fanOut)
 eventsAreHeardBy(hearing)
@@ -24,6 +24,6 @@ for await (const line of console) {
     await tenant.write((tx) => emitAll(tenant, tx, several.map(placed)))
     writeSync(1, several.map((one) => `${one}\n`).join(''))
     // Deliveries should keep up.
-    await Bun.sleep(10)
+    await Bun.sleep(15)
   }
 }

@@ -8,7 +8,7 @@ import { closed, open, orders, times } from './kit'
 
 const KILLS = 50
 const MOST = 10 // deliveries of a process until its end
-const PATIENCE = 2_000 // ms for them
+const PATIENCE = 1_000 // ms for them
 const program = resolve(import.meta.dir, '../outside/teller.ts')
 const receiver = startReceiver()
 afterAll(async () => {

@@ -80,10 +80,10 @@ export function written(template: Template, values: Record<string, string>): Mai
   return { subject: oneLine(fill(template.subject, all)), text, html }
 }
 
-/** No header can be begun by what stands in another. */
-export const oneLine = (text: string) =>
+/** No header can be begun by what stands in another, and nothing turned around to look like something else. */
+const oneLine = (text: string) =>
   text
-    .replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')
+    .replace(/[\p{Cc}\u2028\u2029\p{Bidi_Control}]+/gu, ' ')
     .trim()
     .slice(0, 300)
 
