@@ -4,7 +4,7 @@ import { discardSealed, sealing, type Vault } from '../../accounts/vault/vault'
 import { iso, now } from '../../core/clock'
 import { type Answer, etagOf, giveEtag, refuseStale } from '../../core/etag'
 import { missing, Problem } from '../../core/problem'
-import { success } from '../../core/shapes'
+import { given, success } from '../../core/shapes'
 import { answerPage, type Listing, pageOf } from '../../storage/lists'
 import type { Db, Tx } from '../../storage/port'
 import { forget, touch } from '../../tenancy/memory'
@@ -25,7 +25,7 @@ type Row = { lambda: typeof lambdas.$inferSelect; code: string; js: string }
 /** A page of lambdas, newest first. */
 export async function list({ db }: Ctx, { name, ...query }: Listing & { name?: string }, answer: Answer) {
   const page = pageOf(query, sortable)
-  const filter = name && name !== 'undefined' ? eq(lambdas.name, name) : undefined
+  const filter = given(name) ? eq(lambdas.name, name!) : undefined
   const rows = await found(db)
     .where(filter)
     .orderBy(...page.order)

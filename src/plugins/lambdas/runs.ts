@@ -3,6 +3,7 @@ import type { Ctx } from '../../accounts/guard'
 import { DAY, iso, now } from '../../core/clock'
 import type { Answer } from '../../core/etag'
 import { report } from '../../core/log'
+import { given } from '../../core/shapes'
 import type { Lease } from '../../jobs/holding'
 import { emit } from '../../jobs/outbox'
 import { answerPage, type Listing, pageOf } from '../../storage/lists'
@@ -40,9 +41,6 @@ export async function list({ db }: Ctx, id: string, { status, trigger, ...query 
   const shown = rows.map(({ lambda: _, ...run }) => run)
   return answerPage(answer, page, shown, () => db.$count(runs, where))
 }
-
-/** Clients send what they lack as nothing, or as this word. */
-const given = (text?: string) => !!text && text !== 'undefined'
 
 let count = 0
 

@@ -42,7 +42,7 @@ export const NewLambda = t.Object({
     ),
   ),
   serviceRole: maybe(
-    t.Nullable(line(128, 1), {
+    t.Nullable(t.String({ minLength: 1, maxLength: 100, pattern: '^[^,\\u0000-\\u001f\\u007f]+$' }), {
       description: 'a role: the lambda acts with its rights, instead of those of its caller',
     }),
   ),

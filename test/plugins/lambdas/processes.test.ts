@@ -1,12 +1,17 @@
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, setDefaultTimeout, test as testing } from 'bun:test'
 import type { Problem } from '../../../src/core/problem'
 import { Child, type Job } from '../../../src/plugins/lambdas/sandbox/child'
 import { Pool } from '../../../src/plugins/lambdas/sandbox/pool'
 import { childrenOf, isRunning, memoryOf } from '../../outside/children'
 import { caller, emptyFolder, makeTenant, serve, signIn } from '../../outside/program'
+import { databaseUrl } from '../../storage/engines'
 import { until } from './kit'
 
 setDefaultTimeout(30_000)
+
+// The sandbox knows nothing of databases, so once is enough.
+const test = databaseUrl ? testing.skip : testing
+const onLinux = process.platform === 'linux' ? test : testing.skip
 
 const job = (body: string, more: Partial<Job> = {}): Job => ({
   ...{ js: `export default ${body}`, request: '{}', env: '{}', bounds: { time: 5_000, memory: 64 << 20 } },
@@ -15,7 +20,6 @@ const job = (body: string, more: Partial<Job> = {}): Job => ({
 const silent = { call: async () => ({ ok: true, answer: 'null' }), line: () => {} }
 const [one, other] = [{ tenant: 'one' }, { tenant: 'other' }]
 const bounds = { most: 2, waiting: 1, patience: 10_000, idle: 60_000 }
-const linux = process.platform === 'linux'
 
 test('a process runs one lambda after the other, and is replaced when it had to be ended', async () => {
   const pool = new Pool({ ...bounds, most: 1 })
@@ -68,7 +72,7 @@ test('tenants take turns: one has half of the processes, and who waits too long 
   expect(await next).toBe('next')
 })
 
-test.skipIf(!linux)('processes that nobody needs end', async () => {
+onLinux('processes that nobody needs end', async () => {
   const before = new Set(childrenOf(process.pid))
   const pool = new Pool({ ...bounds, idle: 20 })
   expect(await pool.use(one, (child) => child.run(job('() => 1'), silent))).toMatchObject({ value: '1' })
@@ -82,7 +86,7 @@ test.skipIf(!linux)('processes that nobody needs end', async () => {
   expect(await pool.use(one, (child) => child.run(job('() => 2'), silent))).toMatchObject({ value: '2' })
 })
 
-test.skipIf(!linux)('a process that grew is replaced, so its memory is back', async () => {
+onLinux('a process that grew is replaced, so its memory is back', async () => {
   const child = new Child()
   await child.ready
   const [pid] = childrenOf(process.pid).slice(-1)
@@ -99,27 +103,24 @@ test.skipIf(!linux)('a process that grew is replaced, so its memory is back', as
   ).toBeFalse()
 })
 
-test.skipIf(!linux)(
-  'a server starts none before the first lambda, and leaves none behind, however it ends',
-  async () => {
-    const at = { at: emptyFolder() }
-    await makeTenant(at, 'acme')
-    for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-      await using server = await serve(at)
-      const call = caller(server.url, await signIn(server.url, 'acme'))
-      expect(childrenOf(server.pid)).toEqual([])
-      // Who is ended at once can't tell others that they should, and this one does not listen.
-      const endless = signal === 'SIGKILL'
-      const code = `export default () => ${endless ? '[].indexOf.call({ length: 2 ** 53 - 1 }, 1)' : 1}`
-      const { body } = await call('POST', '/api/lambdas', { name: 'a', code, timeoutMs: 30_000 })
-      const running = call('POST', `/api/lambdas/${body._id}/execute`, {}).catch(() => {})
-      await (endless ? Bun.sleep(500) : running)
-      const started = childrenOf(server.pid)
-      expect(started).not.toEqual([])
-      await server.end(signal)
-      await running
-      const left = async () => started.filter(isRunning)
-      expect(await until(left, (all) => !all.length)).toEqual([])
-    }
-  },
-)
+onLinux('a server starts none before the first lambda, and leaves none behind, however it ends', async () => {
+  const at = { at: emptyFolder() }
+  await makeTenant(at, 'acme')
+  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+    await using server = await serve(at)
+    const call = caller(server.url, await signIn(server.url, 'acme'))
+    expect(childrenOf(server.pid)).toEqual([])
+    // Who is ended at once can't tell others that they should, and this one does not listen.
+    const endless = signal === 'SIGKILL'
+    const code = `export default () => ${endless ? '[].indexOf.call({ length: 2 ** 53 - 1 }, 1)' : 1}`
+    const { body } = await call('POST', '/api/lambdas', { name: 'a', code, timeoutMs: 30_000 })
+    const running = call('POST', `/api/lambdas/${body._id}/execute`, {}).catch(() => {})
+    await (endless ? Bun.sleep(500) : running)
+    const started = childrenOf(server.pid)
+    expect(started).not.toEqual([])
+    await server.end(signal)
+    await running
+    const left = async () => started.filter(isRunning)
+    expect(await until(left, (all) => !all.length)).toEqual([])
+  }
+})

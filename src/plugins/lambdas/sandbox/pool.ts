@@ -75,4 +75,4 @@ function started() {
 }
 
 /** Where the lambdas of this server run. */
-export const pool = new Pool({ most: config.ATOLL_LAMBDA_PROCESSES, waiting: 100, patience: 10_000, idle: 120_000 })
+export const pool = new Pool({ most: config.ATOLL_LAMBDA_PROCESSES, waiting: 100, patience: 10_000, idle: 300_000 })
