@@ -51,6 +51,10 @@ const table = `
     200 PUT /api/blocks/:id
     200 PATCH /api/blocks/:id
     200 DELETE /api/blocks/:id
+    202 GET /api/webhooks/:integrationId
+    202 POST /api/webhooks/:integrationId
+    202 PUT /api/webhooks/:integrationId
+    202 DELETE /api/webhooks/:integrationId
 
   everybody for themselves           401    ok         ok      ok        ok     ok      ok        403       403
     200 POST /api/cookie/refresh
@@ -160,6 +164,33 @@ const table = `
     200 GET /api/events/count
     200 GET /api/events/sum
     200 GET /api/events/filter-options
+    200 GET /api/integration-sources/
+    200 GET /api/integration-sources/:id
+    201 POST /api/integration-sources/
+    200 PUT /api/integration-sources/:id
+    200 PATCH /api/integration-sources/:id
+    200 DELETE /api/integration-sources/:id
+    200 POST /api/integration-sources/status
+    200 POST /api/integration-sources/:id/status
+    200 GET /api/integrations/
+    200 GET /api/integrations/:id
+    201 POST /api/integrations/
+    200 PUT /api/integrations/:id
+    200 PATCH /api/integrations/:id
+    200 DELETE /api/integrations/:id
+    200 GET /api/integrations/:id/runs
+    200 POST /api/integrations/:id/runs/:runId/replay
+    200 GET /api/plugins/
+    200 GET /api/plugins/:id
+    201 POST /api/plugins/
+    200 PUT /api/plugins/:id
+    200 PATCH /api/plugins/:id
+    200 DELETE /api/plugins/:id
+    409 POST /api/plugins/:id/reload
+    200 POST /api/plugins/:id/rotate-secret
+    201 POST /api/plugins/:id/token
+    200 GET /api/plugins/:id/deliveries
+    200 POST /api/plugins/:id/deliveries/:deliveryId/replay
 `
 
 /** What each caller is to be told at each route. */

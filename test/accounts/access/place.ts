@@ -3,14 +3,15 @@ import { issue } from '../../../src/accounts/tokens'
 import { register } from '../../../src/accounts/users'
 import { app } from '../../../src/app'
 import { handle } from '../../../src/gateway'
+import { deliveries } from '../../../src/plugins/tables'
 import { type Answer, ask, client, rules } from '../../house'
 import { ofTenants } from '../../storage/tables'
 import { authenticator, registered, signedIn } from '../passkeys/kit'
 import { office } from '../workspaces/kit'
 
-/** Every route of the API, as the app itself has it. */
+/** Every route of the API, as the app itself has it, but for what plugins answer, who are asked in tests of their own. */
 export const routes = app.routes
-  .filter(({ path }) => path.startsWith('/api/'))
+  .filter(({ path }) => path.startsWith('/api/') && !path.endsWith('*'))
   .map(({ method, path, hooks }) => ({ name: `${method} ${path}`, method, path, access: hooks.detail?.['x-access'] }))
 
 /** What a route is asked: what stands in its path, and what comes with it. */
@@ -71,6 +72,26 @@ export async function place() {
   const [file] = (await admin.get('/static')) as [{ js: string }]
   const told = await admin.post('/events', { source: 'house', kind: 'door', eventName: 'opened', metadata: { n: 1 } })
 
+  const subscribedEvents = [{ hookUrl: 'https://example.com/hooks' }]
+  const plugin = (await admin.post('/plugins', { name: name(), subscribedEvents }))._id as string
+  const delivery = {
+    ...{
+      _id: Bun.randomUUIDv7() as string,
+      plugin,
+      event: told._id,
+      source: 'house',
+      kind: 'door',
+      eventName: 'opened',
+    },
+    ...{ hookUrl: 'https://example.com/hooks', state: 'dead' as const, attempts: 1, answer: '' },
+    ...{ created: told.created, updated: told.created },
+  }
+  await tenant.write((tx) => tx.insert(deliveries).values(delivery))
+
+  const mail = { kind: 'email', to: 'ada@example.com', subject: 'x', text: 'x' }
+  const integration = async () =>
+    (await admin.post('/integrations', { trigger: { kind: 'webhook' }, target: mail }))._id as string
+
   const device = authenticator(home.origin)
   await registered(await signedIn(home, 'other'), device)
 
@@ -82,6 +103,17 @@ export async function place() {
     file: file.js.split('/').at(-1)!,
     event: told._id as string,
     lambda: async () => (await admin.post('/lambdas', { name: name(), code: 'export default () => 1' }))._id as string,
+    ...{ plugin, delivery: delivery._id },
+    otherPlugin: async () => (await admin.post('/plugins', { name: name() }))._id as string,
+    source: async () => (await admin.post('/integration-sources', { name: name(), kind: 'stripe' }))._id as string,
+    integration,
+    /** A run of an integration that waits. */
+    run: async () => {
+      const id = await integration()
+      await admin.post(`/webhooks/${id}`, {})
+      const [run] = (await admin.get(`/integrations/${id}/runs`)) as [{ _id: string }]
+      return { id, runId: run._id }
+    },
     thing: async () => (await admin.post('/blueprints/things/entities', { title: name() })).identifier as string,
     block: async () => (await admin.post('/blocks', { name: name(), content: '' }))._id as string,
     blueprint: async () => (await admin.post('/blueprints', { key: name(), name: 'New', fields: [] })).key as string,

@@ -20,6 +20,10 @@ const thing: Making = async (at) => ({ path: { key: 'things', identifier: await 
 const block: Making = async (at) => ({ path: { id: await at.block() } })
 const lambda: Making = async (at) => ({ path: { id: await at.lambda() } })
 const component: Making = (at) => ({ path: { id: at.shown } })
+const source: Making = async (at) => ({ path: { id: await at.source() } })
+const integration: Making = async (at) => ({ path: { id: await at.integration() } })
+const webhook: Making = async (at) => ({ path: { integrationId: await at.integration() } })
+const plugin: Making = (at) => ({ path: { id: at.plugin } })
 const configuration: Making = () => ({ path: { key: 'shown' } })
 
 /** The same with a body. */
@@ -185,6 +189,36 @@ export const requests: Record<string, Making> = {
   'PUT /api/configurations/:key': having(configuration, { metadata: { color: 'red' } }),
   'PATCH /api/configurations/:key': having(configuration, { metadata: { color: 'red' } }),
   'DELETE /api/configurations/:key': async (at) => ({ path: { key: await at.configuration() } }),
+
+  'GET /api/integration-sources/:id': source,
+  'POST /api/integration-sources/': (at) => ({ body: { name: at.name(), kind: 'stripe' } }),
+  'PUT /api/integration-sources/:id': having(source, { name: 'changed' }),
+  'PATCH /api/integration-sources/:id': having(source, { name: 'changed' }),
+  'DELETE /api/integration-sources/:id': source,
+  'POST /api/integration-sources/status': () => ({ body: { kind: 'stripe' } }),
+  'POST /api/integration-sources/:id/status': source,
+  'GET /api/integrations/:id': integration,
+  'POST /api/integrations/': () => ({ body: { trigger: { kind: 'chat' }, target: { kind: 'ai', sourceId: 'echo' } } }),
+  'PUT /api/integrations/:id': having(integration, { name: 'changed' }),
+  'PATCH /api/integrations/:id': having(integration, { name: 'changed' }),
+  'DELETE /api/integrations/:id': integration,
+  'GET /api/integrations/:id/runs': integration,
+  'POST /api/integrations/:id/runs/:runId/replay': async (at) => ({ path: await at.run() }),
+  'GET /api/webhooks/:integrationId': webhook,
+  'POST /api/webhooks/:integrationId': having(webhook, { number: 1 }),
+  'PUT /api/webhooks/:integrationId': having(webhook, { number: 1 }),
+  'DELETE /api/webhooks/:integrationId': webhook,
+
+  'GET /api/plugins/:id': plugin,
+  'POST /api/plugins/': (at) => ({ body: { name: at.name() } }),
+  'PUT /api/plugins/:id': having(plugin, { description: 'changed' }),
+  'PATCH /api/plugins/:id': having(plugin, { description: 'changed' }),
+  'DELETE /api/plugins/:id': async (at) => ({ path: { id: await at.otherPlugin() } }),
+  'POST /api/plugins/:id/reload': plugin,
+  'POST /api/plugins/:id/rotate-secret': plugin,
+  'POST /api/plugins/:id/token': plugin,
+  'GET /api/plugins/:id/deliveries': plugin,
+  'POST /api/plugins/:id/deliveries/:deliveryId/replay': (at) => ({ path: { id: at.plugin, deliveryId: at.delivery } }),
 
   'GET /api/events/sum': () => ({ query: 'sum=n' }),
   'GET /api/events/:eventId': (at) => ({ path: { eventId: at.event } }),
