@@ -77,15 +77,22 @@ export async function drain(tenant: Tenant & Lease, woken: () => Promise<void>):
     running.set(head.lane, ended)
   }
   let [news, fed] = [true, 0]
+  let sick: { error: unknown } | undefined
+  // A feed that fails is told of in the end: jobs that are there are none of its business.
+  const feed = async () => {
+    for (const feed of feeds) await feed.take(tenant)
+  }
   for (;;) {
     const more = woken().then(() => {
       news = true
     })
     if (!broken && !tenant.signal.aborted) {
       // Other processes wake only themselves.
-      if (news || performance.now() - fed > FEED) {
+      if (!sick && (news || performance.now() - fed > FEED)) {
         news = false
-        for (const feed of feeds) await feed.take(tenant)
+        await feed().catch((error) => {
+          sick = { error }
+        })
         fed = performance.now()
       }
       const heads = running.size < AT_ONCE ? await due(tenant.db, AT_ONCE) : []
@@ -94,7 +101,8 @@ export async function drain(tenant: Tenant & Lease, woken: () => Promise<void>):
     if (!running.size) break
     await Promise.race([...running.values(), more])
   }
-  if (broken) throw broken.error
+  const failure = broken ?? sick
+  if (failure) throw failure.error
   return tried
 }
 

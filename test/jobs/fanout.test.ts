@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { eventsAreHeardBy, fanOut, newestEvent } from '../../src/jobs/fanout'
 import { type Event, emit, emitAll } from '../../src/jobs/outbox'
-import type { NewJob } from '../../src/jobs/queue'
+import { enqueue, type NewJob } from '../../src/jobs/queue'
 import { runDue } from '../../src/jobs/runner'
 import { jobsAreDoneBy } from '../../src/jobs/work'
 import type { Tenant } from '../../src/tenancy/tenants'
@@ -17,6 +17,7 @@ type Subscriber = { name: string; since: number; jobs: number }
 const subscribers = new Map<string, Subscriber[]>()
 const asked: [string, number][] = []
 const done: [string, string, number][] = []
+const sick = new Set<string>()
 const here = new Map<Tenant['db'], string>()
 eventsAreHeardBy({
   async since(db) {
@@ -25,6 +26,7 @@ eventsAreHeardBy({
   },
   async hear({ tenant }: Tenant, events: Event[]) {
     asked.push([tenant, events.length])
+    if (sick.has(tenant)) throw new Error('This hearer is sick.')
     return events.flatMap((event) =>
       (subscribers.get(tenant) ?? [])
         .filter(({ since }) => event.kind === 'test' && event.seq > since)
@@ -158,6 +160,18 @@ describe('events', () => {
     }
     await expect(fanOut.take(failing)).rejects.toThrow('lights')
     expect([await cursor(), await tenant.db.ask("select 1 from jobs where kind = 'heard'")]).toEqual([undefined, []])
+    await runDue(tenant)
+    expect(heard('ada')).toEqual([1])
+  })
+
+  test('wait for a hearer that fails, and jobs that are there do not', async () => {
+    const { tenant, id, tell, heard } = await hall('ada')
+    await tell(1)
+    await tenant.write((tx) => enqueue(tenant, tx, { kind: 'heard', payload: { name: 'other', n: 2 } }))
+    sick.add(id)
+    await expect(runDue(tenant)).rejects.toThrow('sick')
+    expect([heard('ada'), heard('other')]).toEqual([[], [2]])
+    sick.delete(id)
     await runDue(tenant)
     expect(heard('ada')).toEqual([1])
   })
