@@ -82,10 +82,10 @@ function inspect(value: unknown, depth: number): void {
     if (depth === 0) throw unfit(`The body is nested more than ${DEPTH} levels deep.`)
     // Whoever puts what does not fit into a sentence would fail, because this is no function.
     if (Object.hasOwn(value, 'toString')) Object.defineProperty(value, Symbol.toPrimitive, { value: () => '{…}' })
-    for (const [key, part] of Object.entries(value)) {
+    for (const key in value) {
       if (key === '__proto__') throw unfit('A property must not be called "__proto__".')
       inspect(key, depth)
-      inspect(part, depth - 1)
+      inspect((value as Record<string, unknown>)[key], depth - 1)
     }
   }
 }
