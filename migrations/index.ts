@@ -16,6 +16,8 @@ import usersPg from './postgres/0014_users.sql' with { type: 'text' }
 import mailPg from './postgres/0015_mail.sql' with { type: 'text' }
 import passkeysPg from './postgres/0017_passkeys.sql' with { type: 'text' }
 import pluginsPg from './postgres/0019_plugins.sql' with { type: 'text' }
+import lambdasPg from './postgres/0020_lambdas.sql' with { type: 'text' }
+import integrationsPg from './postgres/0021_integrations.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -36,6 +38,8 @@ import users from './sqlite/0014_users.sql' with { type: 'text' }
 import mail from './sqlite/0015_mail.sql' with { type: 'text' }
 import passkeys from './sqlite/0017_passkeys.sql' with { type: 'text' }
 import plugins from './sqlite/0019_plugins.sql' with { type: 'text' }
+import lambdas from './sqlite/0020_lambdas.sql' with { type: 'text' }
+import integrations from './sqlite/0021_integrations.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -60,6 +64,8 @@ export const tenantMigrations: Migrations = {
     mail,
     passkeys,
     plugins,
+    lambdas,
+    integrations,
   ],
   postgres: [
     accountsPg,
@@ -79,6 +85,8 @@ export const tenantMigrations: Migrations = {
     mailPg,
     passkeysPg,
     pluginsPg,
+    lambdasPg,
+    integrationsPg,
   ],
 }
 

@@ -17,10 +17,15 @@ export type Reference = {
 export type Dispatchers = NonNullable<Definition['dispatchers']>
 
 /**
- * The relation fields of a tenant, by the blueprint that they point to, and of which changes blueprints want to be told;
- * as of one version of all blueprints.
+ * The relation fields of a tenant, by the blueprint that they point to, of which changes blueprints want to be told, and
+ * which have computed fields; as of one version of all blueprints.
  */
-export type References = { version: unknown; to: Map<string, Reference[]>; dispatchers: Map<string, Dispatchers> }
+export type References = {
+  version: unknown
+  to: Map<string, Reference[]>
+  dispatchers: Map<string, Dispatchers>
+  computing: Set<string>
+}
 
 /** A blueprint was changed since the references were read. */
 export class NewReferences extends Busy {}
@@ -33,7 +38,8 @@ export async function referencesOf(db: Db): Promise<References> {
   const found = known.get(db)
   if (found) return found
   // Its version is read first: should one be changed meanwhile, they count as old, and are read again.
-  const references: References = { version: await versionOf(db), to: new Map(), dispatchers: new Map() }
+  const version = await versionOf(db)
+  const references: References = { version, to: new Map(), dispatchers: new Map(), computing: new Set() }
   for (let last = ''; ; ) {
     const some = (await db.ask(`select key, definition from blueprints where key > ? order by key limit ?`, [
       last,
@@ -62,12 +68,13 @@ export const forgetReferences = (db: Db) => void known.delete(db)
 const versionOf = async (db: Db) => (await db.ask("select version from versions where topic = 'blueprints'"))[0]?.[0]
 
 function add(
-  { to, dispatchers: all }: References,
+  { to, dispatchers: all, computing }: References,
   blueprint: string,
-  { fields, dispatchers }: Definition,
+  { fields, dispatchers, computed = {} }: Definition,
   numbers: Map<string, number>,
 ) {
   if (dispatchers) all.set(blueprint, dispatchers)
+  if (Object.keys(computed).length) computing.add(blueprint)
   for (const { key, target, onDelete = 'restrict', multi = false, required, min = 0 } of fields) {
     const number = numbers.get(`${blueprint} ${key}`)
     if (!target || number === undefined) continue

@@ -39,8 +39,8 @@ export function isKeepable(value: unknown): boolean {
   }
 }
 
-/** Undefined for a body of no bytes. */
-async function readText(request: Request, limit: number): Promise<string | undefined> {
+/** The text of a request's body; undefined for one of no bytes. @throws 413 beyond `limit` bytes */
+export async function readText(request: Request, limit: number): Promise<string | undefined> {
   if (!request.body) return
   const length = request.headers.get('content-length')
   if (Number(length) > limit) throw tooLarge(limit)
@@ -82,10 +82,10 @@ function inspect(value: unknown, depth: number): void {
     if (depth === 0) throw unfit(`The body is nested more than ${DEPTH} levels deep.`)
     // Whoever puts what does not fit into a sentence would fail, because this is no function.
     if (Object.hasOwn(value, 'toString')) Object.defineProperty(value, Symbol.toPrimitive, { value: () => '{…}' })
-    for (const [key, part] of Object.entries(value)) {
+    for (const key in value) {
       if (key === '__proto__') throw unfit('A property must not be called "__proto__".')
       inspect(key, depth)
-      inspect(part, depth - 1)
+      inspect((value as Record<string, unknown>)[key], depth - 1)
     }
   }
 }

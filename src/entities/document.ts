@@ -28,7 +28,8 @@ export function readInput(body: unknown, actor: Caller | undefined): Input {
   const flat = asObject(body, '')
   const metadata = flat.metadata === undefined ? {} : asObject(flat.metadata, '/metadata')
   const input: Input = { properties: { ...metadata }, twice: new Map() }
-  for (const [key, value] of Object.entries(flat)) {
+  for (const key in flat) {
+    const value = flat[key]
     if (key === 'identifier') input.identifier = value
     else if (OWN.includes(key)) {
       if (actor?.privileged) input[key as 'user' | 'workspace'] = owner(key, value)
@@ -85,7 +86,8 @@ export function changedDocument(
 
 function merged(model: Model, stored: Doc, sent: Doc, actor: Caller | undefined, flaws: Flaw[], comparable: Doc): Doc {
   const doc = { ...stored }
-  for (const [key, value] of Object.entries(sent)) {
+  for (const key in sent) {
+    const value = sent[key]
     const field = model.field.get(key)
     if (!field || !(mayRead(field, actor) || mayWrite(field, actor))) {
       flaws.push({ path: `/${key}`, message: `The blueprint "${model.key}" has no field "${key}".` })
@@ -134,7 +136,7 @@ function asObject(value: unknown, path: string): Doc {
 }
 
 /** The identifier that a new entity is to have. */
-export function identifierOf({ identifier: value }: Input): string | undefined {
+export function identifierOf(value: unknown): string | undefined {
   if (value === null || value === undefined || value === '') return
   // These mean something else in an address: a step on its way, all of them, what can't be read.
   if (typeof value !== 'string' || !/^(?!(\.{1,2}|all|\ufffd)$)[^\s/]{1,128}$/.test(value))

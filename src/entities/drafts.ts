@@ -16,7 +16,7 @@ export function draftOf(model: Model, actor: Actor | undefined, body: unknown, _
   const input = readInput(body, actor)
   const known = {
     _id,
-    identifier: identifierOf(input) ?? _id,
+    identifier: identifierOf(input.identifier) ?? _id,
     user: input.user === undefined ? (actor?.user ?? null) : input.user,
     workspace: input.workspace === undefined ? (actor?.workspace?._id ?? null) : input.workspace,
   }

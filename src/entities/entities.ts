@@ -7,6 +7,7 @@ import { invalid, missing, Problem } from '../core/problem'
 import { Conflict } from '../storage/errors'
 import type { Db, Tx } from '../storage/port'
 import { forget } from '../tenancy/memory'
+import { drafted, insert } from './adding'
 import { computed } from './computed'
 import { readInput } from './document'
 import { changeOf, draftOf, reachable } from './drafts'
@@ -15,6 +16,7 @@ import { throttleGuests } from './guests'
 import { among, find } from './plan'
 import { populatedOne } from './populate'
 import { type Query, readQuery } from './query'
+import { Outdated, Overtaken, refuseOvertaken, type Sight } from './refusals'
 import { type Plan, planOf } from './related'
 import * as removal from './removal'
 import { type LeavingRow, leavingOf } from './removal'
@@ -43,10 +45,10 @@ export async function create(ctx: OpenCtx, key: string, body: unknown, request: 
   return upToDate(ctx, key, async (model, { actor, write }) => {
     const [draft, form] = [draftOf(model, actor, body), formOf(model, ctx, request)]
     const doc = await computed(model, draft.doc, draft.known, actor)
-    const entity = rows.drafted(model, draft.known, doc, actor)
+    const entity = drafted(model, draft.known, doc, actor)
     const sight = await sightOf(ctx, model)
     const plan = form.related && (await planOf(ctx, model, form.related, form.select))
-    const row = await write((tx) => rows.insert(tx, model, entity, sight)).catch(taken)
+    const row = await write((tx) => insert(tx, model, entity, sight)).catch(taken)
     return answer(model, ctx, row, request, form, { plan, status: 201 })
   })
 }
@@ -73,7 +75,7 @@ export async function change(
     // Formulas take their time, so they are worked out before the write, and again when somebody came in between.
     const ahead = model.formulas.length ? await workOut(db) : undefined
     const { row, sent } = await write(async (tx) => {
-      if (ahead) await rows.refuseOvertaken(tx, ahead.before)
+      if (ahead) await refuseOvertaken(tx, ahead.before)
       const { before, sent, ...changed } = ahead ?? (await workOut(tx))
       return { sent, row: await rows.update(tx, model, before, changed, sight) }
     })
@@ -143,8 +145,8 @@ export async function removeAll(ctx: OpenCtx, { key }: Model) {
 const LEAVING = ['e.seq', 'e.keys', 'e.created', 'e.blueprint', 'e.identifier']
 
 /** Which rows of the blueprints that this one points to the caller may see. */
-export async function sightOf(ctx: OpenCtx, { fields }: Model): Promise<rows.Sight> {
-  const sight: rows.Sight = new Map()
+export async function sightOf(ctx: OpenCtx, { fields }: Model): Promise<Sight> {
+  const sight: Sight = new Map()
   for (const { target } of fields)
     if (target && !sight.has(target)) {
       const model = await Promise.resolve(modelOf(ctx, target)).catch(() => undefined)
@@ -185,9 +187,9 @@ export async function upToDate<T>(
     try {
       return await work(await modelOf(ctx, key), ctx)
     } catch (error) {
-      if (!(error instanceof rows.Outdated)) throw error
+      if (!(error instanceof Outdated)) throw error
       // Whoever was overtaken was so by a change that went through, so it goes on for all.
-      const overtaken = error instanceof rows.Overtaken
+      const overtaken = error instanceof Overtaken
       if (tries >= (overtaken ? OVERTAKEN : 3)) throw error
       if (!overtaken) forget(ctx, 'blueprints')
     }

@@ -50,7 +50,8 @@ export function keysOf(model: Model, doc: Record<string, unknown>): Keys {
 export function rowsOf(model: Model | undefined, keys: Keys): IndexRow[] {
   const indexed = model && indexedOf(model)
   const rows: IndexRow[] = []
-  for (const [label, values] of Object.entries(keys)) {
+  for (const label in keys) {
+    const values = keys[label]!
     const dot = label.indexOf('.')
     const [number, path] = dot < 0 ? [label.slice(1), ''] : [label.slice(1, dot), label.slice(dot + 1)]
     if (indexed && !indexed.has(Number(number))) continue

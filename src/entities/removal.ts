@@ -1,18 +1,26 @@
 import type { OpenCtx } from '../accounts/guard'
 import { forgetReferences, NewReferences, type References, referencesOf, refuseOld } from '../blueprints/references'
-import type { Store, Tx } from '../storage/port'
+import { Busy } from '../storage/errors'
+import type { Tx } from '../storage/port'
+import { forget } from '../tenancy/memory'
+import type { Tenant } from '../tenancy/tenants'
 import { clear } from './clearing'
 import { inPortions, oneOf } from './conditions'
 import { type Author, dispatchCleared, dispatchRemovals } from './dispatch'
 import { Held, type Pointer, told } from './held'
 import { rowsOf } from './keys'
+import { Recomputed, Unready } from './recomputed'
+import { Outdated } from './refusals'
 import { erase } from './rows'
 
 /** An entity that is to be removed. */
 export type Leaving = { seq: number; keys: string; created: number; blueprint: string; identifier: string }
 
+/** What refers to what, and what formulas make of those that refer to what goes. */
+export type Ties = References & { recomputed: Recomputed }
+
 export type Removal = {
-  references: References
+  references: Ties
   /** Who removes them. */
   by: Author
   /** The entities of this blueprint go whoever refers to them. */
@@ -26,9 +34,10 @@ const MOST = 1_000 // entities that go or change along
 const ROWS = 10_000 // of the index, of those
 const DEEP = 100 // steps from one entity to the next
 const SLICE = 200 // entities removed in one write of many, so that others get their turn
+const ASKED = 50 // times that formulas are worked out for one write
 
 /** A write that removes entities. @throws 409 ENTITY_IN_USE, TOO_MANY_REFERENCES */
-export const removing = <T>(ctx: OpenCtx, work: (tx: Tx, references: References) => Promise<T>): Promise<T> =>
+export const removing = <T>(ctx: OpenCtx, work: (tx: Tx, references: Ties) => Promise<T>): Promise<T> =>
   withReferences(ctx, work).catch(async (error) => {
     throw error instanceof Held ? await told(ctx, error) : error
   })
@@ -39,7 +48,7 @@ export const removing = <T>(ctx: OpenCtx, work: (tx: Tx, references: References)
  */
 export async function removingMany(
   ctx: OpenCtx,
-  remove: (tx: Tx, references: References, most: number) => Promise<number>,
+  remove: (tx: Tx, references: Ties, most: number) => Promise<number>,
 ): Promise<number> {
   let count = 0
   for (let most = SLICE; ; ) {
@@ -55,21 +64,30 @@ export async function removingMany(
   }
 }
 
-/** A write by what refers to what; again when a blueprint has been changed since that was read. @throws Held */
-export async function withReferences<T>(
-  { db, write }: Pick<Store, 'db' | 'write'>,
-  work: (tx: Tx, references: References) => Promise<T>,
-): Promise<T> {
-  for (let tries = 0; ; tries++) {
-    const references = await referencesOf(db)
+/**
+ * A write by what refers to what; again when a blueprint has been changed since that was read, or formulas had to be worked
+ * out for it. @throws Held
+ */
+export async function withReferences<T>(tenant: Tenant, work: (tx: Tx, references: Ties) => Promise<T>): Promise<T> {
+  const recomputed = new Recomputed(tenant)
+  for (let [tries, asked] = [0, 0]; ; ) {
+    const references = await referencesOf(tenant.db)
+    await recomputed.workOut()
     try {
-      return await write(async (tx) => {
+      return await tenant.write(async (tx) => {
         await refuseOld(tx, references)
-        return work(tx, references)
+        recomputed.begin()
+        const done = await work(tx, { ...references, recomputed })
+        recomputed.end()
+        return done
       })
     } catch (error) {
-      if (!(error instanceof NewReferences) || tries === 3) throw error
-      forgetReferences(db)
+      // What is refused may be so only because something was missing.
+      const unready = !recomputed.isReady && (error instanceof Unready || !(error instanceof Busy))
+      if (unready && ++asked < ASKED) continue
+      if (!(error instanceof NewReferences || error instanceof Outdated) || ++tries > 3) throw error
+      forgetReferences(tenant.db)
+      forget(tenant, 'blueprints')
     }
   }
 }
@@ -98,7 +116,7 @@ export async function remove(tx: Tx, first: Leaving[], { references, by, forced,
   }
   const cleared = pointers.filter(({ reference }) => reference.onDelete === 'nullify').filter(stays)
   if (new Set(cleared.map(({ entity }) => entity)).size > MOST) throw new Held(cleared, true)
-  await dispatchCleared(tx, by, references, await clear(tx, cleared, forced))
+  await dispatchCleared(tx, by, references, await clear(tx, cleared, references, forced))
   await dispatchRemovals(tx, by, references, [...gone.values()])
   await erase(tx, [...gone.values()])
   return [...gone.values()]

@@ -43,7 +43,8 @@ export async function walk(
     return db.ask(sql, params)
   }
   const most = bounds.stretch + 4 * need
-  for (const size of [need + most / 8, most].map(Math.ceil)) {
+  // Where nearly all match, each entity asked in vain would cost as much as one that is shown; but groups have to be seen.
+  for (const size of [...(exact ? [2 * need] : []), need + most / 8, most].map(Math.ceil)) {
     const rows = await ask(from, size)
     if (rows.length < limit) continue
     if (exact) return rows

@@ -26,6 +26,9 @@ export const events = sqliteTable(
     user: text(),
     workspace: text(),
     created: integer().notNull(),
+    /** Of which integration's run it comes, and how many runs led to it. */
+    cause: text(),
+    depth: integer().notNull().default(0),
   },
   ({ created, kind, eventName, user, seq }) => [
     index('events_by_time').on(created, seq),

@@ -9,6 +9,7 @@ import * as events from '../events/records'
 import type { Chore } from '../jobs/housekeeping'
 import * as queue from '../jobs/queue'
 import * as deliveries from '../plugins/deliveries'
+import * as lambdaRuns from '../plugins/lambdas/runs'
 
 /** What is removed from each tenant, undone or put right in it, now and then. */
 export const chores: Chore[] = [
@@ -20,6 +21,7 @@ export const chores: Chore[] = [
   events.removeOld,
   queue.removeOld,
   deliveries.removeOld,
+  lambdaRuns.removeOld,
   undoAllForsaken,
   settleHosts,
 ]

@@ -70,6 +70,8 @@ export interface Database {
    * begin at once, but nobody is told of this one until it is `kept`: before that, only memory may have it.
    */
   transaction(work: (asking: Asking) => Promise<void>): Promise<{ kept?: Promise<void> }>
+  /** Gives back memory that only serves those who ask again soon; when nobody asks anything. */
+  rest?(): void
   close(): Promise<void>
 }
 

@@ -11,6 +11,9 @@ type Lease = {
   users: number
   /** When it was used last, among all uses. */
   used: number
+  /** The last use at the last look, and at its rest. */
+  looked?: number
+  rested?: number
   /** To be called when the last user has gone. */
   idle?: () => void
 }
@@ -18,11 +21,17 @@ type Lease = {
 type Told = (error: unknown) => Promise<unknown>
 const unchanged: Told = async (error) => error
 
-/** Databases are opened when they are asked something; when nobody asks, the least recently used are closed. */
+const REST = 10_000 // ms without a use
+
+/**
+ * Databases are opened when they are asked something. What nobody asks gives back its memory, and where too many are open,
+ * the least recently used are closed.
+ */
 export class Storage {
   #leases = new Map<string, Lease>()
   #uses = 0
   #retiring = new Set<Promise<void>>()
+  #looking?: ReturnType<typeof setInterval>
 
   constructor(
     private engine: Engine,
@@ -70,8 +79,21 @@ export class Storage {
     await this.release(place)
   }
 
+  /** What was not used since the last look gives back its memory, once. */
+  rest() {
+    for (const lease of this.#leases.values()) {
+      if (lease.users || lease.rested === lease.used) continue
+      if (lease.looked === lease.used) {
+        lease.opened?.database.rest?.()
+        lease.rested = lease.used
+      }
+      lease.looked = lease.used
+    }
+  }
+
   /** Closes everything, what is in use as soon as it isn't any more. */
   async close() {
+    clearInterval(this.#looking)
     for (const [key, lease] of this.#leases) this.#retire(key, lease).catch(failed)
     while (this.#retiring.size) {
       await Promise.allSettled(this.#retiring)
@@ -102,6 +124,7 @@ export class Storage {
       () => this.#leases.delete(key),
     )
     this.#leases.set(key, lease)
+    this.#looking ??= setInterval(() => this.rest(), REST).unref()
     return lease
   }
 

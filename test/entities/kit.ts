@@ -41,14 +41,14 @@ export const identifiers = (body: { identifier: string }[]) => body.map(({ ident
 export const nextOf = (headers: Headers) => headers.get('link')?.match(/<\/api([^>]*)>; rel="next"/)?.[1]
 
 /** Who may do everything with a blueprint, as its rules say it: nobody but admins when none are given. */
-export type Made = { key: string; fields?: object[]; permissions?: object[] }
+export type Made = { key: string; fields?: object[]; permissions?: object[]; computed?: object }
 
 /** A tenant with several blueprints; `add` makes an entity, `at` is where those of a blueprint are. */
 export async function library(...blueprints: Made[]) {
   const own = await house()
   const admin = own.as('admin')
-  for (const { key, fields = [], permissions = rules('tenant', 'user') } of blueprints) {
-    const made = await admin.post('/blueprints', { key, name: key, fields, permissions })
+  for (const { key, fields = [], permissions = rules('tenant', 'user'), ...more } of blueprints) {
+    const made = await admin.post('/blueprints', { key, name: key, fields, permissions, ...more })
     expect([made.status, made.body.message]).toEqual([201, undefined])
   }
   const at = (key: string, rest = '') => `/blueprints/${key}/entities${rest}`

@@ -221,6 +221,55 @@ describe('nullify', () => {
     expect([body.author, headers.get('etag')!.startsWith('"2-')]).toEqual([[], true])
   })
 
+  const credited = (more: object = {}, formula = "$exists(author) ? 'by ' & author : 'by nobody'") =>
+    library(
+      { key: 'authors', fields: [{ key: 'name', type: 'string' }] },
+      {
+        key: 'books',
+        fields: [
+          { key: 'author', type: 'relation', target: 'authors', onDelete: 'nullify' },
+          { key: 'credit', type: 'string', ...more },
+        ],
+        computed: { credit: formula },
+      },
+    )
+
+  test('works out anew what formulas make of the rest, which is found by that', async () => {
+    const { add, user, at } = await credited()
+    for (const name of ['ann', 'bob', 'cat']) await add('authors', name)
+    const names = Array.from({ length: 120 }, (_, n) => `b${n}`)
+    await Promise.all(names.map((name, n) => add('books', name, { author: n % 2 ? 'ann' : 'bob' })))
+    const found = async (query: string) =>
+      (await user.get(at('books', `?${query}&$count=true&$limit=1`))).headers.get('x-total-count')
+    expect(await found('$q=ann')).toBe('60')
+    expect((await user.delete(at('authors', '/ann'))).status).toBe(200)
+    expect((await user.get(at('books', '/b1'))).body.metadata).toEqual({ credit: 'by nobody' })
+    for (const query of ['credit=by nobody', '$q=nobody']) expect(await found(query)).toBe('60')
+    for (const query of ['credit=by ann', '$q=ann']) expect(await found(query)).toBe('0')
+    expect(await found('credit=by bob')).toBe('60')
+
+    await add('books', 'last', { author: 'cat' })
+    const removals = ['bob', 'cat'].map((identifier) => ({ op: 'delete', identifier }))
+    expect((await user.post(at('authors', '/batch'), { operations: removals })).status).toBe(200)
+    expect(await found('credit=by nobody')).toBe('121')
+  })
+
+  test('is refused by an entity of which a formula would make nothing that fits, or what another has already', async () => {
+    const required = await credited({ required: true }, "$exists(author) ? 'by ' & author")
+    const unique = await credited({ unique: true })
+    for (const { add, user, at } of [required, unique]) {
+      await add('authors', 'ann')
+      await add('books', 'one', { author: 'ann' })
+      if (user === unique.user) await add('books', 'other')
+      expect(refusal(await user.delete(at('authors', '/ann')))).toEqual(IN_USE)
+      expect((await user.get(at('books', '/one'))).body.metadata).toEqual({ author: 'ann', credit: 'by ann' })
+    }
+    // Nobody holds a whole blueprint that goes.
+    const { admin, at, user } = unique
+    expect((await admin.delete('/blueprints/authors?force=true')).status).toBe(200)
+    expect((await user.get(at('books', '/one'))).status).toBe(200)
+  })
+
   test('is refused for more than can be changed at once, and then changes nothing', async () => {
     const { addMany, remove, user, at } = await shop({ onDelete: 'nullify' })
     await addMany('books', 1_010, () => ({ author: 'ann' }))

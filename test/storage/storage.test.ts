@@ -5,7 +5,7 @@ import { dirname, join, resolve } from 'node:path'
 import { asc, eq, sql } from 'drizzle-orm'
 import { Log } from '../../src/storage/engines/sqlite/log'
 import { BrokenReference, Busy, Conflict, StorageFault } from '../../src/storage/errors'
-import type { Ask, Database, Engine, Tx } from '../../src/storage/port'
+import type { Ask, Database, Each, Engine, Tx } from '../../src/storage/port'
 import { Storage } from '../../src/storage/store'
 import { Writer } from '../../src/storage/writer'
 import { engines, fileEngines, freshFolder, sqlite } from './engines'
@@ -433,12 +433,21 @@ function fake(notes: string[], file = '', commit = () => {}): Database {
   }
   const transaction: Database['transaction'] = async (work) => {
     notes.push('begin')
-    await work({ ask, each: async (sql, rows) => void (await Promise.all(rows.map((row) => ask(sql, row)))) })
+    const each: Each = async (sql, rows) => void (await Promise.all(rows.map((row) => ask(sql, row))))
+    await work({ ask, each }).catch((error) => {
+      notes.push('rollback')
+      throw error
+    })
     commit()
     notes.push('commit')
     return {}
   }
-  return { ask, transaction, close: async () => void notes.push(`close ${file}`) }
+  return {
+    ask,
+    transaction,
+    rest: () => notes.push(`rest ${file}`),
+    close: async () => void notes.push(`close ${file}`),
+  }
 }
 
 function faked(open: number) {
@@ -468,7 +477,24 @@ test('a database is not closed before its transaction has ended, even when the w
   const { notes, store } = faked(0)
   await expect(store('a').write(() => Promise.reject(new Error('mine')))).rejects.toThrow('mine')
   await Bun.sleep(30)
-  expect(notes.slice(-2)).toEqual(['commit', 'close a'])
+  expect(notes.slice(-2)).toEqual(['rollback', 'close a'])
+})
+
+test('what nobody has used since the last look gives back its memory, once', async () => {
+  const { notes, store, storage } = faked(5)
+  const rests = () => notes.filter((note) => note.startsWith('rest')).join()
+  for (const id of ['a', 'b']) await store(id).db.ask('select 1')
+  storage.rest()
+  await store('b').db.ask('select 1')
+  expect(rests()).toBe('')
+  storage.rest()
+  expect(rests()).toBe('rest a')
+  const work = store('a').db.ask('wait')
+  for (const _ of [1, 2, 3]) storage.rest()
+  expect(rests()).toBe('rest a,rest b')
+  await work
+  for (const _ of [1, 2, 3]) storage.rest()
+  expect(rests()).toBe('rest a,rest b,rest a')
 })
 
 test('the one that was used longest ago is closed first', async () => {
@@ -508,27 +534,30 @@ test('`close` also waits for work in what was released', async () => {
   await work
 })
 
-test('units that wait share a COMMIT, each in a savepoint of its own', async () => {
+test('units that wait share a COMMIT, each but the first in a savepoint of its own', async () => {
   const notes: string[] = []
   const writer = new Writer(fake(notes).transaction, 300)
-  await Promise.all([1, 2].map((unit) => writer.write(({ ask }) => ask(`insert ${unit}`))))
-  const units = [1, 2].map((unit) => `savepoint unit,insert ${unit},release unit`)
-  expect(notes.join()).toBe(`begin,${units},commit`)
+  await Promise.all([1, 2, 3].map((unit) => writer.write(({ ask }) => ask(`insert ${unit}`))))
+  const units = [2, 3].map((unit) => `savepoint unit,insert ${unit},release unit`)
+  expect(notes.join()).toBe(`begin,insert 1,${units},commit`)
 })
 
-test('a unit that fails is rolled back to its savepoint, and the others are committed', async () => {
+test('a unit that fails is rolled back to its savepoint, or the transaction that it began, and the others are committed', async () => {
   const notes: string[] = []
   const writer = new Writer(fake(notes).transaction, 300)
-  const [failed, done] = await Promise.allSettled([
+  const failing = (unit: number) =>
     writer.write(async ({ ask }) => {
-      await ask('insert 1')
-      throw new Error('mine')
-    }),
-    writer.write(({ ask }) => ask('insert 2')),
+      await ask(`insert ${unit}`)
+      throw new Error(`mine ${unit}`)
+    })
+  const results = await Promise.allSettled([failing(1), writer.write(({ ask }) => ask('insert 2')), failing(3)])
+  expect(results.map((one) => (one.status === 'rejected' ? one.reason.message : 'done'))).toEqual([
+    'mine 1',
+    'done',
+    'mine 3',
   ])
-  expect([failed!.status, done!.status]).toEqual(['rejected', 'fulfilled'])
   expect(notes.join()).toBe(
-    'begin,savepoint unit,insert 1,rollback to unit,release unit,savepoint unit,insert 2,release unit,commit',
+    'begin,insert 1,rollback,begin,insert 2,savepoint unit,insert 3,rollback to unit,release unit,commit',
   )
 })
 

@@ -51,6 +51,29 @@ describe.each(engines)('%s', (_, engine) => {
       }),
     ))
 
+  test('many rows that go in together are kept as each by itself, whatever they have in common', () =>
+    check(
+      60,
+      fc.asyncProperty(
+        fc.uniqueArray(anyText(), { maxLength: 40 }),
+        fc.array(fc.tuple(fc.maxSafeInteger(), maybe(anyNumber()), maybe(fc.maxSafeInteger())), { minLength: 40 }),
+        fc.subarray([0, 1, 2]),
+        async (ids, values, differing) => {
+          const rows = ids.map((id, n) => [id, ...values[differing.includes(0) ? n : 0]!] as [string, ...number[]])
+          for (const row of rows) for (const at of [1, 2]) if (!differing.includes(at)) row[at + 1] = values[0]![at]!
+          await write(async (tx) => {
+            await tx.delete(things)
+            await tx.each('insert into things (id, count, price, made) values (?, ?, ?, ?)', rows)
+          })
+          const found = (await db.ask('select id, count, price, made from things')) as typeof rows
+          // There is only one zero.
+          const kept = rows.map(([id, count, price, made]) => [id, count! + 0, price == null ? null : price + 0, made])
+          const byId = (one: unknown[], other: unknown[]) => (`${one[0]}` < `${other[0]}` ? -1 : 1)
+          expect<unknown[]>(found.sort(byId)).toEqual(kept.sort(byId))
+        },
+      ),
+    ))
+
   test('texts are compared byte by byte: in an order, by a comparison, by the least and the greatest', () =>
     check(
       60,

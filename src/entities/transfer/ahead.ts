@@ -5,11 +5,9 @@ import { Busy } from '../../storage/errors'
 import { computed, type Known, uncomputed } from '../computed'
 import type { Complete, Doc } from '../document'
 import { draftOf } from '../drafts'
+import { Unready } from '../recomputed'
 import { named, type Operation } from './operation'
 import { Room } from './room'
-
-/** Formulas have not been worked out yet for all that a write would keep. */
-class Unready extends Busy {}
 
 type Asked = { doc: Doc; known: Known }
 type Made = Asked & ({ whole: Complete } | { error: unknown })

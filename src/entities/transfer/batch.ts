@@ -1,12 +1,11 @@
 import type { OpenCtx } from '../../accounts/guard'
 import { modelOf } from '../../blueprints/blueprints'
-import type { References } from '../../blueprints/references'
 import { invalid, Problem } from '../../core/problem'
 import type { Tx } from '../../storage/port'
 import { identifierOf } from '../document'
 import { formOf, headersOf, sightOf, taken, upToDate } from '../entities'
 import { throttleGuests } from '../guests'
-import { removing } from '../removal'
+import { removing, type Ties } from '../removal'
 import { writer } from '../wire'
 import { Ahead } from './ahead'
 import { OPS, type Operation } from './operation'
@@ -31,7 +30,7 @@ export async function batch(ctx: OpenCtx, key: string, body: unknown, request: R
       })
     const ahead = new Ahead(model, ctx, operations)
     let run: Run | undefined
-    const work = (tx: Tx, references?: References) => {
+    const work = (tx: Tx, references?: Ties) => {
       run = new Run(tx, model, ctx, sight, operations, ahead, references)
       return run.done()
     }
@@ -68,7 +67,7 @@ function readOperation(operation: unknown): Operation {
   const { op, identifier, data = {} } = (operation ?? {}) as Record<string, unknown>
   if (!OPS.includes(op as Operation['op'])) invalid({ path: '/op', message: `op must be one of ${OPS.join(', ')}.` })
   const inner = (data as Record<string, unknown> | null)?.identifier
-  const name = identifierOf({ properties: {}, twice: new Map(), identifier: identifier ?? inner }) ?? ''
+  const name = identifierOf(identifier ?? inner) ?? ''
   // An update is of what it names; the identifier inside of an entity that was read is ignored, as in a PUT.
   if (op !== 'create' && !name) invalid({ path: '/identifier', message: `Say which entity to ${op}.` })
   if (op === 'create' && identifier !== undefined && inner !== undefined && identifier !== inner)

@@ -1,4 +1,6 @@
 import type { Model, ModelField } from '../../blueprints/model'
+import { type Caller, mayRead, mayWrite } from '../../blueprints/rules'
+import { invalid } from '../../core/problem'
 import type { Doc } from '../document'
 
 /**
@@ -79,4 +81,23 @@ export function cellsOf(row: string): string[] | undefined {
     if (row[close + 1] !== ',') return
     at = close + 2
   }
+}
+
+/** Columns that an export has, or that a body may have and that say nothing. */
+const SYSTEM = ['_id', 'identifier', 'created', 'updated', 'user', 'workspace', 'blueprint', 'tenant', 'id']
+
+/** The columns that the first row of a CSV names. @throws 400 */
+export function columnsOf(model: Model, actor: Caller | undefined, cells: string[]): string[] {
+  const columns = cells.map((cell) => cell.trim())
+  const known = (name: string) => {
+    const field = model.field.get(name)
+    return field ? mayRead(field, actor) || mayWrite(field, actor) : SYSTEM.includes(name)
+  }
+  const flaws = columns.flatMap((name, n) => {
+    const path = `columns/${n + 1}`
+    if (!known(name)) return [{ path, message: `The blueprint "${model.key}" has no field "${name}".` }]
+    return columns.indexOf(name) < n ? [{ path, message: `There are two columns "${name}".` }] : []
+  })
+  if (flaws.length) invalid(...flaws.slice(0, 100))
+  return columns
 }

@@ -3,9 +3,9 @@ import type { Model, ModelField } from '../../blueprints/model'
 import { mayRead, mayWrite } from '../../blueprints/rules'
 import type { Limitation } from '../../blueprints/shapes'
 import { Problem } from '../../core/problem'
+import type { Draft } from '../adding'
 import { labelOf } from '../keys'
 import { groupOf, type Tried } from '../limits'
-import type { Draft } from '../rows'
 import type { Operation } from './operation'
 
 class Undone extends Error {}

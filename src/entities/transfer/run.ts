@@ -1,11 +1,13 @@
 import type { OpenCtx } from '../../accounts/guard'
 import type { Model } from '../../blueprints/model'
-import type { References } from '../../blueprints/references'
 import { reachOrRefuse } from '../../blueprints/rules'
+import { turn } from '../../core/turn'
 import type { Tx } from '../../storage/port'
+import { type Draft, drafted, insertOne } from '../adding'
 import { readInput } from '../document'
 import { changeOf, draftOf, reachable } from '../drafts'
 import { Held } from '../held'
+import type { Sight } from '../refusals'
 import * as removal from '../removal'
 import * as rows from '../rows'
 import type { Ahead } from './ahead'
@@ -25,17 +27,17 @@ export class Run {
   /** Which operation is being done. */
   at = 0
   readonly touched: Touched[] = []
-  readonly made = new Map<Operation, rows.Draft>()
+  readonly made = new Map<Operation, Draft>()
 
   /** Removals need to know what refers to what. */
   constructor(
     private tx: Tx,
     private model: Model,
     private ctx: OpenCtx,
-    private sight: rows.Sight,
+    private sight: Sight,
     private operations: Operation[],
     private ahead: Ahead,
-    private references?: References,
+    private references?: removal.Ties,
   ) {}
 
   async done(): Promise<Done[]> {
@@ -48,6 +50,7 @@ export class Run {
       if (this.#makes(next)) await this.#make()
       else if (next.op === 'delete') await this.#remove()
       else await this.#alter()
+      await turn()
     }
     this.ahead.end()
     return this.#done
@@ -58,13 +61,13 @@ export class Run {
   /** Those before one that makes no sense are tried before that is refused. */
   async #make() {
     const { tx, model, ctx, sight, at } = this
-    const drafts: rows.Draft[] = []
+    const drafts: Draft[] = []
     let flaw: { error: unknown } | undefined
-    for (const operation of this.operations.slice(at)) {
+    for (const operation of this.operations.slice(at, at + MADE_AT_ONCE)) {
       if (!this.#makes(operation)) break
       try {
         const { doc, known } = draftOf(model, ctx.actor, named(operation), operation._id)
-        const draft = rows.drafted(model, known, this.ahead.complete(operation, doc, known), ctx.actor)
+        const draft = drafted(model, known, this.ahead.complete(operation, doc, known), ctx.actor)
         drafts.push(draft)
         this.made.set(operation, draft)
       } catch (error) {
@@ -76,7 +79,7 @@ export class Run {
     const together = await addTogether(tx, model, drafts, sight, this.#room)
     for (const [n, draft] of drafts.entries()) {
       if (!together) this.at = at + n
-      const { seq, row } = together?.[n] ?? (await rows.insertOne(tx, model, draft, sight))
+      const { seq, row } = together?.[n] ?? (await insertOne(tx, model, draft, sight))
       if (!together) this.#room.take(row[0].length)
       this.touched.push({ seq, _id: draft._id })
       this.#done.push({ op: this.operations[at + n]!.op, identifier: draft.identifier, status: 201, row })
@@ -168,3 +171,4 @@ export class Run {
 }
 
 const AT_ONCE = 100 // entities in memory
+const MADE_AT_ONCE = 250 // entities, so that those who read get their turn

@@ -1,6 +1,9 @@
 import type { Model } from '../../blueprints/model'
 import { reaches } from '../../blueprints/rules'
+import { now } from '../../core/clock'
 import type { Tx } from '../../storage/port'
+import { type Added, add, type Draft, readied } from '../adding'
+import type { Sight } from '../refusals'
 import { type LeavingRow, leavingOf } from '../removal'
 import * as rows from '../rows'
 import type { Room } from './room'
@@ -12,10 +15,10 @@ import type { Room } from './room'
 export async function addTogether(
   tx: Tx,
   model: Model,
-  drafts: rows.Draft[],
-  sight: rows.Sight,
+  drafts: Draft[],
+  sight: Sight,
   room: Room,
-): Promise<rows.Added[] | undefined> {
+): Promise<Added[] | undefined> {
   // What a limitation counts must be there already.
   if (drafts.length < 2 || model.limitations?.length) return
   if (await anyNameTaken(tx, model, drafts)) return
@@ -32,30 +35,31 @@ export async function addTogether(
       ))
     )
       return
-  return rows.add(
+  const time = now()
+  return add(
     tx,
     model,
     drafts.map((draft) => {
-      const ready = rows.readied(model, draft)
+      const ready = readied(model, draft, time)
       room.take(ready.shown.length)
       return ready
     }),
   )
 }
 
-async function anyNameTaken(tx: Tx, model: Model, drafts: rows.Draft[]) {
+async function anyNameTaken(tx: Tx, model: Model, drafts: Draft[]) {
   const chosen = drafts.filter(({ _id, identifier }) => identifier !== _id).map(({ identifier }) => identifier)
   return new Set(chosen).size < chosen.length || (await namesThere(tx, model, chosen)).size > 0
 }
 
-async function anyValueTaken(tx: Tx, label: string, field: number, drafts: rows.Draft[]) {
+async function anyValueTaken(tx: Tx, label: string, field: number, drafts: Draft[]) {
   const values = drafts.flatMap(({ keys }) => keys[label] ?? [])
   if (new Set(values).size < values.length) return true
   const select = 'select 1 from entity_index where field = ? and path = ? and value in'
   return (await among(tx, select, [field, ''], values)).length > 0
 }
 
-async function allSeen(tx: Tx, target: string, sight: rows.Sight, identifiers: string[]) {
+async function allSeen(tx: Tx, target: string, sight: Sight, identifiers: string[]) {
   const [reach, wanted] = [sight.get(target), [...new Set(identifiers)]]
   const select = 'select "user", workspace from entities where blueprint = ? and identifier in'
   const found = (await among(tx, select, [target], wanted)) as [string | null, string | null][]

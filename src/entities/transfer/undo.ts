@@ -1,7 +1,6 @@
 import { PROCESS } from '../../accounts/idempotency/claim'
 import { modelOf } from '../../blueprints/blueprints'
 import type { Model } from '../../blueprints/model'
-import type { References } from '../../blueprints/references'
 import { config } from '../../config'
 import { now } from '../../core/clock'
 import { report } from '../../core/log'
@@ -176,7 +175,7 @@ async function undo(tenant: Tenant, model: Model, id: string) {
       changed = changed.slice(slice.length)
     }
   }
-  const remove = (tx: Tx, references?: References) => removeMade(tx, model, id, references)
+  const remove = (tx: Tx, references?: removal.Ties) => removeMade(tx, model, id, references)
   const slice = () =>
     removal.withReferences(tenant, remove).catch((error) => {
       // Where too many lead to what goes, they lead nowhere from then on.
@@ -208,7 +207,7 @@ async function putBack(tx: Tx, model: Model, id: string, entities: number[]) {
 }
 
 /** Whether anything was left. */
-async function removeMade(tx: Tx, model: Model, id: string, references?: References): Promise<boolean> {
+async function removeMade(tx: Tx, model: Model, id: string, references?: removal.Ties): Promise<boolean> {
   const select = `select u.entity, e.keys, e.created, e.blueprint, e.identifier ${STILL_THERE} where u.import = ?
     order by u.entity desc limit ?`
   const found = (await tx.ask(select, [id, SLICE])) as (LeavingRow | [number, null])[]
@@ -234,7 +233,7 @@ async function removeMade(tx: Tx, model: Model, id: string, references?: Referen
 }
 
 /** The same references, none of which holds what is of this blueprint: they lose it. */
-function yielding({ to, ...rest }: References, key: string): References {
+function yielding({ to, ...rest }: removal.Ties, key: string): removal.Ties {
   const own = to.get(key)?.map((one) => (one.onDelete === 'restrict' ? { ...one, onDelete: 'nullify' as const } : one))
   return { ...rest, to: new Map([...to, [key, own ?? []]]) }
 }

@@ -51,6 +51,10 @@ const table = `
     200 PUT /api/blocks/:id
     200 PATCH /api/blocks/:id
     200 DELETE /api/blocks/:id
+    202 GET /api/webhooks/:integrationId
+    202 POST /api/webhooks/:integrationId
+    202 PUT /api/webhooks/:integrationId
+    202 DELETE /api/webhooks/:integrationId
 
   everybody for themselves           401    ok         ok      ok        ok     ok      ok        403       403
     200 POST /api/cookie/refresh
@@ -137,6 +141,16 @@ const table = `
     200 GET /api/mails
     200 GET /api/workspaces/all
     200 GET /api/blueprints/:key/permissions/explain
+    200 GET /api/lambdas/
+    200 GET /api/lambdas/:id
+    201 POST /api/lambdas/
+    200 PUT /api/lambdas/:id
+    200 PATCH /api/lambdas/:id
+    200 DELETE /api/lambdas/:id
+    200 GET /api/lambdas/:id/versions
+    200 POST /api/lambdas/:id/rollback
+    200 POST /api/lambdas/:id/execute
+    200 GET /api/lambdas/:id/logs
     200 GET /api/configurations/
     200 GET /api/configurations/:key
     201 POST /api/configurations/
@@ -150,6 +164,22 @@ const table = `
     200 GET /api/events/count
     200 GET /api/events/sum
     200 GET /api/events/filter-options
+    200 GET /api/integration-sources/
+    200 GET /api/integration-sources/:id
+    201 POST /api/integration-sources/
+    200 PUT /api/integration-sources/:id
+    200 PATCH /api/integration-sources/:id
+    200 DELETE /api/integration-sources/:id
+    200 POST /api/integration-sources/status
+    200 POST /api/integration-sources/:id/status
+    200 GET /api/integrations/
+    200 GET /api/integrations/:id
+    201 POST /api/integrations/
+    200 PUT /api/integrations/:id
+    200 PATCH /api/integrations/:id
+    200 DELETE /api/integrations/:id
+    200 GET /api/integrations/:id/runs
+    200 POST /api/integrations/:id/runs/:runId/replay
     200 GET /api/plugins/
     200 GET /api/plugins/:id
     201 POST /api/plugins/

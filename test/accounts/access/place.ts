@@ -88,6 +88,10 @@ export async function place() {
   }
   await tenant.write((tx) => tx.insert(deliveries).values(delivery))
 
+  const mail = { kind: 'email', to: 'ada@example.com', subject: 'x', text: 'x' }
+  const integration = async () =>
+    (await admin.post('/integrations', { trigger: { kind: 'webhook' }, target: mail }))._id as string
+
   const device = authenticator(home.origin)
   await registered(await signedIn(home, 'other'), device)
 
@@ -98,8 +102,18 @@ export async function place() {
     shown: (await component()) as string,
     file: file.js.split('/').at(-1)!,
     event: told._id as string,
+    lambda: async () => (await admin.post('/lambdas', { name: name(), code: 'export default () => 1' }))._id as string,
     ...{ plugin, delivery: delivery._id },
     otherPlugin: async () => (await admin.post('/plugins', { name: name() }))._id as string,
+    source: async () => (await admin.post('/integration-sources', { name: name(), kind: 'stripe' }))._id as string,
+    integration,
+    /** A run of an integration that waits. */
+    run: async () => {
+      const id = await integration()
+      await admin.post(`/webhooks/${id}`, {})
+      const [run] = (await admin.get(`/integrations/${id}/runs`)) as [{ _id: string }]
+      return { id, runId: run._id }
+    },
     thing: async () => (await admin.post('/blueprints/things/entities', { title: name() })).identifier as string,
     block: async () => (await admin.post('/blocks', { name: name(), content: '' }))._id as string,
     blueprint: async () => (await admin.post('/blueprints', { key: name(), name: 'New', fields: [] })).key as string,

@@ -18,7 +18,11 @@ const user: Making = async (at) => ({ path: { id: (await at.someone()).id } })
 const workspace: Making = (at) => ({ path: { id: at.workspace } })
 const thing: Making = async (at) => ({ path: { key: 'things', identifier: await at.thing() } })
 const block: Making = async (at) => ({ path: { id: await at.block() } })
+const lambda: Making = async (at) => ({ path: { id: await at.lambda() } })
 const component: Making = (at) => ({ path: { id: at.shown } })
+const source: Making = async (at) => ({ path: { id: await at.source() } })
+const integration: Making = async (at) => ({ path: { id: await at.integration() } })
+const webhook: Making = async (at) => ({ path: { integrationId: await at.integration() } })
 const plugin: Making = (at) => ({ path: { id: at.plugin } })
 const configuration: Making = () => ({ path: { key: 'shown' } })
 
@@ -164,6 +168,15 @@ export const requests: Record<string, Making> = {
   'PATCH /api/components/:id': having(component, { description: 'changed' }),
   'DELETE /api/components/:id': async (at) => ({ path: { id: await at.component() } }),
   'GET /api/static/:file': (at) => ({ path: { file: at.file } }),
+  'GET /api/lambdas/:id': lambda,
+  'POST /api/lambdas/': (at) => ({ body: { name: at.name(), code: 'export default () => 1' } }),
+  'PUT /api/lambdas/:id': having(lambda, { description: 'changed' }),
+  'PATCH /api/lambdas/:id': having(lambda, { description: 'changed' }),
+  'DELETE /api/lambdas/:id': lambda,
+  'GET /api/lambdas/:id/versions': lambda,
+  'POST /api/lambdas/:id/rollback': having(lambda, { version: 1 }),
+  'POST /api/lambdas/:id/execute': having(lambda, { body: 1 }),
+  'GET /api/lambdas/:id/logs': lambda,
   'GET /api/blocks/:id': block,
   'POST /api/blocks/': () => ({ body: { name: 'new', content: 'new' } }),
   'PUT /api/blocks/:id': having(block, { name: 'changed' }),
@@ -176,6 +189,25 @@ export const requests: Record<string, Making> = {
   'PUT /api/configurations/:key': having(configuration, { metadata: { color: 'red' } }),
   'PATCH /api/configurations/:key': having(configuration, { metadata: { color: 'red' } }),
   'DELETE /api/configurations/:key': async (at) => ({ path: { key: await at.configuration() } }),
+
+  'GET /api/integration-sources/:id': source,
+  'POST /api/integration-sources/': (at) => ({ body: { name: at.name(), kind: 'stripe' } }),
+  'PUT /api/integration-sources/:id': having(source, { name: 'changed' }),
+  'PATCH /api/integration-sources/:id': having(source, { name: 'changed' }),
+  'DELETE /api/integration-sources/:id': source,
+  'POST /api/integration-sources/status': () => ({ body: { kind: 'stripe' } }),
+  'POST /api/integration-sources/:id/status': source,
+  'GET /api/integrations/:id': integration,
+  'POST /api/integrations/': () => ({ body: { trigger: { kind: 'chat' }, target: { kind: 'ai', sourceId: 'echo' } } }),
+  'PUT /api/integrations/:id': having(integration, { name: 'changed' }),
+  'PATCH /api/integrations/:id': having(integration, { name: 'changed' }),
+  'DELETE /api/integrations/:id': integration,
+  'GET /api/integrations/:id/runs': integration,
+  'POST /api/integrations/:id/runs/:runId/replay': async (at) => ({ path: await at.run() }),
+  'GET /api/webhooks/:integrationId': webhook,
+  'POST /api/webhooks/:integrationId': having(webhook, { number: 1 }),
+  'PUT /api/webhooks/:integrationId': having(webhook, { number: 1 }),
+  'DELETE /api/webhooks/:integrationId': webhook,
 
   'GET /api/plugins/:id': plugin,
   'POST /api/plugins/': (at) => ({ body: { name: at.name() } }),

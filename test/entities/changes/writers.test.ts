@@ -2,9 +2,9 @@ import { expect, test } from 'bun:test'
 import { Glob } from 'bun'
 import { modelOf } from '../../../src/blueprints/blueprints'
 import type { Model } from '../../../src/blueprints/model'
+import { drafted, insert } from '../../../src/entities/adding'
 import { listening } from '../../../src/entities/changes/log'
 import type { Complete } from '../../../src/entities/document'
-import { drafted, insert } from '../../../src/entities/rows'
 import type { Tx } from '../../../src/storage/port'
 import { shelf } from '../kit'
 
@@ -18,7 +18,7 @@ test('whoever writes entities is where their changes are kept', async () => {
     writing.push(file)
     expect(source, `${file} writes entities, so it tells changes/log.ts`).toMatch(/from '\.\/changes\/log'/)
   }
-  expect(writing.sort()).toEqual(['entities/clearing.ts', 'entities/rows.ts'])
+  expect(writing.sort()).toEqual(['entities/adding.ts', 'entities/clearing.ts', 'entities/rows.ts'])
 })
 
 async function statementsOf(

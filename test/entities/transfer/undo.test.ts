@@ -20,8 +20,9 @@ async function halfWay(own: Own, lines: object[]) {
   const answer = send(own)(stream, 'format=ndjson&mode=upsert&atomic=true')
   sender!.enqueue(Buffer.from(ndjson(lines)))
   const noted = async () => Number((await own.tenant.db.ask('select count(*) from import_undo'))[0]![0])
-  while ((await noted()) < new Set(lines.map((line) => (line as { identifier?: string }).identifier ?? line)).size)
-    await Bun.sleep(5)
+  const made = new Set(lines.map((line) => (line as { identifier?: string }).identifier ?? line)).size
+  // What is kept at once is more or less: others follow until all of these are.
+  for (; (await noted()) < made; await Bun.sleep(5)) sender!.enqueue(Buffer.from(ndjson(times(20, () => ({})))))
   return async () => {
     sender.error(new Error('gone'))
     return refusal(await answer)

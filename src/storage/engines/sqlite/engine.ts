@@ -21,7 +21,8 @@ export type SqliteOptions = {
 }
 
 // Waiting for another process stops all of this one, so SQLite itself waits only for a moment; `begin` does the rest.
-// The cache takes memory only as it fills, and all connections together no more than the soft limit. Checkpoints are
+// The cache takes memory only as it fills, until nobody asks any more, and all connections together no more than the
+// soft limit. Checkpoints are
 // left to another thread; SQLite's own are for the case that it is far behind.
 const PRAGMAS = `pragma busy_timeout = 20; pragma journal_mode = wal; pragma foreign_keys = on;
   pragma cache_size = -64000; pragma soft_heap_limit = 536870912; pragma wal_autocheckpoint = 100000;
@@ -103,6 +104,9 @@ export class Sqlite implements Engine {
         kept?.catch(() => {}) // who waits for it hears of it, but only after the checkpoint
         await checkpoints.wrote(path, writer.asked - before)
         return { kept }
+      },
+      rest() {
+        for (const session of [reader, writer]) session.run('pragma shrink_memory')
       },
       async close() {
         snapshot.end()

@@ -2,6 +2,7 @@ import { missing } from '../../../core/problem'
 import { Busy, Moved, storageError } from '../../errors'
 import type { Ask, Asking, Each } from '../../port'
 import type { Connection, Statement } from './drivers'
+import { together } from './together'
 
 const KEPT = 500 // statements; preparing one costs ten times what running it does
 
@@ -11,7 +12,7 @@ export const markOfMoved = (mark: number) => ~mark
 /** A connection that keeps statements prepared, the latest that were new to it. */
 export class Session {
   #kept = new Map<string, Statement>()
-  /** How many statements were run so far. */
+  /** How many statements were run so far, by what they write. */
   asked = 0
 
   constructor(
@@ -43,10 +44,11 @@ export class Session {
   }
 
   each: Each = async (sql, rows) => {
-    this.asked += rows.length
     try {
-      const statement = this.#prepared(sql)
-      for (const row of rows) statement.values(...row)
+      for (const { sql: text, params, count } of together(sql, rows)) {
+        this.asked += count
+        this.#prepared(text).values(...params)
+      }
     } catch (error) {
       throw storageError(error)
     }
