@@ -15,6 +15,9 @@ import followingPg from './postgres/0013_following.sql' with { type: 'text' }
 import usersPg from './postgres/0014_users.sql' with { type: 'text' }
 import mailPg from './postgres/0015_mail.sql' with { type: 'text' }
 import passkeysPg from './postgres/0017_passkeys.sql' with { type: 'text' }
+import pluginsPg from './postgres/0019_plugins.sql' with { type: 'text' }
+import lambdasPg from './postgres/0020_lambdas.sql' with { type: 'text' }
+import integrationsPg from './postgres/0021_integrations.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -34,6 +37,9 @@ import following from './sqlite/0013_following.sql' with { type: 'text' }
 import users from './sqlite/0014_users.sql' with { type: 'text' }
 import mail from './sqlite/0015_mail.sql' with { type: 'text' }
 import passkeys from './sqlite/0017_passkeys.sql' with { type: 'text' }
+import plugins from './sqlite/0019_plugins.sql' with { type: 'text' }
+import lambdas from './sqlite/0020_lambdas.sql' with { type: 'text' }
+import integrations from './sqlite/0021_integrations.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -57,6 +63,9 @@ export const tenantMigrations: Migrations = {
     users,
     mail,
     passkeys,
+    plugins,
+    lambdas,
+    integrations,
   ],
   postgres: [
     accountsPg,
@@ -75,6 +84,9 @@ export const tenantMigrations: Migrations = {
     usersPg,
     mailPg,
     passkeysPg,
+    pluginsPg,
+    lambdasPg,
+    integrationsPg,
   ],
 }
 

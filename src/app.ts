@@ -26,15 +26,42 @@ import * as entities from './entities/entities'
 import { entityRoutes } from './entities/routes'
 import { transferRoutes } from './entities/transfer/routes'
 import { importing, undoForsaken } from './entities/transfer/undo'
+import * as records from './events/records'
 import { eventRoutes } from './events/routes'
+import { NewEvent } from './events/shapes'
+import { eventsAreHeardBy, fanOut } from './jobs/fanout'
 import { jobsAreDoneBy } from './jobs/work'
 import { documentation } from './operations/documentation'
 import { operatorRoutes } from './operations/operator'
 import { operations } from './operations/routes'
+import { connectionRoutes } from './plugins/connections/routes'
+import { connectionsAreUsedBy } from './plugins/connections/usage'
+import { delivery as pluginDelivery } from './plugins/delivery'
+import { DELIVERY, hearing as pluginsHear } from './plugins/hearing'
+import { hearing as integrationsHear } from './plugins/integrations/hearing'
+import { integrationsBy } from './plugins/integrations/integrations'
+import { integrationRoutes } from './plugins/integrations/routes'
+import { RUN, running } from './plugins/integrations/running'
+import { TICK, tick } from './plugins/integrations/schedules'
+import { pluginBehind } from './plugins/known'
+import { lambdasMayAsk } from './plugins/lambdas/calls/calls'
+import { telling } from './plugins/lambdas/calls/events'
+import { lambdaRoutes } from './plugins/lambdas/routes'
+import { pathsAreTakenBy } from './plugins/plugins'
+import { proxyRoutes } from './plugins/proxy'
+import { pluginRoutes } from './plugins/routes'
 
 entitiesAreKeptBy({ ...entities, undoForsaken, importing, survey, alter })
 entitiesAreCountedBy(countOfWorkspace)
-jobsAreDoneBy({ mail: delivery, 'forgotten-password': forgottenPassword })
+lambdasMayAsk({ 'events.emit': telling(NewEvent, records.create) })
+jobsAreDoneBy({ mail: delivery, 'forgotten-password': forgottenPassword }, fanOut)
+jobsAreDoneBy({ [DELIVERY]: pluginDelivery, [RUN]: running, [TICK]: tick })
+eventsAreHeardBy(pluginsHear, integrationsHear)
+connectionsAreUsedBy(integrationsBy)
+records.sourcesAreNamedBy(pluginBehind)
+pathsAreTakenBy((segment) =>
+  app.routes.some(({ path }) => path.split('/')[1] === 'api' && path.split('/')[2] === segment),
+)
 
 const api = new Elysia({ prefix: '/api' })
   .use(accounts)
@@ -55,6 +82,11 @@ const api = new Elysia({ prefix: '/api' })
   .use(blockRoutes)
   .use(configurationRoutes)
   .use(eventRoutes)
+  .use(lambdaRoutes)
+  .use(connectionRoutes)
+  .use(integrationRoutes)
+  .use(pluginRoutes)
+  .use(proxyRoutes)
 
 // A host may be shorter than what Elysia takes for granted, which is ten characters.
 /** The server's table of contents. */

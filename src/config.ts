@@ -55,6 +55,8 @@ export const Settings = Type.Object({
     'how often what has expired is removed from a tenant that is in use, in s; 0: never',
   ),
   ATOLL_EVENT_RETENTION: whole(90, 1, 36_500, 'how long event records are kept, in days'),
+  ATOLL_PLUGIN_TIMEOUT: whole(30_000, 100, 600_000, 'how long a plugin may take until its answer begins, in ms'),
+  ATOLL_LAMBDA_PROCESSES: whole(4, 1, 64, 'how many lambdas run at once, each in a process'),
   ATOLL_SMTP_URL: Type.String({
     default: '',
     pattern: '^(smtps?://\\S+)?$',

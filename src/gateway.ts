@@ -65,10 +65,12 @@ function otherMethods(request: Request): Response | undefined {
 
 let known: { method: string; pattern: RegExp }[] | undefined
 const routes = () => {
-  known ??= app.routes.map(({ method, path }) => ({
-    method,
-    pattern: new RegExp(`^${path.replace(/\/$/, '').replace(/:\w+/g, '[^/]+')}/?$`),
-  }))
+  known ??= app.routes
+    .filter(({ path }) => !path.endsWith('*'))
+    .map(({ method, path }) => ({
+      method,
+      pattern: new RegExp(`^${path.replace(/\/$/, '').replace(/:\w+/g, '[^/]+')}/?$`),
+    }))
   return known
 }
 

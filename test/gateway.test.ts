@@ -373,7 +373,8 @@ describe('the description of the API', () => {
     const described = operations.map(([name]) => name)
     const hidden = ['/openapi', '/openapi/json', '/openapi/script.js', '/openapi/style.css', '/openapi/start.js']
     for (const { method, path } of app.routes) {
-      if (hidden.includes(path)) continue
+      // What plugins answer they describe themselves.
+      if (hidden.includes(path) || path.endsWith('*')) continue
       const name = `${method.toLowerCase()} ${path.replace(/:(\w+)/g, '{$1}')}`
       const found = described.some((one) => one.replace(/\/$/, '') === name.replace(/\/$/, ''))
       expect(found, name).toBeTrue()

@@ -69,6 +69,19 @@ test('the binary works alone, in an empty folder, with nothing in its environmen
   const named = caller(server.url, { ...Object.fromEntries(given), host: 'localhost' })
   const asked = await named('POST', '/api/signin/passkey/options')
   expect([asked.status, asked.body.rpId]).toEqual([200, 'localhost'])
+  // And processes for lambdas: this program, once more.
+  const code = 'export default async ({ body }: { body: string }) => new URL(body).host'
+  const lambda = await write('POST', '/api/lambdas', { name: 'host', code })
+  const executed = await write('POST', `/api/lambdas/${lambda.body._id}/execute`, { body: 'https://a.test:81/b' })
+  expect([lambda.status, executed.body.result]).toEqual([201, 'a.test:81'])
+  const endless = {
+    name: 'endless',
+    code: 'export default () => [].indexOf.call({ length: 2 ** 53 - 1 }, 1)',
+    timeoutMs: 100,
+  }
+  const { body: never } = await write('POST', '/api/lambdas', endless)
+  const ended = await write('POST', `/api/lambdas/${never._id}/execute`, {})
+  expect(ended.body.error?.code).toBe('LAMBDA_TIMEOUT')
 
   const page = await call('GET', '/openapi')
   expect(page.headers.get('content-type')).toStartWith('text/html')

@@ -8,7 +8,9 @@ import { sessionKeys, sessions } from './tables'
 
 const RENEWAL = 30 * 60_000 // ms; a cookie in use is renewed this often at most
 
-const nameOf = ({ tenant }: Tenant) => `atoll_${tenant}`
+/** How the names of our cookies begin. */
+export const COOKIES = 'atoll_'
+const nameOf = ({ tenant }: Tenant) => `${COOKIES}${tenant}`
 
 /** The session cookie that a request brings for this tenant. */
 export function cookieOf(request: Request, tenant: Tenant): string | undefined {

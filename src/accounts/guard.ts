@@ -2,13 +2,12 @@ import { Elysia } from 'elysia'
 import { config } from '../config'
 import { readJson } from '../core/body'
 import { Problem, ProblemShape } from '../core/problem'
-import { authorityOf } from '../tenancy/caller'
 import { type Tenant, tenantOf } from '../tenancy/tenants'
 import { type Actor, bearerOf, byApiToken, byBearer, byCookie } from './actors'
 import { clearCookie, cookieOf, keepCookie } from './cookies'
 import { claiming } from './idempotency/claim'
 import { guiseOf, impersonated, recording } from './impersonation'
-import { originsOf } from './origins'
+import { refuseForeign } from './origins'
 import { may, type Permission, within } from './permissions'
 
 /** Who asks, and in whose house. Every verb takes one as its first argument. */
@@ -61,14 +60,6 @@ async function byKeptCookie(request: Request, tenant: Tenant, cookie: string, he
 }
 
 const isRead = ({ method }: Request) => method === 'GET' || method === 'HEAD'
-
-/** A browser sends cookies whoever made it ask; so it must also say that it was a page of ours, or of a website of ours. */
-async function refuseForeign(request: Request, tenant: Tenant) {
-  const origin = request.headers.get('origin')
-  const foreign = origin && URL.parse(origin)?.host !== authorityOf(request)
-  if (foreign ? !(await originsOf(tenant)).has(origin) : request.headers.get('sec-fetch-site') === 'cross-site')
-    throw new Problem(403, 'CROSS_SITE', 'This came from a page of another site, which may not write here.')
-}
 
 /**
  * Every route says `can`, `anyone` or `open`; a test refuses one that says none. Strangers are turned away before a byte

@@ -1,4 +1,6 @@
+import { Problem } from '../core/problem'
 import type { Store } from '../storage/port'
+import { authorityOf } from '../tenancy/caller'
 import { recall } from '../tenancy/memory'
 import { settingsOf } from './settings'
 
@@ -8,6 +10,17 @@ export const originsOf = (tenant: Pick<Store, 'db' | 'heard'>) =>
     const { websiteUrls } = await settingsOf(tenant, 'app-configuration')
     return new Set(websiteUrls.flatMap((url) => originOf(url) ?? []))
   })
+
+/**
+ * A browser sends cookies, and takes them, whoever made it ask; so it must also say that it was a page of ours, or of a
+ * website of ours. @throws 403 CROSS_SITE
+ */
+export async function refuseForeign(request: Request, tenant: Pick<Store, 'db' | 'heard'>) {
+  const origin = request.headers.get('origin')
+  const foreign = origin && URL.parse(origin)?.host !== authorityOf(request)
+  if (foreign ? !(await originsOf(tenant)).has(origin) : request.headers.get('sec-fetch-site') === 'cross-site')
+    throw new Problem(403, 'CROSS_SITE', 'This came from a page of another site, which may not write here.')
+}
 
 /** The origin of an absolute address of a website. */
 export function originOf(url: string): string | undefined {

@@ -13,6 +13,7 @@ import type { Tenant } from '../tenancy/tenants'
 import type { Actor } from './actors'
 import type { Ctx } from './guard'
 import { noteDevice } from './mail/devices'
+import { takeAll } from './one-time'
 import { sessionKeys, sessions, users } from './tables'
 
 /** How long a session goes on without being used, in ms. */
@@ -144,12 +145,14 @@ export async function remove(ctx: Ctx, id: string) {
 export const end = (tenant: Tenant, session: string) =>
   changing(tenant, 'actors', (tx) => tx.delete(sessions).where(eq(sessions._id, session)).run())
 
-/** Ends all sessions of a user but the one. To be called in a write that changes the topic `actors`. */
-export const endOthers = (tx: Tx, user: string, { session }: Pick<Actor, 'session'>) =>
-  tx
-    .delete(sessions)
-    .where(and(eq(sessions.user, user), ne(sessions._id, session ?? '')))
-    .run()
+/**
+ * Ends all sessions of a user but the one, and what was begun on the way to another. To be called in a write that changes
+ * the topic `actors`.
+ */
+export async function endOthers(tx: Tx, user: string, { session }: Pick<Actor, 'session'>) {
+  await tx.delete(sessions).where(and(eq(sessions.user, user), ne(sessions._id, session ?? '')))
+  for (const purpose of ['secondFactor', 'passwordReset', 'redirect'] as const) await takeAll(tx, purpose, user)
+}
 
 const SLICE = 200 // rows
 const PAUSE = 20 // ms between slices, for those who wait to write

@@ -49,6 +49,7 @@ export const settings = {
     verification: template,
     passwordReset: template,
     invitation: template,
+    message: template,
     newDevice: template,
     emailChanged: template,
   }),

@@ -3,10 +3,10 @@ import { type Static, t } from 'elysia'
 import { change, free, id, line, text, time } from '../core/shapes'
 
 const date = t.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', description: 'YYYY-MM-DD' })
-export const email = t.String({
-  maxLength: 254,
-  pattern: '^[^\\s@<>,;:"()\\[\\]\\\\]+@[^\\s@<>,;:"()\\[\\]\\\\]+\\.[^\\s@<>,;:"()\\[\\]\\\\.]+$',
-})
+// What can't be seen makes another mailbox of what looks the same, or a line of its own.
+const unseen = '\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f\\ufeff'
+const none = `\\s@<>,;:"()\\[\\]\\\\${unseen}`
+export const email = t.String({ maxLength: 254, pattern: `^[^${none}]+@[^${none}]+\\.[^${none}.]+$` })
 export const url = t.String({ maxLength: 2_000, pattern: '^(https?://|/(?![/\\\\]))[^\\s]*$' })
 const username = t.String({
   minLength: 1,

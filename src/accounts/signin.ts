@@ -10,7 +10,7 @@ import { clearCookie, cookieOf, setCookie } from './cookies'
 import type { Ctx } from './guard'
 import { askToVerify } from './mail/verification'
 import { giveOnce, lookAt, takeOnce } from './one-time'
-import { verifyPassword } from './passwords'
+import { isOutdated, verifyPassword } from './passwords'
 import { isPrivileged } from './permissions'
 import * as sessions from './sessions'
 import { settingsOf } from './settings'
@@ -19,7 +19,7 @@ import type { UserRow } from './tables'
 import { countAttempt, noteSuccess } from './throttle'
 import { spending } from './totp/spending'
 import { counted, isEnabled, wrong } from './totp/totp'
-import { find, findByName, keyOfName, register, shown } from './users'
+import { find, findByName, keepHashOf, keyOfName, register, shown } from './users'
 import { tellUser } from './users/events'
 import { reach } from './workspaces/reach'
 
@@ -35,6 +35,7 @@ export async function signIn(tenant: Tenant, input: SignIn, answer: Answer) {
     throw new Problem(401, 'INVALID_CREDENTIALS', 'The username or the password is not right.')
   }
   await noteSuccess(tenant, subjects)
+  if (isOutdated(user!.password)) await keepHashOf(tenant, user!, password)
   if (workspace) await reach(tenant.db, { user: user!._id, privileged: isPrivileged(user!.roles) }, workspace)
   return enter(tenant, user!, authType, answer, workspace)
 }

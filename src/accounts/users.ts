@@ -8,12 +8,14 @@ import type { Tenant } from '../tenancy/tenants'
 import type { Actor } from './actors'
 import type { Ctx } from './guard'
 import { tellOldAddress } from './mail/address'
+import { sendsMail } from './mail/transport'
 import { askToVerify } from './mail/verification'
 import { hashPassword } from './passwords'
 import { proveByPassword } from './proof'
 import { endOthers } from './sessions'
 import type { ProfileChange, Registration } from './shapes'
 import { type UserRow, users } from './tables'
+import { countAttempt } from './throttle'
 import { tellUpdated } from './users/events'
 
 const statements = prepared((db) => ({
@@ -107,12 +109,8 @@ export async function register(
 /** Changes the caller's own profile; a new password needs the current one, and ends all other sessions. */
 export async function changeProfile(ctx: Ctx, { password, currentPassword, metadata, ...input }: ProfileChange) {
   const fields = { ...input, ...(input.email === '' && { email: null }) }
-  if (ctx.actor.impersonator && (password ?? input.username ?? input.email) !== undefined)
-    throw new Problem(
-      403,
-      'FORBIDDEN',
-      'What somebody signs in with they change themselves, or an admin at /api/users.',
-    )
+  await refuseStandIns(ctx, { password, ...input })
+  if (fields.email) await countMail(ctx, fields.email)
   refuseNoDate(fields)
   const hash = password === undefined ? undefined : await newPassword(ctx, password, currentPassword)
   const changed = await changing(ctx, 'actors', async (tx) => {
@@ -137,6 +135,30 @@ export async function changeProfile(ctx: Ctx, { password, currentPassword, metad
   return shownToSelf(changed, ctx.actor)
 }
 
+/**
+ * What somebody signs in with is changed neither by an admin in their place nor by an API token for one workspace, which would
+ * reach further by it. What they were told can be sent back. @throws 403
+ */
+async function refuseStandIns(ctx: Ctx, { password, username, email }: ProfileChange) {
+  const { impersonator, token } = ctx.actor
+  if (!impersonator && !token?.bound) return
+  const user = await find(ctx, ctx.actor.user)
+  const same = (username ?? user.username) === user.username && (email === undefined || (email || null) === user.email)
+  if (password !== undefined || !same)
+    throw new Problem(
+      403,
+      'FORBIDDEN',
+      'What somebody signs in with they change themselves, or an admin at /api/users.',
+    )
+}
+
+/** Mail to an address that is to be proven goes where its user says, so not without end. @throws 429 */
+async function countMail(ctx: Ctx, email: string) {
+  const { _id, emailKey } = await find(ctx, ctx.actor.user)
+  if (sendsMail() && keyOfName(email) !== emailKey)
+    await countAttempt(ctx, { account: _id, address: _id, of: 'verification' })
+}
+
 /** Sets a password without asking for the old one: for those who run the installation. Ends the user's sessions. */
 export async function setPassword(tenant: Tenant, name: string, password: string) {
   const user = (await findByName(tenant, name)) ?? missing('user')
@@ -146,6 +168,13 @@ export async function setPassword(tenant: Tenant, name: string, password: string
     const change = { password: hash, version: user.version + 1, updated: iso(now()) }
     await tx.update(users).set(change).where(eq(users._id, user._id))
   })
+}
+
+/** Hashes a user's password as it is hashed now, unless it was changed meanwhile. */
+export async function keepHashOf(tenant: Tenant, { _id, password: before }: UserRow, password: string) {
+  const hash = await hashPassword(tenant, password)
+  const same = and(eq(users._id, _id), eq(users.password, before ?? ''))
+  await tenant.write((tx) => tx.update(users).set({ password: hash }).where(same).run())
 }
 
 /** Replaces a user's roles. @throws 409 LAST_ADMIN when nobody would be left to administer the tenant. */

@@ -39,8 +39,8 @@ export function isKeepable(value: unknown): boolean {
   }
 }
 
-/** Undefined for a body of no bytes. */
-async function readText(request: Request, limit: number): Promise<string | undefined> {
+/** The text of a request's body; undefined for one of no bytes. @throws 413 beyond `limit` bytes */
+export async function readText(request: Request, limit: number): Promise<string | undefined> {
   if (!request.body) return
   const length = request.headers.get('content-length')
   if (Number(length) > limit) throw tooLarge(limit)

@@ -1,75 +1,144 @@
-import { lookup } from 'node:dns/promises'
-import { BlockList, isIP } from 'node:net'
+import { isIP } from 'node:net'
+import { addressesOf, hostIn, type Reach, Refused } from './addresses'
 import { Problem } from './problem'
 
-/** What another server may cost us: ms until all of its answer is there, bytes of it, and whether it may be a neighbour. */
-export type Bounds = { timeout: number; limit: number; privateNetwork: boolean }
-
-/** Addresses that are not of the public internet (RFC 6890, RFC 4193, RFC 4291, RFC 6598). */
-const inner = new BlockList()
-for (const [network, bits] of [
-  ...([
-    ['0.0.0.0', 8],
-    ['10.0.0.0', 8],
-    ['100.64.0.0', 10],
-    ['127.0.0.0', 8],
-    ['169.254.0.0', 16],
-  ] as const),
-  ...([
-    ['172.16.0.0', 12],
-    ['192.0.0.0', 24],
-    ['192.168.0.0', 16],
-    ['198.18.0.0', 15],
-    ['224.0.0.0', 3],
-  ] as const),
-])
-  inner.addSubnet(network, bits, 'ipv4')
-
-/**
- * Whether an address is one of the public internet. Of version 6 that is what begins with 001 (RFC 4291 §2.4), but for
- * what carries an address of version 4.
- */
-export const isPublic = (address: string) => {
-  if (isIP(address) === 4) return !inner.check(address, 'ipv4')
-  return /^[23]/.test(address) && !/^(2002:|2001:0?:|2001::|2001:0:)/.test(address)
+/** What another server may cost us, and who it may be. */
+export type Bounds = Reach & {
+  /** ms until all of its answer is there. */
+  timeout: number
+  /** Bytes of its answer. */
+  limit: number
+  /** Whether an answer with more of them is cut there, instead of none. */
+  cut?: boolean
+  /** How many redirections are followed; without, one is an answer like others. */
+  redirects?: number
+  /** Who vouches for its certificate, instead of the public authorities (PEM). */
+  ca?: string
 }
 
-/**
- * Asks another server, which some tenant has named. Its answer is read whole, and redirections are not followed. Into the
- * network of this installation nobody gets by it: unless that is allowed, hosts need a public address and a certificate,
- * so that a name which means something else a moment later leads nowhere.
- * @throws 502 OUTSIDE_UNREACHABLE, which tells nothing of what is there
- */
-export async function outside(url: string, init: RequestInit, bounds: Bounds): Promise<Response> {
-  const signal = AbortSignal.timeout(bounds.timeout)
-  try {
-    if (!bounds.privateNetwork) await refuseInner(new URL(url))
-    const response = await fetch(url, { ...init, redirect: 'manual', signal })
-    const body = await bounded(response, bounds.limit)
-    return new Response(body, { status: response.status, headers: response.headers })
-  } catch (cause) {
-    throw new Problem(502, 'OUTSIDE_UNREACHABLE', 'Another server did not answer as it should. Try again later.', {
-      cause: cause instanceof Problem ? undefined : cause,
-    })
+/** Why there is no answer: for the log of those who asked, not for strangers. */
+export type Why = 'refused' | 'timeout' | 'too-large' | 'unreachable'
+
+/** What is told of a server that gives no answer: nothing of what is there. */
+export class Unreachable extends Problem {
+  constructor(
+    readonly why: Why,
+    cause: unknown,
+  ) {
+    super(502, 'OUTSIDE_UNREACHABLE', 'Another server did not answer as it should. Try again later.', { cause })
   }
 }
 
-async function refuseInner({ protocol, hostname }: URL) {
-  const host = hostname.replace(/^\[|\]$/g, '')
-  const addresses = isIP(host) ? [{ address: host }] : await lookup(host, { all: true })
-  if (protocol !== 'https:' || !addresses.length || !addresses.every(({ address }) => isPublic(address)))
-    throw new Error(`${host} is not of the public internet, or is not asked by https.`)
+class TooLarge extends Error {}
+
+type Asked = { url: URL; init: RequestInit }
+
+/**
+ * Asks another server, which some tenant has named, and reads its answer whole. Into the network of this installation
+ * nobody gets by it: unless that is allowed, hosts need a public address, and the connection is made to the very
+ * address that was looked at. Redirections are looked at as addresses are.
+ * @throws 502 OUTSIDE_UNREACHABLE, which tells nothing of what is there
+ */
+export async function outside(url: string, init: RequestInit, bounds: Bounds): Promise<Response> {
+  const ending = new AbortController()
+  const { signal } = ending
+  let late = false
+  const timer = setTimeout(() => {
+    late = true
+    ending.abort(new Error(`No answer within ${bounds.timeout} ms.`))
+  }, bounds.timeout)
+  const give = () => ending.abort(init.signal?.reason)
+  if (init.signal?.aborted) give()
+  init.signal?.addEventListener('abort', give)
+  try {
+    const response = await follow({ url: new URL(url), init: { ...init, signal } }, bounds, bounds.redirects ?? 0)
+    const body = await bounded(response, bounds)
+    const headers = new Headers(response.headers)
+    // They are about the bytes on the way.
+    for (const name of ['content-encoding', 'content-length', 'transfer-encoding']) headers.delete(name)
+    return new Response(body, { status: response.status, headers })
+  } catch (cause) {
+    throw new Unreachable(late ? 'timeout' : whyOf(cause), cause)
+  } finally {
+    clearTimeout(timer)
+    init.signal?.removeEventListener('abort', give)
+  }
 }
 
-async function bounded(response: Response, limit: number) {
+const whyOf = (cause: unknown): Why =>
+  cause instanceof Refused ? 'refused' : cause instanceof TooLarge ? 'too-large' : 'unreachable'
+
+async function follow(asked: Asked, bounds: Bounds, left: number): Promise<Response> {
+  const response = await ask(asked, bounds)
+  const next = left > 0 ? redirected(asked, response) : undefined
+  if (!next) return response
+  await response.body?.cancel()
+  return follow(next, bounds, left - 1)
+}
+
+/** What another origin may know of the question. */
+const HARMLESS = ['accept', 'accept-language', 'user-agent']
+
+/** The question that a redirection asks for (Fetch standard, HTTP-redirect fetch); undefined where it is an answer. */
+function redirected({ url, init }: Asked, { status, headers }: Response): Asked | undefined {
+  const to = URL.parse(headers.get('location') ?? '', url.href)
+  if (!headers.has('location') || !to || ![301, 302, 303, 307, 308].includes(status)) return
+  const { method = 'GET', body, signal } = init
+  const read = ['GET', 'HEAD'].includes(method)
+  const turnsToGet = status === 303 ? !read : status < 303 && method === 'POST'
+  if (to.origin === url.origin && !turnsToGet) return body instanceof ReadableStream ? undefined : { url: to, init }
+  // What is sent was meant for the one who was asked, and for nobody else.
+  if (!read && !turnsToGet) return
+  const kept = new Headers(init.headers)
+  for (const name of [...kept.keys()])
+    if (to.origin === url.origin ? name.startsWith('content-') : !HARMLESS.includes(name)) kept.delete(name)
+  return { url: to, init: { signal, headers: kept, method: read ? method : 'GET' } }
+}
+
+/** Tries one address after the other, until one can be connected to. */
+async function ask({ url, init }: Asked, bounds: Bounds): Promise<Response> {
+  const addresses = await unless(init.signal, addressesOf(url, bounds))
+  const host = hostIn(url)
+  const headers = new Headers(init.headers)
+  headers.set('host', url.port ? `${nameOf(host)}:${url.port}` : nameOf(host))
+  const tls = { ...(bounds.ca && { ca: bounds.ca }), ...(!isIP(host) && { serverName: host }) }
+  const again = !(init.body instanceof ReadableStream)
+  for (const [n, address] of addresses.entries()) {
+    const at = new URL(url)
+    at.hostname = nameOf(address)
+    try {
+      return await fetch(at, { ...init, headers, redirect: 'manual', ...(url.protocol === 'https:' && { tls }) })
+    } catch (error) {
+      const { code = '' } = error as { code?: string }
+      if (!again || n === addresses.length - 1 || !NOT_THERE.test(code)) throw error
+    }
+  }
+  throw new Refused(`${host} has no address.`)
+}
+
+const NOT_THERE = /^(ConnectionRefused|FailedToOpenSocket|ECONNREFUSED|ENETUNREACH|EHOSTUNREACH|EADDRNOTAVAIL)$/
+const nameOf = (host: string) => (isIP(host) === 6 ? `[${host}]` : host)
+
+/** Looking for a name can't be broken off, but need not be waited for. */
+function unless<T>(signal: AbortSignal | null | undefined, work: Promise<T>): Promise<T> {
+  if (!signal) return work
+  const { promise, reject } = Promise.withResolvers<never>()
+  const give = () => reject(signal.reason)
+  if (signal.aborted) give()
+  signal.addEventListener('abort', give, { once: true })
+  return Promise.race([work, promise]).finally(() => signal.removeEventListener('abort', give))
+}
+
+async function bounded(response: Response, { limit, cut = false }: Bounds) {
   // What has no body must not get an empty one.
-  if (!response.body || [204, 304].includes(response.status)) return null
+  if (!response.body || [204, 205, 304].includes(response.status)) return null
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
     size += chunk.byteLength
-    if (size > limit) throw new Error(`The answer has more than ${limit} bytes.`)
+    if (size > limit && !cut) throw new TooLarge(`The answer has more than ${limit} bytes.`)
     chunks.push(chunk)
+    if (size > limit) break
   }
-  return Buffer.concat(chunks)
+  return Buffer.concat(chunks).subarray(0, limit)
 }

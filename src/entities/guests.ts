@@ -1,16 +1,14 @@
 import type { OpenCtx } from '../accounts/guard'
+import { throttling } from '../accounts/guests'
 import { config } from '../config'
-import { Limiter } from '../core/limiter'
-import { invalid, tooMany } from '../core/problem'
-import { networkOf } from '../tenancy/caller'
+import { invalid } from '../core/problem'
 
 const GUESTS = 10 // changes in 5 s
-const guests = new Limiter(GUESTS, 5_000)
+const throttle = throttling(GUESTS, 5_000, 'Too many changes by guests.')
 
-/** Guests have no account that could be blocked, so their address answers for them. */
-export function throttleGuests({ tenant, actor }: OpenCtx, blueprint: string, request: Request, changes = 1) {
-  if (actor || config.ATOLL_RATE_LIMITS === 'off') return
-  if (changes > GUESTS) invalid({ path: '/operations', message: `A guest makes at most ${GUESTS} changes at once.` })
-  const wait = guests.take(`${tenant} ${blueprint} ${networkOf(request)}`, changes)
-  if (wait) tooMany(wait / 1000, 'Too many changes by guests.')
+/** A batch that could never pass is refused at once (400). */
+export function throttleGuests(ctx: OpenCtx, blueprint: string, request: Request, changes = 1) {
+  if (!ctx.actor && config.ATOLL_RATE_LIMITS === 'on' && changes > GUESTS)
+    invalid({ path: '/operations', message: `A guest makes at most ${GUESTS} changes at once.` })
+  throttle(ctx, blueprint, request, changes)
 }

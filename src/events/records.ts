@@ -2,12 +2,12 @@ import { and, asc, desc, eq, gt, gte, inArray, lt, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Ctx } from '../accounts/guard'
 import { config } from '../config'
-import { DAY, iso, now } from '../core/clock'
+import { DAY, now } from '../core/clock'
 import type { Answer } from '../core/etag'
 import { type Flaw, invalid, missing } from '../core/problem'
 import { given } from '../core/shapes'
 import type { Lease } from '../jobs/holding'
-import { emit, type Event as Kept } from '../jobs/outbox'
+import { emit, type Event as Kept, toldEvent as shown } from '../jobs/outbox'
 import { events } from '../jobs/tables'
 import { answerPage, type Listing, pageOf } from '../storage/lists'
 import type { Db } from '../storage/port'
@@ -57,11 +57,19 @@ export async function list({ db }: Ctx, query: Filters & Listing, answer: Answer
 export const get = async ({ db }: Ctx, id: string): Promise<Event> =>
   shown((!id.includes('\0') && (await db.select().from(events).where(eq(_id, id)).get())) || missing('event'))
 
-/** Writes down what the caller tells. What a plugin tells has its source marked as such. */
+let pluginBehind = async (_tenant: Tenant, _user: string): Promise<string | undefined> => undefined
+/** Says as which plugin a user comes, if they do. */
+export const sourcesAreNamedBy = (name: typeof pluginBehind) => {
+  pluginBehind = name
+}
+
+/** Writes down what the caller tells. What a plugin tells has its source marked as such, by the name that it has here. */
 export async function create(ctx: Ctx, { source = 'api', kind = 'custom', eventName = 'custom', ...rest }: NewEvent) {
   const { roles, user, workspace } = ctx.actor
+  const plugin = await pluginBehind(ctx, user)
   const foreign = !roles.includes('admin') && !roles.includes('editor') && !source.startsWith('plugin:')
-  const told = { ...rest, source: foreign ? `plugin:${source}` : source, kind, eventName }
+  const marked = plugin !== undefined ? `plugin:${plugin}` : foreign ? `plugin:${source}` : source
+  const told = { ...rest, source: marked, kind, eventName }
   return shown(await ctx.write((tx) => emit(ctx, tx, { ...told, user, workspace: workspace?._id })))
 }
 
@@ -154,5 +162,3 @@ function conditionOf(query: Filters): SQL | undefined {
     to === undefined ? undefined : lt(created, to),
   )
 }
-
-const shown = ({ seq: _, created, ...event }: Kept): Event => ({ ...event, created: iso(created) })

@@ -1,4 +1,4 @@
-import { now } from '../core/clock'
+import { iso, now } from '../core/clock'
 import type { Tx } from '../storage/port'
 import type { Tenant } from '../tenancy/tenants'
 import type { events } from './tables'
@@ -21,6 +21,12 @@ export type Telling = {
 
 export type Event = typeof events.$inferSelect
 
+/** An event as it is told to those outside. */
+export const toldEvent = ({ seq: _, cause: __, depth: ___, created, ...event }: Event) => ({
+  ...event,
+  created: iso(created),
+})
+
 const INSERT = `insert into events (_id, source, kind, event_name, description, metadata, "user", workspace, created)
   values (?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
@@ -29,7 +35,7 @@ export async function emit({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, telling: 
   const event = eventOf(telling)
   const [row] = await tx.ask(`${INSERT} returning seq`, rowOf(event))
   tx.afterwards(() => wake(tenant))
-  return { seq: row![0] as number, ...event }
+  return { seq: row![0] as number, cause: null, depth: 0, ...event }
 }
 
 /** The same for many things that happen together. */
@@ -45,7 +51,7 @@ const eventOf = ({ description = '', metadata = {}, user = null, workspace = nul
   ...{ description, metadata, user, workspace, created: now() },
 })
 
-const rowOf = (event: Omit<Event, 'seq'>) => {
+const rowOf = (event: ReturnType<typeof eventOf>) => {
   const { _id, source, kind, eventName, description, metadata, user, workspace, created } = event
   return [_id, source, kind, eventName, description, JSON.stringify(metadata), user, workspace, created]
 }

@@ -39,8 +39,22 @@ const INSERT = `insert into jobs (_id, kind, lane, payload, state, attempts, due
 /** Has something done after this transaction, at least once, by whichever process gets to it. */
 export async function enqueue({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, job: NewJob) {
   const { _id = Bun.randomUUIDv7(), kind, payload = {}, lane = _id, at = now() } = job
-  const behind = job.lane && (await tx.select({ seq: jobs.seq }).from(jobs).where(waitingIn(lane)).limit(1)).length
+  const behind = job.lane && (await isBusy(tx, lane))
   await tx.ask(INSERT, [_id, kind, lane, JSON.stringify(payload), behind ? null : at, now()])
+  tx.afterwards(() => wake(tenant))
+}
+
+/** The same for many jobs, lane by lane in the order in which they are given. */
+export async function enqueueAll({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, list: NewJob[]) {
+  const time = now()
+  const [ledLanes, rows] = [new Set<string>(), [] as unknown[][]]
+  for (const lane of new Set(list.flatMap(({ lane }) => lane ?? [])))
+    if ((await tx.select({ seq: jobs.seq }).from(jobs).where(waitingIn(lane)).limit(1)).length) ledLanes.add(lane)
+  for (const { _id = Bun.randomUUIDv7(), kind, payload = {}, lane = _id, at = time } of list) {
+    rows.push([_id, kind, lane, JSON.stringify(payload), ledLanes.has(lane) ? null : at, time])
+    ledLanes.add(lane)
+  }
+  await tx.each(INSERT, rows)
   tx.afterwards(() => wake(tenant))
 }
 
@@ -71,6 +85,13 @@ export const nextDue = async (db: Db): Promise<number | undefined> =>
 /** The jobs that wait in a lane, in their order. */
 export const waiting = (db: Db, lane: string, limit: number): Promise<Job[]> =>
   db.select().from(jobs).where(waitingIn(lane)).orderBy(asc(jobs.seq)).limit(limit)
+
+/** Whether anything waits in a lane, or is being done there. */
+export const isBusy = async (tx: Tx, lane: string): Promise<boolean> =>
+  (await tx.select({ seq: jobs.seq }).from(jobs).where(waitingIn(lane)).limit(1)).length > 0
+
+/** Takes out what waits in a lane. What is being done is not tried again. */
+export const discard = (tx: Tx, lane: string) => tx.delete(jobs).where(waitingIn(lane)).run()
 
 /** Writes down how jobs of one lane ended, and lets the next in the lane come. */
 export async function settle(tx: Tx, endings: [Job, Ending][]) {

@@ -26,6 +26,9 @@ export const events = sqliteTable(
     user: text(),
     workspace: text(),
     created: integer().notNull(),
+    /** Of which integration's run it comes, and how many runs led to it. */
+    cause: text(),
+    depth: integer().notNull().default(0),
   },
   ({ created, kind, eventName, user, seq }) => [
     index('events_by_time').on(created, seq),
@@ -34,6 +37,9 @@ export const events = sqliteTable(
     index('events_of_user').on(user, created, seq).where(sql`"user" is not null`),
   ],
 )
+
+/** How far somebody has read the events, by name. */
+export const cursors = sqliteTable('cursors', { name: text().primaryKey(), seq: integer().notNull() })
 
 /** What is to be done outside of requests. */
 export const jobs = sqliteTable(

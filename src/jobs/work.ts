@@ -1,5 +1,6 @@
 import { DAY, now } from '../core/clock'
 import { report } from '../core/log'
+import type { Tx } from '../storage/port'
 import type { Tenant } from '../tenancy/tenants'
 import { Turns } from '../tenancy/turns'
 import type { Lease } from './holding'
@@ -12,6 +13,8 @@ export type Work = {
   run(tenant: Tenant & Lease, job: Job): Promise<Ending>
   /** How long it is tried before it is given up, in ms. */
   patience?: number
+  /** Writes down what attempts came to in the transaction in which they end: of one lane, in their order. */
+  note?(tenant: Tenant, tx: Tx, endings: [Job, Ending][]): Promise<unknown>
 }
 
 /** Why an attempt failed, for those who look at the job, and whether another can help. */
@@ -30,6 +33,8 @@ export type Feed = { waits(tenant: Tenant): Promise<boolean>; take(tenant: Tenan
 const AT_ONCE = 16 // lanes of one tenant
 const ALL_AT_ONCE = 128 // lanes of all tenants
 const SLICE = 50 // jobs of one lane between two looks at what else is due
+const TURN = 1_000 // ms after which others get their turn, though there may be more in the lane
+const FEED = 200 // ms between two looks at feeds when nobody told of news
 const MARK = 50 // ms after which it is written down what was done
 const PATIENCE = 3 * DAY
 const SOON = 1_000
@@ -71,17 +76,33 @@ export async function drain(tenant: Tenant & Lease, woken: () => Promise<void>):
       .finally(() => running.delete(head.lane))
     running.set(head.lane, ended)
   }
+  let [news, fed] = [true, 0]
+  let sick: { error: unknown } | undefined
+  // A feed that fails is told of in the end: jobs that are there are none of its business.
+  const feed = async () => {
+    for (const feed of feeds) await feed.take(tenant)
+  }
   for (;;) {
-    const more = woken()
+    const more = woken().then(() => {
+      news = true
+    })
     if (!broken && !tenant.signal.aborted) {
-      for (const feed of feeds) await feed.take(tenant)
+      // Other processes wake only themselves.
+      if (!sick && (news || performance.now() - fed > FEED)) {
+        news = false
+        await feed().catch((error) => {
+          sick = { error }
+        })
+        fed = performance.now()
+      }
       const heads = running.size < AT_ONCE ? await due(tenant.db, AT_ONCE) : []
       for (const head of heads) if (running.size < AT_ONCE && !running.has(head.lane)) begin(head)
     }
     if (!running.size) break
     await Promise.race([...running.values(), more])
   }
-  if (broken) throw broken.error
+  const failure = broken ?? sick
+  if (failure) throw failure.error
   return tried
 }
 
@@ -91,12 +112,18 @@ export const nextAt = ({ db }: Tenant) => nextDue(db)
 async function follow(tenant: Tenant & Lease, head: Job): Promise<number> {
   const jobs = head.lane === head._id ? [head] : await waiting(tenant.db, head.lane, SLICE)
   let endings: [Job, Ending][] = []
-  let since = performance.now()
+  const began = performance.now()
+  let since = began
   const mark = async () => {
     const known = endings
     endings = []
     since = performance.now()
-    if (known.length) await tenant.write((tx) => settle(tx, known))
+    if (!known.length) return
+    await tenant.write(async (tx) => {
+      await settle(tx, known)
+      for (const [kind, some] of Map.groupBy(known, ([{ kind }]) => kind))
+        await kinds.get(kind)?.note?.(tenant, tx, some)
+    })
   }
   let tried = 0
   for (const job of jobs) {
@@ -108,7 +135,8 @@ async function follow(tenant: Tenant & Lease, head: Job): Promise<number> {
     if ('effect' in ending) await mark()
     endings.push([job, ending])
     if ('effect' in ending || performance.now() - since > MARK) await mark()
-    if (ending.state === 'failed' || ending.state === 'again') break
+    // What comes next in the lane may depend on it.
+    if (ending.state !== 'done' || performance.now() - began > TURN) break
   }
   await mark()
   return tried
@@ -138,4 +166,4 @@ function failed({ tenant }: Tenant, job: Job, error: unknown, patience: number):
 
 /** ms until the next attempt: doubling, and never quite at the same time as everybody else's. */
 const pause = (attempts: number) =>
-  Math.round(Math.min(LATE, SOON * 2 ** Math.min(attempts, 30)) * (1 + Math.random() / 4))
+  Math.round(Math.min(LATE / 1.25, SOON * 2 ** Math.min(attempts, 30)) * (1 + Math.random() / 4))

@@ -8,6 +8,8 @@ import { undoAllForsaken } from '../entities/transfer/undo'
 import * as events from '../events/records'
 import type { Chore } from '../jobs/housekeeping'
 import * as queue from '../jobs/queue'
+import * as deliveries from '../plugins/deliveries'
+import * as lambdaRuns from '../plugins/lambdas/runs'
 
 /** What is removed from each tenant, undone or put right in it, now and then. */
 export const chores: Chore[] = [
@@ -18,6 +20,8 @@ export const chores: Chore[] = [
   changes.removeOld,
   events.removeOld,
   queue.removeOld,
+  deliveries.removeOld,
+  lambdaRuns.removeOld,
   undoAllForsaken,
   settleHosts,
 ]

@@ -1,7 +1,7 @@
 import type { Db, Store, Tx } from '../storage/port'
 
 /** What is kept in memory, by what it was read from. */
-export type Topic = 'tenants' | 'blueprints' | 'actors' | 'configurations' | 'changes'
+export type Topic = 'tenants' | 'blueprints' | 'actors' | 'configurations' | 'changes' | 'plugins' | 'lambdas'
 
 /** What is made with the help of another topic is forgotten with it. */
 const resting: Partial<Record<Topic, Topic>> = { configurations: 'actors' }

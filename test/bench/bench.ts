@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util'
 import { startPostgres } from '../outside/postgres'
 import { category, product } from './data'
 import type { Filled } from './fill'
+import { lambdas } from './lambdas'
 import { client, type Figures, type Load, measure } from './load'
 import { million } from './million'
 import { latency, questions } from './queries'
@@ -20,8 +21,18 @@ const { values: options } = parseArgs({
     engine: { type: 'string', default: 'sqlite' },
     /** Only this: ten thousand rows beside a million. It takes some minutes. */
     million: { type: 'boolean', default: false },
+    /** Only this: whether the time of a sign-in tells who there is, and how long reads take beside many of them. */
+    signin: { type: 'boolean', default: false },
+    /** Only this: what lambdas cost. */
+    lambdas: { type: 'boolean', default: false },
   },
 })
+if (options.signin) {
+  const child = Bun.spawn([process.execPath, 'test/bench/signin.ts', options.engine], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+  })
+  process.exit(await child.exited)
+}
 const [rows, seconds, rounds] = [Number(options.rows), Number(options.seconds), Number(options.rounds)]
 
 // On the disk that the data would be on, not in memory.
@@ -110,10 +121,10 @@ function fillFloor(json: string[]) {
   return file
 }
 
-if (options.million) {
-  const report = await million(say)
+if (options.million || options.lambdas) {
+  const [name, report] = options.million ? ['million', await million(say)] : ['lambdas', await lambdas(say)]
   mkdirSync(join(options.out, '..'), { recursive: true })
-  writeFileSync(options.out.replace(/\.json$/, '-million.json'), `${JSON.stringify(report, null, 2)}\n`)
+  writeFileSync(options.out.replace(/\.json$/, `-${name}.json`), `${JSON.stringify(report, null, 2)}\n`)
   rmSync(folder, { recursive: true })
   process.exit()
 }

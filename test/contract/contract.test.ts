@@ -28,6 +28,8 @@ const wider: Record<string, string[]> = {
   // Who administers a workspace is a matter of that workspace, which the verb judges.
   'ws-admin': ['user'],
   editor: ['curator', 'teller'],
+  // An integration says itself who may call it.
+  integration: ['anyone'],
 }
 
 test.each(contract.filter(({ path }) => finished.some((start) => path === start || path.startsWith(`${start}/`))))(

@@ -131,4 +131,5 @@ export const finished = [
   '/api/configurations',
   '/api/events',
   '/api/roles',
+  '/api/webhooks',
 ]

@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from 'bun:test'
-import { isPublic, outside } from '../../src/core/outside'
+import { isPublic } from '../../src/core/addresses'
+import { outside } from '../../src/core/outside'
 import type { Problem } from '../../src/core/problem'
 
 const bounds = { timeout: 5_000, limit: 1_000, privateNetwork: true }

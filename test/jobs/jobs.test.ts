@@ -137,7 +137,7 @@ describe('a job', () => {
       await runDue(tenant)
       const [[state, attempts, due, outcome]] = (await rows(tenant)) as [[string, number, number, string]]
       expect([state, attempts, outcome]).toEqual(['waiting', attempt + 1, '{"status":500}'])
-      const pause = Math.min(HOUR, 1_000 * 2 ** attempt)
+      const pause = Math.min(HOUR / 1.25, 1_000 * 2 ** attempt)
       expect(due - now()).toBeWithin(pause - 500, pause * 1.25 + 1)
       expect(await runDue(tenant)).toBe(0)
       moveClock(due)

@@ -12,7 +12,8 @@ async function tablesIn(pattern: string) {
 }
 // The tables of tenancy are the registry's; each tenant has one of them, too.
 const ofTenancy = await tablesIn('tenancy/tables.ts')
-const ofTenants = [
+/** Those of a tenant. */
+export const ofTenants = [
   ...(await tablesIn('!(tenancy)/**/tables.ts')),
   ...ofTenancy.filter((one) => getTableName(one) === 'versions'),
 ]

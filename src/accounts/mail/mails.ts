@@ -38,7 +38,10 @@ export async function post(tenant: Pick<Tenant, 'tenant'>, tx: Tx, ...all: NewMa
 
 const sortable = { _id: mails._id, created: mails.created, sent: mails.sent, to: mails.recipient }
 
-/** A page of the mails of a tenant, the latest first. Those that were sent are told without what they said. */
+/**
+ * A page of the mails of a tenant, the latest first. Those that were sent are told without what they said, and so are all to
+ * an API token of limited scope: links in them let in whoever has them.
+ */
 export async function list(ctx: Ctx, query: Listing & { to?: string; state?: MailRow['state'] }, answer: Answer) {
   forbidKeeping(answer)
   const page = pageOf(query, sortable)
@@ -53,7 +56,8 @@ export async function list(ctx: Ctx, query: Listing & { to?: string; state?: Mai
     .orderBy(...page.order)
     .limit(page.limit + 1)
     .offset(page.offset)
-  const shown = rows.map(({ recipient: to, recipientKey: _, data: __, ...mail }) => ({ ...mail, to }))
+  const untold = ctx.actor.scopes.length > 0 && { text: null, html: null }
+  const shown = rows.map(({ recipient: to, recipientKey: _, data: __, ...mail }) => ({ ...mail, to, ...untold }))
   return answerPage(answer, page, shown, () => ctx.db.$count(mails, those))
 }
 

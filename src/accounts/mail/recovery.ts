@@ -7,7 +7,7 @@ import { networkOf } from '../../tenancy/caller'
 import { changing } from '../../tenancy/memory'
 import type { Tenant } from '../../tenancy/tenants'
 import { endAllWaysIn } from '../handover'
-import { lookAt, takeAll, takeOnce } from '../one-time'
+import { lookAt, takeOnce } from '../one-time'
 import { hashPassword } from '../passwords'
 import { endOthers } from '../sessions'
 import { users } from '../tables'
@@ -47,8 +47,6 @@ export async function reset(tenant: Tenant, token: string, password: string) {
     const user = await tx.select().from(users).where(eq(users._id, _id)).get()
     if (!user || user.emailKey !== data.emailKey) return worthless()
     if (!user.emailVerified) await endAllWaysIn(tx, _id)
-    await takeAll(tx, 'passwordReset', _id)
-    await takeAll(tx, 'secondFactor', _id)
     await endOthers(tx, _id, {})
     const change = { password: hash, emailVerified: true, version: user.version + 1, updated: iso(now()) }
     await tx.update(users).set(change).where(eq(users._id, _id))

@@ -45,6 +45,8 @@ If it was not you who asked, ignore this mail: your password stays as it is.`,
 
 {{link}}{{/link}}`,
   },
+  /** What an integration writes. */
+  message: { subject: '{{subject}}', text: '{{text}}' },
   newDevice: {
     subject: 'A new sign-in at {{site}}',
     text: `Hello {{name}},
@@ -78,22 +80,22 @@ export function written(template: Template, values: Record<string, string>): Mai
   return { subject: oneLine(fill(template.subject, all)), text, html }
 }
 
-/** No header can be begun by what stands in another. */
+/** No header can be begun by what stands in another, and nothing turned around to look like something else. */
 const oneLine = (text: string) =>
   text
-    .replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')
+    .replace(/[\p{Cc}\u2028\u2029\p{Bidi_Control}]+/gu, ' ')
     .trim()
     .slice(0, 300)
 
 /**
- * `{{name}}` stands for a value. What stands between `{{#name}}` and `{{/name}}` is there where there is such a value,
+ * `{{name}}` stands for a value; names may have dots in them. What stands between `{{#name}}` and `{{/name}}` is there where there is such a value,
  * between `{{^name}}` and `{{/name}}` where there is none.
  */
-function fill(template: string, values: Record<string, string>, write = (text: string) => text): string {
+export function fill(template: string, values: Record<string, string>, write = (text: string) => text): string {
   const sections: boolean[] = []
   let [filled, hidden] = ['', 0]
-  for (const piece of template.split(/(\{\{[#^/]?\w{1,50}\}\})/)) {
-    const [, kind, name = ''] = /^\{\{([#^/]?)(\w+)\}\}$/.exec(piece) ?? []
+  for (const piece of template.split(/(\{\{[#^/]?[\w.]{1,200}\}\})/)) {
+    const [, kind, name = ''] = /^\{\{([#^/]?)([\w.]+)\}\}$/.exec(piece) ?? []
     const value = Object.hasOwn(values, name) ? values[name]! : ''
     if (kind === '#' || kind === '^') {
       sections.push((kind === '#') === !!value)

@@ -1,9 +1,12 @@
+import { config } from '../../config'
 import { type Answer, forbidKeeping } from '../../core/etag'
-import { invalid, Problem } from '../../core/problem'
-import { authorityOf, isSecure } from '../../tenancy/caller'
+import { Limiter } from '../../core/limiter'
+import { invalid, Problem, tooMany } from '../../core/problem'
+import { authorityOf, isSecure, networkOf } from '../../tenancy/caller'
 import type { Tenant } from '../../tenancy/tenants'
 import type { Ctx } from '../guard'
 import { giveOnce, takeOnce } from '../one-time'
+import { refuseForeign } from '../origins'
 import { prove } from '../proof'
 import { settingsOf } from '../settings'
 import { enter } from '../signin'
@@ -15,7 +18,10 @@ import { linkTo, userBehind } from './linking'
 import { providerOf } from './setup'
 import type { NewIdentity, RedirectToken, Start } from './shapes'
 
-/** Sends a browser to a provider. @throws 400 PROVIDER_NOT_CONFIGURED, or for an address that is not allowed; 502 */
+/** Each may make us ask a provider where it is, which anybody could have us do. */
+const starts = new Limiter(60, 60_000)
+
+/** Sends a browser to a provider. @throws 400 PROVIDER_NOT_CONFIGURED, or for an address that is not allowed; 429, 502 */
 export async function start(tenant: Tenant, name: string, input: Start, answer: Answer) {
   const { address, journey } = await begin(tenant, name, input, answer.request)
   return redirected(answer, address, packed(answer.request, tenant, journey))
@@ -38,12 +44,15 @@ export async function startLinking(ctx: Ctx, { provider, returnUrl, state, ...pr
 }
 
 async function begin(tenant: Tenant, name: string, { returnUrl, state }: Start, request: Request) {
+  const wait = config.ATOLL_RATE_LIMITS === 'on' && starts.take(`${tenant.tenant} ${networkOf(request)}`)
+  if (wait) tooMany(wait / 1000, 'Too many sign-ins were begun.')
   const { kind, setup } = await providerOf(tenant, name)
-  if (returnUrl && !(await isAllowed(tenant, returnUrl)))
+  const back = returnUrl && (await allowed(tenant, returnUrl))
+  if (returnUrl && !back)
     invalid({ path: 'returnUrl', message: 'This is no http address at one of the hosts in allowedReturnHosts.' })
   const secrets = newSecrets()
   const address = await addressFor(kind, setup, redirectUri(request, name), secrets)
-  const journey = { provider: name, ...secrets, ...(returnUrl && { returnUrl }), ...(state && { passed: state }) }
+  const journey = { provider: name, ...secrets, ...(back && { returnUrl: back }), ...(state && { passed: state }) }
   return { address, journey }
 }
 
@@ -57,9 +66,9 @@ export async function callback(tenant: Tenant, name: string, answer: Answer) {
   const query = new URLSearchParams(request.url.split('?')[1])
   const journey = journeyOf(request, tenant, name, query.get('state'))
   const done = unpacked(request, tenant)
-  const { returnUrl } = journey
   // It may have been allowed only when the journey began.
-  if (returnUrl && (await isAllowed(tenant, returnUrl))) {
+  const returnUrl = journey.returnUrl && (await allowed(tenant, journey.returnUrl))
+  if (returnUrl) {
     const arrived = arrive(tenant, name, journey, query, request)
     const told: Record<string, string> = await arrived.then(
       async (user) => (user ? tokenFor(tenant, user._id) : { linked: name }),
@@ -72,8 +81,14 @@ export async function callback(tenant: Tenant, name: string, answer: Answer) {
   return redirected(answer, challenge ? withQuery('/', { challenge }) : '/', done)
 }
 
-/** Signs in by the token that came with a `returnUrl`. @throws 401 INVALID_REDIRECT_TOKEN, SECOND_FACTOR_REQUIRED */
+/**
+ * Signs in by the token that came with a `returnUrl`. Any page could have a browser send one that it got for itself, and so
+ * sign somebody in as whom it likes; so it has to be ours, or at an allowed host.
+ * @throws 401 INVALID_REDIRECT_TOKEN, SECOND_FACTOR_REQUIRED; 403 CROSS_SITE
+ */
 export async function exchange(tenant: Tenant, { rt, authType }: RedirectToken, answer: Answer) {
+  const origin = answer.request.headers.get('origin')
+  if (!(origin && (await allowed(tenant, origin)))) await refuseForeign(answer.request, tenant)
   const taken = await tenant.write((tx) => takeOnce(tx, 'redirect', rt ?? ''))
   if (!taken)
     throw new Problem(
@@ -121,12 +136,15 @@ function codeOf(error: unknown): string {
 const redirectUri = (request: Request, name: string) =>
   `${isSecure(request) ? 'https' : 'http'}://${authorityOf(request)}/api/auth/${name}/callback`
 
-/** Hosts are named with their port, where that is not the usual one. */
-async function isAllowed(tenant: Tenant, returnUrl: string): Promise<boolean> {
+/**
+ * An address that a browser may be led to, written so that it means the same wherever it stands. Hosts are named with their
+ * port, where that is not the usual one.
+ */
+async function allowed(tenant: Tenant, address: string): Promise<string | undefined> {
   const { allowedReturnHosts } = await settingsOf(tenant, 'auth-configuration')
-  const { protocol = '', host = '', username, password } = URL.parse(returnUrl) ?? {}
+  const { protocol = '', host = '', username, password, href } = URL.parse(address) ?? {}
   const names = allowedReturnHosts.map((name) => name.trim().toLowerCase())
-  return /^https?:$/.test(protocol) && !username && !password && names.includes(host)
+  if (/^https?:$/.test(protocol) && !username && !password && names.includes(host)) return href
 }
 
 function withQuery(address: string, values: Record<string, string | undefined>): string {

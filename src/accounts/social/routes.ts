@@ -11,7 +11,7 @@ import { Departure, Identity, NewIdentity, RedirectToken, Start } from './shapes
 
 const params = t.Object({ provider: t.String() })
 const leads = (description: string) => ({
-  response: { 400: ProblemShape, 502: ProblemShape },
+  response: { 400: ProblemShape, 429: ProblemShape, 502: ProblemShape },
   detail: { description, responses: { 302: { description: 'where to go' } } },
 })
 

@@ -81,13 +81,16 @@ export async function change(ctx: Ctx, id: string, { password, metadata, interna
  * admin is left to those of the tenant. @throws 404, 409 LAST_ADMIN
  */
 export async function remove(ctx: Ctx, id: string) {
-  await changing(ctx, 'actors', async (tx) => {
-    await refuseLastAdmin(tx, id)
-    for (const purpose of ['user', 'totp']) await discardSealed(tx, purpose, id)
-    const gone = (await tx.delete(users).where(eq(users._id, id)).returning().get()) ?? missing('user')
-    await tellUser(ctx, tx, 'user-removed', gone)
-  })
+  await changing(ctx, 'actors', (tx) => removeIn(ctx, tx, id))
   return success
+}
+
+/** The same as a part of a write that changes the topic `actors`. */
+export async function removeIn(ctx: Ctx, tx: Tx, id: string) {
+  await refuseLastAdmin(tx, id)
+  for (const purpose of ['user', 'totp']) await discardSealed(tx, purpose, id)
+  const gone = (await tx.delete(users).where(eq(users._id, id)).returning().get()) ?? missing('user')
+  await tellUser(ctx, tx, 'user-removed', gone)
 }
 
 /** What was read as empty means none. */

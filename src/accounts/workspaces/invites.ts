@@ -1,7 +1,9 @@
 import { and, eq, inArray } from 'drizzle-orm'
+import { config } from '../../config'
 import { iso, now } from '../../core/clock'
 import type { Answer } from '../../core/etag'
-import { invalid, missing, Problem } from '../../core/problem'
+import { Limiter } from '../../core/limiter'
+import { invalid, missing, Problem, tooMany } from '../../core/problem'
 import { success } from '../../core/shapes'
 import { answerPage, type Listing, pageOf } from '../../storage/lists'
 import type { Tx } from '../../storage/port'
@@ -17,7 +19,8 @@ import { administered, isElsewhere, refuseInactive, within } from './reach'
 import type { InvitationAnswer, NewInvite } from './shapes'
 import { invites, members, workspaces } from './tables'
 
-const MOST = 1_000 // of a workspace, which shows them whole
+const MOST = 1_000 // of a workspace, which shows them whole; and of a user in an hour, for each is a mail to anybody
+const limiter = new Limiter(MOST, 3_600_000)
 
 /** Whether somebody's address counts. As long as no mail is sent, nobody can prove that one is theirs. */
 const isProven = ({ emailVerified }: UserRow) => emailVerified || !sendsMail()
@@ -130,6 +133,9 @@ type InviteRow = typeof invites.$inferSelect
 /** Writes down whom the caller has invited, and has mail sent to them. */
 async function sendTo(ctx: Ctx, tx: Tx, workspace: string, added: InviteRow[]) {
   if (!added.length) return
+  const wait =
+    sendsMail() && config.ATOLL_RATE_LIMITS === 'on' && limiter.take(`${ctx.tenant} ${ctx.actor.user}`, added.length)
+  if (wait) tooMany(wait / 1000, `Nobody invites more than ${MOST} in an hour.`)
   const { name } = (await tx
     .select({ name: workspaces.name })
     .from(workspaces)

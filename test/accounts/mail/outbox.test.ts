@@ -130,6 +130,7 @@ describe('a template', () => {
   test('cannot begin another header, whatever somebody is called', () => {
     const { subject } = make('', { name: 'x\r\nBcc: a@b.test\u2028\u0000y' })
     expect(subject).toBe('x Bcc: a@b.test y')
+    expect(make('', { name: 'Ada\u202etset.live\u2066' }).subject).toBe('Ada tset.live')
   })
 
   test('is escaped in HTML, also where that is made of the text', () => {

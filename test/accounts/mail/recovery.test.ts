@@ -96,6 +96,13 @@ describe('a forgotten password', () => {
     expect((await signIn(password)).status).toBe(200)
   })
 
+  test('that came back to mind and was changed is not replaced by a mail from before', async () => {
+    const { ada, codeOf, reset } = await forgetful()
+    const token = await codeOf('passwordReset')
+    expect((await ada.post('/me', { password: 'battery staple', currentPassword: password })).status).toBe(200)
+    expect(refusal(await reset(token))).toEqual(UNKNOWN)
+  })
+
   test('is not replaced by what is no password, and the token stays good', async () => {
     const { codeOf, reset } = await forgetful()
     const token = await codeOf('passwordReset')

@@ -16,6 +16,10 @@ describe('an e-mail address', () => {
     expect([answer.status, answer.body]).toEqual([200, { success: true }])
     expect((await ada.get('/me')).body.emailVerified).toBeTrue()
     expect(refusal(await stranger.post('/email/verify', { token }))).toEqual(UNKNOWN)
+    await ada.post('/me', { email: 'countess@lovelace.test' })
+    const other = await codeOf('verification')
+    const both = await Promise.all([1, 2].map(() => stranger.post('/email/verify', { token: other })))
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 400])
   })
 
   test('is not proven by a guess, by what is old, or at another tenant', async () => {

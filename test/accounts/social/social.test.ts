@@ -171,10 +171,65 @@ describe('a website', () => {
     '//app.example.com/',
     '/in',
     'http://localhost/',
-  ])('that is not allowed gets none: %s', async (url) => {
+    '\\\\evil.test',
+    '/\\evil.test',
+    'https:\\\\evil.test',
+    'https:////evil.test',
+    'https://evil.test\\@app.example.com/',
+    'https://app.example.com:443@evil.test/',
+    'https://app.example.com%2eevil.test/',
+    'https://app.example.com%00.evil.test/',
+    'https://\u0430pp.example.com/',
+    'https://app.example.com\u3002evil.test/',
+    'ftp://app.example.com/',
+    'data:text/html,x',
+    'blob:https://app.example.com/x',
+    'jAvAsCrIpT:alert(1)',
+    ' javascript:alert(1)//app.example.com',
+  ])('that is not allowed gets none: %j', async (url) => {
     const { browser } = await hotel(at)
     const answer = await browser().get(`/auth/corp?returnUrl=${encodeURIComponent(url)}`)
     expect(refusal(answer)).toEqual([400, 'INVALID_INPUT'])
+  })
+
+  test.each([
+    ['https:app.example.com/in', '/in'],
+    ['https:/app.example.com/in', '/in'],
+    ['https:\\\\app.example.com\\in', '/in'],
+    [' HTTPS://APP.EXAMPLE.COM:443/in', '/in'],
+    ['https://app.example.com\\@evil.test/', '/@evil.test/'],
+    ['https://app.example.com/\r\nset-cookie: x=1', '/set-cookie:%20x=1'],
+    ['https://app.example.com/\ud83c\udfdd', '/%F0%9F%8F%9D'],
+  ])('is led to as browsers understand it, wherever they are: %j', async (url, path) => {
+    const { browser } = await hotel(at)
+    const { status, location, headers } = await browser().signIn('corp', `?returnUrl=${encodeURIComponent(url)}`)
+    expect(status).toBe(302)
+    expect(location.replace(/rt=[\w-]{43}$/, 'rt=…')).toBe(`https://app.example.com${path}?rt=…`)
+    expect(headers.getSetCookie()).toHaveLength(1)
+  })
+
+  test('alone may exchange it: no other page has its visitors signed in as somebody whom it chooses', async () => {
+    const { browser, origin, stranger } = await hotel(at)
+    const rt = new URL((await browser().signIn('corp', query)).location).searchParams.get('rt')
+    const exchange = (headers: Record<string, string>) => stranger.post(`/auth/callback?rt=${rt}`, undefined, headers)
+    const foreign: Record<string, string>[] = [
+      { origin: 'https://evil.test' },
+      { origin: 'null' },
+      { origin: 'https://app.example.com:8443' },
+      { 'sec-fetch-site': 'cross-site' },
+    ]
+    for (const headers of foreign) expect(refusal(await exchange(headers))).toEqual([403, 'CROSS_SITE'])
+    const headers = { origin: 'https://app.example.com', 'sec-fetch-site': 'cross-site' }
+    expect((await exchange(headers)).headers.get('set-cookie')).toContain('HttpOnly')
+    const own = new URL((await browser().signIn('corp', query)).location).searchParams.get('rt')
+    expect((await stranger.post('/auth/callback', { rt: own }, { origin })).status).toBe(200)
+  })
+
+  test('that sends it twice at once gets one session', async () => {
+    const { browser, stranger } = await hotel(at)
+    const rt = new URL((await browser().signIn('corp', query)).location).searchParams.get('rt')
+    const answers = await Promise.all([1, 2, 3].map(() => stranger.post('/auth/callback', { rt })))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401])
   })
 
   test('is named with its port', async () => {
@@ -349,6 +404,16 @@ describe('a provider that', () => {
     expect(at.asked.length).toBe(before)
     config.ATOLL_ALLOW_PRIVATE_NETWORK = 'on'
   })
+})
+
+test('a provider is not asked for ever on behalf of one caller, who holds back nobody else', async () => {
+  const { stranger } = await hotel(at)
+  for (let n = 0; n < 60; n++) expect((await stranger.get('/auth/github')).status).toBe(302)
+  expect(refusal(await stranger.get('/auth/corp'))).toEqual([429, 'RATE_LIMITED'])
+  const other = await hotel(at)
+  expect((await other.stranger.get('/auth/corp')).status).toBe(302)
+  later(61 * SECOND)
+  expect((await stranger.get('/auth/corp')).status).toBe(302)
 })
 
 test('a browser that was away too long begins anew', async () => {

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { bytesOf, codeAt, stepAt } from '../../../src/accounts/totp/codes'
 import { now } from '../../../src/core/clock'
-import { ask, house, refusal } from '../../house'
+import { listensOn } from '../../../src/tenancy/caller'
+import { type Answer, ask, house, refusal } from '../../house'
 import { inhabited, password } from '../mail/kit'
 import { backToNow, bearer, later, MINUTE } from '../people'
 
@@ -125,12 +126,54 @@ describe('a second factor', () => {
     expect((await answer(await challenged(), code())).status).toBe(200)
   })
 
+  test('is not found by trying with a new challenge each time, from elsewhere each time, or where it is taken away', async () => {
+    const { answer, challenged, remove, recovery } = await careful()
+    let address = ''
+    listensOn({ requestIP: () => ({ address, family: 'IPv4', port: 1 }) })
+    try {
+      for (let n = 0; n < 10; n++) {
+        address = `192.0.2.${n}`
+        const wrong = n % 2 ? '123456' : 'aaaa-bbbb-cccc-dddd'
+        const refused = n < 7 ? [await answer(await challenged(), wrong), REFUSED] : [await remove(wrong), WRONG]
+        expect(refusal(refused[0] as Answer)).toEqual(refused[1] as unknown[])
+      }
+      address = '192.0.2.99'
+      expect(refusal(await answer(await challenged(), recovery[0]))).toEqual([429, 'RATE_LIMITED'])
+      expect(refusal(await remove(recovery[0]))).toEqual([429, 'RATE_LIMITED'])
+    } finally {
+      listensOn(undefined)
+    }
+  })
+
   test('can be done without by a recovery code, once each, however it is typed', async () => {
     const { answer, challenged, recovery, ada } = await careful()
     const challenge = await challenged()
     expect((await answer(challenge, recovery[0].toUpperCase().replaceAll('-', ' '))).status).toBe(200)
     expect(refusal(await answer(await challenged(), recovery[0]))).toEqual(REFUSED)
     expect((await ada.get('/me/totp')).body.recoveryCodes).toBe(9)
+  })
+
+  test('takes a recovery code once, also of two that come at the same time; who comes too late keeps theirs', async () => {
+    const { answer, challenged, recovery } = await careful()
+    const [one, two] = [await challenged(), await challenged()]
+    const same = await Promise.all([answer(one, recovery[0]), answer(two, recovery[0])])
+    expect(same.map(({ status }) => status).sort()).toEqual([200, 401])
+    const challenge = await challenged()
+    const both = await Promise.all([answer(challenge, recovery[1]), answer(challenge, recovery[2])])
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 401])
+    const left = both[0]!.status === 200 ? recovery[2] : recovery[1]
+    expect((await answer(await challenged(), left)).status).toBe(200)
+  })
+
+  test('is asked for anew when the password is another one', async () => {
+    const { answer, challenged, ada, as, user, code, stranger } = await careful()
+    const old = await challenged()
+    expect((await ada.post('/me', { password: 'battery staple', currentPassword: password })).status).toBe(200)
+    const GONE = [401, 'INVALID_CHALLENGE']
+    expect(refusal(await answer(old, code()))).toEqual(GONE)
+    const { body } = await stranger.post('/signin', { username: 'ada', password: 'battery staple' })
+    await as('admin').put(`/users/${user._id}`, { password: 'paper clip box' })
+    expect(refusal(await answer(body.details.challenge, code()))).toEqual(GONE)
   })
 
   test('is taken away by a code of it or a recovery code, and by nothing else', async () => {
@@ -150,6 +193,14 @@ describe('a second factor', () => {
     const { ada, code } = await careful()
     for (const answer of [await ada.post('/me/totp'), await ada.post('/me/totp/confirm', { code: code() })])
       expect(refusal(answer)).toEqual([409, 'TOTP_EXISTS'])
+  })
+
+  test('is confirmed once, also by two at the same time', async () => {
+    const { ada } = await inhabited()
+    const code = codeAt(bytesOf((await ada.post('/me/totp')).body.secret), stepAt(now()))
+    const both = await Promise.all([1, 2].map(() => ada.post('/me/totp/confirm', { code })))
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 409])
+    expect((await ada.get('/me/totp')).body).toEqual({ enabled: true, recoveryCodes: 10 })
   })
 
   test('that was begun anew is confirmed by the newest secret only', async () => {

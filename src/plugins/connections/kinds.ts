@@ -1,0 +1,23 @@
+import type { Static } from '@sinclair/typebox'
+import { email } from './kinds/email'
+import { http } from './kinds/http'
+import { openai } from './kinds/openai'
+import { paddle } from './kinds/paddle'
+import { paypal } from './kinds/paypal'
+import { stripe } from './kinds/stripe'
+
+/** The kinds of servers that a tenant may be connected to. */
+export const kinds = { openai, http, email, stripe, paypal, paddle }
+export type KindName = keyof typeof kinds
+export const kindNames = Object.keys(kinds) as KindName[]
+
+/** A connection with its secrets: nothing that anybody may be told. */
+export type Opened<Name extends KindName = KindName> = {
+  [K in Name]: {
+    _id: string
+    name: string
+    kind: K
+    metadata: Static<(typeof kinds)[K]['metadata']>
+    authentication: Static<(typeof kinds)[K]['authentication']>
+  }
+}[Name]

@@ -1,0 +1,59 @@
+import { t } from 'elysia'
+import { createTransport } from 'nodemailer'
+import { BOUNDS, failureOf } from '../../../accounts/mail/transport'
+import { addressesOf } from '../../../core/addresses'
+import { Unreachable } from '../../../core/outside'
+import { privateNetwork } from '../../addresses'
+import { kind, NotConnected, secretText } from './kind'
+
+const metadata = t.Object({
+  host: t.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9._-]+$' }),
+  port: t.Optional(t.Number({ multipleOf: 1, minimum: 1, maximum: 65_535, description: '587 unless told' })),
+  secure: t.Optional(t.Boolean({ description: 'TLS from the beginning; so it is at port 465 unless told' })),
+  user: t.Optional(t.String({ minLength: 1, maxLength: 500 })),
+  from: t.Optional(
+    t.String({
+      pattern: '^[^\\r\\n]*[^\\s@<>]+@[^\\s@<>]+>?$',
+      maxLength: 500,
+      description: 'the sender: Name <address>; the user unless told',
+    }),
+  ),
+})
+
+/** A server that takes mail (RFC 5321). Beyond one's own network it is only spoken to encrypted. */
+export const email = kind({
+  metadata,
+  authentication: t.Object({ password: secretText }),
+  async check(of) {
+    const transport = await transportOf(of)
+    try {
+      await transport.verify()
+      return 'It lets us in.'
+    } catch (error) {
+      throw new NotConnected(failureOf(error).message)
+    } finally {
+      transport.close()
+    }
+  },
+})
+
+type Of = { metadata: (typeof metadata)['static']; authentication: { password?: string } }
+
+/** A way to such a server: to the very address that was looked at. @throws 502 OUTSIDE_UNREACHABLE */
+export async function transportOf({ metadata: { host, port = 587, secure = port === 465, user }, authentication }: Of) {
+  const neighbours = privateNetwork()
+  const [address] = await Promise.resolve()
+    .then(() => addressesOf(new URL(`https://${host}`), { privateNetwork: neighbours }))
+    .catch((cause) => {
+      throw new Unreachable('refused', cause)
+    })
+  return createTransport({
+    host: address,
+    port,
+    secure,
+    requireTLS: !secure && !neighbours,
+    ...(user && { auth: { user, pass: authentication.password ?? '' } }),
+    ...(address !== host && { tls: { servername: host } }),
+    ...BOUNDS,
+  })
+}

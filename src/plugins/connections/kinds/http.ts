@@ -1,0 +1,39 @@
+import { t } from 'elysia'
+import { greet } from './asking'
+import { kind, NotConnected } from './kind'
+
+/** About the way there (RFC 9110 §7.6.1), which is our business. */
+const OURS = ['connection', 'content-length', 'host', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade']
+
+/** The headers that come with each request to such a server. */
+export function headersOf({ headers }: { headers?: Record<string, string> }): Headers {
+  const sent = new Headers(headers)
+  for (const name of OURS) sent.delete(name)
+  return sent
+}
+
+/** Any server. Its headers come with each request that is sent to it. */
+export const http = kind({
+  metadata: t.Object({
+    url: t.String({ pattern: '^https?://', maxLength: 2_000, description: 'where it is, or what paths are below' }),
+  }),
+  authentication: t.Object({
+    headers: t.Optional(
+      t.Record(
+        t.String({ pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$" }),
+        t.String({ pattern: '^[\\t\\x20-\\x7e]*$', maxLength: 8_000 }),
+        { maxProperties: 50, additionalProperties: false },
+      ),
+    ),
+  }),
+  async check({ metadata: { url }, authentication }) {
+    const headers = headersOf(authentication)
+    try {
+      return await greet(url, { method: 'HEAD', headers })
+    } catch (error) {
+      // Some know no HEAD.
+      if (error instanceof NotConnected) return greet(url, { headers })
+      throw error
+    }
+  },
+})

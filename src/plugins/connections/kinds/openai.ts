@@ -1,0 +1,18 @@
+import { t } from 'elysia'
+import { bearer, greet, joined } from './asking'
+import { address, kind, secretText } from './kind'
+
+const OPENAI = 'https://api.openai.com/v1'
+
+/** Where an OpenAI-compatible server is asked. */
+export const baseOf = ({ apiUrl = OPENAI }: { apiUrl?: string }) => apiUrl
+
+/** Any server that speaks as OpenAI's does; one of one's own may need no token. */
+export const openai = kind({
+  metadata: t.Object({
+    apiUrl: address(`${OPENAI} unless told`),
+    embeddingModel: t.Optional(t.String({ minLength: 1, maxLength: 200 })),
+  }),
+  authentication: t.Object({ token: secretText }),
+  check: ({ metadata, authentication }) => greet(joined(baseOf(metadata), 'models'), bearer(authentication.token)),
+})

@@ -1,0 +1,13 @@
+import { t } from 'elysia'
+import { bearer, greet, joined } from './asking'
+import { address, kind, needed, secretText, webhookSecret } from './kind'
+
+const STRIPE = 'https://api.stripe.com'
+
+/** https://docs.stripe.com/api */
+export const stripe = kind({
+  metadata: t.Object({ apiUrl: address(`${STRIPE} unless told`), requireExternalPrice: t.Optional(t.Boolean()) }),
+  authentication: t.Object({ secretKey: secretText, webhookSecret }),
+  check: ({ metadata: { apiUrl = STRIPE }, authentication: { secretKey } }) =>
+    greet(joined(apiUrl, 'v1/balance'), bearer(needed(secretKey, 'authentication.secretKey'))),
+})

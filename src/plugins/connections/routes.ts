@@ -1,0 +1,57 @@
+import { Elysia, status, t } from 'elysia'
+import { guard } from '../../accounts/guard'
+import { ProblemShape } from '../../core/problem'
+import { done, one } from '../../core/shapes'
+import * as checking from './checking'
+import * as connections from './connections'
+import { Connection, ConnectionChange, ConnectionDraft, ConnectionList, NewConnection, Status } from './shapes'
+
+const changed = { 200: Connection, 404: ProblemShape, 412: ProblemShape }
+
+/** Connections to other servers, which the API calls integration sources. */
+export const connectionRoutes = new Elysia({ prefix: '/integration-sources', tags: ['integrations'] })
+  .use(guard('integrations'))
+  .get('/', ({ ctx, query, request, set }) => connections.list(ctx, query, { request, set }), {
+    can: 'privileged',
+    query: ConnectionList,
+    response: t.Array(Connection),
+  })
+  .get('/:id', ({ ctx, params, request, set }) => connections.get(ctx, params.id, { request, set }), {
+    can: 'privileged',
+    params: one,
+    response: { 200: Connection, 404: ProblemShape },
+  })
+  .post(
+    '/',
+    async ({ ctx, body, request, set }) => status(201, await connections.create(ctx, body, { request, set })),
+    { can: 'privileged', body: NewConnection, response: { 201: Connection, 409: ProblemShape } },
+  )
+  .put('/:id', ({ ctx, params, body, request, set }) => connections.change(ctx, params.id, body, { request, set }), {
+    can: 'privileged',
+    params: one,
+    body: ConnectionChange,
+    response: changed,
+  })
+  .patch('/:id', ({ ctx, params, body, request, set }) => connections.change(ctx, params.id, body, { request, set }), {
+    can: 'privileged',
+    params: one,
+    body: ConnectionChange,
+    response: changed,
+  })
+  .delete('/:id', ({ ctx, params, request, set }) => connections.remove(ctx, params.id, { request, set }), {
+    can: 'privileged',
+    params: one,
+    response: { 200: done, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },
+  })
+  .post('/status', ({ body, request }) => checking.statusOfDraft(body, request), {
+    can: 'privileged',
+    body: ConnectionDraft,
+    response: Status,
+    detail: { summary: 'Whether a server would take us, before the connection is kept' },
+  })
+  .post('/:id/status', ({ ctx, params, request }) => checking.status(ctx, params.id, request), {
+    can: 'privileged',
+    params: one,
+    response: { 200: Status, 404: ProblemShape },
+    detail: { summary: 'Whether its server takes us now' },
+  })

@@ -1,0 +1,32 @@
+import type { Asked } from '../lambdas/asked'
+
+/** Why a target is run, and with what. */
+export type Occasion = {
+  /** The same whenever the same is tried again. */
+  _id: string
+  trigger: 'webhook' | 'event' | 'schedule' | 'chat' | 'tool'
+  /** What came in, as lambdas see it. */
+  asked: Asked
+  /** What has happened, or what time it is, where that is why. */
+  event?: Happened
+  /** The request that waits for it; nobody does, where there is none. */
+  request?: Request
+  /** Aborted when somebody else is to do it. */
+  signal?: AbortSignal
+}
+
+/** An event, or a time that has come told as one. */
+export type Happened = {
+  _id: string
+  source: string
+  kind: string
+  eventName: string
+  description: string
+  metadata: Record<string, unknown>
+  user: string | null
+  workspace: string | null
+  created: string
+}
+
+/** What targets without code are given: what has happened, or else the request, with who asks. */
+export const told = ({ event, asked }: Occasion): object => event ?? asked

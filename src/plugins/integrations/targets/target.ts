@@ -1,0 +1,32 @@
+import type { Static, TObject } from '@sinclair/typebox'
+import { eq } from 'drizzle-orm'
+import type { OpenCtx } from '../../../accounts/guard'
+import type { Flaw } from '../../../core/problem'
+import type { Tx } from '../../../storage/port'
+import type { KindName } from '../../connections/kinds'
+import { connections } from '../../connections/tables'
+import type { Occasion } from '../occasion'
+
+/** A kind of target: what is said of one besides its kind, what it refers to, and what it does. */
+export type TargetKind<Shape extends TObject> = {
+  shape: Shape
+  /** What it refers to that is not there, or can't be meant. Paths are those in the target. */
+  flaws(tx: Tx, target: Static<Shape>): Promise<Flaw[]>
+  /**
+   * Does it for a caller (`ctx.actor`), or nobody. An answer with an error's status has failed.
+   * @throws Problem, and Failure where another attempt can't help
+   */
+  run(ctx: OpenCtx, target: Static<Shape>, occasion: Occasion): Promise<Response>
+  /** How often it is tried where nobody waits for it; else for three days. */
+  attempts?: number
+  /** Whether callers are answered at once, and it is done after that. */
+  later?: boolean
+}
+
+/** What is wrong with the connection that a target names, if it names one. */
+export async function sourceFlaws(tx: Tx, sourceId: string | undefined, kind: KindName): Promise<Flaw[]> {
+  if (sourceId === undefined) return []
+  const row = await tx.select({ kind: connections.kind }).from(connections).where(eq(connections._id, sourceId)).get()
+  if (row?.kind === kind) return []
+  return [{ path: '/sourceId', message: `There is no integration source of the kind ${kind} with this id.` }]
+}

@@ -1,0 +1,7 @@
+import { t } from 'elysia'
+import type { TriggerKind } from './trigger'
+
+const shape = t.Object({})
+
+/** Somebody who talks to an AI. */
+export const chat: TriggerKind<typeof shape> = { shape }

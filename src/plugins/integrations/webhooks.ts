@@ -1,0 +1,53 @@
+import type { OpenCtx } from '../../accounts/guard'
+import { throttling } from '../../accounts/guests'
+import { config } from '../../config'
+import { readText } from '../../core/body'
+import { missing, Problem } from '../../core/problem'
+import { success } from '../../core/shapes'
+import { enqueue } from '../../jobs/queue'
+import { Failure } from '../../jobs/work'
+import { waitsLong } from '../../tenancy/caller'
+import { askedBy } from '../lambdas/asked'
+import { refuseUnlessMayRun } from './permission'
+import { activeNamed, perform, runOf, targetOf } from './running'
+
+/** Providers of payments and others send many at once, and come again when they are turned away. */
+const throttle = throttling(50, 5_000, 'Too many calls by guests.')
+
+/**
+ * Runs an integration for whoever calls it, and answers what its target does. HEAD only tells whether somebody listens.
+ * @throws 401, 403, 404, 413, 429, 502
+ */
+export async function call(ctx: OpenCtx, id: string, request: Request): Promise<Response> {
+  const row = await activeNamed(ctx.db, id)
+  if (row?.triggerKind !== 'webhook') return missing('webhook')
+  refuseUnlessMayRun(ctx, row)
+  if (request.method === 'HEAD') return new Response()
+  throttle(ctx, row._id, request)
+  const asked = { ...askedBy(ctx, request, (await readText(request, config.ATOLL_BODY_LIMIT)) ?? ''), ...whoIs(ctx) }
+  if (targetOf(row).later) {
+    await ctx.write((tx) => enqueue(ctx, tx, runOf({ integration: row._id, depth: 1, asked })))
+    return Response.json(success, { status: 202 })
+  }
+  waitsLong(request)
+  const occasion = { _id: Bun.randomUUIDv7() as string, trigger: 'webhook' as const, asked, request }
+  return sandboxed(await perform(ctx, row, occasion, 1).catch(refused))
+}
+
+const whoIs = ({ actor }: OpenCtx) => ({
+  user: actor ? { _id: actor.user, roles: actor.roles } : null,
+  workspace: actor?.workspace ?? null,
+})
+
+/** A page that an integration answers is none of ours: its scripts are not to ask in the name of who looks at it. */
+function sandboxed(response: Response) {
+  if (!response.headers.has(POLICY))
+    response.headers.set(POLICY, 'sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads')
+  return response
+}
+const POLICY = 'content-security-policy'
+
+const refused = (error: unknown): never => {
+  if (error instanceof Failure) throw new Problem(502, 'TARGET_FAILED', error.message)
+  throw error
+}

@@ -1,0 +1,47 @@
+import type { OpenCtx } from '../../accounts/guard'
+import type { Input } from './shapes'
+
+/** What a lambda sees of the request that it answers. */
+export type Asked = {
+  method: string
+  path: string
+  query: Record<string, unknown>
+  headers: Record<string, string>
+  body: unknown
+  rawBody: string
+}
+
+/** What callers sign in with is nobody else's to see. */
+const CREDENTIALS = ['cookie', 'x-api-key']
+
+/**
+ * What a lambda sees of a request that came by HTTP, whose body was read as text already. Of several values of one name
+ * in the query it sees the list. Where nobody signed in, `authorization` is the sender's and the lambda's own matter.
+ */
+export function askedBy({ actor }: Pick<OpenCtx, 'actor'>, request: Request, rawBody: string): Asked {
+  const { pathname, searchParams } = new URL(request.url)
+  const headers = Object.fromEntries(request.headers)
+  for (const name of [...CREDENTIALS, ...(actor ? ['authorization'] : [])]) delete headers[name]
+  const names = [...new Set(searchParams.keys())].map((name) => {
+    const values = searchParams.getAll(name)
+    return [name, values.length > 1 ? values : values[0]] as const
+  })
+  const query = Object.fromEntries(names)
+  return { method: request.method, path: pathname, query, headers, body: read(rawBody), rawBody }
+}
+
+/** JSON where it is that, else the text; null for nothing. */
+function read(text: string): unknown {
+  if (!text) return null
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+/** The same of what somebody runs a lambda with by hand, or what has happened. */
+export function askedFor({ method = 'POST', path = '/', query = {}, headers = {}, body, rawBody }: Input): Asked {
+  const raw = rawBody ?? (body === undefined || body === null ? '' : JSON.stringify(body))
+  return { method, path, query, headers, body: body === undefined ? read(raw) : body, rawBody: raw }
+}

@@ -1,0 +1,100 @@
+import { and, eq, inArray, lt, sql } from 'drizzle-orm'
+import type { Ctx } from '../../accounts/guard'
+import { DAY, iso, now } from '../../core/clock'
+import type { Answer } from '../../core/etag'
+import { report } from '../../core/log'
+import { given } from '../../core/shapes'
+import type { Lease } from '../../jobs/holding'
+import { emit } from '../../jobs/outbox'
+import { answerPage, type Listing, pageOf } from '../../storage/lists'
+import { type Tenant, tenantNamed } from '../../tenancy/tenants'
+import { named } from './lambdas'
+import { runs } from './tables'
+
+const KEPT = 200 // runs of a lambda
+const AGE = 30 * DAY
+const OFTEN = 50 // runs of a lambda between two looks at how many are kept
+const SLICE = 500
+
+export type Run = Omit<typeof runs.$inferSelect, '_id'>
+
+const sortable = { _id: runs._id, started: runs.started, duration: runs.duration, status: runs.status }
+
+type Filters = { status?: string; trigger?: string }
+
+/** A page of what became of a lambda's runs, newest first. @throws 404 */
+export async function list({ db }: Ctx, id: string, { status, trigger, ...query }: Listing & Filters, answer: Answer) {
+  await named(db, id)
+  const page = pageOf(query, sortable, '-started')
+  const where = and(
+    eq(runs.lambda, id),
+    given(trigger) ? eq(runs.trigger, trigger!) : undefined,
+    given(status) ? eq(runs.status, Number(status)) : undefined,
+  )
+  const rows = await db
+    .select()
+    .from(runs)
+    .where(where)
+    .orderBy(...page.order)
+    .limit(page.limit + 1)
+    .offset(page.offset)
+  const shown = rows.map(({ lambda: _, ...run }) => run)
+  return answerPage(answer, page, shown, () => db.$count(runs, where))
+}
+
+let count = 0
+
+/**
+ * Writes down what became of a run, when it is over and its caller was answered. What fails while nobody waits for it is
+ * told as an event, too.
+ */
+export async function note({ tenant }: Pick<Tenant, 'tenant'>, run: Run, name: string, unattended: boolean) {
+  try {
+    // Not by the caller's own writes, which may belong to a request that is answered already.
+    const { write } = await tenantNamed(tenant)
+    await write(async (tx) => {
+      await tx.insert(runs).values({ _id: Bun.randomUUIDv7(), ...run })
+      if (++count % OFTEN === 0) await tx.delete(runs).where(beyond(run.lambda))
+      if (!unattended || !run.error) return
+      // What it has thrown is for those who may read its log.
+      const metadata = { lambda: run.lambda, name, version: run.version, trigger: run.trigger, code: run.error.code }
+      const description = `The lambda "${name}" failed.`
+      await emit({ tenant }, tx, {
+        source: 'plugins',
+        kind: 'lambda',
+        eventName: 'lambda-failed',
+        description,
+        metadata,
+      })
+    })
+  } catch (cause) {
+    report('LAMBDA_LOG_FAILED', { tenant, lambda: run.lambda, cause })
+  }
+}
+
+/** The runs of a lambda before the newest that are kept. */
+const beyond = (lambda: string) =>
+  and(
+    eq(runs.lambda, lambda),
+    sql`(${runs.started}, ${runs._id}) < (select started, _id from lambda_runs where lambda = ${lambda} order by started desc, _id desc limit 1 offset ${KEPT - 1})`,
+  )
+
+/** Removes what is too old, and what is too much of each lambda. */
+export async function removeOld({ db, write, signal }: Tenant & Lease) {
+  for (;;) {
+    signal.throwIfAborted()
+    const gone = await write((tx) => {
+      const old = tx
+        .select({ _id: runs._id })
+        .from(runs)
+        .where(lt(runs.started, iso(now() - AGE)))
+        .limit(SLICE)
+      return tx.delete(runs).where(inArray(runs._id, old)).returning({ _id: runs._id })
+    })
+    if (gone.length < SLICE) break
+  }
+  for (const { lambda } of await db.selectDistinct({ lambda: runs.lambda }).from(runs)) {
+    signal.throwIfAborted()
+    await write((tx) => tx.delete(runs).where(beyond(lambda)).run())
+  }
+}

@@ -1,0 +1,179 @@
+import type { Level } from './protocol'
+import type { WebHost } from './web'
+
+/** What the sandbox asks of the process around it. */
+export type Host = WebHost & {
+  chance(): number
+  call(id: number, name: string, input: string): void
+  log(level: Level, text: string): void
+  timer(id: number, ms: number): void
+  end(value: string, shaped: boolean): void
+  fail(name: string, message: string, stack: string): void
+}
+
+/** What the process around it asks of the sandbox. */
+export type Inner = {
+  start(loading: unknown, request: string, env: string): void
+  failed(error: unknown): void
+  answered(call: number, ok: boolean, answer: string): void
+  rang(timer: number): void
+}
+
+/**
+ * What a lambda has besides its language: `atoll`, `console`, `fetch` and timers. Runs inside the sandbox, which gets the
+ * text of this function and nothing else: it may name nothing from outside. What it keeps of the language, a lambda
+ * can't exchange.
+ */
+export function prelude(host: Host, signing: object): Inner {
+  type Waiting = { resolve(answer: unknown): void; reject(error: unknown): void }
+  type Asked = { status: number; headers: Record<string, string>; body: string }
+
+  const { parse, stringify } = JSON
+  const { keys } = Object
+  const calls = new Map<number, Waiting>()
+  const timers = new Map<number, () => void>()
+  let last = 0
+
+  const call = (name: string, ...input: unknown[]) =>
+    new Promise<unknown>((resolve, reject) => {
+      const id = ++last
+      calls.set(id, { resolve, reject })
+      host.call(id, name, stringify(input))
+    })
+
+  /** What was refused is thrown with `status`, `code`, `message` and `details`. */
+  class AtollError extends Error {
+    override name = 'AtollError'
+  }
+
+  const told = (value: unknown): string => {
+    if (typeof value === 'string') return value
+    if (value instanceof Error) return value.stack ? `${value}\n${value.stack}`.trimEnd() : `${value}`
+    if (typeof value === 'function' || typeof value === 'symbol' || typeof value === 'bigint') return String(value)
+    try {
+      return stringify(value) ?? String(value)
+    } catch {
+      return String(value)
+    }
+  }
+  const logging =
+    (level: Level) =>
+    (...values: unknown[]) =>
+      host.log(level, values.map(told).join(' ').slice(0, 65_536))
+  const log = logging('info')
+  const console = {
+    log,
+    info: log,
+    debug: logging('debug'),
+    warn: logging('warn'),
+    error: logging('error'),
+    trace: logging('debug'),
+  }
+
+  async function fetch(url: unknown, init: { method?: string; headers?: object; body?: unknown } = {}) {
+    const { method = 'GET', headers = {}, body } = init
+    const pairs = Symbol.iterator in headers ? [...(headers as Iterable<[string, string]>)] : Object.entries(headers)
+    const sent = body === undefined || body === null ? null : `${body}`
+    const answer = (await call('fetch', `${url}`, `${method}`, pairs, sent)) as Asked
+    const found = new Map(Object.entries(answer.headers))
+    return {
+      status: answer.status,
+      ok: answer.status >= 200 && answer.status < 300,
+      headers: {
+        get: (name: string) => found.get(name.toLowerCase()) ?? null,
+        has: (name: string) => found.has(name.toLowerCase()),
+        entries: () => found.entries(),
+        [Symbol.iterator]: () => found.entries(),
+      },
+      bytes: async () => new Uint8Array(host.decode(answer.body, 'base64')),
+      text: async () => host.encode(host.decode(answer.body, 'base64'), 'utf8'),
+      json: async () => parse(host.encode(host.decode(answer.body, 'base64'), 'utf8')),
+    }
+  }
+
+  const atoll = {
+    entities: (blueprint: string) => ({
+      find: (query?: object) => call('entities.find', blueprint, query),
+      get: (identifier: string, query?: object) => call('entities.get', blueprint, identifier, query),
+      create: (entity: object) => call('entities.create', blueprint, entity),
+      update: (identifier: string, changes: object) => call('entities.update', blueprint, identifier, changes),
+      remove: (identifier: string) => call('entities.remove', blueprint, identifier),
+    }),
+    events: { emit: (event: object) => call('events.emit', event) },
+    env: {},
+    crypto: signing,
+    fetch,
+    log,
+  }
+
+  const later =
+    (repeated: boolean) =>
+    (act: (...values: unknown[]) => void, ms: unknown, ...values: unknown[]) => {
+      if (typeof act !== 'function') throw new TypeError('Give a function.')
+      const id = ++last
+      const ring = () => {
+        if (repeated) host.timer(id, Number(ms) || 0)
+        else timers.delete(id)
+        act(...values)
+      }
+      timers.set(id, ring)
+      host.timer(id, Number(ms) || 0)
+      return id
+    }
+  const cancel = (id: number) => void timers.delete(id)
+
+  const globals = {
+    ...{ console, fetch, queueMicrotask: (act: () => void) => void Promise.resolve().then(act) },
+    ...{ setTimeout: later(false), setInterval: later(true), clearTimeout: cancel, clearInterval: cancel },
+  }
+  for (const [name, value] of Object.entries(globals))
+    Object.defineProperty(globalThis, name, { value, writable: true, configurable: true })
+
+  // The engine's own would begin alike in each run.
+  Math.random = () => host.chance()
+
+  const cut = (value: unknown, most: number) => String(value).slice(0, most)
+
+  /** What was thrown may be anything, and may throw by itself when it is looked at. */
+  function failed(error: unknown) {
+    // There was not even the memory for an error.
+    if (error === null) return host.fail('InternalError', 'out of memory', '')
+    let [name, message, stack] = ['Error', 'It threw something that cannot be told.', '']
+    try {
+      if (error instanceof Error) {
+        ;[name, message] = [cut(error.name, 100), cut(error.message, 2_000)]
+        stack = cut(error.stack ?? '', 4_000).replace(/^ .*\(atoll\.js:.*\n?/gm, '')
+      } else message = cut(told(error), 2_000)
+    } catch {}
+    host.fail(name, message, stack)
+  }
+
+  return {
+    failed,
+    async start(loading, request, env) {
+      try {
+        const { default: lambda } = (await loading) as { default?: unknown }
+        atoll.env = parse(env)
+        if (typeof lambda !== 'function') throw new TypeError('The default export of a lambda must be a function.')
+        const value = await lambda(parse(request), atoll)
+        const text = stringify(value) ?? 'null'
+        const shaped =
+          value !== null &&
+          typeof value === 'object' &&
+          typeof value.status === 'number' &&
+          keys(value).every((key) => key === 'status' || key === 'headers' || key === 'body')
+        host.end(text, shaped)
+      } catch (error) {
+        failed(error)
+      }
+    },
+    answered(id, ok, answer) {
+      const waiting = calls.get(id)
+      calls.delete(id)
+      const value = parse(answer)
+      if (ok) waiting?.resolve(value)
+      else waiting?.reject(Object.assign(new AtollError(value.message), value))
+    },
+    rang: (id) => timers.get(id)?.(),
+  }
+}

@@ -1,0 +1,226 @@
+import { giveOnce, type Purpose } from '../../../src/accounts/one-time'
+import { passkeys } from '../../../src/accounts/passkeys/tables'
+import { begin } from '../../../src/accounts/sessions'
+import { identities } from '../../../src/accounts/social/tables'
+import { bytesOf, codeAt, stepAt } from '../../../src/accounts/totp/codes'
+import { discard } from '../../../src/accounts/totp/totp'
+import { iso, now } from '../../../src/core/clock'
+import { client } from '../../house'
+import { authenticator } from '../passkeys/kit'
+import { type Asked, type By, type Place, password } from './place'
+
+type Making = (at: Place, by: By) => Asked | Promise<Asked>
+
+const device = { userAgent: 'a browser', address: '192.0.2.1' }
+const things: Asked = { path: { key: 'things' } }
+
+const user: Making = async (at) => ({ path: { id: (await at.someone()).id } })
+const workspace: Making = (at) => ({ path: { id: at.workspace } })
+const thing: Making = async (at) => ({ path: { key: 'things', identifier: await at.thing() } })
+const block: Making = async (at) => ({ path: { id: await at.block() } })
+const lambda: Making = async (at) => ({ path: { id: await at.lambda() } })
+const component: Making = (at) => ({ path: { id: at.shown } })
+const source: Making = async (at) => ({ path: { id: await at.source() } })
+const integration: Making = async (at) => ({ path: { id: await at.integration() } })
+const webhook: Making = async (at) => ({ path: { integrationId: await at.integration() } })
+const plugin: Making = (at) => ({ path: { id: at.plugin } })
+const configuration: Making = () => ({ path: { key: 'shown' } })
+
+/** The same with a body. */
+const having =
+  (making: Making | Asked, body: unknown): Making =>
+  async (at, by) => ({ ...(typeof making === 'function' ? await making(at, by) : making), body })
+
+/** What somebody new was given to come back with. */
+async function once({ tenant, someone }: Place, purpose: Purpose) {
+  const { id, emailKey } = await someone()
+  return tenant.write((tx) => giveOnce(tx, purpose, id, { emailKey }))
+}
+
+/** Begins a second factor for who asks: a code of it, and when it is confirmed the codes for an emergency. */
+async function factor({ tenant, origin }: Place, { user, headers }: By) {
+  await tenant.write((tx) => discard(tx, user))
+  const me = client(origin, headers)
+  const { secret } = (await me.post('/me/totp')).body
+  const code = secret ? codeAt(bytesOf(secret), stepAt(now())) : '000000'
+  return { code, confirm: async () => (await me.post('/me/totp/confirm', { code })).body.recoveryCodes?.[0] ?? code }
+}
+
+/** Two passkeys of who asks, so that one can be taken away; the id of one. */
+async function passkey({ tenant }: Place, { user }: By) {
+  const row = { user, publicKey: 'x', counter: 0, host: 'x', name: 'x', transports: [], backedUp: false }
+  const ids = [1, 2].map(() => Bun.randomUUIDv7())
+  const rows = ids.map((_id) => ({ ...row, _id, credential: _id, created: iso(now()) }))
+  await tenant.write((tx) => tx.insert(passkeys).values(rows))
+  return ids[0]!
+}
+
+/** An identity of who asks, beside a passkey; its id. */
+async function identity(at: Place, by: By) {
+  const row = { provider: 'google', subject: at.name(), user: by.user, created: iso(now()) }
+  await passkey(at, by)
+  await at.tenant.write((tx) => tx.insert(identities).values(row))
+  const { body } = await client(at.origin, by.headers).get('/me/identities')
+  return (body[0]?._id as string | undefined) ?? 'x'
+}
+
+/**
+ * What each route is asked so that nothing but who asks decides about the answer. A route that takes nothing is not
+ * mentioned. What is used up or removed is made for each request.
+ */
+export const requests: Record<string, Making> = {
+  'POST /api/signin': () => ({ body: { username: 'ada', password } }),
+  'POST /api/signup': (at) => ({ body: { username: at.name(), password } }),
+  'POST /api/signin/passkey/': async ({ stranger, device }) => ({
+    body: { credential: device.get((await stranger.post('/signin/passkey/options')).body) },
+  }),
+  'POST /api/token/refresh': async ({ tenant, users }) => ({
+    body: { refreshToken: (await begin(tenant, users.other, 'oauth', device)).key },
+  }),
+  'POST /api/me/': () => ({ body: { firstName: 'Ada' } }),
+  'DELETE /api/me/sessions/:id': async ({ tenant }, { user }) => ({
+    path: { id: (await begin(tenant, user, 'cookie', device)).session },
+  }),
+  'POST /api/me/api-tokens': () => ({ body: { nickname: 'x' } }),
+  'DELETE /api/me/api-tokens/:id': async (at, { user }) => ({ path: { id: await at.token(user) } }),
+  'POST /api/email/verify': async (at) => ({ body: { token: await once(at, 'verification') } }),
+  'POST /api/password/forgot': (at) => ({ body: { email: at.email(at.name()) } }),
+  'POST /api/password/reset': async (at) => ({ body: { token: await once(at, 'passwordReset'), password } }),
+  'POST /api/me/totp/confirm': async (at, by) => ({ body: { code: (await factor(at, by)).code } }),
+  'DELETE /api/me/totp': async (at, by) => ({ body: { code: await (await factor(at, by)).confirm() } }),
+  'POST /api/me/passkeys/': async ({ origin }, { headers }) => {
+    const { status, body } = await client(origin, headers).post('/me/passkeys/options')
+    return { body: status === 200 ? { credential: authenticator(origin).create(body) } : {} }
+  },
+  'PUT /api/me/passkeys/:id': async (at, by) => ({ path: { id: await passkey(at, by) }, body: { name: 'Phone' } }),
+  'DELETE /api/me/passkeys/:id': async (at, by) => ({ path: { id: await passkey(at, by) } }),
+  'POST /api/me/identities/': () => ({ body: { provider: 'google' } }),
+  'DELETE /api/me/identities/:id': async (at, by) => ({ path: { id: await identity(at, by) } }),
+  'DELETE /api/users/:id/totp': user,
+  'DELETE /api/users/:id/passkeys': user,
+  'GET /api/auth/:provider': () => ({ path: { provider: 'google' } }),
+  'GET /api/auth/:provider/callback': () => ({ path: { provider: 'google' } }),
+  'POST /api/auth/callback': async (at) => ({ body: { rt: await once(at, 'redirect') } }),
+
+  'GET /api/users/:id': user,
+  'POST /api/users/': (at) => ({ body: { username: at.name() } }),
+  'PUT /api/users/:id': having(user, { roles: ['admin'] }),
+  'DELETE /api/users/:id': user,
+  'GET /api/users/:id/encrypted': user,
+  'POST /api/users/:id/encrypted': having(user, { number: 1 }),
+
+  'GET /api/workspaces/:id': workspace,
+  'POST /api/workspaces/': () => ({ body: { name: 'New' } }),
+  'PUT /api/workspaces/:id': having(workspace, { name: 'Changed' }),
+  'DELETE /api/workspaces/:id': async (at) => ({ path: { id: await at.another() } }),
+  'POST /api/workspaces/:id/activate': workspace,
+  'GET /api/workspaces/:id/members/': workspace,
+  'POST /api/workspaces/:id/members/': async (at) => ({
+    path: { id: at.workspace },
+    body: { userId: (await at.someone()).id, roles: [] },
+  }),
+  'PUT /api/workspaces/:id/members/:userId': (at) => ({
+    path: { id: at.workspace, userId: at.users.other },
+    body: { roles: ['member'] },
+  }),
+  'DELETE /api/workspaces/:id/members/:userId': async (at) => ({
+    path: { id: at.workspace, userId: await at.member() },
+  }),
+  'POST /api/invites': async (at, { email }) => ({ body: { workspace: await at.inviting(email), kind: 'accept' } }),
+  'POST /api/workspaces/:id/invites': (at) => ({ path: { id: at.workspace }, body: { email: at.email(at.name()) } }),
+  'DELETE /api/workspaces/:id/invites/:inviteId': async (at) => ({
+    path: { id: at.workspace, inviteId: await at.invite() },
+  }),
+  'GET /api/workspaces/:id/encrypted': workspace,
+  'POST /api/workspaces/:id/encrypted': having(workspace, { number: 1 }),
+
+  'GET /api/blueprints/:key': () => things,
+  'GET /api/blueprints/:key/permissions/explain': () => things,
+  'POST /api/blueprints/': (at) => ({ body: { key: at.name(), name: 'New', fields: [] } }),
+  'PUT /api/blueprints/:key': () => ({ ...things, body: { name: 'Things' } }),
+  'PATCH /api/blueprints/:key': () => ({ ...things, body: { name: 'Things' } }),
+  'DELETE /api/blueprints/:key': async (at) => ({ path: { key: await at.blueprint() } }),
+
+  'POST /api/blueprints/:key/entities/batch': () => ({ ...things, body: { operations: [{ op: 'create', data: {} }] } }),
+  'GET /api/blueprints/:key/entities/export': () => things,
+  'POST /api/blueprints/:key/entities/import': () => ({
+    ...things,
+    raw: '{"title":"imported"}\n',
+    headers: { 'content-type': 'application/x-ndjson' },
+  }),
+  'GET /api/blueprints/:key/entities/changes': () => things,
+  'GET /api/blueprints/:key/entities/': () => things,
+  'GET /api/blueprints/:key/entities/:identifier': thing,
+  'POST /api/blueprints/:key/entities/': () => ({ ...things, body: { title: 'new' } }),
+  'PUT /api/blueprints/:key/entities/:identifier': having(thing, { size: 2 }),
+  'PATCH /api/blueprints/:key/entities/:identifier': having(thing, { size: 2 }),
+  'DELETE /api/blueprints/:key/entities/all': () => ({ ...things, query: 'title=imported&confirm=things' }),
+  'DELETE /api/blueprints/:key/entities/:identifier': thing,
+  'GET /api/blueprints/:key/charts/count': () => things,
+  'GET /api/blueprints/:key/charts/sum': () => ({ ...things, query: 'sum=size' }),
+  'GET /api/blueprints/:key/charts/pie': () => ({ ...things, query: 'x=title' }),
+  'GET /api/blueprints/:key/charts/:type': () => ({ path: { key: 'things', type: 'bar' }, query: 'x=title' }),
+
+  'GET /api/components/:id': component,
+  'POST /api/components/': (at) => ({ body: { identifier: at.name(), content: 'export const x = 1' } }),
+  'POST /api/components/bulk': (at) => ({ body: { components: [{ identifier: at.name(), content: 'export {}' }] } }),
+  'PUT /api/components/:id': having(component, { description: 'changed' }),
+  'PATCH /api/components/:id': having(component, { description: 'changed' }),
+  'DELETE /api/components/:id': async (at) => ({ path: { id: await at.component() } }),
+  'GET /api/static/:file': (at) => ({ path: { file: at.file } }),
+  'GET /api/lambdas/:id': lambda,
+  'POST /api/lambdas/': (at) => ({ body: { name: at.name(), code: 'export default () => 1' } }),
+  'PUT /api/lambdas/:id': having(lambda, { description: 'changed' }),
+  'PATCH /api/lambdas/:id': having(lambda, { description: 'changed' }),
+  'DELETE /api/lambdas/:id': lambda,
+  'GET /api/lambdas/:id/versions': lambda,
+  'POST /api/lambdas/:id/rollback': having(lambda, { version: 1 }),
+  'POST /api/lambdas/:id/execute': having(lambda, { body: 1 }),
+  'GET /api/lambdas/:id/logs': lambda,
+  'GET /api/blocks/:id': block,
+  'POST /api/blocks/': () => ({ body: { name: 'new', content: 'new' } }),
+  'PUT /api/blocks/:id': having(block, { name: 'changed' }),
+  'PATCH /api/blocks/:id': having(block, { name: 'changed' }),
+  'DELETE /api/blocks/:id': block,
+  'GET /api/configurations/:key': () => ({ path: { key: 'hidden' } }),
+  'POST /api/configurations/': (at) => ({ body: { key: at.name(), metadata: {} } }),
+  'PUT /api/configurations/app-configuration': () => ({ body: { theme: 'dark' } }),
+  'PATCH /api/configurations/app-configuration': () => ({ body: { theme: 'dark' } }),
+  'PUT /api/configurations/:key': having(configuration, { metadata: { color: 'red' } }),
+  'PATCH /api/configurations/:key': having(configuration, { metadata: { color: 'red' } }),
+  'DELETE /api/configurations/:key': async (at) => ({ path: { key: await at.configuration() } }),
+
+  'GET /api/integration-sources/:id': source,
+  'POST /api/integration-sources/': (at) => ({ body: { name: at.name(), kind: 'stripe' } }),
+  'PUT /api/integration-sources/:id': having(source, { name: 'changed' }),
+  'PATCH /api/integration-sources/:id': having(source, { name: 'changed' }),
+  'DELETE /api/integration-sources/:id': source,
+  'POST /api/integration-sources/status': () => ({ body: { kind: 'stripe' } }),
+  'POST /api/integration-sources/:id/status': source,
+  'GET /api/integrations/:id': integration,
+  'POST /api/integrations/': () => ({ body: { trigger: { kind: 'chat' }, target: { kind: 'ai', sourceId: 'echo' } } }),
+  'PUT /api/integrations/:id': having(integration, { name: 'changed' }),
+  'PATCH /api/integrations/:id': having(integration, { name: 'changed' }),
+  'DELETE /api/integrations/:id': integration,
+  'GET /api/integrations/:id/runs': integration,
+  'POST /api/integrations/:id/runs/:runId/replay': async (at) => ({ path: await at.run() }),
+  'GET /api/webhooks/:integrationId': webhook,
+  'POST /api/webhooks/:integrationId': having(webhook, { number: 1 }),
+  'PUT /api/webhooks/:integrationId': having(webhook, { number: 1 }),
+  'DELETE /api/webhooks/:integrationId': webhook,
+
+  'GET /api/plugins/:id': plugin,
+  'POST /api/plugins/': (at) => ({ body: { name: at.name() } }),
+  'PUT /api/plugins/:id': having(plugin, { description: 'changed' }),
+  'PATCH /api/plugins/:id': having(plugin, { description: 'changed' }),
+  'DELETE /api/plugins/:id': async (at) => ({ path: { id: await at.otherPlugin() } }),
+  'POST /api/plugins/:id/reload': plugin,
+  'POST /api/plugins/:id/rotate-secret': plugin,
+  'POST /api/plugins/:id/token': plugin,
+  'GET /api/plugins/:id/deliveries': plugin,
+  'POST /api/plugins/:id/deliveries/:deliveryId/replay': (at) => ({ path: { id: at.plugin, deliveryId: at.delivery } }),
+
+  'GET /api/events/sum': () => ({ query: 'sum=n' }),
+  'GET /api/events/:eventId': (at) => ({ path: { eventId: at.event } }),
+  'POST /api/events/': () => ({ body: { source: 'house', kind: 'door', eventName: 'opened' } }),
+}

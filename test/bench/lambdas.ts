@@ -1,0 +1,89 @@
+import { rmSync } from 'node:fs'
+import { childrenOf, memoryOf as memory } from '../outside/children'
+import { emptyFolder, makeTenant, serve, signIn } from '../outside/program'
+import { blueprint, product } from './data'
+import { type Figures, measure } from './load'
+
+const SECONDS = 4
+const greeting = `export default async ({ body }: { body: { name: string } }) => ({ greeting: 'Hello ' + body.name })`
+
+/** What lambdas cost: the first one, those after it, and what reads of entities notice of one that never ends. */
+export async function lambdas(say: (text: string) => void) {
+  const at = emptyFolder()
+  const report: Record<string, unknown> = {}
+  const surroundings = { at, env: { ATOLL_DURABILITY: 'normal' } }
+  for (const tenant of ['acme', 'other']) await makeTenant(surroundings, tenant)
+  {
+    await using server = await serve(surroundings)
+    const headersOf = async (tenant: string) => ({
+      ...(await signIn(server.url, tenant)),
+      'content-type': 'application/json',
+    })
+    const [headers, others] = [await headersOf('acme'), await headersOf('other')]
+    const send = async (path: string, body: object, by: Record<string, string> = headers) =>
+      (await fetch(server.url + path, { method: 'POST', headers: by, body: JSON.stringify(body) })).json() as Promise<
+        Record<string, string>
+      >
+    const processes = () => childrenOf(server.pid)
+    say(`before the first lambda: ${memory(server.pid)} MB, ${processes().length} processes for lambdas`)
+    const { _id } = await send('/api/lambdas', { name: 'greet', code: greeting })
+    const path = `/api/lambdas/${_id}/execute`
+    const input = { body: { name: 'Ada' } }
+
+    const colds: number[] = []
+    for (let n = 0; n < 9; n++) {
+      for (const pid of processes()) process.kill(pid, 'SIGKILL')
+      await until(() => !processes().length)
+      const began = performance.now()
+      await send(path, input)
+      colds.push(performance.now() - began)
+    }
+    colds.sort((one, other) => one - other)
+    report.cold = { p50: colds[4], most: colds.at(-1) }
+    say(`cold: p50 ${colds[4]!.toFixed(0)} ms, most ${colds.at(-1)!.toFixed(0)} ms`)
+
+    const load = { url: server.url, headers, method: 'POST' as const, paths: [path], bodies: [JSON.stringify(input)] }
+    // Until the engine is as fast as it gets.
+    await measure({ ...load, connections: 4, seconds: SECONDS })
+    for (const connections of [1, 4, 16]) {
+      const figures = await measure({ ...load, connections, seconds: SECONDS })
+      report[`warm, ${connections} at once`] = figures
+      say(`warm, ${connections} at once: ${told(figures)}`)
+    }
+    const sizes = processes().map(memory)
+    report.memory = { server: memory(server.pid), processes: sizes }
+    say(`memory: ${memory(server.pid)} MB, of each process for lambdas ${sizes.join(', ')} MB`)
+
+    await send('/api/blueprints', blueprint, others)
+    const entities = '/api/blueprints/products/entities'
+    const { identifier } = await send(entities, product(1), others)
+    const reads = { url: server.url, headers: others, method: 'GET' as const, paths: [`${entities}/${identifier}`] }
+    const loop = await send('/api/lambdas', {
+      name: 'loop',
+      code: 'export default () => { for (;;); }',
+      timeoutMs: 30_000,
+    })
+    const quiet: Figures[] = []
+    const beside: Figures[] = []
+    for (let round = 0; round < 3; round++) {
+      quiet.push(await measure({ ...reads, connections: 8, seconds: SECONDS }))
+      const looping = send(`/api/lambdas/${loop._id}/execute`, {})
+      beside.push(await measure({ ...reads, connections: 8, seconds: SECONDS }))
+      for (const pid of processes()) process.kill(pid, 'SIGKILL')
+      await looping
+    }
+    const middle = (list: Figures[]) => list.sort((one, other) => one.p99 - other.p99)[1]!
+    report.reads = { quiet: middle(quiet), beside: middle(beside) }
+    say(`reads of an entity: ${told(middle(quiet))}`)
+    say(`the same beside a lambda that never ends: ${told(middle(beside))}`)
+  }
+  rmSync(at, { recursive: true })
+  return report
+}
+
+const told = ({ perSecond, p50, p99, errors }: Figures) =>
+  `${Math.round(perSecond)}/s, p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms${errors ? `, ${errors} ERRORS` : ''}`
+
+async function until(met: () => boolean) {
+  while (!met()) await Bun.sleep(5)
+}

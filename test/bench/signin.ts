@@ -1,0 +1,147 @@
+// `bun test/bench/signin.ts [sqlite|postgres]`: whether the time of a refused sign-in tells who there is, and how long reads
+// take beside twenty people who sign in all the time.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startPostgres } from '../outside/postgres'
+import { caller, PASSWORD, serve } from '../outside/program'
+import { blueprint, product } from './data'
+import { measure } from './load'
+
+const PEOPLE = 10 // of a kind, who fail fewer times than would hold them back
+const TIMES = 8
+const AT_ONCE = 20
+const SECONDS = 4
+const ROUNDS = 5
+
+/** Whom a sign-in may mean, and how their password is kept. */
+const kinds: Record<string, (() => Promise<string | null>) | undefined> = {
+  'nobody of this name': undefined,
+  'somebody of this name': () => Bun.password.hash(PASSWORD, 'argon2id'),
+  'somebody of this address': () => Bun.password.hash(PASSWORD, 'argon2id'),
+  'without a password': async () => null,
+  'with a second factor': () => Bun.password.hash(PASSWORD, 'argon2id'),
+  'a password of less cost': () =>
+    Bun.password.hash(PASSWORD, { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 }),
+  'a password of much less': () =>
+    Bun.password.hash(PASSWORD, { algorithm: 'argon2id', memoryCost: 4_096, timeCost: 3 }),
+}
+const names = Object.keys(kinds)
+const nameOf = (kind: string, n: number) => `${kind.replaceAll(' ', '-')}-${n}`
+const typed = (kind: string, n: number) => nameOf(kind, n) + (kind.endsWith('address') ? '@bench.test' : '')
+const middle = (list: number[]) => list.toSorted((a, b) => a - b)[list.length >> 1]!
+
+/** A process of its own makes the tenant, because the settings are read once. */
+async function fill() {
+  await import('../../src/app')
+  const { register } = await import('../../src/accounts/users')
+  const { users } = await import('../../src/accounts/tables')
+  const { totp } = await import('../../src/accounts/totp/tables')
+  const { eq } = await import('drizzle-orm')
+  const { createTenant } = await import('../../src/tenancy/tenants')
+  const { storage } = await import('../../src/tenancy/storage')
+  const tenant = await createTenant('bench', ['127.0.0.1'])
+  const made = async (username: string, password: string | null, roles = ['user']) => {
+    const { _id } = await register(tenant, { username, email: `${username}@bench.test` }, roles)
+    await tenant.write((tx) => tx.update(users).set({ password }).where(eq(users._id, _id)).run())
+    return _id
+  }
+  for (const [kind, hashed] of Object.entries(kinds)) {
+    const password = await hashed?.()
+    for (let n = 0; n < PEOPLE && password !== undefined; n++) {
+      const user = await made(nameOf(kind, n), password)
+      if (kind.includes('factor'))
+        await tenant.write((tx) => tx.insert(totp).values({ user, confirmed: true, step: 0 }))
+    }
+  }
+  const password = await Bun.password.hash(PASSWORD, 'argon2id')
+  await made('root', password, ['admin', 'user'])
+  for (let n = 0; n < AT_ONCE; n++) await made(`reader-${n}`, password)
+  await storage.close()
+  process.exit()
+}
+if (process.argv[2] === 'fill') await fill()
+
+const at = mkdtempSync(join(tmpdir(), 'atoll-signin-'))
+const database = process.argv[2] === 'postgres' ? await startPostgres() : undefined
+const env: Record<string, string> = {
+  ...{ ATOLL_TENANTS: join(at, 'tenants'), ATOLL_TRUST_PROXY: 'on' },
+  ...(database && { ATOLL_DATABASE_URL: database.url }),
+}
+const filled = Bun.spawn([process.execPath, import.meta.path, 'fill'], {
+  env: { ...process.env, ...env },
+  stdio: ['ignore', 'inherit', 'inherit'],
+})
+if (await filled.exited) throw new Error('It could not be filled.')
+const report: Record<string, unknown> = { at: new Date().toISOString(), engine: database ? 'postgres' : 'sqlite' }
+{
+  await using server = await serve({ at, env })
+  let visitors = 0
+  /** A sign-in from an address that nobody came from before: how it ends, and after how many ms. */
+  const signIn = async (username: string, password: string) => {
+    const visitor = visitors++
+    const headers = {
+      'content-type': 'application/json',
+      'x-forwarded-for': `198.18.${visitor >> 8}.${visitor & 255}`,
+      'x-forwarded-host': '127.0.0.1',
+    }
+    const body = JSON.stringify({ username, password, authType: 'oauth' })
+    const began = performance.now()
+    const response = await fetch(`${server.url}/api/signin`, { method: 'POST', headers, body })
+    const text = await response.text()
+    return { status: response.status, text, ms: performance.now() - began }
+  }
+
+  const times: Record<string, number[]> = Object.fromEntries(names.map((kind) => [kind, []]))
+  for (let time = 0; time < TIMES; time++)
+    for (let n = 0; n < PEOPLE; n++)
+      // In another order each time, for one attempt may slow down the next.
+      for (const kind of names.toSorted(() => Math.random() - 0.5)) {
+        const { status, ms } = await signIn(typed(kind, n), 'wrong horse')
+        if (status !== 401) throw new Error(`${kind}: ${status}`)
+        times[kind]!.push(ms)
+      }
+  const nobody = middle(times[names[0]!]!)
+  const refused: Record<string, object> = {}
+  for (const kind of names) {
+    const median = middle(times[kind]!)
+    const differs = median / nobody - 1
+    refused[kind] = { median, differs }
+    const percent = `${(differs * 100).toFixed(1).padStart(6)} %`
+    console.log(`refused, ${kind.padEnd(26)} median ${median.toFixed(1).padStart(6)} ms ${percent}`)
+  }
+  report.refused = refused
+
+  const root = JSON.parse((await signIn('root', PASSWORD)).text).payload.token as string
+  const headers = { authorization: `Bearer ${root}`, 'content-type': 'application/json' }
+  const call = caller(server.url, headers)
+  await call('POST', '/api/blueprints', blueprint)
+  const path = `/api/blueprints/${blueprint.key}/entities`
+  const ids: string[] = []
+  for (let n = 0; n < 500; n++) ids.push((await call('POST', path, product(n))).body.identifier)
+  const paths = ids.map((id) => `${path}/${id}`)
+  const reads = () => measure({ url: server.url, headers, method: 'GET', paths, connections: 4, seconds: SECONDS })
+  const [alone, beside] = [[] as number[], [] as number[]]
+  let signedIn = 0
+  await reads()
+  for (let round = 0; round < ROUNDS; round++) {
+    alone.push((await reads()).p99)
+    let goesOn = true
+    const people = Array.from({ length: AT_ONCE }, async (_, n) => {
+      while (goesOn) if ((await signIn(`reader-${n}`, PASSWORD)).status === 200) signedIn++
+    })
+    beside.push((await reads()).p99)
+    goesOn = false
+    await Promise.all(people)
+  }
+  const [calm, busy] = [middle(alone), middle(beside)]
+  const perSecond = signedIn / ROUNDS / SECONDS
+  report.reads = { alone: calm, beside: busy, times: busy / calm, signInsPerSecond: perSecond }
+  console.log(
+    `reads by identifier, p99: alone ${calm.toFixed(2)} ms, beside ${AT_ONCE} who sign in ${busy.toFixed(2)} ms: ${(busy / calm).toFixed(1)} times (${perSecond.toFixed(1)} sign-ins/s)`,
+  )
+}
+await database?.stop()
+mkdirSync('test/bench/results', { recursive: true })
+writeFileSync('test/bench/results/signin.json', `${JSON.stringify(report, null, 2)}\n`)
+rmSync(at, { recursive: true })

@@ -1,0 +1,311 @@
+import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import { giveOnce } from '../../src/accounts/one-time'
+import { begin } from '../../src/accounts/sessions'
+import { issue } from '../../src/accounts/tokens'
+import { bytesOf, codeAt, stepAt } from '../../src/accounts/totp/codes'
+import { config } from '../../src/config'
+import { now } from '../../src/core/clock'
+import { runDue } from '../../src/jobs/runner'
+import { bearer, cookieOf, given, pairOf } from '../accounts/people'
+import { made } from '../accounts/workspaces/kit'
+import { type Answer, client, house, refusal } from '../house'
+
+const INVALID = [400, 'INVALID_INPUT']
+const FORBIDDEN = [403, 'FORBIDDEN']
+const UNKNOWN = [401, 'UNAUTHENTICATED']
+const LATER = [429, 'RATE_LIMITED']
+const password = 'correct horse'
+
+const home = await house()
+const { stranger, tenant, users, as, id } = home
+const signedUp = await stranger.post('/signup', { username: 'ada', email: `ada@${id}.test`, password })
+expect(signedUp.status).toBe(201)
+
+describe('a session', () => {
+  test('is never the one that somebody else chose: a cookie that comes along with a sign-in is not taken over', async () => {
+    const theirs = (await cookieOf(home, 'other')).cookie
+    for (const cookie of [`atoll_${id}=chosen-by-somebody-else`, theirs]) {
+      const answer = await stranger.post('/signin', { username: 'ada', password }, { cookie })
+      const own = given(answer).cookie
+      expect(own).toStartWith(`atoll_${id}=`)
+      expect(own).not.toBe(cookie)
+      expect((await stranger.get('/me', { cookie: own })).body.username).toBe('ada')
+    }
+    expect((await stranger.get('/me', { cookie: theirs })).body.username).toBe('other')
+    expect(refusal(await stranger.get('/me', { cookie: `atoll_${id}=chosen-by-somebody-else` }))).toEqual(UNKNOWN)
+  })
+
+  test('is nobody’s whose cookie is not exactly that of the house', async () => {
+    const { cookie } = await cookieOf(home, 'user')
+    const [name = '', value = ''] = cookie.split('=')
+    const swapped = value.replace(/[a-zA-Z]/g, (sign) =>
+      sign === sign.toLowerCase() ? sign.toUpperCase() : sign.toLowerCase(),
+    )
+    expect((await stranger.get('/me', { cookie })).body.username).toBe('user')
+    const { refreshToken, token } = await pairOf(home, 'user')
+    for (const wrong of [
+      ...[
+        value.slice(0, -1),
+        `${value}A`,
+        swapped,
+        `"${value}"`,
+        `${value}%00`,
+        `${value}=`,
+        ` ${value}.x`,
+        'undefined',
+      ],
+      ...[users.user, 'x'.repeat(8_000), '../../etc/passwd', "' or 1=1 --", refreshToken, token, home.tokens.user],
+    ])
+      expect(refusal(await stranger.get('/me', { cookie: `${name}=${wrong}` })), wrong).toEqual(UNKNOWN)
+    // What is called otherwise is no cookie of ours, and who brings nothing else is a stranger.
+    for (const other of [`x${name}`, `${name}_auth`, name.toUpperCase(), 'atoll_'])
+      expect(refusal(await stranger.get('/me', { cookie: `${other}=${value}` })), other).toEqual(UNKNOWN)
+    expect((await stranger.get('/me', { cookie: `theme=dark; ${cookie}; atoll_x=1` })).status).toBe(200)
+  })
+})
+
+/** Where somebody says how they, or something of theirs, are called. */
+const named: Record<string, (name: string) => Promise<Answer>> = {
+  username: (username) => stranger.post('/signup', { username, password }),
+  'first name': (firstName) => as('user').post('/me', { firstName }),
+  'last name': (lastName) => as('user').post('/me', { lastName }),
+  'full name': (fullName) => as('user').post('/me', { fullName }),
+  name: (name) => as('user').post('/me', { name }),
+  phone: (phone) => as('user').post('/me', { phone }),
+  address: (email) => as('user').post('/me', { email }),
+  picture: (profileImage) => as('user').post('/me', { profileImage }),
+  'username by an admin': (username) => as('admin').post('/users', { username }),
+  'role by an admin': (role) => as('admin').put(`/users/${users.other}`, { roles: [role] }),
+  workspace: (name) => as('user').post('/workspaces', { name }),
+  label: (label) => as('user').post('/workspaces', { name: 'x', labels: [label] }),
+  logo: (logo) => as('user').post('/workspaces', { name: 'x', logo }),
+  'API token': (nickname) => as('user').with({ 'x-api-key': '' }).with(cookie).post('/me/api-tokens', { nickname }),
+  'role of a member': (role) =>
+    as('user').post(`/workspaces/${own._id}/members`, { userId: users.other, roles: [role] }),
+  'address of an invite': (email) => as('user').post(`/workspaces/${own._id}/invites`, { email }),
+  'name of an invite': (name) => as('user').post(`/workspaces/${own._id}/invites`, { email: 'a@x.test', name }),
+}
+const own = await made(as('user'))
+const cookie = await cookieOf(home, 'user')
+const bad = {
+  'another header': 'Ada\r\nBcc: evil@x.test',
+  'a line of its own': 'Ada\nLovelace',
+  'a bell': 'Ada\u0007',
+  'a terminal’s commands': '\u001b[2JAda',
+  'a delete': 'Ada\u007f',
+  'ten kilobytes': 'a'.repeat(10 << 10),
+  'ten kilobytes of marks upon one letter': `a${'\u0301'.repeat(10 << 10)}`,
+}
+
+test.each(Object.keys(named))('a %s holds no control characters, and is no novel', async (what) => {
+  for (const [how, text] of Object.entries(bad)) expect(refusal(await named[what]!(text)), how).toEqual(INVALID)
+})
+
+test.each([
+  'a\u0001da@x.test',
+  'ada\u0008@x.test',
+  'ada@x\u007f.test',
+  'ada@x.te\u009fst',
+  'a\u200bda@x.test',
+  'ada@x.test\u202e',
+  '\ufeffada@x.test',
+  'ada@x.test\r\nRCPT TO:<evil@x.test>',
+  'ada@x.test,evil@x.test',
+  'ada@x.test evil@x.test',
+  '<ada@x.test>',
+  'Ada <ada@x.test>',
+  '"ada"@x.test',
+  'ada@x@x.test',
+  'ada@localhost',
+])('no mail is sent to what is no address: %j', async (email) => {
+  const all = [
+    stranger.post('/signup', { username: 'x', password, email }),
+    stranger.post('/password/forgot', { email }),
+    as('admin').post('/users', { username: 'x', email }),
+    ...['address', 'address of an invite'].map((what) => named[what]!(email)),
+  ]
+  for (const answer of await Promise.all(all)) expect(refusal(answer)).toEqual(INVALID)
+})
+
+test.each([
+  ['a name', '/signin', { username: 'a'.repeat(10 << 10), password }, INVALID],
+  ['a password', '/signin', { username: 'ada', password: 'a'.repeat(10 << 10) }, INVALID],
+  ['a password to be', '/signup', { username: 'x', password: 'a'.repeat(10 << 10) }, INVALID],
+  ['a challenge', '/signin', { challenge: 'a'.repeat(10 << 10), code: '000000' }, INVALID],
+  ['a code', '/signin', { challenge: 'a', code: '0'.repeat(10 << 10) }, INVALID],
+  ['a refresh token', '/token/refresh', { refreshToken: 'a'.repeat(10 << 10) }, INVALID],
+  ['what came by mail', '/email/verify', { token: 'a'.repeat(10 << 10) }, INVALID],
+])('%s of ten kilobytes is none', async (_, path, body, refused) => {
+  expect(refusal(await stranger.post(path, body))).toEqual(refused)
+})
+
+test('a header of eight kilobytes is no credential, and nobody to act as', async () => {
+  const long = 'a'.repeat(8 << 10)
+  for (const headers of [{ 'x-api-key': long }, bearer(long), { authorization: long }])
+    expect(refusal(await stranger.get('/me', headers as Record<string, string>))).toEqual(UNKNOWN)
+  const guise = { 'x-impersonate-user': long, 'x-impersonate-workspace': long }
+  expect(refusal(await as('admin').get('/me', guise))).toEqual([404, 'USER_NOT_FOUND'])
+})
+
+test('an invite is not opened by an address that only looks like the invited one', async () => {
+  const email = `grace@${id}.test`
+  expect((await as('user').post(`/workspaces/${own._id}/invites`, { email })).status).toBe(201)
+  for (const alike of [
+    `gr\u0430ce@${id}.test`,
+    `grace@${id}.test.evil.test`,
+    `grace+x@${id}.test`,
+    `g.race@${id}.test`,
+  ]) {
+    await as('other').post('/me', { email: alike })
+    expect((await as('other').get('/invites')).body).toEqual([])
+    const answer = await as('other').post('/invites', { workspace: own._id, kind: 'accept' })
+    expect(refusal(answer)).toEqual([404, 'INVITE_NOT_FOUND'])
+  }
+})
+
+describe('nobody gets more than they have', () => {
+  test('by saying so: roles, rights and proofs in a profile or a sign-up count for nothing', async () => {
+    const more = {
+      ...{ roles: ['admin'], isPrivileged: true, privileged: true, emailVerified: true, version: 9, _id: users.admin },
+      ...{ internalMetadata: { x: 1 }, workspace: own._id, impersonator: users.admin, scopes: [], tenant: 'other' },
+    }
+    const { body } = await stranger.post('/signup', { username: 'eve', password, authType: 'oauth', ...more })
+    const eve = client(home.origin, bearer(body.payload.token))
+    await eve.post('/me', { ...more, metadata: { roles: ['admin'] } })
+    const me = (await eve.get('/me')).body
+    expect(me).toMatchObject({ roles: ['user'], isPrivileged: false, emailVerified: false, workspace: null })
+    expect(me._id).not.toBe(users.admin)
+    expect(me.internalMetadata).toBeUndefined()
+    expect(refusal(await eve.get('/users'))).toEqual(FORBIDDEN)
+  })
+
+  test('by a role that is nearly called admin', async () => {
+    for (const role of ['Admin', 'ADMIN', 'admin ', ' admin', '\u0430dmin', 'ａdmin', 'admin\u200b', '["admin"]'])
+      await as('admin')
+        .put(`/users/${users.other}`, { roles: [role] })
+        .then(async ({ status }) => {
+          expect(status).toBeOneOf([200, 400])
+          expect(refusal(await as('other').get('/users')), role).toEqual(FORBIDDEN)
+        })
+    await as('admin').put(`/users/${users.other}`, { roles: ['user'] })
+  })
+
+  test('in the tenant by what they are in a workspace', async () => {
+    const { _id } = await made(as('other'))
+    await as('other').put(`/workspaces/${_id}/members/${users.other}`, { roles: ['admin', 'plugin', 'editor'] })
+    const inside = as('other')
+    expect((await inside.post(`/workspaces/${_id}/activate`)).status).toBe(200)
+    for (const path of ['/users', '/roles', '/mails', '/events', '/configurations', '/workspaces/all'])
+      expect(refusal(await inside.get(path)), path).toEqual(FORBIDDEN)
+    expect(refusal(await inside.put('/configurations/workspace-configuration', { metadata: {} }))).toEqual(FORBIDDEN)
+    expect(refusal(await inside.post('/blueprints', { key: 'mine', name: 'x', fields: [] }))).toEqual(FORBIDDEN)
+    expect((await inside.get('/me')).body.isPrivileged).toBe(false)
+  })
+
+  test('by an API token for one workspace: it changes nothing by which its user signs in', async () => {
+    const { token } = await issue(tenant, users.user, { nickname: 'x', workspace: own._id })
+    const bound = client(home.origin, { 'x-api-key': token })
+    for (const change of [{ email: 'mine@x.test' }, { username: 'mine' }, { password, currentPassword: 'x' }])
+      expect(refusal(await bound.post('/me', change))).toEqual(FORBIDDEN)
+    const whole = (await bound.get('/me')).body
+    expect((await bound.post('/me', { ...whole, firstName: 'Jane' })).body.firstName).toBe('Jane')
+  })
+
+  test('by an API token that may only read: it is not told what mails say, where links open doors', async () => {
+    await stranger.post('/password/forgot', { email: `ada@${id}.test` })
+    await runDue(tenant)
+    const { token } = await issue(tenant, users.admin, { nickname: 'x', scopes: ['accounts:read'] })
+    const reader = client(home.origin, { 'x-api-key': token })
+    const told = (await reader.get('/mails?limit=1000')).body as { template: string; text: unknown; html: unknown }[]
+    expect(told.map(({ template }) => template)).toContain('passwordReset')
+    for (const { text, html } of told) expect([text, html]).toEqual([null, null])
+    expect((await as('admin').get('/mails?limit=1000')).body).toHaveLength(told.length)
+  })
+})
+
+describe('where mail is sent', () => {
+  beforeEach(() => {
+    config.ATOLL_SMTP_URL = 'smtp://mail.invalid'
+  })
+  afterEach(() => {
+    config.ATOLL_SMTP_URL = ''
+  })
+
+  test('nobody has it sent to one address after the other by changing their own', async () => {
+    const { tenant, as } = await house()
+    const change = (n: number) => as('user').post('/me', { email: `victim${n}@x.test` })
+    for (let n = 0; n < 10; n++) expect((await change(n)).status).toBe(200)
+    expect(refusal(await change(10))).toEqual(LATER)
+    expect((await as('user').get('/me')).body.email).toBe('victim9@x.test')
+    const asked = "select count(*) from mails where template = 'verification'"
+    expect(await tenant.db.ask(asked)).toEqual([[10]])
+    // What sends nothing is free.
+    expect((await as('user').post('/me', { email: '' })).status).toBe(200)
+  })
+
+  test('nobody invites half the world, in however many workspaces, and however often', async () => {
+    const { as } = await house()
+    const [one, other] = [await made(as('user')), await made(as('user'))]
+    const list = (from: number) => Array.from({ length: 500 }, (_, n) => ({ email: `v${from + n}@x.test` }))
+    const invite = ({ _id }: { _id: string }, from: number) =>
+      as('user').put(`/workspaces/${_id}`, { invites: list(from) })
+    expect((await invite(one, 0)).status).toBe(200)
+    expect((await invite(other, 500)).status).toBe(200)
+    expect(refusal(await invite(one, 1_000))).toEqual(LATER)
+    expect(refusal(await as('user').post(`/workspaces/${one._id}/invites`, { email: 'one@x.test' }))).toEqual(LATER)
+    // Those who are invited already get no other mail.
+    expect((await invite(other, 500)).status).toBe(200)
+    expect((await as('admin').post(`/workspaces/${one._id}/invites`, { email: 'one@x.test' })).status).toBe(201)
+  })
+})
+
+test('secrets are in no log, no event, no mail and no answer but the one that hands them out', async () => {
+  const { id, tenant, stranger, as, users } = await house()
+  const lines: string[] = []
+  const spies = (['log', 'error', 'warn', 'info'] as const).map((name) =>
+    spyOn(console, name).mockImplementation((...all) => void lines.push(all.join(' '))),
+  )
+  const heard: string[] = []
+  const listens = (who: ReturnType<typeof client>) => ({
+    get: async (path: string) => {
+      const answer = await who.get(path)
+      heard.push(JSON.stringify(answer.body) + JSON.stringify([...answer.headers]))
+      return answer
+    },
+  })
+  const email = `ada@${id}.test`
+  const up = await stranger.post('/signup', { username: 'ada', email, password, authType: 'oauth' })
+  const { token, refreshToken, user } = up.body.payload
+  const ada = stranger.with(bearer(token))
+  const { secret } = (await ada.post('/me/totp')).body
+  const code = codeAt(bytesOf(secret), stepAt(now()))
+  const recovery = (await ada.post('/me/totp/confirm', { code })).body.recoveryCodes as string[]
+  const apiToken = (await ada.post('/me/api-tokens', { nickname: 'x' })).body.token as string
+  const challenge = (await stranger.post('/signin', { username: 'ada', password })).body.details.challenge as string
+  const entered = given(await stranger.post('/signin', { challenge, code: recovery[0] })).cookie.split('=')[1]!
+  const reset = await tenant.write((tx) => giveOnce(tx, 'passwordReset', user._id, { emailKey: email }))
+  const wrong = 'wrong horse of ada'
+  for (const [path, body] of [
+    ...[['/signin', { username: wrong, password: wrong }] as const, ['/signin', { challenge, code: wrong }] as const],
+    ...[
+      ['/password/reset', { token: reset, password: 'x' }] as const,
+      ['/token/refresh', { refreshToken: wrong }] as const,
+    ],
+    ...[['/auth/callback', { rt: reset }] as const, ['/me', { password: wrong, currentPassword: wrong }] as const],
+  ])
+    heard.push(JSON.stringify((await ada.post(path, body)).body))
+  await as('admin').put('/configurations/auth-configuration', {
+    metadata: { providers: { google: { clientId: 'x', clientSecret: 'secret of the client' } } },
+  })
+  const { key } = await begin(tenant, users.user, 'oauth', { userAgent: 'x', address: '192.0.2.1' })
+  await stranger.post('/token/refresh', { refreshToken: key })
+  await runDue(tenant)
+  for (const path of ['/me', '/me/sessions', '/me/api-tokens', '/me/totp', '/invites']) await listens(ada).get(path)
+  for (const path of ['/users', `/users/${user._id}`, '/events?limit=1000', '/mails?limit=1000', '/configurations'])
+    await listens(as('admin')).get(path)
+  for (const spy of spies) spy.mockRestore()
+  const all = [...heard, ...lines].join('\n')
+  expect(all).toContain('user-registered')
+  const hidden = [password, wrong, token, refreshToken, secret, ...recovery, apiToken, challenge, entered, reset, key]
+  for (const text of [...hidden, 'secret of the client', 'argon2id']) expect(all.includes(text), text).toBe(false)
+})

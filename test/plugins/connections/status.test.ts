@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { TIME } from '../../accounts/workspaces/kit'
+import { type Client, house } from '../../house'
+import { postbox } from '../../outside/postbox'
+import { closed, open } from '../kit'
+
+setDefaultTimeout(30_000)
+
+const PATH = '/integration-sources'
+const BASIC = `Basic ${btoa('client:s3cret')}`
+
+/** The outer world: what it answers depends on who asks, as with the real ones. */
+const asked: string[] = []
+const world = Bun.serve({
+  hostname: '127.0.0.1',
+  port: 0,
+  async fetch(request) {
+    const { pathname } = new URL(request.url)
+    asked.push(`${request.method} ${pathname}`)
+    const authorization = request.headers.get('authorization')
+    const is = (what: string) => new Response(null, { status: authorization === what ? 200 : 401 })
+    if (pathname === '/v1/models' || pathname === '/v1/balance' || pathname === '/event-types')
+      return is('Bearer s3cret')
+    if (pathname === '/v1/oauth2/token')
+      return (await request.text()) === 'grant_type=client_credentials'
+        ? is(BASIC)
+        : new Response(null, { status: 400 })
+    if (pathname === '/keyed')
+      return new Response(null, { status: request.headers.get('x-key') === 's3cret' ? 204 : 403 })
+    if (pathname === '/no-head') return new Response(null, { status: request.method === 'HEAD' ? 405 : 200 })
+    if (pathname === '/broken') return new Response(null, { status: 500 })
+    return new Response(null, { status: 404 })
+  },
+})
+const url = `http://127.0.0.1:${world.port}`
+
+let admin: Client
+let box: Awaited<ReturnType<typeof postbox>>
+beforeAll(async () => {
+  open()
+  admin = (await house()).as('admin')
+  box = await postbox({
+    authOptional: false,
+    onAuth: ({ username, password }, _, done) =>
+      username === 'ada' && password === 's3cret' ? done(null, { user: 'ada' }) : done(new Error('No.')),
+    allowInsecureAuth: true,
+  })
+})
+afterAll(async () => {
+  closed()
+  await world.stop(true)
+  await box.close()
+})
+
+const drafted = async (kind: string, metadata: object, authentication: object = {}) => {
+  const { status, body } = await admin.post(`${PATH}/status`, { kind, metadata, authentication })
+  expect([status, body.checkedAt]).toEqual([200, TIME])
+  expect(JSON.stringify(body)).not.toContain('s3cret')
+  return [body.status, body.message]
+}
+const CONNECTED = ['connected', 'It answered 200.']
+const REFUSED = ['failed', 'It refuses our authentication (401).']
+const NOBODY = ['failed', 'Nobody was there, or the connection broke off.']
+
+describe('the status of a connection', () => {
+  test.each([
+    ['openai', { apiUrl: `${url}/v1/` }, { token: 's3cret' }, { token: 'x' }],
+    ['stripe', { apiUrl: url }, { secretKey: 's3cret' }, { secretKey: 'x' }],
+    ['paypal', { apiUrl: url, clientId: 'client' }, { clientSecret: 's3cret' }, { clientSecret: 'x' }],
+    ['paddle', { apiUrl: `${url}/` }, { apiKey: 's3cret' }, { apiKey: 'x' }],
+  ])('%s is found out by a small call', async (kind, metadata, good, bad) => {
+    expect(await drafted(kind, metadata, good)).toEqual(CONNECTED)
+    expect(await drafted(kind, metadata, bad)).toEqual(REFUSED)
+    expect(await drafted(kind, { ...metadata, apiUrl: 'http://127.0.0.1:1' }, good)).toEqual(NOBODY)
+  })
+
+  test('says what is missing, where nothing can be asked without it', async () => {
+    for (const [kind, missing] of [
+      ['stripe', 'authentication.secretKey'],
+      ['paddle', 'authentication.apiKey'],
+      ['paypal', 'metadata.clientId'],
+    ] as const)
+      expect(await drafted(kind, { apiUrl: url })).toEqual(['failed', `There is no ${missing}.`])
+    expect(await drafted('openai', { apiUrl: `${url}/v1` })).toEqual(REFUSED)
+  })
+
+  test('http is asked with its headers, by HEAD, or else by GET', async () => {
+    asked.length = 0
+    expect(await drafted('http', { url: `${url}/keyed` }, { headers: { 'x-key': 's3cret' } })).toEqual([
+      'connected',
+      'It answered 204.',
+    ])
+    expect(await drafted('http', { url: `${url}/no-head` })).toEqual(CONNECTED)
+    expect(asked).toEqual(['HEAD /keyed', 'HEAD /no-head', 'GET /no-head'])
+    expect(await drafted('http', { url: `${url}/keyed` })).toEqual(['failed', 'It refuses our authentication (403).'])
+    expect(await drafted('http', { url: `${url}/broken` })).toEqual(['failed', 'It answered 500.'])
+  })
+
+  test('email is spoken to as far as its sign-in', async () => {
+    const metadata = { host: '127.0.0.1', port: box.port, user: 'ada' }
+    expect(await drafted('email', metadata, { password: 's3cret' })).toEqual(['connected', 'It lets us in.'])
+    const [status, message] = await drafted('email', metadata, { password: 'x' })
+    expect([status, message]).toEqual(['failed', expect.stringMatching(/^The mail server answered 535/)])
+    expect((await drafted('email', { ...metadata, port: 1 }))[1]).toBe(
+      'The mail server could not be asked (ESOCKET) at CONN.',
+    )
+    expect(box.letters).toEqual([])
+  })
+
+  test('is that of what is kept, with the secrets that are kept', async () => {
+    const kept = {
+      name: 'Mine',
+      kind: 'openai',
+      metadata: { apiUrl: `${url}/v1` },
+      authentication: { token: 's3cret' },
+    }
+    const { _id } = (await admin.post(PATH, kept)).body
+    const status = async () => (await admin.post(`${PATH}/${_id}/status`)).body
+    expect(await status()).toEqual({ status: 'connected', message: 'It answered 200.', checkedAt: TIME })
+    await admin.put(`${PATH}/${_id}`, { authentication: { token: 'other' } })
+    expect((await status()).status).toBe('failed')
+  })
+
+  test('leads nobody into our own network', async () => {
+    closed()
+    const no = ['failed', 'Its address is none that we may ask.']
+    expect(await drafted('http', { url })).toEqual(no)
+    expect(await drafted('http', { url: 'https://127.0.0.1' })).toEqual(no)
+    expect(await drafted('email', { host: '127.0.0.1', port: box.port })).toEqual(no)
+    expect(await drafted('email', { host: 'localhost', port: box.port })).toEqual(no)
+    open()
+  })
+
+  test('a draft is as its kind has to be', async () => {
+    for (const draft of [
+      {},
+      { kind: 'fax' },
+      { kind: 'http', metadata: {} },
+      { kind: 'openai', authentication: { x: 1 } },
+    ])
+      expect((await admin.post(`${PATH}/status`, draft)).status).toBe(400)
+  })
+})

@@ -1,0 +1,389 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { Webhook } from 'standardwebhooks'
+import { moveClock, now } from '../../src/core/clock'
+import { removeOld as removeOldEvents } from '../../src/events/records'
+import { holding } from '../../src/jobs/holding'
+import { emitAll } from '../../src/jobs/outbox'
+import { runDue } from '../../src/jobs/runner'
+import { removeOld } from '../../src/plugins/deliveries'
+import { type Answer, house, refusal } from '../house'
+import { type Got, startReceiver } from '../outside/receiver'
+import { closed, happen, open, orders, placed, times } from './kit'
+
+setDefaultTimeout(30_000)
+
+const HOUR = 3_600_000
+const receiver = startReceiver()
+const { got, own, url } = receiver
+let h: Awaited<ReturnType<typeof house>>
+beforeAll(async () => {
+  h = await house()
+})
+beforeEach(() => {
+  open()
+  got.length = 0
+  own.answer = () => 200
+})
+afterEach(async () => {
+  moveClock(Date.now())
+  // Whoever is left from one test hears nothing of the next.
+  for (const { _id } of (await h.as('admin').get('/plugins')).body) await h.as('admin').delete(`/plugins/${_id}`)
+})
+afterAll(async () => {
+  closed()
+  await receiver.stop()
+})
+
+const log = async ({ _id }: { _id: string }, query = '') =>
+  (await h.as('admin').get(`/plugins/${_id}/deliveries?${query}`)).body
+const plugin = async ({ _id }: { _id: string }) => (await h.as('admin').get(`/plugins/${_id}`)).body
+const numbers = (path?: string) =>
+  got.filter((one) => !path || one.path === path).map(({ body }) => (body.metadata as { n: number }).n)
+const verify = (secret: string, { text, headers }: Got) => new Webhook(secret).verify(text, headers)
+
+describe('an event that a plugin has subscribed to', () => {
+  test('is delivered to it as it is told here, signed as a Standard Webhook', async () => {
+    const { secret, ...made } = await orders(h.as('admin'), [`${url}/hooks`])
+    await happen(h.tenant, placed(1))
+    const [one] = got
+    const [event] = (await h.as('admin').get('/events?kind=order')).body
+    expect([got.length, one!.body, one!.path]).toEqual([1, event, '/hooks'])
+    expect(one!.headers).toMatchObject({ 'content-type': 'application/json', 'x-atoll-tenant': h.id })
+    expect(verify(secret, one!)).toEqual(event)
+    expect(() => verify(`whsec_${Buffer.alloc(32).toString('base64')}`, one!)).toThrow()
+    expect(() => verify(secret, { ...one!, text: one!.text.replace('placed', 'PLACED') })).toThrow()
+    const [delivery] = await log(made)
+    expect(delivery).toEqual({
+      ...{
+        _id: one!.id,
+        event: event._id,
+        source: 'shop',
+        kind: 'order',
+        eventName: 'placed',
+        hookUrl: `${url}/hooks`,
+      },
+      ...{ state: 'delivered', attempts: 1, status: 200, durationMs: expect.any(Number), answer: '', error: null },
+      ...{ nextAttempt: null, created: expect.any(String), updated: expect.any(String) },
+    })
+    expect((await plugin(made)).health).toMatchObject({ status: 'ok', lastError: null })
+  })
+
+  test('is chosen by source, kind and name, and delivered once to each address', async () => {
+    const hook = (path: string, more: object) => ({ hookUrl: `${url}${path}`, ...more })
+    await h
+      .as('admin')
+      .post('/plugins', {
+        name: 'choosy',
+        subscribedEvents: [
+          ...[hook('/all', {}), hook('/all', { source: '*' }), hook('/source', { source: 'shop' })],
+          ...[hook('/kind', { kind: 'order' }), hook('/name', { eventName: 'paid' }), hook('/none', { source: 'sho' })],
+          hook('/exact', { source: 'shop', kind: 'order', eventName: 'placed' }),
+        ],
+      })
+    await happen(h.tenant, placed(1), { ...placed(2), eventName: 'paid' }, { ...placed(3), source: 'x', kind: 'y' })
+    const by = (path: string) => numbers(path)
+    expect(['/all', '/source', '/kind', '/name', '/none', '/exact'].map(by)).toEqual([
+      [1, 2, 3],
+      [1, 2],
+      [1, 2],
+      [2],
+      [],
+      [1],
+    ])
+    expect(new Set(got.map(({ id }) => id)).size).toBe(got.length)
+  })
+
+  test('is everything that happens, also what the platform tells itself', async () => {
+    const subscribedEvents = [{ source: 'accounts', eventName: 'user-created', hookUrl: url }]
+    await h.as('admin').post('/plugins', { name: 'greeter', subscribedEvents })
+    await h.as('admin').post('/users', { username: 'newcomer' })
+    await runDue(h.tenant)
+    expect(got.map(({ body }) => body.metadata)).toEqual([expect.objectContaining({ username: 'newcomer' })])
+  })
+
+  test('comes in the order in which it happened, at each address by itself', async () => {
+    await orders(h.as('admin'), [`${url}/a`, `${url}/b`])
+    await orders(h.as('admin'), [`${url}/c`])
+    own.answer = () => Bun.sleep(Math.random() * 2).then(() => 200)
+    for (const n of times(5))
+      await h.tenant.write((tx) =>
+        emitAll(
+          h.tenant,
+          tx,
+          times(40).map((m) => placed(n * 40 + m)),
+        ),
+      )
+    await runDue(h.tenant)
+    for (const path of ['/a', '/b', '/c']) expect(numbers(path)).toEqual(times(200))
+  })
+
+  test('is one that happens while the plugin is active and subscribed', async () => {
+    const admin = h.as('admin')
+    await happen(h.tenant, placed(1))
+    const made = await orders(admin, [`${url}/a`])
+    await happen(h.tenant, placed(2))
+    await admin.put(`/plugins/${made._id}`, { active: false })
+    await happen(h.tenant, placed(3))
+    await admin.put(`/plugins/${made._id}`, { active: true })
+    await happen(h.tenant, placed(4))
+    const { subscribedEvents } = await plugin(made)
+    await admin.put(`/plugins/${made._id}`, {
+      subscribedEvents: [...subscribedEvents, { source: 'shop', hookUrl: `${url}/b` }],
+    })
+    await happen(h.tenant, placed(5))
+    await admin.put(`/plugins/${made._id}`, { subscribedEvents: [{ source: 'shop', hookUrl: `${url}/b` }] })
+    await happen(h.tenant, placed(6))
+    await admin.delete(`/plugins/${made._id}`)
+    await happen(h.tenant, placed(7))
+    expect([numbers('/a'), numbers('/b')]).toEqual([
+      [2, 4, 5],
+      [5, 6],
+    ])
+  })
+
+  test('that waits for a plugin which is switched off meanwhile is not delivered any more', async () => {
+    const made = await orders(h.as('admin'), [url])
+    own.answer = () => 500
+    await happen(h.tenant, placed(1), placed(2))
+    await h.as('admin').put(`/plugins/${made._id}`, { active: false })
+    moveClock(now() + HOUR)
+    await runDue(h.tenant)
+    expect(numbers()).toEqual([1])
+    expect((await log(made)).map(({ state }: { state: string }) => state)).toEqual(['canceled', 'canceled'])
+    expect(await h.tenant.db.ask("select 1 from jobs where kind = 'delivery'")).toEqual([])
+  })
+})
+
+describe('a delivery that fails', () => {
+  test('is tried again, with the same id, and what comes after it waits', async () => {
+    const { secret, ...made } = await orders(h.as('admin'), [url])
+    own.answer = () => new Response('Not now!', { status: 503 })
+    await happen(h.tenant, placed(1), placed(2))
+    const [failing] = await log(made)
+    expect(failing).toMatchObject({
+      state: 'failing',
+      attempts: 1,
+      status: 503,
+      answer: 'Not now!',
+      error: 'It answered 503.',
+    })
+    expect(Date.parse(failing.nextAttempt) - now()).toBeWithin(500, 1_251)
+    expect((await plugin(made)).health).toMatchObject({ status: 'failing', lastError: 'It answered 503.' })
+    own.answer = () => 204
+    moveClock(now() + 1_300)
+    await runDue(h.tenant)
+    expect(numbers()).toEqual([1, 1, 2])
+    expect(new Set(got.map(({ id }) => id)).size).toBe(2)
+    expect(await log(made, 'sort=created')).toMatchObject([
+      { state: 'delivered', attempts: 2, status: 204, error: null, nextAttempt: null },
+      { state: 'delivered', attempts: 1 },
+    ])
+    expect((await plugin(made)).health.status).toBe('ok')
+    expect(verify(secret, got[0]!)).toBeTruthy()
+  })
+
+  test('is any that is not answered by success', async () => {
+    const made = await orders(h.as('admin'), [`${url}/a`, 'http://127.0.0.1:1/', 'http://nowhere.invalid/'])
+    own.answer = () => Response.redirect(`${url}/elsewhere`, 302)
+    await happen(h.tenant, placed(1))
+    const errors = (await log(made)).map(({ error }: { error: string }) => error).sort()
+    expect(errors).toEqual(['It answered 302.', ...Array(2).fill('Nobody was there, or the connection broke off.')])
+    expect(got.map(({ path }) => path)).toEqual(['/a'])
+    closed()
+    moveClock(now() + 2_000)
+    await runDue(h.tenant)
+    expect(got).toHaveLength(1)
+    expect((await log(made)).map(({ error }: { error: string }) => error)).toEqual(
+      Array(3).fill('Its address is none that we may ask.'),
+    )
+  })
+
+  test('comes back when the other side says, within an hour', async () => {
+    const made = await orders(h.as('admin'), [url])
+    const after = (seconds: number) => () =>
+      new Response(null, { status: 429, headers: { 'retry-after': `${seconds}` } })
+    for (const [seconds, ms] of [
+      [120, 120_000],
+      [1e9, HOUR],
+    ] as const) {
+      own.answer = after(seconds)
+      await happen(h.tenant, ...(seconds === 120 ? [placed(1)] : []))
+      const [{ nextAttempt }] = await log(made)
+      expect(Date.parse(nextAttempt) - now()).toBeWithin(ms - 2_000, ms + 1)
+      moveClock(Date.parse(nextAttempt))
+    }
+  })
+
+  test('is given up after three days, which is told, and can be sent again', async () => {
+    const admin = h.as('admin')
+    const made = await orders(admin, [url])
+    own.answer = () => 500
+    await happen(h.tenant, placed(1))
+    moveClock(now() + 71 * HOUR)
+    await runDue(h.tenant)
+    expect((await log(made))[0]).toMatchObject({ state: 'failing', attempts: 2 })
+    moveClock(now() + 2 * HOUR)
+    await runDue(h.tenant)
+    const [dead] = await log(made)
+    expect(dead).toMatchObject({ state: 'dead', attempts: 3, nextAttempt: null })
+    const [event, ...others] = (await admin.get('/events?source=plugins')).body
+    expect([event, others]).toEqual([
+      expect.objectContaining({
+        ...{ kind: 'plugin', eventName: 'delivery-failed', description: 'It answered 500.' },
+        metadata: { plugin: made._id, delivery: dead._id, event: dead.event, hookUrl: url, status: 500 },
+      }),
+      [],
+    ])
+    moveClock(now() + 100 * HOUR)
+    expect(await runDue(h.tenant)).toBe(0)
+
+    own.answer = () => 200
+    const again = await admin.post(`/plugins/${made._id}/deliveries/${dead._id}/replay`)
+    expect([again.status, again.body.state]).toEqual([200, 'waiting'])
+    await runDue(h.tenant)
+    expect((await log(made))[0]).toMatchObject({ state: 'delivered', attempts: 4, status: 200 })
+    // Also what arrived may be sent once more.
+    await admin.post(`/plugins/${made._id}/deliveries/${dead._id}/replay`)
+    await runDue(h.tenant)
+    expect(new Set(got.map(({ id }) => id))).toEqual(new Set([dead._id]))
+    expect(got).toHaveLength(5)
+  })
+
+  test('of the news that one failed is no such news', async () => {
+    const subscribedEvents = [
+      { source: 'plugins', hookUrl: url },
+      { source: 'shop', hookUrl: url },
+    ]
+    const { body } = await h.as('admin').post('/plugins', { name: 'unlucky', subscribedEvents })
+    const before = (await h.as('admin').get('/events/count?source=plugins')).body.count
+    own.answer = () => 500
+    await happen(h.tenant, placed(1))
+    for (const _ of times(4)) {
+      moveClock(now() + 73 * HOUR)
+      await runDue(h.tenant)
+    }
+    expect((await log(body)).map(({ state, source }: Record<string, string>) => [source, state]).sort()).toEqual([
+      ['plugins', 'dead'],
+      ['shop', 'dead'],
+    ])
+    expect((await h.as('admin').get('/events/count?source=plugins')).body.count - before).toBe(1)
+  })
+
+  test('because nobody is there any more ends the subscription', async () => {
+    const admin = h.as('admin')
+    const made = await orders(admin, [`${url}/gone`, `${url}/here`])
+    own.answer = ({ path }) => (path === '/gone' ? 410 : 200)
+    await happen(h.tenant, placed(1), placed(2), placed(3))
+    await happen(h.tenant, placed(4))
+    expect([numbers('/gone'), numbers('/here')]).toEqual([[1], [1, 2, 3, 4]])
+    const { subscribedEvents } = await plugin(made)
+    expect(subscribedEvents.map(({ active }: { active: boolean }) => active)).toEqual([false, true])
+    expect((await log(made, 'state=dead')).map(({ status }: { status: number }) => status)).toEqual([410])
+    const [dead] = await log(made, 'state=dead')
+    expect(refusal(await admin.post(`/plugins/${made._id}/deliveries/${dead._id}/replay`))).toEqual([
+      409,
+      'NOT_SUBSCRIBED',
+    ])
+    // Who sends back what was read changes nothing; who says so has it go on from now.
+    await admin.put(`/plugins/${made._id}`, { subscribedEvents })
+    await happen(h.tenant, placed(5))
+    own.answer = () => 200
+    await admin.put(`/plugins/${made._id}`, {
+      subscribedEvents: subscribedEvents.map((one: object) => ({ ...one, active: true })),
+    })
+    await happen(h.tenant, placed(6))
+    expect(numbers('/gone')).toEqual([1, 6])
+  })
+})
+
+describe('the secret that signs', () => {
+  test('is the old one, too, for a day after it was replaced', async () => {
+    const { secret, ...made } = await orders(h.as('admin'), [url])
+    const { body } = await h.as('admin').post(`/plugins/${made._id}/rotate-secret`)
+    await happen(h.tenant, placed(1))
+    expect([verify(secret, got[0]!), verify(body.secret, got[0]!)]).toEqual([got[0]!.body, got[0]!.body])
+    moveClock(now() + 24 * HOUR + 1_000)
+    await happen(h.tenant, placed(2))
+    expect(got[1]!.headers['webhook-signature']!.split(' ')).toHaveLength(1)
+    await holding(h.tenant, 'test', removeOld)
+    expect(await h.tenant.db.ask("select name from sealed where purpose = 'plugin'")).toEqual([['secret']])
+    moveClock(Date.now())
+    await happen(h.tenant, placed(3))
+    expect(verify(body.secret, got[2]!)).toEqual(got[2]!.body)
+    expect(() => verify(secret, got[2]!)).toThrow()
+  })
+})
+
+describe('the log of deliveries', () => {
+  const names = ({ body }: Answer) => body.map(({ eventName }: { eventName: string }) => eventName)
+
+  test('is read page by page, and filtered', async () => {
+    const admin = h.as('admin')
+    const made = await orders(admin, [url])
+    await happen(h.tenant, ...['a', 'b', 'c', 'd'].map((eventName, n) => ({ ...placed(n), eventName })))
+    const path = `/plugins/${made._id}/deliveries`
+    const page = await admin.get(`${path}?sort=eventName&limit=2&count=true`)
+    expect([names(page), page.headers.get('x-total-count')]).toEqual([['a', 'b'], '4'])
+    expect(page.headers.get('link')).toContain('page=2')
+    expect(names(await admin.get(`${path}?eventName=b,d&sort=-eventName`))).toEqual(['d', 'b'])
+    expect(names(await admin.get(`${path}?event=${page.body[0].event}`))).toEqual(['a'])
+    for (const none of ['state=dead', 'source=x', 'kind=x', 'eventName=x', 'event=x'])
+      expect(names(await admin.get(`${path}?${none}`)), none).toEqual([])
+    expect(names(await admin.get(`${path}?state=&source=undefined&kind=order`))).toHaveLength(4)
+    for (const wrong of ['state=odd', 'sort=answer', 'limit=-1'])
+      expect(refusal(await admin.get(`${path}?${wrong}`)), wrong).toEqual([400, 'INVALID_INPUT'])
+  })
+
+  test('has what the other side said, in part, whatever it is', async () => {
+    const made = await orders(h.as('admin'), [url])
+    const said: [string | Uint8Array<ArrayBuffer>, string][] = [
+      ['x'.repeat(5_000_000), 'x'.repeat(1_024)],
+      [new Uint8Array([0xff, 0x00, 0x41]), '\ufffdA'],
+      [`${'x'.repeat(1_023)}ä`, `${'x'.repeat(1_023)}\ufffd`],
+    ]
+    for (const [n, [answer, kept]] of said.entries()) {
+      own.answer = () => new Response(answer)
+      await happen(h.tenant, placed(n))
+      expect((await log(made, 'limit=1'))[0]).toMatchObject({ state: 'delivered', status: 200, answer: kept })
+    }
+  })
+
+  test('forgets what is a month old, and plugins that are gone', async () => {
+    const [made, gone] = [await orders(h.as('admin'), [url]), await orders(h.as('admin'), [url])]
+    const { tenant } = h
+    await happen(tenant, placed(1))
+    moveClock(now() + 20 * 24 * HOUR)
+    await happen(tenant, placed(2))
+    await h.as('admin').delete(`/plugins/${gone._id}`)
+    await holding(tenant, 'test', removeOld)
+    expect(await tenant.db.ask('select distinct plugin from deliveries')).toEqual([[made._id]])
+    expect(await log(made)).toHaveLength(2)
+    moveClock(now() + 11 * 24 * HOUR)
+    await holding(tenant, 'test', removeOld)
+    expect(await log(made)).toHaveLength(1)
+    // Of an event that is not kept any more nothing can be sent.
+    await happen(tenant, placed(3))
+    moveClock(now() + 100 * 24 * HOUR)
+    await happen(tenant, { ...placed(4), source: 'other' })
+    await holding(tenant, 'test', removeOldEvents)
+    const [{ _id }] = await log(made)
+    expect(refusal(await h.as('admin').post(`/plugins/${made._id}/deliveries/${_id}/replay`))).toEqual([
+      409,
+      'EVENT_NOT_KEPT',
+    ])
+  })
+
+  test('is of one plugin of one tenant', async () => {
+    const [one, other] = [await orders(h.as('admin'), [url]), await orders(h.as('admin'), [])]
+    await happen(h.tenant, placed(1))
+    const [{ _id }] = await log(one)
+    expect(await log(other)).toEqual([])
+    for (const path of [`/plugins/${other._id}/deliveries/${_id}/replay`, `/plugins/${one._id}/deliveries/x/replay`])
+      expect(refusal(await h.as('admin').post(path))).toEqual([404, 'DELIVERY_NOT_FOUND'])
+    const elsewhere = await house()
+    await orders(elsewhere.as('admin'), [`${url}/elsewhere`])
+    await happen(h.tenant, placed(2))
+    await happen(elsewhere.tenant, placed(3))
+    expect([numbers('/'), numbers('/elsewhere')]).toEqual([[1, 2], [3]])
+  })
+})

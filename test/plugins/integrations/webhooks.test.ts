@@ -1,0 +1,194 @@
+import { afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { config } from '../../../src/config'
+import { listensOn } from '../../../src/tenancy/caller'
+import { backToNow, cookieOf, later } from '../../accounts/people'
+import { ask, type Client, refusal } from '../../house'
+import { type Workshop, workshop } from './kit'
+
+setDefaultTimeout(30_000)
+
+let h: Workshop
+let admin: Client
+let seen: string // a webhook that tells what it has seen
+beforeAll(async () => {
+  h = await workshop()
+  admin = h.admin
+  seen = await h.webhook('(request) => request')
+})
+afterEach(backToNow)
+
+const NONE = [404, 'WEBHOOK_NOT_FOUND']
+const send = (method: string, path: string, init: Parameters<typeof ask>[2] = {}) =>
+  ask(method, `${h.origin}/api${path}`, { ...init, headers: { 'x-api-key': h.tokens.user, ...init.headers } })
+
+describe('a webhook', () => {
+  test('hands a request to its lambda, and answers what that answers', async () => {
+    const path = seen
+    const posted = await send('POST', `${path}?a=1&b=2&b=3`, { body: { n: 1 }, headers: { 'x-signature': 'abc' } })
+    expect(posted.status).toBe(200)
+    expect(posted.headers.get('content-type')).toStartWith('application/json')
+    expect(posted.body).toMatchObject({
+      method: 'POST',
+      path: `/api${path}`,
+      query: { a: '1', b: ['2', '3'] },
+      headers: { 'x-signature': 'abc', 'content-type': 'application/json' },
+      body: { n: 1 },
+      rawBody: '{"n":1}',
+      user: { _id: h.users.user, roles: ['user'] },
+      workspace: null,
+    })
+    expect(posted.body.headers).not.toHaveProperty('x-api-key')
+    expect((await send('PUT', path, { raw: ' {"n" : 1}\n' })).body).toMatchObject({
+      rawBody: ' {"n" : 1}\n',
+      body: { n: 1 },
+    })
+    const text = await send('POST', path, {
+      raw: 'a=1&b=2',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    })
+    expect(text.body).toMatchObject({ body: 'a=1&b=2', rawBody: 'a=1&b=2' })
+    for (const method of ['GET', 'DELETE'])
+      expect((await send(method, path)).body).toMatchObject({ method, body: null, rawBody: '' })
+    expect((await send('GET', `/v1${path}`)).body).toMatchObject({ path: `/api${path}` })
+  })
+
+  test('answers with the status, headers and body that its lambda says', async () => {
+    const path = await h.webhook(
+      `() => ({ status: 418, headers: { 'x-tea': 'pot', 'content-type': 'text/html' }, body: '<b>no</b>' })`,
+    )
+    const answer = await send('POST', path)
+    expect([answer.status, answer.body, answer.headers.get('x-tea')]).toEqual([418, '<b>no</b>', 'pot'])
+    // What it shows is a page of its own, and can't act as who looks at it.
+    expect(answer.headers.get('content-security-policy')).toStartWith('sandbox ')
+    expect(answer.headers.get('content-security-policy')).not.toContain('allow-same-origin')
+    expect((await send('GET', await h.webhook('() => {}'))).body).toBe(null)
+  })
+
+  test('tells only admins why its lambda failed', async () => {
+    const path = await h.webhook(`() => { throw new Error('the secret reason') }`)
+    const [user, privileged] = [await send('POST', path), await admin.post(path)]
+    expect([refusal(user), refusal(privileged)]).toEqual([
+      [500, 'LAMBDA_FAILED'],
+      [500, 'LAMBDA_FAILED'],
+    ])
+    expect(JSON.stringify(user.body)).not.toContain('secret reason')
+    expect(privileged.body.message).toContain('the secret reason')
+  })
+
+  test('that there is not, is switched off, or waits for something else, is 404 to everybody', async () => {
+    const target = { kind: 'lambda', lambdaId: await h.lambda('() => 1') }
+    const off = await h.integration({ kind: 'webhook' }, target, { active: false, guest: true })
+    const timed = await h.integration({ kind: 'schedule', cron: '0 0 1 1 *' }, target, { guest: true })
+    for (const id of ['none', '%00', off._id, timed._id])
+      for (const client of [admin, h.as('user'), h.stranger])
+        for (const method of ['get', 'post', 'put', 'delete'] as const)
+          expect(refusal(await client[method](`/webhooks/${id}`))).toEqual(NONE)
+    await admin.put(`/integrations/${off._id}`, { active: true })
+    expect((await h.stranger.post(`/webhooks/${off._id}`)).body).toBe(1)
+    await admin.delete(`/integrations/${off._id}`)
+    expect(refusal(await h.stranger.post(`/webhooks/${off._id}`))).toEqual(NONE)
+  })
+
+  test('is open to strangers only where it says so', async () => {
+    expect(refusal(await h.stranger.post(seen, { n: 1 }))).toEqual([401, 'UNAUTHENTICATED'])
+    const open = await h.webhook('({ user }) => ({ user })', { guest: true, roles: ['nobody'] })
+    expect((await h.stranger.post(open)).body).toEqual({ user: null })
+    expect((await h.as('user').post(open)).body.user._id).toBe(h.users.user)
+    // A credential that is no good is refused, never overlooked.
+    const bad = h.stranger.with({ authorization: 'Bearer x.y.z' })
+    expect(refusal(await bad.post(open))).toEqual([401, 'UNAUTHENTICATED'])
+  })
+
+  test('is for its roles, in the tenant or in the active workspace', async () => {
+    const path = await h.webhook('() => 1', { roles: ['plugin'], workspaceRoles: ['clerk'] })
+    expect((await h.as('editor').post(path)).status).toBe(200)
+    expect((await admin.post(path)).status).toBe(200)
+    expect(refusal(await h.as('user').post(path))).toEqual([403, 'FORBIDDEN'])
+    const made = await h.as('user').post('/workspaces', { name: 'Office' })
+    await h.as('user').post(`/workspaces/${made.body._id}/activate`)
+    expect(refusal(await h.as('user').post(path))).toEqual([403, 'FORBIDDEN'])
+    await admin.post(`/workspaces/${made.body._id}/members`, { userId: h.users.other, roles: ['clerk'] })
+    await h.as('other').post(`/workspaces/${made.body._id}/activate`)
+    expect((await h.as('other').post(path)).status).toBe(200)
+    expect((await h.as('user').post(await h.webhook('() => 1', { roles: ['*'] }))).status).toBe(200)
+  })
+
+  test('has the rights of its caller, and a guest those of guests', async () => {
+    const all = ['create', 'read'].map((operation) => ({ operation, scope: 'tenant', roleBased: ['plugin'] }))
+    const permissions = [...all, { operation: 'read', scope: 'tenant', guest: true }]
+    await admin.post('/blueprints', {
+      key: 'notes',
+      name: 'Notes',
+      fields: [{ key: 'text', type: 'string' }],
+      permissions,
+    })
+    const path = await h.webhook(`(request, atoll) => atoll.entities('notes').create({ text: request.body })`, {
+      guest: true,
+    })
+    expect((await h.as('editor').post(path, 'hello')).body).toMatchObject({ text: 'hello', user: h.users.editor })
+    expect((await h.as('user').post(path, 'no')).status).toBe(500)
+    expect((await h.stranger.post(path, 'no')).status).toBe(500)
+    const find = await h.webhook(`(_, atoll) => atoll.entities('notes').find()`, { guest: true })
+    expect((await h.stranger.get(find)).body.length).toBe(1)
+    const lambdaId = await h.lambda(`(request, atoll) => atoll.entities('notes').create({ text: request.body })`, {
+      serviceRole: 'plugin',
+    })
+    const { _id } = await h.integration({ kind: 'webhook' }, { kind: 'lambda', lambdaId }, { guest: true })
+    expect((await h.stranger.post(`/webhooks/${_id}`, 'by its own right')).body.text).toBe('by its own right')
+  })
+
+  test('is not called by a cookie from the page of another site', async () => {
+    const headers = await cookieOf(h, 'user')
+    const home = h.stranger.with(headers)
+    expect((await home.post(seen, {}, { origin: h.origin })).status).toBe(200)
+    expect(refusal(await home.post(seen, {}, { origin: 'https://evil.test' }))).toEqual([403, 'CROSS_SITE'])
+  })
+
+  test('takes a body of bounded size', async () => {
+    const raw = 'x'.repeat(config.ATOLL_BODY_LIMIT + 1)
+    expect(refusal(await send('POST', seen, { raw }))).toEqual([413, 'BODY_TOO_LARGE'])
+    expect((await send('POST', seen, { raw: 'x'.repeat(100_000) })).body.rawBody.length).toBe(100_000)
+  })
+
+  test('tells that somebody listens without running anything, and knows no other methods', async () => {
+    const path = await h.webhook(`() => { throw new Error('run') }`, { guest: true })
+    const head = await ask('HEAD', `${h.origin}/api${path}`)
+    expect([head.status, head.body]).toEqual([200, undefined])
+    expect((await ask('HEAD', `${h.origin}/api/webhooks/none`)).status).toBe(404)
+    expect((await ask('HEAD', `${h.origin}/api${seen}`)).status).toBe(401)
+    const options = await ask('OPTIONS', `${h.origin}/api${path}`)
+    expect([options.status, options.headers.get('allow')?.split(', ').sort()]).toEqual([
+      204,
+      ['DELETE', 'GET', 'HEAD', 'POST', 'PUT'],
+    ])
+    expect(refusal(await send('PATCH', path))).toEqual([405, 'METHOD_NOT_ALLOWED'])
+  })
+
+  test('is not flooded by guests of one address', async () => {
+    const path = await h.webhook('() => 1', { guest: true })
+    let address = '192.0.2.1'
+    listensOn({ requestIP: () => ({ address, family: 'IPv4', port: 1 }) as never })
+    const calls = await Promise.all(Array.from({ length: 60 }, () => h.stranger.post(path)))
+    const refused = calls.filter(({ status }) => status === 429)
+    expect([refused.length, refused[0]!.body.code, Number(refused[0]!.headers.get('retry-after')) > 0]).toEqual([
+      10,
+      'RATE_LIMITED',
+      true,
+    ])
+    expect((await h.as('user').post(path)).status).toBe(200)
+    address = '192.0.2.2'
+    expect((await h.stranger.post(path)).status).toBe(200)
+    address = '192.0.2.1'
+    later(5_001)
+    expect((await h.stranger.post(path)).status).toBe(200)
+    listensOn(undefined)
+  })
+
+  test('asked again with the same key is run only once', async () => {
+    const path = await h.webhook('() => Math.random()')
+    const key = { 'idempotency-key': 'one' }
+    const [first, second] = [await h.as('user').post(path, {}, key), await h.as('user').post(path, {}, key)]
+    expect([second.status, second.body]).toEqual([200, first.body])
+    expect((await h.as('user').post(path, {})).body).not.toBe(first.body)
+  })
+})

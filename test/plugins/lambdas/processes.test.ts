@@ -1,0 +1,126 @@
+import { expect, setDefaultTimeout, test as testing } from 'bun:test'
+import type { Problem } from '../../../src/core/problem'
+import { Child, type Job } from '../../../src/plugins/lambdas/sandbox/child'
+import { Pool } from '../../../src/plugins/lambdas/sandbox/pool'
+import { childrenOf, isRunning, memoryOf } from '../../outside/children'
+import { caller, emptyFolder, makeTenant, serve, signIn } from '../../outside/program'
+import { databaseUrl } from '../../storage/engines'
+import { until } from './kit'
+
+setDefaultTimeout(30_000)
+
+// The sandbox knows nothing of databases, so once is enough.
+const test = databaseUrl ? testing.skip : testing
+const onLinux = process.platform === 'linux' ? test : testing.skip
+
+const job = (body: string, more: Partial<Job> = {}): Job => ({
+  ...{ js: `export default ${body}`, request: '{}', env: '{}', bounds: { time: 5_000, memory: 64 << 20 } },
+  ...more,
+})
+const silent = { call: async () => ({ ok: true, answer: 'null' }), line: () => {} }
+const [one, other] = [{ tenant: 'one' }, { tenant: 'other' }]
+const bounds = { most: 2, waiting: 1, patience: 10_000, idle: 60_000 }
+
+test('a process runs one lambda after the other, and is replaced when it had to be ended', async () => {
+  const pool = new Pool({ ...bounds, most: 1 })
+  const seen = new Set<Child>()
+  const run = (body: string) =>
+    pool.use(one, (child) => {
+      seen.add(child)
+      return child.run(job(body, { bounds: { time: 100, memory: 64 << 20 } }), silent)
+    })
+  for (let n = 0; n < 3; n++) expect(await run('() => 1')).toEqual({ value: '1', shaped: false })
+  // What the engine ends by itself costs no process.
+  expect(await run('() => { for (;;); }')).toEqual({ failure: 'timeout' })
+  expect(seen.size).toBe(1)
+  expect(await run('() => [].indexOf.call({ length: 2 ** 53 - 1 }, 1)')).toEqual({ failure: 'timeout' })
+  expect(await run('() => 2')).toEqual({ value: '2', shaped: false })
+  expect(seen.size).toBe(2)
+})
+
+test('what a lambda leaves in its room is not there for the next', async () => {
+  const child = new Child()
+  const run = async (body: string) => (await child.run(job(body), silent)) as { value: string }
+  const changing = `() => {
+    Object.prototype.left = Math.left = globalThis.left = 1
+    JSON.stringify.left = 1
+    setTimeout(() => {}, 60_000)
+    return Math.random()
+  }`
+  const random = new Set<string>()
+  for (let n = 0; n < 3; n++) {
+    random.add((await run(changing)).value)
+    const look = '() => [({}).left, Math.left, globalThis.left, JSON.stringify.left].filter(Boolean)'
+    expect((await run(look)).value).toBe('[]')
+  }
+  expect(random.size).toBe(3)
+  child.end()
+})
+
+test('tenants take turns: one has half of the processes, and who waits too long comes again', async () => {
+  const pool = new Pool({ ...bounds, patience: 50 })
+  const held = Promise.withResolvers<void>()
+  const long = pool.use(one, () => held.promise)
+  const late = pool.use(one, async () => 'late').catch(({ code }: Problem) => code)
+  const full = pool.use(one, async () => 'full').catch(({ status, code }: Problem) => [status, code])
+  expect(await full).toEqual([503, 'LAMBDA_BUSY'])
+  expect(await pool.use(other, async () => 'at once')).toBe('at once')
+  expect(await late).toBe('LAMBDA_BUSY')
+  const next = pool.use(one, async () => 'next')
+  held.resolve()
+  await long
+  expect(await next).toBe('next')
+})
+
+onLinux('processes that nobody needs end', async () => {
+  const before = new Set(childrenOf(process.pid))
+  const pool = new Pool({ ...bounds, idle: 20 })
+  expect(await pool.use(one, (child) => child.run(job('() => 1'), silent))).toMatchObject({ value: '1' })
+  const left = () => childrenOf(process.pid).filter((pid) => !before.has(pid)).length
+  expect(
+    await until(
+      async () => left(),
+      (count) => count === 0,
+    ),
+  ).toBe(0)
+  expect(await pool.use(one, (child) => child.run(job('() => 2'), silent))).toMatchObject({ value: '2' })
+})
+
+onLinux('a process that grew is replaced, so its memory is back', async () => {
+  const child = new Child()
+  await child.ready
+  const [pid] = childrenOf(process.pid).slice(-1)
+  expect(memoryOf(pid!)).toBeGreaterThan(10)
+  const filling =
+    '() => { const all = []; for (let n = 0; n < 7e3; n++) all.push(new Array(1e3).fill(n)); return all.length }'
+  expect(await child.run(job(filling), silent)).toMatchObject({ value: '7000' })
+  expect(child.good).toBeFalse()
+  expect(
+    await until(
+      async () => isRunning(pid!),
+      (running) => !running,
+    ),
+  ).toBeFalse()
+})
+
+onLinux('a server starts none before the first lambda, and leaves none behind, however it ends', async () => {
+  const at = { at: emptyFolder() }
+  await makeTenant(at, 'acme')
+  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+    await using server = await serve(at)
+    const call = caller(server.url, await signIn(server.url, 'acme'))
+    expect(childrenOf(server.pid)).toEqual([])
+    // Who is ended at once can't tell others that they should, and this one does not listen.
+    const endless = signal === 'SIGKILL'
+    const code = `export default () => ${endless ? '[].indexOf.call({ length: 2 ** 53 - 1 }, 1)' : 1}`
+    const { body } = await call('POST', '/api/lambdas', { name: 'a', code, timeoutMs: 30_000 })
+    const running = call('POST', `/api/lambdas/${body._id}/execute`, {}).catch(() => {})
+    await (endless ? Bun.sleep(500) : running)
+    const started = childrenOf(server.pid)
+    expect(started).not.toEqual([])
+    await server.end(signal)
+    await running
+    const left = async () => started.filter(isRunning)
+    expect(await until(left, (all) => !all.length)).toEqual([])
+  }
+})

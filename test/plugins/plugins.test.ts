@@ -1,0 +1,340 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { app } from '../../src/app'
+import { config } from '../../src/config'
+import { type Answer, house, refusal } from '../house'
+import { closed, open, times } from './kit'
+
+setDefaultTimeout(30_000)
+
+let h: Awaited<ReturnType<typeof house>>
+let manifest: unknown
+let site: ReturnType<typeof Bun.serve>
+const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+
+beforeAll(async () => {
+  h = await house()
+  site = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: ({ url }) => {
+      const { pathname } = new URL(url)
+      if (pathname === '/moved') return Response.redirect('/manifest.json')
+      if (pathname === '/large') return new Response(' '.repeat(300_000))
+      if (pathname === '/broken') return new Response('{"name":')
+      if (pathname !== '/manifest.json') return new Response('no', { status: 404 })
+      return Response.json(manifest)
+    },
+  })
+})
+beforeEach(open)
+afterAll(async () => {
+  closed()
+  await site.stop(true)
+})
+
+let number = 0
+const fresh = () => `plugin ${number++}`
+const at = (path: string) => `http://127.0.0.1:${site.port}${path}`
+const make = async (more: object = {}) => (await h.as('admin').post('/plugins', { name: fresh(), ...more })).body
+
+describe('a plugin', () => {
+  test('is made, read, changed and removed by admins, and its secret is told once', async () => {
+    const admin = h.as('admin')
+    const told = {
+      ...{ name: 'Shop', description: 'Sells', apiPath: 'shop', proxyUrl: 'http://127.0.0.1:9/base' },
+      subscribedEvents: [
+        { source: 'accounts', kind: '*', eventName: '*', hookUrl: 'http://127.0.0.1:9/hooks', active: true },
+      ],
+    }
+    const { status, body, headers } = await admin.post('/plugins', told)
+    expect([status, headers.get('cache-control')]).toEqual([201, 'no-store'])
+    const { secret, ...plugin } = body
+    expect(Buffer.from(secret.slice(6), 'base64')).toHaveLength(32)
+    expect(plugin).toEqual({
+      ...told,
+      ...{ _id: expect.any(String), active: true, manifestUrl: null },
+      health: { status: 'unknown', lastError: null, lastErrorAt: null, lastSuccessAt: null },
+      ...{ created: expect.any(String), updated: expect.any(String) },
+    })
+    expect((await admin.get(`/plugins/${plugin._id}`)).body).toEqual(plugin)
+    expect((await admin.get('/plugins')).body).toEqual([plugin])
+
+    const changed = await admin.put(`/plugins/${plugin._id}`, { description: 'Sells more', active: false })
+    expect(changed.body).toEqual({
+      ...plugin,
+      ...{ description: 'Sells more', active: false, updated: expect.any(String) },
+    })
+    // What was read can be sent back.
+    const same = await admin.put(`/plugins/${plugin._id}`, changed.body)
+    expect(same.body).toEqual({ ...changed.body, updated: expect.any(String) })
+    expect((await admin.patch(`/plugins/${plugin._id}`, { apiPath: null })).body.apiPath).toBeNull()
+    for (const { body } of [changed, same, await admin.get('/plugins')])
+      expect(JSON.stringify(body)).not.toContain('whsec')
+    expect((await admin.delete(`/plugins/${plugin._id}`)).body).toEqual({ success: true })
+    expect(refusal(await admin.get(`/plugins/${plugin._id}`))).toEqual([404, 'PLUGIN_NOT_FOUND'])
+    expect(await h.tenant.db.ask("select owner from sealed where purpose = 'plugin'")).toEqual([])
+  })
+
+  test('has a name and a path of its own, and none of ours', async () => {
+    const admin = h.as('admin')
+    const { _id } = await make({ name: 'one', apiPath: 'one' })
+    const other = await make({ name: 'other' })
+    expect(refusal(await admin.post('/plugins', { name: 'one' }))).toEqual([409, 'PLUGIN_EXISTS'])
+    expect(refusal(await admin.post('/plugins', { name: fresh(), apiPath: 'one' }))).toEqual([409, 'API_PATH_EXISTS'])
+    expect(refusal(await admin.put(`/plugins/${other._id}`, { name: 'one' }))).toEqual([409, 'PLUGIN_EXISTS'])
+    expect(refusal(await admin.put(`/plugins/${other._id}`, { apiPath: 'one' }))).toEqual([409, 'API_PATH_EXISTS'])
+    expect((await admin.put(`/plugins/${_id}`, { name: 'one', apiPath: 'one' })).status).toBe(200)
+    const segments = new Set(app.routes.flatMap(({ path }) => /^\/api\/([a-z0-9_-]+)/.exec(path)?.[1] ?? []))
+    expect(segments.size).toBeGreaterThan(15)
+    for (const apiPath of [...segments, 'v1', 'ai', 'payments'])
+      expect(refusal(await admin.post('/plugins', { name: fresh(), apiPath })), apiPath).toEqual([
+        409,
+        'API_PATH_EXISTS',
+      ])
+    const both = await Promise.all(times(5).map(() => admin.post('/plugins', { name: 'twin', apiPath: 'twin' })))
+    expect(both.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409])
+  })
+
+  test('is the business of admins alone', async () => {
+    const { _id } = await make()
+    const routes: [string, string, unknown?][] = [
+      ...([
+        ['get', '/plugins'],
+        ['post', '/plugins', { name: 'x' }],
+        ['get', `/plugins/${_id}`],
+      ] as [string, string][]),
+      ...([
+        ['put', `/plugins/${_id}`, {}],
+        ['patch', `/plugins/${_id}`, {}],
+        ['delete', `/plugins/${_id}`],
+      ] as [string, string][]),
+      ...([
+        ['post', `/plugins/${_id}/reload`],
+        ['post', `/plugins/${_id}/rotate-secret`],
+      ] as [string, string][]),
+      ...([
+        ['post', `/plugins/${_id}/token`],
+        ['get', `/plugins/${_id}/deliveries`],
+      ] as [string, string][]),
+      ['post', `/plugins/${_id}/deliveries/x/replay`],
+    ]
+    const ask = (who: ReturnType<typeof h.as>, [method, path, body]: (typeof routes)[number]) =>
+      (who as unknown as Record<string, (path: string, body?: unknown) => Promise<Answer>>)[method]!(path, body)
+    const other = await house()
+    for (const route of routes) {
+      for (const name of ['user', 'editor'] as const)
+        expect(refusal(await ask(h.as(name), route)), route.join(' ')).toEqual([403, 'FORBIDDEN'])
+      expect((await ask(h.stranger, route)).status, route.join(' ')).toBe(401)
+      if (route[1].includes(_id))
+        expect(refusal(await ask(other.as('admin'), route)), route.join(' ')).toEqual([404, 'PLUGIN_NOT_FOUND'])
+    }
+    expect((await other.as('admin').get('/plugins')).body).toEqual([])
+  })
+
+  test('says what is wrong with it', async () => {
+    const admin = h.as('admin')
+    const hook = (hookUrl: unknown, more = {}) => ({ subscribedEvents: [{ hookUrl, ...more }] })
+    const wrong = [
+      ...[
+        { name: undefined },
+        { name: '' },
+        { name: 'x'.repeat(101) },
+        { name: 'a\nb' },
+        { apiPath: 'a/b' },
+        { apiPath: '' },
+      ],
+      ...[
+        { apiPath: 'A' },
+        { apiPath: '..' },
+        { proxyUrl: 'ftp://x' },
+        { proxyUrl: 'http://' },
+        { proxyUrl: 'http://a:b@c/' },
+      ],
+      ...[hook('x'), hook('file:///x'), hook(undefined), hook('http://a b/'), hook('http://x/', { kind: 1 })],
+      ...[
+        { subscribedEvents: times(51).map(() => ({ hookUrl: 'http://x/' })) },
+        { active: 'yes' },
+        { secret: 'secret' },
+      ],
+      ...[{ secret: `whsec_${'A'.repeat(31)}` }, { secret: `whsec_${'A'.repeat(88)}` }, { manifestUrl: 'x' }],
+    ]
+    for (const more of wrong)
+      expect(refusal(await admin.post('/plugins', { name: fresh(), ...more })), JSON.stringify(more)).toEqual([
+        400,
+        'INVALID_INPUT',
+      ])
+    closed()
+    for (const proxyUrl of [
+      'http://example.com/',
+      'https://127.0.0.1/',
+      'https://[::1]/',
+      'https://0x7f.1/',
+      'https://10.0.0.1',
+    ])
+      expect(refusal(await admin.post('/plugins', { name: fresh(), proxyUrl })), proxyUrl).toEqual([
+        400,
+        'INVALID_INPUT',
+      ])
+    expect((await admin.post('/plugins', { name: fresh(), ...hook('https://example.com/') })).status).toBe(201)
+  })
+
+  test('is one of a hundred at most', async () => {
+    const { as } = await house()
+    const made = await Promise.all(times(103).map((n) => as('admin').post('/plugins', { name: `p${n}` })))
+    expect(made.filter(({ status }) => status === 201)).toHaveLength(100)
+    expect(refusal(made.find(({ status }) => status !== 201)!)).toEqual([409, 'TOO_MANY_PLUGINS'])
+    const page = await as('admin').get('/plugins?limit=2&page=2&sort=name&count=true')
+    const names = made.flatMap(({ body }) => body.name ?? []).sort()
+    expect(page.body.map(({ name }: { name: string }) => name)).toEqual(names.slice(2, 4))
+    expect(page.headers.get('x-total-count')).toBe('100')
+    expect(page.headers.get('link')).toContain('page=3')
+  })
+})
+
+describe('the secret of a plugin', () => {
+  test('may be given, and is replaced by another', async () => {
+    const admin = h.as('admin')
+    const made = await make({ secret })
+    expect(made.secret).toBe(secret)
+    const { status, body, headers } = await admin.post(`/plugins/${made._id}/rotate-secret`)
+    expect([status, headers.get('cache-control')]).toEqual([200, 'no-store'])
+    expect(body.secret).toStartWith('whsec_')
+    expect(body.secret).not.toBe(secret)
+    expect(Date.parse(body.formerUntil) - Date.now()).toBeWithin(86_300_000, 86_400_001)
+    expect((await admin.post(`/plugins/${made._id}/rotate-secret`, { secret })).body.secret).toBe(secret)
+    expect(refusal(await admin.post(`/plugins/${made._id}/rotate-secret`, { secret: 'x' }))).toEqual([
+      400,
+      'INVALID_INPUT',
+    ])
+    expect(refusal(await admin.post('/plugins/nobody/rotate-secret'))).toEqual([404, 'PLUGIN_NOT_FOUND'])
+  })
+  test('is nowhere in the database to be read', async () => {
+    await make({ secret })
+    const rows = await h.tenant.db.ask('select * from plugins')
+    const kept = await h.tenant.db.ask('select * from sealed')
+    expect(JSON.stringify([rows, kept])).not.toContain(secret.slice(6, 30))
+  })
+})
+
+describe('the manifest of a plugin', () => {
+  const whole = {
+    ...{ name: 'From afar', description: 'Told by itself', apiPath: 'afar', proxyUrl: '/api', version: '1.2' },
+    subscribedEvents: [{ source: 'shop', hookUrl: 'hooks?x=1' }],
+  }
+
+  test('says what it is; addresses may be relative to its own, and what is told here counts more', async () => {
+    manifest = whole
+    const made = await make({ name: undefined, manifestUrl: at('/manifest.json') })
+    expect(made).toMatchObject({
+      ...{ name: 'From afar', description: 'Told by itself', apiPath: 'afar', proxyUrl: at('/api') },
+      subscribedEvents: [{ source: 'shop', kind: '*', eventName: '*', hookUrl: at('/hooks?x=1'), active: true }],
+    })
+    expect(made).not.toHaveProperty('version')
+    const other = await make({ name: 'mine', apiPath: 'mine', manifestUrl: at('/moved') })
+    expect(other).toMatchObject({ name: 'mine', apiPath: 'mine', description: 'Told by itself' })
+
+    manifest = { ...whole, description: 'Told anew', name: undefined }
+    const { body } = await h.as('admin').post(`/plugins/${made._id}/reload`)
+    expect(body).toMatchObject({ name: 'From afar', description: 'Told anew', health: { status: 'ok' } })
+    const moved = await h
+      .as('admin')
+      .put(`/plugins/${other._id}`, { manifestUrl: at('/manifest.json'), apiPath: 'other' })
+    expect(moved.body).toMatchObject({ name: 'mine', apiPath: 'other', description: 'Told anew' })
+  })
+
+  test('that is no manifest, or is not there, changes nothing, and the plugin says so', async () => {
+    const admin = h.as('admin')
+    manifest = { name: fresh() }
+    const made = await make({ manifestUrl: at('/manifest.json'), description: 'before' })
+    const reload = () => admin.post(`/plugins/${made._id}/reload`)
+    for (const wrong of [
+      [],
+      'x',
+      null,
+      { name: 1 },
+      { apiPath: '../x' },
+      { proxyUrl: 'ftp://x' },
+      { subscribedEvents: 'x' },
+      { subscribedEvents: [{ source: 'x' }] },
+      { description: 'a\0b' },
+    ]) {
+      manifest = wrong
+      expect(refusal(await reload()), JSON.stringify(wrong)).toEqual([400, 'MANIFEST_INVALID'])
+    }
+    manifest = { proxyUrl: 'http://user:secret@x/' }
+    expect(refusal(await reload())).toEqual([400, 'INVALID_INPUT'])
+    for (const path of ['/nowhere', '/large'])
+      expect(refusal(await admin.post('/plugins', { name: fresh(), manifestUrl: at(path) }))).toEqual([
+        502,
+        'MANIFEST_UNREACHABLE',
+      ])
+    expect(refusal(await admin.post('/plugins', { name: fresh(), manifestUrl: at('/broken') }))).toEqual([
+      400,
+      'MANIFEST_INVALID',
+    ])
+    expect(refusal(await admin.post('/plugins', { name: fresh(), manifestUrl: 'http://127.0.0.1:1/' }))).toEqual([
+      502,
+      'MANIFEST_UNREACHABLE',
+    ])
+    config.ATOLL_ALLOW_PRIVATE_NETWORK = 'off'
+    expect(refusal(await admin.post('/plugins', { name: fresh(), manifestUrl: 'https://localhost/' }))).toEqual([
+      502,
+      'MANIFEST_UNREACHABLE',
+    ])
+    expect(refusal(await admin.post(`/plugins/${made._id}/reload`))).toEqual([400, 'INVALID_INPUT'])
+    const { body } = await admin.get(`/plugins/${made._id}`)
+    expect(body).toMatchObject({
+      description: 'before',
+      health: { status: 'failing', lastErrorAt: expect.any(String) },
+    })
+    expect(body.health.lastError).toStartWith('Manifest: ')
+    const without = await make()
+    expect(refusal(await admin.post(`/plugins/${without._id}/reload`))).toEqual([409, 'NO_MANIFEST'])
+    manifest = { apiPath: 'users' }
+    open()
+    expect(refusal(await admin.post(`/plugins/${made._id}/reload`))).toEqual([409, 'API_PATH_EXISTS'])
+  })
+})
+
+describe('a plugin that calls us', () => {
+  test('comes as itself, and what it tells has its name', async () => {
+    const made = await make({ name: 'Teller' })
+    const first = await h.as('admin').post(`/plugins/${made._id}/token`)
+    expect([first.status, first.headers.get('cache-control')]).toEqual([201, 'no-store'])
+    const plugin = h.stranger.with({ 'x-api-key': first.body.token })
+    expect((await plugin.get('/me')).body).toMatchObject({
+      _id: first.body.user,
+      roles: ['plugin'],
+      fullName: 'Teller',
+    })
+    const sources = async () => {
+      const told = await Promise.all(
+        ['accounts', 'plugin:Other', undefined].map((source) => plugin.post('/events', { source })),
+      )
+      return told.map(({ body }) => body.source)
+    }
+    expect(await sources()).toEqual(Array(3).fill('plugin:Teller'))
+    await h.as('admin').put(`/plugins/${made._id}`, { name: 'Told' })
+    expect(await sources()).toEqual(Array(3).fill('plugin:Told'))
+    expect((await plugin.get('/plugins')).status).toBe(403)
+    // Another token ends the first, for the same user.
+    const second = await h.as('admin').post(`/plugins/${made._id}/token`)
+    expect(second.body.user).toBe(first.body.user)
+    expect((await plugin.get('/me')).status).toBe(401)
+    const again = h.stranger.with({ 'x-api-key': second.body.token })
+    expect((await again.get('/me')).status).toBe(200)
+    await h.as('admin').delete(`/plugins/${made._id}`)
+    expect((await again.get('/me')).status).toBe(401)
+    expect(refusal(await h.as('admin').get(`/users/${first.body.user}`))).toEqual([404, 'USER_NOT_FOUND'])
+  })
+
+  test('gets an account anew when an admin has removed it', async () => {
+    const made = await make()
+    const { body } = await h.as('admin').post(`/plugins/${made._id}/token`)
+    await h.as('admin').delete(`/users/${body.user}`)
+    const again = await h.as('admin').post(`/plugins/${made._id}/token`)
+    expect(again.status).toBe(201)
+    expect(again.body.user).not.toBe(body.user)
+    expect(refusal(await h.as('admin').post('/plugins/nobody/token'))).toEqual([404, 'PLUGIN_NOT_FOUND'])
+  })
+})

@@ -1,0 +1,423 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { connect, createServer } from 'node:net'
+import { jwtVerify } from 'jose'
+import { issue } from '../../src/accounts/tokens'
+import { config } from '../../src/config'
+import { listen } from '../../src/gateway'
+import { endListening } from '../../src/plugins/proxy'
+import { type Answer, house } from '../house'
+import { type Seen, startUpstream } from '../outside/upstream'
+import { closed, open, times } from './kit'
+
+setDefaultTimeout(60_000)
+
+const MIB = 1 << 20
+const LARGE = 200 * MIB
+
+let h: Awaited<ReturnType<typeof house>>
+let upstream: Awaited<ReturnType<typeof startUpstream>>
+let server: ReturnType<typeof listen>
+let plugin: { _id: string; secret: string }
+let base = ''
+let taken = 0
+const streams: (() => void)[] = []
+const patience = config.ATOLL_PLUGIN_TIMEOUT
+
+beforeAll(async () => {
+  open()
+  h = await house()
+  server = listen('127.0.0.1', 0)
+  base = `http://127.0.0.1:${server.port}/api`
+  upstream = await startUpstream({
+    '/base/teapot': (_, response) =>
+      response
+        .writeHead(418, {
+          ...{
+            'content-type': 'text/html',
+            'x-own': 'yes',
+            'access-control-allow-origin': '*',
+            connection: 'x-hop',
+            'x-hop': '1',
+          },
+          ...{ 'content-security-policy': 'default-src *', 'x-request-id': 'theirs', 'x-content-type-options': 'none' },
+          ...{ 'strict-transport-security': 'max-age=1', 'clear-site-data': '"*"', 'service-worker-allowed': '/' },
+          'set-cookie': [
+            `atoll_${h.id}=evil`,
+            ' ATOLL_x=evil',
+            `=atoll_${h.id}=evil`,
+            `atoll_${h.id}`,
+            'theirs=1; Path=/',
+            'also=2',
+          ],
+        })
+        .end('<p>short and stout'),
+    '/base/away': (_, response) => response.writeHead(302, { location: 'https://elsewhere.test/' }).end(),
+    '/base/nothing': (_, response) => response.writeHead(204).end(),
+    '/base/large': (_, response) => {
+      const chunk = Buffer.alloc(65_536)
+      let left = LARGE / chunk.length
+      const write = () => {
+        while (left > 0) {
+          left--
+          if (!response.write(chunk)) return void response.once('drain', write)
+        }
+        response.end()
+      }
+      write()
+    },
+    '/base/sink': (request, response) => {
+      let size = 0
+      request.on('data', ({ length }) => {
+        size += length
+        taken += length
+      })
+      request.on('end', () => response.end(`${size}`))
+    },
+    '/base/events': (_, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+      let n = 0
+      streams.push(() => response.write(`data: ${n++}\n\n`))
+    },
+    '/base/silent': () => {},
+    '/base/half': (_, response) => {
+      response.writeHead(200, { 'content-length': '100' }).write('half')
+      streams.push(() => response.destroy())
+    },
+  })
+  const told = { name: 'crm', apiPath: 'crm', proxyUrl: `${upstream.url}/base` }
+  plugin = (await h.as('admin').post('/plugins', told)).body
+})
+afterAll(async () => {
+  closed()
+  config.ATOLL_PLUGIN_TIMEOUT = patience
+  await Promise.all([server.stop(true), upstream.stop()])
+})
+
+const call = (path: string, { headers = {}, ...init }: RequestInit & { headers?: Record<string, string> } = {}) =>
+  fetch(`${base}${path}`, { ...init, redirect: 'manual', headers: { tenant: h.id, ...headers } })
+const seenBy = async (...args: Parameters<typeof call>): Promise<Seen> => (await (await call(...args)).json()) as Seen
+const refused = async (answer: Promise<Response>) => {
+  const response = await answer
+  return [response.status, ((await response.json()) as { code: string }).code]
+}
+
+describe('what no route of ours is for', () => {
+  test('is passed on to the plugin of its path, with method, query and body, without that path', async () => {
+    const ways: [string, RequestInit | undefined, Partial<Seen>][] = [
+      ['/crm/people?q=a%20b&q=c', undefined, { method: 'GET', url: '/base/people?q=a%20b&q=c' }],
+      ['/crm', undefined, { method: 'GET', url: '/base' }],
+      ['/crm/', undefined, { method: 'GET', url: '/base/' }],
+      ['/v1/crm/x', undefined, { method: 'GET', url: '/base/x' }],
+      ['/crm/a%2Fb//c', undefined, { url: '/base/a%2Fb//c' }],
+      ['/crm/%E4%BD%A0', undefined, { url: '/base/%E4%BD%A0' }],
+      ['/crm/x', { method: 'POST', body: '{"a":' }, { method: 'POST', body: '{"a":' }],
+      ['/crm/x', { method: 'PUT', body: 'text' }, { method: 'PUT', body: 'text' }],
+      ['/crm/x', { method: 'PATCH', body: 'text' }, { method: 'PATCH' }],
+      ['/crm/x', { method: 'DELETE' }, { method: 'DELETE', body: '' }],
+      ['/crm/x', { method: 'POST' }, { method: 'POST', body: '' }],
+      ['/crm/x', { method: 'OPTIONS' }, { method: 'OPTIONS' }],
+    ]
+    for (const [path, init, seen] of ways) expect(await seenBy(path, init as object), path).toMatchObject(seen)
+    const head = await call('/crm/x', { method: 'HEAD' })
+    expect([head.status, await head.text(), upstream.seen.at(-1)!.method]).toEqual([200, '', 'HEAD'])
+  })
+
+  test('never leaves the path at which the plugin is', async () => {
+    for (const path of [
+      '/api/crm/../../secret',
+      '/api/crm/%2e%2e/%2E%2E/secret',
+      '/api/crm/..%2f..%2fsecret',
+      '/api/crm/..\\..\\secret',
+    ]) {
+      const before = upstream.seen.length
+      const raw = await new Promise<string>((resolve) => {
+        const socket = connect(server.port!, '127.0.0.1', () =>
+          socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\ntenant: ${h.id}\r\nconnection: close\r\n\r\n`),
+        )
+        let text = ''
+        socket.on('data', (data) => {
+          text += data
+        })
+        socket.on('close', () => resolve(text))
+      })
+      if (upstream.seen.length > before) expect(upstream.seen.at(-1)!.url, path).toStartWith('/base/')
+      else expect(raw, path).toContain('404')
+    }
+  })
+
+  test('is answered as the plugin answers, but for what is ours to say', async () => {
+    const answer = await call('/crm/teapot', { headers: { 'x-request-id': 'mine' } })
+    expect([answer.status, await answer.text(), answer.headers.get('x-own')]).toEqual([
+      418,
+      '<p>short and stout',
+      'yes',
+    ])
+    expect(answer.headers.getSetCookie()).toEqual(['theirs=1; Path=/', 'also=2'])
+    for (const name of [
+      'access-control-allow-origin',
+      'strict-transport-security',
+      'clear-site-data',
+      'service-worker-allowed',
+      'x-hop',
+    ])
+      expect(answer.headers.has(name), name).toBeFalse()
+    expect(answer.headers.get('content-security-policy')).toStartWith('sandbox ')
+    expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
+    expect(answer.headers.get('x-request-id')).toBe('mine')
+    const away = await call('/crm/away')
+    expect([away.status, away.headers.get('location')]).toEqual([302, 'https://elsewhere.test/'])
+    const nothing = await call('/crm/nothing')
+    expect([nothing.status, await nothing.text()]).toEqual([204, ''])
+  })
+
+  test('is nothing where no plugin is', async () => {
+    const admin = h.as('admin')
+    expect(await refused(call('/nowhere/x'))).toEqual([404, 'ROUTE_NOT_FOUND'])
+    expect(await refused(call('/nowhere', { method: 'POST', body: 'x' }))).toEqual([404, 'ROUTE_NOT_FOUND'])
+    const other = await house()
+    expect(await refused(call('/crm/x', { headers: { tenant: other.id } }))).toEqual([404, 'ROUTE_NOT_FOUND'])
+    expect(await refused(call('/plugins', { method: 'DELETE' }))).toEqual([405, 'METHOD_NOT_ALLOWED'])
+    await admin.put(`/plugins/${plugin._id}`, { active: false })
+    expect(await refused(call('/crm/x'))).toEqual([404, 'ROUTE_NOT_FOUND'])
+    await admin.put(`/plugins/${plugin._id}`, { active: true })
+    expect((await call('/crm/x')).status).toBe(200)
+    const bare = await admin.post('/plugins', { name: 'bare', apiPath: 'bare' })
+    expect(await refused(call('/bare/x'))).toEqual([404, 'ROUTE_NOT_FOUND'])
+    await admin.delete(`/plugins/${bare.body._id}`)
+  })
+})
+
+describe('a plugin that is asked', () => {
+  const claimsIn = async (seen: Seen, secret = plugin.secret, audience = plugin._id) =>
+    (
+      await jwtVerify(seen.headers['x-atoll-user']!, Buffer.from(secret.slice(6), 'base64'), {
+        audience,
+        issuer: 'atoll',
+      })
+    ).payload
+
+  test('learns who asks by a token for it alone, and never by what they showed us', async () => {
+    const shown = {
+      ...{ 'x-api-key': h.tokens.user, cookie: `atoll_other=x; a=b`, 'x-encrypted-id': 'x', forwarded: 'for=x' },
+      ...{
+        'x-atoll-user': 'forged',
+        'x-atoll-tenant': 'forged',
+        'x-forwarded-for': '1.2.3.4',
+        'proxy-authorization': 'x',
+      },
+      ...{ te: 'trailers', 'x-own': 'stays', accept: 'a/b', connection: 'x-secret', 'x-secret': 'hop' },
+    }
+    const seen = await seenBy('/crm/x', { headers: shown })
+    expect(Object.values(seen.headers).join()).not.toMatch(new RegExp(`${h.tokens.user}|forged|1\\.2\\.3\\.4`))
+    for (const name of [
+      'authorization',
+      'cookie',
+      'x-api-key',
+      'tenant',
+      'x-encrypted-id',
+      'forwarded',
+      'te',
+      'proxy-authorization',
+      'x-secret',
+    ])
+      expect(seen.headers, name).not.toHaveProperty(name)
+    expect(seen.headers).toMatchObject({
+      'x-own': 'stays',
+      accept: 'a/b',
+      'x-atoll-tenant': h.id,
+      host: new URL(upstream.url).host,
+    })
+    const claims = await claimsIn(seen)
+    expect(claims).toMatchObject({ sub: h.users.user, tid: h.id, roles: ['user'], workspace: null })
+    expect(claims.exp! - claims.iat!).toBe(60)
+    await expect(claimsIn(seen, `whsec_${Buffer.alloc(32).toString('base64')}`)).rejects.toThrow()
+    await expect(claimsIn(seen, plugin.secret, 'another')).rejects.toThrow()
+    // It opens nothing here.
+    const token = seen.headers['x-atoll-user']!
+    expect((await call('/me', { headers: { authorization: `Bearer ${token}` } })).status).toBe(401)
+  })
+
+  test('is asked by strangers, too, and told so by nothing', async () => {
+    const { headers } = await seenBy('/crm/x', { headers: { 'x-atoll-user': 'forged' } })
+    expect(headers['x-atoll-tenant']).toBe(h.id)
+    expect(headers).not.toHaveProperty('x-atoll-user')
+  })
+
+  test('is not asked by who shows what is no good, or is not good for it', async () => {
+    const before = upstream.seen.length
+    expect(await refused(call('/crm/x', { headers: { 'x-api-key': `atl_${'0'.repeat(64)}` } }))).toEqual([
+      401,
+      'UNAUTHENTICATED',
+    ])
+    expect(await refused(call('/crm/x', { headers: { authorization: 'Bearer x.y.z' } }))).toEqual([
+      401,
+      'UNAUTHENTICATED',
+    ])
+    const other = await house()
+    expect(await refused(call('/crm/x', { headers: { 'x-api-key': other.tokens.admin } }))).toEqual([
+      401,
+      'UNAUTHENTICATED',
+    ])
+    const limited = async (...scopes: string[]) =>
+      (await issue(h.tenant, h.users.user, { nickname: 'x', scopes })).token
+    expect(await refused(call('/crm/x', { headers: { 'x-api-key': await limited('entities:write') } }))).toEqual([
+      403,
+      'FORBIDDEN',
+    ])
+    const reads = { 'x-api-key': await limited('plugin-calls:read') }
+    expect(await refused(call('/crm/x', { method: 'POST', body: 'x', headers: reads }))).toEqual([403, 'FORBIDDEN'])
+    expect(upstream.seen.length).toBe(before)
+    expect((await call('/crm/x', { headers: reads })).status).toBe(200)
+  })
+
+  test('sees whom an admin acts as', async () => {
+    const headers = { 'x-api-key': h.tokens.admin, 'x-impersonate-user': h.users.other }
+    const seen = await seenBy('/crm/x', { headers })
+    expect(await claimsIn(seen)).toMatchObject({ sub: h.users.other, impersonator: h.users.admin })
+    expect(seen.headers).not.toHaveProperty('x-impersonate-user')
+  })
+})
+
+describe('a plugin that does not answer', () => {
+  const health = async (): Promise<Answer['body']> => (await h.as('admin').get(`/plugins/${plugin._id}`)).body.health
+
+  test('in time is given up', async () => {
+    config.ATOLL_PLUGIN_TIMEOUT = 100
+    do expect(await refused(call('/crm/silent'))).toEqual([504, 'PLUGIN_TIMEOUT'])
+    while ((await health()).status !== 'failing')
+    config.ATOLL_PLUGIN_TIMEOUT = patience
+    expect((await health()).lastError).toBe('The plugin did not answer in time.')
+    while ((await health()).status === 'failing') expect((await call('/crm/x')).status).toBe(200)
+  })
+
+  test('because it is not there, or no neighbour may be asked, is told as that', async () => {
+    const admin = h.as('admin')
+    await admin.post('/plugins', { name: 'gone', apiPath: 'gone', proxyUrl: 'http://127.0.0.1:1/' })
+    expect(await refused(call('/gone/x'))).toEqual([502, 'PLUGIN_UNREACHABLE'])
+    closed()
+    expect(await refused(call('/crm/x'))).toEqual([502, 'PLUGIN_UNREACHABLE'])
+    open()
+    const rude = createServer((socket) => socket.destroy())
+    await new Promise<void>((resolve) => rude.listen(0, '127.0.0.1', resolve))
+    const { port } = rude.address() as { port: number }
+    await admin.post('/plugins', { name: 'rude', apiPath: 'rude', proxyUrl: `http://127.0.0.1:${port}/` })
+    expect(await refused(call('/rude/x', { method: 'POST', body: 'x' }))).toEqual([502, 'PLUGIN_UNREACHABLE'])
+    rude.close()
+  })
+
+  test('to its end leaves callers with no more than it said', async () => {
+    const answer = await call('/crm/half')
+    const reader = answer.body!.getReader()
+    expect(Buffer.from((await reader.read()).value!).toString()).toBe('half')
+    streams.pop()!()
+    await expect(reader.read()).rejects.toThrow()
+  })
+})
+
+describe('what streams', () => {
+  test('comes as it is told: events at once, and their beginning before the first', async () => {
+    const answer = await call('/crm/events', { headers: { accept: 'text/event-stream' } })
+    expect(answer.headers.get('content-type')).toBe('text/event-stream')
+    const tell = streams.pop()!
+    const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader()
+    expect((await reader.read()).value).toBe(':\n\n')
+    for (const n of times(5)) {
+      tell()
+      expect((await reader.read()).value).toBe(`data: ${n}\n\n`)
+    }
+    const before = upstream.broken()
+    await reader.cancel()
+    // Who goes away ends it there, too.
+    while (upstream.broken() === before) await Bun.sleep(5)
+  })
+
+  test('ends with us, when that are events: who listens comes again', async () => {
+    const reader = (await call('/crm/events')).body!.getReader()
+    expect((await reader.read()).done).toBeFalse()
+    const before = upstream.broken()
+    endListening()
+    expect((await reader.read()).done).toBeTrue()
+    while (upstream.broken() === before) await Bun.sleep(5)
+  })
+
+  test('may be many at a time, and others are answered meanwhile', async () => {
+    const before = upstream.broken()
+    const sockets = times(300).map(() => {
+      const head = `GET /api/crm/events HTTP/1.1\r\nhost: x\r\ntenant: ${h.id}\r\n\r\n`
+      const socket = connect(server.port!, '127.0.0.1', () => socket.write(head))
+      return socket
+    })
+    const began = sockets.map(
+      (socket) => new Promise<string>((resolve) => socket.once('data', (text) => resolve(`${text}`))),
+    )
+    for (const text of await Promise.all(began)) expect(text).toStartWith('HTTP/1.1 200')
+    expect((await call('/crm/x')).status).toBe(200)
+    for (const socket of sockets) socket.destroy()
+    while (upstream.broken() - before < 300) await Bun.sleep(5)
+  })
+
+  test('ends upstream when the caller goes before there is an answer, or in the midst of what they send', async () => {
+    for (const head of [
+      'GET /api/crm/silent HTTP/1.1\r\n',
+      'POST /api/crm/silent HTTP/1.1\r\ncontent-length: 1000000\r\n',
+    ]) {
+      const before = upstream.broken()
+      const socket = connect(server.port!, '127.0.0.1', () => socket.write(`${head}host: x\r\ntenant: ${h.id}\r\n\r\n`))
+      const writing = setInterval(() => head.startsWith('POST') && socket.write('x'), 20)
+      await Bun.sleep(150)
+      clearInterval(writing)
+      socket.destroy()
+      while (upstream.broken() === before) await Bun.sleep(5)
+    }
+  })
+
+  test('takes the same memory, however much it is, both ways', async () => {
+    const rss = () => process.memoryUsage().rss / MIB
+    let most = 0
+    const watching = setInterval(() => {
+      most = Math.max(most, rss())
+    }, 20)
+    Bun.gc(true)
+    const before = rss()
+    let size = 0
+    for await (const chunk of (await call('/crm/large')).body as unknown as AsyncIterable<Uint8Array>)
+      size += chunk.length
+    expect(size).toBe(LARGE)
+    let left = LARGE / 65_536
+    const body = new ReadableStream({
+      pull: (controller) => (left-- > 0 ? controller.enqueue(new Uint8Array(65_536)) : controller.close()),
+    })
+    const answer = await call('/crm/sink', { method: 'POST', body })
+    expect([await answer.text(), taken]).toEqual([`${LARGE}`, LARGE])
+    clearInterval(watching)
+    expect(most - before).toBeLessThan(LARGE / MIB / 1.25)
+  })
+
+  test('goes no faster than the one who takes it', async () => {
+    // A plugin that reads nothing: what callers send stays with them.
+    const stuck = createServer((socket) => void socket.pause())
+    await new Promise<void>((resolve) => stuck.listen(0, '127.0.0.1', resolve))
+    const { port } = stuck.address() as { port: number }
+    await h.as('admin').post('/plugins', { name: 'stuck', apiPath: 'stuck', proxyUrl: `http://127.0.0.1:${port}/` })
+    let sent = 0
+    const gone = new AbortController()
+    const body = new ReadableStream(
+      {
+        pull(controller) {
+          sent += 65_536
+          controller.enqueue(new Uint8Array(65_536))
+        },
+      },
+      { highWaterMark: 0 },
+    )
+    const asked = call('/stuck/x', { method: 'POST', body, signal: gone.signal }).catch(() => 'gone')
+    for (let last = -1; last !== sent || sent === 0; ) {
+      last = sent
+      await Bun.sleep(150)
+    }
+    expect(sent).toBeLessThan(64 * MIB)
+    gone.abort()
+    expect(await asked).toBe('gone')
+    stuck.close()
+  })
+})
