@@ -44,7 +44,7 @@ export async function walk(
   }
   const most = bounds.stretch + 4 * need
   // Where nearly all match, each entity asked in vain would cost as much as one that is shown; but groups have to be seen.
-  for (const size of [...(exact ? [2 * need] : []), need + most / 8, most].map(Math.ceil)) {
+  for (const size of [...(exact ? [1.2 * need] : []), need + most / 8, most].map(Math.ceil)) {
     const rows = await ask(from, size)
     if (rows.length < limit) continue
     if (exact) return rows
