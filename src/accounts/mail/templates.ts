@@ -95,7 +95,7 @@ export function fill(template: string, values: Record<string, string>, write = (
   const sections: boolean[] = []
   let [filled, hidden] = ['', 0]
   for (const piece of template.split(/(\{\{[#^/]?[\w.]{1,200}\}\})/)) {
-    const [, kind, name = ''] = /^\{\{([#^/]?)([\w.]+)\}\}$/.exec(piece) ?? []
+    const [, kind, name = ''] = /^\{\{([#^/]?)([\w.]{1,200})\}\}$/.exec(piece) ?? []
     const value = Object.hasOwn(values, name) ? values[name]! : ''
     if (kind === '#' || kind === '^') {
       sections.push((kind === '#') === !!value)

@@ -41,7 +41,7 @@ type Runner = (ctx: OpenCtx, target: AiTarget, occasion: Occasion) => Promise<Re
 let runner: Runner | undefined
 
 /** Says by whom targets are run that are another area's. */
-export function targetsAreRunBy({ ai }: { ai: Runner }) {
+export function targetsAreRunBy({ ai }: { ai: Runner | undefined }) {
   runner = ai
 }
 
