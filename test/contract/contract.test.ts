@@ -29,7 +29,7 @@ const wider: Record<string, string[]> = {
   'ws-admin': ['user'],
   editor: ['curator', 'teller'],
   // An integration says itself who may call it.
-  integration: ['anyone'],
+  integration: ['open'],
 }
 
 test.each(contract.filter(({ path }) => finished.some((start) => path === start || path.startsWith(`${start}/`))))(

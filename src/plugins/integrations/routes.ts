@@ -60,7 +60,7 @@ const administered = new Elysia({ prefix: '/integrations', tags: ['integrations'
 /** One for each route: Elysia changes what it gets. */
 const asked = () =>
   ({
-    anyone: true,
+    open: true,
     params: t.Object({ integrationId: t.String() }),
     detail: {
       summary: 'Have an integration do what it does; any body is passed on',

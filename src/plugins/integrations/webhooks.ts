@@ -1,4 +1,4 @@
-import type { OpenCtx } from '../../accounts/guard'
+import { type OpenCtx, readmit } from '../../accounts/guard'
 import { throttling } from '../../accounts/guests'
 import { config } from '../../config'
 import { readText } from '../../core/body'
@@ -18,9 +18,10 @@ const throttle = throttling(50, 5_000, 'Too many calls by guests.')
  * Runs an integration for whoever calls it, and answers what its target does. HEAD only tells whether somebody listens.
  * @throws 401, 403, 404, 413, 429, 502
  */
-export async function call(ctx: OpenCtx, id: string, request: Request): Promise<Response> {
-  const row = await activeNamed(ctx.db, id)
+export async function call(tenant: OpenCtx, id: string, request: Request): Promise<Response> {
+  const row = await activeNamed(tenant.db, id)
   if (row?.triggerKind !== 'webhook') return missing('webhook')
+  const ctx = await readmit(request, 'webhooks').catch((error) => asGuest(error, row.guest, tenant))
   refuseUnlessMayRun(ctx, row)
   if (request.method === 'HEAD') return new Response()
   throttle(ctx, row._id, request)
@@ -32,6 +33,12 @@ export async function call(ctx: OpenCtx, id: string, request: Request): Promise<
   waitsLong(request)
   const occasion = { _id: Bun.randomUUIDv7() as string, trigger: 'webhook' as const, asked, request }
   return sandboxed(await perform(ctx, row, occasion, 1).catch(refused))
+}
+
+/** Where guests are welcome, a credential that is no good here is none: it may be for whoever the call is passed on to. */
+function asGuest(error: unknown, welcome: boolean, tenant: OpenCtx): OpenCtx {
+  if (welcome && error instanceof Problem && [401, 403].includes(error.status)) return tenant
+  throw error
 }
 
 const whoIs = ({ actor }: OpenCtx) => ({

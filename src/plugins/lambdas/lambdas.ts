@@ -8,6 +8,7 @@ import { given, success } from '../../core/shapes'
 import { answerPage, type Listing, pageOf } from '../../storage/lists'
 import type { Db, Tx } from '../../storage/port'
 import { forget, touch } from '../../tenancy/memory'
+import { integrations } from '../integrations/tables'
 import { compiled } from './code'
 import { keepValues, namesAfter, PURPOSE } from './env'
 import type { Lambda, LambdaChange, NewLambda } from './shapes'
@@ -89,15 +90,26 @@ export async function alter(
   })
 }
 
-/** Removes a lambda, with its versions, its environment and its log. @throws 404, 412 when stale */
+/** Removes a lambda, with its versions, its environment and its log. @throws 404, 409 LAMBDA_IN_USE, 412 when stale */
 export async function remove(ctx: Ctx, id: string, answer: Answer) {
   await writing(ctx, async (tx) => {
     await current(tx, id, answer)
+    await refuseUsed(tx, id)
     await tx.delete(lambdas).where(eq(lambdas._id, id))
     await tx.delete(runs).where(eq(runs.lambda, id))
     await discardSealed(tx, PURPOSE, id)
   })
   return success
+}
+
+/** @throws 409 LAMBDA_IN_USE */
+async function refuseUsed(tx: Tx, id: string) {
+  const { _id, name, target, targetKind } = integrations
+  const rows = await tx.select({ _id, name, target }).from(integrations).where(eq(targetKind, 'lambda'))
+  const user = rows.find(({ target }) => 'lambdaId' in target && target.lambdaId === id)
+  if (!user) return
+  const message = `The integration ${user.name ?? user._id} runs it. Change or remove that first.`
+  throw new Problem(409, 'LAMBDA_IN_USE', message)
 }
 
 const found = (db: Db) =>

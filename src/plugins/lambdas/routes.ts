@@ -45,7 +45,7 @@ export const lambdaRoutes = new Elysia({ prefix: '/lambdas', tags: ['lambdas'] }
   .delete('/:id', ({ ctx, params, request, set }) => lambdas.remove(ctx, params.id, { request, set }), {
     can: 'privileged',
     params: one,
-    response: { 200: done, 404: ProblemShape, 412: ProblemShape },
+    response: { 200: done, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },
   })
   .get(
     '/:id/versions',

@@ -77,7 +77,9 @@ test('each credential is good where it was given', async () => {
   expect(await who(carriers['as API token']!(secrets['API token']))).toBe('admin')
 })
 
-const closed = routes.filter(({ access }) => access !== 'open')
+/** A webhook says itself whom it is open to: those that are asked for here, to no guests. */
+const isOpen = ({ access, name }: (typeof routes)[number]) => access === 'open' && !name.includes('/webhooks/')
+const closed = routes.filter((route) => !isOpen(route))
 
 test('none of them, however it is brought along, opens a route of another tenant, tells anything or changes anything', async () => {
   // They are asked for what is there, and our admin is even invited there.
@@ -96,7 +98,7 @@ test('none of them, however it is brought along, opens a route of another tenant
 })
 
 test('what is open to everybody answers as if they had not come along', async () => {
-  for (const route of routes.filter(({ access, method }) => access === 'open' && method === 'GET')) {
+  for (const route of routes.filter((route) => isOpen(route) && route.method === 'GET')) {
     const asked = (await requests[route.name]?.(theirs, { user: '', email: '', headers: {} })) ?? {}
     const stranger = told(await send(theirs.origin, route, asked, {}))
     for (const { name, origin, headers } of visits)
@@ -120,7 +122,7 @@ const taken: Record<string, [body: (secret: string) => object, refusal: [number,
 const forAll = ['POST /api/signup', 'POST /api/password/forgot']
 
 test('what is given once is worth nothing to another tenant, wherever it is sent', async () => {
-  const open = routes.filter(({ access, method }) => access === 'open' && method !== 'GET')
+  const open = routes.filter((route) => isOpen(route) && route.method !== 'GET')
   expect(open.map(({ name }) => name).sort()).toEqual([...Object.keys(taken), ...forAll].sort())
   const before = await stateOf(theirs)
   for (const [name, [body, refused]] of Object.entries(taken)) {

@@ -33,6 +33,15 @@ afterAll(async () => {
   await box.close()
 })
 
+test('a lambda stays for as long as an integration runs it', async () => {
+  const lambdaId = await h.lambda('() => 1')
+  const { _id } = await h.integration({ kind: 'webhook' }, { kind: 'lambda', lambdaId })
+  expect(refusal(await h.admin.delete(`/lambdas/${lambdaId}`))).toEqual([409, 'LAMBDA_IN_USE'])
+  expect((await h.as('user').post(`/webhooks/${_id}`)).body).toBe(1)
+  await h.admin.delete(`/integrations/${_id}`)
+  expect((await h.admin.delete(`/lambdas/${lambdaId}`)).status).toBe(200)
+})
+
 const failed = async () => (await h.admin.get('/events?eventName=delivery-failed&sort=-_id')).body
 const SHOP = { kind: 'event', source: 'shop' }
 
