@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { Busy } from '../../src/storage/errors'
-import type { Ask } from '../../src/storage/port'
+import type { Ask, Each } from '../../src/storage/port'
 import { Writer } from '../../src/storage/writer'
 import { type Entity, shelf } from '../entities/kit'
 import { house, rules } from '../house'
@@ -15,21 +15,32 @@ function busyEngine(effort: number) {
     while (performance.now() < until);
     return []
   }
+  const each: Each = async (sql, rows) => void (await Promise.all(rows.map((row) => ask(sql, row))))
   const writer = new Writer(async (work) => {
-    await work({ ask, each: async (sql, rows) => void (await Promise.all(rows.map((row) => ask(sql, row)))) })
+    try {
+      await work({ ask, each })
+      asked.push('commit')
+    } catch (error) {
+      asked.push('rollback')
+      throw error
+    }
     return {}
   }, 100)
   return { writer, asked, inserts: () => asked.filter((sql) => sql.startsWith('insert')).length }
 }
 
-test('a write that runs too long is ended though the engine answers at once', async () => {
+test('a write that runs too long is ended though the engine answers at once, and those beside it are kept', async () => {
   const { writer, asked, inserts } = busyEngine(20)
-  const long = writer.write(async ({ ask }) => {
+  const long: Parameters<typeof writer.write>[0] = async ({ ask }) => {
     for (let n = 0; n < 100; n++) await ask(`insert ${n}`)
-  })
-  await expect(long).rejects.toBeInstanceOf(Busy)
+  }
+  await expect(writer.write(long)).rejects.toBeInstanceOf(Busy)
   expect(inserts()).toBeLessThan(100)
-  expect(asked.slice(-2)).toEqual(['rollback to unit', 'release unit'])
+  expect(asked.at(-1)).toBe('rollback')
+  const short = writer.write(async () => 'kept')
+  await expect(writer.write(long)).rejects.toBeInstanceOf(Busy)
+  expect(await short).toBe('kept')
+  expect(asked.slice(-3)).toEqual(['rollback to unit', 'release unit', 'commit'])
   expect(await writer.write(async ({ ask }) => (await ask('insert')).length)).toBe(0)
 })
 
@@ -41,7 +52,22 @@ test('a write that runs too long is ended though it takes no notice of refusals'
   })
   await expect(stubborn).rejects.toBeInstanceOf(Busy)
   expect(inserts()).toBeLessThan(100)
-  expect(asked).toContain('rollback to unit')
+  expect(asked.at(-1)).toBe('rollback')
+})
+
+test('when an engine begins a transaction anew, a write that fails then fails alone', async () => {
+  const ask: Ask = async () => []
+  const writer = new Writer(async (work) => {
+    for (const _ of ['interrupted at its end', 'anew']) await work({ ask, each: async () => {} })
+    return {}
+  }, 1_000)
+  let attempts = 0
+  const failing = writer.write(async () => {
+    if (++attempts > 1) throw new Error('not this time')
+  })
+  const beside = writer.write(async () => 'kept')
+  await expect(failing).rejects.toThrow('not this time')
+  expect([await beside, attempts]).toEqual(['kept', 2])
 })
 
 test('an entity that fitted a blueprint does not land in another one of the same key', async () => {
