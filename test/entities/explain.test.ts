@@ -60,7 +60,8 @@ describe('$explain', () => {
 
   test('shows no value, and nothing of the entities', async () => {
     const { body } = await explained('title=t7&tags=a&stock[$lt]=98&$limit=5')
-    expect(JSON.stringify(body)).not.toMatch(/t7|"a"|98|t1\d/)
+    const text = JSON.stringify(body, (key, value) => (key === 'ms' ? undefined : value))
+    expect(text).not.toMatch(/t7|"a"|98|t1\d/)
     expect([body.shown, body.more]).toEqual([1, false])
     expect((await explained('$limit=5')).body).toMatchObject({ shown: 5, more: true })
   })
