@@ -92,7 +92,7 @@ export async function remove(ctx: Ctx, id: string) {
 /** A token that leaked must not be able to make others, or to see or remove them. */
 export function refuseTokens({ actor }: Ctx) {
   if (actor.via === 'api-key')
-    throw new Problem(403, 'FORBIDDEN', 'API tokens are managed by a signed-in person, not by an API token.')
+    throw new Problem(403, 'FORBIDDEN', 'Sign in for this: it is for the person, not for an API token of theirs.')
 }
 
 const shown = ({
