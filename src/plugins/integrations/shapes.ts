@@ -54,16 +54,16 @@ export const Integration = t.Object({
   updated: time,
 })
 
-const any = (description: string) => maybe(t.String({ description: `${description}; comma-separated` }))
+const csv = (description: string) => maybe(t.String({ description: `${description}; comma-separated` }))
 const filters = {
-  'trigger.kind': any('kinds of triggers'),
-  'target.kind': any('kinds of targets'),
-  kind: any('kinds of either'),
+  'trigger.kind': csv('kinds of triggers'),
+  'target.kind': csv('kinds of targets'),
+  kind: csv('kinds of either'),
   active: maybe(t.Union(['true', '1', 'false', '0', '', 'undefined'].map((value) => t.Literal(value)))),
-  source: any('the integration sources that targets go by'),
-  plugin: any('the plugins that they belong to'),
-  user: any('who made them'),
-  _id: any('identifiers'),
+  source: csv('the integration sources that targets go by'),
+  plugin: csv('the plugins that they belong to'),
+  user: csv('who made them'),
+  _id: csv('identifiers'),
 }
 export const IntegrationList = t.Object({ ...listing, ...filters })
 export type Filters = { [filter in keyof typeof filters]?: string }
