@@ -78,9 +78,7 @@ export async function add(tx: Tx, model: Model, all: Ready[]): Promise<Added[]> 
   const [one, ...more] = all
   const { seqs, searched, logged } = await (one && !more.length ? keepOne(tx, model, one) : keepAll(tx, model, all))
   const index = all.flatMap(({ time, index }, n) => index.map((row) => [...row, time, seqs[n]]))
-  // Field by field, for those of one are beside each other in the index.
-  const places = Map.groupBy(index, ([field, path]) => (path ? `${field}.${path}` : field))
-  await tx.each(INSERT_ROW, [...places.values()].flat())
+  await tx.each(INSERT_ROW, more.length ? byField(index) : index)
   if (searched)
     await keepTerms(
       tx,
@@ -102,6 +100,10 @@ export async function add(tx: Tx, model: Model, all: Ready[]): Promise<Added[]> 
     row: [shown, user, workspace, 1, time],
   }))
 }
+
+/** Rows of several entities field by field, for those of one are beside each other in the index. */
+const byField = (rows: unknown[][]) =>
+  [...Map.groupBy(rows, ([field, path]) => (path ? `${field}.${path}` : field)).values()].flat()
 
 type Numbered = Observed & { seqs: number[] }
 

@@ -1,4 +1,4 @@
-import { and, eq } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import { hashed } from '../core/secret'
 import type { Hearer } from '../jobs/fanout'
 import { toldEvent } from '../jobs/outbox'
@@ -44,9 +44,6 @@ const wants = (entry: Named, event: Named) =>
 
 async function listening(db: Db) {
   const { _id, subscribedEvents, active } = plugins
-  const rows = await db
-    .select({ plugin: _id, subscribedEvents })
-    .from(plugins)
-    .where(and(eq(active, true)))
+  const rows = await db.select({ plugin: _id, subscribedEvents }).from(plugins).where(eq(active, true))
   return rows.map(({ plugin, subscribedEvents }) => ({ plugin, entries: subscribedEvents.filter((one) => one.active) }))
 }
