@@ -1,0 +1,1 @@
+export type Status = 'pending' | 'active' | 'trialing' | 'past_due' | 'canceled' | 'expired'
