@@ -1,0 +1,43 @@
+import { and, eq, isNull, lt, or, sql } from 'drizzle-orm'
+import { iso, now } from '../../core/clock'
+import { enqueue } from '../../jobs/queue'
+import type { Tx } from '../../storage/port'
+import type { Tenant } from '../../tenancy/tenants'
+import { after } from '../periods'
+import { REPRICE } from '../subscriptions/kinds'
+import { note } from '../subscriptions/telling'
+import { coupons, redemptions, type Subscription } from '../tables'
+
+/**
+ * Redeems a coupon for a subscription, once, by one conditional update: of any number at a time the last redemption goes
+ * to one. False when none is left.
+ */
+export async function redeem(tx: Tx, subscription: string, coupon: string): Promise<boolean> {
+  const known = and(eq(redemptions.subscription, subscription), eq(redemptions.coupon, coupon))
+  if (await tx.select().from(redemptions).where(known).get()) return true
+  const left = or(isNull(coupons.maxRedemptions), lt(coupons.currentRedemptions, coupons.maxRedemptions))
+  const taken = await tx
+    .update(coupons)
+    .set({ currentRedemptions: sql`${coupons.currentRedemptions} + 1` })
+    .where(and(eq(coupons._id, coupon), left))
+    .returning({ _id: coupons._id })
+  if (!taken.length) return false
+  await tx.insert(redemptions).values({ subscription, coupon, created: iso(now()) })
+  return true
+}
+
+/** Until when a discount lasts that begins with the current period; null for as long as the subscription does. */
+export function benefitEndOf({ discount, currentPeriodStart }: Subscription): string | null {
+  if (!discount?.benefit) return null
+  return iso(after(currentPeriodStart ? Date.parse(currentPeriodStart) : now(), discount.benefit))
+}
+
+/** A subscription whose coupon was redeemed; or without it, where somebody else had the last redemption meanwhile. */
+export async function redeemed(tx: Tx, ctx: Pick<Tenant, 'tenant'>, subscription: Subscription): Promise<Subscription> {
+  const { _id, couponId, couponCode } = subscription
+  if (couponId === null) return subscription
+  if (await redeem(tx, _id, couponId)) return { ...subscription, couponBenefitEndsAt: benefitEndOf(subscription) }
+  await note(ctx, tx, subscription, 'coupon-lost', { couponId, couponCode })
+  if (subscription.providerKind) await enqueue(ctx, tx, { kind: REPRICE, payload: { subscription: _id }, lane: _id })
+  return { ...subscription, couponId: null, couponCode: null, discount: null, couponBenefitEndsAt: null }
+}
