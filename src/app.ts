@@ -34,6 +34,9 @@ import { jobsAreDoneBy } from './jobs/work'
 import { documentation } from './operations/documentation'
 import { operatorRoutes } from './operations/operator'
 import { operations } from './operations/routes'
+import { SWEEP } from './payments/inbox/parked'
+import { inboxRoutes } from './payments/inbox/routes'
+import { sweep } from './payments/inbox/sweeping'
 import { connectionRoutes } from './plugins/connections/routes'
 import { connectionsAreUsedBy } from './plugins/connections/usage'
 import { delivery as pluginDelivery } from './plugins/delivery'
@@ -56,6 +59,7 @@ entitiesAreCountedBy(countOfWorkspace)
 lambdasMayAsk({ 'events.emit': telling(NewEvent, records.create) })
 jobsAreDoneBy({ mail: delivery, 'forgotten-password': forgottenPassword }, fanOut)
 jobsAreDoneBy({ [DELIVERY]: pluginDelivery, [RUN]: running, [TICK]: tick })
+jobsAreDoneBy({ [SWEEP]: sweep })
 eventsAreHeardBy(pluginsHear, integrationsHear)
 connectionsAreUsedBy(integrationsBy)
 records.sourcesAreNamedBy(pluginBehind)
@@ -86,6 +90,7 @@ const api = new Elysia({ prefix: '/api' })
   .use(connectionRoutes)
   .use(integrationRoutes)
   .use(pluginRoutes)
+  .use(inboxRoutes)
   .use(proxyRoutes)
 
 // A host may be shorter than what Elysia takes for granted, which is ten characters.
