@@ -19,7 +19,7 @@ export const paddle: Provider<'paddle'> = {
     if (!dynamic && !externalIds[name]) throw missingPrice('paddle', name)
   },
 
-  createCheckout(opened, order) {
+  async createCheckout(opened, order) {
     paddle.refuse?.(opened, order)
     return by('paddle', async () => {
       const { metadata: custom_data, currency: currency_code } = order

@@ -13,7 +13,7 @@ export const paypal: Provider<'paypal'> = {
     if (!externalIds[planNames[billingCycle]]) throw missingPrice('paypal', planNames[billingCycle])
   },
 
-  createCheckout(opened, order) {
+  async createCheckout(opened, order) {
     paypal.refuse?.(opened, order)
     return by('paypal', async () => {
       const json = await subscriptionOf(opened, order)

@@ -20,17 +20,18 @@ export const stripe: Provider<'stripe'> = {
     if (metadata.requireExternalPrice && !dynamic && !externalIds[name]) throw missingPrice('stripe', name)
   },
 
-  createCheckout: (opened, order) =>
-    asked(opened, async (client) => {
-      stripe.refuse?.(opened, order)
-      const session = await client.checkout.sessions.create(sessionOf(order), { idempotencyKey: order.key })
-      const { id, url, client_secret } = session
+  async createCheckout(opened, order) {
+    stripe.refuse?.(opened, order)
+    return asked(opened, async ({ checkout }) => {
+      const { id, url, client_secret } = await checkout.sessions.create(sessionOf(order), { idempotencyKey: order.key })
+      const { embedded } = order
       return {
-        checkoutUrl: order.embedded ? null : url,
-        clientToken: order.embedded ? client_secret : null,
+        checkoutUrl: embedded ? null : url,
+        clientToken: embedded ? client_secret : null,
         externalCheckoutId: id,
       }
-    }),
+    })
+  },
 
   cancel: (opened, { _id, externalSubscriptionId, externalCheckoutId }) =>
     asked(opened, async (client) => {
