@@ -23,6 +23,7 @@ import { countOfWorkspace } from './entities/belonging'
 import { changeRoutes } from './entities/changes/routes'
 import { chartRoutes } from './entities/charts/routes'
 import * as entities from './entities/entities'
+import { plansAreLimitedBy } from './entities/limits'
 import { entityRoutes } from './entities/routes'
 import { transferRoutes } from './entities/transfer/routes'
 import { importing, undoForsaken } from './entities/transfer/undo'
@@ -34,9 +35,18 @@ import { jobsAreDoneBy } from './jobs/work'
 import { documentation } from './operations/documentation'
 import { operatorRoutes } from './operations/operator'
 import { operations } from './operations/routes'
+import { planLimit } from './payments/entitlements'
 import { SWEEP } from './payments/inbox/parked'
 import { inboxRoutes } from './payments/inbox/routes'
 import { sweep } from './payments/inbox/sweeping'
+import { couponRoutes } from './payments/routes/coupons'
+import { paymentRoutes } from './payments/routes/payments'
+import { planRoutes } from './payments/routes/plans'
+import { subscriptionRoutes } from './payments/routes/subscriptions'
+import { canceling } from './payments/subscriptions/ending'
+import { CANCEL, REPRICE } from './payments/subscriptions/kinds'
+import { repricing } from './payments/subscriptions/pricing'
+import { paymentsBy } from './payments/usage'
 import { connectionRoutes } from './plugins/connections/routes'
 import { connectionsAreUsedBy } from './plugins/connections/usage'
 import { delivery as pluginDelivery } from './plugins/delivery'
@@ -56,12 +66,13 @@ import { pluginRoutes } from './plugins/routes'
 
 entitiesAreKeptBy({ ...entities, undoForsaken, importing, survey, alter })
 entitiesAreCountedBy(countOfWorkspace)
+plansAreLimitedBy(planLimit)
 lambdasMayAsk({ 'events.emit': telling(NewEvent, records.create) })
 jobsAreDoneBy({ mail: delivery, 'forgotten-password': forgottenPassword }, fanOut)
 jobsAreDoneBy({ [DELIVERY]: pluginDelivery, [RUN]: running, [TICK]: tick })
-jobsAreDoneBy({ [SWEEP]: sweep })
 eventsAreHeardBy(pluginsHear, integrationsHear)
-connectionsAreUsedBy(integrationsBy)
+jobsAreDoneBy({ [CANCEL]: canceling, [REPRICE]: repricing, [SWEEP]: sweep })
+connectionsAreUsedBy(integrationsBy, paymentsBy)
 records.sourcesAreNamedBy(pluginBehind)
 pathsAreTakenBy((segment) =>
   app.routes.some(({ path }) => path.split('/')[1] === 'api' && path.split('/')[2] === segment),
@@ -89,8 +100,12 @@ const api = new Elysia({ prefix: '/api' })
   .use(lambdaRoutes)
   .use(connectionRoutes)
   .use(integrationRoutes)
-  .use(pluginRoutes)
+  .use(planRoutes)
+  .use(couponRoutes)
+  .use(subscriptionRoutes)
+  .use(paymentRoutes)
   .use(inboxRoutes)
+  .use(pluginRoutes)
   .use(proxyRoutes)
 
 // A host may be shorter than what Elysia takes for granted, which is ten characters.

@@ -104,6 +104,8 @@ export const subscriptions = sqliteTable(
     externalCheckoutId: text('external_checkout_id'),
     /** Until when (ms) a checkout is being begun: no other of the same entity begins meanwhile. */
     checkoutUntil: integer('checkout_until'),
+    /** How many checkouts have failed: the next one is another one to the provider. */
+    failedCheckouts: integer('failed_checkouts').notNull(),
     /** When (ms, by the provider's clock) that happened which was applied last: what is older changes nothing. */
     lastEventAt: integer('last_event_at'),
     metadata: text({ mode: 'json' }).$type<Record<string, unknown>>().notNull(),

@@ -132,4 +132,10 @@ export const finished = [
   '/api/events',
   '/api/roles',
   '/api/webhooks',
+  '/api/plans',
+  '/api/subscriptions',
+  '/api/checkout',
+  '/api/payments',
+  '/api/invoices',
+  '/api/coupons',
 ]

@@ -10,20 +10,20 @@ import { coupons, redemptions, type Subscription } from '../tables'
 
 /**
  * Redeems a coupon for a subscription, once, by one conditional update: of any number at a time the last redemption goes
- * to one. False when none is left.
+ * to one.
  */
-export async function redeem(tx: Tx, subscription: string, coupon: string): Promise<boolean> {
+export async function redeem(tx: Tx, subscription: string, coupon: string): Promise<'now' | 'before' | 'none left'> {
   const known = and(eq(redemptions.subscription, subscription), eq(redemptions.coupon, coupon))
-  if (await tx.select().from(redemptions).where(known).get()) return true
+  if (await tx.select().from(redemptions).where(known).get()) return 'before'
   const left = or(isNull(coupons.maxRedemptions), lt(coupons.currentRedemptions, coupons.maxRedemptions))
   const taken = await tx
     .update(coupons)
     .set({ currentRedemptions: sql`${coupons.currentRedemptions} + 1` })
     .where(and(eq(coupons._id, coupon), left))
     .returning({ _id: coupons._id })
-  if (!taken.length) return false
+  if (!taken.length) return 'none left'
   await tx.insert(redemptions).values({ subscription, coupon, created: iso(now()) })
-  return true
+  return 'now'
 }
 
 /** Until when a discount lasts that begins with the current period; null for as long as the subscription does. */
@@ -36,8 +36,12 @@ export function benefitEndOf({ discount, currentPeriodStart }: Subscription): st
 export async function redeemed(tx: Tx, ctx: Pick<Tenant, 'tenant'>, subscription: Subscription): Promise<Subscription> {
   const { _id, couponId, couponCode } = subscription
   if (couponId === null) return subscription
-  if (await redeem(tx, _id, couponId)) return { ...subscription, couponBenefitEndsAt: benefitEndOf(subscription) }
+  const done = await redeem(tx, _id, couponId)
+  if (done === 'before') return subscription
+  if (done === 'now') return { ...subscription, couponBenefitEndsAt: benefitEndOf(subscription) }
   await note(ctx, tx, subscription, 'coupon-lost', { couponId, couponCode })
   if (subscription.providerKind) await enqueue(ctx, tx, { kind: REPRICE, payload: { subscription: _id }, lane: _id })
-  return { ...subscription, couponId: null, couponCode: null, discount: null, couponBenefitEndsAt: null }
+  return { ...subscription, ...withoutCoupon }
 }
+
+export const withoutCoupon = { couponId: null, couponCode: null, discount: null, couponBenefitEndsAt: null }

@@ -116,9 +116,9 @@ export async function moved(
   const to = targetOf(before, trigger, told)
   const obstacle = await obstacleOf(tx, before, trigger, to, told)
   if (!to || obstacle) return refused(tx, ctx, before, trigger, told, obstacle)
-  const entered = before.status === 'pending' && IN_FORCE.includes(to)
+  const activated = to === 'active' && before.status !== 'active'
   const changed = { ...before, ...standingOf(before, to, trigger, told), status: to, updated: iso(now()) }
-  const subscription = entered ? await redeemed(tx, ctx, changed) : changed
+  const subscription = activated ? await redeemed(tx, ctx, changed) : changed
   await tx.update(subscriptions).set(subscription).where(eq(subscriptions._id, _id))
   await tell(ctx, tx, before, subscription, told.by)
   return { subscription, outcome: 'applied' }

@@ -119,7 +119,7 @@ const taken: Record<string, [body: (secret: string) => object, refusal: [number,
   'POST /api/auth/callback': [(rt) => ({ rt }), [401, 'INVALID_REDIRECT_TOKEN']],
 }
 /** Open to everybody alike, whatever they bring. */
-const forAll = ['POST /api/signup', 'POST /api/password/forgot']
+const forAll = ['POST /api/signup', 'POST /api/password/forgot', 'POST /api/coupons/validate']
 
 test('what is given once is worth nothing to another tenant, wherever it is sent', async () => {
   const open = routes.filter((route) => isOpen(route) && route.method !== 'GET')

@@ -3,6 +3,7 @@ import { issue } from '../../../src/accounts/tokens'
 import { register } from '../../../src/accounts/users'
 import { app } from '../../../src/app'
 import { handle } from '../../../src/gateway'
+import { moved } from '../../../src/payments/subscriptions/machine'
 import { deliveries } from '../../../src/plugins/tables'
 import { type Answer, ask, client, rules } from '../../house'
 import { ofTenants } from '../../storage/tables'
@@ -70,7 +71,7 @@ export async function place() {
   const component = async () => (await admin.post('/components', { identifier: name(), content }))._id as string
   await component()
   const [file] = (await admin.get('/static')) as [{ js: string }]
-  const told = await admin.post('/events', { source: 'house', kind: 'door', eventName: 'opened', metadata: { n: 1 } })
+  const event = await admin.post('/events', { source: 'house', kind: 'door', eventName: 'opened', metadata: { n: 1 } })
 
   const subscribedEvents = [{ hookUrl: 'https://example.com/hooks' }]
   const plugin = (await admin.post('/plugins', { name: name(), subscribedEvents }))._id as string
@@ -78,19 +79,32 @@ export async function place() {
     ...{
       _id: Bun.randomUUIDv7() as string,
       plugin,
-      event: told._id,
+      event: event._id,
       source: 'house',
       kind: 'door',
       eventName: 'opened',
     },
     ...{ hookUrl: 'https://example.com/hooks', state: 'dead' as const, attempts: 1, answer: '' },
-    ...{ created: told.created, updated: told.created },
+    ...{ created: event.created, updated: event.created },
   }
   await tenant.write((tx) => tx.insert(deliveries).values(delivery))
 
   const mail = { kind: 'email', to: 'ada@example.com', subject: 'x', text: 'x' }
   const integration = async () =>
     (await admin.post('/integrations', { trigger: { kind: 'webhook' }, target: mail }))._id as string
+
+  const plan = (await admin.post('/plans', { name: name(), monthlyPrice: 0, yearlyPrice: 0 }))._id as string
+  const dynamic = (await admin.post('/plans', { name: name(), dynamic: true }))._id as string
+  await admin.post('/coupons', { code: 'HALF', discountType: 'percentage', discountValue: 50 })
+  /** A subscription of the member's, or of a plan that has no price yet. */
+  const subscription = async (planId = plan) => {
+    const billable = { billableEntityType: 'user', billableEntityId: home.users.other }
+    return (await admin.post('/subscriptions', { planId, billingCycle: 'monthly', ...billable }))._id as string
+  }
+  const subscribed = await subscription()
+  const told = { externalInvoiceId: 'in_1', amount: 100, currency: 'USD' }
+  await tenant.write((tx) => moved(tx, tenant, { _id: subscribed }, 'paid', { providerKind: 'stripe', invoice: told }))
+  const [invoice] = (await admin.get('/invoices')) as [{ _id: string }]
 
   const device = authenticator(home.origin)
   await registered(await signedIn(home, 'other'), device)
@@ -101,8 +115,12 @@ export async function place() {
     ...{ name, email, someone, component },
     shown: (await component()) as string,
     file: file.js.split('/').at(-1)!,
-    event: told._id as string,
+    event: event._id as string,
     lambda: async () => (await admin.post('/lambdas', { name: name(), code: 'export default () => 1' }))._id as string,
+    ...{ plan, dynamic, subscription, invoice: invoice._id },
+    otherPlan: async () => (await admin.post('/plans', { name: name(), dynamic: true }))._id as string,
+    coupon: async () =>
+      (await admin.post('/coupons', { code: name(), discountType: 'percentage', discountValue: 50 }))._id as string,
     ...{ plugin, delivery: delivery._id },
     otherPlugin: async () => (await admin.post('/plugins', { name: name() }))._id as string,
     source: async () => (await admin.post('/integration-sources', { name: name(), kind: 'stripe' }))._id as string,
