@@ -34,7 +34,7 @@ const table = `
     200 GET /api/configurations/app-configuration
     200 GET /api/plans/public
     200 POST /api/coupons/validate
-    200 POST /api/payments/webhooks/:providerKind
+    400 POST /api/payments/webhooks/:providerKind
 
   whoever is signed in               401    ok         ok      ok        ok     ok      ok         ok        ok
     200 GET /api/me/

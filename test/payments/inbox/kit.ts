@@ -37,9 +37,10 @@ export async function pending(
     ...{ currentPeriodStart: null, currentPeriodEnd: null, trialEndsAt: null, pastDueSince: null },
     ...{ cancelAtPeriodEnd: false, cancelRequested: null, providerKind: null, providerSourceId: null },
     ...{ externalSubscriptionId: null, externalCheckoutId: null, checkoutUntil: null, lastEventAt: null },
+    failedCheckouts: 0,
     ...{ created: time, updated: time },
     ...more,
-  } as Subscription
+  }
   await tenant.write((tx) => tx.insert(subscriptions).values(row))
   return row
 }
