@@ -1,6 +1,8 @@
 import { expect } from 'bun:test'
 import { issue } from '../../src/accounts/tokens'
 import { register } from '../../src/accounts/users'
+import { moveClock, now } from '../../src/core/clock'
+import { runDue } from '../../src/jobs/runner'
 import { moved, type Told, type Trigger } from '../../src/payments/subscriptions/machine'
 import { type Answer, client, house, type Name } from '../house'
 
@@ -57,6 +59,11 @@ export async function shop(connection?: Connection) {
     told: (_id: string, trigger: Trigger | 'updated' | 'voided', told: Told = {}) =>
       own.tenant.write((tx) => moved(tx, own.tenant, { _id }, trigger, told)),
     status: async (id: string) => (await done(admin.get(`/subscriptions/${id}`))).status as string,
+    /** Has time go on (ms), and what is due done. */
+    async later(ms: number) {
+      moveClock(now() + ms)
+      await runDue(own.tenant)
+    },
     /** The names of what has happened to payments, oldest first. */
     events: async () =>
       ((await done(admin.get('/events?source=payments&sort=created&limit=1000'))) as { eventName: string }[]).map(
