@@ -43,8 +43,7 @@ export async function change(ctx: Ctx, { metadata = {} }: { metadata?: Metadata 
 
 /** Whether something is an address to which a browser can be led. */
 export function isPage(url: unknown): url is string {
-  if (typeof url !== 'string' || url.length > 2_000 || !/^https?:\/\//i.test(url.trim())) return false
-  return !!URL.parse(url.trim())?.hostname
+  return typeof url === 'string' && url.length <= 2_000 && /^https?:\/\/[^\s/?#]/.test(url) && !!URL.parse(url)
 }
 
 /** A provider, and the connection by which it is asked. */

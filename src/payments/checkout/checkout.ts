@@ -128,7 +128,7 @@ async function orderOf(
     cancelUrl: input.cancelUrl || cancelUrl || here,
     customer: await customerOf(ctx, input, subscription),
     embedded: (opened.metadata as { checkoutMode?: unknown }).checkoutMode === 'embedded',
-    metadata: { tenant: ctx.tenant, subscriptionId: _id, entityType: type, entityId: id },
+    metadata: { tenant: ctx.tenant, subscription: _id, entity: `${type}:${id}` },
   }
   // The same checkout asked for once more is the same to the provider.
   const print = new Bun.CryptoHasher('sha256')

@@ -4,15 +4,18 @@ import type { Subscription as Told } from '../shapes'
 import type { Subscription } from '../tables'
 
 /** What a cycle that begins now costs, in minor units: with the discount for as long as it lasts; null while nobody knows. */
-export function priceOf({ basePrice, discount, couponBenefitEndsAt }: Subscription, at = now()): number | null {
+export function priceOf(
+  { basePrice, discount, couponBenefitEndsAt }: Pick<Subscription, 'basePrice' | 'discount' | 'couponBenefitEndsAt'>,
+  at = now(),
+): number | null {
   const over = couponBenefitEndsAt !== null && at > Date.parse(couponBenefitEndsAt)
   return basePrice === null ? null : over ? basePrice : discounted(basePrice, discount)
 }
 
-/** A subscription as the wire has it; its shape leaves out what is only for us. */
-export function shown(row: Subscription): Told {
+/** A subscription as the wire has it, without what is only for us. */
+export function shown({ discount, pastDueSince, externalCheckoutId, ...row }: Subscription): Told {
+  const { checkoutUntil: _, failedCheckouts: __, lastEventAt: ___, ...told } = row
   const decimal = (minor: number | null) => (minor === null ? null : decimalFrom(minor, row.currency))
-  const prices = { basePrice: row.basePrice, finalPrice: priceOf(row), dynamicAmount: row.dynamicAmount }
-  const decimals = Object.entries(prices).map(([name, minor]) => [name, decimal(minor)])
-  return { ...row, ...Object.fromEntries(decimals) }
+  const finalPrice = decimal(priceOf({ ...row, discount }))
+  return { ...told, basePrice: decimal(row.basePrice), finalPrice, dynamicAmount: decimal(row.dynamicAmount) }
 }
