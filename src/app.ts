@@ -36,6 +36,9 @@ import { documentation } from './operations/documentation'
 import { operatorRoutes } from './operations/operator'
 import { operations } from './operations/routes'
 import { planLimit } from './payments/entitlements'
+import { SWEEP } from './payments/inbox/parked'
+import { inboxRoutes } from './payments/inbox/routes'
+import { sweep } from './payments/inbox/sweeping'
 import { couponRoutes } from './payments/routes/coupons'
 import { paymentRoutes } from './payments/routes/payments'
 import { planRoutes } from './payments/routes/plans'
@@ -68,7 +71,7 @@ lambdasMayAsk({ 'events.emit': telling(NewEvent, records.create) })
 jobsAreDoneBy({ mail: delivery, 'forgotten-password': forgottenPassword }, fanOut)
 jobsAreDoneBy({ [DELIVERY]: pluginDelivery, [RUN]: running, [TICK]: tick })
 eventsAreHeardBy(pluginsHear, integrationsHear)
-jobsAreDoneBy({ [CANCEL]: canceling, [REPRICE]: repricing })
+jobsAreDoneBy({ [CANCEL]: canceling, [REPRICE]: repricing, [SWEEP]: sweep })
 connectionsAreUsedBy(integrationsBy, paymentsBy)
 records.sourcesAreNamedBy(pluginBehind)
 pathsAreTakenBy((segment) =>
@@ -101,6 +104,7 @@ const api = new Elysia({ prefix: '/api' })
   .use(couponRoutes)
   .use(subscriptionRoutes)
   .use(paymentRoutes)
+  .use(inboxRoutes)
   .use(pluginRoutes)
   .use(proxyRoutes)
 

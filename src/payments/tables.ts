@@ -192,11 +192,12 @@ export const providerEvents = sqliteTable(
     created: time().notNull(),
     updated: time().notNull(),
   },
-  ({ providerKind, eventId, nextAt, status, created, _id, subscriptionId }) => [
+  ({ providerKind, eventId, nextAt, status, created, _id, subscriptionId, externalSubscriptionId }) => [
     uniqueIndex('provider_events_once').on(providerKind, eventId),
     index('provider_events_due').on(nextAt).where(sql`next_at is not null`),
     index('provider_events_by_status').on(status, created, _id),
     index('provider_events_by_time').on(created, _id),
+    index('provider_events_parked').on(externalSubscriptionId).where(sql`status = 'parked'`),
     index('provider_events_of_subscription').on(subscriptionId, created),
   ],
 )

@@ -135,7 +135,7 @@ export const finished = [
   '/api/plans',
   '/api/subscriptions',
   '/api/checkout',
-  '/api/payments/configuration',
+  '/api/payments',
   '/api/invoices',
   '/api/coupons',
 ]

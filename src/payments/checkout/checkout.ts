@@ -7,6 +7,7 @@ import { Problem } from '../../core/problem'
 import { authorityOf, isSecure } from '../../tenancy/caller'
 import type { Tenant } from '../../tenancy/tenants'
 import { isPage, type Source, source } from '../configuration'
+import { turnedUp } from '../inbox/parked'
 import type { Checkout as Made, Order } from '../providers/provider'
 import type { Checkout, NewCheckout } from '../shapes'
 import { end, endAtProvider } from '../subscriptions/ending'
@@ -63,6 +64,7 @@ async function pay(ctx: Ctx, begun: Begun, by: Source, input: NewCheckout, reque
       .update(subscriptions)
       .set({ ...changes, ...known })
       .where(eq(subscriptions._id, subscriptionId))
+    if (made.externalSubscriptionId) await turnedUp(tx, ctx, by.kind, made.externalSubscriptionId)
     if (!begun.before) await tell(ctx, tx, undefined, { ...row, status: 'pending' }, ctx.actor.user)
     return row.status === 'canceled' || row.status === 'expired' ? { ...row, ...changes, ...known } : undefined
   })

@@ -83,9 +83,13 @@ export type ProviderEvent = Standing & {
   /** When it happened, by the provider's clock: ms since 1970. */
   occurredAt: number
   meaning?: Meaning
+  /** Whose it is, where the event carries our metadata: several tenants may share an account. */
+  tenant?: string
   /** Ours, where the event carries our metadata. */
   subscriptionId?: string
   externalSubscriptionId?: string
+  /** The checkout that it is about, where it is about one only. */
+  externalCheckoutId?: string
   invoice?: ProviderInvoice
 }
 

@@ -34,6 +34,7 @@ const table = `
     200 GET /api/configurations/app-configuration
     200 GET /api/plans/public
     200 POST /api/coupons/validate
+    400 POST /api/payments/webhooks/:providerKind
 
   whoever is signed in               401    ok         ok      ok        ok     ok      ok         ok        ok
     200 GET /api/me/
@@ -219,6 +220,9 @@ const table = `
     200 PUT /api/subscriptions/:id/coupon
     200 GET /api/payments/configuration/
     200 PUT /api/payments/configuration/
+    200 GET /api/payments/events/
+    200 GET /api/payments/events/:id
+    200 POST /api/payments/events/:id/replay
 `
 
 /** What each caller is to be told at each route. */

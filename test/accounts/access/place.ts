@@ -4,6 +4,7 @@ import { register } from '../../../src/accounts/users'
 import { app } from '../../../src/app'
 import { handle } from '../../../src/gateway'
 import { moved } from '../../../src/payments/subscriptions/machine'
+import { providerEvents } from '../../../src/payments/tables'
 import { deliveries } from '../../../src/plugins/tables'
 import { type Answer, ask, client, rules } from '../../house'
 import { ofTenants } from '../../storage/tables'
@@ -106,6 +107,23 @@ export async function place() {
   await tenant.write((tx) => moved(tx, tenant, { _id: subscribed }, 'paid', { providerKind: 'stripe', invoice: told }))
   const [invoice] = (await admin.get('/invoices')) as [{ _id: string }]
 
+  const providerEvent = {
+    ...{
+      _id: Bun.randomUUIDv7() as string,
+      providerKind: 'stripe' as const,
+      eventId: 'evt_1',
+      type: 'customer.created',
+    },
+    ...{
+      body: '{"id":"evt_1","type":"customer.created","created":1}',
+      status: 'ignored' as const,
+      occurredAt: 1000,
+      attempts: 1,
+    },
+    ...{ created: event.created, updated: event.created },
+  }
+  await tenant.write((tx) => tx.insert(providerEvents).values(providerEvent))
+
   const device = authenticator(home.origin)
   await registered(await signedIn(home, 'other'), device)
 
@@ -117,7 +135,7 @@ export async function place() {
     file: file.js.split('/').at(-1)!,
     event: event._id as string,
     lambda: async () => (await admin.post('/lambdas', { name: name(), code: 'export default () => 1' }))._id as string,
-    ...{ plan, dynamic, subscription, invoice: invoice._id },
+    ...{ plan, dynamic, subscription, invoice: invoice._id, providerEvent: providerEvent._id },
     otherPlan: async () => (await admin.post('/plans', { name: name(), dynamic: true }))._id as string,
     coupon: async () =>
       (await admin.post('/coupons', { code: name(), discountType: 'percentage', discountValue: 50 }))._id as string,

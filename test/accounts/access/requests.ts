@@ -245,6 +245,9 @@ export const requests: Record<string, Making> = {
   'POST /api/checkout/': (at) => ({ body: { planId: at.plan, billingCycle: 'monthly', reset: true } }),
   'PUT /api/checkout/:subscriptionId/cancel': async (at) => ({ path: { subscriptionId: await at.subscription() } }),
   'GET /api/invoices/:invoiceId': (at) => ({ path: { invoiceId: at.invoice } }),
+  'GET /api/payments/events/:id': (at) => ({ path: { id: at.providerEvent } }),
+  'POST /api/payments/events/:id/replay': (at) => ({ path: { id: at.providerEvent } }),
+  'POST /api/payments/webhooks/:providerKind': () => ({ path: { providerKind: 'nobody' } }),
   'PUT /api/payments/configuration/': () => ({ body: { metadata: { gracePeriodDays: 5 } } }),
 
   'GET /api/events/sum': () => ({ query: 'sum=n' }),

@@ -7,10 +7,10 @@ export type Asked = { method: string; path: string; query: URLSearchParams; head
 export type Answered = { status: number; body?: unknown }
 
 /**
- * What goes wrong: nobody answers and nothing was done, nobody answers though it was done, it takes so long (ms), or it
- * is refused with a status.
+ * What goes wrong: nobody answers and nothing was done, nobody answers though it was done, it takes so long (ms), it was
+ * done long before it is answered, or it is refused with a status.
  */
-export type Failure = 'down' | 'lost' | { slow: number } | { status: number }
+export type Failure = 'down' | 'lost' | { slow: number } | { late: Promise<void> } | { status: number }
 
 /** What a vendor tells by webhook: a body that is signed as it is, and how. */
 export type Sent = { raw: string; headers: Record<string, string> }
@@ -65,6 +65,7 @@ export async function startVendor(make: Make) {
     const answer = refused
       ? { status: refused.status, body: make.refusal(refused.status, 'made_to_fail') }
       : await answered(asked)
+    if (typeof failure === 'object' && 'late' in failure) await failure.late
     if (failure === 'lost') return request.socket.destroy()
     response.writeHead(answer.status, { 'content-type': 'application/json' })
     response.end(answer.body === undefined ? '' : JSON.stringify(answer.body))

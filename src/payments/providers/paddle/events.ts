@@ -55,7 +55,7 @@ const ofSubscription =
       ...standing,
       ...(status && { status }),
       meaning: meaning ?? (standing.status && MEANINGS[standing.status]) ?? 'updated',
-      subscriptionId: ours(subscription.custom_data),
+      ...ours(subscription.custom_data),
       externalSubscriptionId: named(subscription.id),
     }
   }
@@ -73,7 +73,7 @@ const ofTransaction =
     const told = invoiceOf(transaction, meaning === 'paid' ? occurredAt : undefined)
     const { periodStart, periodEnd } = told
     return {
-      ...{ meaning, subscriptionId: ours(transaction.custom_data), invoice: told },
+      ...{ meaning, ...ours(transaction.custom_data), invoice: told },
       externalSubscriptionId: named(transaction.subscription_id),
       ...(meaning === 'paid' && { periodStart, periodEnd }),
     }
@@ -94,7 +94,9 @@ const EVENTS: Record<string, Read> = {
 }
 
 /** What we have told Paddle of it. */
-const ours = (data: CustomData | undefined) => named(data?.subscription) ?? named(data?.subscriptionId)
+const ours = (data: CustomData | undefined) => ({
+  ...{ tenant: named(data?.tenant), subscriptionId: named(data?.subscription) ?? named(data?.subscriptionId) },
+})
 
 const STATUSES: Record<string, Standing['status']> = {
   ...{ active: 'active', trialing: 'trialing', past_due: 'past_due', canceled: 'canceled', paused: 'canceled' },

@@ -2,6 +2,7 @@ import type { Meaning, ProviderEvent, Standing } from '../provider'
 import { eventIn, headOf, moment, named } from '../signed'
 import { idOf, invoiceOf, type StripeInvoice, subscriptionOf } from './invoices'
 
+type Metadata = Record<string, string> | null
 type Period = { current_period_start?: number; current_period_end?: number }
 
 /** A subscription as Stripe has it, in old versions and new: its period moved to its items with 2025-03-31. */
@@ -12,13 +13,14 @@ export type StripeSubscription = Period & {
   trial_end?: number | null
   cancel_at?: number | null
   cancel_at_period_end?: boolean
-  metadata?: Record<string, string> | null
+  metadata?: Metadata
 }
 
 type StripeSession = {
+  id?: string
   mode?: string
   client_reference_id?: string | null
-  metadata?: Record<string, string> | null
+  metadata?: Metadata
   subscription?: string | { id: string } | null
   payment_link?: string | { id: string } | null
 }
@@ -40,10 +42,10 @@ type Read = (thing: never, occurredAt: number) => Partial<ProviderEvent>
 /** Whoever opens a payment link says its reference: what they pay for there may be something else. */
 const ofSession =
   (meaning: Meaning): Read =>
-  ({ client_reference_id, payment_link, metadata, subscription }: StripeSession) => ({
-    meaning,
-    subscriptionId: ours(metadata) ?? (payment_link ? undefined : named(client_reference_id)),
-    externalSubscriptionId: idOf(subscription),
+  ({ id, client_reference_id, payment_link, metadata, subscription }: StripeSession) => ({
+    ...{ meaning, tenant: ours(metadata).tenant },
+    ...{ externalCheckoutId: named(id), externalSubscriptionId: idOf(subscription) },
+    subscriptionId: ours(metadata).subscriptionId ?? (payment_link ? undefined : named(client_reference_id)),
   })
 
 const ofInvoice =
@@ -53,7 +55,7 @@ const ofInvoice =
     const told = invoiceOf(invoice, meaning === 'paid' ? occurredAt : undefined)
     const { periodStart, periodEnd } = told
     return {
-      ...{ meaning, subscriptionId: ours(metadata), externalSubscriptionId, invoice: told },
+      ...{ meaning, ...ours(metadata), externalSubscriptionId, invoice: told },
       ...(meaning === 'paid' && { periodStart, periodEnd }),
     }
   }
@@ -67,7 +69,7 @@ const ofSubscription =
     return {
       ...standing,
       meaning: created && standing.status === 'active' ? 'activated' : (meant ?? 'updated'),
-      subscriptionId: ours(subscription.metadata),
+      ...ours(subscription.metadata),
       externalSubscriptionId: named(subscription.id),
     }
   }
@@ -77,7 +79,7 @@ const MEANINGS: Partial<Record<NonNullable<Standing['status']>, Meaning>> = {
 }
 
 const ended: Read = (subscription: StripeSubscription) => ({
-  ...{ meaning: 'canceled', status: 'canceled', subscriptionId: ours(subscription.metadata) },
+  ...{ meaning: 'canceled', status: 'canceled', ...ours(subscription.metadata) },
   externalSubscriptionId: named(subscription.id),
 })
 
@@ -98,8 +100,10 @@ const EVENTS: Record<string, Read> = {
 }
 
 /** What we have told Stripe of it. */
-const ours = (metadata: Record<string, string> | null | undefined) =>
-  named(metadata?.subscription) ?? named(metadata?.subscriptionId)
+const ours = (metadata: Metadata | undefined) => ({
+  tenant: named(metadata?.tenant),
+  subscriptionId: named(metadata?.subscription) ?? named(metadata?.subscriptionId),
+})
 
 const STATUSES: Record<string, Standing['status']> = {
   ...{ active: 'active', trialing: 'trialing', past_due: 'past_due', unpaid: 'past_due', paused: 'past_due' },
