@@ -45,7 +45,10 @@ test('what exists is closed to strangers where the contract asks for credentials
   const { origin } = await house()
   for (const route of contract.filter(({ auth }) => auth !== 'anon')) {
     if (accessOf(route) === undefined) continue
-    const { status } = await ask(route.method, `${origin}${route.path.replace(':providerKind', 'stripe').replace(/:\w+/g, 'x')}`)
+    const { status } = await ask(
+      route.method,
+      `${origin}${route.path.replace(':providerKind', 'stripe').replace(/:\w+/g, 'x')}`,
+    )
     expect(status, `${route.method} ${route.path}`).toBeOneOf([401, 403, 404])
   }
 })

@@ -144,6 +144,19 @@ describe('the amount of a dynamic plan that is paid', () => {
     expect([one.price(), (await one.row()).finalPrice]).toEqual([9000, 90])
   })
 
+  test('that was said after the checkout had begun is told when that is paid', async () => {
+    const who = await at.customer()
+    const { _id: id } = await done(who.post('/subscriptions', { planId: at.dynamic, billingCycle: 'monthly' }))
+    const path = `/subscriptions/${id}/dynamic-amount`
+    await done(admin.put(path, { amount: 50 }))
+    await done(who.post('/checkout', { subscriptionId: id }))
+    const external = stripe.pay([...stripe.sessions.keys()].at(-1)!)!
+    await done(admin.put(path, { amount: 60 }))
+    await at.told(id, 'activated', { occurredAt: NOON, externalSubscriptionId: external })
+    await at.later(0)
+    expect(stripe.subscriptions.get(external).items.data[0].price.unit_amount).toBe(6000)
+  })
+
   test('stays where the provider could not be told', async () => {
     const one = await paid(at.dynamic, 50)
     stripe.own.next = Array(6).fill({ status: 500 })

@@ -39,7 +39,12 @@ export async function begin(tx: Tx, ctx: Ctx, input: NewCheckout, source: Source
   if (amount > 0) refuseUnpayable(source, subscription, plan)
   if (inTheWay) return { inTheWay }
   if (amount === 0) return { free: await activated(tx, ctx, subscription, before) }
-  const claimed = { ...subscription, ...paidBy(source as Source, subscription), checkoutUntil: now() + CLAIM }
+  const claimed = {
+    ...subscription,
+    ...paidBy(source as Source, subscription),
+    checkoutUntil: now() + CLAIM,
+    checkoutAmount: amount,
+  }
   await kept(tx, claimed, before)
   return { subscription: claimed, plan, before, amount }
 }
