@@ -13,8 +13,10 @@ export type Fitting = { shown: number[]; from?: number }
 // Of all that a word may go on with.
 const [FIRST, LAST] = ['0', '\u{10ffff}']
 
-/** So many come by how well they fit. As all must be told that were shown, the rest come by time. */
+/** How many come by how well they fit: as all must be told that were shown, the rest come by time. */
 const BEST = 300
+/** A word that so many have says nothing of any, and to compare them all would take long. */
+const RANKED = 500
 
 /** The best first; where too many have the words, the latest. */
 export async function best<Row extends unknown[]>(
@@ -24,8 +26,7 @@ export async function best<Row extends unknown[]>(
   const { db, columns, model, reach, query, limit } = asked
   const { conditions, skip } = query
   const search = await withoutNeedlessBeginnings(db, query.search ?? '')
-  // A word that so many have says nothing of any, and to compare them all would take long.
-  const latest = from !== undefined || shown.length >= BEST || (await few(db, WORDS, has(search), BEST)) >= BEST
+  const latest = from !== undefined || shown.length >= BEST || (await few(db, WORDS, has(search), RANKED)) >= RANKED
   const where = [filter(ranked(model, search), reach, conditions)]
   if (shown.length) where.push(noneOf('e.seq', shown))
   if (from !== undefined) where.push(part('e.seq < ?', from))
