@@ -1,4 +1,4 @@
-import { and, eq, inArray, lt, sql } from 'drizzle-orm'
+import { and, eq, lt, sql } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/guard'
 import { DAY, iso, now } from '../../core/clock'
 import type { Answer } from '../../core/etag'
@@ -6,6 +6,7 @@ import { report } from '../../core/log'
 import { given } from '../../core/shapes'
 import type { Lease } from '../../jobs/holding'
 import { emit } from '../../jobs/outbox'
+import { removeInSlices } from '../../jobs/removal'
 import { answerPage, type Listing, pageOf } from '../../storage/lists'
 import { type Tenant, tenantNamed } from '../../tenancy/tenants'
 import { named } from './lambdas'
@@ -14,7 +15,6 @@ import { runs } from './tables'
 const KEPT = 200 // runs of a lambda
 const AGE = 30 * DAY
 const OFTEN = 50 // runs of a lambda between two looks at how many are kept
-const SLICE = 500
 const TOGETHER = 100 // runs that are written at once
 
 export type Run = Omit<typeof runs.$inferSelect, '_id'>
@@ -95,19 +95,9 @@ const beyond = (lambda: string) =>
   )
 
 /** Removes what is too old, and what is too much of each lambda. */
-export async function removeOld({ db, write, signal }: Tenant & Lease) {
-  for (;;) {
-    signal.throwIfAborted()
-    const gone = await write((tx) => {
-      const old = tx
-        .select({ _id: runs._id })
-        .from(runs)
-        .where(lt(runs.started, iso(now() - AGE)))
-        .limit(SLICE)
-      return tx.delete(runs).where(inArray(runs._id, old)).returning({ _id: runs._id })
-    })
-    if (gone.length < SLICE) break
-  }
+export async function removeOld(tenant: Tenant & Lease) {
+  const { db, write, signal } = tenant
+  await removeInSlices(tenant, runs, runs._id, lt(runs.started, iso(now() - AGE)))
   for (const { lambda } of await db.selectDistinct({ lambda: runs.lambda }).from(runs)) {
     signal.throwIfAborted()
     await write((tx) => tx.delete(runs).where(beyond(lambda)).run())
