@@ -137,6 +137,7 @@ create table subscriptions (
   external_subscription_id text collate "C",
   external_checkout_id text collate "C",
   checkout_until bigint,
+  checkout_amount bigint,
   failed_checkouts bigint not null,
   last_event_at bigint,
   metadata text collate "C" not null,

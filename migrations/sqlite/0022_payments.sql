@@ -132,6 +132,7 @@ create table subscriptions (
   external_subscription_id text,
   external_checkout_id text,
   checkout_until integer,
+  checkout_amount integer,
   failed_checkouts integer not null,
   last_event_at integer,
   metadata text not null,

@@ -217,7 +217,8 @@ describe('a checkout is refused', () => {
     for (const connection of connections) {
       const own = await shop(connection)
       expect(await refused({ planId: own.pro, billingCycle: 'monthly' }, own.as('user'))).toEqual([
-        ...[400, 'MISSING_EXTERNAL_PRICE_ID'],
+        400,
+        'MISSING_EXTERNAL_PRICE_ID',
       ])
       expect(await listed(own.as('user'))).toBe(0)
     }

@@ -3,9 +3,9 @@ import type { Ctx } from '../../accounts/guard'
 import { now } from '../../core/clock'
 import { invalid, Problem } from '../../core/problem'
 import type { Tx } from '../../storage/port'
+import { ownEntity, refuseForeign, refuseNobody, saidEntity } from '../billable'
 import type { Source } from '../configuration'
 import { attached, coupon, noneLeft } from '../coupons/validation'
-import { ownEntity, refuseForeign, refuseNobody, saidEntity } from '../entities'
 import type { NewCheckout } from '../shapes'
 import { inForce, moved } from '../subscriptions/machine'
 import { add, newSubscription, planFor, positive, withCoupon } from '../subscriptions/making'
@@ -39,7 +39,12 @@ export async function begin(tx: Tx, ctx: Ctx, input: NewCheckout, source: Source
   if (amount > 0) refuseUnpayable(source, subscription, plan)
   if (inTheWay) return { inTheWay }
   if (amount === 0) return { free: await activated(tx, ctx, subscription, before) }
-  const claimed = { ...subscription, ...paidBy(source as Source, subscription), checkoutUntil: now() + CLAIM }
+  const claimed = {
+    ...subscription,
+    ...paidBy(source as Source, subscription),
+    checkoutUntil: now() + CLAIM,
+    checkoutAmount: amount,
+  }
   await kept(tx, claimed, before)
   return { subscription: claimed, plan, before, amount }
 }

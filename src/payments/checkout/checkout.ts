@@ -84,9 +84,9 @@ const takeBack = (tenant: Tenant, { subscription: { _id, failedCheckouts }, befo
   tenant.write(async (tx) => {
     const still = and(eq(subscriptions._id, _id), eq(subscriptions.status, 'pending'))
     if (!before) return void (await tx.delete(subscriptions).where(still))
-    const { couponId, couponCode, discount, providerKind, providerSourceId, ...rest } = before
+    const { couponId, couponCode, discount, providerKind, providerSourceId, checkoutAmount, ...rest } = before
     const { externalSubscriptionId, externalCheckoutId } = rest
-    const was = { couponId, couponCode, discount, providerKind, providerSourceId }
+    const was = { couponId, couponCode, discount, providerKind, providerSourceId, checkoutAmount }
     await tx
       .update(subscriptions)
       .set({

@@ -1,10 +1,8 @@
 import { and, eq, isNull, lt, or, sql } from 'drizzle-orm'
 import { iso, now } from '../../core/clock'
-import { enqueue } from '../../jobs/queue'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { after } from '../periods'
-import { REPRICE } from '../subscriptions/kinds'
 import { note } from '../subscriptions/telling'
 import { coupons, redemptions, type Subscription } from '../tables'
 
@@ -40,7 +38,6 @@ export async function redeemed(tx: Tx, ctx: Pick<Tenant, 'tenant'>, subscription
   if (done === 'before') return subscription
   if (done === 'now') return { ...subscription, couponBenefitEndsAt: benefitEndOf(subscription) }
   await note(ctx, tx, subscription, 'coupon-lost', { couponId, couponCode })
-  if (subscription.providerKind) await enqueue(ctx, tx, { kind: REPRICE, payload: { subscription: _id }, lane: _id })
   return { ...subscription, ...withoutCoupon }
 }
 

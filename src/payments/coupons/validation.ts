@@ -6,7 +6,7 @@ import { Limiter } from '../../core/limiter'
 import { Problem, tooMany } from '../../core/problem'
 import type { Db } from '../../storage/port'
 import { networkOf } from '../../tenancy/caller'
-import { callerOf } from '../entities'
+import { callerOf } from '../billable'
 import { type Coupon, coupons, type Plan, plans, redemptions } from '../tables'
 import { byCode, shown } from './coupons'
 

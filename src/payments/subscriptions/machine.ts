@@ -1,6 +1,7 @@
 import { and, eq, inArray, ne } from 'drizzle-orm'
 import { iso, now } from '../../core/clock'
 import { missing } from '../../core/problem'
+import { enqueue } from '../../jobs/queue'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { redeemed } from '../coupons/redemption'
@@ -8,6 +9,8 @@ import { keepInvoice } from '../invoices/keeping'
 import { after, spanOf } from '../periods'
 import type { Meaning, ProviderInvoice, ProviderKind, Standing } from '../providers/provider'
 import { type Subscription, subscriptions } from '../tables'
+import { REPRICE } from './kinds'
+import { priceOf } from './shown'
 import { tell, tellFailure } from './telling'
 
 export type Status = 'pending' | 'active' | 'trialing' | 'past_due' | 'canceled' | 'expired'
@@ -121,7 +124,17 @@ export async function moved(
   const subscription = activated ? await redeemed(tx, ctx, changed) : changed
   await tx.update(subscriptions).set(subscription).where(eq(subscriptions._id, _id))
   await tell(ctx, tx, before, subscription, told.by)
+  if (isMispriced(before, subscription))
+    await enqueue(ctx, tx, { kind: REPRICE, payload: { subscription: _id }, lane: _id })
   return { subscription, outcome: 'applied' }
+}
+
+/** Whether the provider takes another amount: that of a checkout before the price was changed, or of a coupon that was lost. */
+function isMispriced(before: Subscription, after: Subscription) {
+  const known = before.status === 'pending' ? before.checkoutAmount : priceOf(before)
+  return (
+    after.status === 'active' && after.externalSubscriptionId !== null && known !== null && known !== priceOf(after)
+  )
 }
 
 /** Where it goes to; undefined for what the table does not know. */

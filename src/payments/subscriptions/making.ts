@@ -2,7 +2,7 @@ import { and, eq } from 'drizzle-orm'
 import { iso, now } from '../../core/clock'
 import { Problem } from '../../core/problem'
 import type { Db, Tx } from '../../storage/port'
-import type { Billable } from '../entities'
+import type { Billable } from '../billable'
 import { minorOf } from '../money'
 import type { Cycle } from '../periods'
 import { found } from '../plans'
@@ -39,21 +39,13 @@ export function newSubscription(
   const price = billingCycle === 'yearly' ? plan.yearlyPrice : plan.monthlyPrice
   return {
     ...{ _id: Bun.randomUUIDv7(), planId: plan._id, ...entity, status: 'pending', billingCycle },
-    ...{
-      currency: plan.currency,
-      basePrice: plan.dynamic ? amount : price,
-      dynamicAmount: plan.dynamic ? amount : null,
-    },
+    ...{ currency: plan.currency, basePrice: plan.dynamic ? amount : price },
+    ...{ dynamicAmount: plan.dynamic ? amount : null },
     ...{ couponId: null, couponCode: null, discount: null, couponBenefitEndsAt: null },
     ...{ currentPeriodStart: null, currentPeriodEnd: null, trialEndsAt: null, pastDueSince: null },
     ...{ cancelAtPeriodEnd: false, cancelRequested: null, providerKind: null, providerSourceId: null },
-    ...{
-      externalSubscriptionId: null,
-      externalCheckoutId: null,
-      checkoutUntil: null,
-      failedCheckouts: 0,
-      lastEventAt: null,
-    },
+    ...{ externalSubscriptionId: null, externalCheckoutId: null, lastEventAt: null },
+    ...{ checkoutUntil: null, checkoutAmount: null, failedCheckouts: 0 },
     ...{ metadata: {}, created: time, updated: time },
   }
 }

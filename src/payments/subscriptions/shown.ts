@@ -14,7 +14,7 @@ export function priceOf(
 
 /** A subscription as the wire has it, without what is only for us. */
 export function shown({ discount, pastDueSince, externalCheckoutId, ...row }: Subscription): Told {
-  const { checkoutUntil: _, failedCheckouts: __, lastEventAt: ___, ...told } = row
+  const { checkoutUntil: _, checkoutAmount: __, failedCheckouts: ___, lastEventAt: ____, ...told } = row
   const decimal = (minor: number | null) => (minor === null ? null : decimalFrom(minor, row.currency))
   const finalPrice = decimal(priceOf({ ...row, discount }))
   return { ...told, basePrice: decimal(row.basePrice), finalPrice, dynamicAmount: decimal(row.dynamicAmount) }

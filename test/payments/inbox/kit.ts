@@ -37,7 +37,7 @@ export async function pending(
     ...{ currentPeriodStart: null, currentPeriodEnd: null, trialEndsAt: null, pastDueSince: null },
     ...{ cancelAtPeriodEnd: false, cancelRequested: null, providerKind: null, providerSourceId: null },
     ...{ externalSubscriptionId: null, externalCheckoutId: null, checkoutUntil: null, lastEventAt: null },
-    failedCheckouts: 0,
+    ...{ checkoutAmount: null, failedCheckouts: 0 },
     ...{ created: time, updated: time },
     ...more,
   }
