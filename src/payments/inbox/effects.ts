@@ -1,4 +1,5 @@
-import { and, eq } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
+import { compiled } from '../../storage/compiled'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { settleInvoice } from '../invoices/keeping'
@@ -52,17 +53,22 @@ async function subjectOf(
   kind: ProviderKind,
   { externalSubscriptionId: external, subscriptionId: ours }: ProviderEvent,
 ): Promise<Subscription | undefined> {
-  const { _id, providerKind, externalSubscriptionId } = subscriptions
-  const known =
-    external !== undefined &&
-    (await tx
-      .select()
-      .from(subscriptions)
-      .where(and(eq(providerKind, kind), eq(externalSubscriptionId, external)))
-      .get())
+  const [known] = external === undefined ? [] : await byExternal(tx, { kind, external })
   if (known) return known
-  return ours === undefined ? undefined : tx.select().from(subscriptions).where(eq(_id, ours)).get()
+  return ours === undefined ? undefined : tx.select().from(subscriptions).where(eq(subscriptions._id, ours)).get()
 }
+
+const byExternal = compiled((tx) =>
+  tx
+    .select()
+    .from(subscriptions)
+    .where(
+      and(
+        eq(subscriptions.providerKind, sql.placeholder('kind')),
+        eq(subscriptions.externalSubscriptionId, sql.placeholder('external')),
+      ),
+    ),
+)
 
 /** A payment of PayPal's that failed has no name there by which it could be paid: what comes instead is another. */
 async function forgive(tx: Tx, ctx: Pick<Tenant, 'tenant'>, subscription: Subscription) {

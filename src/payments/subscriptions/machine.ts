@@ -1,7 +1,8 @@
-import { and, eq, inArray, ne } from 'drizzle-orm'
+import { and, eq, inArray, ne, sql } from 'drizzle-orm'
 import { iso, now } from '../../core/clock'
 import { missing } from '../../core/problem'
 import { enqueue } from '../../jobs/queue'
+import { compiled, rowsOf } from '../../storage/compiled'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { redeemed } from '../coupons/redemption'
@@ -108,7 +109,7 @@ export async function moved(
   meaning: Trigger | 'updated' | 'voided',
   told: Told = {},
 ): Promise<Moved> {
-  const row = await tx.select().from(subscriptions).where(eq(subscriptions._id, _id)).get()
+  const [row] = await byId(tx, { _id })
   const before = row ?? missing('subscription')
   if (told.invoice) await keepInvoice(tx, ctx, before, meaning, told.invoice, told.providerKind)
   if (meaning === 'voided') return { subscription: before, outcome: 'applied' }
@@ -122,7 +123,7 @@ export async function moved(
   const activated = to === 'active' && before.status !== 'active'
   const changed = { ...before, ...standingOf(before, to, trigger, told), status: to, updated: iso(now()) }
   const subscription = activated ? await redeemed(tx, ctx, changed) : changed
-  await tx.update(subscriptions).set(subscription).where(eq(subscriptions._id, _id))
+  await rows.update(tx, subscription)
   await tell(ctx, tx, before, subscription, told.by)
   if (isMispriced(before, subscription))
     await enqueue(ctx, tx, { kind: REPRICE, payload: { subscription: _id }, lane: _id })
@@ -136,6 +137,14 @@ function isMispriced(before: Subscription, after: Subscription) {
     after.status === 'active' && after.externalSubscriptionId !== null && known !== null && known !== priceOf(after)
   )
 }
+
+const byId = compiled((tx) =>
+  tx
+    .select()
+    .from(subscriptions)
+    .where(eq(subscriptions._id, sql.placeholder('_id'))),
+)
+const rows = rowsOf(subscriptions)
 
 /** Where it goes to; undefined for what the table does not know. */
 function targetOf({ status }: Subscription, trigger: Trigger | undefined, { invoice }: Told): Status | undefined {

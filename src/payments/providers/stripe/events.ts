@@ -121,6 +121,6 @@ export function standingOf(subscription: StripeSubscription): Standing {
     periodStart: moment(start),
     periodEnd: moment(end),
     trialEndsAt: status === 'trialing' ? moment(trial_end) : undefined,
-    cancelAtPeriodEnd: cancel_at_period_end === true || ends,
+    cancelAtPeriodEnd: ends || cancel_at_period_end,
   }
 }
