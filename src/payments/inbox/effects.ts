@@ -1,10 +1,12 @@
 import { and, eq, sql } from 'drizzle-orm'
+import { iso } from '../../core/clock'
 import { compiled } from '../../storage/compiled'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { settleInvoice } from '../invoices/keeping'
 import type { ProviderEvent, ProviderKind } from '../providers/provider'
 import { moved } from '../subscriptions/machine'
+import { priceOf } from '../subscriptions/shown'
 import { invoices, type ProviderEventRow, type Subscription, subscriptions } from '../tables'
 import { turnedUp } from './parked'
 
@@ -31,6 +33,7 @@ export async function effectOf(
     return { status: 'processed', subscriptionId: subscription._id, outcome: 'Its checkout counts no more.' }
   const { subscription: after, why } = await moved(tx, ctx, subscription, meaningFor(subscription, event), {
     ...event,
+    invoice: event.invoice ?? owed(kind, subscription, event),
     providerKind: kind,
   })
   if (after.externalSubscriptionId && after.externalSubscriptionId !== subscription.externalSubscriptionId)
@@ -42,6 +45,14 @@ export async function effectOf(
 /** The end of a checkout says nothing of the status: one that began with a trial goes on with it. */
 const meaningFor = ({ status }: Subscription, { meaning, status: told }: ProviderEvent) =>
   meaning === 'activated' && told === undefined && status === 'trialing' ? 'updated' : meaning!
+
+/** What PayPal could not collect, though it does not say how much. */
+function owed(kind: ProviderKind, subscription: Subscription, { meaning, occurredAt }: ProviderEvent) {
+  const amount = priceOf(subscription)
+  const { externalSubscriptionId: external, currency } = subscription
+  if (kind !== 'paypal' || meaning !== 'payment failed' || !external || !amount) return
+  return { externalInvoiceId: `${external}-${iso(occurredAt).slice(0, 10)}`, amount, currency }
+}
 
 /** Whether a checkout that ends is none that anybody waits for: it was paid, or another one was begun. */
 const isOver = ({ status, externalCheckoutId }: Subscription, { externalCheckoutId: checkout }: ProviderEvent) =>
