@@ -32,19 +32,14 @@ export const paddle: Provider<'paddle'> = {
     })
   },
 
-  cancel: (opened, { _id, externalSubscriptionId: id, externalCheckoutId: checkout }) =>
+  cancel: (opened, { _id, externalSubscriptionId, externalCheckoutId }) =>
     by('paddle', async () => {
       const key = `cancel:${_id}`
-      if (id) {
-        const json = { effective_from: 'immediately' }
-        const done = answered(opened, `subscriptions/${encodeURIComponent(id)}/cancel`, { method: 'POST', key, json })
-        await done.catch((error) => unlessEnded(opened, id, error))
-      } else if (checkout) {
-        // One that is paid, or over, can't be called off any more.
-        const path = `transactions/${encodeURIComponent(checkout)}`
-        const question = { method: 'PATCH', key, json: { status: 'canceled' } }
-        await unlessGone(answered(opened, path, question), 400, 404, 409)
-      }
+      const id = externalSubscriptionId ?? (await calledOff(opened, externalCheckoutId, key))
+      if (!id) return
+      const json = { effective_from: 'immediately' }
+      const done = answered(opened, `subscriptions/${encodeURIComponent(id)}/cancel`, { method: 'POST', key, json })
+      await done.catch((error) => unlessEnded(opened, id, error))
     }),
 
   reprice: (opened, subscription, amount) =>
@@ -130,6 +125,16 @@ async function answered<Data>(
 
 const fetched = (opened: Connected, id: string) =>
   unlessGone(answered<PaddleSubscription>(opened, `subscriptions/${encodeURIComponent(id)}`), 404)
+
+/** Calls off a checkout. One that is over can't be: where it was paid just now, the subscription that it led to. */
+async function calledOff(opened: Connected, id: string | null, key: string) {
+  if (!id) return
+  const path = `transactions/${encodeURIComponent(id)}`
+  const question = { method: 'PATCH', key, json: { status: 'canceled' } }
+  if (await unlessGone(answered(opened, path, question), 400, 404, 409)) return
+  const transaction = await unlessGone(answered<PaddleTransaction>(opened, path), 404)
+  return transaction?.subscription_id ?? undefined
+}
 
 /** What is over can't be ended again, which Paddle says by many codes. */
 async function unlessEnded(opened: Connected, id: string, error: unknown) {

@@ -1,4 +1,4 @@
-import { by, unlessGone } from './asking'
+import { by, Refusal, unlessGone } from './asking'
 import { missingPrice } from './failure'
 import { toPaypal } from './paypal/amounts'
 import { type Connected, paypalAnswers } from './paypal/api'
@@ -29,8 +29,7 @@ export const paypal: Provider<'paypal'> = {
     by('paypal', async () => {
       if (!id) return
       const question = { method: 'POST', key: `cancel:${_id}`, json: { reason: 'Canceled by the customer.' } }
-      // One that was not approved yet, or is over already, can't be canceled (422).
-      await unlessGone(paypalAnswers(opened, `${pathOf(id)}/cancel`, question), 404, 422)
+      await paypalAnswers(opened, `${pathOf(id)}/cancel`, question).catch((error) => unlessEnded(opened, id, error))
     }),
 
   reprice: (opened, { _id, externalSubscriptionId: id, currency, updated }, amount) =>
@@ -65,6 +64,14 @@ export const paypal: Provider<'paypal'> = {
 
   parseEvent: eventOf,
 }
+
+/** One that was not approved yet, or is over already, can't be canceled (422). */
+async function unlessEnded(opened: Connected, id: string, error: unknown) {
+  if (!(error instanceof Refusal) || ![404, 422].includes(error.status)) throw error
+  const found = await unlessGone(paypalAnswers<PaypalSubscription>(opened, pathOf(id)), 404)
+  if (found && RUNNING.includes(found.status ?? '')) throw error
+}
+const RUNNING = ['APPROVED', 'ACTIVE', 'SUSPENDED']
 
 const SUBSCRIPTIONS = 'v1/billing/subscriptions'
 const pathOf = (id: string) => `${SUBSCRIPTIONS}/${encodeURIComponent(id)}`

@@ -9,7 +9,7 @@ import type { Order, Provider } from './provider'
 import { hmac, isLately, secretsOf, TOLERANCE, textOf } from './signed'
 import { toStripe } from './stripe/amounts'
 import { eventOf, standingOf } from './stripe/events'
-import { invoiceOf, statusOfInvoice } from './stripe/invoices'
+import { idOf, invoiceOf, statusOfInvoice } from './stripe/invoices'
 
 type Connected = Opened<'stripe'>
 
@@ -34,13 +34,10 @@ export const stripe: Provider<'stripe'> = {
   },
 
   cancel: (opened, { _id, externalSubscriptionId, externalCheckoutId }) =>
-    asked(opened, async (client) => {
+    asked(opened, async ({ subscriptions, checkout }) => {
       const key = { idempotencyKey: `cancel:${_id}` }
-      if (externalSubscriptionId)
-        await unlessGone(refusing(client.subscriptions.cancel(externalSubscriptionId, {}, key)), 404)
-      // One that is over, in whichever way, can't be called off any more (400).
-      else if (externalCheckoutId)
-        await unlessGone(refusing(client.checkout.sessions.expire(externalCheckoutId, {}, key)), 400, 404)
+      const id = externalSubscriptionId ?? (await calledOff(checkout.sessions, externalCheckoutId, key))
+      if (id) await unlessGone(refusing(subscriptions.cancel(id, {}, key)), 404)
     }),
 
   reprice: (opened, subscription, amount) =>
@@ -84,6 +81,13 @@ export const stripe: Provider<'stripe'> = {
   },
 
   parseEvent: eventOf,
+}
+
+/** Calls off a checkout. One that is over can't be (400): where it was paid just now, the subscription that it led to. */
+async function calledOff(sessions: Stripe['checkout']['sessions'], id: string | null, key: Stripe.RequestOptions) {
+  if (!id || (await unlessGone(refusing(sessions.expire(id, {}, key)), 400, 404))) return
+  const session = await unlessGone(refusing(sessions.retrieve(id)), 404)
+  return idOf(session?.subscription)
 }
 
 const priceNames = { monthly: 'monthlyPriceId', yearly: 'yearlyPriceId' } as const
