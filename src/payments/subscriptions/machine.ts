@@ -7,11 +7,11 @@ import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { redeemed } from '../coupons/redemption'
 import { keepInvoice } from '../invoices/keeping'
-import { after, spanOf } from '../periods'
 import type { Meaning, ProviderInvoice, ProviderKind, Standing } from '../providers/provider'
 import { type Subscription, subscriptions } from '../tables'
 import { REPRICE } from './kinds'
 import { priceOf } from './shown'
+import { standingOf } from './standing'
 import { tell, tellFailure } from './telling'
 
 export type Status = 'pending' | 'active' | 'trialing' | 'past_due' | 'canceled' | 'expired'
@@ -232,42 +232,4 @@ async function refused(
   }
   await tx.update(subscriptions).set(known).where(eq(subscriptions._id, before._id))
   return { subscription: { ...before, ...known }, ...outcome }
-}
-
-/** What it is like afterwards, but for its status. */
-function standingOf(before: Subscription, to: Status, trigger: Trigger | undefined, told: Told) {
-  const { occurredAt } = told
-  const at = occurredAt ?? now()
-  const missed = to === 'past_due' ? (before.pastDueSince ?? iso(at)) : null
-  return {
-    ...periodOf(before, to, trigger, told, at),
-    trialEndsAt: told.trialEndsAt === undefined ? before.trialEndsAt : iso(told.trialEndsAt),
-    cancelAtPeriodEnd: told.cancelAtPeriodEnd ?? before.cancelAtPeriodEnd,
-    pastDueSince: missed,
-    cancelRequested: ENDED.includes(to) ? null : before.cancelRequested,
-    providerKind: before.providerKind ?? told.providerKind ?? null,
-    externalSubscriptionId: told.externalSubscriptionId ?? before.externalSubscriptionId,
-    checkoutUntil: to === 'pending' ? before.checkoutUntil : null,
-    // While it waits for its beginning, nothing is too old for that.
-    lastEventAt: to === 'pending' ? before.lastEventAt : (occurredAt ?? before.lastEventAt),
-  }
-}
-
-/** The period that it is in: what is told, else what its cycle makes of what is known. A payment never sets it back. */
-function periodOf(before: Subscription, to: Status, trigger: Trigger | undefined, told: Told, at: number) {
-  const kept = { currentPeriodStart: before.currentPeriodStart, currentPeriodEnd: before.currentPeriodEnd }
-  const [start, end] = [told.periodStart ?? told.invoice?.periodStart, told.periodEnd ?? told.invoice?.periodEnd]
-  const known = before.currentPeriodEnd === null ? undefined : Date.parse(before.currentPeriodEnd)
-  const cycle = spanOf(before.billingCycle)
-  if (end !== undefined && trigger !== 'payment failed') {
-    if (trigger === 'paid' && known !== undefined && end <= known) return kept
-    const begin =
-      start ?? (known !== undefined && known < end ? known : Date.parse(before.currentPeriodStart ?? iso(at)))
-    return { currentPeriodStart: iso(begin), currentPeriodEnd: iso(end) }
-  }
-  if (known === undefined && IN_FORCE.includes(to))
-    return { currentPeriodStart: iso(start ?? at), currentPeriodEnd: iso(after(start ?? at, cycle)) }
-  if (trigger === 'paid' && known !== undefined && at >= known)
-    return { currentPeriodStart: iso(known), currentPeriodEnd: iso(after(known, cycle)) }
-  return kept
 }
