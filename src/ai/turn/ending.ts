@@ -48,7 +48,7 @@ export async function keep(turn: Turn, status: Status, code?: string): Promise<v
   })
 }
 
-async function append(tx: Tx, { of: { fresh, thread, begins, remembered }, said }: Turn) {
+async function append(tx: Tx, { of: { fresh, thread, begins, remembered }, said, started }: Turn) {
   const { _id, summaries } = thread!
   const updated = iso(now())
   const known = begins ? thread! : await tx.select().from(threads).where(eq(threads._id, _id)).get()
@@ -67,10 +67,11 @@ async function append(tx: Tx, { of: { fresh, thread, begins, remembered }, said 
     .from(messages)
     .where(eq(messages.thread, _id))
     .get()
-  const rows = [...fresh.map(theirs), ...said.map(ours)].map((one, n) => ({
-    ...{ thread: _id, number: (last?.number ?? 0) + n + 1, created: updated },
-    ...one,
-  }))
+  const all = [
+    ...fresh.map((one) => ({ ...theirs(one), created: started })),
+    ...said.map((one) => ({ ...ours(one), created: updated })),
+  ]
+  const rows = all.map((one, n) => ({ thread: _id, number: (last?.number ?? 0) + n + 1, ...one }))
   if (rows.length) await tx.insert(messages).values(rows)
 }
 

@@ -1,5 +1,6 @@
 import type OpenAI from 'openai'
 import type { OpenCtx } from '../../accounts/guard'
+import { iso, now } from '../../core/clock'
 import type { Talking } from '../agents'
 import type { Citation } from '../knowledge/retrieval'
 import type { Asked, NewMessage, ToolCall } from '../shapes'
@@ -59,6 +60,7 @@ export type Pause = { functionCalls: ToolCall[]; backendResults: Done[]; assista
 export class Turn {
   readonly id = `chatcmpl-${Bun.randomUUIDv7()}`
   readonly began = performance.now()
+  readonly started = iso(now())
   readonly said: Said[] = []
   readonly model: string
   usage: Usage
