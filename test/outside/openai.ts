@@ -114,7 +114,7 @@ function* chunks({ plan }: Said): Generator<object> {
   const { pieces = 3, calls = [] } = plan
   yield { delta: { role: 'assistant', content: '' } }
   for (const content of split(textOf(plan) ?? '', pieces)) yield { delta: { content } }
-  const parts = calls.map(({ arguments: text = '{}' }) => split(text, pieces))
+  const parts = calls.map(({ arguments: text = '{}' }) => (text ? split(text, pieces) : ['']))
   for (let n = 0; n < Math.max(0, ...parts.map((one) => one.length)); n++)
     for (const [index, { id, name }] of calls.entries()) {
       const piece = parts[index]![n]
