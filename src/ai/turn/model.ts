@@ -2,7 +2,7 @@ import type OpenAI from 'openai'
 import type { ToolCall } from '../shapes'
 import type { Source } from '../sources/sources'
 import { tokensIn } from '../tokens'
-import { Senseless } from './failures'
+import { Failed, Senseless } from './failures'
 
 type Params = Omit<OpenAI.ChatCompletionCreateParamsNonStreaming, 'stream'>
 
@@ -23,22 +23,31 @@ export async function* asked(
   params: Params,
   { signal, stream, so }: { signal: AbortSignal; stream: boolean; so: Saying },
 ): AsyncGenerator<string, Reply> {
-  if (stream) {
-    const options = { stream: true, stream_options: { include_usage: true } } as const
-    const chunks = await client.chat.completions.create({ ...params, ...options }, { signal })
-    for await (const chunk of chunks) {
-      const text = so.hear((chunk ?? {}) as Chunk)
-      if (text) yield text
-    }
-  } else {
-    const answer = await client.chat.completions.create({ ...params, stream: false }, { signal })
-    const { model, usage, choices } = (answer ?? {}) as Partial<typeof answer>
-    const choice = choices?.[0]
-    const text = so.hear({ model, usage, choices: choice && [{ ...choice, delta: choice.message as Delta }] })
+  for await (const chunk of said(client, params, signal, stream)) {
+    const text = so.hear(chunk)
     if (text) yield text
   }
   signal.throwIfAborted()
   return so.done(params)
+}
+
+/** Its answer, as it comes; as one chunk where it is not streamed. What the client makes of an answer is not our fault. */
+async function* said(client: OpenAI, params: Params, signal: AbortSignal, stream: boolean): AsyncGenerator<Chunk> {
+  const { completions } = client.chat
+  try {
+    if (stream) {
+      const options = { stream: true, stream_options: { include_usage: true } } as const
+      for await (const chunk of await completions.create({ ...params, ...options }, { signal }))
+        yield (chunk ?? {}) as Chunk
+    } else {
+      const answer = await completions.create({ ...params, stream: false }, { signal })
+      const { model, usage, choices } = (answer ?? {}) as Partial<typeof answer>
+      const choice = choices?.[0]
+      yield { model, usage, choices: choice && [{ ...choice, delta: choice.message as Delta }] }
+    }
+  } catch (cause) {
+    throw new Failed(cause)
+  }
 }
 
 /** What comes is whatever another server makes of it. */
