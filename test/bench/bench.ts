@@ -25,12 +25,18 @@ const { values: options } = parseArgs({
     signin: { type: 'boolean', default: false },
     /** Only this: what lambdas cost. */
     lambdas: { type: 'boolean', default: false },
+    /** Only this: how late the words of models are. */
+    ai: { type: 'boolean', default: false },
   },
 })
 if (options.signin) {
   const child = Bun.spawn([process.execPath, 'test/bench/signin.ts', options.engine], {
     stdio: ['ignore', 'inherit', 'inherit'],
   })
+  process.exit(await child.exited)
+}
+if (options.ai) {
+  const child = Bun.spawn([process.execPath, 'test/bench/ai.ts'], { stdio: ['ignore', 'inherit', 'inherit'] })
   process.exit(await child.exited)
 }
 const [rows, seconds, rounds] = [Number(options.rows), Number(options.seconds), Number(options.rounds)]
