@@ -1,7 +1,7 @@
 import { APIError } from 'openai'
 import { causes } from '../../core/log'
 import { Problem } from '../../core/problem'
-import { Silent } from '../sources/asking'
+import { Silent } from '../../core/streaming'
 
 /** Whoever asked has gone, so nobody is answered. */
 export const gone = () => new Problem(400, 'CALLER_GONE', 'You did not wait for the answer.')
