@@ -23,14 +23,17 @@ const { values: options } = parseArgs({
     million: { type: 'boolean', default: false },
     /** Only this: whether the time of a sign-in tells who there is, and how long reads take beside many of them. */
     signin: { type: 'boolean', default: false },
+    /** Only this: webhooks of payment providers, and checkouts. */
+    payments: { type: 'boolean', default: false },
     /** Only this: what lambdas cost. */
     lambdas: { type: 'boolean', default: false },
     /** Only this: how late the words of models are. */
     ai: { type: 'boolean', default: false },
   },
 })
-if (options.signin) {
-  const child = Bun.spawn([process.execPath, 'test/bench/signin.ts', options.engine], {
+const alone = options.signin ? 'signin' : options.payments ? 'payments' : undefined
+if (alone) {
+  const child = Bun.spawn([process.execPath, `test/bench/${alone}.ts`, options.engine], {
     stdio: ['ignore', 'inherit', 'inherit'],
   })
   process.exit(await child.exited)
