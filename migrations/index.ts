@@ -19,6 +19,7 @@ import pluginsPg from './postgres/0019_plugins.sql' with { type: 'text' }
 import lambdasPg from './postgres/0020_lambdas.sql' with { type: 'text' }
 import integrationsPg from './postgres/0021_integrations.sql' with { type: 'text' }
 import paymentsPg from './postgres/0022_payments.sql' with { type: 'text' }
+import aiPg from './postgres/0023_ai.sql' with { type: 'text' }
 import parkedPg from './postgres/0025_parked_events.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
@@ -43,6 +44,7 @@ import plugins from './sqlite/0019_plugins.sql' with { type: 'text' }
 import lambdas from './sqlite/0020_lambdas.sql' with { type: 'text' }
 import integrations from './sqlite/0021_integrations.sql' with { type: 'text' }
 import payments from './sqlite/0022_payments.sql' with { type: 'text' }
+import ai from './sqlite/0023_ai.sql' with { type: 'text' }
 import parked from './sqlite/0025_parked_events.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
@@ -71,6 +73,7 @@ export const tenantMigrations: Migrations = {
     lambdas,
     integrations,
     payments,
+    ai,
     parked,
   ],
   postgres: [
@@ -94,6 +97,7 @@ export const tenantMigrations: Migrations = {
     lambdasPg,
     integrationsPg,
     paymentsPg,
+    aiPg,
     parkedPg,
   ],
 }

@@ -2,6 +2,7 @@ import * as mails from '../accounts/mail/mails'
 import * as oneTime from '../accounts/one-time'
 import * as challenges from '../accounts/passkeys/challenges'
 import { removeExpired } from '../accounts/sessions'
+import * as turns from '../ai/turn/ending'
 import { settleHosts } from '../content/websites'
 import * as changes from '../entities/changes/log'
 import { undoAllForsaken } from '../entities/transfer/undo'
@@ -23,6 +24,7 @@ export const chores: Chore[] = [
   queue.removeOld,
   deliveries.removeOld,
   lambdaRuns.removeOld,
+  turns.removeOld,
   inbox.removeOld,
   undoAllForsaken,
   settleHosts,

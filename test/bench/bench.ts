@@ -27,6 +27,8 @@ const { values: options } = parseArgs({
     payments: { type: 'boolean', default: false },
     /** Only this: what lambdas cost. */
     lambdas: { type: 'boolean', default: false },
+    /** Only this: how late the words of models are. */
+    ai: { type: 'boolean', default: false },
   },
 })
 const alone = options.signin ? 'signin' : options.payments ? 'payments' : undefined
@@ -34,6 +36,10 @@ if (alone) {
   const child = Bun.spawn([process.execPath, `test/bench/${alone}.ts`, options.engine], {
     stdio: ['ignore', 'inherit', 'inherit'],
   })
+  process.exit(await child.exited)
+}
+if (options.ai) {
+  const child = Bun.spawn([process.execPath, 'test/bench/ai.ts'], { stdio: ['ignore', 'inherit', 'inherit'] })
   process.exit(await child.exited)
 }
 const [rows, seconds, rounds] = [Number(options.rows), Number(options.seconds), Number(options.rounds)]

@@ -35,7 +35,11 @@ export const targetOf = ({ targetKind }: Pick<Row, 'targetKind'>) => targets[tar
 
 /** Runs an integration's target for a caller (`ctx.actor`), or nobody. What it causes is known to come of it. */
 export const perform = (ctx: OpenCtx, row: Row, occasion: Occasion, depth: number): Promise<Response> =>
-  targetOf(row).run(causing(ctx, { cause: row._id, depth }), row.target as never, occasion)
+  targetOf(row).run(causing(ctx, { cause: row._id, depth }), row.target as never, {
+    ...occasion,
+    integration: row._id,
+    depth,
+  })
 
 /** Does what nobody waits for, until it succeeds or is given up, which is told as an event. */
 export const running: Work = {
@@ -81,8 +85,8 @@ const dueAsEvent = ({ integration, due }: { integration: string; due: number }, 
   ...{ metadata: { integration, due: iso(due) }, user: null, workspace: null, created: iso(due) },
 })
 
-/** What can't be helped by trying again: what it refers to is gone, or this server can't do it. */
-const HOPELESS = [404, 501]
+/** What can't be helped by trying again: what it refers to is gone. */
+const HOPELESS = [404]
 
 function failing(error: unknown, last: boolean): unknown {
   if (error instanceof Failure)

@@ -1,6 +1,7 @@
 import { getTableName } from 'drizzle-orm'
 import { issue } from '../../../src/accounts/tokens'
 import { register } from '../../../src/accounts/users'
+import { threads } from '../../../src/ai/tables'
 import { app } from '../../../src/app'
 import { handle } from '../../../src/gateway'
 import { moved } from '../../../src/payments/subscriptions/machine'
@@ -94,6 +95,16 @@ export async function place() {
   const integration = async () =>
     (await admin.post('/integrations', { trigger: { kind: 'webhook' }, target: mail }))._id as string
 
+  const otherAgent = async () => (await admin.post('/ai/agents', { name: name(), sourceId: 'echo' }))._id as string
+  const agent = await otherAgent()
+  /** A conversation of somebody's. */
+  const thread = async (user: string) => {
+    const _id = Bun.randomUUIDv7()
+    const more = { integration: agent, title: null, summaries: [], workspace: null }
+    const row = { _id, user, ...more, created: event.created, updated: event.created }
+    await tenant.write((tx) => tx.insert(threads).values(row))
+    return _id
+  }
   const plan = (await admin.post('/plans', { name: name(), monthlyPrice: 0, yearlyPrice: 0 }))._id as string
   const dynamic = (await admin.post('/plans', { name: name(), dynamic: true }))._id as string
   await admin.post('/coupons', { code: 'HALF', discountType: 'percentage', discountValue: 50 })
@@ -135,11 +146,11 @@ export async function place() {
     file: file.js.split('/').at(-1)!,
     event: event._id as string,
     lambda: async () => (await admin.post('/lambdas', { name: name(), code: 'export default () => 1' }))._id as string,
+    ...{ plugin, delivery: delivery._id, agent, otherAgent, thread },
     ...{ plan, dynamic, subscription, invoice: invoice._id, providerEvent: providerEvent._id },
     otherPlan: async () => (await admin.post('/plans', { name: name(), dynamic: true }))._id as string,
     coupon: async () =>
       (await admin.post('/coupons', { code: name(), discountType: 'percentage', discountValue: 50 }))._id as string,
-    ...{ plugin, delivery: delivery._id },
     otherPlugin: async () => (await admin.post('/plugins', { name: name() }))._id as string,
     source: async () => (await admin.post('/integration-sources', { name: name(), kind: 'stripe' }))._id as string,
     integration,

@@ -24,6 +24,9 @@ const source: Making = async (at) => ({ path: { id: await at.source() } })
 const integration: Making = async (at) => ({ path: { id: await at.integration() } })
 const webhook: Making = async (at) => ({ path: { integrationId: await at.integration() } })
 const plugin: Making = (at) => ({ path: { id: at.plugin } })
+const agent: Making = (at) => ({ path: { id: at.agent } })
+const thread: Making = async (at, { user }) => ({ path: { id: await at.thread(user) } })
+const said = { messages: [{ role: 'user', content: 'hello' }] }
 const plan: Making = (at) => ({ path: { id: at.plan } })
 const coupon: Making = async (at) => ({ path: { id: await at.coupon() } })
 const subscription: Making = async (at) => ({ path: { id: await at.subscription() } })
@@ -211,6 +214,25 @@ export const requests: Record<string, Making> = {
   'POST /api/webhooks/:integrationId': having(webhook, { number: 1 }),
   'PUT /api/webhooks/:integrationId': having(webhook, { number: 1 }),
   'DELETE /api/webhooks/:integrationId': webhook,
+
+  'GET /api/ai/threads/:id': thread,
+  'POST /api/ai/threads/': (at) => ({ body: { integration: at.agent } }),
+  'DELETE /api/ai/threads/:id': thread,
+  'GET /api/ai/agents/:id': agent,
+  'GET /api/ai/agents/:id/chat': (at) => ({
+    path: { id: at.agent },
+    query: new URLSearchParams({ messages: JSON.stringify(said.messages) }).toString(),
+  }),
+  'POST /api/ai/agents/:id/chat': having(agent, said),
+  'POST /api/ai/agents/': (at) => ({ body: { name: at.name(), sourceId: 'echo' } }),
+  'PUT /api/ai/agents/:id': having(agent, { description: 'changed' }),
+  'PATCH /api/ai/agents/:id': having(agent, { description: 'changed' }),
+  'DELETE /api/ai/agents/:id': async (at) => ({ path: { id: await at.otherAgent() } }),
+  'POST /api/ai/:integrationId/chat-completion/': (at) => ({ path: { integrationId: at.agent }, body: said }),
+  'POST /api/ai/:integrationId/chat-completion/:threadId': async (at, { user }) => ({
+    path: { integrationId: at.agent, threadId: await at.thread(user) },
+    body: said,
+  }),
 
   'GET /api/plugins/:id': plugin,
   'POST /api/plugins/': (at) => ({ body: { name: at.name() } }),

@@ -1,0 +1,137 @@
+import type OpenAI from 'openai'
+import type { ToolCall } from '../shapes'
+import type { Source } from '../sources/sources'
+import { tokensIn } from '../tokens'
+import { Failed, Senseless } from './failures'
+
+type Params = Omit<OpenAI.ChatCompletionCreateParamsNonStreaming, 'stream'>
+
+/** What a model said to one question. */
+export type Reply = { content: string; calls: ToolCall[]; finish: string; model: string; usage: Usage }
+
+export type Usage = { prompt: number; completion: number; estimated: boolean }
+
+const CALLS = 128
+const SIZE = 4 << 20 // characters
+
+/** Takes words as they are said, and is waited for before there are more. */
+export type Say = (words: string) => void | Promise<void>
+
+/**
+ * Asks a model. What it has said so far is in `so`, also when it breaks off.
+ * @throws what `problemOf` knows, and what `say` throws
+ */
+export async function ask(
+  { client: { chat } }: Source,
+  params: Params,
+  { signal, so, say, stream }: { signal: AbortSignal; so: Saying; say: Say; stream: boolean },
+): Promise<Reply> {
+  if (stream) {
+    const options = { stream: true, stream_options: { include_usage: true } } as const
+    const chunks = await chat.completions.create({ ...params, ...options }, { signal }).catch(refuse)
+    const each = chunks[Symbol.asyncIterator]()
+    try {
+      for (;;) {
+        const { done, value } = await each.next().catch(refuse)
+        if (done) break
+        const words = so.hear((value ?? {}) as Chunk)
+        if (words) await say(words)
+      }
+    } finally {
+      // Of what makes no sense nobody hears the rest.
+      each.return?.().catch(() => {})
+    }
+  } else {
+    const answer = await chat.completions.create({ ...params, stream: false }, { signal }).catch(refuse)
+    const { model, usage, choices } = (answer ?? {}) as Partial<typeof answer>
+    const choice = choices?.[0]
+    const words = so.hear({ model, usage, choices: choice && [{ ...choice, delta: choice.message as Delta }] })
+    if (words) await say(words)
+  }
+  signal.throwIfAborted()
+  return so.done(params)
+}
+
+/** What the client makes of an answer is not our fault. */
+const refuse = (cause: unknown): never => {
+  throw new Failed(cause)
+}
+
+/** What comes is whatever another server makes of it. */
+type Part = { index?: number; id?: string; function?: { name?: string; arguments?: string } }
+type Delta = { content?: unknown; refusal?: unknown; tool_calls?: Part[] | null } | null
+type Chunk = {
+  model?: unknown
+  choices?: ({ delta?: Delta; finish_reason?: string | null } | null)[] | null
+  usage?: { prompt_tokens?: unknown; completion_tokens?: unknown } | null
+}
+
+/** What a model is saying: its words, and its calls as they are put together from their pieces. */
+export class Saying {
+  content = ''
+  #calls: { id: string; name: string; arguments: string }[] = []
+  #finish = ''
+  #model = ''
+  #usage?: { prompt: number; completion: number }
+  #size = 0
+
+  /** Takes a piece, and gives what text is in it. @throws Senseless */
+  hear({ model, choices, usage }: Chunk): string {
+    if (typeof model === 'string') this.#model ||= model
+    if (usage) this.#usage = { prompt: count(usage.prompt_tokens), completion: count(usage.completion_tokens) }
+    const choice = choices?.[0]
+    if (!choice) return ''
+    if (choice.finish_reason) this.#finish = choice.finish_reason
+    const { content, refusal, tool_calls: parts } = choice.delta ?? {}
+    for (const [n, part] of (Array.isArray(parts) ? parts : []).entries()) if (part) this.#take(part, n)
+    const text = textOf(content) || textOf(refusal)
+    this.content += text
+    this.#grow(text)
+    return text
+  }
+
+  /** What it has said. Without a word about its end, it broke off. @throws Senseless */
+  done({ model, ...params }: Params): Reply {
+    if (!this.#finish) throw new Senseless('The answer of the AI source broke off, or makes no sense.')
+    const calls = this.#calls
+      .filter(Boolean)
+      .map(({ id, name, ...call }) => ({
+        ...{ id, type: 'function' as const },
+        function: { name, arguments: call.arguments },
+      }))
+    const content = this.content.replaceAll('\0', '').toWellFormed()
+    const usage = this.usage({ model, ...params })
+    return { content, calls, finish: this.#finish, model: this.#model || model, usage }
+  }
+
+  /** What it took: as it was counted, or else about that. */
+  usage(params: Params): Usage {
+    if (this.#usage) return { ...this.#usage, estimated: false }
+    const calls = this.#calls.length ? tokensIn(JSON.stringify(this.#calls)) : 0
+    const prompt = tokensIn(JSON.stringify([params.messages, params.tools]))
+    return { prompt, completion: tokensIn(this.content) + calls, estimated: true }
+  }
+
+  /** Some servers don't number calls: there, an id or a name begins another one. */
+  #take({ index, id, function: told }: Part, n: number) {
+    const begins = !!id && id !== this.#calls.at(-1)?.id
+    const at = index ?? (begins || !this.#calls.length ? this.#calls.length : Math.max(n, this.#calls.length - 1))
+    if (!Number.isInteger(at) || at < 0 || at >= CALLS)
+      throw new Senseless('The AI source calls more tools at once than anybody should.')
+    this.#calls[at] ??= { id: '', name: '', arguments: '' }
+    const call = this.#calls[at]
+    call.id ||= textOf(id)
+    call.name ||= textOf(told?.name)
+    const more = textOf(told?.arguments)
+    call.arguments += more
+    this.#grow(more)
+  }
+
+  #grow({ length }: string) {
+    this.#size += length
+    if (this.#size > SIZE) throw new Senseless('The answer of the AI source is too long.')
+  }
+}
+
+const textOf = (value: unknown) => (typeof value === 'string' ? value : '')
+const count = (value: unknown) => (Number.isSafeInteger(value) && Number(value) >= 0 ? Number(value) : 0)
