@@ -18,6 +18,7 @@ import passkeysPg from './postgres/0017_passkeys.sql' with { type: 'text' }
 import pluginsPg from './postgres/0019_plugins.sql' with { type: 'text' }
 import lambdasPg from './postgres/0020_lambdas.sql' with { type: 'text' }
 import integrationsPg from './postgres/0021_integrations.sql' with { type: 'text' }
+import aiPg from './postgres/0023_ai.sql' with { type: 'text' }
 import knowledgePg from './postgres/0024_knowledge.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
@@ -41,6 +42,7 @@ import passkeys from './sqlite/0017_passkeys.sql' with { type: 'text' }
 import plugins from './sqlite/0019_plugins.sql' with { type: 'text' }
 import lambdas from './sqlite/0020_lambdas.sql' with { type: 'text' }
 import integrations from './sqlite/0021_integrations.sql' with { type: 'text' }
+import ai from './sqlite/0023_ai.sql' with { type: 'text' }
 import knowledge from './sqlite/0024_knowledge.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
@@ -68,6 +70,7 @@ export const tenantMigrations: Migrations = {
     plugins,
     lambdas,
     integrations,
+    ai,
     knowledge,
   ],
   postgres: [
@@ -90,6 +93,7 @@ export const tenantMigrations: Migrations = {
     pluginsPg,
     lambdasPg,
     integrationsPg,
+    aiPg,
     knowledgePg,
   ],
 }

@@ -57,6 +57,12 @@ export const Settings = Type.Object({
   ATOLL_EVENT_RETENTION: whole(90, 1, 36_500, 'how long event records are kept, in days'),
   ATOLL_PLUGIN_TIMEOUT: whole(30_000, 100, 600_000, 'how long a plugin may take until its answer begins, in ms'),
   ATOLL_LAMBDA_PROCESSES: whole(4, 1, 64, 'how many lambdas run at once, each in a process'),
+  ATOLL_AI_ECHO: onOff(
+    process.env.NODE_ENV === 'production' ? 'off' : 'on',
+    'whether integrations may use the built-in AI source "echo"; off in production unless told',
+  ),
+  ATOLL_AI_TIMEOUT: whole(60_000, 100, 3_600_000, 'how long the server of an AI source may say nothing, in ms'),
+  ATOLL_AI_BODY_LIMIT: whole(16 << 20, 1024, 1 << 30, 'how large a body of a request to AI may be, in bytes'),
   ATOLL_SMTP_URL: Type.String({
     default: '',
     pattern: '^(smtps?://\\S+)?$',

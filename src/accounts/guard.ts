@@ -69,10 +69,14 @@ const isRead = ({ method }: Request) => method === 'GET' || method === 'HEAD'
  */
 export const guard = <Area extends string>(area: Area) => guarding(area, readBody)
 
+/** The same for areas whose bodies may be larger. */
+export const aiGuard = <Area extends string>(area: Area) => guarding(area, readLargeBody)
+
 /** The same for routes that read the body themselves, as it comes in. */
 export const streamGuard = <Area extends string>(area: Area) => guarding(area, leaveBody)
 
 const readBody = (request: Request) => readJson(request, config.ATOLL_BODY_LIMIT)
+const readLargeBody = (request: Request) => readJson(request, config.ATOLL_AI_BODY_LIMIT)
 const leaveBody = async () => {}
 
 const guarding = <Area extends string>(area: Area, read: ReadBody) =>

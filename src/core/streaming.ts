@@ -8,7 +8,7 @@ import { Unreachable } from './outside'
 export type Question = {
   method: string
   headers: Headers
-  body: ReadableStream<Uint8Array> | null
+  body: ReadableStream<Uint8Array> | Uint8Array | null
   /** Who asked has gone: so do we. */
   signal: AbortSignal
 }
@@ -86,6 +86,7 @@ async function asking(
     else reject(error)
   })
   if (!body) out.end()
+  else if (body instanceof Uint8Array) out.end(body)
   else
     send(body, out, moves).catch((error) => {
       out.destroy()

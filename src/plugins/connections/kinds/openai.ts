@@ -11,6 +11,9 @@ export const baseOf = ({ apiUrl = OPENAI }: { apiUrl?: string }) => apiUrl
 export const openai = kind({
   metadata: t.Object({
     apiUrl: address(`${OPENAI} unless told`),
+    model: t.Optional(
+      t.String({ minLength: 1, maxLength: 200, description: 'the one that is asked unless another is named' }),
+    ),
     embeddingModel: t.Optional(t.String({ minLength: 1, maxLength: 200 })),
   }),
   authentication: t.Object({ token: secretText }),

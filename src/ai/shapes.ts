@@ -1,0 +1,163 @@
+import { type Static, t } from 'elysia'
+import { change, flag, free, id, line, time } from '../core/shapes'
+import { ai } from '../plugins/integrations/targets/ai'
+import { listing } from '../storage/lists'
+
+const maybe = t.Optional
+
+const roles = ['user', 'assistant', 'system', 'tool'] as const
+export type Role = (typeof roles)[number]
+
+/** The names that models know tools by. */
+const toolName = t.String({ pattern: '^[a-zA-Z0-9_-]{1,64}$' })
+
+/** A call as OpenAI's API has it; `arguments` is JSON as text, or should be. */
+export const ToolCall = t.Object({
+  id: t.String({ minLength: 1, maxLength: 200 }),
+  type: t.Literal('function'),
+  function: t.Object({ name: t.String({ minLength: 1, maxLength: 200 }), arguments: t.String() }),
+})
+export type ToolCall = Static<typeof ToolCall>
+
+/** What was said before some message of a thread, in short. */
+export const Summary = t.Object({
+  content: t.String(),
+  upTo: t.Number({ description: 'how many messages, from the first, it is about' }),
+  created: time,
+})
+export type Summary = Static<typeof Summary>
+
+const role = t.Unsafe<Role>(t.Union(roles.map((name) => t.Literal(name))))
+
+export const NewMessage = t.Object({
+  role,
+  content: maybe(t.Nullable(t.String({ description: 'may be left out beside tool_calls' }))),
+  name: maybe(line(200)),
+  tool_calls: maybe(t.Array(ToolCall, { maxItems: 128 })),
+  tool_call_id: maybe(t.String({ minLength: 1, maxLength: 200 })),
+})
+export type NewMessage = Static<typeof NewMessage>
+
+export const ThreadMessage = t.Object({
+  role,
+  content: t.String(),
+  name: maybe(t.String()),
+  tool_calls: maybe(t.Array(ToolCall)),
+  tool_call_id: maybe(t.String()),
+  incomplete: maybe(t.Literal(true, { description: 'it broke off' })),
+  timestamp: time,
+})
+export type ThreadMessage = Static<typeof ThreadMessage>
+
+export const NewThread = t.Object({ integration: id, title: maybe(line(200)) })
+export type NewThread = Static<typeof NewThread>
+
+export const Thread = t.Object({
+  _id: id,
+  integration: t.String(),
+  title: t.Nullable(t.String()),
+  messages: t.Array(ThreadMessage, { description: 'of one thread; in lists there are none' }),
+  messageSummaries: t.Array(Summary),
+  user: t.String(),
+  workspace: t.Nullable(t.String()),
+  created: time,
+  updated: time,
+})
+export type Thread = Static<typeof Thread>
+
+export const ThreadList = t.Object({
+  ...listing,
+  integration: maybe(t.String({ description: 'comma-separated' })),
+  user: maybe(t.String({ description: 'of these users, comma-separated, for admins' })),
+  workspace: maybe(t.String({ description: 'made in these workspaces, comma-separated' })),
+  bypassAdmin: maybe(t.String({ description: 'true: only one’s own, also for admins' })),
+})
+
+const number = (minimum: number, maximum: number) => maybe(t.Nullable(t.Number({ minimum, maximum })))
+
+const ClientTool = t.Union([
+  t.Object({ name: toolName, description: maybe(t.String({ maxLength: 4_000 })), schema: maybe(free) }),
+  t.Object({
+    type: t.Literal('function'),
+    function: t.Object({ name: toolName, description: maybe(t.String({ maxLength: 4_000 })), parameters: maybe(free) }),
+  }),
+])
+export type ClientTool = Static<typeof ClientTool>
+
+const ResponseFormat = t.Union([
+  t.Object({ type: t.Literal('text') }),
+  t.Object({ type: t.Literal('json_object') }),
+  t.Object({
+    type: t.Literal('json_schema'),
+    json_schema: t.Object({
+      name: toolName,
+      description: maybe(t.String({ maxLength: 4_000 })),
+      schema: maybe(free),
+      strict: maybe(t.Nullable(t.Boolean())),
+    }),
+  }),
+])
+
+/** What a completion is asked by. Of parameters that the integration has too, these count. */
+export const Asked = t.Object({
+  messages: t.Array(NewMessage, { minItems: 1, maxItems: 2_000 }),
+  model: maybe(t.Nullable(line(200))),
+  temperature: number(0, 2),
+  top_p: number(0, 1),
+  max_tokens: maybe(t.Nullable(t.Number({ multipleOf: 1, minimum: 1, maximum: 1_000_000 }))),
+  frequency_penalty: number(-2, 2),
+  presence_penalty: number(-2, 2),
+  stop: maybe(
+    t.Nullable(t.Union([t.String({ maxLength: 1_000 }), t.Array(t.String({ maxLength: 1_000 }), { maxItems: 4 })])),
+  ),
+  response_format: maybe(t.Nullable(ResponseFormat)),
+  context: maybe(t.Nullable({ ...free, description: 'what the model should know: at most 16 KiB as JSON' })),
+  stream: maybe(t.Nullable(t.Boolean())),
+  clientTools: maybe(t.Nullable(t.Array(ClientTool, { maxItems: 128, description: 'tools that the client runs' }))),
+  rules: maybe(t.Nullable(t.Array(t.String({ maxLength: 4_000 }), { maxItems: 100 }))),
+  queryParams: maybe(t.Nullable({ ...free, description: 'what lambdas that are tools see as `request.query`' })),
+})
+export type Asked = Static<typeof Asked>
+
+/** The same for agents, whose thread is named by the body. */
+export const AgentAsked = t.Object({ ...Asked.properties, threadId: maybe(t.Nullable(id)) })
+
+/** By an address, for browsers' EventSource. */
+export const AgentAskedByAddress = t.Object({
+  messages: t.String({ description: 'a list of messages, as JSON' }),
+  threadId: maybe(t.String()),
+})
+
+const { sourceId, ...target } = ai.shape.properties
+const roleNames = maybe(t.Array(line(128, 1), { maxItems: 100 }))
+
+export const NewAgent = t.Object({
+  ...target,
+  name: maybe(t.Nullable(line(200))),
+  sourceId: maybe({ ...sourceId, description: 'the oldest connection of the kind openai unless told, else `echo`' }),
+  active: maybe(t.Boolean({ description: 'true unless told' })),
+  roles: { ...roleNames, description: 'who may use it: one of these; anybody who is signed in, without any' },
+  workspaceRoles: { ...roleNames, description: 'or one of these in the active workspace' },
+})
+export type NewAgent = Static<typeof NewAgent>
+
+export const AgentChange = change(NewAgent)
+export type AgentChange = Static<typeof AgentChange>
+
+/** Only admins are told the prompt, and who else may use it. */
+export const Agent = t.Object({
+  ...target,
+  _id: id,
+  name: t.Nullable(t.String()),
+  description: t.String(),
+  sourceId: t.String(),
+  tools: t.Array(t.String()),
+  active: t.Boolean(),
+  roles: maybe(t.Array(t.String())),
+  workspaceRoles: maybe(t.Array(t.String())),
+  created: time,
+  updated: time,
+})
+export type Agent = Static<typeof Agent>
+
+export const AgentList = t.Object({ ...listing, active: flag })

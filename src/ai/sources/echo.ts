@@ -1,0 +1,85 @@
+import type OpenAI from 'openai'
+import { now } from '../../core/clock'
+import { streamOf } from '../../core/stream'
+import { tokensIn } from '../tokens'
+
+type Body = OpenAI.ChatCompletionCreateParams
+type Message = OpenAI.ChatCompletionMessageParam
+type Call = { id: string; type: 'function'; function: { name: string; arguments: string } }
+
+/**
+ * The built-in source, which speaks as OpenAI's servers do and needs none: it says what the last message of the user says.
+ * Lines of it such as `call find_books {"limit":2}` make it call tools, those of one step at once, and a line `then`
+ * begins the next step, after the tools have answered. When there is no step left, it says what the tools have answered.
+ * So `call find_books {}` and `call get_books {"identifier":"emma"}`, a line `then` and a line `That is all.` call two tools
+ * and end with `That is all.` Where JSON is asked for and the text is none, it says `{"echo": "…"}`.
+ */
+export async function echo(url: string, { body, signal }: { body?: unknown; signal?: AbortSignal | null }) {
+  signal?.throwIfAborted()
+  if (!url.endsWith('/chat/completions'))
+    return Response.json({ error: { message: 'echo only chats.' } }, { status: 404 })
+  const asked = JSON.parse(String(body)) as Body
+  const { content, calls } = saidTo(asked)
+  const finish_reason = calls.length ? 'tool_calls' : 'stop'
+  const usage = usageOf(asked, content, calls)
+  const id = `chatcmpl-${named(asked.messages)}`
+  const head = { id, created: Math.floor(now() / 1000), model: asked.model }
+  if (asked.stream) {
+    const frames = chunks(content, calls, finish_reason, head, usage)
+    return new Response(streamOf(frames), { headers: { 'content-type': 'text/event-stream' } })
+  }
+  const message = { role: 'assistant', content, ...(calls.length && { tool_calls: calls }) }
+  return Response.json({ ...head, object: 'chat.completion', choices: [{ index: 0, message, finish_reason }], usage })
+}
+
+function saidTo({ messages, tools, response_format: format }: Body): { content: string; calls: Call[] } {
+  const from = messages.findLastIndex(({ role }) => role === 'user')
+  const since = messages.slice(from + 1)
+  const done = since.filter((one) => one.role === 'assistant' && one.tool_calls?.length).length
+  const step = textOf(messages[from]).split(/^then$/m)[done]
+  const answers = since.filter(({ role }) => role === 'tool').map(textOf)
+  const lines = (step ?? answers.join('\n')).trim().split('\n')
+  const calls =
+    tools?.length && step !== undefined ? lines.flatMap((line, n) => callIn(line, `${named(messages)}_${n}`)) : []
+  const text = calls.length ? lines.filter((line) => !CALL.test(line)).join('\n') : lines.join('\n')
+  return { content: format && format.type !== 'text' ? asJson(text) : text, calls }
+}
+
+const textOf = (message: Message | undefined) => (typeof message?.content === 'string' ? message.content : '')
+
+const CALL = /^call ([\w-]+) ?(.*)$/
+
+function callIn(line: string, id: string): Call[] {
+  const [, name, text] = CALL.exec(line) ?? []
+  return name ? [{ id: `call_${id}`, type: 'function', function: { name, arguments: text || '{}' } }] : []
+}
+
+/** Other words have another name. */
+const named = (messages: Message[]) => Bun.hash(JSON.stringify(messages)).toString(36)
+
+function asJson(text: string) {
+  try {
+    JSON.parse(text)
+    return text
+  } catch {
+    return JSON.stringify({ echo: text })
+  }
+}
+
+function usageOf({ messages }: Body, content: string, calls: Call[]) {
+  const prompt_tokens = tokensIn(JSON.stringify(messages))
+  const completion_tokens = tokensIn(content) + (calls.length ? tokensIn(JSON.stringify(calls)) : 0)
+  return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens }
+}
+
+async function* chunks(content: string, calls: Call[], finish_reason: string, head: object, usage: object) {
+  const chunk = (more: object) => `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', ...more })}\n\n`
+  const delta = (delta: object, finish_reason: string | null = null) =>
+    chunk({ choices: [{ index: 0, delta, finish_reason }] })
+  yield delta({ role: 'assistant', content: '' })
+  for (const word of content.match(/\S+\s*|\s+/g) ?? []) yield delta({ content: word })
+  if (calls.length) yield delta({ tool_calls: calls.map((call, index) => ({ index, ...call })) })
+  yield delta({}, finish_reason)
+  yield chunk({ choices: [], usage })
+  yield 'data: [DONE]\n\n'
+}

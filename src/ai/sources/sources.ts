@@ -1,0 +1,64 @@
+import { OpenAI } from 'openai'
+import { config } from '../../config'
+import { Problem } from '../../core/problem'
+import { baseOf } from '../../plugins/connections/kinds/openai'
+import { opened } from '../../plugins/connections/opening'
+import { ECHO } from '../../plugins/integrations/targets/ai'
+import type { Tenant } from '../../tenancy/tenants'
+import { asking } from './asking'
+import { echo } from './echo'
+
+const RETRIES = 2
+
+/** A server of models, and how it is asked. Nothing of it may be told. */
+export type Source = {
+  _id: string
+  client: OpenAI
+  /** The model that is asked where nobody names one. */
+  model: string
+  /** The model by which texts become vectors, if it has one. */
+  embeddingModel?: string
+}
+
+/**
+ * The source of this id: a connection of the kind `openai`, or the built-in `echo`.
+ * @throws 404 INTEGRATION_SOURCE_NOT_FOUND, also for `echo` where that is off
+ */
+export async function clientOf(tenant: Tenant, id: string): Promise<Source> {
+  if (id === ECHO) return echoSource()
+  const { metadata, authentication } = await opened(tenant, id, 'openai')
+  const { token } = authentication
+  const { embeddingModel } = metadata
+  const client = speaking(baseOf(metadata), token, (url, init) => asking(url, token ? init : unnamed(init)))
+  return { _id: id, client, model: metadata.model ?? MODEL, embeddingModel }
+}
+
+const MODEL = 'gpt-4o-mini'
+
+function echoSource(): Source {
+  if (config.ATOLL_AI_ECHO === 'on')
+    return { _id: ECHO, client: speaking('http://echo.invalid', ECHO, echo), model: ECHO }
+  const message = 'The built-in source "echo" is off here. Choose an integration source of the kind openai.'
+  throw new Problem(404, 'INTEGRATION_SOURCE_NOT_FOUND', message)
+}
+
+type Fetch = (
+  url: string,
+  init: { method?: string; headers?: unknown; body?: unknown; signal?: AbortSignal | null },
+) => Promise<Response>
+
+/** Whatever the environment says is not meant for tenants, and nothing that is said goes to the log. */
+const speaking = (baseURL: string, apiKey = 'none', fetch: Fetch) =>
+  new OpenAI({
+    ...{ baseURL, apiKey, organization: null, project: null, webhookSecret: null, logLevel: 'off' },
+    ...{ maxRetries: RETRIES, timeout: FOREVER, fetch: fetch as typeof globalThis.fetch },
+  })
+
+/** How long it takes is bounded by what may pass between two words of it. */
+const FOREVER = 24 * 3_600_000
+
+const unnamed = <Init extends { headers?: unknown }>(init: Init) => {
+  const headers = new Headers(init.headers as Headers)
+  headers.delete('authorization')
+  return { ...init, headers }
+}

@@ -1,0 +1,169 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+export type Call = { id?: string; name?: string; arguments?: string }
+
+/** What the model says to one question. Without any of it, it says `Hello there!`. */
+export type Plan = {
+  text?: string
+  calls?: Call[]
+  /** In how many pieces a text, and the arguments of each call, come where they are streamed. */
+  pieces?: number
+  /** ms between two pieces. */
+  pace?: number
+  finish?: string
+  /** Nothing, where it does not count. */
+  usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number } | null
+  /** What the answer, or each chunk of it, says otherwise. */
+  other?: object
+  /** An answer as it is, instead. */
+  status?: number
+  headers?: Record<string, string>
+  body?: string
+  /** Says nothing any more, before its head or after so many chunks. */
+  hang?: number
+  /** Breaks off, after so many chunks. */
+  cut?: number
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: what was asked is whatever came, and expectations say what it is
+export type Asked = { path: string; headers: Record<string, string>; body: any }
+
+type Said = { id: string; model: string; plan: Plan }
+
+/**
+ * A server that speaks as OpenAI's does: chat completions, streamed or not, embeddings and models. It follows the plans
+ * that it is given, one for each question, and then `always`.
+ */
+export async function startOpenai(always: Plan | ((asked: Asked) => Plan) = {}) {
+  const own = { always }
+  const plans: Plan[] = []
+  const asked: Asked[] = []
+  /** When whoever asked went before the answer had ended. */
+  const left: number[] = []
+  const server = createServer(async (request, response) => {
+    const body = await bodyOf(request)
+    const one = { path: request.url ?? '', headers: request.headers as Record<string, string>, body }
+    asked.push(one)
+    response.on('close', () => {
+      if (!response.writableFinished) left.push(performance.now())
+    })
+    const path = one.path.replace(/^\/v1/, '')
+    if (path === '/models') return json(response, { object: 'list', data: [{ id: 'model-1', object: 'model' }] })
+    const plan = plans.shift() ?? (typeof own.always === 'function' ? own.always(one) : own.always)
+    if (plan.status || plan.body !== undefined) {
+      response.writeHead(plan.status ?? 200, { 'content-type': 'application/json', ...plan.headers })
+      return response.end(plan.body ?? JSON.stringify({ error: { message: 'No.', type: 'refused', code: 'refused' } }))
+    }
+    if (path === '/embeddings') return json(response, embedded(body))
+    if (plan.hang === 0) return
+    const said = { id: `chatcmpl-${asked.length}`, model: body.model, plan }
+    if (body.stream) await stream(response, said)
+    else if (plan.cut !== undefined)
+      response.writeHead(200, { 'content-length': '1000' }).write('{', () => response.destroy())
+    else json(response, whole(said))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}/v1`,
+    own,
+    asked,
+    left,
+    /** What was asked last. */
+    last: () => asked.at(-1)!,
+    /** Has it follow these plans next. */
+    says: (...more: Plan[]) => void plans.push(...more),
+    /** Forgets what was asked and planned. */
+    clear() {
+      plans.length = asked.length = left.length = 0
+    },
+    async stop() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+export type Openai = Awaited<ReturnType<typeof startOpenai>>
+
+async function bodyOf(request: IncomingMessage) {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk)
+  const text = Buffer.concat(chunks).toString()
+  return text ? JSON.parse(text) : undefined
+}
+
+const json = (response: ServerResponse, body: object) =>
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+
+const USAGE = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 }
+const usageOf = ({ usage = USAGE }: Plan) => (usage ? { usage } : {})
+const textOf = ({ text, calls }: Plan) => text ?? (calls ? null : 'Hello there!')
+const finishOf = ({ finish, calls }: Plan) => finish ?? (calls ? 'tool_calls' : 'stop')
+
+function whole({ id, model, plan }: Said) {
+  const calls = plan.calls?.map(({ id, ...call }) => ({ ...(id && { id }), type: 'function', function: call }))
+  const message = { role: 'assistant', content: textOf(plan), ...(calls && { tool_calls: calls }) }
+  const choices = [{ index: 0, message, finish_reason: finishOf(plan) }]
+  return { id, object: 'chat.completion', created: 1_700_000_000, model, choices, ...usageOf(plan), ...plan.other }
+}
+
+/** Calls come in pieces that are mixed: the first of each, then the second of each … */
+function* chunks({ plan }: Said): Generator<object> {
+  const { pieces = 3, calls = [] } = plan
+  yield { delta: { role: 'assistant', content: '' } }
+  for (const content of split(textOf(plan) ?? '', pieces)) yield { delta: { content } }
+  const parts = calls.map(({ arguments: text = '{}' }) => split(text, pieces))
+  for (let n = 0; n < Math.max(0, ...parts.map((one) => one.length)); n++)
+    for (const [index, { id, name }] of calls.entries()) {
+      const piece = parts[index]![n]
+      if (piece === undefined) continue
+      const first = n ? {} : { ...(id && { id }), type: 'function' }
+      yield { delta: { tool_calls: [{ index, ...first, function: { ...(n ? {} : { name }), arguments: piece } }] } }
+    }
+  yield { delta: {}, finish_reason: finishOf(plan) }
+}
+
+async function stream(response: ServerResponse, said: Said) {
+  const { id, model, plan } = said
+  const head = { id, object: 'chat.completion.chunk', created: 1_700_000_000, model }
+  const write = async (text: string) => {
+    if (!response.write(text)) await new Promise((resolve) => response.once('drain', resolve).once('close', resolve))
+  }
+  const data = (chunk: object) => write(`data: ${JSON.stringify({ ...head, ...chunk, ...plan.other })}\n\n`)
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  let count = 0
+  for (const { delta, finish_reason = null } of chunks(said) as Iterable<{ delta: object; finish_reason?: string }>) {
+    if (response.destroyed || plan.hang === count) return
+    if (plan.cut === count) return response.destroy()
+    await data({ choices: [{ index: 0, delta, finish_reason }] })
+    if (plan.pace) await Bun.sleep(plan.pace)
+    count++
+  }
+  if (plan.usage !== null) await data({ choices: [], ...usageOf(plan) })
+  response.end('data: [DONE]\n\n')
+}
+
+const split = (text: string, pieces: number) => {
+  const size = Math.max(1, Math.ceil(text.length / pieces))
+  return Array.from({ length: Math.ceil(text.length / size) }, (_, n) => text.slice(n * size, (n + 1) * size))
+}
+
+type Embedding = { input: string | string[]; model: string; dimensions?: number; encoding_format?: string }
+const DIMENSIONS = 64
+
+/** Texts with the same words have vectors that are close: each word adds to a place of its own. */
+function embedded({ input, model, dimensions = DIMENSIONS, encoding_format: format }: Embedding) {
+  const texts = [input].flat()
+  const data = texts.map((text, index) => {
+    const vector = new Float32Array(dimensions)
+    for (const word of text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [])
+      vector[Bun.hash.crc32(word) % dimensions]! += 1
+    const length = Math.hypot(...vector) || 1
+    const unit = vector.map((value) => value / length)
+    const embedding = format === 'base64' ? Buffer.from(unit.buffer).toString('base64') : [...unit]
+    return { object: 'embedding', index, embedding }
+  })
+  const tokens = texts.join(' ').length >> 2
+  return { object: 'list', model, data, usage: { prompt_tokens: tokens, total_tokens: tokens } }
+}
