@@ -10,6 +10,7 @@ import { userRoutes } from './accounts/users/routes'
 import { encryptedRoutes } from './accounts/vault/routes'
 import { workspacesAndInvites } from './accounts/workspaces/routes'
 import { entitiesAreCountedBy } from './accounts/workspaces/workspaces'
+import { storageRoutes } from './ai/routes/storage'
 import { entitiesAreKeptBy } from './blueprints/kept'
 import { blueprintRoutes } from './blueprints/routes'
 import { config } from './config'
@@ -84,6 +85,7 @@ const api = new Elysia({ prefix: '/api' })
   .use(eventRoutes)
   .use(lambdaRoutes)
   .use(connectionRoutes)
+  .use(storageRoutes)
   .use(integrationRoutes)
   .use(pluginRoutes)
   .use(proxyRoutes)

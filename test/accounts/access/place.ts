@@ -107,6 +107,9 @@ export async function place() {
     otherPlugin: async () => (await admin.post('/plugins', { name: name() }))._id as string,
     source: async () => (await admin.post('/integration-sources', { name: name(), kind: 'stripe' }))._id as string,
     integration,
+    agent: async () =>
+      (await admin.post('/integrations', { trigger: { kind: 'chat' }, target: { kind: 'ai', sourceId: 'echo' } }))
+        ._id as string,
     /** A run of an integration that waits. */
     run: async () => {
       const id = await integration()

@@ -23,6 +23,9 @@ const component: Making = (at) => ({ path: { id: at.shown } })
 const source: Making = async (at) => ({ path: { id: await at.source() } })
 const integration: Making = async (at) => ({ path: { id: await at.integration() } })
 const webhook: Making = async (at) => ({ path: { integrationId: await at.integration() } })
+const storage =
+  (body: object = {}): Making =>
+  async (at) => ({ path: { sourceId: 'echo' }, body: { ...body, integrationId: await at.agent() } })
 const plugin: Making = (at) => ({ path: { id: at.plugin } })
 const configuration: Making = () => ({ path: { key: 'shown' } })
 
@@ -204,6 +207,9 @@ export const requests: Record<string, Making> = {
   'DELETE /api/integrations/:id': integration,
   'GET /api/integrations/:id/runs': integration,
   'POST /api/integrations/:id/runs/:runId/replay': async (at) => ({ path: await at.run() }),
+  'POST /api/ai/sources/:sourceId/storage/': storage({ scope: 'tenant' }),
+  'POST /api/ai/sources/:sourceId/storage/upload': storage({ content: 'new' }),
+  'POST /api/ai/sources/:sourceId/storage/clear': storage(),
   'GET /api/webhooks/:integrationId': webhook,
   'POST /api/webhooks/:integrationId': having(webhook, { number: 1 }),
   'PUT /api/webhooks/:integrationId': having(webhook, { number: 1 }),

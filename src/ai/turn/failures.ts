@@ -1,0 +1,52 @@
+import { APIError } from 'openai'
+import { causes } from '../../core/log'
+import { Problem } from '../../core/problem'
+import { Silent } from '../sources/asking'
+
+/** Whoever asked has gone, so nobody is answered. */
+export const gone = () => new Problem(400, 'CALLER_GONE', 'You did not wait for the answer.')
+
+/** An answer that makes no sense: another than OpenAI's API has, or one that breaks off. */
+export class Senseless extends Error {}
+
+/**
+ * What callers are told when a source's server fails: 502 AI_UPSTREAM_ERROR, 503 AI_UPSTREAM_BUSY with the time to wait, 504
+ * AI_UPSTREAM_TIMEOUT. Of what that server said only the status is told, for its words may repeat ours, and ours secrets.
+ */
+export function problemOf(error: unknown): unknown {
+  if (error instanceof Problem) return error
+  const all = causes(error)
+  if (all.some((cause) => cause instanceof Silent)) return late()
+  if (!(error instanceof APIError)) return error instanceof Senseless || isBroken(all) ? broken(error) : error
+  const { status, headers } = error
+  if (status === 504 || status === 408) return late()
+  if (status === 429) return busy(headers?.get('retry-after') ?? '')
+  return status ? failed(`The AI source answered ${status}.`, { status }) : broken(error)
+}
+
+const late = () =>
+  new Problem(
+    504,
+    'AI_UPSTREAM_TIMEOUT',
+    'The AI source did not answer in time. Try again later, or with another model.',
+  )
+
+function busy(after: string) {
+  const wait = /^\d{1,6}$/.test(after) || !Number.isNaN(Date.parse(after)) ? { 'retry-after': after } : undefined
+  const message = 'The AI source has too much to do, or we have asked too much of it. Try again later.'
+  return new Problem(503, 'AI_UPSTREAM_BUSY', message, { headers: wait ?? { 'retry-after': '5' } })
+}
+
+const broken = (error: unknown) =>
+  failed(error instanceof Senseless ? error.message : 'The AI source could not be reached, or its answer broke off.')
+
+const failed = (said: string, details?: object) =>
+  new Problem(502, 'AI_UPSTREAM_ERROR', `${said} Whoever administers it can try it by its status.`, { details })
+
+/** Connections that break, and answers that are no JSON, are none of our bugs. */
+const isBroken = (all: unknown[]) =>
+  all.some(
+    (one) =>
+      one instanceof SyntaxError ||
+      (one instanceof Error && ('code' in one || /broke off|aborted|bytes\.$/.test(one.message))),
+  )
