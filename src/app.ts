@@ -10,7 +10,11 @@ import { userRoutes } from './accounts/users/routes'
 import { encryptedRoutes } from './accounts/vault/routes'
 import { workspacesAndInvites } from './accounts/workspaces/routes'
 import { entitiesAreCountedBy } from './accounts/workspaces/workspaces'
+import { agentRoutes } from './ai/routes/agents'
+import { completionRoutes } from './ai/routes/completions'
 import { storageRoutes } from './ai/routes/storage'
+import { threadRoutes } from './ai/routes/threads'
+import { run as runModel } from './ai/running'
 import { entitiesAreKeptBy } from './blueprints/kept'
 import { blueprintRoutes } from './blueprints/routes'
 import { config } from './config'
@@ -44,6 +48,7 @@ import { integrationsBy } from './plugins/integrations/integrations'
 import { integrationRoutes } from './plugins/integrations/routes'
 import { RUN, running } from './plugins/integrations/running'
 import { TICK, tick } from './plugins/integrations/schedules'
+import { targetsAreRunBy } from './plugins/integrations/targets/ai'
 import { pluginBehind } from './plugins/known'
 import { lambdasMayAsk } from './plugins/lambdas/calls/calls'
 import { telling } from './plugins/lambdas/calls/events'
@@ -59,6 +64,7 @@ jobsAreDoneBy({ mail: delivery, 'forgotten-password': forgottenPassword }, fanOu
 jobsAreDoneBy({ [DELIVERY]: pluginDelivery, [RUN]: running, [TICK]: tick })
 eventsAreHeardBy(pluginsHear, integrationsHear)
 connectionsAreUsedBy(integrationsBy)
+targetsAreRunBy({ ai: runModel })
 records.sourcesAreNamedBy(pluginBehind)
 pathsAreTakenBy((segment) =>
   app.routes.some(({ path }) => path.split('/')[1] === 'api' && path.split('/')[2] === segment),
@@ -85,9 +91,12 @@ const api = new Elysia({ prefix: '/api' })
   .use(eventRoutes)
   .use(lambdaRoutes)
   .use(connectionRoutes)
-  .use(storageRoutes)
   .use(integrationRoutes)
   .use(pluginRoutes)
+  .use(threadRoutes)
+  .use(agentRoutes)
+  .use(completionRoutes)
+  .use(storageRoutes)
   .use(proxyRoutes)
 
 // A host may be shorter than what Elysia takes for granted, which is ten characters.

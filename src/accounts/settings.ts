@@ -44,6 +44,22 @@ export const settings = {
       additionalProperties: false,
     }),
   }),
+  'ai-configuration': t.Object({
+    budgets: t.Array(
+      t.Object({
+        scope: t.Union([t.Literal('tenant'), t.Literal('workspace'), t.Literal('user')]),
+        period: t.Union([t.Literal('day'), t.Literal('month')]),
+        unit: t.Union([t.Literal('tokens'), t.Literal('cost')]),
+        limit: t.Number({ minimum: 0 }),
+      }),
+      { maxItems: 20, default: [], description: 'what AI may take: of the tenant, or of each workspace or user' },
+    ),
+    prices: t.Record(
+      t.String({ minLength: 1, maxLength: 200 }),
+      t.Object({ prompt: t.Number({ minimum: 0 }), completion: t.Number({ minimum: 0 }) }),
+      { default: {}, description: 'of each model, for a million tokens' },
+    ),
+  }),
   /** What mails say instead of what they say here (`mail/templates.ts`). */
   'mail-templates': t.Object({
     verification: template,

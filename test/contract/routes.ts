@@ -133,4 +133,7 @@ export const finished = [
   '/api/events',
   '/api/roles',
   '/api/webhooks',
+  '/api/ai/threads',
+  '/api/ai/:integrationId',
+  '/api/ai/agents',
 ]

@@ -15,6 +15,8 @@ type Rule = (ctx: Ctx, subject: string, integration: string) => Reached | Promis
 const rules: Record<Scope, Rule> = {
   async thread(ctx, id, integration) {
     const thread = await ownThread(ctx, id)
+    // Admins read the threads of others, but don't speak in them.
+    if (thread.user !== ctx.actor.user) missing('thread')
     if (thread.integration !== integration)
       invalid({ path: '/subjectId', message: 'This thread is one with another integration.' })
     return { administers: true }

@@ -16,6 +16,7 @@ type Init = { method?: string; headers?: unknown; body?: unknown; signal?: Abort
  */
 export async function asking(url: string, { method = 'GET', headers, body, signal }: Init): Promise<Response> {
   const sent = new Headers(headers as Headers)
+  for (const name of [...sent.keys()]) if (name.startsWith('x-stainless-')) sent.delete(name)
   sent.set('user-agent', 'atoll')
   const question = { method, headers: sent, body: typeof body === 'string' ? Buffer.from(body) : null }
   const reach = { privateNetwork: privateNetwork(), head: config.ATOLL_AI_TIMEOUT }

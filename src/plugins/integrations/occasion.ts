@@ -15,6 +15,9 @@ export type Occasion = {
   signal?: AbortSignal
 }
 
+/** The same, for a target: of which integration's run, and how many runs lead to it, with this one. */
+export type Performed = Occasion & { integration: string; depth: number }
+
 /** An event, or a time that has come told as one. */
 export type Happened = {
   _id: string

@@ -35,7 +35,11 @@ export const targetOf = ({ targetKind }: Pick<Row, 'targetKind'>) => targets[tar
 
 /** Runs an integration's target for a caller (`ctx.actor`), or nobody. What it causes is known to come of it. */
 export const perform = (ctx: OpenCtx, row: Row, occasion: Occasion, depth: number): Promise<Response> =>
-  targetOf(row).run(causing(ctx, { cause: row._id, depth }), row.target as never, occasion)
+  targetOf(row).run(causing(ctx, { cause: row._id, depth }), row.target as never, {
+    ...occasion,
+    integration: row._id,
+    depth,
+  })
 
 /** Does what nobody waits for, until it succeeds or is given up, which is told as an event. */
 export const running: Work = {

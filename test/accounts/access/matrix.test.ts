@@ -58,6 +58,16 @@ const table = `
     202 POST /api/webhooks/:integrationId
     202 PUT /api/webhooks/:integrationId
     202 DELETE /api/webhooks/:integrationId
+    200 GET /api/ai/threads/
+    200 GET /api/ai/threads/:id
+    201 POST /api/ai/threads/
+    200 DELETE /api/ai/threads/:id
+    200 GET /api/ai/agents/
+    200 GET /api/ai/agents/:id
+    200 GET /api/ai/agents/:id/chat
+    200 POST /api/ai/agents/:id/chat
+    200 POST /api/ai/:integrationId/chat-completion/
+    200 POST /api/ai/:integrationId/chat-completion/:threadId
 
   everybody for themselves           401    ok         ok      ok        ok     ok      ok        403       403
     200 POST /api/cookie/refresh
@@ -183,6 +193,10 @@ const table = `
     200 DELETE /api/integrations/:id
     200 GET /api/integrations/:id/runs
     200 POST /api/integrations/:id/runs/:runId/replay
+    201 POST /api/ai/agents/
+    200 PUT /api/ai/agents/:id
+    200 PATCH /api/ai/agents/:id
+    200 DELETE /api/ai/agents/:id
     200 GET /api/plugins/
     200 GET /api/plugins/:id
     201 POST /api/plugins/

@@ -1,6 +1,7 @@
 import { getTableName } from 'drizzle-orm'
 import { issue } from '../../../src/accounts/tokens'
 import { register } from '../../../src/accounts/users'
+import { threads } from '../../../src/ai/tables'
 import { app } from '../../../src/app'
 import { handle } from '../../../src/gateway'
 import { deliveries } from '../../../src/plugins/tables'
@@ -92,6 +93,17 @@ export async function place() {
   const integration = async () =>
     (await admin.post('/integrations', { trigger: { kind: 'webhook' }, target: mail }))._id as string
 
+  const otherAgent = async () => (await admin.post('/ai/agents', { name: name(), sourceId: 'echo' }))._id as string
+  const agent = await otherAgent()
+  /** A conversation of somebody's. */
+  const thread = async (user: string) => {
+    const _id = Bun.randomUUIDv7()
+    const more = { integration: agent, title: null, summaries: [], workspace: null }
+    const row = { _id, user, ...more, created: told.created, updated: told.created }
+    await tenant.write((tx) => tx.insert(threads).values(row))
+    return _id
+  }
+
   const device = authenticator(home.origin)
   await registered(await signedIn(home, 'other'), device)
 
@@ -103,13 +115,10 @@ export async function place() {
     file: file.js.split('/').at(-1)!,
     event: told._id as string,
     lambda: async () => (await admin.post('/lambdas', { name: name(), code: 'export default () => 1' }))._id as string,
-    ...{ plugin, delivery: delivery._id },
+    ...{ plugin, delivery: delivery._id, agent, otherAgent, thread },
     otherPlugin: async () => (await admin.post('/plugins', { name: name() }))._id as string,
     source: async () => (await admin.post('/integration-sources', { name: name(), kind: 'stripe' }))._id as string,
     integration,
-    agent: async () =>
-      (await admin.post('/integrations', { trigger: { kind: 'chat' }, target: { kind: 'ai', sourceId: 'echo' } }))
-        ._id as string,
     /** A run of an integration that waits. */
     run: async () => {
       const id = await integration()

@@ -25,8 +25,11 @@ const integration: Making = async (at) => ({ path: { id: await at.integration() 
 const webhook: Making = async (at) => ({ path: { integrationId: await at.integration() } })
 const storage =
   (body: object = {}): Making =>
-  async (at) => ({ path: { sourceId: 'echo' }, body: { ...body, integrationId: await at.agent() } })
+  async (at) => ({ path: { sourceId: 'echo' }, body: { ...body, integrationId: await at.otherAgent() } })
 const plugin: Making = (at) => ({ path: { id: at.plugin } })
+const agent: Making = (at) => ({ path: { id: at.agent } })
+const thread: Making = async (at, { user }) => ({ path: { id: await at.thread(user) } })
+const said = { messages: [{ role: 'user', content: 'hello' }] }
 const configuration: Making = () => ({ path: { key: 'shown' } })
 
 /** The same with a body. */
@@ -214,6 +217,25 @@ export const requests: Record<string, Making> = {
   'POST /api/webhooks/:integrationId': having(webhook, { number: 1 }),
   'PUT /api/webhooks/:integrationId': having(webhook, { number: 1 }),
   'DELETE /api/webhooks/:integrationId': webhook,
+
+  'GET /api/ai/threads/:id': thread,
+  'POST /api/ai/threads/': (at) => ({ body: { integration: at.agent } }),
+  'DELETE /api/ai/threads/:id': thread,
+  'GET /api/ai/agents/:id': agent,
+  'GET /api/ai/agents/:id/chat': (at) => ({
+    path: { id: at.agent },
+    query: new URLSearchParams({ messages: JSON.stringify(said.messages) }).toString(),
+  }),
+  'POST /api/ai/agents/:id/chat': having(agent, said),
+  'POST /api/ai/agents/': (at) => ({ body: { name: at.name(), sourceId: 'echo' } }),
+  'PUT /api/ai/agents/:id': having(agent, { description: 'changed' }),
+  'PATCH /api/ai/agents/:id': having(agent, { description: 'changed' }),
+  'DELETE /api/ai/agents/:id': async (at) => ({ path: { id: await at.otherAgent() } }),
+  'POST /api/ai/:integrationId/chat-completion/': (at) => ({ path: { integrationId: at.agent }, body: said }),
+  'POST /api/ai/:integrationId/chat-completion/:threadId': async (at, { user }) => ({
+    path: { integrationId: at.agent, threadId: await at.thread(user) },
+    body: said,
+  }),
 
   'GET /api/plugins/:id': plugin,
   'POST /api/plugins/': (at) => ({ body: { name: at.name() } }),

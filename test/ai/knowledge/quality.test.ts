@@ -41,7 +41,7 @@ describe('of a small library, at least nine of ten questions find the text that 
   })
 
   test('by words and vectors', async () => {
-    const { recall: found, missed } = await recall('words-64')
+    const { recall: found, missed } = await recall('words-512')
     expect(found, missed.join('\n')).toBeGreaterThanOrEqual(0.9)
   })
 })

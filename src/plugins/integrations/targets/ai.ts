@@ -5,7 +5,7 @@ import { blueprints } from '../../../blueprints/tables'
 import { type Flaw, Problem } from '../../../core/problem'
 import { id, line } from '../../../core/shapes'
 import type { Tx } from '../../../storage/port'
-import type { Occasion } from '../occasion'
+import type { Performed } from '../occasion'
 import { integrations } from '../tables'
 import { sourceFlaws, type TargetKind } from './target'
 
@@ -31,12 +31,13 @@ const shape = t.Object({
   blueprints: names('offered as tools, by their keys'),
   vectorStores: names('scopes, or the ids of stores'),
   maxToolRounds: whole(0, 50, '8 unless told'),
-  recordThread: t.Optional(t.Boolean()),
+  historyTokens: whole(100, 1_000_000, 'of a thread that the model is told as it was said, 16,000 unless told'),
+  recordThread: t.Optional(t.Boolean({ description: 'whether what is said outside of threads becomes one' })),
   allowSystemMessages: t.Optional(t.Boolean({ description: 'whether clients may send messages as `system`' })),
 })
 export type AiTarget = Static<typeof shape>
 
-type Runner = (ctx: OpenCtx, target: AiTarget, occasion: Occasion) => Promise<Response>
+type Runner = (ctx: OpenCtx, target: AiTarget, occasion: Performed) => Promise<Response>
 
 let runner: Runner | undefined
 

@@ -5,7 +5,7 @@ import type { Flaw } from '../../../core/problem'
 import type { Tx } from '../../../storage/port'
 import type { KindName } from '../../connections/kinds'
 import { connections } from '../../connections/tables'
-import type { Occasion } from '../occasion'
+import type { Performed } from '../occasion'
 
 /** A kind of target: what is said of one besides its kind, what it refers to, and what it does. */
 export type TargetKind<Shape extends TObject> = {
@@ -16,7 +16,7 @@ export type TargetKind<Shape extends TObject> = {
    * Does it for a caller (`ctx.actor`), or nobody. An answer with an error's status has failed.
    * @throws Problem, and Failure where another attempt can't help
    */
-  run(ctx: OpenCtx, target: Static<Shape>, occasion: Occasion): Promise<Response>
+  run(ctx: OpenCtx, target: Static<Shape>, occasion: Performed): Promise<Response>
   /** How often it is tried where nobody waits for it; else for three days. */
   attempts?: number
   /** Whether callers are answered at once, and it is done after that. */

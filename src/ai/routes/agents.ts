@@ -1,0 +1,58 @@
+import { Elysia, status, t } from 'elysia'
+import { aiGuard } from '../../accounts/guard'
+import { ProblemShape } from '../../core/problem'
+import { done, one } from '../../core/shapes'
+import * as agents from '../agents'
+import { chatted, chattedByAddress } from '../completed'
+import { Agent, AgentAsked, AgentAskedByAddress, AgentChange, AgentList, NewAgent } from '../shapes'
+import { responses } from './completions'
+
+const changed = { 200: Agent, 404: ProblemShape, 412: ProblemShape }
+
+/** Agents: integrations that one talks to. */
+export const agentRoutes = new Elysia({ prefix: '/ai/agents', tags: ['ai'] })
+  .use(aiGuard('ai'))
+  .get('/', ({ ctx, query, request, set }) => agents.list(ctx, query, { request, set }), {
+    can: 'user',
+    query: AgentList,
+    response: t.Array(Agent),
+  })
+  .get('/:id', ({ ctx, params }) => agents.get(ctx, params.id), {
+    can: 'user',
+    params: one,
+    response: { 200: Agent, 404: ProblemShape },
+  })
+  .post('/', async ({ ctx, body, request, set }) => status(201, await agents.create(ctx, body, { request, set })), {
+    can: 'privileged',
+    body: NewAgent,
+    response: { 201: Agent, 409: ProblemShape },
+  })
+  .put('/:id', ({ ctx, params, body, request, set }) => agents.change(ctx, params.id, body, { request, set }), {
+    can: 'privileged',
+    params: one,
+    body: AgentChange,
+    response: changed,
+  })
+  .patch('/:id', ({ ctx, params, body, request, set }) => agents.change(ctx, params.id, body, { request, set }), {
+    can: 'privileged',
+    params: one,
+    body: AgentChange,
+    response: changed,
+  })
+  .delete('/:id', ({ ctx, params, request, set }) => agents.remove(ctx, params.id, { request, set }), {
+    can: 'privileged',
+    params: one,
+    response: { 200: done, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },
+  })
+  .post('/:id/chat', ({ ctx, params, body, request }) => chatted(ctx, params.id, body, request), {
+    can: 'user',
+    params: one,
+    body: AgentAsked,
+    detail: { summary: 'Have an agent answer', responses },
+  })
+  .get('/:id/chat', ({ ctx, params, query, request }) => chattedByAddress(ctx, params.id, query, request), {
+    can: 'user',
+    params: t.Object({ id: t.String() }),
+    query: AgentAskedByAddress,
+    detail: { summary: 'The same as a stream, for the EventSource of browsers', responses },
+  })

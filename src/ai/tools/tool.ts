@@ -1,0 +1,26 @@
+import type { OpenCtx } from '../../accounts/guard'
+
+/** A tool that a model may call, and that the server runs. */
+export type Tool = {
+  name: string
+  description: string
+  /** A JSON Schema of an object. */
+  parameters: Record<string, unknown>
+  /** Does it with the rights of whoever asked (`ctx.actor`). @throws Problem, which the model is told */
+  run(calling: Calling, input: Record<string, unknown>): Promise<unknown>
+}
+
+/** On whose behalf a tool is called. */
+export type Calling = {
+  ctx: OpenCtx
+  /** The request that waits for it. */
+  request?: Request
+  signal: AbortSignal
+  /** How many runs of integrations led to it. */
+  depth: number
+  /** What the caller gave along for lambdas. */
+  query: Record<string, unknown>
+}
+
+/** A kind of tools: those of what an agent names, as far as the caller may use them. */
+export type ToolKind = (ctx: OpenCtx, named: string[]) => Promise<Tool[]>

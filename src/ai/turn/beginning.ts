@@ -1,0 +1,98 @@
+import type { Ctx, OpenCtx } from '../../accounts/guard'
+import { missing, Problem } from '../../core/problem'
+import { given } from '../../core/shapes'
+import type { Talking } from '../agents'
+import { retrieved } from '../knowledge/retrieval'
+import type { Asked, NewMessage } from '../shapes'
+import { clientOf, type Source } from '../sources/sources'
+import * as threads from '../threads'
+import { tokensIn } from '../tokens'
+import { clientTools } from '../tools/client'
+import { toolsFor } from '../tools/tools'
+import { instructions, keptAnswers, refuseUnfit, spoken } from './conversation'
+import { asMessage, recent, remembered, summed } from './history'
+import type { Usage } from './model'
+import { unknown } from './resent'
+import { Turn } from './turn'
+
+const MOST = 10_000 // messages of a thread
+
+/** How a turn is asked for. */
+export type How = {
+  /** The conversation that it goes on with, by its id. */
+  thread?: string
+  request?: Request
+  /** How many runs of integrations led to it. */
+  depth?: number
+  ending: AbortController
+}
+
+/** A turn, ready to be run. @throws 400, 404 THREAD_NOT_FOUND, 409 THREAD_TOO_LONG */
+export async function begin(
+  ctx: OpenCtx,
+  agent: Pick<Talking, '_id' | 'target'>,
+  asked: Asked,
+  { thread: id, request, depth = 0, ending }: How,
+): Promise<Turn> {
+  const { target } = agent
+  refuseUnfit(asked.messages, target)
+  const source = await clientOf(ctx, target.sourceId)
+  const tools = await toolsFor(ctx, target)
+  const client = clientTools(asked.clientTools ?? [], tools)
+  const usage: Usage = { prompt: 0, completion: 0, estimated: false }
+  const kept = given(id) ? await goingOn(ctx as Ctx, agent, source, asked, id!, ending.signal, usage) : undefined
+  const begins = !kept && !!target.recordThread && !!ctx.actor
+  const fresh = kept?.fresh ?? asked.messages
+  const said = [...(kept?.remembered.rows.map(asMessage) ?? []), ...fresh]
+  const answers = await keptAnswers(ctx, agent._id, said)
+  const { text, citations } = await known(ctx, agent, asked, id)
+  const summary = kept?.remembered.summary
+  const more = [text, summary ? `What was said before, in short:\n${summary.content}` : '']
+  return new Turn({
+    ...{ ctx, agent, source, asked, fresh, citations, tools, usage, ending, begins, clientTools: client },
+    thread: kept?.thread ?? (begins ? threads.fresh(ctx as Ctx, agent._id) : undefined),
+    remembered: kept?.remembered,
+    messages: [...instructions(target, asked, ...more), ...spoken(said, answers)],
+    calling: { ctx, request, signal: ending.signal, depth, query: asked.queryParams ?? {} },
+  })
+}
+
+/** The thread, what of it the model is told, and what of the client's messages is new to it. */
+async function goingOn(
+  ctx: Ctx,
+  { _id, target }: Pick<Talking, '_id' | 'target'>,
+  source: Source,
+  asked: Asked,
+  id: string,
+  signal: AbortSignal,
+  usage: Usage,
+) {
+  const thread = await threads.ownThread(ctx, id)
+  // Admins read the threads of others, but don't speak for them.
+  if (thread.user !== ctx.actor.user || thread.integration !== _id) missing('thread')
+  const rows = await recent(ctx.db, id)
+  if ((rows.at(-1)?.number ?? 0) + asked.messages.length > MOST)
+    throw new Problem(409, 'THREAD_TOO_LONG', `A thread has at most ${MOST} messages. Begin another one.`)
+  const summarize = async (text: string) => {
+    const model = asked.model || target.model || source.model
+    const { content, usage: used } = await summed(source, model, text, signal)
+    usage.prompt += used?.prompt_tokens ?? tokensIn(text)
+    usage.completion += used?.completion_tokens ?? tokensIn(content ?? '')
+    usage.estimated ||= !used
+    return content
+  }
+  const fresh: NewMessage[] = unknown(rows, asked.messages)
+  return { thread, fresh, remembered: await remembered(thread, rows, target.historyTokens, summarize) }
+}
+
+/** What the agent's stores know of the question. */
+async function known(
+  ctx: OpenCtx,
+  agent: Pick<Talking, '_id' | 'target'>,
+  { messages }: Asked,
+  id: string | undefined,
+) {
+  const question = messages.findLast(({ role }) => role === 'user')?.content
+  if (!agent.target.vectorStores?.length || !question) return { text: '', citations: [] }
+  return retrieved(ctx, { integration: agent, thread: given(id), question })
+}

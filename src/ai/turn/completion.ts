@@ -1,0 +1,88 @@
+import type { Ctx, OpenCtx } from '../../accounts/guard'
+import { waitsLong, waitsNoLonger } from '../../tenancy/caller'
+import { Turns } from '../../tenancy/turns'
+import type { Talking } from '../agents'
+import { withinBudget } from '../budgets'
+import type { Asked } from '../shapes'
+import { completion } from './answer'
+import { begin, type How } from './beginning'
+import { failed, keep } from './ending'
+import { gone } from './failures'
+import { streamed } from './stream'
+import type { Turn } from './turn'
+
+type Agent = Pick<Talking, '_id' | 'target'>
+
+/** Completions of a tenant at a time, in this process: whoever has them stream without end leaves room to others. */
+const running = new Turns(Number.POSITIVE_INFINITY, 0, { each: 1_000 })
+
+/** A place among those that run, until `leave` is called. @throws 503 */
+export async function enter(ctx: OpenCtx): Promise<() => void> {
+  const over = Promise.withResolvers<void>()
+  const entered = Promise.withResolvers<void>()
+  running
+    .take(ctx, () => {
+      entered.resolve()
+      return over.promise
+    })
+    .catch(entered.reject)
+  await entered.promise
+  return over.resolve
+}
+
+/**
+ * Has an agent answer: with a stream of server-sent events where that is asked for, by the body or by `Accept`, else with a
+ * completion as OpenAI's API has it, or with what the client's tools are to do.
+ * @throws 400, 404, 409, 429 BUDGET_EXCEEDED, 502 AI_UPSTREAM_ERROR, 503 AI_UPSTREAM_BUSY, 504 AI_UPSTREAM_TIMEOUT
+ */
+export async function complete(ctx: Ctx, agent: Agent, asked: Asked, request: Request, thread?: string) {
+  const accepts = request.headers.get('accept')?.includes('text/event-stream')
+  const leave = await enter(ctx)
+  const ending = new AbortController()
+  const abort = () => ending.abort(gone())
+  if (request.signal.aborted) abort()
+  request.signal.addEventListener('abort', abort, { once: true })
+  const over = () => {
+    request.signal.removeEventListener('abort', abort)
+    waitsNoLonger(request)
+    leave()
+  }
+  try {
+    waitsLong(request)
+    const turn = await begun(ctx, agent, asked, { thread, request, ending })
+    if (asked.stream ?? accepts) return await streamed(turn, over)
+    const answer = await whole(turn)
+    over()
+    return Response.json(answer)
+  } catch (error) {
+    over()
+    throw error
+  }
+}
+
+/** A turn that may be run. */
+async function begun(ctx: OpenCtx, agent: Agent, asked: Asked, how: How) {
+  await withinBudget(ctx, agent)
+  return begin(ctx, agent, asked, how)
+}
+
+/** Has an agent answer somebody who takes no stream, or nobody. */
+export async function answered(ctx: OpenCtx, agent: Agent, asked: Asked, how: How): Promise<object> {
+  const leave = await enter(ctx)
+  try {
+    return await whole(await begun(ctx, agent, asked, how))
+  } finally {
+    leave()
+  }
+}
+
+/** Runs a turn to its end. @throws what callers are told */
+async function whole(turn: Turn): Promise<object> {
+  try {
+    for await (const _ of turn.run(false));
+  } catch (error) {
+    throw await failed(turn, error)
+  }
+  await keep(turn, 'completed')
+  return completion(turn)
+}

@@ -1,0 +1,113 @@
+import { eq, max } from 'drizzle-orm'
+import { DAY, iso, now } from '../../core/clock'
+import { Problem } from '../../core/problem'
+import { emit } from '../../jobs/outbox'
+import type { Tx } from '../../storage/port'
+import type { NewMessage } from '../shapes'
+import { messages, threads, toolResults, usage } from '../tables'
+import { costOf } from '../usage'
+import { keptAs } from './conversation'
+import { gone, problemOf } from './failures'
+import type { Said, Turn } from './turn'
+
+const TITLE = 80 // characters
+const SUMMARIES = 20 // that a thread keeps
+
+export type Status = 'completed' | 'failed' | 'aborted'
+
+/**
+ * Keeps what became of a turn, in one transaction: what was said, in its thread; what it took; and that it happened. Of one
+ * that broke off before anything was said, the thread keeps nothing, so that it can be sent again.
+ */
+export async function keep(turn: Turn, status: Status, code?: string): Promise<void> {
+  const { ctx, agent, source, thread } = turn.of
+  const { prompt: promptTokens, completion: completionTokens, estimated } = turn.usage
+  const whose = { user: ctx.actor?.user ?? null, workspace: ctx.actor?.workspace?._id ?? null }
+  const cost = await costOf(ctx, turn.model, turn.usage)
+  const tokens = { model: turn.model, promptTokens, completionTokens, cost, estimated }
+  const row = {
+    ...{ _id: Bun.randomUUIDv7(), created: iso(now()), integration: agent._id, source: source._id, status, ...whose },
+    ...{ thread: thread?._id ?? null, durationMs: Math.round(performance.now() - turn.began), ...tokens },
+  }
+  await ctx.write(async (tx) => {
+    if (thread && (status === 'completed' || turn.said.length)) await append(tx, turn)
+    if (turn.pause && !thread) await keepResults(tx, turn)
+    await tx.insert(usage).values(row)
+    await emit(ctx, tx, {
+      ...{ source: 'ai', kind: 'completion', eventName: status === 'completed' ? 'completion' : 'failure', ...whose },
+      description: status === 'completed' ? 'A model has answered.' : `A completion has ${status}.`,
+      metadata: {
+        usage: row._id,
+        integration: agent._id,
+        thread: row.thread,
+        ...tokens,
+        status,
+        ...(code && { code }),
+      },
+    })
+  })
+}
+
+async function append(tx: Tx, { of: { fresh, thread, begins, remembered }, said, started }: Turn) {
+  const { _id, summaries } = thread!
+  const updated = iso(now())
+  const known = begins ? thread! : await tx.select().from(threads).where(eq(threads._id, _id)).get()
+  // It was removed meanwhile.
+  if (!known) return
+  const first = fresh.find(({ role }) => role === 'user')?.content
+  const changes = {
+    title: known.title ?? titleOf(first ?? ''),
+    summaries: remembered?.fresh ? [...summaries, remembered.summary!].slice(-SUMMARIES) : known.summaries,
+    updated,
+  }
+  if (begins) await tx.insert(threads).values({ ...known, ...changes })
+  else await tx.update(threads).set(changes).where(eq(threads._id, _id))
+  const last = await tx
+    .select({ number: max(messages.number) })
+    .from(messages)
+    .where(eq(messages.thread, _id))
+    .get()
+  const all = [
+    ...fresh.map((one) => ({ ...theirs(one), created: started })),
+    ...said.map((one) => ({ ...ours(one), created: updated })),
+  ]
+  const rows = all.map((one, n) => ({ thread: _id, number: (last?.number ?? 0) + n + 1, ...one }))
+  if (rows.length) await tx.insert(messages).values(rows)
+}
+
+const theirs = ({ role, content, name, tool_calls: calls, tool_call_id: id }: NewMessage) => ({
+  ...{ role, content: content ?? '', name: name ?? null, toolCalls: calls?.length ? calls : null },
+  ...{ toolCallId: id ?? null, ours: false, incomplete: false },
+})
+
+const ours = ({ role, content, toolCalls, toolCallId, incomplete }: Said) => ({
+  ...{ role, content: content.replaceAll('\0', '').toWellFormed(), name: null, toolCalls: toolCalls ?? null },
+  ...{ toolCallId: toolCallId ?? null, ours: role === 'tool', incomplete: !!incomplete },
+})
+
+/** The first words of its first message. */
+export function titleOf(text: string) {
+  const line = text.trim().replace(/\s+/g, ' ')
+  const cut = line.length <= TITLE ? line : `${line.slice(0, TITLE - 1).replace(/\s\S*$/, '')}…`
+  return cut.toWellFormed() || null
+}
+
+async function keepResults(tx: Tx, { of: { ctx, agent }, pause, said }: Turn) {
+  const created = iso(now())
+  for (const { functionCall: call } of pause!.backendResults) {
+    const { content } = said.find(({ toolCallId }) => toolCallId === call.id)!
+    const row = { _id: keptAs(ctx, agent._id, call), content, created }
+    await tx.insert(toolResults).values(row).onConflictDoUpdate({ target: toolResults._id, set: { content, created } })
+  }
+}
+
+/** For how long a client may take to go on with a turn. */
+export const PATIENCE = DAY
+
+/** Keeps what became of a turn that came to no end. Gives what callers are told. */
+export async function failed(turn: Turn, error: unknown): Promise<unknown> {
+  const { aborted } = turn.signal
+  const problem = aborted ? gone() : problemOf(error)
+  await keep(turn, aborted ? 'aborted' : 'failed', problem instanceof Problem ? problem.code : 'INTERNAL')
+  return problem
+}

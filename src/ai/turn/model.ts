@@ -1,0 +1,119 @@
+import type OpenAI from 'openai'
+import type { ToolCall } from '../shapes'
+import type { Source } from '../sources/sources'
+import { tokensIn } from '../tokens'
+import { Senseless } from './failures'
+
+type Params = Omit<OpenAI.ChatCompletionCreateParamsNonStreaming, 'stream'>
+
+/** What a model said to one question. */
+export type Reply = { content: string; calls: ToolCall[]; finish: string; model: string; usage: Usage }
+
+export type Usage = { prompt: number; completion: number; estimated: boolean }
+
+const CALLS = 128
+const SIZE = 4 << 20 // characters
+
+/**
+ * Asks a model, whose words come one after the other where they are streamed. What it said so far is in `so`, also when it
+ * breaks off. @throws what `problemOf` knows
+ */
+export async function* asked(
+  { client }: Source,
+  params: Params,
+  { signal, stream, so }: { signal: AbortSignal; stream: boolean; so: Saying },
+): AsyncGenerator<string, Reply> {
+  if (stream) {
+    const options = { stream: true, stream_options: { include_usage: true } } as const
+    const chunks = await client.chat.completions.create({ ...params, ...options }, { signal })
+    for await (const chunk of chunks) {
+      const text = so.hear(chunk)
+      if (text) yield text
+    }
+  } else {
+    const { model, usage, choices } = await client.chat.completions.create({ ...params, stream: false }, { signal })
+    const [choice] = choices ?? []
+    const text = choice && so.hear({ model, usage, choices: [{ ...choice, delta: choice.message }] } as never)
+    if (text) yield text
+  }
+  signal.throwIfAborted()
+  return so.done(params)
+}
+
+type Part = { index?: number; id?: string; function?: { name?: string; arguments?: string } }
+type Delta = { content?: unknown; refusal?: unknown; tool_calls?: Part[] | null } | null
+type Chunk = {
+  model?: unknown
+  choices?: ({ delta?: Delta; finish_reason?: string | null } | null)[] | null
+  usage?: { prompt_tokens?: unknown; completion_tokens?: unknown } | null
+}
+
+/** What a model is saying: its words, and its calls as they are put together from their pieces. */
+export class Saying {
+  content = ''
+  #calls: { id: string; name: string; arguments: string }[] = []
+  #finish = ''
+  #model = ''
+  #usage?: { prompt: number; completion: number }
+  #size = 0
+
+  /** Takes a piece, and gives what text is in it. @throws Senseless */
+  hear({ model, choices, usage }: Chunk): string {
+    if (typeof model === 'string') this.#model ||= model
+    if (usage) this.#usage = { prompt: count(usage.prompt_tokens), completion: count(usage.completion_tokens) }
+    const choice = choices?.[0]
+    if (!choice) return ''
+    if (choice.finish_reason) this.#finish = choice.finish_reason
+    const { content, refusal, tool_calls: parts } = choice.delta ?? {}
+    for (const [n, part] of (parts ?? []).entries()) this.#take(part, n)
+    const text = textOf(content) || textOf(refusal)
+    this.content += text
+    this.#grow(text)
+    return text
+  }
+
+  /** What it has said. Without a word about its end, it broke off. @throws Senseless */
+  done({ model, ...params }: Params): Reply {
+    if (!this.#finish) throw new Senseless('The answer of the AI source broke off, or makes no sense.')
+    const calls = this.#calls
+      .filter(Boolean)
+      .map(({ id, name, ...call }) => ({
+        ...{ id, type: 'function' as const },
+        function: { name, arguments: call.arguments },
+      }))
+    const content = this.content.replaceAll('\0', '').toWellFormed()
+    const usage = this.usage({ model, ...params })
+    return { content, calls, finish: this.#finish, model: this.#model || model, usage }
+  }
+
+  /** What it took: as it was counted, or else about that. */
+  usage(params: Params): Usage {
+    if (this.#usage) return { ...this.#usage, estimated: false }
+    const calls = this.#calls.length ? tokensIn(JSON.stringify(this.#calls)) : 0
+    const prompt = tokensIn(JSON.stringify([params.messages, params.tools]))
+    return { prompt, completion: tokensIn(this.content) + calls, estimated: true }
+  }
+
+  /** Some servers don't number calls: there, an id or a name begins another one. */
+  #take({ index, id, function: told = {} }: Part, n: number) {
+    const begins = !!id && id !== this.#calls.at(-1)?.id
+    const at = index ?? (begins || !this.#calls.length ? this.#calls.length : Math.max(n, this.#calls.length - 1))
+    if (!Number.isInteger(at) || at < 0 || at >= CALLS)
+      throw new Senseless('The AI source calls more tools at once than anybody should.')
+    this.#calls[at] ??= { id: '', name: '', arguments: '' }
+    const call = this.#calls[at]
+    call.id ||= textOf(id)
+    call.name ||= textOf(told.name)
+    const more = textOf(told.arguments)
+    call.arguments += more
+    this.#grow(more)
+  }
+
+  #grow({ length }: string) {
+    this.#size += length
+    if (this.#size > SIZE) throw new Senseless('The answer of the AI source is too long.')
+  }
+}
+
+const textOf = (value: unknown) => (typeof value === 'string' ? value : '')
+const count = (value: unknown) => (Number.isSafeInteger(value) && Number(value) >= 0 ? Number(value) : 0)
