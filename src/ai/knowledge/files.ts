@@ -1,4 +1,4 @@
-import { and, count, eq, inArray, max, sum } from 'drizzle-orm'
+import { and, eq, inArray, max, sum } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/guard'
 import { iso, now } from '../../core/clock'
 import { invalid, missing, Problem } from '../../core/problem'
@@ -132,15 +132,9 @@ export async function clear(ctx: Ctx, sourceId: string, { fileIds, ...named }: C
     const those = and(eq(store, row._id), eq(ready, true), own, asked)
     const files =
       fileIds?.length === 0 ? [] : await tx.update(knowledgeFiles).set({ ready: false }).where(those).returning({ _id })
-    const [left] = await tx
-      .select({ files: count() })
-      .from(knowledgeFiles)
-      .where(and(eq(store, row._id), eq(ready, true)))
-    // By what vectors of files to come are made is open again.
-    const made = left?.files ? {} : { model: null, dimension: null }
     await tx
       .update(vectorStores)
-      .set({ ...made, version: version + 1 })
+      .set({ version: version + 1 })
       .where(eq(vectorStores.seq, seq))
     return files.map(({ _id }) => _id)
   })

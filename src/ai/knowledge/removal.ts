@@ -38,8 +38,13 @@ async function sweepSlice(tx: Tx, file: string): Promise<boolean> {
   const store = await storeOf(tx, file)
   if (store) {
     await forgetWords(tx, store.seq, numbers)
-    const chunks = sql`${vectorStores.chunks} - ${numbers.length}`
-    await tx.update(vectorStores).set({ chunks }).where(eq(vectorStores.seq, store.seq))
+    const chunks = store.chunks - numbers.length
+    // By what vectors of files to come are made is open again.
+    const made = chunks ? {} : { model: null, dimension: null }
+    await tx
+      .update(vectorStores)
+      .set({ ...made, chunks })
+      .where(eq(vectorStores.seq, store.seq))
   }
   if (numbers.length) await tx.delete(knowledgeChunks).where(inArray(number, numbers))
   if (numbers.length === SLICE) return true
@@ -50,7 +55,7 @@ async function sweepSlice(tx: Tx, file: string): Promise<boolean> {
 
 const storeOf = (db: Pick<Db, 'select'>, file: string) =>
   db
-    .select({ seq: vectorStores.seq })
+    .select({ seq: vectorStores.seq, chunks: vectorStores.chunks })
     .from(knowledgeFiles)
     .innerJoin(vectorStores, eq(vectorStores._id, knowledgeFiles.store))
     .where(eq(knowledgeFiles._id, file))
