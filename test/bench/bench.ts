@@ -25,10 +25,13 @@ const { values: options } = parseArgs({
     signin: { type: 'boolean', default: false },
     /** Only this: what lambdas cost. */
     lambdas: { type: 'boolean', default: false },
+    /** Only this: what questions to files cost, and their upload. */
+    knowledge: { type: 'boolean', default: false },
   },
 })
-if (options.signin) {
-  const child = Bun.spawn([process.execPath, 'test/bench/signin.ts', options.engine], {
+if (options.signin || options.knowledge) {
+  const file = options.signin ? 'signin' : 'knowledge'
+  const child = Bun.spawn([process.execPath, `test/bench/${file}.ts`, options.engine], {
     stdio: ['ignore', 'inherit', 'inherit'],
   })
   process.exit(await child.exited)
