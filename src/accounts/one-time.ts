@@ -1,7 +1,8 @@
-import { and, eq, gt, inArray, lt } from 'drizzle-orm'
+import { and, eq, gt, lt } from 'drizzle-orm'
 import { DAY, iso, now } from '../core/clock'
 import { hashed, secret } from '../core/secret'
 import type { Lease } from '../jobs/holding'
+import { removeInSlices } from '../jobs/removal'
 import type { Db, Tx } from '../storage/port'
 import type { Tenant } from '../tenancy/tenants'
 import { oneTimeTokens } from './tables'
@@ -44,21 +45,6 @@ export const takeAll = (tx: Tx, purpose: Purpose, user: string) =>
 const goodFor = (purpose: Purpose, token: string) =>
   and(eq(oneTimeTokens.hash, hashed(token)), eq(oneTimeTokens.purpose, purpose), gt(oneTimeTokens.expires, iso(now())))
 
-const SLICE = 1_000
-
 /** Removes tokens whose time is over. */
-export async function removeExpired({ write, signal }: Tenant & Lease) {
-  for (;;) {
-    signal.throwIfAborted()
-    const gone = await write((tx) => {
-      const { hash, expires } = oneTimeTokens
-      const over = tx
-        .select({ hash })
-        .from(oneTimeTokens)
-        .where(lt(expires, iso(now())))
-        .limit(SLICE)
-      return tx.delete(oneTimeTokens).where(inArray(hash, over)).returning({ hash })
-    })
-    if (gone.length < SLICE) return
-  }
-}
+export const removeExpired = (tenant: Tenant & Lease) =>
+  removeInSlices(tenant, oneTimeTokens, oneTimeTokens.hash, lt(oneTimeTokens.expires, iso(now())))

@@ -1,10 +1,11 @@
-import { and, eq, gt, inArray, isNull, lt, ne } from 'drizzle-orm'
+import { and, eq, gt, isNull, lt, ne } from 'drizzle-orm'
 import { iso, now } from '../core/clock'
 import type { Answer } from '../core/etag'
 import { missing, Problem } from '../core/problem'
 import { hashed, secret } from '../core/secret'
 import { success } from '../core/shapes'
 import type { Lease } from '../jobs/holding'
+import { removeInSlices } from '../jobs/removal'
 import { BrokenReference } from '../storage/errors'
 import { answerPage, type Listing, pageOf } from '../storage/lists'
 import type { Tx } from '../storage/port'
@@ -154,28 +155,11 @@ export async function endOthers(tx: Tx, user: string, { session }: Pick<Actor, '
   for (const purpose of ['secondFactor', 'passwordReset', 'redirect'] as const) await takeAll(tx, purpose, user)
 }
 
-const SLICE = 200 // rows
-const PAUSE = 20 // ms between slices, for those who wait to write
-
 /** Removes sessions that have ended by themselves, and what continued them; whoever had them is refused already. */
-export async function removeExpired({ write, signal }: Tenant & Lease) {
+export async function removeExpired(tenant: Tenant & Lease) {
   // The keys go first: an old session may have thousands, which would all go with it in one write.
-  for (const [table, key] of [
-    [sessionKeys, sessionKeys.hash],
-    [sessions, sessions._id],
-  ] as const)
-    for (;;) {
-      signal.throwIfAborted()
-      const gone = await write((tx) => {
-        const expired = lt(table.expires, iso(now()))
-        return tx
-          .delete(table)
-          .where(inArray(key, tx.select({ key }).from(table).where(expired).limit(SLICE)))
-          .returning({ key })
-      })
-      if (gone.length < SLICE) break
-      await Bun.sleep(PAUSE)
-    }
+  await removeInSlices(tenant, sessionKeys, sessionKeys.hash, lt(sessionKeys.expires, iso(now())))
+  await removeInSlices(tenant, sessions, sessions._id, lt(sessions.expires, iso(now())))
 }
 
 async function addKey(tx: Tx, session: string, parent?: string) {

@@ -10,10 +10,13 @@ import { few } from './sizes'
 /** The places of what a search shows best first: those that were shown are left out from then on. */
 export type Fitting = { shown: number[]; from?: number }
 
-/** How many come by how well they fit; as all must be told that were shown, the rest come by time. */
+// Of all that a word may go on with.
+const [FIRST, LAST] = ['0', '\u{10ffff}']
+
+/** How many come by how well they fit: as all must be told that were shown, the rest come by time. */
 const BEST = 300
 /** A word that so many have says nothing of any, and to compare them all would take long. */
-const RANKED = 1_000
+const RANKED = 500
 
 /** The best first; where too many have the words, the latest. */
 export async function best<Row extends unknown[]>(
@@ -21,7 +24,8 @@ export async function best<Row extends unknown[]>(
   { shown, from }: Fitting = { shown: [] },
 ): Promise<Found<Row>> {
   const { db, columns, model, reach, query, limit } = asked
-  const { search = '', conditions, skip } = query
+  const { conditions, skip } = query
+  const search = await withoutNeedlessBeginnings(db, query.search ?? '')
   const latest = from !== undefined || shown.length >= BEST || (await few(db, WORDS, has(search), RANKED)) >= RANKED
   const where = [filter(ranked(model, search), reach, conditions)]
   if (shown.length) where.push(noneOf('e.seq', shown))
@@ -38,6 +42,16 @@ export async function best<Row extends unknown[]>(
     passed: (count) =>
       latest ? { shown, from: numbers[count - 1]! } : { shown: [...shown, ...numbers.slice(0, count)] },
   }
+}
+
+/** Where no longer word begins as the last one does, it is asked for as it is: of a beginning, all that has it is collected. */
+async function withoutNeedlessBeginnings(db: Db, search: string): Promise<string> {
+  const beginnings = search.match(/[^ (]+(?=\*)/g) ?? []
+  const longer = 'select 1 from search_vocabulary where term >= ? and term < ? limit 1'
+  const needed = await Promise.all(
+    beginnings.map(async (word) => (await db.ask(longer, [`${word}${FIRST}`, `${word}${LAST}`])).length > 0),
+  )
+  return beginnings.reduce((text, word, n) => (needed[n] ? text : text.replace(`${word}*`, word)), search)
 }
 
 type Asked = { db: Db; columns: string[]; model: Model; reach: Reach; query: Query; limit: number }

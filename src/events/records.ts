@@ -8,6 +8,7 @@ import { type Flaw, invalid, missing } from '../core/problem'
 import { given } from '../core/shapes'
 import type { Lease } from '../jobs/holding'
 import { emit, type Event as Kept, toldEvent as shown } from '../jobs/outbox'
+import { removeInSlices } from '../jobs/removal'
 import { events } from '../jobs/tables'
 import { answerPage, type Listing, pageOf } from '../storage/lists'
 import type { Db } from '../storage/port'
@@ -15,7 +16,6 @@ import type { Tenant } from '../tenancy/tenants'
 import type { Event, Filters, NewEvent } from './shapes'
 
 const SLICE = 1_000 // rows that are looked through before others get a turn
-const PAUSE = 20 // ms between slices of what is removed, for those who wait to write
 const PERIODS: Record<string, number> = {
   'last-day': DAY,
   'last-week': 7 * DAY,
@@ -118,19 +118,11 @@ export async function* matching(db: Db, query: Filters, order: SQL[] = []): Asyn
 }
 
 /** Removes events that are older than what is kept; never the newest. */
-export async function removeOld({ db, write, signal }: Tenant & Lease) {
-  const newest = await db.select({ seq: events.seq }).from(events).orderBy(desc(events.seq)).limit(1).get()
+export async function removeOld(tenant: Tenant & Lease) {
+  const newest = await tenant.db.select({ seq: events.seq }).from(events).orderBy(desc(events.seq)).limit(1).get()
   if (!newest) return
   const old = and(lt(created, now() - config.ATOLL_EVENT_RETENTION * DAY), lt(events.seq, newest.seq))
-  for (;;) {
-    signal.throwIfAborted()
-    const gone = await write(async (tx) => {
-      const slice = tx.select({ seq: events.seq }).from(events).where(old).limit(SLICE)
-      return tx.delete(events).where(inArray(events.seq, slice)).returning({ seq: events.seq })
-    })
-    if (gone.length < SLICE) return
-    await Bun.sleep(PAUSE)
-  }
+  await removeInSlices(tenant, events, events.seq, old)
 }
 
 /** @throws 400 for periods and moments that make no sense */

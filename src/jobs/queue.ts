@@ -4,6 +4,7 @@ import type { Db, Tx } from '../storage/port'
 import { prepared } from '../storage/store'
 import type { Tenant } from '../tenancy/tenants'
 import type { Lease } from './holding'
+import { removeInSlices } from './removal'
 import { jobs } from './tables'
 import { wake } from './wake'
 
@@ -125,20 +126,10 @@ export async function replay({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, _id: st
 }
 
 const KEPT = 30 * DAY
-const PORTION = 1_000
 
 /** Removes jobs that ended a month ago. */
-export async function removeOld({ write, signal }: Tenant & Lease) {
-  const old = and(ne(jobs.state, 'waiting'), lt(jobs.finished, now() - KEPT))
-  for (;;) {
-    signal.throwIfAborted()
-    const gone = await write((tx) => {
-      const slice = tx.select({ seq: jobs.seq }).from(jobs).where(old).limit(PORTION)
-      return tx.delete(jobs).where(inArray(jobs.seq, slice)).returning({ seq: jobs.seq })
-    })
-    if (gone.length < PORTION) return
-  }
-}
+export const removeOld = (tenant: Tenant & Lease) =>
+  removeInSlices(tenant, jobs, jobs.seq, and(ne(jobs.state, 'waiting'), lt(jobs.finished, now() - KEPT)))
 
 /** The first that waits in a lane is the one that is due. */
 async function lead(tx: Tx, lane: string) {

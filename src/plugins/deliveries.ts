@@ -8,6 +8,7 @@ import { missing, Problem } from '../core/problem'
 import type { Lease } from '../jobs/holding'
 import { toldEvent } from '../jobs/outbox'
 import { enqueue, replay as tryAgain } from '../jobs/queue'
+import { removeInSlices } from '../jobs/removal'
 import { events } from '../jobs/tables'
 import { answerPage, type Listing, pageOf } from '../storage/lists'
 import { changing } from '../tenancy/memory'
@@ -87,23 +88,12 @@ function shown({ _id, event, source, kind, eventName, hookUrl, state, attempts, 
 }
 
 const KEPT = 30 * DAY
-const SLICE = 1_000
-const PAUSE = 20 // ms between slices, for those who wait to write
 
 /** Removes what was told a month ago, or to plugins that are gone, and secrets that sign no more. */
 export async function removeOld(tenant: Tenant & Lease) {
-  const { db, write, signal } = tenant
-  const all = (await db.select({ _id: plugins._id }).from(plugins)).map(({ _id }) => _id)
+  const all = (await tenant.db.select({ _id: plugins._id }).from(plugins)).map(({ _id }) => _id)
   for (const those of [lt(updated, iso(now() - KEPT)), all.length ? notInArray(plugin, all) : isNotNull(plugin)])
-    for (;;) {
-      signal.throwIfAborted()
-      const gone = await write((tx) => {
-        const slice = tx.select({ _id }).from(deliveries).where(those).limit(SLICE)
-        return tx.delete(deliveries).where(inArray(_id, slice)).returning({ _id })
-      })
-      if (gone.length < SLICE) break
-      await Bun.sleep(PAUSE)
-    }
+    await removeInSlices(tenant, deliveries, _id, those)
   const over = lt(plugins.formerUntil, iso(now()))
   if (await tenant.db.$count(plugins, over))
     await changing(tenant, 'plugins', async (tx) => {

@@ -247,3 +247,15 @@ test('where nothing is a text, no word is found', async () => {
     expect([(await user.get(`${own.path}?${query}`)).body, query]).toEqual([[], query])
   expect((await user.get(`${own.path}?$q=`)).body).toHaveLength(1)
 })
+
+test('a longer word is found by its beginning from its first entity on, and the shorter one as before', async () => {
+  const { as } = await filled()
+  const [user, path] = [as('user'), '/blueprints/things/entities']
+  expect(await sorted(user, '$q=cake')).toEqual(['cafe'])
+  expect((await user.post(path, { identifier: 'cakes', title: 'Cakes' })).status).toBe(201)
+  expect(await sorted(user, '$q=cake')).toEqual(['cafe', 'cakes'])
+  expect((await user.post(path, { identifier: 'cake0', title: 'cake0 and more' })).status).toBe(201)
+  expect((await user.delete(`${path}/cakes`)).status).toBe(200)
+  expect(await sorted(user, '$q=cake')).toEqual(['cafe', 'cake0'])
+  expect(await sorted(user, '$q=more cake')).toEqual(['cake0'])
+})

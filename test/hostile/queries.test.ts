@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { identifiers, shelf } from '../entities/kit'
 import { refusal } from '../house'
+import { effortSince } from './effort'
 
 const { as, path } = await shelf([
   { key: 'n', type: 'number' },
@@ -13,7 +14,7 @@ const asking = (search: string) => user.get(`${path}?${search}`)
 
 test('a number that is none is refused at once, however many digits it begins with', async () => {
   const digits = '1'.repeat(15_000)
-  const start = performance.now()
+  const start = process.cpuUsage()
   for (const search of [
     `n=${digits}x`,
     `n=${digits}.${digits}x`,
@@ -29,7 +30,7 @@ test('a number that is none is refused at once, however many digits it begins wi
     expect(JSON.stringify(answer.body).length).toBeLessThan(1_000)
   }
   expect((await asking(`data.n=${digits}x`)).body).toEqual([])
-  expect(performance.now() - start).toBeLessThan(2_000)
+  expect(effortSince(start)).toBeLessThan(2_000)
 })
 
 test('a query has at most twenty filters', async () => {

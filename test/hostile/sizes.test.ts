@@ -1,19 +1,20 @@
 import { expect, test } from 'bun:test'
 import { type Entity, nextOf, shelf } from '../entities/kit'
 import { type Answer, ask, house, refusal, rules } from '../house'
+import { effortSince } from './effort'
 
 test('an object whose values are at very long paths is refused before its paths are written out', async () => {
   const { as, path, rows } = await shelf([{ key: 'data', type: 'object' }])
   const names = Array.from({ length: 40 }, (_, n) => `${n}`.padEnd(10_000, 'x'))
   const leaves = Object.fromEntries(Array.from({ length: 50_000 }, (_, n) => [`k${n}`, 1]))
   const deep = names.reduce<object>((inside, name) => ({ [name]: inside }), leaves)
-  const start = performance.now()
+  const start = process.cpuUsage()
   for (const data of [deep, { ['x'.repeat(257)]: 1 }]) {
     const answer = await as('user').post(path, { data })
     expect(refusal(answer)).toEqual([400, 'INVALID_INPUT'])
     expect(JSON.stringify(answer.body).length).toBeLessThan(1_000)
   }
-  expect(performance.now() - start).toBeLessThan(2_000)
+  expect(effortSince(start)).toBeLessThan(2_000)
   expect((await as('user').post(path, { data: { ['x'.repeat(256)]: 1 } })).status).toBe(201)
   expect(await rows('entity_index')).toBe(1)
 })
@@ -26,7 +27,7 @@ test('an object of more than 2,000 values that can be found is refused, however 
   ])
   const numbers = (length: number) => Array.from({ length }, (_, n) => n)
   const named = (length: number) => Object.fromEntries(numbers(length).map((n) => [`k${n}`, n]))
-  const start = performance.now()
+  const start = process.cpuUsage()
   for (const body of [
     { data: { list: numbers(2_001) } },
     { data: { list: numbers(100_000) } },
@@ -35,7 +36,7 @@ test('an object of more than 2,000 values that can be found is refused, however 
     { data: named(1_001), tags: numbers(1_000) },
   ])
     expect(refusal(await as('user').post(path, body))).toEqual([400, 'INVALID_INPUT'])
-  expect(performance.now() - start).toBeLessThan(2_000)
+  expect(effortSince(start)).toBeLessThan(2_000)
   expect(await rows('entity_index')).toBe(0)
   const { status, body } = await as('user').post(path, { data: named(1_000), tags: numbers(1_000), rest: named(5_000) })
   expect([status, await rows('entity_index')]).toEqual([201, 2_000])

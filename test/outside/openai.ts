@@ -36,7 +36,7 @@ type Said = { id: string; model: string; plan: Plan }
  * that it is given, one for each question, and then `always`.
  */
 export async function startOpenai(always: Plan | ((asked: Asked) => Plan) = {}) {
-  const own = { always }
+  const own = { always, sent: 0 }
   const plans: Plan[] = []
   const asked: Asked[] = []
   /** When whoever asked went before the answer had ended. */
@@ -58,7 +58,7 @@ export async function startOpenai(always: Plan | ((asked: Asked) => Plan) = {}) 
     if (path === '/embeddings') return json(response, embedded(body))
     if (plan.hang === 0) return
     const said = { id: `chatcmpl-${asked.length}`, model: body.model, plan }
-    if (body.stream) await stream(response, said)
+    if (body.stream) await stream(response, said, own)
     else if (plan.cut !== undefined)
       response.writeHead(200, { 'content-length': '1000' }).write('{', () => response.destroy())
     else json(response, whole(said))
@@ -67,6 +67,7 @@ export async function startOpenai(always: Plan | ((asked: Asked) => Plan) = {}) 
   const { port } = server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}/v1`,
+    /** `sent`: how many chunks were taken from it. */
     own,
     asked,
     left,
@@ -76,7 +77,7 @@ export async function startOpenai(always: Plan | ((asked: Asked) => Plan) = {}) 
     says: (...more: Plan[]) => void plans.push(...more),
     /** Forgets what was asked and planned. */
     clear() {
-      plans.length = asked.length = left.length = 0
+      plans.length = asked.length = left.length = own.sent = 0
     },
     async stop() {
       server.closeAllConnections()
@@ -113,7 +114,7 @@ function* chunks({ plan }: Said): Generator<object> {
   const { pieces = 3, calls = [] } = plan
   yield { delta: { role: 'assistant', content: '' } }
   for (const content of split(textOf(plan) ?? '', pieces)) yield { delta: { content } }
-  const parts = calls.map(({ arguments: text = '{}' }) => split(text, pieces))
+  const parts = calls.map(({ arguments: text = '{}' }) => (text ? split(text, pieces) : ['']))
   for (let n = 0; n < Math.max(0, ...parts.map((one) => one.length)); n++)
     for (const [index, { id, name }] of calls.entries()) {
       const piece = parts[index]![n]
@@ -124,11 +125,12 @@ function* chunks({ plan }: Said): Generator<object> {
   yield { delta: {}, finish_reason: finishOf(plan) }
 }
 
-async function stream(response: ServerResponse, said: Said) {
+async function stream(response: ServerResponse, said: Said, own: { sent: number }) {
   const { id, model, plan } = said
   const head = { id, object: 'chat.completion.chunk', created: 1_700_000_000, model }
+  const closed = new Promise((resolve) => response.once('close', resolve))
   const write = async (text: string) => {
-    if (!response.write(text)) await new Promise((resolve) => response.once('drain', resolve).once('close', resolve))
+    if (!response.write(text)) await Promise.race([new Promise((resolve) => response.once('drain', resolve)), closed])
   }
   const data = (chunk: object) => write(`data: ${JSON.stringify({ ...head, ...chunk, ...plan.other })}\n\n`)
   response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -139,6 +141,7 @@ async function stream(response: ServerResponse, said: Said) {
     await data({ choices: [{ index: 0, delta, finish_reason }] })
     if (plan.pace) await Bun.sleep(plan.pace)
     count++
+    own.sent++
   }
   if (plan.usage !== null) await data({ choices: [], ...usageOf(plan) })
   response.end('data: [DONE]\n\n')

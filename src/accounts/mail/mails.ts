@@ -1,8 +1,9 @@
-import { and, count, eq, gt, inArray, lt, min } from 'drizzle-orm'
+import { and, count, eq, gt, lt, min } from 'drizzle-orm'
 import { DAY, iso, now } from '../../core/clock'
 import { type Answer, forbidKeeping } from '../../core/etag'
 import type { Lease } from '../../jobs/holding'
 import { enqueue } from '../../jobs/queue'
+import { removeInSlices } from '../../jobs/removal'
 import { answerPage, type Listing, pageOf } from '../../storage/lists'
 import type { Db, Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
@@ -76,23 +77,11 @@ export async function roomAt(db: Db, recipientKey: string): Promise<number> {
 
 const KEPT = 30 * DAY
 const DEVICE_KEPT = 180 * DAY
-const SLICE = 500
 
 /** Removes mails after a month, and what was known of devices that nobody used for half a year. */
-export async function removeOld({ write, signal }: Tenant & Lease) {
-  for (;;) {
-    signal.throwIfAborted()
-    const gone = await write((tx) => {
-      const old = tx
-        .select({ _id: mails._id })
-        .from(mails)
-        .where(lt(mails.created, iso(now() - KEPT)))
-        .limit(SLICE)
-      return tx.delete(mails).where(inArray(mails._id, old)).returning({ _id: mails._id })
-    })
-    if (gone.length < SLICE) break
-  }
-  await write((tx) =>
+export async function removeOld(tenant: Tenant & Lease) {
+  await removeInSlices(tenant, mails, mails._id, lt(mails.created, iso(now() - KEPT)))
+  await tenant.write((tx) =>
     tx
       .delete(devices)
       .where(lt(devices.seen, iso(now() - DEVICE_KEPT)))

@@ -1,7 +1,8 @@
-import { and, eq, gt, inArray, isNull, lt } from 'drizzle-orm'
+import { and, eq, gt, isNull, lt } from 'drizzle-orm'
 import { iso, now } from '../../core/clock'
 import { hashed, secret } from '../../core/secret'
 import type { Lease } from '../../jobs/holding'
+import { removeInSlices } from '../../jobs/removal'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { passkeyChallenges } from './tables'
@@ -37,21 +38,6 @@ export const takeChallenge = ({ write }: Tenant, purpose: Purpose, challenge: st
       .get(),
   )
 
-const SLICE = 1_000
-
 /** Removes challenges that nobody has answered. */
-export async function removeExpired({ write, signal }: Tenant & Lease) {
-  for (;;) {
-    signal.throwIfAborted()
-    const gone = await write((tx) => {
-      const { hash, expires } = passkeyChallenges
-      const over = tx
-        .select({ hash })
-        .from(passkeyChallenges)
-        .where(lt(expires, iso(now())))
-        .limit(SLICE)
-      return tx.delete(passkeyChallenges).where(inArray(hash, over)).returning({ hash })
-    })
-    if (gone.length < SLICE) return
-  }
-}
+export const removeExpired = (tenant: Tenant & Lease) =>
+  removeInSlices(tenant, passkeyChallenges, passkeyChallenges.hash, lt(passkeyChallenges.expires, iso(now())))

@@ -26,9 +26,10 @@ export async function toolsFor(ctx: OpenCtx, target: Pick<AiTarget, keyof typeof
 /** What a call came to: as text for the model, whether it succeeded or not. */
 export async function resultOf(tools: Tools, calling: Calling, call: ToolCall): Promise<string> {
   try {
+    const input = inputOf(call)
     const tool = tools.get(call.function.name)
     if (!tool) throw new Problem(404, 'TOOL_NOT_FOUND', `There is no tool "${call.function.name}".`)
-    return asText(await tool.run(calling, inputOf(call)))
+    return asText(await tool.run(calling, input))
   } catch (error) {
     calling.signal.throwIfAborted()
     return JSON.stringify({ error: refused(calling.ctx, error) })

@@ -1,8 +1,9 @@
-import { eq, max } from 'drizzle-orm'
+import { eq, lt, max } from 'drizzle-orm'
 import { DAY, iso, now } from '../../core/clock'
 import { Problem } from '../../core/problem'
 import { emit } from '../../jobs/outbox'
 import type { Tx } from '../../storage/port'
+import type { Tenant } from '../../tenancy/tenants'
 import type { NewMessage } from '../shapes'
 import { messages, threads, toolResults, usage } from '../tables'
 import { costOf } from '../usage'
@@ -110,4 +111,10 @@ export async function failed(turn: Turn, error: unknown): Promise<unknown> {
   const problem = aborted ? gone() : problemOf(error)
   await keep(turn, aborted ? 'aborted' : 'failed', problem instanceof Problem ? problem.code : 'INTERNAL')
   return problem
+}
+
+/** Removes what clients may not go on with any more. */
+export async function removeOld({ write }: Pick<Tenant, 'write'>) {
+  const old = lt(toolResults.created, iso(now() - PATIENCE))
+  await write((tx) => tx.delete(toolResults).where(old).run())
 }

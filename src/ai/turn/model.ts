@@ -27,19 +27,21 @@ export async function* asked(
     const options = { stream: true, stream_options: { include_usage: true } } as const
     const chunks = await client.chat.completions.create({ ...params, ...options }, { signal })
     for await (const chunk of chunks) {
-      const text = so.hear(chunk)
+      const text = so.hear((chunk ?? {}) as Chunk)
       if (text) yield text
     }
   } else {
-    const { model, usage, choices } = await client.chat.completions.create({ ...params, stream: false }, { signal })
-    const [choice] = choices ?? []
-    const text = choice && so.hear({ model, usage, choices: [{ ...choice, delta: choice.message }] } as never)
+    const answer = await client.chat.completions.create({ ...params, stream: false }, { signal })
+    const { model, usage, choices } = (answer ?? {}) as Partial<typeof answer>
+    const choice = choices?.[0]
+    const text = so.hear({ model, usage, choices: choice && [{ ...choice, delta: choice.message as Delta }] })
     if (text) yield text
   }
   signal.throwIfAborted()
   return so.done(params)
 }
 
+/** What comes is whatever another server makes of it. */
 type Part = { index?: number; id?: string; function?: { name?: string; arguments?: string } }
 type Delta = { content?: unknown; refusal?: unknown; tool_calls?: Part[] | null } | null
 type Chunk = {
@@ -65,7 +67,7 @@ export class Saying {
     if (!choice) return ''
     if (choice.finish_reason) this.#finish = choice.finish_reason
     const { content, refusal, tool_calls: parts } = choice.delta ?? {}
-    for (const [n, part] of (parts ?? []).entries()) this.#take(part, n)
+    for (const [n, part] of (Array.isArray(parts) ? parts : []).entries()) if (part) this.#take(part, n)
     const text = textOf(content) || textOf(refusal)
     this.content += text
     this.#grow(text)
@@ -95,7 +97,7 @@ export class Saying {
   }
 
   /** Some servers don't number calls: there, an id or a name begins another one. */
-  #take({ index, id, function: told = {} }: Part, n: number) {
+  #take({ index, id, function: told }: Part, n: number) {
     const begins = !!id && id !== this.#calls.at(-1)?.id
     const at = index ?? (begins || !this.#calls.length ? this.#calls.length : Math.max(n, this.#calls.length - 1))
     if (!Number.isInteger(at) || at < 0 || at >= CALLS)
@@ -103,8 +105,8 @@ export class Saying {
     this.#calls[at] ??= { id: '', name: '', arguments: '' }
     const call = this.#calls[at]
     call.id ||= textOf(id)
-    call.name ||= textOf(told.name)
-    const more = textOf(told.arguments)
+    call.name ||= textOf(told?.name)
+    const more = textOf(told?.arguments)
     call.arguments += more
     this.#grow(more)
   }

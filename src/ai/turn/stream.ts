@@ -28,6 +28,7 @@ export async function streamed(turn: Turn, over: () => void): Promise<Response> 
     over()
   }
   const cancel = async () => {
+    clearInterval(beat)
     turn.of.ending.abort(gone())
     await next?.catch(() => {})
     await events.return(undefined).catch(() => {})
@@ -80,11 +81,18 @@ async function early(first: Promise<unknown>, state: { begun: boolean }) {
 
 async function* eventsOf(turn: Turn, state: { begun: boolean }): AsyncGenerator<string> {
   const start = JSON.stringify(headOf(turn, 'chat.completion.chunk')).slice(0, -1)
+  let named = false
   let over = false
+  /** What does not change is written once. Readers take the first to say who speaks. */
+  const chunk = (content: string) => {
+    const role = named ? '' : '"role":"assistant",'
+    named = true
+    return `data: ${start},"choices":[{"index":0,"delta":{${role}"content":${JSON.stringify(content)}},"finish_reason":null}]}\n\n`
+  }
   try {
     // What does not change is written once.
-    for await (const content of turn.run(true))
-      yield `data: ${start},"choices":[{"index":0,"delta":{"content":${JSON.stringify(content)}},"finish_reason":null}]}\n\n`
+    for await (const content of turn.run(true)) yield chunk(content)
+    if (!named && !turn.pause) yield chunk('')
     over = true
     await keep(turn, 'completed')
   } catch (error) {

@@ -153,13 +153,14 @@ export class Turn {
     return tools.length ? { tools } : {}
   }
 
-  /** Each call has an id of its own: some servers give none, or the same to each. */
+  /** Each call has an id of its own, and arguments: some servers give none, or the same to each. */
   #named(calls: ToolCall[]): ToolCall[] {
     const known = new Set(this.of.messages.flatMap((one) => ('tool_call_id' in one ? [one.tool_call_id] : [])))
     return calls.map((call) => {
       const id = call.id && call.id.length <= 200 && !known.has(call.id) ? call.id : `call_${Bun.randomUUIDv7()}`
       known.add(id)
-      return { ...call, id }
+      const { name, arguments: text } = call.function
+      return { ...call, id, function: { name, arguments: text.trim() ? text : '{}' } }
     })
   }
 

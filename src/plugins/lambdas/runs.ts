@@ -1,4 +1,4 @@
-import { and, eq, inArray, lt, sql } from 'drizzle-orm'
+import { and, eq, lt, sql } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/guard'
 import { DAY, iso, now } from '../../core/clock'
 import type { Answer } from '../../core/etag'
@@ -6,6 +6,7 @@ import { report } from '../../core/log'
 import { given } from '../../core/shapes'
 import type { Lease } from '../../jobs/holding'
 import { emit } from '../../jobs/outbox'
+import { removeInSlices } from '../../jobs/removal'
 import { answerPage, type Listing, pageOf } from '../../storage/lists'
 import { type Tenant, tenantNamed } from '../../tenancy/tenants'
 import { named } from './lambdas'
@@ -14,7 +15,7 @@ import { runs } from './tables'
 const KEPT = 200 // runs of a lambda
 const AGE = 30 * DAY
 const OFTEN = 50 // runs of a lambda between two looks at how many are kept
-const SLICE = 500
+const TOGETHER = 100 // runs that are written at once
 
 export type Run = Omit<typeof runs.$inferSelect, '_id'>
 
@@ -42,35 +43,49 @@ export async function list({ db }: Ctx, id: string, { status, trigger, ...query 
   return answerPage(answer, page, shown, () => db.$count(runs, where))
 }
 
+type Noted = { run: Run; name: string; unattended: boolean }
+
+/** By tenant, what is to be written down; where there is a list, somebody writes. */
+const waiting = new Map<string, Noted[]>()
 let count = 0
 
 /**
- * Writes down what became of a run, when it is over and its caller was answered. What fails while nobody waits for it is
- * told as an event, too.
+ * Writes down what became of a run, when it is over and its caller was answered: what comes while others are written is
+ * written together. What fails while nobody waits for it is told as an event, too.
  */
 export async function note({ tenant }: Pick<Tenant, 'tenant'>, run: Run, name: string, unattended: boolean) {
+  const one = { run, name, unattended }
+  const others = waiting.get(tenant)
+  if (others) return void others.push(one)
+  waiting.set(tenant, [])
+  for (let some = [one]; some.length; some = waiting.get(tenant)!.splice(0, TOGETHER)) await written(tenant, some)
+  waiting.delete(tenant)
+}
+
+async function written(tenant: string, some: Noted[]) {
   try {
     // Not by the caller's own writes, which may belong to a request that is answered already.
     const { write } = await tenantNamed(tenant)
     await write(async (tx) => {
-      await tx.insert(runs).values({ _id: Bun.randomUUIDv7(), ...run })
-      if (++count % OFTEN === 0) await tx.delete(runs).where(beyond(run.lambda))
-      if (!unattended || !run.error) return
-      // What it has thrown is for those who may read its log.
-      const metadata = { lambda: run.lambda, name, version: run.version, trigger: run.trigger, code: run.error.code }
-      const description = `The lambda "${name}" failed.`
-      await emit({ tenant }, tx, {
-        source: 'plugins',
-        kind: 'lambda',
-        eventName: 'lambda-failed',
-        description,
-        metadata,
-      })
+      await tx.insert(runs).values(some.map(({ run }) => ({ _id: Bun.randomUUIDv7(), ...run })))
+      for (const one of some) {
+        if (++count % OFTEN === 0) await tx.delete(runs).where(beyond(one.run.lambda))
+        if (one.unattended && one.run.error) await emit({ tenant }, tx, failure(one))
+      }
     })
   } catch (cause) {
-    report('LAMBDA_LOG_FAILED', { tenant, lambda: run.lambda, cause })
+    report('LAMBDA_LOG_FAILED', { tenant, lambda: some[0]!.run.lambda, cause })
   }
 }
+
+/** What the lambda has thrown is for those who may read its log. */
+const failure = ({ run, name }: Noted) => ({
+  source: 'plugins',
+  kind: 'lambda',
+  eventName: 'lambda-failed',
+  description: `The lambda "${name}" failed.`,
+  metadata: { lambda: run.lambda, name, version: run.version, trigger: run.trigger, code: run.error!.code },
+})
 
 /** The runs of a lambda before the newest that are kept. */
 const beyond = (lambda: string) =>
@@ -80,19 +95,9 @@ const beyond = (lambda: string) =>
   )
 
 /** Removes what is too old, and what is too much of each lambda. */
-export async function removeOld({ db, write, signal }: Tenant & Lease) {
-  for (;;) {
-    signal.throwIfAborted()
-    const gone = await write((tx) => {
-      const old = tx
-        .select({ _id: runs._id })
-        .from(runs)
-        .where(lt(runs.started, iso(now() - AGE)))
-        .limit(SLICE)
-      return tx.delete(runs).where(inArray(runs._id, old)).returning({ _id: runs._id })
-    })
-    if (gone.length < SLICE) break
-  }
+export async function removeOld(tenant: Tenant & Lease) {
+  const { db, write, signal } = tenant
+  await removeInSlices(tenant, runs, runs._id, lt(runs.started, iso(now() - AGE)))
   for (const { lambda } of await db.selectDistinct({ lambda: runs.lambda }).from(runs)) {
     signal.throwIfAborted()
     await write((tx) => tx.delete(runs).where(beyond(lambda)).run())

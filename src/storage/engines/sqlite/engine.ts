@@ -27,6 +27,8 @@ export type SqliteOptions = {
 const PRAGMAS = `pragma busy_timeout = 20; pragma journal_mode = wal; pragma foreign_keys = on;
   pragma cache_size = -64000; pragma soft_heap_limit = 536870912; pragma wal_autocheckpoint = 100000;
   pragma temp_store = memory`
+/** Which words there are. It holds nothing, so each connection has its own. */
+const VOCABULARY = `create virtual table if not exists temp.search_vocabulary using fts5vocab('main', 'search_words', 'instance')`
 
 /** A file says whose it is by SQLite's `application_id`, a number of 31 bits. */
 const markOf = (identity?: string) => (identity ? Number.parseInt(hashed(identity).slice(0, 8), 16) >>> 1 : 0)
@@ -53,7 +55,7 @@ export class Sqlite implements Engine {
     const session = async (pragmas: string) => {
       const opened = new Session(connect(path), patience)
       sessions.push(opened)
-      await opened.setUp(`${PRAGMAS}; ${pragmas}`)
+      await opened.setUp(`${PRAGMAS}; ${VOCABULARY}; ${pragmas}`)
       return opened
     }
     try {

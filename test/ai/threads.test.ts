@@ -1,0 +1,275 @@
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { house, refusal } from '../house'
+import { calling, eventsIn, says, studio } from './kit'
+
+const at = await studio()
+const { user, admin, openai, main, chat, stranger } = at
+const other = at.as('other')
+afterAll(() => openai.stop())
+beforeEach(() => openai.clear())
+
+const said = (messages: { role: string; content: string }[]) =>
+  messages.map(({ role, content }) => `${role}: ${content}`)
+const told = () => said(openai.last().body.messages)
+
+describe('a thread', () => {
+  test('begins empty, and belongs to who made it', async () => {
+    const { status, body } = await user.post('/ai/threads', { integration: main, title: 'Plans' })
+    expect(status).toBe(201)
+    expect(body).toEqual({
+      ...{ _id: expect.any(String), integration: main, title: 'Plans', messages: [], messageSummaries: [] },
+      ...{ user: at.users.user, workspace: null, created: expect.any(String), updated: body.created },
+    })
+    expect((await user.get(`/ai/threads/${body._id}`)).body).toEqual(body)
+  })
+
+  test('is with an integration that talks, and that its user may use', async () => {
+    const few = await at.agent({ roles: ['gardener'] })
+    expect(refusal(await user.post('/ai/threads', { integration: 'nothing' }))).toEqual([404, 'INTEGRATION_NOT_FOUND'])
+    expect(refusal(await user.post('/ai/threads', { integration: few }))).toEqual([403, 'FORBIDDEN'])
+    expect(refusal(await user.post('/ai/threads', {}))).toEqual([400, 'INVALID_INPUT'])
+    expect(refusal(await stranger.post('/ai/threads', { integration: main }))).toEqual([401, 'UNAUTHENTICATED'])
+  })
+
+  test('is nobody else’s: neither to read, nor to go on with, nor to remove', async () => {
+    const id = await at.thread()
+    await chat(user, main, {}, id)
+    const neighbours = [other, (await house()).as('admin')]
+    for (const client of neighbours) {
+      expect(refusal(await client.get(`/ai/threads/${id}`))).toEqual([404, 'THREAD_NOT_FOUND'])
+      expect(refusal(await client.delete(`/ai/threads/${id}`))).toEqual([404, 'THREAD_NOT_FOUND'])
+      expect((await client.get('/ai/threads')).body).toEqual([])
+    }
+    expect(refusal(await chat(other, main, {}, id))).toEqual([404, 'THREAD_NOT_FOUND'])
+    // Admins read it, but don't speak for its user.
+    expect((await admin.get(`/ai/threads/${id}`)).body.messages).toHaveLength(2)
+    expect(refusal(await chat(admin, main, {}, id))).toEqual([404, 'THREAD_NOT_FOUND'])
+    // It goes on with whom it began.
+    expect(refusal(await chat(user, await at.agent(), {}, id))).toEqual([404, 'THREAD_NOT_FOUND'])
+    expect(refusal(await chat(user, main, {}, 'nothing'))).toEqual([404, 'THREAD_NOT_FOUND'])
+    expect((await at.threadOf(id)).messages).toHaveLength(2)
+  })
+
+  test('is removed with all that was said in it', async () => {
+    const id = await at.thread()
+    await chat(user, main, {}, id)
+    expect((await user.delete(`/ai/threads/${id}`)).body).toEqual({ success: true })
+    expect(refusal(await user.get(`/ai/threads/${id}`))).toEqual([404, 'THREAD_NOT_FOUND'])
+    expect(refusal(await user.delete(`/ai/threads/${id}`))).toEqual([404, 'THREAD_NOT_FOUND'])
+    expect(await at.tenant.db.ask('select number from thread_messages where thread = ?', [id])).toEqual([])
+  })
+
+  test('that is removed while the model speaks stays removed', async () => {
+    const id = await at.thread()
+    openai.own.always = () => ({ pace: 30 })
+    const answer = chat(user, main, { stream: true }, id)
+    while (!openai.asked.length) await Bun.sleep(1)
+    await at.done(user.delete(`/ai/threads/${id}`))
+    openai.own.always = {}
+    expect(eventsIn((await answer).body).end).toBe('[DONE]')
+    expect(refusal(await user.get(`/ai/threads/${id}`))).toEqual([404, 'THREAD_NOT_FOUND'])
+    expect((await at.usage())[0]).toMatchObject({ status: 'completed', thread: id })
+  })
+})
+
+describe('the list', () => {
+  test('is of one’s own, newest first, in pages; admins see all of them, unless they say otherwise', async () => {
+    const own = await studio()
+    const second = await own.agent()
+    const ids = [await own.thread(), await own.thread(second), await own.thread()]
+    const theirs = await own.thread(main && own.main, own.as('other'))
+    const list = async (query = '', client = own.user) =>
+      (await own.done(client.get(`/ai/threads${query}`))).map(({ _id }: { _id: string }) => _id)
+    expect(await list()).toEqual(ids.toReversed())
+    expect(await list('?sort=created')).toEqual(ids)
+    expect(await list('?limit=1&page=2')).toEqual([ids[1]])
+    expect(await list(`?integration=${second}`)).toEqual([ids[1]])
+    expect(await list('?workspace=x')).toEqual([])
+    expect(await list(`?user=${own.users.other}`)).toEqual([])
+    expect(await list('', own.admin)).toHaveLength(4)
+    expect(await list('?bypassAdmin=true', own.admin)).toEqual([])
+    expect(await list(`?user=${own.users.other}`, own.admin)).toEqual([theirs])
+    expect(refusal(await own.user.get('/ai/threads?limit=-1'))).toEqual([400, 'INVALID_INPUT'])
+    expect(refusal(await own.user.get('/ai/threads?sort=content'))).toEqual([400, 'INVALID_INPUT'])
+    const { headers, body } = await own.user.get('/ai/threads?limit=2&count=true')
+    expect(headers.get('x-total-count')).toBe('3')
+    expect(headers.get('link')).toContain('rel="next"')
+    expect(body[0].messages).toEqual([])
+    await own.openai.stop()
+  })
+
+  test('tells in which workspace they were made', async () => {
+    const { _id } = await at.done(user.post('/workspaces', { name: 'Office' }))
+    await at.done(user.post(`/workspaces/${_id}/activate`))
+    const id = await at.thread()
+    expect((await user.get(`/ai/threads?workspace=${_id}`)).body).toMatchObject([{ _id: id, workspace: _id }])
+  })
+})
+
+describe('what is said', () => {
+  test.each([false, true])('is kept, and told the model with the next message (stream: %p)', async (stream) => {
+    const id = await at.thread()
+    const before = Date.now()
+    openai.says({ text: 'Hello, Ada.' }, { text: 'You are Ada.' })
+    await chat(
+      user,
+      main,
+      {
+        stream,
+        messages: [
+          says('I am Ada,\n  and this is the first of many words that I am going to say to you today, dear model.'),
+        ],
+      },
+      id,
+    )
+    await chat(user, main, { stream, messages: [says('Who am I?')], rules: ['Be short.'] }, id)
+    expect(told().slice(1)).toEqual([
+      expect.stringContaining('user: I am Ada'),
+      'assistant: Hello, Ada.',
+      'user: Who am I?',
+    ])
+    const { messages, title } = await at.threadOf(id)
+    expect(said(messages)).toEqual([...told().slice(1), 'assistant: You are Ada.'])
+    for (const { timestamp } of messages) expect(Date.parse(timestamp)).toBeGreaterThanOrEqual(before)
+    expect(title).toBe('I am Ada, and this is the first of many words that I am going to say to you…')
+  })
+
+  test('may be said twice; but what a client sends again is there once, and told once', async () => {
+    const id = await at.thread()
+    openai.says({ text: 'Yes?' }, { text: 'Yes!' }, { text: 'Still here.' })
+    await chat(user, main, { messages: [says('Hey')] }, id)
+    await chat(user, main, { messages: [says('Hey')] }, id)
+    expect(told()).toEqual(['user: Hey', 'assistant: Yes?', 'user: Hey'])
+    const all = [says('Hey'), says('Yes?', 'assistant'), says('Hey'), says('Yes!', 'assistant')]
+    await chat(user, main, { messages: [...all, says('Hello?')] }, id)
+    expect(told()).toEqual([...said(all), 'user: Hello?'])
+    // Some send only the latest.
+    await chat(user, main, { messages: [says('Still here.', 'assistant'), says('Bye')] }, id)
+    expect(told()).toEqual([...said(all), 'user: Hello?', 'assistant: Still here.', 'user: Bye'])
+    expect(said((await at.threadOf(id)).messages)).toEqual([...told(), 'assistant: Hello there!'])
+  })
+
+  test('is seen as one answer by clients, however many rounds of tools it took', async () => {
+    const tools = [await at.tool('now', '() => "noon"')]
+    const agent = await at.agent({ tools })
+    const id = await at.thread(agent)
+    openai.says({ ...calling(['now', {}, 'c1']), text: 'Let me see. ' }, { text: 'Noon.' })
+    const { body } = await chat(user, agent, {}, id)
+    const answer = body.choices[0].message
+    expect(answer.content).toBe('Let me see. Noon.')
+    await chat(user, agent, { messages: [says('Hello'), answer, says('Thanks')] }, id)
+    expect(told()).toEqual(['user: Hello', 'assistant: Let me see. ', 'tool: noon', 'assistant: Noon.', 'user: Thanks'])
+  })
+
+  test.each([false, true])(
+    'goes on after a tool of the client’s, whatever of it is sent again (stream: %p)',
+    async (stream) => {
+      const tools = [await at.tool(`now${stream}`, '() => "noon"')]
+      const agent = await at.agent({ tools })
+      const clientTools = [{ name: 'pick' }]
+      const ways = [
+        (pause: { assistantToolCalls: object[] }) => [
+          says('Hello'),
+          { role: 'assistant', content: '', tool_calls: pause.assistantToolCalls },
+        ],
+        () => [],
+      ]
+      for (const before of ways) {
+        const id = await at.thread(agent)
+        openai.says(
+          calling([`now${stream}`, {}, 'c1']),
+          { ...calling(['pick', {}, 'c2']), text: 'Choose!' },
+          { text: 'Red.' },
+        )
+        const answer = await chat(user, agent, { stream, clientTools }, id)
+        const pause = stream ? eventsIn(answer.body).events.at(-1) : answer.body
+        expect(pause.functionCalls).toMatchObject([{ id: 'c2' }])
+        const messages = [...before(pause), { role: 'tool', tool_call_id: 'c2', content: 'red' }]
+        expect((await chat(user, agent, { stream, clientTools, messages }, id)).status).toBe(200)
+        expect(told()).toEqual(['user: Hello', 'assistant: Choose!', 'tool: noon', 'tool: red'])
+        const kept = ['user: Hello', 'assistant: Choose!', 'tool: noon', 'tool: red', 'assistant: Red.']
+        expect(said((await at.threadOf(id)).messages)).toEqual(kept)
+        // Once more, because the answer got lost on the way: nothing is there twice.
+        await chat(user, agent, { stream, clientTools, messages: [...messages, says('And now?')] }, id)
+        expect(told().filter((one) => one === 'tool: red')).toHaveLength(1)
+      }
+    },
+  )
+
+  test('without an answer of the client’s goes on, too', async () => {
+    const id = await at.thread()
+    openai.says(calling(['pick', {}, 'c1']))
+    await chat(user, main, { clientTools: [{ name: 'pick' }] }, id)
+    expect((await chat(user, main, { messages: [says('Never mind.')] }, id)).status).toBe(200)
+    expect(told()).toEqual([
+      'user: Hello',
+      expect.stringContaining('assistant'),
+      'tool: This was not answered.',
+      'user: Never mind.',
+    ])
+  })
+
+  test('by two at once is there whole, one after the other', async () => {
+    const id = await at.thread()
+    await Promise.all(['a', 'b', 'c', 'd'].map((text) => chat(user, main, { messages: [says(text)] }, id)))
+    const { messages } = await at.threadOf(id)
+    expect(messages).toHaveLength(8)
+    for (let n = 0; n < 8; n += 2)
+      expect(said(messages.slice(n, n + 2))).toEqual([
+        expect.stringMatching(/^user: [a-d]$/),
+        'assistant: Hello there!',
+      ])
+  })
+
+  test('becomes a thread by itself where the integration says so', async () => {
+    const agent = await at.agent({ recordThread: true })
+    const { body } = await chat(user, agent)
+    expect(said((await at.threadOf(body.threadId)).messages)).toEqual(['user: Hello', 'assistant: Hello there!'])
+    const { events } = eventsIn((await chat(user, agent, { stream: true })).body)
+    expect((await at.threadOf(events.at(-1).threadId)).title).toBe('Hello')
+  })
+})
+
+describe('a long conversation', () => {
+  test('is told in short, as far as it is too long', async () => {
+    const agent = await at.agent({ historyTokens: 300, systemPrompt: 'Be kind.' })
+    const id = await at.thread(agent)
+    const sums = () => openai.asked.filter(({ body }) => body.messages[0].content.startsWith('Sum up'))
+    openai.own.always = ({ body }) => ({
+      text: body.messages[0].content.startsWith('Sum up') ? 'They counted.' : 'Next.',
+    })
+    for (let n = 1; n <= 12; n++) {
+      const { status } = await chat(user, agent, { messages: [says(`${n} ${'word '.repeat(40)}`)] }, id)
+      expect(status).toBe(200)
+      const { messages } = openai.last().body
+      expect(JSON.stringify(messages).length).toBeLessThan(300 * 4 + 1_500)
+      expect(messages.at(-1).content).toStartWith(`${n} `)
+    }
+    openai.own.always = {}
+    const { messages, messageSummaries } = await at.threadOf(id)
+    expect(messages).toHaveLength(24)
+    expect(messageSummaries.length).toBe(sums().length)
+    expect(messageSummaries.length).toBeGreaterThan(1)
+    expect(messageSummaries[0]).toEqual({
+      content: 'They counted.',
+      upTo: expect.any(Number),
+      created: expect.any(String),
+    })
+    // Each goes on where the one before ended.
+    expect(sums()[1]!.body.messages[1].content).toContain('They counted.')
+    const [system, before, first] = openai.last().body.messages
+    expect([system.content, before.content]).toEqual(['Be kind.', 'What was said before, in short:\nThey counted.'])
+    expect(first.role).toBe('user')
+  })
+
+  test('goes on without it where the model can’t tell', async () => {
+    const agent = await at.agent({ historyTokens: 100 })
+    const id = await at.thread(agent)
+    const long = { messages: [says('word '.repeat(150))] }
+    await chat(user, agent, long, id)
+    openai.own.always = ({ body }) => (body.messages[0].content.startsWith('Sum up') ? { status: 400 } : {})
+    expect((await chat(user, agent, long, id)).status).toBe(200)
+    openai.own.always = {}
+    expect((await at.threadOf(id)).messageSummaries).toEqual([])
+  })
+})

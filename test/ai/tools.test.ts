@@ -1,0 +1,327 @@
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { house, refusal, rules } from '../house'
+import { calling, eventsIn, says, studio, wordsOf } from './kit'
+
+const at = await studio()
+const { user, admin, openai, main, chat } = at
+afterAll(() => openai.stop())
+beforeEach(() => openai.clear())
+
+const messages = () => openai.last().body.messages
+/** What the model was told of its calls, by their ids. */
+const results = () =>
+  Object.fromEntries(
+    messages()
+      .filter(({ role }: { role: string }) => role === 'tool')
+      .map((one: { tool_call_id: string; content: string }) => [one.tool_call_id, read(one.content)]),
+  )
+function read(text: string) {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+const offered = () => (openai.last().body.tools ?? []).map((one: { function: { name: string } }) => one.function.name)
+
+const count = await at.tool('count', '({ body, query, user }) => ({ twice: body.n * 2, query, user: user._id })')
+const fails = await at.tool('fails', '() => { throw new Error("out of order") }')
+const few = await at.tool('few', '() => 1', { roles: ['gardener'] })
+
+describe('tools of the server', () => {
+  test.each([false, true])(
+    'are called as often as the model likes, and it goes on with what they answer (stream: %p)',
+    async (stream) => {
+      const id = await at.agent({ tools: [count] })
+      openai.says(
+        { ...calling(['count', { n: 1 }, 'c1'], ['count', { n: 2 }, 'c2']), text: 'Let me see. ' },
+        calling(['count', { n: 3 }, 'c3']),
+        { text: 'Six.' },
+      )
+      const { status, body } = await chat(user, id, { stream, queryParams: { page: 4 } })
+      expect(status).toBe(200)
+      const said = stream ? wordsOf(eventsIn(body).events) : body.choices[0].message.content
+      expect(said).toBe('Let me see. Six.')
+      const { usage } = stream ? eventsIn(body).events.at(-1) : body
+      expect(usage).toEqual({ prompt_tokens: 33, completion_tokens: 21, total_tokens: 54 })
+      const more = { query: { page: 4 }, user: at.users.user }
+      expect(results()).toEqual({ c1: { twice: 2, ...more }, c2: { twice: 4, ...more }, c3: { twice: 6, ...more } })
+      expect(messages().map(({ role }: { role: string }) => role)).toEqual([
+        'user',
+        'assistant',
+        'tool',
+        'tool',
+        'assistant',
+        'tool',
+      ])
+      expect(offered()).toEqual(['count'])
+      expect((await at.usage())[0]).toMatchObject({ prompt: 33, completion: 21 })
+    },
+  )
+
+  test('that fail, are not there, or are called by nonsense are told of to the model, and never a crash', async () => {
+    const id = await at.agent({ tools: [count, fails] })
+    openai.says(
+      calling(
+        ...([
+          ['fails', {}, 'c1'],
+          ['nothing', {}, 'c2'],
+          ['count', '{"n":', 'c3'],
+          ['count', '[1]', 'c4'],
+          ['count', '{"__proto__":1}', 'c5'],
+          ['count', '', 'c6'],
+        ] as [string, string, string][]),
+      ),
+    )
+    expect((await chat(user, id)).status).toBe(200)
+    const codes = Object.entries(results()).map(([id, one]) => [id, (one as { error?: { code: string } }).error?.code])
+    expect(Object.fromEntries(codes)).toEqual({
+      ...{ c1: 'LAMBDA_FAILED', c2: 'TOOL_NOT_FOUND', c3: 'INVALID_ARGUMENTS', c4: 'INVALID_ARGUMENTS' },
+      ...{ c5: 'INVALID_INPUT', c6: undefined },
+    })
+    // What a lambda has thrown is for admins.
+    expect(JSON.stringify(messages())).not.toContain('out of order')
+  })
+
+  test('get an id where the model gives none, or the same again', async () => {
+    const id = await at.agent({ tools: [count] })
+    for (const stream of [false, true]) {
+      openai.says(
+        calling(['count', { n: 1 }], ['count', { n: 2 }]),
+        calling(['count', { n: 3 }, 'c'], ['count', { n: 4 }, 'c']),
+        calling(['count', { n: 5 }, 'c']),
+      )
+      expect((await chat(user, id, { stream })).status).toBe(200)
+      const calls = messages().flatMap(({ tool_calls = [] }: { tool_calls?: { id: string }[] }) =>
+        tool_calls.map((one) => one.id),
+      )
+      expect(new Set(calls).size).toBe(5)
+      expect(calls.every((one: string) => one.length > 0)).toBeTrue()
+      expect(Object.keys(results()).sort()).toEqual(calls.toSorted())
+    }
+  })
+
+  test('are taken away after some rounds: then the model has to say something', async () => {
+    const id = await at.agent({ tools: [count], maxToolRounds: 2 })
+    openai.own.always = ({ body }) => (body.tools ? calling(['count', { n: 1 }]) : { text: 'Enough.' })
+    const { body } = await chat(user, id)
+    openai.own.always = {}
+    expect(body.choices[0]).toMatchObject({ message: { content: 'Enough.' }, finish_reason: 'stop' })
+    expect(openai.asked).toHaveLength(3)
+    const never = await at.agent({ tools: [count], maxToolRounds: 0 })
+    await chat(user, never)
+    expect(offered()).toEqual([])
+    // A model that calls what it was not offered calls nothing.
+    openai.says(calling(['count']))
+    expect((await chat(user, never)).body.choices[0].finish_reason).toBe('stop')
+  })
+
+  test('are offered to those whose roles allow them', async () => {
+    const id = await at.agent({ tools: [few, count] })
+    await chat(user, id)
+    expect(offered()).toEqual(['count'])
+    openai.says(calling(['few', {}, 'c1']))
+    await chat(user, id)
+    expect(results().c1.error.code).toBe('TOOL_NOT_FOUND')
+    await chat(admin, id)
+    expect(offered()).toEqual(['few', 'count'])
+    await at.done(admin.put(`/integrations/${count}`, { active: false }))
+    await chat(user, id)
+    await at.done(admin.put(`/integrations/${count}`, { active: true }))
+    expect(offered()).toEqual([])
+  })
+
+  test('may be other agents, but none goes round in circles', async () => {
+    const trigger = { kind: 'tool', name: 'expert', description: 'Knows.' }
+    const expert = await at.made('/integrations', {
+      trigger,
+      target: { kind: 'ai', sourceId: at.source, model: 'expert' },
+    })
+    const id = await at.agent({ tools: [expert._id] })
+    openai.own.always = ({ body }) =>
+      body.model === 'expert' ? { text: `Of course: ${body.messages.at(-1).content}` } : {}
+    openai.says(calling(['expert', { message: 'why?' }, 'c1']))
+    await chat(user, id)
+    expect(results()).toEqual({ c1: 'Of course: why?' })
+    expect((await at.usage()).slice(0, 2).map(({ model }) => model)).toEqual(['model-1', 'expert'])
+
+    // One that calls itself.
+    const target = { kind: 'ai', sourceId: at.source, model: 'circle', tools: [expert._id] }
+    await at.done(admin.put(`/integrations/${expert._id}`, { target }))
+    openai.own.always = ({ body }) =>
+      body.messages.at(-1).role === 'user'
+        ? calling(['expert', { message: 'again' }])
+        : { text: body.messages.at(-1).content }
+    openai.clear()
+    const { status, body } = await chat(user, id)
+    openai.own.always = {}
+    expect(status).toBe(200)
+    expect(JSON.stringify(body)).toContain('TOO_DEEP')
+    expect(openai.asked.length).toBeLessThan(14)
+  })
+
+  test('of another tenant are none', async () => {
+    const other = await house()
+    const { status, body } = await other.as('admin').post('/ai/agents', { sourceId: 'echo', tools: [count] })
+    expect([status, body.code]).toEqual([400, 'INVALID_INPUT'])
+  })
+})
+
+describe('blueprints', async () => {
+  await at.made('/blueprints', {
+    key: 'books',
+    name: 'Books',
+    fields: [
+      { key: 'title', type: 'string', required: true },
+      { key: 'price', type: 'decimal' },
+      { key: 'tags', type: 'string', multi: true, enum: ['new', 'old'] },
+      { key: 'secret', type: 'string', readRoles: ['gardener'], writeRoles: ['gardener'] },
+    ],
+    permissions: [
+      ...rules('user', 'user').slice(0, 2),
+      { operation: 'delete', scope: 'tenant', roleBased: ['gardener'] },
+    ],
+  })
+  await at.made('/blueprints/books/entities', { title: 'Of the admin', secret: 'x' })
+  const id = await at.agent({ blueprints: ['books'] })
+
+  test('are tools for what their rules allow the caller, with what they may know of', async () => {
+    await chat(user, id)
+    expect(offered()).toEqual(['find_books', 'get_books', 'create_books'])
+    const create = openai.last().body.tools.at(-1).function
+    expect(create.parameters).toEqual({
+      type: 'object',
+      properties: {
+        title: { type: 'string' },
+        price: { type: 'string', description: 'decimal' },
+        tags: { type: 'array', items: { type: 'string', enum: ['new', 'old'] }, description: '' },
+      },
+      required: ['title'],
+    })
+    expect(JSON.stringify(openai.last().body.tools)).not.toContain('secret')
+    await chat(admin, id)
+    expect(offered()).toEqual(['find_books', 'get_books', 'create_books', 'update_books', 'remove_books'])
+  })
+
+  test('are read and written with the rights of who asks', async () => {
+    openai.says(
+      calling(
+        ['create_books', { title: 'Emma', price: '9.90' }, 'made'],
+        ['create_books', { title: 'Emma', secret: 'mine' }, 'hidden'],
+        ['create_books', { price: 1 }, 'wrong'],
+        ['remove_books', { identifier: 'x' }, 'gone'],
+      ),
+      calling(
+        ['find_books', { query: { price: { $gt: '5' } } }, 'found'],
+        ['find_books', {}, 'all'],
+        ['find_books', { query: { title: 'Of the admin' } }, 'others'],
+        ['get_books', { identifier: 'nothing' }, 'none'],
+        ['get_books', {}, 'nobody'],
+      ),
+    )
+    expect((await chat(user, id)).status).toBe(200)
+    const { made, hidden, wrong, gone, found, all, others, none, nobody } = results()
+    expect(made).toMatchObject({ title: 'Emma', user: at.users.user })
+    // A field that is hidden from them is none.
+    expect(hidden.error.code).toBe('INVALID_INPUT')
+    expect(wrong.error.code).toBe('INVALID_INPUT')
+    expect(gone.error.code).toBe('TOOL_NOT_FOUND')
+    expect(found).toMatchObject([{ title: 'Emma' }])
+    expect(all).toHaveLength(1)
+    expect(others).toEqual([])
+    expect(none.error.code).toBe('ENTITY_NOT_FOUND')
+    expect(nobody.error.code).toBe('INVALID_INPUT')
+  })
+
+  test('that are removed are no tools any more', async () => {
+    await at.made('/blueprints', { key: 'short', name: 'Short', fields: [] })
+    const other = await at.agent({ blueprints: ['short', 'books'] })
+    await at.done(admin.delete('/blueprints/short'))
+    expect((await chat(user, other)).status).toBe(200)
+    expect(offered()).toHaveLength(3)
+  })
+})
+
+describe('tools of the client', () => {
+  const clientTools = [
+    {
+      name: 'pick',
+      description: 'Picks a color.',
+      schema: { type: 'object', properties: { color: { type: 'string' } } },
+    },
+    { type: 'function', function: { name: 'ring', parameters: { type: 'object' } } },
+  ]
+
+  test.each([false, true])('stop the turn until the client goes on, statelessly (stream: %p)', async (stream) => {
+    const id = await at.agent({ tools: [count] })
+    openai.says(
+      { ...calling(['count', { n: 1 }, 'c1']), text: 'Wait. ' },
+      calling(['pick', { color: 'teal' }, 'c2'], ['count', { n: 2 }, 'c3'], ['ring', '', 'c4']),
+    )
+    const { status, body } = await chat(user, id, { stream, clientTools })
+    expect(status).toBe(200)
+    expect(openai.last().body.tools).toHaveLength(3)
+    const { events, end } = stream ? eventsIn(body) : { events: [body], end: '[DONE]' }
+    expect(end).toBe('[DONE]')
+    const call = (id: string, name: string, args: string) => ({
+      id,
+      type: 'function',
+      function: { name, arguments: args },
+    })
+    const [c1, c2, c3, c4] = [
+      call('c1', 'count', '{"n":1}'),
+      call('c2', 'pick', '{"color":"teal"}'),
+      call('c3', 'count', '{"n":2}'),
+      call('c4', 'ring', '{}'),
+    ]
+    const pause = events.at(-1)
+    expect(pause).toEqual({
+      type: 'client_tool_calls',
+      functionCalls: [c2, c4],
+      backendResults: [
+        { functionCall: c1, result: expect.objectContaining({ twice: 2 }) },
+        { functionCall: c3, result: expect.objectContaining({ twice: 4 }) },
+      ],
+      assistantToolCalls: [c1, c2, c3, c4],
+      usage: { prompt_tokens: 22, completion_tokens: 14, total_tokens: 36 },
+    })
+    const calls = openai.asked.length
+    const next = [
+      says('Hello'),
+      { role: 'assistant', content: '', tool_calls: pause.assistantToolCalls },
+      { role: 'tool', tool_call_id: 'c4', content: 'rang' },
+      { role: 'tool', tool_call_id: 'c2', content: '{"ok":true}' },
+    ]
+    openai.says({ text: 'Done.' })
+    const after = await chat(user, id, { stream, clientTools, messages: next })
+    expect(stream ? wordsOf(eventsIn(after.body).events) : after.body.choices[0].message.content).toBe('Done.')
+    expect(openai.asked).toHaveLength(calls + 1)
+    // Each call has its answer, also those that only we know.
+    const told = messages().slice(2)
+    expect(told.map((one: { tool_call_id: string }) => one.tool_call_id)).toEqual(['c1', 'c2', 'c3', 'c4'])
+    expect(JSON.parse(told[0].content)).toMatchObject({ twice: 2 })
+    expect([told[1].content, told[3].content]).toEqual(['{"ok":true}', 'rang'])
+
+    // They are for nobody else.
+    await chat(at.as('other'), id, { clientTools, messages: next })
+    expect(messages()[2].content).toBe('This was not answered.')
+  })
+
+  test('may not have the name of another', async () => {
+    const id = await at.agent({ tools: [count] })
+    const named = (name: string) => ({ clientTools: [{ name }] })
+    expect(refusal(await chat(user, id, named('count')))).toEqual([400, 'TOOL_NAME_TAKEN'])
+    expect(refusal(await chat(user, main, { clientTools: [{ name: 'a' }, { name: 'a' }] }))).toEqual([
+      400,
+      'TOOL_NAME_TAKEN',
+    ])
+    expect((await chat(user, main, named('count'))).status).toBe(200)
+  })
+
+  test('are never asked what a client could not read: the model is told instead', async () => {
+    openai.says(calling(['pick', '{"color"', 'c1']), { text: 'Sorry.' })
+    const { body } = await chat(user, main, { clientTools })
+    expect(body.choices[0].message.content).toBe('Sorry.')
+    expect(results().c1.error.code).toBe('INVALID_ARGUMENTS')
+  })
+})
