@@ -12,6 +12,7 @@ import { workspacesAndInvites } from './accounts/workspaces/routes'
 import { entitiesAreCountedBy } from './accounts/workspaces/workspaces'
 import { agentRoutes } from './ai/routes/agents'
 import { completionRoutes } from './ai/routes/completions'
+import { mcpRoutes } from './ai/routes/mcp'
 import { storageRoutes } from './ai/routes/storage'
 import { threadRoutes } from './ai/routes/threads'
 import { run as runModel } from './ai/running'
@@ -97,6 +98,7 @@ const api = new Elysia({ prefix: '/api' })
   .use(agentRoutes)
   .use(completionRoutes)
   .use(storageRoutes)
+  .use(mcpRoutes)
   .use(proxyRoutes)
 
 // A host may be shorter than what Elysia takes for granted, which is ten characters.

@@ -51,6 +51,7 @@ const table = `
     200 PUT /api/blocks/:id
     200 PATCH /api/blocks/:id
     200 DELETE /api/blocks/:id
+    200 POST /api/mcp/
     201 POST /api/ai/sources/:sourceId/storage/
     201 POST /api/ai/sources/:sourceId/storage/upload
     200 POST /api/ai/sources/:sourceId/storage/clear

@@ -210,6 +210,10 @@ export const requests: Record<string, Making> = {
   'DELETE /api/integrations/:id': integration,
   'GET /api/integrations/:id/runs': integration,
   'POST /api/integrations/:id/runs/:runId/replay': async (at) => ({ path: await at.run() }),
+  'POST /api/mcp/': () => ({
+    headers: { accept: 'application/json, text/event-stream' },
+    body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+  }),
   'POST /api/ai/sources/:sourceId/storage/': storage({ scope: 'tenant' }),
   'POST /api/ai/sources/:sourceId/storage/upload': storage({ content: 'new' }),
   'POST /api/ai/sources/:sourceId/storage/clear': storage(),
