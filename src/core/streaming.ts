@@ -13,6 +13,17 @@ export type Question = {
   signal: AbortSignal
 }
 
+/** What else a server may not do, beside saying nothing at first. */
+export type Limits = {
+  /** ms that it may say nothing once it has begun, while somebody listens. */
+  silence?: number
+  /** Bytes of its answer. */
+  limit?: number
+}
+
+/** A server said nothing for too long, after it had begun to. */
+export class Silent extends Error {}
+
 /** What came back. A body that came along with the head is there already. */
 export type Answered = { status: number; headers: Headers; body: Body }
 type Body = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null
@@ -33,7 +44,7 @@ const AHEAD = 64 << 10 // bytes
 export async function outsideAsItComes(
   url: string,
   question: Question,
-  reach: Reach & { head: number },
+  reach: Reach & Limits & { head: number },
 ): Promise<Answered> {
   let late = false
   const ending = new AbortController()
@@ -49,7 +60,7 @@ export async function outsideAsItComes(
   try {
     const signal = AbortSignal.any([question.signal, ending.signal])
     const message = await asking(new URL(url), question, reach, signal, moves)
-    return await answerOf(message, question.method)
+    return await answerOf(message, question.method, reach)
   } catch (cause) {
     throw new Unreachable(late ? 'timeout' : cause instanceof Refused ? 'refused' : 'unreachable', cause)
   } finally {
@@ -105,27 +116,45 @@ async function send(body: ReadableStream<Uint8Array>, out: ReturnType<typeof ove
   out.end()
 }
 
-async function answerOf(message: IncomingMessage, method: string): Promise<Answered> {
+async function answerOf(message: IncomingMessage, method: string, limits: Limits): Promise<Answered> {
   const headers = new Headers()
   for (let n = 0; n < message.rawHeaders.length; n += 2)
     headers.append(message.rawHeaders[n]!, message.rawHeaders[n + 1]!)
   const { statusCode: status = 502 } = message
   const empty = [204, 205, 304].includes(status) || method === 'HEAD'
   if (empty) message.resume()
-  return { status, headers, body: empty ? null : await bodyOf(message) }
+  return { status, headers, body: empty ? null : await bodyOf(message, limits) }
 }
 
 /** What came along with the head, if that is all; else a stream that is no faster than it is read. */
-async function bodyOf(message: IncomingMessage): Promise<Body> {
+async function bodyOf(message: IncomingMessage, { silence, limit = Number.POSITIVE_INFINITY }: Limits): Promise<Body> {
   const early: Buffer[] = []
   let take = (chunk: Buffer) => void early.push(chunk)
   let over: { error?: unknown } | undefined
   let end = () => {}
   const ends = (error?: unknown) => {
     over ??= { error }
+    clearInterval(watch)
     end()
   }
-  message.on('data', (chunk: Buffer) => take(chunk)).on('end', () => ends())
+  let size = 0
+  let moved = performance.now()
+  let heard = true
+  const breakOff = (error: Error) => {
+    ends(error)
+    message.destroy()
+  }
+  const look = () => {
+    if (heard && performance.now() - moved > silence!) breakOff(new Silent('The server said nothing any more.'))
+  }
+  const watch = silence ? setInterval(look, Math.max(10, silence / 10)) : undefined
+  message.on('data', (chunk: Buffer) => {
+    moved = performance.now()
+    size += chunk.byteLength
+    if (size > limit) breakOff(new Error(`The answer has more than ${limit} bytes.`))
+    else take(chunk)
+  })
+  message.on('end', () => ends())
   message.on('error', ends).on('close', () => ends(new Error('The answer broke off.')))
   await new Promise(setImmediate)
   if (over && !over.error) return new Uint8Array(Buffer.concat(early))
@@ -135,7 +164,9 @@ async function bodyOf(message: IncomingMessage): Promise<Body> {
       start(controller) {
         take = (chunk) => {
           controller.enqueue(new Uint8Array(chunk))
-          if ((controller.desiredSize ?? 0) <= 0) message.pause()
+          if ((controller.desiredSize ?? 0) > 0) return
+          heard = false
+          message.pause()
         }
         end = () => {
           take = () => {}
@@ -146,8 +177,13 @@ async function bodyOf(message: IncomingMessage): Promise<Body> {
         for (const chunk of early) take(chunk)
         if (over) end()
       },
-      pull: () => void message.resume(),
+      pull() {
+        moved = performance.now()
+        heard = true
+        message.resume()
+      },
       cancel() {
+        clearInterval(watch)
         take = () => {}
         end = () => {}
         message.destroy()

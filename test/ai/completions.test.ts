@@ -86,6 +86,17 @@ describe('a completion', () => {
   })
 })
 
+test('with an Idempotency-Key is asked of the model once', async () => {
+  const path = `/ai/${main}/chat-completion`
+  const key = { 'idempotency-key': crypto.randomUUID() }
+  const [first, second] = [
+    await user.post(path, { messages: [says('Hello')] }, key),
+    await user.post(path, { messages: [says('Hello')] }, key),
+  ]
+  expect(second.body).toEqual(first.body)
+  expect(openai.asked).toHaveLength(1)
+})
+
 describe('what is asked', () => {
   test('is passed on, before what the integration says', async () => {
     const id = await at.agent({ temperature: 0.2, top_p: 0.5, max_tokens: 100 })

@@ -1,6 +1,7 @@
 import { afterAll, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { OpenAI } from 'openai'
+import { enter } from '../../src/ai/turn/completion'
 import { handle, listen } from '../../src/gateway'
 import { calling, eventsIn, says, studio, wordsOf } from './kit'
 
@@ -212,6 +213,40 @@ describe('whoever goes', () => {
     ])
     await slow.stop(true)
   })
+})
+
+test('who takes nothing for a minute is cut off', async () => {
+  openai.own.always = { text: 'x'.repeat(100), pieces: 100, hang: 50 }
+  const { setInterval: every, performance } = globalThis
+  const spies = [
+    spyOn(globalThis, 'setInterval').mockImplementation(((work: () => void) => every(work, 5)) as never),
+    spyOn(performance, 'now'),
+  ]
+  try {
+    const url = `${base}/ai/${main}/chat-completion`
+    const body = JSON.stringify({ messages: [says('Hello')], stream: true })
+    const { body: stream } = await handle(
+      new Request(url, { method: 'POST', headers: { host: `${tenant}.test`, ...headers }, body }),
+    )
+    const reader = stream!.getReader()
+    await reader.read()
+    const later = performance.now() + 61_000
+    spies[1]!.mockImplementation((() => later) as never)
+    await until(() => openai.left.length)
+    spies[1]!.mockRestore()
+    await until(async () => (await at.usage())[0]!.status === 'aborted')
+  } finally {
+    for (const spy of spies) spy.mockRestore()
+    openai.own.always = {}
+  }
+})
+
+test('a tenant has a thousand completions at a time in a process, and then others wait', async () => {
+  const ctx = at.tenant
+  const places = await Promise.all(Array.from({ length: 1_000 }, () => enter(ctx)))
+  expect((await chat()).status).toBe(503)
+  for (const leave of places) leave()
+  expect((await chat()).status).toBe(200)
 })
 
 test('who does not read is not sent more: the model waits', async () => {

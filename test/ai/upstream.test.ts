@@ -1,7 +1,9 @@
 import { afterAll, afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
+import fc from 'fast-check'
 import { config } from '../../src/config'
 import { refusal } from '../house'
 import type { Plan } from '../outside/openai'
+import { check } from '../properties'
 import { calling, eventsIn, says, studio, wordsOf } from './kit'
 
 const at = await studio()
@@ -162,4 +164,40 @@ test('what is said goes to no log', async () => {
   } finally {
     for (const spy of spies) spy.mockRestore()
   }
+})
+
+test('whatever a server answers, it is no failure of ours', async () => {
+  const anything = fc.jsonValue({ maxDepth: 3 })
+  const call = fc.record({ index: fc.option(anything), id: fc.option(anything), function: fc.option(anything) })
+  const message = fc.record({ content: anything, tool_calls: fc.oneof(anything, fc.array(call)) }, { requiredKeys: [] })
+  const choice = fc.record(
+    {
+      delta: fc.oneof(message, anything),
+      message: fc.oneof(message, anything),
+      finish_reason: fc.oneof(fc.constant('stop'), anything),
+    },
+    { requiredKeys: [] },
+  )
+  const chunk = fc.oneof(
+    anything,
+    fc.record({ choices: fc.oneof(fc.array(fc.oneof(choice, anything)), anything), usage: anything, model: anything }),
+  )
+  await check(
+    100,
+    fc.asyncProperty(fc.array(chunk, { maxLength: 4 }), fc.boolean(), async (chunks, stream) => {
+      const frames = chunks.map((one) => `data: ${JSON.stringify(one)}\n\n`).join('')
+      openai.says(
+        stream
+          ? { body: frames, headers: { 'content-type': 'text/event-stream' } }
+          : { body: JSON.stringify(chunks[0] ?? null) },
+      )
+      const { status, body } = await chat(user, main, { stream })
+      openai.clear()
+      expect([status, body?.code]).toBeOneOf([
+        [200, undefined],
+        [502, 'AI_UPSTREAM_ERROR'],
+      ] as never)
+      if (stream && status === 200) expect(body).not.toContain('INTERNAL')
+    }),
+  )
 })

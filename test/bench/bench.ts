@@ -27,6 +27,8 @@ const { values: options } = parseArgs({
     lambdas: { type: 'boolean', default: false },
     /** Only this: what questions to files cost, and their upload. */
     knowledge: { type: 'boolean', default: false },
+    /** Only this: how late the words of models are. */
+    ai: { type: 'boolean', default: false },
   },
 })
 if (options.signin || options.knowledge) {
@@ -34,6 +36,10 @@ if (options.signin || options.knowledge) {
   const child = Bun.spawn([process.execPath, `test/bench/${file}.ts`, options.engine], {
     stdio: ['ignore', 'inherit', 'inherit'],
   })
+  process.exit(await child.exited)
+}
+if (options.ai) {
+  const child = Bun.spawn([process.execPath, 'test/bench/ai.ts'], { stdio: ['ignore', 'inherit', 'inherit'] })
   process.exit(await child.exited)
 }
 const [rows, seconds, rounds] = [Number(options.rows), Number(options.seconds), Number(options.rounds)]

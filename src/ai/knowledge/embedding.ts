@@ -1,6 +1,6 @@
 import { Problem } from '../../core/problem'
 import type { Source } from '../sources/sources'
-import { problemOf, Senseless } from '../turn/failures'
+import { Failed, problemOf, Senseless } from '../turn/failures'
 
 const LONGEST = 8_000 // characters of a text; models take some 8,000 tokens
 
@@ -15,23 +15,31 @@ export const embeds = (source: Source): source is Embedding => source.embeddingM
 export async function embedded({ client, embeddingModel: model }: Embedding, texts: string[]): Promise<Float32Array[]> {
   const input = texts.map((text) => text.slice(0, LONGEST).toWellFormed())
   try {
-    const { data } = await client.embeddings.create({ model, input, encoding_format: 'float' })
-    const vectors: Float32Array[] = []
-    for (const { index, embedding } of data ?? []) vectors[index] = unit(embedding)
-    const dimension = vectors[0]?.length
-    if (!dimension || texts.some((_, n) => vectors[n]?.length !== dimension)) throw new Senseless(STRANGE)
-    return vectors
+    const { data } = await client.embeddings.create({ model, input, encoding_format: 'float' }).catch((cause) => {
+      throw new Failed(cause)
+    })
+    return vectorsOf(data, texts.length)
   } catch (error) {
     throw problemOf(error)
   }
 }
 
+function vectorsOf(data: unknown, count: number): Float32Array[] {
+  const vectors: Float32Array[] = []
+  if (!Array.isArray(data) || data.length !== count) throw new Senseless(STRANGE)
+  for (const one of data) vectors[one?.index] = unit(one?.embedding)
+  const dimension = vectors[0]?.length
+  for (let n = 0; n < count; n++) if (!dimension || vectors[n]?.length !== dimension) throw new Senseless(STRANGE)
+  return vectors
+}
+
 const STRANGE = 'The AI source did not answer with a vector for each text.'
 
 /** Of length 1, so that the product of two is the cosine of their angle. */
-function unit(values: number[]): Float32Array {
-  const length = Math.hypot(...values)
-  if (!Array.isArray(values) || !Number.isFinite(length)) throw new Senseless(STRANGE)
+function unit(values: unknown): Float32Array {
+  if (!Array.isArray(values)) throw new Senseless(STRANGE)
+  const length = Math.sqrt(values.reduce((sum, value) => sum + value * value, 0))
+  if (!Number.isFinite(length)) throw new Senseless(STRANGE)
   return Float32Array.from(values, (value) => value / (length || 1))
 }
 

@@ -3,7 +3,9 @@ import type { Ctx } from '../../accounts/guard'
 import { iso, now } from '../../core/clock'
 import { invalid, missing, Problem } from '../../core/problem'
 import type { Tx } from '../../storage/port'
+import { waitsLong } from '../../tenancy/caller'
 import { clientOf, type Source } from '../sources/sources'
+import { gone } from '../turn/failures'
 import { chunksOf } from './chunking'
 import { bytesOf, embedded, embeds, refuseMismatch } from './embedding'
 import { sweepFiles } from './removal'
@@ -22,7 +24,9 @@ const { _id, store, ready, user } = knowledgeFiles
  * Adds a file to a store. It is found from the moment on when all of it is there; when that fails, nothing of it is kept.
  * @throws 400, 403, 404, 409 EMBEDDING_MISMATCH or VECTOR_STORE_FULL, and 502 to 504 for the source
  */
-export async function upload(ctx: Ctx, sourceId: string, { content, fileName = '', metadata = {}, ...named }: Upload) {
+export async function upload(ctx: Ctx, sourceId: string, input: Upload, request: Request) {
+  waitsLong(request)
+  const { content, fileName = '', metadata = {}, ...named } = input
   const source = await clientOf(ctx, sourceId)
   const { row } = await storeFor(ctx, sourceId, named)
   if (embeds(source)) refuseMismatch(row, source.embeddingModel)
@@ -37,6 +41,7 @@ export async function upload(ctx: Ctx, sourceId: string, { content, fileName = '
   try {
     let chunks = 0
     for (const texts of slicesOf(chunksOf(content, fileName))) {
+      if (request.signal.aborted) throw gone()
       await keep(ctx, source, row._id, fileId, texts, chunks)
       chunks += texts.length
     }
@@ -122,7 +127,8 @@ const full = (message: string) => new Problem(409, 'VECTOR_STORE_FULL', `${messa
  * Takes files out of a store: all, unless some are named. Of a store that others share, who doesn't administer it takes
  * out what they have put in. @throws 400, 403, 404
  */
-export async function clear(ctx: Ctx, sourceId: string, { fileIds, ...named }: Clearing) {
+export async function clear(ctx: Ctx, sourceId: string, { fileIds, ...named }: Clearing, request: Request) {
+  waitsLong(request)
   await clientOf(ctx, sourceId)
   const { row, administers } = await storeFor(ctx, sourceId, named)
   const gone = await ctx.write(async (tx) => {

@@ -1,9 +1,11 @@
 import type { Ctx } from '../../accounts/guard'
 import { Problem } from '../../core/problem'
+import { waitsLong } from '../../tenancy/caller'
 
 /** Answers a message of an assistant's. @throws 400 for what is none, 406 for who takes no answer */
 export async function answering(ctx: Ctx, request: Request, message: unknown): Promise<Response> {
   if (Array.isArray(message)) throw unfit('Send one message at a time: the protocol has no batches any more.')
+  waitsLong(request)
   // Loaded when the first assistant comes.
   const { answerMessage } = await import('./server')
   const response = await answerMessage(ctx, request, message)

@@ -25,14 +25,18 @@ export const storageRoutes = new Elysia({ prefix: '/ai/sources/:sourceId/storage
       detail: { summary: 'A vector store of an integration, for a thread, a user, a workspace or all' },
     },
   )
-  .post('/upload', async ({ ctx, params, body }) => status(201, await files.upload(ctx, params.sourceId, body)), {
-    can: 'user',
-    params: source,
-    body: Upload,
-    response: { 201: UploadAnswer, ...failures },
-    detail: { summary: 'Adds a file to a vector store' },
-  })
-  .post('/clear', ({ ctx, params, body }) => files.clear(ctx, params.sourceId, body), {
+  .post(
+    '/upload',
+    async ({ ctx, params, body, request }) => status(201, await files.upload(ctx, params.sourceId, body, request)),
+    {
+      can: 'user',
+      params: source,
+      body: Upload,
+      response: { 201: UploadAnswer, ...failures },
+      detail: { summary: 'Adds a file to a vector store' },
+    },
+  )
+  .post('/clear', ({ ctx, params, body, request }) => files.clear(ctx, params.sourceId, body, request), {
     can: 'user',
     params: source,
     body: Clearing,

@@ -1,5 +1,5 @@
 import type { Ctx, OpenCtx } from '../../accounts/guard'
-import { missing, Problem } from '../../core/problem'
+import { invalid, missing, Problem } from '../../core/problem'
 import { given } from '../../core/shapes'
 import type { Talking } from '../agents'
 import { retrieved } from '../knowledge/retrieval'
@@ -16,6 +16,7 @@ import { unknown } from './resent'
 import { Turn } from './turn'
 
 const MOST = 10_000 // messages of a thread
+const LONGEST = 1 << 20 // characters of one
 
 /** How a turn is asked for. */
 export type How = {
@@ -70,6 +71,9 @@ async function goingOn(
   const thread = await threads.ownThread(ctx, id)
   // Admins read the threads of others, but don't speak for them.
   if (thread.user !== ctx.actor.user || thread.integration !== _id) missing('thread')
+  const long = asked.messages.findIndex(({ content }) => (content?.length ?? 0) > LONGEST)
+  if (long >= 0)
+    invalid({ path: `/messages/${long}/content`, message: `A message of a thread has at most ${LONGEST} characters.` })
   const rows = await recent(ctx.db, id)
   if ((rows.at(-1)?.number ?? 0) + asked.messages.length > MOST)
     throw new Problem(409, 'THREAD_TOO_LONG', `A thread has at most ${MOST} messages. Begin another one.`)

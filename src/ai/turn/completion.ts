@@ -79,7 +79,7 @@ export async function answered(ctx: OpenCtx, agent: Agent, asked: Asked, how: Ho
 /** Runs a turn to its end. @throws what callers are told */
 async function whole(turn: Turn): Promise<object> {
   try {
-    for await (const _ of turn.run(false));
+    await turn.run(false)
   } catch (error) {
     throw await failed(turn, error)
   }

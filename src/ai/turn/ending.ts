@@ -1,7 +1,9 @@
 import { eq, lt, max } from 'drizzle-orm'
 import { DAY, iso, now } from '../../core/clock'
 import { Problem } from '../../core/problem'
+import type { Lease } from '../../jobs/holding'
 import { emit } from '../../jobs/outbox'
+import { removeInSlices } from '../../jobs/removal'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import type { NewMessage } from '../shapes'
@@ -102,9 +104,6 @@ async function keepResults(tx: Tx, { of: { ctx, agent }, pause, said }: Turn) {
   }
 }
 
-/** For how long a client may take to go on with a turn. */
-export const PATIENCE = DAY
-
 /** Keeps what became of a turn that came to no end. Gives what callers are told. */
 export async function failed(turn: Turn, error: unknown): Promise<unknown> {
   const { aborted } = turn.signal
@@ -113,8 +112,6 @@ export async function failed(turn: Turn, error: unknown): Promise<unknown> {
   return problem
 }
 
-/** Removes what clients may not go on with any more. */
-export async function removeOld({ write }: Pick<Tenant, 'write'>) {
-  const old = lt(toolResults.created, iso(now() - PATIENCE))
-  await write((tx) => tx.delete(toolResults).where(old).run())
-}
+/** Removes the results of tools whose turns no client has gone on with for a day. */
+export const removeOld = (tenant: Tenant & Lease) =>
+  removeInSlices(tenant, toolResults, toolResults._id, lt(toolResults.created, iso(now() - DAY)))

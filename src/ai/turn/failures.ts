@@ -1,12 +1,19 @@
 import { APIError } from 'openai'
 import { causes } from '../../core/log'
 import { Problem } from '../../core/problem'
-import { Silent } from '../sources/asking'
+import { Silent } from '../../core/streaming'
 
 /** Whoever asked has gone, so nobody is answered. */
 export const gone = () => new Problem(400, 'CALLER_GONE', 'You did not wait for the answer.')
 
-/** An answer that makes no sense: another than OpenAI's API has, or one that breaks off. */
+/** A model could not be asked, or did not answer as OpenAI's API has it. */
+export class Failed extends Error {
+  constructor(cause: unknown) {
+    super('The AI source failed.', { cause })
+  }
+}
+
+/** An answer that makes no sense, or breaks off. */
 export class Senseless extends Error {}
 
 /**
@@ -14,14 +21,14 @@ export class Senseless extends Error {}
  * AI_UPSTREAM_TIMEOUT. Of what that server said only the status is told, for its words may repeat ours, and ours secrets.
  */
 export function problemOf(error: unknown): unknown {
-  if (error instanceof Problem) return error
-  const all = causes(error)
-  if (all.some((cause) => cause instanceof Silent)) return late()
-  if (!(error instanceof APIError)) return error instanceof Senseless || isBroken(all) ? broken(error) : error
-  const { status, headers } = error
+  if (error instanceof Senseless) return failed(error.message)
+  if (!(error instanceof Failed)) return error
+  if (causes(error).some((cause) => cause instanceof Silent)) return late()
+  const { status, headers } = error.cause instanceof APIError ? error.cause : {}
   if (status === 504 || status === 408) return late()
   if (status === 429) return busy(headers?.get('retry-after') ?? '')
-  return status ? failed(`The AI source answered ${status}.`, { status }) : broken(error)
+  if (status) return failed(`The AI source answered ${status}.`, { status })
+  return failed('The AI source could not be reached, or its answer broke off.')
 }
 
 const late = () =>
@@ -37,16 +44,5 @@ function busy(after: string) {
   return new Problem(503, 'AI_UPSTREAM_BUSY', message, { headers: wait ?? { 'retry-after': '5' } })
 }
 
-const broken = (error: unknown) =>
-  failed(error instanceof Senseless ? error.message : 'The AI source could not be reached, or its answer broke off.')
-
 const failed = (said: string, details?: object) =>
   new Problem(502, 'AI_UPSTREAM_ERROR', `${said} Whoever administers it can try it by its status.`, { details })
-
-/** Connections that break, and answers that are no JSON, are none of our bugs. */
-const isBroken = (all: unknown[]) =>
-  all.some(
-    (one) =>
-      one instanceof SyntaxError ||
-      (one instanceof Error && ('code' in one || /broke off|aborted|bytes\.$/.test(one.message))),
-  )

@@ -2,7 +2,7 @@ import type OpenAI from 'openai'
 import type { ToolCall } from '../shapes'
 import type { Source } from '../sources/sources'
 import { tokensIn } from '../tokens'
-import { Senseless } from './failures'
+import { Failed, Senseless } from './failures'
 
 type Params = Omit<OpenAI.ChatCompletionCreateParamsNonStreaming, 'stream'>
 
@@ -14,31 +14,47 @@ export type Usage = { prompt: number; completion: number; estimated: boolean }
 const CALLS = 128
 const SIZE = 4 << 20 // characters
 
+/** Takes words as they are said, and is waited for before there are more. */
+export type Say = (words: string) => void | Promise<void>
+
 /**
- * Asks a model, whose words come one after the other where they are streamed. What it said so far is in `so`, also when it
- * breaks off. @throws what `problemOf` knows
+ * Asks a model. What it has said so far is in `so`, also when it breaks off.
+ * @throws what `problemOf` knows, and what `say` throws
  */
-export async function* asked(
-  { client }: Source,
+export async function ask(
+  { client: { chat } }: Source,
   params: Params,
-  { signal, stream, so }: { signal: AbortSignal; stream: boolean; so: Saying },
-): AsyncGenerator<string, Reply> {
+  { signal, so, say, stream }: { signal: AbortSignal; so: Saying; say: Say; stream: boolean },
+): Promise<Reply> {
   if (stream) {
     const options = { stream: true, stream_options: { include_usage: true } } as const
-    const chunks = await client.chat.completions.create({ ...params, ...options }, { signal })
-    for await (const chunk of chunks) {
-      const text = so.hear((chunk ?? {}) as Chunk)
-      if (text) yield text
+    const chunks = await chat.completions.create({ ...params, ...options }, { signal }).catch(refuse)
+    const each = chunks[Symbol.asyncIterator]()
+    try {
+      for (;;) {
+        const { done, value } = await each.next().catch(refuse)
+        if (done) break
+        const words = so.hear((value ?? {}) as Chunk)
+        if (words) await say(words)
+      }
+    } finally {
+      // Of what makes no sense nobody hears the rest.
+      each.return?.().catch(() => {})
     }
   } else {
-    const answer = await client.chat.completions.create({ ...params, stream: false }, { signal })
+    const answer = await chat.completions.create({ ...params, stream: false }, { signal }).catch(refuse)
     const { model, usage, choices } = (answer ?? {}) as Partial<typeof answer>
     const choice = choices?.[0]
-    const text = so.hear({ model, usage, choices: choice && [{ ...choice, delta: choice.message as Delta }] })
-    if (text) yield text
+    const words = so.hear({ model, usage, choices: choice && [{ ...choice, delta: choice.message as Delta }] })
+    if (words) await say(words)
   }
   signal.throwIfAborted()
   return so.done(params)
+}
+
+/** What the client makes of an answer is not our fault. */
+const refuse = (cause: unknown): never => {
+  throw new Failed(cause)
 }
 
 /** What comes is whatever another server makes of it. */

@@ -8,8 +8,8 @@ import type { Turn } from './turn'
 const BEAT = 5_000 // ms
 const STALLED = 60_000 // ms that a client may take to take something
 
-const encoder = new TextEncoder()
-const COMMENT = encoder.encode(': still here\n\n')
+const COMMENT = ': still here\n\n'
+const DONE = 'data: [DONE]\n\n'
 
 /**
  * A turn as server-sent events: chunks as OpenAI's API has them, or what the client's tools are to do, and `[DONE]`. What goes
@@ -17,51 +17,112 @@ const COMMENT = encoder.encode(': still here\n\n')
  * that it is an event. What the client does not take is not asked for. `over` is called at the end, however that comes.
  */
 export async function streamed(turn: Turn, over: () => void): Promise<Response> {
-  const state = { begun: false }
-  const events = eventsOf(turn, state)
-  let next: Promise<IteratorResult<string>> | undefined = events.next()
-  await early(next, state)
-  let waiting = false
-  let taken = performance.now()
-  const end = () => {
-    clearInterval(beat)
+  const out = new Outlet(() => turn.of.ending.abort(gone()))
+  let named = false
+  const start = JSON.stringify(headOf(turn, 'chat.completion.chunk')).slice(0, -1)
+  /** What does not change is written once. Readers take the first to say who speaks. */
+  const say = (content: string) => {
+    const role = named ? '' : '"role":"assistant",'
+    named = true
+    const delta = `{${role}"content":${JSON.stringify(content)}}`
+    return out.send(`data: ${start},"choices":[{"index":0,"delta":${delta},"finish_reason":null}]}\n\n`)
+  }
+  const work = async () => {
+    try {
+      await turn.run(true, say)
+      await keep(turn, 'completed')
+      if (!named && !turn.pause) await say('')
+      await out.send(`data: ${JSON.stringify(lastEvent(turn))}\n\n`)
+    } catch (error) {
+      const problem = await failed(turn, error)
+      if (!out.begun) throw problem
+      await out.send(`data: ${JSON.stringify({ error: toldOf(turn, problem) })}\n\n`)
+    }
+    await out.send(DONE)
+  }
+  const done = work().finally(() => {
+    out.end()
     over()
-  }
-  const cancel = async () => {
-    clearInterval(beat)
-    turn.of.ending.abort(gone())
-    await next?.catch(() => {})
-    await events.return(undefined).catch(() => {})
-    end()
-  }
-  let beat: ReturnType<typeof setInterval>
-  const body = new ReadableStream<Uint8Array>(
-    {
-      start(controller) {
-        beat = setInterval(() => {
-          if (waiting) controller.enqueue(COMMENT)
-          else if (performance.now() - taken > STALLED) {
-            controller.error()
-            void cancel()
-          }
-        }, BEAT)
+  })
+  await out.beginning(done)
+  return new Response(out.body, { headers: HEADERS })
+}
+
+/** The way out to one client, who takes one thing after the other. */
+class Outlet {
+  readonly body: ReadableStream<Uint8Array>
+  begun = false
+  #controller!: ReadableStreamDefaultController<Uint8Array>
+  #encoder = new TextEncoder()
+  #first = Promise.withResolvers<void>()
+  #wanted = Promise.withResolvers<void>()
+  #waiting = false
+  #over = false
+  #taken = performance.now()
+  #beat = setInterval(() => this.#tick(), BEAT)
+
+  /** `leave` is called when the client goes. */
+  constructor(private leave: () => void) {
+    this.body = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          this.#controller = controller
+        },
+        pull: () => {
+          this.#waiting = true
+          this.#taken = performance.now()
+          this.#wanted.resolve()
+        },
+        cancel: () => this.#gone(),
       },
-      async pull(controller) {
-        waiting = true
-        next ??= events.next()
-        const { done, value } = await next
-        next = undefined
-        waiting = false
-        taken = performance.now()
-        if (!done) return controller.enqueue(encoder.encode(value))
-        end()
-        controller.close()
-      },
-      cancel,
-    },
-    { highWaterMark: 0 },
-  )
-  return new Response(body, { headers: HEADERS })
+      { highWaterMark: 0 },
+    )
+  }
+
+  /** Waits for the first thing to send, or for a heartbeat. @throws what the work does before that */
+  async beginning(work: Promise<void>) {
+    // What goes wrong later is told by the work itself.
+    work.catch(() => {})
+    const timer = setTimeout(this.#first.resolve, BEAT)
+    await Promise.race([this.#first.promise, work]).finally(() => clearTimeout(timer))
+    this.begun = true
+  }
+
+  /** Sends something as soon as the client takes it. */
+  async send(text: string) {
+    this.begun = true
+    this.#first.resolve()
+    if (!this.#waiting) await this.#wanted.promise
+    if (this.#over) return
+    this.#waiting = false
+    this.#wanted = Promise.withResolvers()
+    this.#controller.enqueue(this.#encoder.encode(text))
+  }
+
+  end() {
+    if (this.#close()) this.#controller.close()
+  }
+
+  #tick() {
+    if (this.#waiting && this.begun) this.#controller.enqueue(this.#encoder.encode(COMMENT))
+    else if (performance.now() - this.#taken > STALLED) {
+      this.#gone()
+      this.#controller.error()
+    }
+  }
+
+  #gone() {
+    if (this.#close()) this.leave()
+  }
+
+  /** Nobody takes anything any more; false when that was so before. */
+  #close(): boolean {
+    if (this.#over) return false
+    this.#over = true
+    clearInterval(this.#beat)
+    this.#wanted.resolve()
+    return true
+  }
 }
 
 const HEADERS = {
@@ -70,47 +131,6 @@ const HEADERS = {
   // Else some proxies collect all of it before they pass it on.
   'x-accel-buffering': 'no',
 }
-
-/** Waits for the first event, but not for longer than a heartbeat. @throws what callers are told */
-async function early(first: Promise<unknown>, state: { begun: boolean }) {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, BEAT)
-  await Promise.race([first, promise]).finally(() => clearTimeout(timer))
-  state.begun = true
-}
-
-async function* eventsOf(turn: Turn, state: { begun: boolean }): AsyncGenerator<string> {
-  const start = JSON.stringify(headOf(turn, 'chat.completion.chunk')).slice(0, -1)
-  let named = false
-  let over = false
-  /** What does not change is written once. Readers take the first to say who speaks. */
-  const chunk = (content: string) => {
-    const role = named ? '' : '"role":"assistant",'
-    named = true
-    return `data: ${start},"choices":[{"index":0,"delta":{${role}"content":${JSON.stringify(content)}},"finish_reason":null}]}\n\n`
-  }
-  try {
-    // What does not change is written once.
-    for await (const content of turn.run(true)) yield chunk(content)
-    if (!named && !turn.pause) yield chunk('')
-    over = true
-    await keep(turn, 'completed')
-  } catch (error) {
-    const problem = over ? error : await failed(turn, error)
-    over = true
-    if (!state.begun) throw problem
-    yield `data: ${JSON.stringify({ error: toldOf(turn, problem) })}\n\n`
-    yield DONE
-    return
-  } finally {
-    // Whoever listened has gone between two words.
-    if (!over) await keep(turn, 'aborted', 'CALLER_GONE')
-  }
-  yield `data: ${JSON.stringify(lastEvent(turn))}\n\n`
-  yield DONE
-}
-
-const DONE = 'data: [DONE]\n\n'
 
 function toldOf({ of: { ctx } }: Turn, problem: unknown) {
   if (problem instanceof Problem) return { code: problem.code, message: problem.message }

@@ -11,7 +11,7 @@ import type { Calling } from '../tools/tool'
 import { inputOf, resultOf, type Tools } from '../tools/tools'
 import type { Message } from './conversation'
 import type { Remembered } from './history'
-import { asked, Saying, type Usage } from './model'
+import { ask, type Say, Saying, type Usage } from './model'
 
 export const ROUNDS = 8 // unless the integration says otherwise
 const AT_ONCE = 8 // tools of a round
@@ -78,12 +78,12 @@ export class Turn {
     return this.of.ending.signal
   }
 
-  /** Words, as they are said. @throws what `problemOf` knows, or that it was aborted */
-  async *run(stream: boolean): AsyncGenerator<string, void> {
+  /** Runs it to its end, or until the client is to go on. @throws what `problemOf` knows, or that it was aborted */
+  async run(stream: boolean, say: Say = () => {}): Promise<void> {
     const { agent, messages } = this.of
     const rounds = agent.target.maxToolRounds ?? ROUNDS
     for (let round = 0; ; round++) {
-      const reply = yield* this.#ask(messages, round < rounds, stream)
+      const reply = await this.#ask(messages, round < rounds, stream, say)
       const calls = round < rounds ? this.#named(reply.calls) : []
       if (!calls.length) {
         this.finish = reply.finish === 'tool_calls' ? 'stop' : reply.finish
@@ -99,34 +99,32 @@ export class Turn {
     }
   }
 
-  async *#ask(messages: Message[], tools: boolean, stream: boolean) {
+  async #ask(messages: Message[], tools: boolean, stream: boolean, say: Say) {
     const so = new Saying()
     const params = { ...this.#parameters(), messages, ...(tools && this.#tools()) }
-    const used = (usage: Usage) => {
-      const { prompt, completion, estimated } = this.usage
-      this.usage = {
-        prompt: prompt + usage.prompt,
-        completion: completion + usage.completion,
-        estimated: estimated || usage.estimated,
-      }
-    }
-    let over = false
     try {
-      for (const words = asked(this.of.source, params, { signal: this.signal, stream, so }); ; ) {
-        const { done, value } = await words.next()
-        if (done) {
-          over = true
-          used(value.usage)
-          return value
-        }
-        this.text += value
-        yield value
-      }
-    } finally {
-      if (!over) {
-        used(so.usage(params))
-        if (so.content) this.said.push({ role: 'assistant', content: so.content, incomplete: true })
-      }
+      const reply = await ask(this.of.source, params, {
+        ...{ signal: this.signal, so, stream },
+        say: (words) => {
+          this.text += words
+          return say(words)
+        },
+      })
+      this.#use(reply.usage)
+      return reply
+    } catch (error) {
+      this.#use(so.usage(params))
+      if (so.content) this.said.push({ role: 'assistant', content: so.content, incomplete: true })
+      throw error
+    }
+  }
+
+  #use(usage: Usage) {
+    const { prompt, completion, estimated } = this.usage
+    this.usage = {
+      prompt: prompt + usage.prompt,
+      completion: completion + usage.completion,
+      estimated: estimated || usage.estimated,
     }
   }
 

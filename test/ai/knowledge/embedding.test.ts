@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { handle } from '../../../src/gateway'
 import { refusal } from '../../house'
 import { type Openai, startOpenai } from '../../outside/openai'
 import { closed, open } from '../../plugins/kit'
@@ -134,7 +135,15 @@ describe('where the server of models fails', () => {
       [{ status: 401 }, [502, 'AI_UPSTREAM_ERROR']],
       [{ status: 429, headers: { 'retry-after': '7' } }, [503, 'AI_UPSTREAM_BUSY']],
       [{ body: '{' }, [502, 'AI_UPSTREAM_ERROR']],
-      [{ body: '{"data":[]}' }, [502, 'AI_UPSTREAM_ERROR']],
+      ...[
+        '[]',
+        '{}',
+        '5',
+        '[null]',
+        '[{"index":0}]',
+        '[{"index":0,"embedding":[]}]',
+        '[{"index":-1,"embedding":[1]}]',
+      ].map((data) => [{ body: `{"data":${data}}` }, [502, 'AI_UPSTREAM_ERROR']] as const),
       [{ body: '{"data":[{"index":0,"embedding":"AAAA"}]}' }, [502, 'AI_UPSTREAM_ERROR']],
       [{ body: '{"data":[{"index":0,"embedding":[1,"x"]}]}' }, [502, 'AI_UPSTREAM_ERROR']],
       [{ body: '{"data":[{"index":5,"embedding":[1,2]}]}' }, [502, 'AI_UPSTREAM_ERROR']],
@@ -163,6 +172,23 @@ describe('where the server of models fails', () => {
     await use({ embeddingModel: 'words-32' })
     expect((await send('text')).status).toBe(201)
   })
+})
+
+test('who goes in the midst of an upload leaves nothing', async () => {
+  const { source, store } = await shelf()
+  const leaving = new AbortController()
+  models.own.always = () => {
+    leaving.abort()
+    return { body: JSON.stringify({ data: Array.from({ length: 96 }, (_, index) => ({ index, embedding: [1, 2] })) }) }
+  }
+  const body = JSON.stringify({ vectorStoreId: store, content: questions(500) })
+  const headers = { host: `${h.id}.test`, 'x-api-key': h.tokens.user, 'content-type': 'application/json' }
+  const url = `${h.origin}/api${h.path(source)}/upload`
+  await handle(new Request(url, { method: 'POST', headers, body, signal: leaving.signal })).catch(() => {})
+  models.own.always = {}
+  const left = () => h.tenant.db.ask('select 1 from knowledge_files where store = ?', [store])
+  while ((await left()).length) await Bun.sleep(5)
+  expect(embeddings().length).toBeLessThan(3)
 })
 
 test('a chat is told what is found, and says where it stands', async () => {
