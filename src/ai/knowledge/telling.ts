@@ -7,7 +7,7 @@ import { forgetWords, keepWords, stemsIn } from './words'
 const WORDS = 48 // of a question
 const LARGE = 2_000 // chunks; smaller stores are asked for every word
 const SAMPLE = 300 // chunks
-const COMMON = 1 / 8 // of them
+const COMMON = 1 / 16 // of them
 const KNOWN = 1_000 // stores
 const STEP = 50 // chunks between which others get their turn
 

@@ -53,11 +53,13 @@ function searching(sql: string): string {
 function weighed(_: string, where: string, limit: string) {
   const [, asked = ''] = /\bw\.words match (\$\d+)/.exec(where) ?? []
   return `with fit as materialized (select rowid, words, length(words) as size from search_chunks w where ${where}),
-    asked as materialized (select term::tsquery as word, ln(1 + (select count(*) from fit)::float8
-      / (1 + (select count(*) from fit where words @@ term::tsquery))) as weight
-      from unnest(string_to_array(${asked}, ' OR ')) as term)
-    select rowid from fit order by (select sum(weight) from asked where fit.words @@ word)
-      / (1 + 1.2 * (0.25 + 0.75 * size / (select avg(size) from fit))) desc, rowid ${limit}`
+    asked as materialized (select term::tsquery as word, number
+      from unnest(string_to_array(${asked}, ' OR ')) with ordinality as terms (term, number)),
+    hits as materialized (select rowid, size, number from fit join asked on words @@ word),
+    weights as materialized (select number, ln(1 + (select count(*) from fit)::float8 / (1 + count(*))) as weight
+      from hits group by number)
+    select rowid from hits join weights using (number) group by rowid, size
+    order by sum(weight) / (1 + 1.2 * (0.25 + 0.75 * size / (select avg(size) from fit))) desc, rowid ${limit}`
 }
 
 /**
