@@ -25,6 +25,7 @@ export type Question = {
 }
 
 const BEST = 8 // chunks that a model is told
+const LONGEST = 8_000 // characters of a question; of a longer one its beginning and its end
 const EACH = 100 // chunks that each way of searching finds
 
 /** Comparing vectors takes the processor, a slice at a time. */
@@ -35,7 +36,8 @@ const turns = new Turns(4, 100, { each: 2, patience: 10_000 })
  * names, and of those only from the caller's own, their workspace's and everybody's.
  * @throws 409 EMBEDDING_MISMATCH, 502 to 504 for a source
  */
-export async function retrieved(ctx: OpenCtx, { integration, thread, question }: Question) {
+export async function retrieved(ctx: OpenCtx, { integration, thread, question: asked }: Question) {
+  const question = asked.length > LONGEST ? `${asked.slice(0, LONGEST / 2)}\n${asked.slice(-LONGEST / 2)}` : asked
   const stores = await storesFor(ctx, integration, thread)
   const found = stores.length ? await find(ctx, stores, question) : []
   const chunks = (await chunksWith(ctx.db, found, stores)).slice(0, BEST)

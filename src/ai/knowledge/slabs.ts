@@ -11,6 +11,7 @@ type Kept = { db: Db; version: number; bytes: number; files: Promise<Map<string,
 
 const MOST = 256 << 20 // bytes, of all tenants
 const MOST_OF_TENANT = 128 << 20
+const STORES = 10_000
 const READ = 1_000 // chunks that are read at once
 const FILES = 400 // and of how many files
 
@@ -36,7 +37,7 @@ function kept(db: Db, store: StoreRow, bytes: number) {
   const files = same?.version === store.version ? same.files : load(db, store, same?.files)
   shelf.delete(store._id)
   shelf.set(store._id, { db, version: store.version, bytes, files })
-  files.catch(() => shelf.delete(store._id))
+  files.catch(() => shelf.get(store._id)?.files === files && shelf.delete(store._id))
   makeRoom(db)
   return files
 }
@@ -49,8 +50,9 @@ function makeRoom(db: Db) {
     if (one.db === db) own += one.bytes
   }
   for (const [key, one] of shelf) {
-    if (all <= MOST && own <= MOST_OF_TENANT) return
-    if (all <= MOST && one.db !== db) continue
+    const full = all > MOST || shelf.size > STORES
+    if (!full && own <= MOST_OF_TENANT) return
+    if (!full && one.db !== db) continue
     shelf.delete(key)
     all -= one.bytes
     if (one.db === db) own -= one.bytes

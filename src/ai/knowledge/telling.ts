@@ -5,6 +5,7 @@ import { searchFiles } from './tables'
 import { forgetWords, keepWords, stemsIn } from './words'
 
 const WORDS = 48 // of a question
+const TERMS = 1_000 // words of all stores
 const LARGE = 2_000 // chunks; smaller stores are asked for every word
 const SAMPLE = 300 // chunks
 const COMMON = 1 / 16 // of them
@@ -23,7 +24,7 @@ export async function tellingWords(
   stores: StoreRow[],
   question: string,
 ): Promise<[store: number, words: string[]][]> {
-  const words = [...new Set(stemsIn(question))].slice(0, WORDS)
+  const words = [...new Set(stemsIn(question))].slice(0, Math.min(WORDS, TERMS / stores.length))
   const asked: [number, string[]][] = []
   for (const store of stores) {
     const common = store.chunks < LARGE ? undefined : await commonIn(db, store)

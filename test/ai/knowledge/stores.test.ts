@@ -374,6 +374,21 @@ describe('a store ends', () => {
   })
 })
 
+test('a long question to many stores is answered, too', async () => {
+  const own = await h.agent([])
+  const stores: string[] = []
+  for (let n = 0; n < 40; n++) {
+    const made = await h.agent([])
+    stores.push(await h.store('admin', made._id, 'tenant'))
+  }
+  await h.upload('admin', stores[30]!, 'The needle is here.', 'needle')
+  const all = { ...own, target: { ...own.target, vectorStores: stores } }
+  const long = Array.from({ length: 200_000 }, (_, n) => `hay${n}`).join(' ')
+  expect(names(await h.asked('user', all, `needle ${long}`))).toEqual(['needle'])
+  expect(names(await h.asked('user', all, `${'"(*) OR AND -: '.repeat(20)} needle`))).toEqual(['needle'])
+  expect(names(await h.asked('user', all, '?!'))).toEqual([])
+})
+
 test('words are made anew where they are gone, as after a move', async () => {
   const own = await h.agent(['user'])
   const store = await h.store('user', own._id, 'user', h.users.user)
