@@ -15,6 +15,7 @@ import { completionRoutes } from './ai/routes/completions'
 import { mcpRoutes } from './ai/routes/mcp'
 import { storageRoutes } from './ai/routes/storage'
 import { threadRoutes } from './ai/routes/threads'
+import { usageRoutes } from './ai/routes/usage'
 import { run as runModel } from './ai/running'
 import { entitiesAreKeptBy } from './blueprints/kept'
 import { blueprintRoutes } from './blueprints/routes'
@@ -97,6 +98,7 @@ const api = new Elysia({ prefix: '/api' })
   .use(threadRoutes)
   .use(agentRoutes)
   .use(completionRoutes)
+  .use(usageRoutes)
   .use(storageRoutes)
   .use(mcpRoutes)
   .use(proxyRoutes)

@@ -5,8 +5,7 @@ import { iso, now } from '../core/clock'
 import { Problem } from '../core/problem'
 import type { Talking } from './agents'
 import { usage } from './tables'
-
-const MILLION = 1_000_000
+import { MILLION } from './usage'
 
 /**
  * Refuses a completion where one of the tenant's budgets is used up: its own, or that of the caller or the caller's workspace.

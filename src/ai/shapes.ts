@@ -161,3 +161,59 @@ export const Agent = t.Object({
 export type Agent = Static<typeof Agent>
 
 export const AgentList = t.Object({ ...listing, active: flag })
+
+/** What a completion took. */
+export const Used = t.Object({
+  _id: id,
+  created: time,
+  integration: t.Nullable(t.String()),
+  source: t.String(),
+  model: t.String(),
+  user: t.Nullable(t.String()),
+  workspace: t.Nullable(t.String()),
+  thread: t.Nullable(t.String()),
+  promptTokens: t.Number(),
+  completionTokens: t.Number(),
+  cost: t.Number({ description: 'by the prices of `ai-configuration`, in their currency' }),
+  estimated: t.Boolean({ description: 'whether the model’s server did not count the tokens' }),
+  status: t.Union([t.Literal('completed'), t.Literal('failed'), t.Literal('aborted')]),
+  durationMs: t.Number(),
+})
+export type Used = Static<typeof Used>
+
+/** What completions that are alike took together. */
+export const UsedBy = t.Object({
+  group: t.Nullable(t.String()),
+  completions: t.Number(),
+  promptTokens: t.Number(),
+  completionTokens: t.Number(),
+  cost: t.Number(),
+})
+export type UsedBy = Static<typeof UsedBy>
+
+const groups = [
+  'day',
+  'month',
+  'integration',
+  'source',
+  'model',
+  'user',
+  'workspace',
+  'thread',
+  'status',
+  '',
+  'undefined',
+]
+const some = maybe(t.String({ description: 'comma-separated' }))
+export const UsageList = t.Object({
+  ...listing,
+  ...{ integration: some, source: some, model: some, user: some, workspace: some, thread: some, status: some },
+  from: maybe(t.String({ description: 'from this time on' })),
+  to: maybe(t.String({ description: 'before this time' })),
+  groupBy: maybe(
+    t.Union(
+      groups.map((by) => t.Literal(by)),
+      { description: 'sums instead of completions' },
+    ),
+  ),
+})

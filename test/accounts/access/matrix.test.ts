@@ -198,6 +198,7 @@ const table = `
     200 PUT /api/ai/agents/:id
     200 PATCH /api/ai/agents/:id
     200 DELETE /api/ai/agents/:id
+    200 GET /api/ai/usage/
     200 GET /api/plugins/
     200 GET /api/plugins/:id
     201 POST /api/plugins/
