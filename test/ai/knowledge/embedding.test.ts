@@ -207,3 +207,17 @@ test('a chat is told what is found, and says where it stands', async () => {
   expect([other.status, other.body.citations ?? []]).toEqual([200, []])
   expect(JSON.stringify(models.last().body)).not.toContain('04:45')
 })
+
+test('a stream says it in its final chunk, and a model that has changed is told instead of an answer', async () => {
+  const { agent, upload, use } = await shelf()
+  const fileId = await upload('The gate opens at 04:45.', 'gate.txt')
+  const ask = { messages: [{ role: 'user', content: 'When does the gate open?' }], stream: true }
+  const { body } = await h.as('user').post(`/ai/${agent._id}/chat-completion`, ask)
+  const chunks = (body as string).split('\n\n').filter((one) => one.startsWith('data: {'))
+  const cited = chunks.map((one) => JSON.parse(one.slice(6))).filter(({ citations }) => citations)
+  expect(cited).toHaveLength(1)
+  expect(cited[0]).toMatchObject({ citations: [{ fileId, fileName: 'gate.txt', chunk: 0 }], choices: [{ delta: {} }] })
+  expect(chunks.at(-1)).toContain('citations')
+  await use({ embeddingModel: 'words-32' })
+  expect(refusal(await h.as('user').post(`/ai/${agent._id}/chat-completion`, ask))).toEqual([409, 'EMBEDDING_MISMATCH'])
+})
