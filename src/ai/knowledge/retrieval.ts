@@ -40,7 +40,7 @@ export async function retrieved(ctx: OpenCtx, { integration, thread, question: a
   const question = asked.length > LONGEST ? `${asked.slice(0, LONGEST / 2)}\n${asked.slice(-LONGEST / 2)}` : asked
   const stores = await storesFor(ctx, integration, thread)
   const found = stores.length ? await find(ctx, stores, question) : []
-  const chunks = (await chunksWith(ctx.db, found, stores)).slice(0, BEST)
+  const chunks = await bestOf(ctx.db, found, stores)
   const citations = chunks.map(({ fileId, fileName, chunk }): Citation => ({ fileId, fileName, chunk }))
   const parts = chunks.map(({ fileName, text }, n) => `[${n + 1}]${fileName ? ` ${fileName}` : ''}\n${text}`)
   return { text: parts.length ? [INTRODUCTION, ...parts].join('\n\n') : '', citations }
@@ -88,9 +88,16 @@ async function byMeaning(tenant: Tenant, id: string, stores: StoreRow[], questio
 
 type Chunk = Citation & { text: string }
 
+/** The first that are there: what is being added or taken out stands among them. */
+async function bestOf(db: Db, numbers: number[], stores: StoreRow[]): Promise<Chunk[]> {
+  const chunks: Chunk[] = []
+  for (let at = 0; at < numbers.length && chunks.length < BEST; at += BEST * 2)
+    chunks.push(...(await chunksWith(db, numbers.slice(at, at + BEST * 2), stores)))
+  return chunks.slice(0, BEST)
+}
+
 /** Chunks in the order of their numbers, but for what has been taken out meanwhile. */
 async function chunksWith(db: Db, numbers: number[], stores: StoreRow[]): Promise<Chunk[]> {
-  if (!numbers.length) return []
   const marks = (values: unknown[]) => values.map(() => '?').join(', ')
   const ids = stores.map(({ _id }) => _id)
   const rows = (await db.ask(
