@@ -18,8 +18,10 @@ import passkeysPg from './postgres/0017_passkeys.sql' with { type: 'text' }
 import pluginsPg from './postgres/0019_plugins.sql' with { type: 'text' }
 import lambdasPg from './postgres/0020_lambdas.sql' with { type: 'text' }
 import integrationsPg from './postgres/0021_integrations.sql' with { type: 'text' }
+import paymentsPg from './postgres/0022_payments.sql' with { type: 'text' }
 import aiPg from './postgres/0023_ai.sql' with { type: 'text' }
 import knowledgePg from './postgres/0024_knowledge.sql' with { type: 'text' }
+import parkedPg from './postgres/0025_parked_events.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -42,8 +44,10 @@ import passkeys from './sqlite/0017_passkeys.sql' with { type: 'text' }
 import plugins from './sqlite/0019_plugins.sql' with { type: 'text' }
 import lambdas from './sqlite/0020_lambdas.sql' with { type: 'text' }
 import integrations from './sqlite/0021_integrations.sql' with { type: 'text' }
+import payments from './sqlite/0022_payments.sql' with { type: 'text' }
 import ai from './sqlite/0023_ai.sql' with { type: 'text' }
 import knowledge from './sqlite/0024_knowledge.sql' with { type: 'text' }
+import parked from './sqlite/0025_parked_events.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -70,8 +74,10 @@ export const tenantMigrations: Migrations = {
     plugins,
     lambdas,
     integrations,
+    payments,
     ai,
     knowledge,
+    parked,
   ],
   postgres: [
     accountsPg,
@@ -93,8 +99,10 @@ export const tenantMigrations: Migrations = {
     pluginsPg,
     lambdasPg,
     integrationsPg,
+    paymentsPg,
     aiPg,
     knowledgePg,
+    parkedPg,
   ],
 }
 

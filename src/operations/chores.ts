@@ -10,6 +10,7 @@ import { undoAllForsaken } from '../entities/transfer/undo'
 import * as events from '../events/records'
 import type { Chore } from '../jobs/housekeeping'
 import * as queue from '../jobs/queue'
+import * as inbox from '../payments/inbox/inbox'
 import * as deliveries from '../plugins/deliveries'
 import * as lambdaRuns from '../plugins/lambdas/runs'
 
@@ -26,6 +27,7 @@ export const chores: Chore[] = [
   lambdaRuns.removeOld,
   removeEnded,
   turns.removeOld,
+  inbox.removeOld,
   undoAllForsaken,
   settleHosts,
 ]

@@ -23,6 +23,8 @@ const { values: options } = parseArgs({
     million: { type: 'boolean', default: false },
     /** Only this: whether the time of a sign-in tells who there is, and how long reads take beside many of them. */
     signin: { type: 'boolean', default: false },
+    /** Only this: webhooks of payment providers, and checkouts. */
+    payments: { type: 'boolean', default: false },
     /** Only this: what lambdas cost. */
     lambdas: { type: 'boolean', default: false },
     /** Only this: what questions to files cost, and their upload. */
@@ -31,9 +33,9 @@ const { values: options } = parseArgs({
     ai: { type: 'boolean', default: false },
   },
 })
-if (options.signin || options.knowledge) {
-  const file = options.signin ? 'signin' : 'knowledge'
-  const child = Bun.spawn([process.execPath, `test/bench/${file}.ts`, options.engine], {
+const alone = (['signin', 'payments', 'knowledge'] as const).find((name) => options[name])
+if (alone) {
+  const child = Bun.spawn([process.execPath, `test/bench/${alone}.ts`, options.engine], {
     stdio: ['ignore', 'inherit', 'inherit'],
   })
   process.exit(await child.exited)

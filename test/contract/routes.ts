@@ -136,4 +136,10 @@ export const finished = [
   '/api/ai/threads',
   '/api/ai/:integrationId',
   '/api/ai/agents',
+  '/api/plans',
+  '/api/subscriptions',
+  '/api/checkout',
+  '/api/payments',
+  '/api/invoices',
+  '/api/coupons',
 ]
