@@ -20,6 +20,7 @@ import lambdasPg from './postgres/0020_lambdas.sql' with { type: 'text' }
 import integrationsPg from './postgres/0021_integrations.sql' with { type: 'text' }
 import paymentsPg from './postgres/0022_payments.sql' with { type: 'text' }
 import aiPg from './postgres/0023_ai.sql' with { type: 'text' }
+import knowledgePg from './postgres/0024_knowledge.sql' with { type: 'text' }
 import parkedPg from './postgres/0025_parked_events.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
@@ -45,6 +46,7 @@ import lambdas from './sqlite/0020_lambdas.sql' with { type: 'text' }
 import integrations from './sqlite/0021_integrations.sql' with { type: 'text' }
 import payments from './sqlite/0022_payments.sql' with { type: 'text' }
 import ai from './sqlite/0023_ai.sql' with { type: 'text' }
+import knowledge from './sqlite/0024_knowledge.sql' with { type: 'text' }
 import parked from './sqlite/0025_parked_events.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
@@ -74,6 +76,7 @@ export const tenantMigrations: Migrations = {
     integrations,
     payments,
     ai,
+    knowledge,
     parked,
   ],
   postgres: [
@@ -98,6 +101,7 @@ export const tenantMigrations: Migrations = {
     integrationsPg,
     paymentsPg,
     aiPg,
+    knowledgePg,
     parkedPg,
   ],
 }

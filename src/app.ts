@@ -13,6 +13,8 @@ import { workspacesAndInvites } from './accounts/workspaces/routes'
 import { entitiesAreCountedBy } from './accounts/workspaces/workspaces'
 import { agentRoutes } from './ai/routes/agents'
 import { completionRoutes } from './ai/routes/completions'
+import { mcpRoutes } from './ai/routes/mcp'
+import { storageRoutes } from './ai/routes/storage'
 import { threadRoutes } from './ai/routes/threads'
 import { usageRoutes } from './ai/routes/usage'
 import { run as runModel } from './ai/running'
@@ -119,6 +121,8 @@ const api = new Elysia({ prefix: '/api' })
   .use(agentRoutes)
   .use(completionRoutes)
   .use(usageRoutes)
+  .use(storageRoutes)
+  .use(mcpRoutes)
   .use(proxyRoutes)
 
 // A host may be shorter than what Elysia takes for granted, which is ten characters.

@@ -2,6 +2,7 @@ import * as mails from '../accounts/mail/mails'
 import * as oneTime from '../accounts/one-time'
 import * as challenges from '../accounts/passkeys/challenges'
 import { removeExpired } from '../accounts/sessions'
+import { removeEnded } from '../ai/knowledge/removal'
 import * as turns from '../ai/turn/ending'
 import { settleHosts } from '../content/websites'
 import * as changes from '../entities/changes/log'
@@ -24,6 +25,7 @@ export const chores: Chore[] = [
   queue.removeOld,
   deliveries.removeOld,
   lambdaRuns.removeOld,
+  removeEnded,
   turns.removeOld,
   inbox.removeOld,
   undoAllForsaken,

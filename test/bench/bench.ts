@@ -27,11 +27,13 @@ const { values: options } = parseArgs({
     payments: { type: 'boolean', default: false },
     /** Only this: what lambdas cost. */
     lambdas: { type: 'boolean', default: false },
+    /** Only this: what questions to files cost, and their upload. */
+    knowledge: { type: 'boolean', default: false },
     /** Only this: how late the words of models are. */
     ai: { type: 'boolean', default: false },
   },
 })
-const alone = options.signin ? 'signin' : options.payments ? 'payments' : undefined
+const alone = (['signin', 'payments', 'knowledge'] as const).find((name) => options[name])
 if (alone) {
   const child = Bun.spawn([process.execPath, `test/bench/${alone}.ts`, options.engine], {
     stdio: ['ignore', 'inherit', 'inherit'],

@@ -127,6 +127,7 @@ export const finished = [
   '/api/invites',
   '/api/blueprints/:key/entities',
   '/api/blueprints/:blueprintKey/charts',
+  '/api/ai/sources/:sourceId/storage',
   '/api/blocks',
   '/api/configurations',
   '/api/events',

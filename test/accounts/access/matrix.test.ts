@@ -54,6 +54,10 @@ const table = `
     200 PUT /api/blocks/:id
     200 PATCH /api/blocks/:id
     200 DELETE /api/blocks/:id
+    200 POST /api/mcp/
+    201 POST /api/ai/sources/:sourceId/storage/
+    201 POST /api/ai/sources/:sourceId/storage/upload
+    200 POST /api/ai/sources/:sourceId/storage/clear
     202 GET /api/webhooks/:integrationId
     202 POST /api/webhooks/:integrationId
     202 PUT /api/webhooks/:integrationId

@@ -23,6 +23,9 @@ const component: Making = (at) => ({ path: { id: at.shown } })
 const source: Making = async (at) => ({ path: { id: await at.source() } })
 const integration: Making = async (at) => ({ path: { id: await at.integration() } })
 const webhook: Making = async (at) => ({ path: { integrationId: await at.integration() } })
+const storage =
+  (body: object = {}): Making =>
+  async (at) => ({ path: { sourceId: 'echo' }, body: { ...body, integrationId: await at.otherAgent() } })
 const plugin: Making = (at) => ({ path: { id: at.plugin } })
 const agent: Making = (at) => ({ path: { id: at.agent } })
 const thread: Making = async (at, { user }) => ({ path: { id: await at.thread(user) } })
@@ -210,6 +213,13 @@ export const requests: Record<string, Making> = {
   'DELETE /api/integrations/:id': integration,
   'GET /api/integrations/:id/runs': integration,
   'POST /api/integrations/:id/runs/:runId/replay': async (at) => ({ path: await at.run() }),
+  'POST /api/mcp/': () => ({
+    headers: { accept: 'application/json, text/event-stream' },
+    body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+  }),
+  'POST /api/ai/sources/:sourceId/storage/': storage({ scope: 'tenant' }),
+  'POST /api/ai/sources/:sourceId/storage/upload': storage({ content: 'new' }),
+  'POST /api/ai/sources/:sourceId/storage/clear': storage(),
   'GET /api/webhooks/:integrationId': webhook,
   'POST /api/webhooks/:integrationId': having(webhook, { number: 1 }),
   'PUT /api/webhooks/:integrationId': having(webhook, { number: 1 }),
