@@ -21,7 +21,7 @@ import integrationsPg from './postgres/0021_integrations.sql' with { type: 'text
 import paymentsPg from './postgres/0022_payments.sql' with { type: 'text' }
 import aiPg from './postgres/0023_ai.sql' with { type: 'text' }
 import knowledgePg from './postgres/0024_knowledge.sql' with { type: 'text' }
-import parkedPg from './postgres/0025_parked_events.sql' with { type: 'text' }
+import parkedEventsPg from './postgres/0025_parked_events.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -47,7 +47,7 @@ import integrations from './sqlite/0021_integrations.sql' with { type: 'text' }
 import payments from './sqlite/0022_payments.sql' with { type: 'text' }
 import ai from './sqlite/0023_ai.sql' with { type: 'text' }
 import knowledge from './sqlite/0024_knowledge.sql' with { type: 'text' }
-import parked from './sqlite/0025_parked_events.sql' with { type: 'text' }
+import parkedEvents from './sqlite/0025_parked_events.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -77,7 +77,7 @@ export const tenantMigrations: Migrations = {
     payments,
     ai,
     knowledge,
-    parked,
+    parkedEvents,
   ],
   postgres: [
     accountsPg,
@@ -102,7 +102,7 @@ export const tenantMigrations: Migrations = {
     paymentsPg,
     aiPg,
     knowledgePg,
-    parkedPg,
+    parkedEventsPg,
   ],
 }
 

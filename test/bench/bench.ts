@@ -33,15 +33,11 @@ const { values: options } = parseArgs({
     ai: { type: 'boolean', default: false },
   },
 })
-const alone = (['signin', 'payments', 'knowledge'] as const).find((name) => options[name])
+const alone = (['signin', 'payments', 'knowledge', 'ai'] as const).find((name) => options[name])
 if (alone) {
   const child = Bun.spawn([process.execPath, `test/bench/${alone}.ts`, options.engine], {
     stdio: ['ignore', 'inherit', 'inherit'],
   })
-  process.exit(await child.exited)
-}
-if (options.ai) {
-  const child = Bun.spawn([process.execPath, 'test/bench/ai.ts'], { stdio: ['ignore', 'inherit', 'inherit'] })
   process.exit(await child.exited)
 }
 const [rows, seconds, rounds] = [Number(options.rows), Number(options.seconds), Number(options.rounds)]
