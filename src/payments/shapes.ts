@@ -1,4 +1,5 @@
 import { type Static, t } from 'elysia'
+import { email, orNone } from '../accounts/shapes'
 import { change, free, id, line, text, time } from '../core/shapes'
 import { listing } from '../storage/lists'
 
@@ -177,9 +178,7 @@ export const NewCheckout = t.Object({
   billableEntityType: forAdmins('user or workspace'),
   billableEntityId: forAdmins('its id'),
   amount: forAdmins('what each cycle costs, of dynamic plans'),
-  customer: maybe(
-    t.Object({ name: maybe(t.Nullable(line(300))), email: maybe(t.Nullable(t.String({ maxLength: 300 }))) }),
-  ),
+  customer: maybe(t.Object({ name: maybe(t.Nullable(line(300))), email: maybe(orNone(email)) })),
   reset: maybe(t.Boolean({ description: 'cancels first what the entity has' })),
 })
 export type NewCheckout = Static<typeof NewCheckout>

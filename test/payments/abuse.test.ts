@@ -1,0 +1,181 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { refusal } from '../house'
+import { startPaddle } from '../outside/vendors/paddle'
+import { startPaypal } from '../outside/vendors/paypal'
+import { startStripe } from '../outside/vendors/stripe'
+import { closed, open } from '../plugins/kit'
+import { deliver } from './inbox/kit'
+import { done, shop } from './kit'
+
+open()
+const [stripe, paddle, paypal] = [await startStripe(), await startPaddle(), await startPaypal()]
+const at = await shop(stripe.connection())
+const { admin } = at
+const monthly = { planId: at.pro, billingCycle: 'monthly' }
+const newest = () => [...stripe.sessions.keys()].at(-1)!
+
+beforeAll(open)
+afterEach(() => {
+  stripe.own.failing = () => undefined
+  stripe.own.next = []
+})
+afterAll(async () => {
+  closed()
+  await Promise.all([stripe.stop(), paddle.stop(), paypal.stop()])
+})
+
+/** Has all that Stripe tells from now on come in, and what follows from it done. */
+async function hearing(what: () => unknown) {
+  const before = stripe.events.length
+  await what()
+  for (const event of stripe.events.slice(before)) await done(deliver(at, 'stripe', stripe.sent(event)))
+  await at.later(0)
+}
+
+/** Somebody who begins at half the price with the only redemption of a coupon, and then once more with another coupon. */
+async function twice() {
+  const who = await at.customer()
+  const half = await at.coupon({ maxRedemptions: 1 })
+  const little = await at.coupon({ discountValue: 1 })
+  const { subscriptionId } = await done(who.post('/checkout', { ...monthly, couponCode: half.code }))
+  const first = newest()
+  return {
+    ...{ who, half, subscriptionId, first },
+    again: () => done(who.post('/checkout', { subscriptionId, couponCode: little.code })),
+  }
+}
+
+test('who pays an earlier checkout at a better price pays, from the next cycle on, the price of what they have', async () => {
+  const { who, half, subscriptionId, first, again } = await twice()
+  // It is paid before it can be called off, and heard of later.
+  await hearing(async () => {
+    stripe.pay(first)
+    await again()
+  })
+  const row = await done(who.get('/subscriptions/me'))
+  expect([row._id, row.status, row.finalPrice]).toEqual([subscriptionId, 'active', 19.8])
+  expect(stripe.subscriptions.get(row.externalSubscriptionId).items.data[0].price.unit_amount).toBe(1980)
+  expect((await done(admin.get(`/coupons/${half._id}`))).currentRedemptions).toBe(0)
+})
+
+test('what is paid at a provider that was changed meanwhile is ended there', async () => {
+  const own = await shop(stripe.connection())
+  const who = await own.customer()
+  const begin = (body: object) => done(who.post('/checkout', body))
+  const { subscriptionId } = await begin({ planId: own.pro, billingCycle: 'monthly' })
+  const session = newest()
+  const other = await done(own.admin.post('/integration-sources', paypal.connection()), 201)
+  await done(own.admin.put('/payments/configuration', { metadata: { paymentSourceId: other._id } }))
+  paypal.plan('P-PRO', '20.00')
+  await done(own.admin.put(`/plans/${own.pro}`, { externalIds: { paypal: { monthlyPlanId: 'P-PRO' } } }))
+  const before = stripe.events.length
+  const external = stripe.pay(session)
+  await begin({ subscriptionId })
+  for (const event of stripe.events.slice(before)) await done(deliver(own, 'stripe', stripe.sent(event)))
+  expect(await done(who.get('/subscriptions/me'))).toMatchObject({
+    ...{ _id: subscriptionId, providerKind: 'stripe', providerSourceId: own.source, externalSubscriptionId: external },
+  })
+  await done(who.put(`/subscriptions/${subscriptionId}/cancel`))
+  expect(stripe.subscriptions.get(external).status).toBe('canceled')
+})
+
+test('a trial begins at the price that holds when it begins', async () => {
+  const who = await at.customer()
+  const { _id: subscriptionId } = await done(who.post('/subscriptions', { ...monthly, planId: at.dynamic }))
+  const price = (amount: number) => done(admin.put(`/subscriptions/${subscriptionId}/dynamic-amount`, { amount }))
+  await price(5)
+  await done(who.post('/checkout', { subscriptionId }))
+  await price(50)
+  let external = ''
+  await hearing(() => {
+    external = stripe.pay(newest(), { trial: 7 })
+  })
+  expect(await at.status(subscriptionId)).toBe('trialing')
+  expect(stripe.subscriptions.get(external).items.data[0].price.unit_amount).toBe(5000)
+})
+
+test('a fixed coupon is in the currency of what was subscribed to, whatever the plan has become', async () => {
+  const plan = await at.plan({ name: 'Moved', monthlyPrice: 100, yearlyPrice: 100 })
+  const id = await at.pending('user', { planId: plan._id })
+  await done(admin.put(`/plans/${plan._id}`, { currency: 'KWD' }))
+  const [dinars, dollars] = await Promise.all(
+    ['KWD', 'USD'].map((currency) => at.coupon({ discountType: 'fixed', discountValue: 10, currency })),
+  )
+  const attach = ({ code }: { code: string }) => admin.put(`/subscriptions/${id}/coupon`, { couponCode: code })
+  expect(refusal(await attach(dinars))).toEqual([400, 'COUPON_NOT_APPLICABLE'])
+  expect((await done(attach(dollars))).finalPrice).toBe(90)
+  const other = { subscriptionId: id, couponCode: dinars.code }
+  expect(refusal(await at.as('user').post('/checkout', other))).toEqual([400, 'COUPON_NOT_APPLICABLE'])
+})
+
+test('a provider that answers nonsense has begun nothing', async () => {
+  const providers = [
+    [stripe, { id: 'cs_1' }, { url: 'https://pay.test/' }, { id: 1, url: 'https://pay.test/' }, [], 'x'],
+    [paypal, { id: 'I-1' }, { links: [{ rel: 'approve', href: 'https://pay.test/' }] }, { id: 'I-1', links: 5 }, []],
+    [paddle, { data: {} }, { data: null }, { data: { id: 7 } }, []],
+  ] as const
+  for (const [vendor, ...answers] of providers) {
+    const own = await shop(vendor.connection())
+    const externalIds = { paypal: { monthlyPlanId: 'P-1' }, paddle: { monthlyPriceId: 'pri_1' } }
+    await done(own.admin.put(`/plans/${own.pro}`, { externalIds }))
+    for (const body of answers) {
+      vendor.own.failing = ({ path }) => (/token$/.test(path) ? undefined : { status: 200, body })
+      const sent = await own.as('user').post('/checkout', { planId: own.pro, billingCycle: 'monthly' })
+      expect(refusal(sent), JSON.stringify(body)).toEqual([502, 'PROVIDER_ERROR'])
+      expect(await done(own.as('user').get('/subscriptions'))).toEqual([])
+    }
+    vendor.own.failing = () => undefined
+  }
+})
+
+test('who begins anew gives up what they are late to pay, too', async () => {
+  const who = await at.customer()
+  const { subscriptionId } = await done(who.post('/checkout', monthly))
+  let external = ''
+  await hearing(() => {
+    external = stripe.pay(newest())
+  })
+  await at.told(subscriptionId, 'payment failed', {})
+  await done(who.post('/checkout', { ...monthly, reset: true }))
+  expect([await at.status(subscriptionId), stripe.subscriptions.get(external).status]).toEqual(['canceled', 'canceled'])
+})
+
+test('a customer has an address that is one', async () => {
+  const asked = stripe.seen.length
+  for (const email of ['nobody', ' ', 'a b@c.de', 'a@b.de\r\nBcc: all@b.de'])
+    expect(refusal(await at.as('user').post('/checkout', { ...monthly, customer: { email } })), email).toEqual([
+      ...[400, 'INVALID_INPUT'],
+    ])
+  expect(stripe.seen.length).toBe(asked)
+})
+
+test('a price is not so small that it is none', async () => {
+  for (const monthlyPrice of [0.004, 1e-7])
+    expect(refusal(await admin.post('/plans', { name: 'Cheap', monthlyPrice, yearlyPrice: 1 }))).toEqual([
+      ...[400, 'INVALID_INPUT'],
+    ])
+  expect((await at.plan({ name: 'Cheap', monthlyPrice: 0.005, yearlyPrice: 0 })).monthlyPrice).toBe(0.01)
+})
+
+test('a coupon is good from and until days and moments that there are', async () => {
+  const make = (validUntil: string) =>
+    admin.post('/coupons', { code: crypto.randomUUID(), discountType: 'percentage', discountValue: 1, validUntil })
+  for (const when of ['2027-02-30', '1', '+200000-01-01T00:00:00Z', '2027-01-01T25:00:00Z', 'tomorrow', ''])
+    expect(refusal(await make(when)), when).toEqual([400, 'INVALID_COUPON_DATA'])
+  for (const when of ['2027-02-28', '2027-01-31T12:00:00Z', '2027-01-31T12:00:00.000+01:00'])
+    expect((await done(make(when), 201)).validUntil).toBe(new Date(when).toISOString())
+})
+
+test('a coupon that was attached is the same in every way to write it', async () => {
+  const { _id, code } = await at.coupon({ code: 'caf\u00e9' })
+  const id = await at.pending('other', { couponCode: code })
+  await done(admin.put(`/coupons/${_id}`, { isActive: false }))
+  expect((await done(admin.put(`/subscriptions/${id}/coupon`, { couponCode: ' CAFE\u0301 ' }))).couponId).toBe(_id)
+})
+
+test('what is active or not is asked for in words that are known', async () => {
+  for (const path of ['/plans', '/plans/public', '/coupons']) {
+    expect(refusal(await admin.get(`${path}?isActive=maybe`)), path).toEqual([400, 'INVALID_INPUT'])
+    for (const word of ['undefined', '', '1', 'false']) await done(admin.get(`${path}?isActive=${word}`))
+  }
+})
