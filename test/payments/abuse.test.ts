@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { now } from '../../src/core/clock'
 import { refusal } from '../house'
 import { startPaddle } from '../outside/vendors/paddle'
 import { startPaypal } from '../outside/vendors/paypal'
@@ -178,4 +179,36 @@ test('what is active or not is asked for in words that are known', async () => {
     expect(refusal(await admin.get(`${path}?isActive=maybe`)), path).toEqual([400, 'INVALID_INPUT'])
     for (const word of ['undefined', '', '1', 'false']) await done(admin.get(`${path}?isActive=${word}`))
   }
+})
+
+test('what is signed but makes no sense is refused, and spoils nothing that people read', async () => {
+  const subscriptionId = await at.pending('other')
+  const metadata = { tenant: at.id, subscription: subscriptionId }
+  let events = 0
+  const sent = (object: object, more: object = {}) => {
+    const event = { id: `evt_odd_${events++}`, type: 'invoice.paid', created: Math.floor(now() / 1000), ...more }
+    return deliver(at, 'stripe', stripe.sent({ ...event, data: { object } }))
+  }
+  const details = { metadata, subscription: 'sub_odd' }
+  const invoice = (more: object) => ({
+    ...{ id: `in_odd_${events}`, amount_paid: 2000, currency: 'usd', lines: { data: [] } },
+    ...{ parent: { subscription_details: details }, ...more },
+  })
+  const line = (more: object) => invoice({ lines: { data: [{ amount: 1, ...more }] } })
+  const absurd = [1e300, 1e13, -1, 0, null, 'x', {}, true]
+  const refused = [
+    ...[invoice({ id: {} }), invoice({ id: 'x'.repeat(300) }), invoice({ amount_paid: 1e300 })],
+    ...[invoice({ amount_paid: 1.5 }), invoice({ currency: 'no currency' }), invoice({ hosted_invoice_url: {} })],
+    ...[line({ quantity: 'many' }), line({ description: [] })],
+  ]
+  for (const object of refused)
+    expect(refusal(await sent(object)), JSON.stringify(object)).toEqual([400, 'INVALID_INPUT'])
+  for (const created of absurd) expect((await sent(invoice({}), { created })).status, String(created)).toBe(400)
+  expect(await at.status(subscriptionId)).toBe('pending')
+  // A period that can't be is none.
+  for (const end of absurd) await done(sent(line({ period: { start: 1, end } })))
+  for (const path of ['/payments/events', '/invoices', '/subscriptions', '/events?source=payments'])
+    await done(admin.get(path))
+  const { currentPeriodEnd } = await done(admin.get(`/subscriptions/${subscriptionId}`))
+  expect(Date.parse(currentPeriodEnd)).toBeGreaterThan(now())
 })
