@@ -91,7 +91,10 @@ export const Coupon = t.Object({
 export type Coupon = Static<typeof Coupon>
 
 export const CouponList = t.Object({ ...listing, isActive: filter('true or false') })
-export const CouponCode = t.Object({ code: t.String({ minLength: 1, maxLength: 200 }), planId: maybe(t.String()) })
+export const CouponCode = t.Object({
+  code: t.String({ minLength: 1, maxLength: 200 }),
+  planId: maybe(t.Nullable(t.String())),
+})
 
 const status = t.Union([
   t.Literal('pending'),

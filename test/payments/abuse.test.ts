@@ -212,3 +212,43 @@ test('what is signed but makes no sense is refused, and spoils nothing that peop
   const { currentPeriodEnd } = await done(admin.get(`/subscriptions/${subscriptionId}`))
   expect(Date.parse(currentPeriodEnd)).toBeGreaterThan(now())
 })
+
+test('an address to come back to has nothing in it that only looks like one', async () => {
+  const who = await at.customer()
+  for (const url of [
+    'https://a.test/\r\nx: y',
+    'https://a.test/\t',
+    'https://a b.test/',
+    'https://shop.test@evil.test/',
+  ])
+    for (const name of ['successUrl', 'cancelUrl']) {
+      expect(refusal(await who.post('/checkout', { ...monthly, [name]: url })), url).toEqual([
+        ...[400, 'INVALID_REDIRECT_URL'],
+      ])
+      expect(refusal(await admin.put('/payments/configuration', { metadata: { [name]: url } })), url).toEqual([
+        ...[400, 'INVALID_PAYMENTS_CONFIGURATION'],
+      ])
+    }
+  const successUrl = 'https://a.test/thanks?session={CHECKOUT_SESSION_ID}#a@b'
+  await done(who.post('/checkout', { ...monthly, successUrl }))
+})
+
+test('what an admin says while a checkout fails stays said', async () => {
+  const who = await at.customer()
+  const [his, ours] = [await at.coupon({}), await at.coupon({})]
+  const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
+  let attached: Promise<unknown> = Promise.resolve()
+  stripe.own.failing = () => {
+    attached = done(admin.put(`/subscriptions/${subscriptionId}/coupon`, { couponCode: ours.code }))
+    return { status: 500 }
+  }
+  const begun = who.post('/checkout', { subscriptionId, couponCode: his.code })
+  expect(refusal(await begun)).toEqual([502, 'PROVIDER_ERROR'])
+  await attached
+  expect((await done(who.get(`/subscriptions/${subscriptionId}`))).couponId).toBe(ours._id)
+})
+
+test('a coupon is judged without a plan where that is nothing', async () => {
+  const { code } = await at.coupon({ applicablePlanIds: [at.free] })
+  for (const planId of [null, undefined]) await done(at.stranger.post('/coupons/validate', { code, planId }))
+})

@@ -19,7 +19,11 @@ const limiter = new Limiter(MOST, WINDOW)
  * What a code is good for. Whoever is no admin may try some in a minute, and is not told how many have redeemed it.
  * @throws 400 as `redeemable` does, 429
  */
-export async function validate(ctx: OpenCtx, { code, planId }: { code: string; planId?: string }, request: Request) {
+export async function validate(
+  ctx: OpenCtx,
+  { code, planId }: { code: string; planId?: string | null },
+  request: Request,
+) {
   const { tenant, db } = ctx
   const actor = await callerOf(request)
   if (!actor?.privileged && config.ATOLL_RATE_LIMITS !== 'off') {
