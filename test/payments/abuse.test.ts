@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { now } from '../../src/core/clock'
+import { paypal as byPaypal } from '../../src/payments/providers/paypal'
 import { refusal } from '../house'
 import { startPaddle } from '../outside/vendors/paddle'
 import { startPaypal } from '../outside/vendors/paypal'
@@ -7,6 +8,7 @@ import { startStripe } from '../outside/vendors/stripe'
 import { closed, open } from '../plugins/kit'
 import { deliver } from './inbox/kit'
 import { done, shop } from './kit'
+import { opened, order } from './providers/kit'
 
 open()
 const [stripe, paddle, paypal] = [await startStripe(), await startPaddle(), await startPaypal()]
@@ -80,6 +82,26 @@ test('what is paid at a provider that was changed meanwhile is ended there', asy
   expect(stripe.subscriptions.get(external).status).toBe('canceled')
 })
 
+test('who begins at PayPal by themselves, with a cheaper plan, pays the price of what they have', async () => {
+  const own = await shop(paypal.connection())
+  for (const [plan, price] of [
+    ['P-PRO', '20.00'],
+    ['P-CHEAP', '1.00'],
+  ] as const)
+    paypal.plan(plan, price)
+  await done(own.admin.put(`/plans/${own.pro}`, { externalIds: { paypal: { monthlyPlanId: 'P-PRO' } } }))
+  const who = await own.customer()
+  const { subscriptionId } = await done(who.post('/checkout', { planId: own.pro, billingCycle: 'monthly' }))
+  const theirs = order({ subscriptionId, externalIds: { monthlyPlanId: 'P-CHEAP' } })
+  const { externalSubscriptionId: id } = await byPaypal.createCheckout(opened(paypal.connection()), theirs)
+  const before = paypal.events.length
+  paypal.approve(id!)
+  for (const event of paypal.events.slice(before)) await done(deliver(own, 'paypal', paypal.sent(event)))
+  await own.later(0)
+  expect(await done(who.get('/subscriptions/me'))).toMatchObject({ externalSubscriptionId: id, finalPrice: 20 })
+  expect(paypal.subscriptions.get(id!).price.value).toBe('20.00')
+})
+
 test('a trial begins at the price that holds when it begins', async () => {
   const who = await at.customer()
   const { _id: subscriptionId } = await done(who.post('/subscriptions', { ...monthly, planId: at.dynamic }))
@@ -141,44 +163,11 @@ test('who begins anew gives up what they are late to pay, too', async () => {
   expect([await at.status(subscriptionId), stripe.subscriptions.get(external).status]).toEqual(['canceled', 'canceled'])
 })
 
-test('a customer has an address that is one', async () => {
-  const asked = stripe.seen.length
-  for (const email of ['nobody', ' ', 'a b@c.de', 'a@b.de\r\nBcc: all@b.de'])
-    expect(refusal(await at.as('user').post('/checkout', { ...monthly, customer: { email } })), email).toEqual([
-      ...[400, 'INVALID_INPUT'],
-    ])
-  expect(stripe.seen.length).toBe(asked)
-})
-
-test('a price is not so small that it is none', async () => {
-  for (const monthlyPrice of [0.004, 1e-7])
-    expect(refusal(await admin.post('/plans', { name: 'Cheap', monthlyPrice, yearlyPrice: 1 }))).toEqual([
-      ...[400, 'INVALID_INPUT'],
-    ])
-  expect((await at.plan({ name: 'Cheap', monthlyPrice: 0.005, yearlyPrice: 0 })).monthlyPrice).toBe(0.01)
-})
-
-test('a coupon is good from and until days and moments that there are', async () => {
-  const make = (validUntil: string) =>
-    admin.post('/coupons', { code: crypto.randomUUID(), discountType: 'percentage', discountValue: 1, validUntil })
-  for (const when of ['2027-02-30', '1', '+200000-01-01T00:00:00Z', '2027-01-01T25:00:00Z', 'tomorrow', ''])
-    expect(refusal(await make(when)), when).toEqual([400, 'INVALID_COUPON_DATA'])
-  for (const when of ['2027-02-28', '2027-01-31T12:00:00Z', '2027-01-31T12:00:00.000+01:00'])
-    expect((await done(make(when), 201)).validUntil).toBe(new Date(when).toISOString())
-})
-
 test('a coupon that was attached is the same in every way to write it', async () => {
   const { _id, code } = await at.coupon({ code: 'caf\u00e9' })
   const id = await at.pending('other', { couponCode: code })
   await done(admin.put(`/coupons/${_id}`, { isActive: false }))
   expect((await done(admin.put(`/subscriptions/${id}/coupon`, { couponCode: ' CAFE\u0301 ' }))).couponId).toBe(_id)
-})
-
-test('what is active or not is asked for in words that are known', async () => {
-  for (const path of ['/plans', '/plans/public', '/coupons']) {
-    expect(refusal(await admin.get(`${path}?isActive=maybe`)), path).toEqual([400, 'INVALID_INPUT'])
-    for (const word of ['undefined', '', '1', 'false']) await done(admin.get(`${path}?isActive=${word}`))
-  }
 })
 
 test('what is signed but makes no sense is refused, and spoils nothing that people read', async () => {
@@ -213,26 +202,6 @@ test('what is signed but makes no sense is refused, and spoils nothing that peop
   expect(Date.parse(currentPeriodEnd)).toBeGreaterThan(now())
 })
 
-test('an address to come back to has nothing in it that only looks like one', async () => {
-  const who = await at.customer()
-  for (const url of [
-    'https://a.test/\r\nx: y',
-    'https://a.test/\t',
-    'https://a b.test/',
-    'https://shop.test@evil.test/',
-  ])
-    for (const name of ['successUrl', 'cancelUrl']) {
-      expect(refusal(await who.post('/checkout', { ...monthly, [name]: url })), url).toEqual([
-        ...[400, 'INVALID_REDIRECT_URL'],
-      ])
-      expect(refusal(await admin.put('/payments/configuration', { metadata: { [name]: url } })), url).toEqual([
-        ...[400, 'INVALID_PAYMENTS_CONFIGURATION'],
-      ])
-    }
-  const successUrl = 'https://a.test/thanks?session={CHECKOUT_SESSION_ID}#a@b'
-  await done(who.post('/checkout', { ...monthly, successUrl }))
-})
-
 test('what an admin says while a checkout fails stays said', async () => {
   const who = await at.customer()
   const [his, ours] = [await at.coupon({}), await at.coupon({})]
@@ -246,9 +215,4 @@ test('what an admin says while a checkout fails stays said', async () => {
   expect(refusal(await begun)).toEqual([502, 'PROVIDER_ERROR'])
   await attached
   expect((await done(who.get(`/subscriptions/${subscriptionId}`))).couponId).toBe(ours._id)
-})
-
-test('a coupon is judged without a plan where that is nothing', async () => {
-  const { code } = await at.coupon({ applicablePlanIds: [at.free] })
-  for (const planId of [null, undefined]) await done(at.stranger.post('/coupons/validate', { code, planId }))
 })
