@@ -9,8 +9,9 @@ import { configurations } from './settings/tables'
 const names = (description: string) =>
   t.Array(t.String({ minLength: 1, maxLength: 100 }), { maxItems: 1_000, default: [], description })
 
-const page = (description: string) =>
-  t.Optional(t.String({ pattern: '^https?://[^\\s/?#]', maxLength: 2_000, description }))
+/** An address to which a browser can be led: whole, without blanks, and without a name that could be taken for its host. */
+export const PAGE = '^https?://[^\\s\\u0000-\\u001f/?#@\\\\]+([/?#][^\\s\\u0000-\\u001f]*)?$'
+const page = (description: string) => t.Optional(t.String({ pattern: PAGE, maxLength: 2_000, description }))
 
 /** By whom users may sign in. Its secret is not kept with it: see `settings/secrets.ts`. */
 const Provider = t.Object({

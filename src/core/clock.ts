@@ -23,6 +23,11 @@ export function iso(ms: number): string {
   return `${date}T${two(hours)}:${two(minutes % 60)}:${two(seconds % 60)}.${three}Z`
 }
 
+const MOMENT = /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,9})?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/
+
+/** Whether a text is a moment that exists, as ISO 8601 has it, with its time zone. */
+export const isMoment = (text: string) => isDate(MOMENT.exec(text)?.[1] ?? '')
+
 /** Whether a text is a day that exists, as YYYY-MM-DD: the calendar turns 31 April into 1 May. */
 export function isDate(text: string) {
   const day = /^\d{4}-\d{2}-\d{2}$/.test(text) ? new Date(`${text}T00:00:00Z`) : undefined

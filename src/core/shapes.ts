@@ -31,6 +31,13 @@ export const isOn = (value: string | undefined) => value === 'true' || value ===
 /** What a query says of something; clients send what they lack as nothing, or as this word. */
 export const given = (value: string | undefined) => (value && value !== 'undefined' ? value : undefined)
 
+/** A flag in a query, where lists have one; undefined where nothing is said. @throws 400 for another word */
+export function asked<Name extends string>(query: { [name in Name]?: string }, name: Name): boolean | undefined {
+  const value = given(query[name])
+  if (value && !/^(true|1|false|0)$/.test(value)) invalid({ path: name, message: `${name} must be true or false.` })
+  return value === undefined ? undefined : isOn(value)
+}
+
 /** What came by another way than HTTP, checked like a body. @throws 400 with every flaw */
 export function fitting<Shape extends TSchema>(shape: Shape, value: unknown): Static<Shape> {
   const flaws = [...Value.Errors(shape, value)].map(({ path, message }) => ({ path, message }))

@@ -1,10 +1,10 @@
-import { eq } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import { type Ctx, type OpenCtx, readmit } from '../accounts/guard'
 import { users } from '../accounts/tables'
 import { workspaces } from '../accounts/workspaces/tables'
 import { type Flaw, invalid, missing, Problem } from '../core/problem'
 import type { Db } from '../storage/port'
-import type { EntityType } from './tables'
+import { type EntityType, subscriptions } from './tables'
 
 /** Who pays: a user, or a workspace. */
 export type Billable = { billableEntityType: EntityType; billableEntityId: string }
@@ -14,6 +14,10 @@ export const ownEntity = ({ actor }: Pick<Ctx, 'actor'>): Billable =>
   actor.workspace
     ? { billableEntityType: 'workspace', billableEntityId: actor.workspace._id }
     : { billableEntityType: 'user', billableEntityId: actor.user }
+
+/** The subscriptions of one that pays. */
+export const ofEntity = ({ billableEntityType: type, billableEntityId: id }: Billable) =>
+  and(eq(subscriptions.billableEntityType, type), eq(subscriptions.billableEntityId, id))
 
 /** Refuses (403) what is of another entity than the caller's, unless they are an admin. */
 export function refuseForeign<Thing extends Billable>(ctx: Pick<Ctx, 'actor'>, thing: Thing): Thing {

@@ -1,6 +1,6 @@
 import { eq } from 'drizzle-orm'
 import type { Ctx } from '../accounts/guard'
-import { settingsOf } from '../accounts/settings'
+import { PAGE, settingsOf } from '../accounts/settings'
 import { configurations } from '../accounts/settings/tables'
 import * as kept from '../content/configurations'
 import type { Answer } from '../core/etag'
@@ -41,9 +41,11 @@ export async function change(ctx: Ctx, { metadata = {} }: { metadata?: Metadata 
   return get(ctx)
 }
 
+const pages = new RegExp(PAGE)
+
 /** Whether something is an address to which a browser can be led. */
 export function isPage(url: unknown): url is string {
-  return typeof url === 'string' && url.length <= 2_000 && /^https?:\/\/[^\s/?#]/.test(url) && !!URL.parse(url)
+  return typeof url === 'string' && url.length <= 2_000 && pages.test(url) && !!URL.parse(url)
 }
 
 /** A provider, and the connection by which it is asked. */

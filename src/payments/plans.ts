@@ -4,7 +4,7 @@ import { settingsOf } from '../accounts/settings'
 import { iso, now } from '../core/clock'
 import type { Answer } from '../core/etag'
 import { type Flaw, invalid, missing } from '../core/problem'
-import { given, isOn } from '../core/shapes'
+import { asked } from '../core/shapes'
 import { answerPage, type Listing, pageOf } from '../storage/lists'
 import type { Db } from '../storage/port'
 import { callerOf } from './billable'
@@ -20,13 +20,12 @@ type Filters = Listing & { isActive?: string }
 
 /** A page of all plans, in their order. */
 export async function list({ db }: Ctx, query: Filters, answer: Answer): Promise<Told[]> {
-  const asked = given(query.isActive)
-  return read(db, query, asked === undefined ? undefined : isOn(asked), answer, shownToAdmins)
+  return read(db, query, asked(query, 'isActive'), answer, shownToAdmins)
 }
 
 /** What anybody may subscribe to. Others than active ones are shown to admins who ask for them, and to nobody else. */
 export async function listPublic(ctx: OpenCtx, query: Filters, answer: Answer): Promise<Told[]> {
-  const active = isOn(given(query.isActive) ?? 'true')
+  const active = asked(query, 'isActive') ?? true
   if (!active && !(await callerOf(answer.request))?.privileged) return []
   return read(ctx.db, query, active, answer, shown)
 }
@@ -92,6 +91,8 @@ function changed(before: Plan, { monthlyPrice, yearlyPrice, currency: sent, ...i
     const decimal = price === undefined ? known : price
     const minor = decimal === null ? null : minorOf(decimal, currency)
     if (minor === undefined) flaws.push({ path: `/${path}`, message: `${path} is too much.` })
+    if (minor === 0 && decimal! > 0)
+      flaws.push({ path: `/${path}`, message: `${path} is less than the smallest amount of ${currency}.` })
     if (minor === null && !after.dynamic)
       flaws.push({ path: `/${path}`, message: `A plan needs a ${path}, unless it is dynamic.` })
     return minor ?? null

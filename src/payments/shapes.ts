@@ -1,4 +1,5 @@
 import { type Static, t } from 'elysia'
+import { email, orNone } from '../accounts/shapes'
 import { change, free, id, line, text, time } from '../core/shapes'
 import { listing } from '../storage/lists'
 
@@ -90,7 +91,10 @@ export const Coupon = t.Object({
 export type Coupon = Static<typeof Coupon>
 
 export const CouponList = t.Object({ ...listing, isActive: filter('true or false') })
-export const CouponCode = t.Object({ code: t.String({ minLength: 1, maxLength: 200 }), planId: maybe(t.String()) })
+export const CouponCode = t.Object({
+  code: t.String({ minLength: 1, maxLength: 200 }),
+  planId: maybe(t.Nullable(t.String())),
+})
 
 const status = t.Union([
   t.Literal('pending'),
@@ -177,9 +181,7 @@ export const NewCheckout = t.Object({
   billableEntityType: forAdmins('user or workspace'),
   billableEntityId: forAdmins('its id'),
   amount: forAdmins('what each cycle costs, of dynamic plans'),
-  customer: maybe(
-    t.Object({ name: maybe(t.Nullable(line(300))), email: maybe(t.Nullable(t.String({ maxLength: 300 }))) }),
-  ),
+  customer: maybe(t.Object({ name: maybe(t.Nullable(line(300))), email: maybe(orNone(email)) })),
   reset: maybe(t.Boolean({ description: 'cancels first what the entity has' })),
 })
 export type NewCheckout = Static<typeof NewCheckout>

@@ -16,6 +16,9 @@ export type ExternalIds = {
 }
 export type EntityType = 'user' | 'workspace'
 
+/** No amount: that of one checkout is another than that of the next. */
+export const SEVERAL = -1
+
 /** What can be subscribed to. Prices are in minor units. */
 export const plans = sqliteTable(
   'plans',
@@ -104,7 +107,7 @@ export const subscriptions = sqliteTable(
     externalCheckoutId: text('external_checkout_id'),
     /** Until when (ms) a checkout is being begun: no other of the same entity begins meanwhile. */
     checkoutUntil: integer('checkout_until'),
-    /** What each cycle costs by the checkout that was begun last. */
+    /** What each cycle costs by the checkouts that were begun; `SEVERAL` where they differ, for any may be paid. */
     checkoutAmount: integer('checkout_amount'),
     /** How many checkouts have failed: the next one is another one to the provider. */
     failedCheckouts: integer('failed_checkouts').notNull(),

@@ -1,9 +1,9 @@
-import { and, eq, gt, inArray } from 'drizzle-orm'
+import { and, eq, gt } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/guard'
 import { now } from '../../core/clock'
 import { invalid, Problem } from '../../core/problem'
 import type { Tx } from '../../storage/port'
-import { ownEntity, refuseForeign, refuseNobody, saidEntity } from '../billable'
+import { ofEntity, ownEntity, refuseForeign, refuseNobody, saidEntity } from '../billable'
 import type { Source } from '../configuration'
 import { attached, coupon, noneLeft } from '../coupons/validation'
 import type { NewCheckout } from '../shapes'
@@ -12,7 +12,7 @@ import { add, newSubscription, planFor, positive, withCoupon } from '../subscrip
 import { priceOf } from '../subscriptions/shown'
 import { found } from '../subscriptions/subscriptions'
 import { tell } from '../subscriptions/telling'
-import { type Plan, type Subscription, subscriptions } from '../tables'
+import { type Plan, SEVERAL, type Subscription, subscriptions } from '../tables'
 
 /** For so long nobody else begins a checkout of the same entity: longer than a provider may take. In ms. */
 const CLAIM = 60_000
@@ -31,10 +31,11 @@ export async function begin(tx: Tx, ctx: Ctx, input: NewCheckout, source: Source
   const { row, plan, before } = input.subscriptionId
     ? await existing(tx, ctx, input.subscriptionId)
     : await fresh(tx, ctx, input)
-  const inTheWay = await inForce(tx, row)
-  if (inTheWay && !input.reset) throw inForceAlready(inTheWay._id)
+  const current = await inForce(tx, row)
+  if (current && !input.reset) throw inForceAlready(current._id)
+  const inTheWay = current ?? (input.reset && (await pastDue(tx, row)))
   await refuseBusy(tx, row)
-  const subscription = await discounted(tx, row, plan, input.couponCode)
+  const subscription = await discounted(tx, row, input.couponCode)
   const amount = priceOf(subscription)!
   if (amount > 0) refuseUnpayable(source, subscription, plan)
   if (inTheWay) return { inTheWay }
@@ -43,7 +44,7 @@ export async function begin(tx: Tx, ctx: Ctx, input: NewCheckout, source: Source
     ...subscription,
     ...paidBy(source as Source, subscription),
     checkoutUntil: now() + CLAIM,
-    checkoutAmount: amount,
+    checkoutAmount: [null, amount].includes(subscription.checkoutAmount) ? amount : SEVERAL,
   }
   await kept(tx, claimed, before)
   return { subscription: claimed, plan, before, amount }
@@ -84,23 +85,30 @@ async function fresh(
   return { row: newSubscription(plan, billingCycle, entity, minor), plan }
 }
 
+/** What is not paid yet may still be: who begins anew would pay both. */
+const pastDue = (tx: Tx, row: Subscription) =>
+  tx
+    .select()
+    .from(subscriptions)
+    .where(and(ofEntity(row), eq(subscriptions.status, 'past_due')))
+    .get()
+
 const inForceAlready = (existingSubscriptionId: string) =>
   new Problem(409, 'ACTIVE_SUBSCRIPTION_EXISTS', 'There is a subscription already. Cancel that one first.', {
     details: { existingSubscriptionId },
   })
 
 /** Of two checkouts at once the second is refused: both could be paid. */
-async function refuseBusy(tx: Tx, { billableEntityType: type, billableEntityId: id }: Subscription) {
-  const of = and(eq(subscriptions.billableEntityType, type), eq(subscriptions.billableEntityId, id))
-  const busy = and(of, inArray(subscriptions.status, ['pending']), gt(subscriptions.checkoutUntil, now()))
+async function refuseBusy(tx: Tx, row: Subscription) {
+  const busy = and(ofEntity(row), eq(subscriptions.status, 'pending'), gt(subscriptions.checkoutUntil, now()))
   const other = await tx.select({ _id: subscriptions._id }).from(subscriptions).where(busy).get()
   if (other) throw inForceAlready(other._id)
 }
 
 /** With the coupon that is named now, else with the one that it has, if that is still good. */
-async function discounted(tx: Tx, row: Subscription, plan: Plan, code: string | null | undefined) {
-  if (code) return withCoupon(row, await coupon(tx, code, plan, row._id))
-  if (row.couponId) await attached(tx, row.couponId, plan, row._id)
+async function discounted(tx: Tx, row: Subscription, code: string | null | undefined) {
+  if (code) return withCoupon(row, await coupon(tx, code, row))
+  if (row.couponId) await attached(tx, row.couponId, row)
   return row
 }
 

@@ -1,4 +1,4 @@
-import { and, eq } from 'drizzle-orm'
+import { and, eq, isNull } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/guard'
 import { settingsOf } from '../../accounts/settings'
 import { users } from '../../accounts/tables'
@@ -80,23 +80,21 @@ async function callOff(tenant: Tenant, row: Subscription) {
 }
 
 /** As if nothing had been asked; but the next checkout is another one to the provider. */
-const takeBack = (tenant: Tenant, { subscription: { _id, failedCheckouts }, before }: Begun) =>
+const takeBack = (tenant: Tenant, { subscription: { _id, failedCheckouts, ...begun }, before }: Begun) =>
   tenant.write(async (tx) => {
     const still = and(eq(subscriptions._id, _id), eq(subscriptions.status, 'pending'))
     if (!before) return void (await tx.delete(subscriptions).where(still))
     const { couponId, couponCode, discount, providerKind, providerSourceId, checkoutAmount, ...rest } = before
     const { externalSubscriptionId, externalCheckoutId } = rest
-    const was = { couponId, couponCode, discount, providerKind, providerSourceId, checkoutAmount }
+    const attempt = { checkoutUntil: null, checkoutAmount, failedCheckouts: failedCheckouts + 1 }
+    const names = { providerKind, providerSourceId, externalSubscriptionId, externalCheckoutId }
     await tx
       .update(subscriptions)
-      .set({
-        ...was,
-        externalSubscriptionId,
-        externalCheckoutId,
-        checkoutUntil: null,
-        failedCheckouts: failedCheckouts + 1,
-      })
+      .set({ ...attempt, ...names })
       .where(still)
+    // An admin may have attached another meanwhile.
+    const own = begun.couponId === null ? isNull(subscriptions.couponId) : eq(subscriptions.couponId, begun.couponId)
+    await tx.update(subscriptions).set({ couponId, couponCode, discount }).where(and(still, own))
   })
 
 async function orderOf(

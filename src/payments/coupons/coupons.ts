@@ -2,10 +2,10 @@ import { Value } from '@sinclair/typebox/value'
 import { eq } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/guard'
 import { settingsOf } from '../../accounts/settings'
-import { iso, now } from '../../core/clock'
+import { isDate, isMoment, iso, now } from '../../core/clock'
 import type { Answer } from '../../core/etag'
 import { type Flaw, missing, Problem } from '../../core/problem'
-import { given, isOn } from '../../core/shapes'
+import { asked } from '../../core/shapes'
 import { Conflict } from '../../storage/errors'
 import { answerPage, type Listing, pageOf } from '../../storage/lists'
 import type { Db } from '../../storage/port'
@@ -19,8 +19,8 @@ const sortable = { _id, code, isActive, currentRedemptions, validFrom, validUnti
 /** A page of coupons, newest first. */
 export async function list({ db }: Ctx, query: Listing & { isActive?: string }, answer: Answer) {
   const page = pageOf(query, sortable)
-  const asked = given(query.isActive)
-  const where = asked === undefined ? undefined : eq(isActive, isOn(asked))
+  const active = asked(query, 'isActive')
+  const where = active === undefined ? undefined : eq(isActive, active)
   const rows = await db
     .select()
     .from(coupons)
@@ -76,7 +76,7 @@ export const byCode = async (db: Pick<Db, 'select'>, code: string): Promise<Coup
     .get()
 
 /** A code as it is compared: without what surrounds it, whatever its letters' case. */
-const keyOf = (code: string) => code.replaceAll('\0', ' ').trim().normalize('NFC').toLowerCase()
+export const keyOf = (code: string) => code.replaceAll('\0', ' ').trim().normalize('NFC').toLowerCase()
 
 const BLANK = {
   ...{ currency: null, maxRedemptions: null, validFrom: null, validUntil: null },
@@ -114,9 +114,11 @@ function fitting(before: Partial<Told>, input: Record<string, unknown>, defaultC
   }
 
   function momentOf(path: 'validFrom' | 'validUntil') {
-    const ms = data[path] === null ? null : Date.parse(data[path])
-    if (Number.isNaN(ms)) refuse(`/${path}`, `${path} must be a moment such as 2026-01-31T12:00:00Z.`)
-    return ms === null || Number.isNaN(ms) ? null : iso(ms)
+    const text = data[path]
+    if (text === null) return null
+    if (isDate(text) || isMoment(text)) return iso(Date.parse(text))
+    refuse(`/${path}`, `${path} must be a moment such as 2026-01-31T12:00:00Z.`)
+    return null
   }
 }
 

@@ -7,7 +7,7 @@ import { Problem, tooMany } from '../../core/problem'
 import type { Db } from '../../storage/port'
 import { networkOf } from '../../tenancy/caller'
 import { callerOf } from '../billable'
-import { type Coupon, coupons, type Plan, plans, redemptions } from '../tables'
+import { type Coupon, coupons, type Plan, plans, redemptions, type Subscription } from '../tables'
 import { byCode, shown } from './coupons'
 
 const MOST = 60 // of one caller
@@ -19,7 +19,11 @@ const limiter = new Limiter(MOST, WINDOW)
  * What a code is good for. Whoever is no admin may try some in a minute, and is not told how many have redeemed it.
  * @throws 400 as `redeemable` does, 429
  */
-export async function validate(ctx: OpenCtx, { code, planId }: { code: string; planId?: string }, request: Request) {
+export async function validate(
+  ctx: OpenCtx,
+  { code, planId }: { code: string; planId?: string | null },
+  request: Request,
+) {
   const { tenant, db } = ctx
   const actor = await callerOf(request)
   if (!actor?.privileged && config.ATOLL_RATE_LIMITS !== 'off') {
@@ -32,24 +36,27 @@ export async function validate(ctx: OpenCtx, { code, planId }: { code: string; p
   return actor?.privileged ? { ...told, maxRedemptions, currentRedemptions } : told
 }
 
-/** A coupon by its code, if it can be redeemed for a plan now. @throws as `redeemable` does */
-export async function coupon(db: Pick<Db, 'select'>, code: string, plan: Plan, subscription?: string, status = 400) {
-  const found = await byCode(db, code)
-  return redeemable(found, plan, status, !!found && !!subscription && (await isRedeemed(db, found, subscription)))
-}
+type For = Pick<Subscription, '_id' | 'planId' | 'currency'>
+
+/** A coupon by its code, if it can be redeemed for a subscription now. @throws as `redeemable` does */
+export const coupon = async (db: Pick<Db, 'select'>, code: string, subscription: For, status = 400) =>
+  redeemableFor(db, await byCode(db, code), subscription, status)
 
 /** The same of one that was attached before. */
-export async function attached(db: Pick<Db, 'select'>, id: string, plan: Plan, subscription: string) {
-  const found = await db.select().from(coupons).where(eq(coupons._id, id)).get()
-  return redeemable(found, plan, 400, !!found && (await isRedeemed(db, found, subscription)))
-}
+export const attached = async (db: Pick<Db, 'select'>, id: string, subscription: For) =>
+  redeemableFor(db, await db.select().from(coupons).where(eq(coupons._id, id)).get(), subscription)
 
-const isRedeemed = async (db: Pick<Db, 'select'>, { _id }: Coupon, subscription: string) =>
-  !!(await db
-    .select()
-    .from(redemptions)
-    .where(and(eq(redemptions.subscription, subscription), eq(redemptions.coupon, _id)))
-    .get())
+/** Prices are in the currency that the plan had when the subscription was made. */
+async function redeemableFor(
+  db: Pick<Db, 'select'>,
+  found: Coupon | undefined,
+  { _id, planId, currency }: For,
+  status?: number,
+) {
+  const known = found && and(eq(redemptions.subscription, _id), eq(redemptions.coupon, found._id))
+  const isRedeemed = !!known && !!(await db.select().from(redemptions).where(known).get())
+  return redeemable(found, { _id: planId, currency }, status, isRedeemed)
+}
 
 /**
  * The coupon, if it can be redeemed now: looked at in the order of the contract. A fixed discount applies in its currency

@@ -13,11 +13,11 @@ import { turnedUp } from './parked'
 /** What has become of an event, and why, in a sentence. */
 export type Effect = Pick<ProviderEventRow, 'status' | 'subscriptionId' | 'outcome'>
 
-/** Has an event its effect, in the transaction in which that is written down. */
+/** Has an event its effect by what is known of where it came from, in the transaction in which that is written down. */
 export async function effectOf(
   tx: Tx,
   ctx: Pick<Tenant, 'tenant'>,
-  kind: ProviderKind,
+  { providerKind: kind, source }: Pick<ProviderEventRow, 'providerKind' | 'source'>,
   event: ProviderEvent,
 ): Promise<Effect> {
   const { meaning, externalSubscriptionId, subscriptionId = null } = event
@@ -35,6 +35,7 @@ export async function effectOf(
     ...event,
     invoice: event.invoice ?? owed(kind, subscription, event),
     providerKind: kind,
+    providerSourceId: source,
   })
   if (after.externalSubscriptionId && after.externalSubscriptionId !== subscription.externalSubscriptionId)
     await turnedUp(tx, ctx, kind, after.externalSubscriptionId)

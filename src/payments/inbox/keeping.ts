@@ -44,7 +44,7 @@ export async function keep(
     const status = await ctx.write(async (tx) => {
       const [before] = await known(tx, { kind, event: event.id })
       if (before && before.status !== 'failed') return 'duplicate'
-      const row = await settled(tx, ctx, before ?? fresh, await effectOf(tx, ctx, kind, event), !before)
+      const row = await settled(tx, ctx, before ?? fresh, await effectOf(tx, ctx, before ?? fresh, event), !before)
       return row.status as Receipt['status']
     })
     return { status }
@@ -75,9 +75,7 @@ const rows = rowsOf(providerEvents)
 export async function retry(ctx: Tenant, row: ProviderEventRow): Promise<ProviderEventRow> {
   const read = () => providerOf(row.providerKind).parseEvent(new TextEncoder().encode(row.body))
   try {
-    return await ctx.write(async (tx) =>
-      settled(tx, ctx, row, await effectOf(tx, ctx, row.providerKind, read()), false),
-    )
+    return await ctx.write(async (tx) => settled(tx, ctx, row, await effectOf(tx, ctx, row, read()), false))
   } catch (error) {
     if (isPassing(error)) throw error
     return ctx.write((tx) => failed(tx, ctx, row, error, false))

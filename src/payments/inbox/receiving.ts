@@ -6,15 +6,16 @@ import { now } from '../../core/clock'
 import { Limiter } from '../../core/limiter'
 import { report } from '../../core/log'
 import { Problem } from '../../core/problem'
+import { fitting } from '../../core/shapes'
 import { emit } from '../../jobs/outbox'
 import { allOpened } from '../../plugins/connections/opening'
 import { waitsLong } from '../../tenancy/caller'
 import type { Tenant } from '../../tenancy/tenants'
-import type { ProviderKind } from '../providers/provider'
+import type { ProviderEvent, ProviderKind } from '../providers/provider'
 import { isProviderKind, providerKinds, providerOf } from '../providers/providers'
 import { textOf } from '../providers/signed'
 import { keep } from './keeping'
-import type { Receipt } from './shapes'
+import { type Receipt, SensibleEvent } from './shapes'
 
 /** Whether PayPal sent something, only PayPal knows: nobody is to have us ask as often as they like. */
 const throttle = throttling(300, 10_000, 'Too many webhooks.')
@@ -39,7 +40,7 @@ export async function receive(ctx: OpenCtx, kind: string, request: Request): Pro
 /** @throws 400 for what is signed, but none of the events that its provider describes */
 function read(kind: ProviderKind, raw: Uint8Array) {
   try {
-    return keepable(providerOf(kind).parseEvent(raw))
+    return fitting(SensibleEvent, keepable(providerOf(kind).parseEvent(raw))) as ProviderEvent
   } catch (cause) {
     if (cause instanceof Problem) throw cause
     report('WEBHOOK_UNREADABLE', { provider: kind, cause })

@@ -1,9 +1,31 @@
 import { type Static, t } from 'elysia'
 import { time } from '../../core/shapes'
 import { listing } from '../../storage/lists'
+import { MOST } from '../money'
 
 const maybe = t.Optional
 const words = <Word extends string>(...all: Word[]) => t.Unsafe<Word>(t.Union(all.map((word) => t.Literal(word))))
+
+const name = t.String({ minLength: 1, maxLength: 255 })
+const ms = t.Number({ minimum: 1 })
+const minor = t.Number({ multipleOf: 1, maximum: MOST, minimum: -MOST })
+
+/** What an event must say to have an effect: a signature tells who has sent it, and not that it makes sense. */
+export const SensibleEvent = t.Object({
+  subscriptionId: maybe(name),
+  externalSubscriptionId: maybe(name),
+  cancelAtPeriodEnd: maybe(t.Boolean()),
+  invoice: maybe(
+    t.Object({
+      externalInvoiceId: name,
+      amount: minor,
+      currency: t.String({ pattern: '^[A-Z]{3,5}$' }),
+      invoiceUrl: maybe(t.Nullable(t.String({ maxLength: 5_000 }))),
+      paidAt: maybe(ms),
+      items: maybe(t.Array(t.Object({ description: t.String(), quantity: t.Number(), amount: minor }))),
+    }),
+  ),
+})
 
 /** What is answered to a provider. */
 export const Receipt = t.Object({ status: words('processed', 'duplicate', 'ignored', 'parked') })

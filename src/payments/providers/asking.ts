@@ -51,6 +51,19 @@ export async function reach(url: string, init: RequestInit): Promise<Response> {
   })
 }
 
+/**
+ * The same for a vendor's package to read. What it takes for granted is made sure of: that Stripe's finds anything but an
+ * object, nobody could catch.
+ * @throws Unreachable, Refusal
+ */
+export async function reachObject(kind: ProviderKind, url: string, init: RequestInit): Promise<Response> {
+  const response = await reach(url, init)
+  const { status, headers } = response
+  const text = await response.text()
+  if (!parsed(text)) throw new Refusal(kind, status, 'no_json')
+  return new Response(text, { status, headers })
+}
+
 export type Question = { method?: string; headers: Record<string, string>; json?: unknown; body?: string }
 
 /**

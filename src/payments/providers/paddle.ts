@@ -5,7 +5,7 @@ import { by, type Question, Refusal, reachJson, unlessGone } from './asking'
 import { missingPrice } from './failure'
 import { eventOf, invoiceOf, type PaddleSubscription, type PaddleTransaction, standingOf } from './paddle/events'
 import type { Order, Provider } from './provider'
-import { agree, hmac, isLately, secretsOf } from './signed'
+import { agree, hmac, isLately, named, secretsOf } from './signed'
 
 type Connected = Opened<'paddle'>
 
@@ -24,11 +24,12 @@ export const paddle: Provider<'paddle'> = {
     return by('paddle', async () => {
       const { metadata: custom_data, currency: currency_code } = order
       const json = { items: [{ quantity: 1, ...priceOf(order) }], custom_data, currency_code }
-      const { id, checkout } = await answered<PaddleTransaction & { checkout?: { url?: string | null } | null }>(
+      const made = await answered<PaddleTransaction & { checkout?: { url?: string | null } | null }>(
         ...[opened, 'transactions', { method: 'POST', key: order.key, json }],
       )
+      const id = named(made.id)
       if (!id) throw new Refusal('paddle', 200, 'no_transaction')
-      return { checkoutUrl: checkout?.url ?? null, clientToken: id, externalCheckoutId: id }
+      return { checkoutUrl: named(made.checkout?.url) ?? null, clientToken: id, externalCheckoutId: id }
     })
   },
 

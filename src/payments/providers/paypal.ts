@@ -5,7 +5,7 @@ import { type Connected, paypalAnswers } from './paypal/api'
 import { eventOf, type PaypalSubscription, standingOf } from './paypal/events'
 import { transactionsOf } from './paypal/transactions'
 import type { Order, Provider } from './provider'
-import { secretsOf, textOf } from './signed'
+import { named, secretsOf, textOf } from './signed'
 
 /** https://developer.paypal.com/docs/api/subscriptions/v1 */
 export const paypal: Provider<'paypal'> = {
@@ -20,8 +20,10 @@ export const paypal: Provider<'paypal'> = {
       const made = await paypalAnswers<PaypalSubscription & { links?: Link[] }>(opened, SUBSCRIPTIONS, {
         ...{ method: 'POST', key: order.key, json },
       })
-      const approve = made.links?.find(({ rel }) => rel === 'approve')
-      return { checkoutUrl: approve?.href ?? null, clientToken: null, externalSubscriptionId: made.id }
+      const checkoutUrl = named(made.links?.find(({ rel }) => rel === 'approve')?.href)
+      const externalSubscriptionId = named(made.id)
+      if (!checkoutUrl || !externalSubscriptionId) throw new Refusal('paypal', 200, 'no_subscription')
+      return { checkoutUrl, clientToken: null, externalSubscriptionId }
     })
   },
 

@@ -48,18 +48,22 @@ export function eventIn<Event>(raw: Uint8Array): Partial<Event> {
 export function headOf(id: unknown, type: unknown, occurredAt: number) {
   if (typeof id !== 'string' || !id || id.length > 255 || typeof type !== 'string' || !type || type.length > 255)
     return noEvent()
-  return Number.isFinite(occurredAt) ? { id, type, occurredAt: Math.trunc(occurredAt) } : noEvent()
+  return isTime(occurredAt) ? { id, type, occurredAt: Math.trunc(occurredAt) } : noEvent()
 }
 
 const noEvent = (): never => {
   throw new Problem(400, 'INVALID_INPUT', 'The body is no event of this provider.')
 }
 
+const LAST = Date.UTC(9999, 0)
+
+/** Whether a number (ms since 1970) is a time with which calendars can count on. */
+const isTime = (ms: number) => ms > 0 && ms < LAST
+
 /** Milliseconds of a time as ISO 8601 has it, or of seconds since 1970; undefined for what is neither. */
 export function moment(value: unknown): number | undefined {
-  if (typeof value === 'number' && value > 0) return value * 1000
-  const ms = typeof value === 'string' ? Date.parse(value) : Number.NaN
-  return Number.isNaN(ms) ? undefined : ms
+  const ms = typeof value === 'number' ? value * 1000 : typeof value === 'string' ? Date.parse(value) : Number.NaN
+  return isTime(ms) ? Math.trunc(ms) : undefined
 }
 
 /** From when to when, where that is some time. */

@@ -3,10 +3,10 @@ import { now } from '../../core/clock'
 import type { Opened } from '../../plugins/connections/kinds'
 import { joined } from '../../plugins/connections/kinds/asking'
 import type { Subscription } from '../tables'
-import { by, Refusal, reach, unlessGone } from './asking'
+import { by, Refusal, reachObject, unlessGone } from './asking'
 import { missingPrice } from './failure'
 import type { Order, Provider } from './provider'
-import { hmac, isLately, secretsOf, TOLERANCE, textOf } from './signed'
+import { hmac, isLately, named, secretsOf, TOLERANCE, textOf } from './signed'
 import { toStripe } from './stripe/amounts'
 import { eventOf, standingOf } from './stripe/events'
 import { idOf, invoiceOf, statusOfInvoice } from './stripe/invoices'
@@ -24,12 +24,10 @@ export const stripe: Provider<'stripe'> = {
     stripe.refuse?.(opened, order)
     return asked(opened, async ({ checkout }) => {
       const { id, url, client_secret } = await checkout.sessions.create(sessionOf(order), { idempotencyKey: order.key })
-      const { embedded } = order
-      return {
-        checkoutUrl: embedded ? null : url,
-        clientToken: embedded ? client_secret : null,
-        externalCheckoutId: id,
-      }
+      const way = named(order.embedded ? client_secret : url)
+      if (!named(id) || !way) throw new Refusal('stripe', 200, 'no_session')
+      const [checkoutUrl, clientToken] = order.embedded ? [null, way] : [way, null]
+      return { checkoutUrl, clientToken, externalCheckoutId: id }
     })
   },
 
@@ -132,7 +130,7 @@ const STRIPE = 'https://api.stripe.com'
 function asked<T>({ metadata, authentication }: Connected, work: (client: Stripe) => Promise<T>): Promise<T> {
   const base = metadata.apiUrl ?? STRIPE
   const fetching = ((url: string, init: RequestInit) =>
-    reach(joined(base, url.slice(STRIPE.length)), init)) as unknown as typeof fetch
+    reachObject('stripe', joined(base, url.slice(STRIPE.length)), init)) as unknown as typeof fetch
   return by('stripe', () => {
     if (!authentication.secretKey) throw new Refusal('stripe', 401, 'no_secret_key')
     const httpClient = Stripe.createFetchHttpClient(fetching)

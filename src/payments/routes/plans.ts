@@ -5,7 +5,7 @@ import { one } from '../../core/shapes'
 import * as plans from '../plans'
 import { NewPlan, Plan, PlanChange, PlanList } from '../shapes'
 
-const changed = { 200: Plan, 404: ProblemShape }
+const changed = { 200: Plan, 400: ProblemShape, 404: ProblemShape }
 
 export const planRoutes = new Elysia({ prefix: '/plans', tags: ['payments'] })
   .use(guard('payments'))
@@ -25,7 +25,11 @@ export const planRoutes = new Elysia({ prefix: '/plans', tags: ['payments'] })
     params: one,
     response: { 200: Plan, 404: ProblemShape },
   })
-  .post('/', ({ ctx, body }) => plans.create(ctx, body), { can: 'privileged', body: NewPlan, response: Plan })
+  .post('/', ({ ctx, body }) => plans.create(ctx, body), {
+    can: 'privileged',
+    body: NewPlan,
+    response: { 200: Plan, 400: ProblemShape },
+  })
   .put('/:id', ({ ctx, params, body }) => plans.change(ctx, params.id, body), {
     can: 'privileged',
     params: one,

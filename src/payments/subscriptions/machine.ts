@@ -11,7 +11,7 @@ import type { Meaning, ProviderInvoice, ProviderKind, Standing } from '../provid
 import { type Subscription, subscriptions } from '../tables'
 import { REPRICE } from './kinds'
 import { priceOf } from './shown'
-import { standingOf } from './standing'
+import { namesOf, standingOf } from './standing'
 import { tell, tellFailure } from './telling'
 
 export type Status = 'pending' | 'active' | 'trialing' | 'past_due' | 'canceled' | 'expired'
@@ -73,6 +73,8 @@ export type Told = Standing & {
   occurredAt?: number
   providerKind?: ProviderKind
   externalSubscriptionId?: string
+  /** The connection whose secret has signed it. */
+  providerSourceId?: string | null
   invoice?: ProviderInvoice
   /** Who did it, for the record. */
   by?: string
@@ -130,12 +132,16 @@ export async function moved(
   return { subscription, outcome: 'applied' }
 }
 
-/** Whether the provider takes another amount: that of a checkout before the price was changed, or of a coupon that was lost. */
+/**
+ * Whether the provider may take another amount: that of an earlier checkout, or one before the price was changed, or of a
+ * coupon that was lost. Who pays for something that our last checkout has not made may have said the price themselves.
+ */
 function isMispriced(before: Subscription, after: Subscription) {
+  const { externalSubscriptionId: made } = before
   const known = before.status === 'pending' ? before.checkoutAmount : priceOf(before)
-  return (
-    after.status === 'active' && after.externalSubscriptionId !== null && known !== null && known !== priceOf(after)
-  )
+  const isOther = made !== null && made !== after.externalSubscriptionId
+  const isKnown = isInForce(after) && after.externalSubscriptionId !== null
+  return isKnown && (isOther || (known !== null && known !== priceOf(after)))
 }
 
 const byId = compiled((tx) =>
@@ -215,9 +221,10 @@ async function refused(
   ctx: Pick<Tenant, 'tenant'>,
   before: Subscription,
   trigger: Trigger | undefined,
-  { occurredAt, externalSubscriptionId, providerKind, invoice }: Told,
+  told: Told,
   obstacle?: Obstacle,
 ): Promise<Moved> {
+  const { occurredAt, externalSubscriptionId, invoice } = told
   const why = obstacle?.why ?? `Nothing that is ${before.status} can be ${trigger ?? 'changed'}.`
   const outcome = { outcome: 'refused', why } as const
   // Somebody pays for what they don't get: people have to look at it.
@@ -226,10 +233,7 @@ async function refused(
   await tellFailure(ctx, tx, before, { ...details, ...obstacle, why })
   if (!obstacle?.existingSubscriptionId || before.externalSubscriptionId) return { subscription: before, ...outcome }
   // By this it can be canceled there.
-  const known = {
-    externalSubscriptionId: externalSubscriptionId ?? null,
-    providerKind: before.providerKind ?? providerKind ?? null,
-  }
+  const known = namesOf(before, told)
   await tx.update(subscriptions).set(known).where(eq(subscriptions._id, before._id))
   return { subscription: { ...before, ...known }, ...outcome }
 }

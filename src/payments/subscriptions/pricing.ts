@@ -7,6 +7,7 @@ import type { Work } from '../../jobs/work'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { sourceOf } from '../configuration'
+import { keyOf } from '../coupons/coupons'
 import { benefitEndOf, redeem, withoutCoupon } from '../coupons/redemption'
 import { coupon, noneLeft } from '../coupons/validation'
 import { found as foundPlan } from '../plans'
@@ -40,7 +41,7 @@ export async function setAmount(ctx: Ctx, id: string, { amount }: { amount?: unk
 export const setCoupon = (ctx: Ctx, id: string, { couponCode: code }: { couponCode: string | null }) =>
   changed(ctx, id, async (tx, row) => {
     if (code === null) return { ...row, ...withoutCoupon }
-    const attached = await coupon(tx, code, await foundPlan(tx, row.planId), row._id, 404).catch((error) => {
+    const attached = await coupon(tx, code, row, 404).catch((error) => {
       if (isSame(row, code)) return
       throw error
     })
@@ -51,8 +52,7 @@ export const setCoupon = (ctx: Ctx, id: string, { couponCode: code }: { couponCo
     return { ...after, couponBenefitEndsAt: benefitEndOf(after) }
   })
 
-const isSame = ({ couponCode }: Subscription, code: string) =>
-  couponCode?.trim().toLowerCase() === code.trim().toLowerCase()
+const isSame = ({ couponCode }: Subscription, code: string) => couponCode !== null && keyOf(couponCode) === keyOf(code)
 
 /** Not kept: only to see what would come of it. */
 class Rehearsed extends Error {

@@ -14,11 +14,25 @@ export function standingOf(before: Subscription, to: Status, trigger: Trigger | 
     cancelAtPeriodEnd: told.cancelAtPeriodEnd ?? before.cancelAtPeriodEnd,
     pastDueSince: missed,
     cancelRequested: to === 'canceled' || to === 'expired' ? null : before.cancelRequested,
-    providerKind: before.providerKind ?? told.providerKind ?? null,
-    externalSubscriptionId: told.externalSubscriptionId ?? before.externalSubscriptionId,
+    ...namesOf(before, told),
     checkoutUntil: to === 'pending' ? before.checkoutUntil : null,
     // While it waits for its beginning, nothing is too old for that.
     lastEventAt: to === 'pending' ? before.lastEventAt : (occurredAt ?? before.lastEventAt),
+  }
+}
+
+/**
+ * How it is called, and where: of the checkouts of a subscription one may be at another provider or account than the last,
+ * and the one that is paid has to be found there.
+ */
+export function namesOf(before: Subscription, { externalSubscriptionId: external, ...told }: Told) {
+  const { externalSubscriptionId = null, providerKind, providerSourceId } = before
+  if (!external || external === externalSubscriptionId)
+    return { externalSubscriptionId, providerKind, providerSourceId }
+  return {
+    externalSubscriptionId: external,
+    providerKind: told.providerKind ?? providerKind,
+    providerSourceId: told.providerSourceId ?? providerSourceId,
   }
 }
 

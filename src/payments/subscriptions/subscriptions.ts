@@ -5,7 +5,7 @@ import type { Answer } from '../../core/etag'
 import { invalid, missing, Problem } from '../../core/problem'
 import { answerPage, type Listing, namesOf, pageOf } from '../../storage/lists'
 import type { Db } from '../../storage/port'
-import { ownEntity, ownOnly, refuseForeign, refuseNobody, saidEntity } from '../billable'
+import { ofEntity, ownEntity, ownOnly, refuseForeign, refuseNobody, saidEntity } from '../billable'
 import { coupon } from '../coupons/validation'
 import { shownToAdmins } from '../plans'
 import type { NewSubscription } from '../shapes'
@@ -69,18 +69,11 @@ function conditionOf(query: Filters): SQL | undefined {
 
 /** What the caller's entity has in force, with what its plan allows; null where that is nothing. */
 export async function mine(ctx: Ctx) {
-  const own = ownEntity(ctx)
   const found = await ctx.db
     .select({ subscription: subscriptions, limits: plans.limits })
     .from(subscriptions)
     .leftJoin(plans, eq(plans._id, planId))
-    .where(
-      and(
-        eq(billableEntityType, own.billableEntityType),
-        eq(billableEntityId, own.billableEntityId),
-        inArray(status, IN_FORCE),
-      ),
-    )
+    .where(and(ofEntity(ownEntity(ctx)), inArray(status, IN_FORCE)))
     .get()
   return found ? { ...shown(found.subscription), limits: found.limits ?? {} } : null
 }
@@ -109,7 +102,7 @@ export async function create(ctx: Ctx, input: NewSubscription) {
     const amount = none ? null : positive(dynamicAmount, plan.currency)
     const fresh = newSubscription(plan, input.billingCycle, entity, amount)
     const { couponCode } = input
-    const row = couponCode ? withCoupon(fresh, await coupon(tx, couponCode, plan)) : fresh
+    const row = couponCode ? withCoupon(fresh, await coupon(tx, couponCode, fresh)) : fresh
     await add(tx, row)
     await tell(ctx, tx, undefined, row, ctx.actor.user)
     return shown(row)

@@ -8,9 +8,9 @@ export type Answered = { status: number; body?: unknown }
 
 /**
  * What goes wrong: nobody answers and nothing was done, nobody answers though it was done, it takes so long (ms), it was
- * done long before it is answered, or it is refused with a status.
+ * done long before it is answered, or it is answered with a status, by a refusal or by what is no answer to that.
  */
-export type Failure = 'down' | 'lost' | { slow: number } | { late: Promise<void> } | { status: number }
+export type Failure = 'down' | 'lost' | { slow: number } | { late: Promise<void> } | { status: number; body?: unknown }
 
 /** What a vendor tells by webhook: a body that is signed as it is, and how. */
 export type Sent = { raw: string; headers: Record<string, string> }
@@ -63,7 +63,7 @@ export async function startVendor(make: Make) {
     if (typeof failure === 'object' && 'slow' in failure) await Bun.sleep(failure.slow)
     const refused = typeof failure === 'object' && 'status' in failure ? failure : undefined
     const answer = refused
-      ? { status: refused.status, body: make.refusal(refused.status, 'made_to_fail') }
+      ? { status: refused.status, body: refused.body ?? make.refusal(refused.status, 'made_to_fail') }
       : await answered(asked)
     if (typeof failure === 'object' && 'late' in failure) await failure.late
     if (failure === 'lost') return request.socket.destroy()

@@ -30,7 +30,7 @@ type StripeEvent = { id: string; type: string; created: number; data: { object?:
 /** What an event of Stripe's says. */
 export function eventOf(raw: Uint8Array): ProviderEvent {
   const { id, type, created, data } = eventIn<StripeEvent>(raw)
-  const event = headOf(id, type, Number(created) * 1000)
+  const event = headOf(id, type, moment(created) ?? Number.NaN)
   const thing = data?.object
   if (typeof thing !== 'object' || thing === null) return event
   const read = Object.hasOwn(EVENTS, event.type) ? EVENTS[event.type] : undefined

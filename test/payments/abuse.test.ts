@@ -1,0 +1,218 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { now } from '../../src/core/clock'
+import { paypal as byPaypal } from '../../src/payments/providers/paypal'
+import { refusal } from '../house'
+import { startPaddle } from '../outside/vendors/paddle'
+import { startPaypal } from '../outside/vendors/paypal'
+import { startStripe } from '../outside/vendors/stripe'
+import { closed, open } from '../plugins/kit'
+import { deliver } from './inbox/kit'
+import { done, shop } from './kit'
+import { opened, order } from './providers/kit'
+
+open()
+const [stripe, paddle, paypal] = [await startStripe(), await startPaddle(), await startPaypal()]
+const at = await shop(stripe.connection())
+const { admin } = at
+const monthly = { planId: at.pro, billingCycle: 'monthly' }
+const newest = () => [...stripe.sessions.keys()].at(-1)!
+
+beforeAll(open)
+afterEach(() => {
+  stripe.own.failing = () => undefined
+  stripe.own.next = []
+})
+afterAll(async () => {
+  closed()
+  await Promise.all([stripe.stop(), paddle.stop(), paypal.stop()])
+})
+
+/** Has all that Stripe tells from now on come in, and what follows from it done. */
+async function hearing(what: () => unknown) {
+  const before = stripe.events.length
+  await what()
+  for (const event of stripe.events.slice(before)) await done(deliver(at, 'stripe', stripe.sent(event)))
+  await at.later(0)
+}
+
+/** Somebody who begins at half the price with the only redemption of a coupon, and then once more with another coupon. */
+async function twice() {
+  const who = await at.customer()
+  const half = await at.coupon({ maxRedemptions: 1 })
+  const little = await at.coupon({ discountValue: 1 })
+  const { subscriptionId } = await done(who.post('/checkout', { ...monthly, couponCode: half.code }))
+  const first = newest()
+  return {
+    ...{ who, half, subscriptionId, first },
+    again: () => done(who.post('/checkout', { subscriptionId, couponCode: little.code })),
+  }
+}
+
+test('who pays an earlier checkout at a better price pays, from the next cycle on, the price of what they have', async () => {
+  const { who, half, subscriptionId, first, again } = await twice()
+  // It is paid before it can be called off, and heard of later.
+  await hearing(async () => {
+    stripe.pay(first)
+    await again()
+  })
+  const row = await done(who.get('/subscriptions/me'))
+  expect([row._id, row.status, row.finalPrice]).toEqual([subscriptionId, 'active', 19.8])
+  expect(stripe.subscriptions.get(row.externalSubscriptionId).items.data[0].price.unit_amount).toBe(1980)
+  expect((await done(admin.get(`/coupons/${half._id}`))).currentRedemptions).toBe(0)
+})
+
+test('what is paid at a provider that was changed meanwhile is ended there', async () => {
+  const own = await shop(stripe.connection())
+  const who = await own.customer()
+  const begin = (body: object) => done(who.post('/checkout', body))
+  const { subscriptionId } = await begin({ planId: own.pro, billingCycle: 'monthly' })
+  const session = newest()
+  const other = await done(own.admin.post('/integration-sources', paypal.connection()), 201)
+  await done(own.admin.put('/payments/configuration', { metadata: { paymentSourceId: other._id } }))
+  paypal.plan('P-PRO', '20.00')
+  await done(own.admin.put(`/plans/${own.pro}`, { externalIds: { paypal: { monthlyPlanId: 'P-PRO' } } }))
+  const before = stripe.events.length
+  const external = stripe.pay(session)
+  await begin({ subscriptionId })
+  for (const event of stripe.events.slice(before)) await done(deliver(own, 'stripe', stripe.sent(event)))
+  expect(await done(who.get('/subscriptions/me'))).toMatchObject({
+    ...{ _id: subscriptionId, providerKind: 'stripe', providerSourceId: own.source, externalSubscriptionId: external },
+  })
+  await done(who.put(`/subscriptions/${subscriptionId}/cancel`))
+  expect(stripe.subscriptions.get(external).status).toBe('canceled')
+})
+
+test('who begins at PayPal by themselves, with a cheaper plan, pays the price of what they have', async () => {
+  const own = await shop(paypal.connection())
+  for (const [plan, price] of [
+    ['P-PRO', '20.00'],
+    ['P-CHEAP', '1.00'],
+  ] as const)
+    paypal.plan(plan, price)
+  await done(own.admin.put(`/plans/${own.pro}`, { externalIds: { paypal: { monthlyPlanId: 'P-PRO' } } }))
+  const who = await own.customer()
+  const { subscriptionId } = await done(who.post('/checkout', { planId: own.pro, billingCycle: 'monthly' }))
+  const theirs = order({ subscriptionId, externalIds: { monthlyPlanId: 'P-CHEAP' } })
+  const { externalSubscriptionId: id } = await byPaypal.createCheckout(opened(paypal.connection()), theirs)
+  const before = paypal.events.length
+  paypal.approve(id!)
+  for (const event of paypal.events.slice(before)) await done(deliver(own, 'paypal', paypal.sent(event)))
+  await own.later(0)
+  expect(await done(who.get('/subscriptions/me'))).toMatchObject({ externalSubscriptionId: id, finalPrice: 20 })
+  expect(paypal.subscriptions.get(id!).price.value).toBe('20.00')
+})
+
+test('a trial begins at the price that holds when it begins', async () => {
+  const who = await at.customer()
+  const { _id: subscriptionId } = await done(who.post('/subscriptions', { ...monthly, planId: at.dynamic }))
+  const price = (amount: number) => done(admin.put(`/subscriptions/${subscriptionId}/dynamic-amount`, { amount }))
+  await price(5)
+  await done(who.post('/checkout', { subscriptionId }))
+  await price(50)
+  let external = ''
+  await hearing(() => {
+    external = stripe.pay(newest(), { trial: 7 })
+  })
+  expect(await at.status(subscriptionId)).toBe('trialing')
+  expect(stripe.subscriptions.get(external).items.data[0].price.unit_amount).toBe(5000)
+})
+
+test('a fixed coupon is in the currency of what was subscribed to, whatever the plan has become', async () => {
+  const plan = await at.plan({ name: 'Moved', monthlyPrice: 100, yearlyPrice: 100 })
+  const id = await at.pending('user', { planId: plan._id })
+  await done(admin.put(`/plans/${plan._id}`, { currency: 'KWD' }))
+  const [dinars, dollars] = await Promise.all(
+    ['KWD', 'USD'].map((currency) => at.coupon({ discountType: 'fixed', discountValue: 10, currency })),
+  )
+  const attach = ({ code }: { code: string }) => admin.put(`/subscriptions/${id}/coupon`, { couponCode: code })
+  expect(refusal(await attach(dinars))).toEqual([400, 'COUPON_NOT_APPLICABLE'])
+  expect((await done(attach(dollars))).finalPrice).toBe(90)
+  const other = { subscriptionId: id, couponCode: dinars.code }
+  expect(refusal(await at.as('user').post('/checkout', other))).toEqual([400, 'COUPON_NOT_APPLICABLE'])
+})
+
+test('a provider that answers nonsense has begun nothing', async () => {
+  const providers = [
+    [stripe, { id: 'cs_1' }, { url: 'https://pay.test/' }, { id: 1, url: 'https://pay.test/' }, [], 'x'],
+    [paypal, { id: 'I-1' }, { links: [{ rel: 'approve', href: 'https://pay.test/' }] }, { id: 'I-1', links: 5 }, []],
+    [paddle, { data: {} }, { data: null }, { data: { id: 7 } }, []],
+  ] as const
+  for (const [vendor, ...answers] of providers) {
+    const own = await shop(vendor.connection())
+    const externalIds = { paypal: { monthlyPlanId: 'P-1' }, paddle: { monthlyPriceId: 'pri_1' } }
+    await done(own.admin.put(`/plans/${own.pro}`, { externalIds }))
+    for (const body of answers) {
+      vendor.own.failing = ({ path }) => (/token$/.test(path) ? undefined : { status: 200, body })
+      const sent = await own.as('user').post('/checkout', { planId: own.pro, billingCycle: 'monthly' })
+      expect(refusal(sent), JSON.stringify(body)).toEqual([502, 'PROVIDER_ERROR'])
+      expect(await done(own.as('user').get('/subscriptions'))).toEqual([])
+    }
+    vendor.own.failing = () => undefined
+  }
+})
+
+test('who begins anew gives up what they are late to pay, too', async () => {
+  const who = await at.customer()
+  const { subscriptionId } = await done(who.post('/checkout', monthly))
+  let external = ''
+  await hearing(() => {
+    external = stripe.pay(newest())
+  })
+  await at.told(subscriptionId, 'payment failed', {})
+  await done(who.post('/checkout', { ...monthly, reset: true }))
+  expect([await at.status(subscriptionId), stripe.subscriptions.get(external).status]).toEqual(['canceled', 'canceled'])
+})
+
+test('a coupon that was attached is the same in every way to write it', async () => {
+  const { _id, code } = await at.coupon({ code: 'caf\u00e9' })
+  const id = await at.pending('other', { couponCode: code })
+  await done(admin.put(`/coupons/${_id}`, { isActive: false }))
+  expect((await done(admin.put(`/subscriptions/${id}/coupon`, { couponCode: ' CAFE\u0301 ' }))).couponId).toBe(_id)
+})
+
+test('what is signed but makes no sense is refused, and spoils nothing that people read', async () => {
+  const subscriptionId = await at.pending('other')
+  const metadata = { tenant: at.id, subscription: subscriptionId }
+  let events = 0
+  const sent = (object: object, more: object = {}) => {
+    const event = { id: `evt_odd_${events++}`, type: 'invoice.paid', created: Math.floor(now() / 1000), ...more }
+    return deliver(at, 'stripe', stripe.sent({ ...event, data: { object } }))
+  }
+  const details = { metadata, subscription: 'sub_odd' }
+  const invoice = (more: object) => ({
+    ...{ id: `in_odd_${events}`, amount_paid: 2000, currency: 'usd', lines: { data: [] } },
+    ...{ parent: { subscription_details: details }, ...more },
+  })
+  const line = (more: object) => invoice({ lines: { data: [{ amount: 1, ...more }] } })
+  const absurd = [1e300, 1e13, -1, 0, null, 'x', {}, true]
+  const refused = [
+    ...[invoice({ id: {} }), invoice({ id: 'x'.repeat(300) }), invoice({ amount_paid: 1e300 })],
+    ...[invoice({ amount_paid: 1.5 }), invoice({ currency: 'no currency' }), invoice({ hosted_invoice_url: {} })],
+    ...[line({ quantity: 'many' }), line({ description: [] })],
+  ]
+  for (const object of refused)
+    expect(refusal(await sent(object)), JSON.stringify(object)).toEqual([400, 'INVALID_INPUT'])
+  for (const created of absurd) expect((await sent(invoice({}), { created })).status, String(created)).toBe(400)
+  expect(await at.status(subscriptionId)).toBe('pending')
+  // A period that can't be is none.
+  for (const end of absurd) await done(sent(line({ period: { start: 1, end } })))
+  for (const path of ['/payments/events', '/invoices', '/subscriptions', '/events?source=payments'])
+    await done(admin.get(path))
+  const { currentPeriodEnd } = await done(admin.get(`/subscriptions/${subscriptionId}`))
+  expect(Date.parse(currentPeriodEnd)).toBeGreaterThan(now())
+})
+
+test('what an admin says while a checkout fails stays said', async () => {
+  const who = await at.customer()
+  const [his, ours] = [await at.coupon({}), await at.coupon({})]
+  const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
+  let attached: Promise<unknown> = Promise.resolve()
+  stripe.own.failing = () => {
+    attached = done(admin.put(`/subscriptions/${subscriptionId}/coupon`, { couponCode: ours.code }))
+    return { status: 500 }
+  }
+  const begun = who.post('/checkout', { subscriptionId, couponCode: his.code })
+  expect(refusal(await begun)).toEqual([502, 'PROVIDER_ERROR'])
+  await attached
+  expect((await done(who.get(`/subscriptions/${subscriptionId}`))).couponId).toBe(ours._id)
+})

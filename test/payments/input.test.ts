@@ -1,0 +1,73 @@
+import { afterAll, expect, test } from 'bun:test'
+import { refusal } from '../house'
+import { startStripe } from '../outside/vendors/stripe'
+import { closed, open } from '../plugins/kit'
+import { done, shop } from './kit'
+
+open()
+const stripe = await startStripe()
+const at = await shop(stripe.connection())
+const { admin } = at
+const monthly = { planId: at.pro, billingCycle: 'monthly' }
+afterAll(async () => {
+  closed()
+  await stripe.stop()
+})
+
+test('a customer has an address that is one', async () => {
+  const asked = stripe.seen.length
+  for (const email of ['nobody', ' ', 'a b@c.de', 'a@b.de\r\nBcc: all@b.de'])
+    expect(refusal(await at.as('user').post('/checkout', { ...monthly, customer: { email } })), email).toEqual([
+      ...[400, 'INVALID_INPUT'],
+    ])
+  expect(stripe.seen.length).toBe(asked)
+})
+
+test('a price is not so small that it is none', async () => {
+  for (const monthlyPrice of [0.004, 1e-7])
+    expect(refusal(await admin.post('/plans', { name: 'Cheap', monthlyPrice, yearlyPrice: 1 }))).toEqual([
+      ...[400, 'INVALID_INPUT'],
+    ])
+  expect((await at.plan({ name: 'Cheap', monthlyPrice: 0.005, yearlyPrice: 0 })).monthlyPrice).toBe(0.01)
+})
+
+test('a coupon is good from and until days and moments that there are', async () => {
+  const make = (validUntil: string) =>
+    admin.post('/coupons', { code: crypto.randomUUID(), discountType: 'percentage', discountValue: 1, validUntil })
+  for (const when of ['2027-02-30', '1', '+200000-01-01T00:00:00Z', '2027-01-01T25:00:00Z', 'tomorrow', ''])
+    expect(refusal(await make(when)), when).toEqual([400, 'INVALID_COUPON_DATA'])
+  for (const when of ['2027-02-28', '2027-01-31T12:00:00Z', '2027-01-31T12:00:00.000+01:00'])
+    expect((await done(make(when), 201)).validUntil).toBe(new Date(when).toISOString())
+})
+
+test('what is active or not is asked for in words that are known', async () => {
+  for (const path of ['/plans', '/plans/public', '/coupons']) {
+    expect(refusal(await admin.get(`${path}?isActive=maybe`)), path).toEqual([400, 'INVALID_INPUT'])
+    for (const word of ['undefined', '', '1', 'false']) await done(admin.get(`${path}?isActive=${word}`))
+  }
+})
+
+test('an address to come back to has nothing in it that only looks like one', async () => {
+  const who = await at.customer()
+  for (const url of [
+    'https://a.test/\r\nx: y',
+    'https://a.test/\t',
+    'https://a b.test/',
+    'https://shop.test@evil.test/',
+  ])
+    for (const name of ['successUrl', 'cancelUrl']) {
+      expect(refusal(await who.post('/checkout', { ...monthly, [name]: url })), url).toEqual([
+        ...[400, 'INVALID_REDIRECT_URL'],
+      ])
+      expect(refusal(await admin.put('/payments/configuration', { metadata: { [name]: url } })), url).toEqual([
+        ...[400, 'INVALID_PAYMENTS_CONFIGURATION'],
+      ])
+    }
+  const successUrl = 'https://a.test/thanks?session={CHECKOUT_SESSION_ID}#a@b'
+  await done(who.post('/checkout', { ...monthly, successUrl }))
+})
+
+test('a coupon is judged without a plan where that is nothing', async () => {
+  const { code } = await at.coupon({ applicablePlanIds: [at.free] })
+  for (const planId of [null, undefined]) await done(at.stranger.post('/coupons/validate', { code, planId }))
+})
