@@ -19,6 +19,7 @@ import pluginsPg from './postgres/0019_plugins.sql' with { type: 'text' }
 import lambdasPg from './postgres/0020_lambdas.sql' with { type: 'text' }
 import integrationsPg from './postgres/0021_integrations.sql' with { type: 'text' }
 import aiPg from './postgres/0023_ai.sql' with { type: 'text' }
+import spentPg from './postgres/0027_spent.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -42,6 +43,7 @@ import plugins from './sqlite/0019_plugins.sql' with { type: 'text' }
 import lambdas from './sqlite/0020_lambdas.sql' with { type: 'text' }
 import integrations from './sqlite/0021_integrations.sql' with { type: 'text' }
 import ai from './sqlite/0023_ai.sql' with { type: 'text' }
+import spent from './sqlite/0027_spent.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -69,6 +71,7 @@ export const tenantMigrations: Migrations = {
     lambdas,
     integrations,
     ai,
+    spent,
   ],
   postgres: [
     accountsPg,
@@ -91,6 +94,7 @@ export const tenantMigrations: Migrations = {
     lambdasPg,
     integrationsPg,
     aiPg,
+    spentPg,
   ],
 }
 

@@ -13,6 +13,7 @@ import { entitiesAreCountedBy } from './accounts/workspaces/workspaces'
 import { agentRoutes } from './ai/routes/agents'
 import { completionRoutes } from './ai/routes/completions'
 import { threadRoutes } from './ai/routes/threads'
+import { usageRoutes } from './ai/routes/usage'
 import { run as runModel } from './ai/running'
 import { entitiesAreKeptBy } from './blueprints/kept'
 import { blueprintRoutes } from './blueprints/routes'
@@ -95,6 +96,7 @@ const api = new Elysia({ prefix: '/api' })
   .use(threadRoutes)
   .use(agentRoutes)
   .use(completionRoutes)
+  .use(usageRoutes)
   .use(proxyRoutes)
 
 // A host may be shorter than what Elysia takes for granted, which is ten characters.

@@ -3,6 +3,7 @@ import * as oneTime from '../accounts/one-time'
 import * as challenges from '../accounts/passkeys/challenges'
 import { removeExpired } from '../accounts/sessions'
 import * as turns from '../ai/turn/ending'
+import * as spending from '../ai/usage/spending'
 import { settleHosts } from '../content/websites'
 import * as changes from '../entities/changes/log'
 import { undoAllForsaken } from '../entities/transfer/undo'
@@ -24,6 +25,7 @@ export const chores: Chore[] = [
   deliveries.removeOld,
   lambdaRuns.removeOld,
   turns.removeOld,
+  spending.removeOld,
   undoAllForsaken,
   settleHosts,
 ]

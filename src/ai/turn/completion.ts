@@ -2,8 +2,8 @@ import type { Ctx, OpenCtx } from '../../accounts/guard'
 import { waitsLong, waitsNoLonger } from '../../tenancy/caller'
 import { Turns } from '../../tenancy/turns'
 import type { Talking } from '../agents'
-import { withinBudget } from '../budgets'
 import type { Asked } from '../shapes'
+import { withinBudget } from '../usage/budgets'
 import { completion } from './answer'
 import { begin, type How } from './beginning'
 import { failed, keep } from './ending'
@@ -62,7 +62,7 @@ export async function complete(ctx: Ctx, agent: Agent, asked: Asked, request: Re
 
 /** A turn that may be run. */
 async function begun(ctx: OpenCtx, agent: Agent, asked: Asked, how: How) {
-  await withinBudget(ctx, agent)
+  await withinBudget(ctx)
   return begin(ctx, agent, asked, how)
 }
 

@@ -2,13 +2,12 @@ import { eq, lt, max } from 'drizzle-orm'
 import { DAY, iso, now } from '../../core/clock'
 import { Problem } from '../../core/problem'
 import type { Lease } from '../../jobs/holding'
-import { emit } from '../../jobs/outbox'
 import { removeInSlices } from '../../jobs/removal'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import type { NewMessage } from '../shapes'
-import { messages, threads, toolResults, usage } from '../tables'
-import { costOf } from '../usage'
+import { messages, threads, toolResults } from '../tables'
+import { type Status, spend, usageRow } from '../usage/spending'
 import { keptAs } from './conversation'
 import { gone, problemOf } from './failures'
 import type { Said, Turn } from './turn'
@@ -16,38 +15,20 @@ import type { Said, Turn } from './turn'
 const TITLE = 80 // characters
 const SUMMARIES = 20 // that a thread keeps
 
-export type Status = 'completed' | 'failed' | 'aborted'
-
 /**
  * Keeps what became of a turn, in one transaction: what was said, in its thread; what it took; and that it happened. Of one
  * that broke off before anything was said, the thread keeps nothing, so that it can be sent again.
  */
 export async function keep(turn: Turn, status: Status, code?: string): Promise<void> {
   const { ctx, agent, source, thread } = turn.of
-  const { prompt: promptTokens, completion: completionTokens, estimated } = turn.usage
-  const whose = { user: ctx.actor?.user ?? null, workspace: ctx.actor?.workspace?._id ?? null }
-  const cost = await costOf(ctx, turn.model, turn.usage)
-  const tokens = { model: turn.model, promptTokens, completionTokens, cost, estimated }
-  const row = {
-    ...{ _id: Bun.randomUUIDv7(), created: iso(now()), integration: agent._id, source: source._id, status, ...whose },
-    ...{ thread: thread?._id ?? null, durationMs: Math.round(performance.now() - turn.began), ...tokens },
-  }
+  const row = await usageRow(ctx, {
+    ...{ integration: agent._id, source: source._id, model: turn.model, thread: thread?._id ?? null },
+    ...{ usage: turn.usage, status, durationMs: Math.round(performance.now() - turn.began) },
+  })
   await ctx.write(async (tx) => {
     if (thread && (status === 'completed' || turn.said.length)) await append(tx, turn)
     if (turn.pause && !thread) await keepResults(tx, turn)
-    await tx.insert(usage).values(row)
-    await emit(ctx, tx, {
-      ...{ source: 'ai', kind: 'completion', eventName: status === 'completed' ? 'completion' : 'failure', ...whose },
-      description: status === 'completed' ? 'A model has answered.' : `A completion has ${status}.`,
-      metadata: {
-        usage: row._id,
-        integration: agent._id,
-        thread: row.thread,
-        ...tokens,
-        status,
-        ...(code && { code }),
-      },
-    })
+    await spend(ctx, tx, row, code)
   })
 }
 
