@@ -32,11 +32,13 @@ const role = t.Unsafe<Role>(t.Union(roles.map((name) => t.Literal(name))))
 export const NewMessage = t.Object({
   role,
   content: maybe(t.Nullable(t.String({ description: 'may be left out beside tool_calls' }))),
-  name: maybe(line(200)),
-  tool_calls: maybe(t.Array(ToolCall, { maxItems: 128 })),
-  tool_call_id: maybe(t.String({ minLength: 1, maxLength: 200 })),
+  name: maybe(t.Nullable(line(200))),
+  tool_calls: maybe(t.Nullable(t.Array(ToolCall, { maxItems: 128 }))),
+  tool_call_id: maybe(t.Nullable(t.String({ minLength: 1, maxLength: 200 }))),
 })
-export type NewMessage = Static<typeof NewMessage>
+
+/** The same; what it does not say is not there. */
+export type NewMessage = { [part in keyof Static<typeof NewMessage>]: NonNullable<Static<typeof NewMessage>[part]> }
 
 export const ThreadMessage = t.Object({
   role,

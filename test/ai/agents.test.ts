@@ -196,6 +196,7 @@ describe('the built-in source', async () => {
   test('is not there where it is off', async () => {
     config.ATOLL_AI_ECHO = 'off'
     try {
+      expect(refusal(await admin.post('/ai/agents', { sourceId: 'echo' }))).toEqual([400, 'INVALID_INPUT'])
       expect(refusal(await user.post(`/ai/agents/${id}/chat`, { messages: [says('x')] }))).toEqual([
         404,
         'INTEGRATION_SOURCE_NOT_FOUND',

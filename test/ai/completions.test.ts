@@ -184,6 +184,13 @@ describe('what is asked', () => {
       (await chat(user, main, { ...nothing, stream: null, queryParams: null, response_format: null })).status,
     ).toBe(200)
     expect(openai.last().body).toEqual({ model: 'model-1', messages: [says('Hello')], stream: false })
+    const bare = { name: null, tool_calls: null, tool_call_id: null }
+    const messages = ['Hello', 'Hi', 'Well?'].map((text, n) => ({
+      ...says(text, n % 2 ? 'assistant' : 'user'),
+      ...bare,
+    }))
+    expect((await chat(user, main, { messages }, await at.thread())).status).toBe(200)
+    expect(openai.last().body.messages).toEqual([says('Hello'), says('Hi', 'assistant'), says('Well?')])
   })
 })
 

@@ -22,6 +22,14 @@ const streaming = (body: object = {}, signal?: AbortSignal, path = `/ai/${main}/
     body: JSON.stringify({ messages: [says('Hello')], stream: true, ...body }),
   })
 
+test('a tenant has a thousand completions at a time in a process, and then others wait', async () => {
+  const ctx = at.tenant
+  const places = await Promise.all(Array.from({ length: 1_000 }, () => enter(ctx)))
+  expect((await chat()).status).toBe(503)
+  for (const leave of places) leave()
+  expect((await chat()).status).toBe(200)
+})
+
 describe('a stream', () => {
   test('has the form of the contract, to the letter', async () => {
     const { headers, body } = await chat(user, main, { stream: true })
@@ -230,14 +238,6 @@ test('who takes nothing for a minute is cut off', async () => {
     for (const spy of spies) spy.mockRestore()
     openai.own.always = {}
   }
-})
-
-test('a tenant has a thousand completions at a time in a process, and then others wait', async () => {
-  const ctx = at.tenant
-  const places = await Promise.all(Array.from({ length: 1_000 }, () => enter(ctx)))
-  expect((await chat()).status).toBe(503)
-  for (const leave of places) leave()
-  expect((await chat()).status).toBe(200)
 })
 
 test('who does not read is not sent more: the model waits', async () => {

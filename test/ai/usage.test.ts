@@ -260,6 +260,10 @@ describe('a list of it', async () => {
       [own.main, own.source, 3],
     ])
     expect(await groups('groupBy=day&from=2031-02-01', 'day', 'promptTokens')).toEqual([['2031-02-01', 700]])
+    expect(await told('?groupBy=status')).toMatchObject([
+      { status: 'completed', count: 4 },
+      { status: 'failed', count: 1 },
+    ])
     const { headers, body } = await own.admin.get(`/ai/usage?${status}&groupBy=day&limit=1&page=2&count=true`)
     expect(body.map(({ day }: { day: string }) => day)).toEqual(['2031-01-31'])
     expect([headers.get('x-total-count'), !!headers.get('link')]).toEqual(['3', true])
@@ -268,7 +272,18 @@ describe('a list of it', async () => {
   test('is the same as its rows, whatever it is added up by', async () => {
     const all = await told('')
     const total = all.reduce((sum: number, row: { promptTokens: number }) => sum + row.promptTokens, 0)
-    for (const by of ['day', 'month', 'model', 'user', 'workspace', 'integration', 'source', 'day,month,model,user']) {
+    for (const by of [
+      'day',
+      'month',
+      'model',
+      'user',
+      'workspace',
+      'integration',
+      'source',
+      'thread',
+      'status',
+      'day,month,model,user',
+    ]) {
       const groups = await told(`?groupBy=${by}`)
       const sum = (name: string) => groups.reduce((sum: number, group: Record<string, number>) => sum + group[name]!, 0)
       expect([sum('promptTokens'), sum('count')], by).toEqual([total, all.length])

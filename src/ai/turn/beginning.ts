@@ -36,14 +36,17 @@ export async function begin(
   { thread: id, request, depth = 0, ending }: How,
 ): Promise<Turn> {
   const { target } = agent
-  refuseUnfit(asked.messages, target)
+  const sent = asked.messages.map(plain)
+  refuseUnfit(sent, target)
   const source = await clientOf(ctx, target.sourceId)
   const tools = await toolsFor(ctx, target)
   const client = clientTools(asked.clientTools ?? [], tools)
   const usage: Usage = { prompt: 0, completion: 0, estimated: false }
-  const kept = given(id) ? await goingOn(ctx as Ctx, agent, source, asked, id!, ending.signal, usage) : undefined
+  const kept = given(id)
+    ? await goingOn(ctx as Ctx, agent, source, { asked, sent, id: id! }, ending.signal, usage)
+    : undefined
   const begins = !kept && !!target.recordThread && !!ctx.actor
-  const fresh = kept?.fresh ?? asked.messages
+  const fresh = kept?.fresh ?? sent
   const said = [...(kept?.remembered.rows.map(asMessage) ?? []), ...fresh]
   const answers = await keptAnswers(ctx, agent._id, said)
   const { text, citations } = await known(ctx, agent, asked, id)
@@ -58,24 +61,27 @@ export async function begin(
   })
 }
 
+/** Some clients say `null` for what a message does not have. */
+const plain = (message: object) =>
+  Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null)) as NewMessage
+
 /** The thread, what of it the model is told, and what of the client's messages is new to it. */
 async function goingOn(
   ctx: Ctx,
   { _id, target }: Pick<Talking, '_id' | 'target'>,
   source: Source,
-  asked: Asked,
-  id: string,
+  { asked, sent, id }: { asked: Asked; sent: NewMessage[]; id: string },
   signal: AbortSignal,
   usage: Usage,
 ) {
   const thread = await threads.ownThread(ctx, id)
   // Admins read the threads of others, but don't speak for them.
   if (thread.user !== ctx.actor.user || thread.integration !== _id) missing('thread')
-  const long = asked.messages.findIndex(({ content }) => (content?.length ?? 0) > LONGEST)
+  const long = sent.findIndex(({ content }) => (content?.length ?? 0) > LONGEST)
   if (long >= 0)
     invalid({ path: `/messages/${long}/content`, message: `A message of a thread has at most ${LONGEST} characters.` })
   const rows = await recent(ctx.db, id)
-  if ((rows.at(-1)?.number ?? 0) + asked.messages.length > MOST)
+  if ((rows.at(-1)?.number ?? 0) + sent.length > MOST)
     throw new Problem(409, 'THREAD_TOO_LONG', `A thread has at most ${MOST} messages. Begin another one.`)
   const summarize = async (text: string) => {
     const model = asked.model || target.model || source.model
@@ -85,7 +91,7 @@ async function goingOn(
     usage.estimated ||= !used
     return content
   }
-  const fresh: NewMessage[] = unknown(rows, asked.messages)
+  const fresh: NewMessage[] = unknown(rows, sent)
   return { thread, fresh, remembered: await remembered(thread, rows, target.historyTokens, summarize) }
 }
 

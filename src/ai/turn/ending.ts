@@ -1,5 +1,6 @@
 import { eq, lt, max } from 'drizzle-orm'
 import { DAY, iso, now } from '../../core/clock'
+import { report } from '../../core/log'
 import { Problem } from '../../core/problem'
 import type { Lease } from '../../jobs/holding'
 import { removeInSlices } from '../../jobs/removal'
@@ -85,11 +86,13 @@ async function keepResults(tx: Tx, { of: { ctx, agent }, pause, said }: Turn) {
   }
 }
 
-/** Keeps what became of a turn that came to no end. Gives what callers are told. */
+/** Keeps what became of a turn that came to no end, as well as that goes. Gives what callers are told. */
 export async function failed(turn: Turn, error: unknown): Promise<unknown> {
   const { aborted } = turn.signal
   const problem = aborted ? gone() : problemOf(error)
-  await keep(turn, aborted ? 'aborted' : 'failed', problem instanceof Problem ? problem.code : 'INTERNAL')
+  const code = problem instanceof Problem ? problem.code : 'INTERNAL'
+  const { tenant } = turn.of.ctx
+  await keep(turn, aborted ? 'aborted' : 'failed', code).catch((cause) => report('TURN_NOT_KEPT', { tenant, cause }))
   return problem
 }
 

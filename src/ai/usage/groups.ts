@@ -7,8 +7,8 @@ import { usage } from '../tables'
 import { MILLION } from './prices'
 import { type Grouping, groupings, type UsedTogether } from './shapes'
 
-const { model, user, workspace, integration, source } = usage
-const columns = { model, user, workspace, integration, source }
+const { model, user, workspace, integration, source, thread, status } = usage
+const columns = { model, user, workspace, integration, source, thread, status }
 const sums = ['promptTokens', 'completionTokens', 'totalTokens', 'cost', 'count'] as const
 
 /** By what a query groups. @throws 400 for what it can't be */

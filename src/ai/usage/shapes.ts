@@ -6,6 +6,8 @@ const maybe = t.Optional
 const tokens = t.Number({ description: 'tokens' })
 const cost = t.Number({ description: 'in the currency of the prices in the `ai-configuration`' })
 
+const status = t.Union([t.Literal('completed'), t.Literal('failed'), t.Literal('aborted')])
+
 /** What a completion took. */
 export const Used = t.Object({
   _id: id,
@@ -20,12 +22,13 @@ export const Used = t.Object({
   completionTokens: tokens,
   cost,
   estimated: t.Boolean({ description: 'whether the source’s server has not counted the tokens' }),
-  status: t.Union([t.Literal('completed'), t.Literal('failed'), t.Literal('aborted')]),
+  status,
   durationMs: t.Number(),
 })
 export type Used = Static<typeof Used>
 
-export const groupings = ['day', 'month', 'model', 'user', 'workspace', 'integration', 'source'] as const
+const dates = ['day', 'month'] as const
+export const groupings = [...dates, 'model', 'user', 'workspace', 'integration', 'source', 'thread', 'status'] as const
 export type Grouping = (typeof groupings)[number]
 
 /** What several took together. */
@@ -37,6 +40,8 @@ export const UsedTogether = t.Object({
   workspace: maybe(t.Nullable(t.String())),
   integration: maybe(t.Nullable(t.String())),
   source: maybe(t.String()),
+  thread: maybe(t.Nullable(t.String())),
+  status: maybe(status),
   promptTokens: tokens,
   completionTokens: tokens,
   totalTokens: tokens,

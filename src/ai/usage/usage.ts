@@ -1,7 +1,7 @@
 import { and, gte, inArray, lt, type SQL } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/guard'
 import { DAY, isDate, iso } from '../../core/clock'
-import type { Answer } from '../../core/etag'
+import { type Answer, forbidKeeping } from '../../core/etag'
 import { type Flaw, invalid } from '../../core/problem'
 import { given } from '../../core/shapes'
 import { answerPage, namesOf, pageOf } from '../../storage/lists'
@@ -17,6 +17,7 @@ const sortable = { ...{ _id, created, ...named }, ...{ promptTokens, completionT
 
 /** What completions took, the newest first; with `groupBy`, what they took together. @throws 400 */
 export async function list(ctx: Ctx, query: UsageQuery, answer: Answer): Promise<(Used | UsedTogether)[]> {
+  forbidKeeping(answer)
   const where = conditionOf(query)
   const by = groupingsOf(query.groupBy)
   if (by.length) {

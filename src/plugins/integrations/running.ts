@@ -85,8 +85,8 @@ const dueAsEvent = ({ integration, due }: { integration: string; due: number }, 
   ...{ metadata: { integration, due: iso(due) }, user: null, workspace: null, created: iso(due) },
 })
 
-/** What can't be helped by trying again: what it refers to is gone, or this server can't do it. */
-const HOPELESS = [404, 501]
+/** What can't be helped by trying again: what it refers to is gone. */
+const HOPELESS = [404]
 
 function failing(error: unknown, last: boolean): unknown {
   if (error instanceof Failure)

@@ -190,11 +190,11 @@ const table = `
     200 DELETE /api/integrations/:id
     200 GET /api/integrations/:id/runs
     200 POST /api/integrations/:id/runs/:runId/replay
-    200 GET /api/ai/usage/
     201 POST /api/ai/agents/
     200 PUT /api/ai/agents/:id
     200 PATCH /api/ai/agents/:id
     200 DELETE /api/ai/agents/:id
+    200 GET /api/ai/usage/
     200 GET /api/plugins/
     200 GET /api/plugins/:id
     201 POST /api/plugins/

@@ -4,7 +4,6 @@ import { removeOld } from '../../../src/events/records'
 import { holding } from '../../../src/jobs/holding'
 import { connections } from '../../../src/plugins/connections/tables'
 import { integrations } from '../../../src/plugins/integrations/tables'
-import { targetsAreRunBy } from '../../../src/plugins/integrations/targets/ai'
 import { setStatus } from '../../../src/tenancy/tenants'
 import { backToNow, DAY } from '../../accounts/people'
 import { house, refusal } from '../../house'
@@ -99,19 +98,6 @@ test('the times of one tenant are nobody else’s, and one that is suspended cat
   await abroad.due()
   expect([await mails(abroad), await mails()]).toEqual([1, 0])
   backToNow()
-})
-
-test('who knows how to run a model gets its target, with who asks', async () => {
-  const { _id } = await h.integration({ kind: 'webhook' }, { kind: 'ai', sourceId: 'echo', systemPrompt: 'Be brief.' })
-  targetsAreRunBy({
-    ai: async ({ actor }, { systemPrompt }, { asked }) =>
-      Response.json({ systemPrompt, user: actor?.user, body: asked.body }),
-  })
-  const answer = await h.as('user').post(`/webhooks/${_id}`, { say: 'hello' })
-  expect(answer.body).toEqual({ systemPrompt: 'Be brief.', user: h.users.user, body: { say: 'hello' } })
-  targetsAreRunBy({ ai: undefined })
-  expect(refusal(await h.as('user').post(`/webhooks/${_id}`, {}))).toEqual([501, 'TARGET_NOT_AVAILABLE'])
-  await h.clear()
 })
 
 test('an integration of one tenant goes by no connection of another', async () => {

@@ -2,7 +2,8 @@ import { inArray } from 'drizzle-orm'
 import { type Static, t } from 'elysia'
 import type { OpenCtx } from '../../../accounts/guard'
 import { blueprints } from '../../../blueprints/tables'
-import { type Flaw, Problem } from '../../../core/problem'
+import { config } from '../../../config'
+import type { Flaw } from '../../../core/problem'
 import { id, line } from '../../../core/shapes'
 import type { Tx } from '../../../storage/port'
 import type { Performed } from '../occasion'
@@ -39,10 +40,10 @@ export type AiTarget = Static<typeof shape>
 
 type Runner = (ctx: OpenCtx, target: AiTarget, occasion: Performed) => Promise<Response>
 
-let runner: Runner | undefined
+let runner: Runner
 
 /** Says by whom targets are run that are another area's. */
-export function targetsAreRunBy({ ai }: { ai: Runner | undefined }) {
+export function targetsAreRunBy({ ai }: { ai: Runner }) {
   runner = ai
 }
 
@@ -52,16 +53,18 @@ export const ai: TargetKind<typeof shape> = {
   attempts: 10,
   async flaws(tx, { sourceId, tools = [], blueprints: keys = [] }) {
     return [
-      ...(sourceId === ECHO ? [] : await sourceFlaws(tx, sourceId, 'openai')),
+      ...(sourceId === ECHO ? echoFlaws() : await sourceFlaws(tx, sourceId, 'openai')),
       ...flawed('/tools', 'There is no integration with the trigger tool of this id.', tools, await toolsIn(tx, tools)),
       ...flawed('/blueprints', 'There is no blueprint of this key.', keys, await keysIn(tx, keys)),
     ]
   },
-  run(ctx, target, occasion) {
-    if (runner) return runner(ctx, target, occasion)
-    throw new Problem(501, 'TARGET_NOT_AVAILABLE', 'This server runs no AI. Choose another target for the integration.')
-  },
+  run: (ctx, target, occasion) => runner(ctx, target, occasion),
 }
+
+const echoFlaws = (): Flaw[] =>
+  config.ATOLL_AI_ECHO === 'on'
+    ? []
+    : [{ path: '/sourceId', message: 'The built-in source is off here (ATOLL_AI_ECHO). Name an integration source.' }]
 
 const flawed = (path: string, message: string, named: string[], known: string[]): Flaw[] =>
   named.flatMap((one, n) => (known.includes(one) ? [] : [{ path: `${path}/${n}`, message }]))
