@@ -12,6 +12,7 @@ import { workspacesAndInvites } from './accounts/workspaces/routes'
 import { entitiesAreCountedBy } from './accounts/workspaces/workspaces'
 import { agentRoutes } from './ai/routes/agents'
 import { completionRoutes } from './ai/routes/completions'
+import { sourceRoutes } from './ai/routes/sources'
 import { threadRoutes } from './ai/routes/threads'
 import { usageRoutes } from './ai/routes/usage'
 import { run as runModel } from './ai/running'
@@ -96,6 +97,7 @@ const api = new Elysia({ prefix: '/api' })
   .use(threadRoutes)
   .use(agentRoutes)
   .use(completionRoutes)
+  .use(sourceRoutes)
   .use(usageRoutes)
   .use(proxyRoutes)
 

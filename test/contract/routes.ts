@@ -135,4 +135,6 @@ export const finished = [
   '/api/ai/threads',
   '/api/ai/:integrationId',
   '/api/ai/agents',
+  '/api/ai/sources/:sourceId/chat-completion',
+  '/api/ai/sources/:sourceId/blueprints',
 ]

@@ -1,4 +1,5 @@
 import { eq, lt, max } from 'drizzle-orm'
+import type { OpenCtx } from '../../accounts/guard'
 import { DAY, iso, now } from '../../core/clock'
 import { report } from '../../core/log'
 import { Problem } from '../../core/problem'
@@ -6,11 +7,15 @@ import type { Lease } from '../../jobs/holding'
 import { removeInSlices } from '../../jobs/removal'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
-import type { NewMessage } from '../shapes'
+import type { Answering } from '../agents'
+import type { Asked, NewMessage } from '../shapes'
+import { clientOf } from '../sources/sources'
 import { messages, threads, toolResults } from '../tables'
 import { type Status, spend, usageRow } from '../usage/spending'
+import type { How } from './beginning'
 import { keptAs } from './conversation'
 import { gone, problemOf } from './failures'
+import type { Usage } from './model'
 import type { Said, Turn } from './turn'
 
 const TITLE = 80 // characters
@@ -84,6 +89,22 @@ async function keepResults(tx: Tx, { of: { ctx, agent }, pause, said }: Turn) {
     const row = { _id: keptAs(ctx, agent._id, call), content, created }
     await tx.insert(toolResults).values(row).onConflictDoUpdate({ target: toolResults._id, set: { content, created } })
   }
+}
+
+/** Keeps what was used for a turn that did not begin: to sum up its thread. */
+export async function neverBegan(
+  ctx: OpenCtx,
+  { _id, target }: Answering,
+  { model }: Asked,
+  { how, usage, started }: { how: How; usage: Usage; started: number },
+) {
+  const row = await usageRow(ctx, {
+    ...{ integration: _id, source: target.sourceId, thread: how.thread ?? null, usage },
+    model: model || target.model || (await clientOf(ctx, target.sourceId)).model,
+    status: how.ending.signal.aborted ? 'aborted' : 'failed',
+    durationMs: Math.round(performance.now() - started),
+  })
+  await ctx.write((tx) => spend(ctx, tx, row, 'NOT_BEGUN'))
 }
 
 /** Keeps what became of a turn that came to no end, as well as that goes. Gives what callers are told. */

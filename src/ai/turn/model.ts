@@ -138,7 +138,7 @@ const textOf = (value: unknown) => (typeof value === 'string' ? value : '')
 const TOKENS = 1e9 // that nobody sends or says at once
 
 /** What a server has counted; nothing, where that can't be. */
-function counted(usage: Chunk['usage']) {
+export function counted(usage: Chunk['usage']) {
   const { prompt_tokens: prompt, completion_tokens: completion } = usage ?? {}
   return isCount(prompt) && isCount(completion) ? { prompt, completion } : undefined
 }

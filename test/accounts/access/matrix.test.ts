@@ -65,6 +65,11 @@ const table = `
     200 POST /api/ai/agents/:id/chat
     200 POST /api/ai/:integrationId/chat-completion/
     200 POST /api/ai/:integrationId/chat-completion/:threadId
+    200 POST /api/ai/sources/:sourceId/chat-completion
+    200 POST /api/ai/sources/:sourceId/chat-completion/plain
+    200 POST /api/ai/sources/:sourceId/chat-completion/pages
+    200 POST /api/ai/sources/:sourceId/chat-completion/integrations
+    200 POST /api/ai/sources/:sourceId/blueprints
 
   everybody for themselves           401    ok         ok      ok        ok     ok      ok        403       403
     200 POST /api/cookie/refresh
