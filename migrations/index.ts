@@ -18,7 +18,10 @@ import passkeysPg from './postgres/0017_passkeys.sql' with { type: 'text' }
 import pluginsPg from './postgres/0019_plugins.sql' with { type: 'text' }
 import lambdasPg from './postgres/0020_lambdas.sql' with { type: 'text' }
 import integrationsPg from './postgres/0021_integrations.sql' with { type: 'text' }
+import paymentsPg from './postgres/0022_payments.sql' with { type: 'text' }
 import aiPg from './postgres/0023_ai.sql' with { type: 'text' }
+import knowledgePg from './postgres/0024_knowledge.sql' with { type: 'text' }
+import parkedEventsPg from './postgres/0025_parked_events.sql' with { type: 'text' }
 import spentPg from './postgres/0027_spent.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
@@ -42,7 +45,10 @@ import passkeys from './sqlite/0017_passkeys.sql' with { type: 'text' }
 import plugins from './sqlite/0019_plugins.sql' with { type: 'text' }
 import lambdas from './sqlite/0020_lambdas.sql' with { type: 'text' }
 import integrations from './sqlite/0021_integrations.sql' with { type: 'text' }
+import payments from './sqlite/0022_payments.sql' with { type: 'text' }
 import ai from './sqlite/0023_ai.sql' with { type: 'text' }
+import knowledge from './sqlite/0024_knowledge.sql' with { type: 'text' }
+import parkedEvents from './sqlite/0025_parked_events.sql' with { type: 'text' }
 import spent from './sqlite/0027_spent.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
@@ -70,7 +76,10 @@ export const tenantMigrations: Migrations = {
     plugins,
     lambdas,
     integrations,
+    payments,
     ai,
+    knowledge,
+    parkedEvents,
     spent,
   ],
   postgres: [
@@ -93,7 +102,10 @@ export const tenantMigrations: Migrations = {
     pluginsPg,
     lambdasPg,
     integrationsPg,
+    paymentsPg,
     aiPg,
+    knowledgePg,
+    parkedEventsPg,
     spentPg,
   ],
 }

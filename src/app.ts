@@ -1,4 +1,5 @@
 import { type AnyElysia, Elysia } from 'elysia'
+import { removalEnds } from './accounts/leaving'
 import { delivery } from './accounts/mail/delivery'
 import { forgottenPassword } from './accounts/mail/recovery'
 import { mailRoutes } from './accounts/mail/routes'
@@ -12,7 +13,9 @@ import { workspacesAndInvites } from './accounts/workspaces/routes'
 import { entitiesAreCountedBy } from './accounts/workspaces/workspaces'
 import { agentRoutes } from './ai/routes/agents'
 import { completionRoutes } from './ai/routes/completions'
+import { mcpRoutes } from './ai/routes/mcp'
 import { sourceRoutes } from './ai/routes/sources'
+import { storageRoutes } from './ai/routes/storage'
 import { threadRoutes } from './ai/routes/threads'
 import { usageRoutes } from './ai/routes/usage'
 import { run as runModel } from './ai/running'
@@ -29,6 +32,7 @@ import { countOfWorkspace } from './entities/belonging'
 import { changeRoutes } from './entities/changes/routes'
 import { chartRoutes } from './entities/charts/routes'
 import * as entities from './entities/entities'
+import { plansAreLimitedBy } from './entities/limits'
 import { entityRoutes } from './entities/routes'
 import { transferRoutes } from './entities/transfer/routes'
 import { importing, undoForsaken } from './entities/transfer/undo'
@@ -40,6 +44,18 @@ import { jobsAreDoneBy } from './jobs/work'
 import { documentation } from './operations/documentation'
 import { operatorRoutes } from './operations/operator'
 import { operations } from './operations/routes'
+import { planLimit } from './payments/entitlements'
+import { SWEEP } from './payments/inbox/parked'
+import { inboxRoutes } from './payments/inbox/routes'
+import { sweep } from './payments/inbox/sweeping'
+import { couponRoutes } from './payments/routes/coupons'
+import { paymentRoutes } from './payments/routes/payments'
+import { planRoutes } from './payments/routes/plans'
+import { subscriptionRoutes } from './payments/routes/subscriptions'
+import { canceling, endAllOf } from './payments/subscriptions/ending'
+import { CANCEL, REPRICE } from './payments/subscriptions/kinds'
+import { repricing } from './payments/subscriptions/pricing'
+import { paymentsBy } from './payments/usage'
 import { connectionRoutes } from './plugins/connections/routes'
 import { connectionsAreUsedBy } from './plugins/connections/usage'
 import { delivery as pluginDelivery } from './plugins/delivery'
@@ -60,11 +76,14 @@ import { pluginRoutes } from './plugins/routes'
 
 entitiesAreKeptBy({ ...entities, undoForsaken, importing, survey, alter })
 entitiesAreCountedBy(countOfWorkspace)
+plansAreLimitedBy(planLimit)
+removalEnds(endAllOf)
 lambdasMayAsk({ 'events.emit': telling(NewEvent, records.create) })
 jobsAreDoneBy({ mail: delivery, 'forgotten-password': forgottenPassword }, fanOut)
 jobsAreDoneBy({ [DELIVERY]: pluginDelivery, [RUN]: running, [TICK]: tick })
 eventsAreHeardBy(pluginsHear, integrationsHear)
-connectionsAreUsedBy(integrationsBy)
+jobsAreDoneBy({ [CANCEL]: canceling, [REPRICE]: repricing, [SWEEP]: sweep })
+connectionsAreUsedBy(integrationsBy, paymentsBy)
 targetsAreRunBy({ ai: runModel })
 records.sourcesAreNamedBy(pluginBehind)
 pathsAreTakenBy((segment) =>
@@ -93,12 +112,19 @@ const api = new Elysia({ prefix: '/api' })
   .use(lambdaRoutes)
   .use(connectionRoutes)
   .use(integrationRoutes)
+  .use(planRoutes)
+  .use(couponRoutes)
+  .use(subscriptionRoutes)
+  .use(paymentRoutes)
+  .use(inboxRoutes)
   .use(pluginRoutes)
   .use(threadRoutes)
   .use(agentRoutes)
   .use(completionRoutes)
   .use(sourceRoutes)
   .use(usageRoutes)
+  .use(storageRoutes)
+  .use(mcpRoutes)
   .use(proxyRoutes)
 
 // A host may be shorter than what Elysia takes for granted, which is ten characters.

@@ -64,7 +64,8 @@ const isRead = ({ method }: Request) => method === 'GET' || method === 'HEAD'
 /**
  * Every route says `can`, `anyone` or `open`; a test refuses one that says none. Strangers are turned away before a byte
  * of their body is read and before it is validated, so that they learn nothing of the schema. `anyone` looks at
- * credentials but lets guests in, whom the verb must judge; `open` does not look. `area` is what the scopes of API
+ * credentials but lets guests in, whom the verb must judge; `open` does not look, nor does `openAtAddress`, where
+ * `?tenant=` may name the tenant. `area` is what the scopes of API
  * tokens are about. Elysia is only sure to wait for hooks that are `async`, and skips the macros after a `false` one.
  */
 export const guard = <Area extends string>(area: Area) => guarding(area, readBody)
@@ -87,7 +88,11 @@ const guarding = <Area extends string>(area: Area, read: ReadBody) =>
     }),
     anyone: (_: true) => hooks<OpenCtx>('anyone', (request, set) => admit(request, set, area), read),
     open: (_: true) => hooks<OpenCtx>('open', async (request) => claiming(request, await tenantOf(request)), read),
+    openAtAddress: (_: true) =>
+      hooks<OpenCtx>('open', async (request) => claiming(request, await tenantOf(request, namedIn(request))), read),
   })
+
+const namedIn = ({ url }: Request) => new URLSearchParams(url.split('?')[1]).get('tenant')
 
 type ReadBody = (request: Request) => Promise<unknown>
 

@@ -9,6 +9,9 @@ import { configurations } from './settings/tables'
 const names = (description: string) =>
   t.Array(t.String({ minLength: 1, maxLength: 100 }), { maxItems: 1_000, default: [], description })
 
+const page = (description: string) =>
+  t.Optional(t.String({ pattern: '^https?://[^\\s/?#]', maxLength: 2_000, description }))
+
 /** By whom users may sign in. Its secret is not kept with it: see `settings/secrets.ts`. */
 const Provider = t.Object({
   clientId: t.String({ minLength: 1, maxLength: 500 }),
@@ -74,6 +77,19 @@ export const settings = {
     creationPrivilegedRoles: names('roles of those who may make workspaces; empty: anybody'),
     labels: names('the labels that a workspace may have; empty: any'),
     allowNonLabeledWorkspaces: t.Boolean({ default: true }),
+  }),
+  'payments-configuration': t.Object({
+    isEnabled: t.Boolean({ default: false }),
+    paymentSourceId: t.Optional(t.String({ maxLength: 128, description: 'the connection by which payments are made' })),
+    defaultCurrency: t.String({ pattern: '^[A-Z]{3}$', default: 'USD', description: 'ISO 4217' }),
+    gracePeriodDays: t.Number({
+      minimum: 0,
+      maximum: 3_650,
+      default: 3,
+      description: 'how long a payment may be missing',
+    }),
+    successUrl: page('where a checkout leads that was paid'),
+    cancelUrl: page('where one leads that was not'),
   }),
 }
 type Settings = typeof settings

@@ -6,7 +6,7 @@ import { missing } from '../core/problem'
 import { given, isOn, success } from '../core/shapes'
 import { answerPage, type Listing, namesOf, pageOf } from '../storage/lists'
 import { agentFor } from './agents'
-import { forgetThread } from './knowledge/retrieval'
+import { forgetThread } from './knowledge/removal'
 import type { NewThread, Thread, ThreadMessage } from './shapes'
 import { messages, threads } from './tables'
 

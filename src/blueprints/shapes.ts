@@ -47,12 +47,18 @@ export const Rule = t.Object({
 export type Rule = Static<typeof Rule>
 export type Scope = Static<typeof scope>
 
+const most = t.Number({ minimum: 0, multipleOf: 1, maximum: 1_000_000 })
+
+/** The plan's limit of this name, of the subscription that is in force; `otherwise` (0 unless told) without one. */
+const PlanLimit = t.Object({ planLimit: t.String({ minLength: 1, maxLength: 100 }), otherwise: maybe(most) })
+export type PlanLimit = Static<typeof PlanLimit>
+
 export const Limitation = t.Object({
   scope,
   workspaceLabels: maybe(roles),
   roles: maybe(roles),
   properties: maybe(t.Array(t.String({ maxLength: 63 }), { maxItems: 20 })),
-  value: t.Number({ minimum: 0, multipleOf: 1, maximum: 1_000_000 }),
+  value: t.Union([most, PlanLimit], { description: 'how many, or by which limit of the plan' }),
 })
 export type Limitation = Static<typeof Limitation>
 

@@ -41,18 +41,34 @@ export function isKeepable(value: unknown): boolean {
 
 /** The text of a request's body; undefined for one of no bytes. @throws 413 beyond `limit` bytes */
 export async function readText(request: Request, limit: number): Promise<string | undefined> {
-  if (!request.body) return
-  const length = request.headers.get('content-length')
-  if (Number(length) > limit) throw tooLarge(limit)
-  if (length) return Number(length) ? request.text().catch(unreadable) : undefined
+  const length = announced(request, limit)
+  if (length !== undefined) return length ? request.text().catch(unreadable) : undefined
+  const bytes = await counted(request.body!, limit)
+  return bytes.length ? new TextDecoder().decode(bytes) : undefined
+}
 
-  // A body of unannounced length is counted as it comes in.
+/** The bytes of a request's body, as they came. @throws 413 beyond `limit` bytes */
+export async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
+  const length = announced(request, limit)
+  return length === undefined ? counted(request.body!, limit) : request.bytes().catch(unreadable)
+}
+
+/** How many bytes a body has, as far as that is known before. @throws 413 */
+function announced({ body, headers }: Request, limit: number): number | undefined {
+  if (!body) return 0
+  const length = headers.get('content-length')
+  if (Number(length) > limit) throw tooLarge(limit)
+  return length ? Number(length) : undefined
+}
+
+/** A body of unannounced length is counted as it comes in. */
+async function counted(body: ReadableStream<Uint8Array>, limit: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let size = 0
-  const reader = request.body.getReader()
+  const reader = body.getReader()
   for (;;) {
     const { done, value } = await reader.read().catch(unreadable)
-    if (done) return size ? new TextDecoder().decode(Buffer.concat(chunks)) : undefined
+    if (done) return Buffer.concat(chunks)
     size += value.byteLength
     if (size > limit) {
       // Nobody waits for it: a sender may never end.

@@ -1,6 +1,6 @@
 import type { Model, ModelField } from '../blueprints/model'
 import { type Caller, holdsOne, mayRead } from '../blueprints/rules'
-import type { Limitation } from '../blueprints/shapes'
+import type { Limitation, PlanLimit } from '../blueprints/shapes'
 import { Problem } from '../core/problem'
 import type { Tx } from '../storage/port'
 import { and, holds, indexWhere, isIndexed, type Part, part } from './conditions'
@@ -29,10 +29,12 @@ export async function refuseExcess(
     if (!binds(limitation, actor)) continue
     const fields = fieldsOf(model, limitation)
     if (old && fields.every((field) => keys[labelOf(field)] === old[labelOf(field)])) continue
-    const left = mostOf(limitation) - (limitation.earlier?.(groupOf(model, limitation, { user, workspace }, keys)) ?? 0)
+    const most = await mostOf(tx, limitation, { user, workspace })
+    if (most === undefined) continue
+    const left = most - (limitation.earlier?.(groupOf(model, limitation, { user, workspace }, keys)) ?? 0)
     const group = [part('e.blueprint = ?', model.key), ...owned(limitation, { user, workspace })]
     const count = left > 0 ? await countUpTo(tx, left, limitation, group, equal(fields, keys)) : 0
-    if (count >= left) throw reached(model, limitation, mostOf(limitation), fields, actor)
+    if (count >= left) throw reached(model, limitation, most, fields, actor)
   }
 }
 
@@ -50,8 +52,18 @@ function binds({ roles, workspaceLabels }: Limitation, actor: Caller | undefined
   return !workspaceLabels?.length || (!!actor?.workspace && holdsOne(workspaceLabels, actor.workspace.labels))
 }
 
+/** A limit of what an owner has subscribed to, asked in the writing transaction; undefined where there is none. */
+type PlanLimits = (tx: Tx, owner: Owner, limit: PlanLimit) => Promise<number | undefined>
+
+let planLimit: PlanLimits = async (_tx, _owner, { otherwise = 0 }) => otherwise
+/** Says who knows the limits of plans. */
+export const plansAreLimitedBy = (limits: PlanLimits) => {
+  planLimit = limits
+}
+
 /** The only place that knows where the number comes from. */
-const mostOf = ({ value }: Limitation) => value
+const mostOf = async (tx: Tx, { value }: Limitation, owner: Owner) =>
+  typeof value === 'number' ? value : planLimit(tx, owner, value)
 
 /** Whose entities are counted. Who is in no workspace counts their own outside of all; guests are one nobody. */
 function owned({ scope }: Limitation, { user, workspace }: Owner): Part[] {

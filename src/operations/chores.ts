@@ -2,6 +2,7 @@ import * as mails from '../accounts/mail/mails'
 import * as oneTime from '../accounts/one-time'
 import * as challenges from '../accounts/passkeys/challenges'
 import { removeExpired } from '../accounts/sessions'
+import { removeEnded } from '../ai/knowledge/removal'
 import * as turns from '../ai/turn/ending'
 import * as spending from '../ai/usage/spending'
 import { settleHosts } from '../content/websites'
@@ -10,6 +11,7 @@ import { undoAllForsaken } from '../entities/transfer/undo'
 import * as events from '../events/records'
 import type { Chore } from '../jobs/housekeeping'
 import * as queue from '../jobs/queue'
+import * as inbox from '../payments/inbox/inbox'
 import * as deliveries from '../plugins/deliveries'
 import * as lambdaRuns from '../plugins/lambdas/runs'
 
@@ -24,8 +26,10 @@ export const chores: Chore[] = [
   queue.removeOld,
   deliveries.removeOld,
   lambdaRuns.removeOld,
+  removeEnded,
   turns.removeOld,
   spending.removeOld,
+  inbox.removeOld,
   undoAllForsaken,
   settleHosts,
 ]

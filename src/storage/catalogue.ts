@@ -14,8 +14,8 @@ export type Table = {
 /** Whether a table is made anew from others where it is needed, and never copied: what texts are searched by. */
 export const isDerived = (name: string) => name.startsWith('search_')
 
-/** Which of what is derived is made already; without a row in it, all of it is made anew. */
-export const PROGRESS = 'search_progress'
+/** Which of what is derived is made already; without a row in them, all of it is made anew. */
+export const PROGRESS = ['search_progress', 'search_files']
 
 /** Where the keys of changed rows are noted for who follows them. */
 export const CHANGED = 'changed_rows'

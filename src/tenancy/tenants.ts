@@ -17,9 +17,12 @@ import { hosts, tenants } from './tables'
 /** One tenant's data: `db` reads, `write` changes. */
 export type Tenant = Store & { tenant: string }
 
-/** The tenant that the header names; without one, that of the host, or else the default. At once when it is known. */
-export function tenantOf(request: Request): Tenant | Promise<Tenant> {
-  const named = config.ATOLL_TENANT_HEADER === 'on' && request.headers.get('tenant')
+/**
+ * The tenant that the header names; without one, that of the host, or else the default. At once when it is known. Where
+ * senders can set no header, the address may name it (`otherwise`).
+ */
+export function tenantOf(request: Request, otherwise?: string | null): Tenant | Promise<Tenant> {
+  const named = (config.ATOLL_TENANT_HEADER === 'on' && request.headers.get('tenant')) || otherwise
   const entry = named ? byId(named) : byHost(hostOf(request))
   if (entry && !(entry instanceof Promise)) return asked(serving(entry))
   const standard = async () => !named && config.ATOLL_DEFAULT_TENANT && (await byId(config.ATOLL_DEFAULT_TENANT))

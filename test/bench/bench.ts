@@ -23,20 +23,21 @@ const { values: options } = parseArgs({
     million: { type: 'boolean', default: false },
     /** Only this: whether the time of a sign-in tells who there is, and how long reads take beside many of them. */
     signin: { type: 'boolean', default: false },
+    /** Only this: webhooks of payment providers, and checkouts. */
+    payments: { type: 'boolean', default: false },
     /** Only this: what lambdas cost. */
     lambdas: { type: 'boolean', default: false },
+    /** Only this: what questions to files cost, and their upload. */
+    knowledge: { type: 'boolean', default: false },
     /** Only this: how late the words of models are. */
     ai: { type: 'boolean', default: false },
   },
 })
-if (options.signin) {
-  const child = Bun.spawn([process.execPath, 'test/bench/signin.ts', options.engine], {
+const alone = (['signin', 'payments', 'knowledge', 'ai'] as const).find((name) => options[name])
+if (alone) {
+  const child = Bun.spawn([process.execPath, `test/bench/${alone}.ts`, options.engine], {
     stdio: ['ignore', 'inherit', 'inherit'],
   })
-  process.exit(await child.exited)
-}
-if (options.ai) {
-  const child = Bun.spawn([process.execPath, 'test/bench/ai.ts'], { stdio: ['ignore', 'inherit', 'inherit'] })
   process.exit(await child.exited)
 }
 const [rows, seconds, rounds] = [Number(options.rows), Number(options.seconds), Number(options.rounds)]

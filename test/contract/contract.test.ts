@@ -30,6 +30,8 @@ const wider: Record<string, string[]> = {
   editor: ['curator', 'teller'],
   // An integration says itself who may call it.
   integration: ['open'],
+  // A signature says who it is.
+  provider: ['open'],
 }
 
 test.each(contract.filter(({ path }) => finished.some((start) => path === start || path.startsWith(`${start}/`))))(
@@ -43,7 +45,10 @@ test('what exists is closed to strangers where the contract asks for credentials
   const { origin } = await house()
   for (const route of contract.filter(({ auth }) => auth !== 'anon')) {
     if (accessOf(route) === undefined) continue
-    const { status } = await ask(route.method, `${origin}${route.path.replace(/:\w+/g, 'x')}`)
+    const { status } = await ask(
+      route.method,
+      `${origin}${route.path.replace(':providerKind', 'stripe').replace(/:\w+/g, 'x')}`,
+    )
     expect(status, `${route.method} ${route.path}`).toBeOneOf([401, 403, 404])
   }
 })

@@ -155,13 +155,17 @@ const split = (text: string, pieces: number) => {
 type Embedding = { input: string | string[]; model: string; dimensions?: number; encoding_format?: string }
 const DIMENSIONS = 64
 
-/** Texts with the same words have vectors that are close: each word adds to a place of its own. */
-function embedded({ input, model, dimensions = DIMENSIONS, encoding_format: format }: Embedding) {
+/**
+ * Texts with the same words have vectors that are close: each word goes to a place of its own, long ones with more weight,
+ * for they say more. A model named `words-512` has so many places.
+ */
+function embedded({ input, model, dimensions, encoding_format: format }: Embedding) {
   const texts = [input].flat()
+  const size = dimensions ?? Number(/^words-(\d+)$/.exec(model)?.[1] ?? DIMENSIONS)
   const data = texts.map((text, index) => {
-    const vector = new Float32Array(dimensions)
-    for (const word of text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [])
-      vector[Bun.hash.crc32(word) % dimensions]! += 1
+    const vector = new Float32Array(size)
+    for (const word of new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu)))
+      vector[Bun.hash.crc32(word) % size]! += Math.max(1, word.length - 2)
     const length = Math.hypot(...vector) || 1
     const unit = vector.map((value) => value / length)
     const embedding = format === 'base64' ? Buffer.from(unit.buffer).toString('base64') : [...unit]

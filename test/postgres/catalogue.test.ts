@@ -8,7 +8,7 @@ const TYPES: Record<string, string> = { integer: 'bigint', real: 'double precisi
 /** What is kept as text by SQLite, but is asked for its parts. */
 const JSONB = ['entities: keys jsonb not null']
 /** Those of the engine, and what it keeps of words in its own way. */
-const OWN = ['tenant_lock', 'commits', 'changed_rows', 'search_words']
+const OWN = ['tenant_lock', 'commits', 'changed_rows', 'search_words', 'search_chunks']
 
 /** The tables of the code as PostgreSQL has to have them: each key begins with the tenant. */
 const expected = (tables: Parameters<typeof inCode>[0]) =>

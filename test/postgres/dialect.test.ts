@@ -40,6 +40,20 @@ test.each([
   expect(toPostgres(asked)).toBe(said)
 })
 
+test('chunks are ranked by how many have each word, among those that are asked for', () => {
+  const asked =
+    'select w.rowid from search_chunks w where w.words match ? and w.store in (?, ?) order by w.rank, w.rowid limit ?'
+  const said = toPostgres(asked)
+  expect(said).toContain("w.words @@ replace(replace(replace($1, ' AND ', ' & '), ' OR ', ' | '), '*', ':*')::tsquery")
+  expect(said).toContain("unnest(string_to_array($1, ' OR '))")
+  expect(said).toContain('w.store in ($2, $3)')
+  expect(said).toEndWith('desc, entity limit $4')
+  for (const word of ['rowid', 'match', 'w.rank']) expect(said).not.toContain(word)
+  expect(toPostgres('insert into search_chunks (rowid, store, words) values (?, ?, ?)')).toBe(
+    "insert into search_chunks (entity, store, words) values ($1, $2, array_to_tsvector(string_to_array($3, ' ')))",
+  )
+})
+
 test('an insert or removal of one row becomes one of many, and nothing else does', () => {
   expect(severalRows('insert into a (b, c) values (?, ?)', 3)).toBe(
     'insert into a (b, c) values (?, ?), (?, ?), (?, ?)',

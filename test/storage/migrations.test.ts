@@ -10,7 +10,7 @@ const place = { tenant: 'drift', file: 'drift.db' }
 async function inDatabase(ask: Ask) {
   const rows = await ask(`
     with t as (select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'
-      and name not like 'search_words%')
+      and name not like 'search_words%' and name not like 'search_chunks%')
     select t.name, c.name || ' ' || lower(c.type) || iif(c."notnull", ' not null', '') from t, pragma_table_info(t.name) c
     union all
     select name, 'primary key (' || group_concat(k, ', ') || ')' from

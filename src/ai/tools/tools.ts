@@ -25,14 +25,25 @@ export async function toolsFor(ctx: OpenCtx, target: Pick<AiTarget, keyof typeof
 
 /** What a call came to: as text for the model, whether it succeeded or not. */
 export async function resultOf(tools: Tools, calling: Calling, call: ToolCall): Promise<string> {
-  try {
+  const { text } = await outcomeOf(calling, () => {
     const input = inputOf(call)
     const tool = tools.get(call.function.name)
     if (!tool) throw new Problem(404, 'TOOL_NOT_FOUND', `There is no tool "${call.function.name}".`)
-    return asText(await tool.run(calling, input))
+    return tool.run(calling, input)
+  })
+  return text
+}
+
+/** What the work of a tool came to, as text for a model. */
+export async function outcomeOf(
+  calling: Calling,
+  work: () => Promise<unknown>,
+): Promise<{ text: string; failed: boolean }> {
+  try {
+    return { text: await asText(await work()), failed: false }
   } catch (error) {
     calling.signal.throwIfAborted()
-    return JSON.stringify({ error: refused(calling.ctx, error) })
+    return { text: JSON.stringify({ error: refused(calling.ctx, error) }), failed: true }
   }
 }
 

@@ -1,4 +1,3 @@
-import { now } from '../../core/clock'
 import type { Turn } from './turn'
 
 /** What it took, as OpenAI's API has it. */
@@ -20,8 +19,8 @@ const pauseOf = (turn: Turn) => ({
 })
 
 /** What a chunk and a completion begin with. */
-export const headOf = ({ id, model }: Turn, object: 'chat.completion' | 'chat.completion.chunk') => ({
-  ...{ id, object, created: Math.floor(now() / 1000), model },
+export const headOf = ({ id, model, started }: Turn, object: 'chat.completion' | 'chat.completion.chunk') => ({
+  ...{ id, object, created: Math.floor(Date.parse(started) / 1000), model },
 })
 
 /** What a turn came to, as OpenAI's API has it; or what the client's tools are to do. */

@@ -1,5 +1,6 @@
 import type OpenAI from 'openai'
 import type { ToolCall } from '../shapes'
+import { chunksOf } from '../sources/chunks'
 import type { Source } from '../sources/sources'
 import { tokensIn } from '../tokens'
 import { Failed, Senseless } from './failures'
@@ -14,8 +15,8 @@ export type Usage = { prompt: number; completion: number; estimated: boolean }
 const CALLS = 128
 const SIZE = 4 << 20 // characters
 
-/** Takes words as they are said, and is waited for before there are more. */
-export type Say = (words: string) => void | Promise<void>
+/** Takes what is said, in its pieces, and is waited for before there is more. */
+export type Say = (words: string[]) => void | Promise<void>
 
 /**
  * Asks a model. What it has said so far is in `so`, also when it breaks off.
@@ -28,25 +29,26 @@ export async function ask(
 ): Promise<Reply> {
   if (stream) {
     const options = { stream: true, stream_options: { include_usage: true } } as const
-    const chunks = await chat.completions.create({ ...params, ...options }, { signal }).catch(refuse)
-    const each = chunks[Symbol.asyncIterator]()
+    const response = await chat.completions
+      .create({ ...params, ...options }, { signal })
+      .asResponse()
+      .catch(refuse)
+    const pieces = chunksOf(response)
     try {
       for (;;) {
-        const { done, value } = await each.next().catch(refuse)
+        const { done, value } = await pieces.next().catch(refuse)
         if (done) break
-        const words = so.hear((value ?? {}) as Chunk)
-        if (words) await say(words)
+        await so.hearing(value as Chunk[], say)
       }
     } finally {
       // Of what makes no sense nobody hears the rest.
-      each.return?.().catch(() => {})
+      pieces.return().catch(() => {})
     }
   } else {
     const answer = await chat.completions.create({ ...params, stream: false }, { signal }).catch(refuse)
     const { model, usage, choices } = (answer ?? {}) as Partial<typeof answer>
     const choice = choices?.[0]
-    const words = so.hear({ model, usage, choices: choice && [{ ...choice, delta: choice.message as Delta }] })
-    if (words) await say(words)
+    await so.hearing([{ model, usage, choices: choice && [{ ...choice, delta: choice.message as Delta }] }], say)
   }
   signal.throwIfAborted()
   return so.done(params)
@@ -61,6 +63,7 @@ const refuse = (cause: unknown): never => {
 type Part = { index?: number; id?: string; function?: { name?: string; arguments?: string } }
 type Delta = { content?: unknown; refusal?: unknown; tool_calls?: Part[] | null } | null
 type Chunk = {
+  error?: unknown
   model?: unknown
   choices?: ({ delta?: Delta; finish_reason?: string | null } | null)[] | null
   usage?: { prompt_tokens?: unknown; completion_tokens?: unknown } | null
@@ -75,8 +78,20 @@ export class Saying {
   #usage?: { prompt: number; completion: number }
   #size = 0
 
-  /** Takes a piece, and gives what text is in it. @throws Senseless */
-  hear({ model, choices, usage }: Chunk): string {
+  /** Takes chunks that came together, and says what is said in them. @throws Senseless, Failed, and what `say` throws */
+  async hearing(chunks: Chunk[], say: Say) {
+    const words: string[] = []
+    try {
+      for (const chunk of chunks) words.push(this.hear(chunk ?? {}))
+    } finally {
+      const said = words.filter(Boolean)
+      if (said.length) await say(said)
+    }
+  }
+
+  /** Takes a chunk, and gives what text is in it. @throws Senseless, Failed */
+  hear({ model, choices, usage, error }: Chunk): string {
+    if (error) refuse(new Error('It told of an error.'))
     if (typeof model === 'string') this.#model ||= model
     this.#usage = counted(usage) ?? this.#usage
     const choice = choices?.[0]

@@ -21,17 +21,18 @@ export async function streamed(turn: Turn, over: () => void): Promise<Response> 
   let named = false
   const start = JSON.stringify(headOf(turn, 'chat.completion.chunk')).slice(0, -1)
   /** What does not change is written once. Readers take the first to say who speaks. */
-  const say = (content: string) => {
+  const chunk = (content: string) => {
     const role = named ? '' : '"role":"assistant",'
     named = true
     const delta = `{${role}"content":${JSON.stringify(content)}}`
-    return out.send(`data: ${start},"choices":[{"index":0,"delta":${delta},"finish_reason":null}]}\n\n`)
+    return `data: ${start},"choices":[{"index":0,"delta":${delta},"finish_reason":null}]}\n\n`
   }
+  const say = (words: string[]) => out.send(words.map(chunk).join(''))
   const work = async () => {
     try {
       await turn.run(true, say)
       await keep(turn, 'completed')
-      if (!named && !turn.pause) await say('')
+      if (!named && !turn.pause) await say([''])
       await out.send(`data: ${JSON.stringify(lastEvent(turn))}\n\n`)
     } catch (error) {
       const problem = await failed(turn, error)

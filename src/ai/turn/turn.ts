@@ -109,7 +109,7 @@ export class Turn {
       const reply = await ask(this.of.source, params, {
         ...{ signal: this.signal, so, stream },
         say: (words) => {
-          this.text += words
+          this.text += words.join('')
           return say(words)
         },
       })

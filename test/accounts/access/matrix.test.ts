@@ -32,6 +32,9 @@ const table = `
     200 GET /api/static/
     200 GET /api/static/:file
     200 GET /api/configurations/app-configuration
+    200 GET /api/plans/public
+    200 POST /api/coupons/validate
+    400 POST /api/payments/webhooks/:providerKind
 
   whoever is signed in               401    ok         ok      ok        ok     ok      ok         ok        ok
     200 GET /api/me/
@@ -51,6 +54,10 @@ const table = `
     200 PUT /api/blocks/:id
     200 PATCH /api/blocks/:id
     200 DELETE /api/blocks/:id
+    200 POST /api/mcp/
+    201 POST /api/ai/sources/:sourceId/storage/
+    201 POST /api/ai/sources/:sourceId/storage/upload
+    200 POST /api/ai/sources/:sourceId/storage/clear
     202 GET /api/webhooks/:integrationId
     202 POST /api/webhooks/:integrationId
     202 PUT /api/webhooks/:integrationId
@@ -70,6 +77,18 @@ const table = `
     200 POST /api/ai/sources/:sourceId/chat-completion/pages
     200 POST /api/ai/sources/:sourceId/chat-completion/integrations
     200 POST /api/ai/sources/:sourceId/blueprints
+    200 GET /api/plans/:id
+    200 GET /api/subscriptions/me
+    200 GET /api/subscriptions/
+    200 POST /api/subscriptions/
+    200 POST /api/checkout/
+    200 GET /api/invoices/
+
+  who pays                           401   403        403      ok       403     ok     403         ok        ok
+    200 GET /api/subscriptions/:id
+    200 PUT /api/subscriptions/:id/cancel
+    200 PUT /api/checkout/:subscriptionId/cancel
+    200 GET /api/invoices/:invoiceId
 
   everybody for themselves           401    ok         ok      ok        ok     ok      ok        403       403
     200 POST /api/cookie/refresh
@@ -211,6 +230,23 @@ const table = `
     201 POST /api/plugins/:id/token
     200 GET /api/plugins/:id/deliveries
     200 POST /api/plugins/:id/deliveries/:deliveryId/replay
+    200 GET /api/plans/
+    200 POST /api/plans/
+    200 PUT /api/plans/:id
+    200 DELETE /api/plans/:id
+    200 GET /api/coupons/
+    200 GET /api/coupons/:id
+    201 POST /api/coupons/
+    200 PUT /api/coupons/:id
+    200 DELETE /api/coupons/:id
+    200 GET /api/subscriptions/workspaces
+    200 PUT /api/subscriptions/:id/dynamic-amount
+    200 PUT /api/subscriptions/:id/coupon
+    200 GET /api/payments/configuration/
+    200 PUT /api/payments/configuration/
+    200 GET /api/payments/events/
+    200 GET /api/payments/events/:id
+    200 POST /api/payments/events/:id/replay
 `
 
 /** What each caller is to be told at each route. */

@@ -4,6 +4,8 @@ import { register } from '../../../src/accounts/users'
 import { threads } from '../../../src/ai/tables'
 import { app } from '../../../src/app'
 import { handle } from '../../../src/gateway'
+import { moved } from '../../../src/payments/subscriptions/machine'
+import { providerEvents } from '../../../src/payments/tables'
 import { deliveries } from '../../../src/plugins/tables'
 import { type Answer, ask, client, rules } from '../../house'
 import { ofTenants } from '../../storage/tables'
@@ -71,7 +73,7 @@ export async function place() {
   const component = async () => (await admin.post('/components', { identifier: name(), content }))._id as string
   await component()
   const [file] = (await admin.get('/static')) as [{ js: string }]
-  const told = await admin.post('/events', { source: 'house', kind: 'door', eventName: 'opened', metadata: { n: 1 } })
+  const event = await admin.post('/events', { source: 'house', kind: 'door', eventName: 'opened', metadata: { n: 1 } })
 
   const subscribedEvents = [{ hookUrl: 'https://example.com/hooks' }]
   const plugin = (await admin.post('/plugins', { name: name(), subscribedEvents }))._id as string
@@ -79,13 +81,13 @@ export async function place() {
     ...{
       _id: Bun.randomUUIDv7() as string,
       plugin,
-      event: told._id,
+      event: event._id,
       source: 'house',
       kind: 'door',
       eventName: 'opened',
     },
     ...{ hookUrl: 'https://example.com/hooks', state: 'dead' as const, attempts: 1, answer: '' },
-    ...{ created: told.created, updated: told.created },
+    ...{ created: event.created, updated: event.created },
   }
   await tenant.write((tx) => tx.insert(deliveries).values(delivery))
 
@@ -99,10 +101,39 @@ export async function place() {
   const thread = async (user: string) => {
     const _id = Bun.randomUUIDv7()
     const more = { integration: agent, title: null, summaries: [], workspace: null }
-    const row = { _id, user, ...more, created: told.created, updated: told.created }
+    const row = { _id, user, ...more, created: event.created, updated: event.created }
     await tenant.write((tx) => tx.insert(threads).values(row))
     return _id
   }
+  const plan = (await admin.post('/plans', { name: name(), monthlyPrice: 0, yearlyPrice: 0 }))._id as string
+  const dynamic = (await admin.post('/plans', { name: name(), dynamic: true }))._id as string
+  await admin.post('/coupons', { code: 'HALF', discountType: 'percentage', discountValue: 50 })
+  /** A subscription of the member's, or of a plan that has no price yet. */
+  const subscription = async (planId = plan) => {
+    const billable = { billableEntityType: 'user', billableEntityId: home.users.other }
+    return (await admin.post('/subscriptions', { planId, billingCycle: 'monthly', ...billable }))._id as string
+  }
+  const subscribed = await subscription()
+  const told = { externalInvoiceId: 'in_1', amount: 100, currency: 'USD' }
+  await tenant.write((tx) => moved(tx, tenant, { _id: subscribed }, 'paid', { providerKind: 'stripe', invoice: told }))
+  const [invoice] = (await admin.get('/invoices')) as [{ _id: string }]
+
+  const providerEvent = {
+    ...{
+      _id: Bun.randomUUIDv7() as string,
+      providerKind: 'stripe' as const,
+      eventId: 'evt_1',
+      type: 'customer.created',
+    },
+    ...{
+      body: '{"id":"evt_1","type":"customer.created","created":1}',
+      status: 'ignored' as const,
+      occurredAt: 1000,
+      attempts: 1,
+    },
+    ...{ created: event.created, updated: event.created },
+  }
+  await tenant.write((tx) => tx.insert(providerEvents).values(providerEvent))
 
   const device = authenticator(home.origin)
   await registered(await signedIn(home, 'other'), device)
@@ -113,9 +144,13 @@ export async function place() {
     ...{ name, email, someone, component },
     shown: (await component()) as string,
     file: file.js.split('/').at(-1)!,
-    event: told._id as string,
+    event: event._id as string,
     lambda: async () => (await admin.post('/lambdas', { name: name(), code: 'export default () => 1' }))._id as string,
     ...{ plugin, delivery: delivery._id, agent, otherAgent, thread },
+    ...{ plan, dynamic, subscription, invoice: invoice._id, providerEvent: providerEvent._id },
+    otherPlan: async () => (await admin.post('/plans', { name: name(), dynamic: true }))._id as string,
+    coupon: async () =>
+      (await admin.post('/coupons', { code: name(), discountType: 'percentage', discountValue: 50 }))._id as string,
     otherPlugin: async () => (await admin.post('/plugins', { name: name() }))._id as string,
     source: async () => (await admin.post('/integration-sources', { name: name(), kind: 'stripe' }))._id as string,
     integration,

@@ -23,11 +23,17 @@ const component: Making = (at) => ({ path: { id: at.shown } })
 const source: Making = async (at) => ({ path: { id: await at.source() } })
 const integration: Making = async (at) => ({ path: { id: await at.integration() } })
 const webhook: Making = async (at) => ({ path: { integrationId: await at.integration() } })
+const storage =
+  (body: object = {}): Making =>
+  async (at) => ({ path: { sourceId: 'echo' }, body: { ...body, integrationId: await at.otherAgent() } })
 const plugin: Making = (at) => ({ path: { id: at.plugin } })
 const echo: Asked = { path: { sourceId: 'echo' } }
 const agent: Making = (at) => ({ path: { id: at.agent } })
 const thread: Making = async (at, { user }) => ({ path: { id: await at.thread(user) } })
 const said = { messages: [{ role: 'user', content: 'hello' }] }
+const plan: Making = (at) => ({ path: { id: at.plan } })
+const coupon: Making = async (at) => ({ path: { id: await at.coupon() } })
+const subscription: Making = async (at) => ({ path: { id: await at.subscription() } })
 const configuration: Making = () => ({ path: { key: 'shown' } })
 
 /** The same with a body. */
@@ -208,6 +214,13 @@ export const requests: Record<string, Making> = {
   'DELETE /api/integrations/:id': integration,
   'GET /api/integrations/:id/runs': integration,
   'POST /api/integrations/:id/runs/:runId/replay': async (at) => ({ path: await at.run() }),
+  'POST /api/mcp/': () => ({
+    headers: { accept: 'application/json, text/event-stream' },
+    body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+  }),
+  'POST /api/ai/sources/:sourceId/storage/': storage({ scope: 'tenant' }),
+  'POST /api/ai/sources/:sourceId/storage/upload': storage({ content: 'new' }),
+  'POST /api/ai/sources/:sourceId/storage/clear': storage(),
   'GET /api/webhooks/:integrationId': webhook,
   'POST /api/webhooks/:integrationId': having(webhook, { number: 1 }),
   'PUT /api/webhooks/:integrationId': having(webhook, { number: 1 }),
@@ -247,6 +260,33 @@ export const requests: Record<string, Making> = {
   'POST /api/plugins/:id/token': plugin,
   'GET /api/plugins/:id/deliveries': plugin,
   'POST /api/plugins/:id/deliveries/:deliveryId/replay': (at) => ({ path: { id: at.plugin, deliveryId: at.delivery } }),
+
+  'GET /api/plans/:id': plan,
+  'POST /api/plans/': (at) => ({ body: { name: at.name(), monthlyPrice: 10, yearlyPrice: 100 } }),
+  'PUT /api/plans/:id': having(plan, { description: 'changed' }),
+  'DELETE /api/plans/:id': async (at) => ({ path: { id: await at.otherPlan() } }),
+  'GET /api/coupons/:id': coupon,
+  'POST /api/coupons/': (at) => ({ body: { code: at.name(), discountType: 'percentage', discountValue: 5 } }),
+  'POST /api/coupons/validate': () => ({ body: { code: 'half' } }),
+  'PUT /api/coupons/:id': having(coupon, { discountValue: 5 }),
+  'DELETE /api/coupons/:id': coupon,
+  'GET /api/subscriptions/:id': subscription,
+  'POST /api/subscriptions/': (at, { user }) => ({
+    body: { planId: at.plan, billingCycle: 'monthly', billableEntityType: 'user', billableEntityId: user },
+  }),
+  'PUT /api/subscriptions/:id/dynamic-amount': async (at) => ({
+    path: { id: await at.subscription(at.dynamic) },
+    body: { amount: 10 },
+  }),
+  'PUT /api/subscriptions/:id/coupon': having(subscription, { couponCode: 'HALF' }),
+  'PUT /api/subscriptions/:id/cancel': subscription,
+  'POST /api/checkout/': (at) => ({ body: { planId: at.plan, billingCycle: 'monthly', reset: true } }),
+  'PUT /api/checkout/:subscriptionId/cancel': async (at) => ({ path: { subscriptionId: await at.subscription() } }),
+  'GET /api/invoices/:invoiceId': (at) => ({ path: { invoiceId: at.invoice } }),
+  'GET /api/payments/events/:id': (at) => ({ path: { id: at.providerEvent } }),
+  'POST /api/payments/events/:id/replay': (at) => ({ path: { id: at.providerEvent } }),
+  'POST /api/payments/webhooks/:providerKind': () => ({ path: { providerKind: 'nobody' } }),
+  'PUT /api/payments/configuration/': () => ({ body: { metadata: { gracePeriodDays: 5 } } }),
 
   'GET /api/events/sum': () => ({ query: 'sum=n' }),
   'GET /api/events/:eventId': (at) => ({ path: { eventId: at.event } }),

@@ -2,7 +2,8 @@ import { t } from 'elysia'
 import { bearer, greet, joined } from './asking'
 import { address, environment, kind, needed, secretText, webhookSecret } from './kind'
 
-const PADDLE = { live: 'https://api.paddle.com', sandbox: 'https://sandbox-api.paddle.com' }
+/** Where its environments are. */
+export const PADDLE = { live: 'https://api.paddle.com', sandbox: 'https://sandbox-api.paddle.com' }
 
 /** https://developer.paddle.com/api-reference/overview */
 export const paddle = kind({

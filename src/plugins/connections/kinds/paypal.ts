@@ -1,8 +1,9 @@
 import { t } from 'elysia'
 import { greet, joined } from './asking'
-import { address, environment, kind, needed, secretText } from './kind'
+import { address, environment, kind, needed, secretText, webhookSecret } from './kind'
 
-const PAYPAL = { live: 'https://api-m.paypal.com', sandbox: 'https://api-m.sandbox.paypal.com' }
+/** Where its environments are. */
+export const PAYPAL = { live: 'https://api-m.paypal.com', sandbox: 'https://api-m.sandbox.paypal.com' }
 
 /** https://developer.paypal.com/api/rest/authentication */
 export const paypal = kind({
@@ -11,7 +12,7 @@ export const paypal = kind({
     environment,
     apiUrl: address('where its environment is, unless told'),
   }),
-  authentication: t.Object({ clientSecret: secretText, webhookId: secretText }),
+  authentication: t.Object({ clientSecret: secretText, webhookId: webhookSecret }),
   async check({ metadata: { clientId, environment = 'live', apiUrl = PAYPAL[environment] }, authentication }) {
     const name = needed(clientId, 'metadata.clientId')
     const password = needed(authentication.clientSecret, 'authentication.clientSecret')

@@ -83,8 +83,10 @@ export async function openBulk(client: pg.Client, tenant: string): Promise<Bulk>
     async settle() {
       await within(`begin; ${start}`, async () => {
         await asking.ask('select advance_numbers()')
-        const [[derives] = []] = await asking.ask('select to_regclass(?) is not null', [PROGRESS])
-        if (derives) await asking.ask(`delete from ${PROGRESS}`)
+        for (const table of PROGRESS) {
+          const [[derives] = []] = await asking.ask('select to_regclass(?) is not null', [table])
+          if (derives) await asking.ask(`delete from ${table}`)
+        }
       })
       // As long as PostgreSQL knows nothing of the rows, it looks for a thousand of them by going through all.
       await within(`begin; ${start}; set local role none`, () => client.query(ANALYZE)).catch(() => {})

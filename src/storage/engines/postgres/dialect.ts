@@ -26,7 +26,7 @@ function translate(sql: string): string {
     .replace(/on conflict \((.*?)\)/g, (_, key) => `on conflict ("tenant_id", ${key.replace(/"[^"]+"\./g, '')})`)
   // Here a beginning costs no more than a word, so it is always looked for.
   if (numbered.includes('search_vocabulary')) return 'select 1 where $1::text < $2::text'
-  return numbered.includes('search_words') ? searching(numbered) : numbered
+  return /search_(words|chunks)/.test(numbered) ? searching(numbered) : numbered
 }
 
 /**
@@ -37,12 +37,29 @@ function searching(sql: string): string {
   const [, asked = ''] = /\bw\.words match (\$\d+)/.exec(sql) ?? []
   const query = `replace(replace(replace(${asked}, ' AND ', ' & '), ' OR ', ' | '), '*', ':*')::tsquery`
   const kept = (insert: string) =>
-    insert.replace(/\((\$\d+), (\$\d+)\)/g, "($1, array_to_tsvector(string_to_array($2, ' ')))")
+    insert.replace(/\(((?:\$\d+, )+)(\$\d+)\)/g, "($1array_to_tsvector(string_to_array($2, ' ')))")
   return sql
-    .replace(/^insert into search_words .*/, kept)
+    .replace(/^insert into search_\w+ .*/, kept)
+    .replace(/^select w\.rowid from search_chunks w where (.*) order by w\.rank, w\.rowid (limit \$\d+)$/, weighed)
     .replace(/\browid\b/g, 'entity')
     .replace(/\bw\.words match \$\d+/, `w.words @@ ${query}`)
     .replace(/\bw\.rank\b/g, `-ts_rank(w.words, ${query}, 2)`)
+}
+
+/**
+ * Chunks by how well they fit as FTS5 ranks them, by BM25, of which `ts_rank` lacks what matters most: that a word which
+ * few have says more. How often a chunk has a word is not kept, so that counts as once.
+ */
+function weighed(_: string, where: string, limit: string) {
+  const [, asked = ''] = /\bw\.words match (\$\d+)/.exec(where) ?? []
+  return `with fit as materialized (select rowid, words, length(words) as size from search_chunks w where ${where}),
+    asked as materialized (select term::tsquery as word, number
+      from unnest(string_to_array(${asked}, ' OR ')) with ordinality as terms (term, number)),
+    hits as materialized (select rowid, size, number from fit join asked on words @@ word),
+    weights as materialized (select number, ln(1 + (select count(*) from fit)::float8 / (1 + count(*))) as weight
+      from hits group by number)
+    select rowid from hits join weights using (number) group by rowid, size
+    order by sum(weight) / (1 + 1.2 * (0.25 + 0.75 * size / (select avg(size) from fit))) desc, rowid ${limit}`
 }
 
 /**

@@ -59,8 +59,10 @@ export class SqliteBulk implements Bulk {
 
   /** SQLite numbers new rows by those that are there. Its log is emptied, so that nobody waits for that at the end. */
   async settle() {
-    const [derives] = await this.session.ask('select 1 from sqlite_schema where name = ?', [PROGRESS])
-    if (derives) await this.session.ask(`delete from ${PROGRESS}`)
+    for (const table of PROGRESS) {
+      const [derives] = await this.session.ask('select 1 from sqlite_schema where name = ?', [table])
+      if (derives) await this.session.ask(`delete from ${table}`)
+    }
     await this.session.ask('pragma wal_checkpoint(truncate)')
   }
 

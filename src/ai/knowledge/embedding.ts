@@ -1,0 +1,73 @@
+import { Problem } from '../../core/problem'
+import type { Source } from '../sources/sources'
+import { Failed, problemOf, Senseless } from '../turn/failures'
+
+const LONGEST = 8_000 // characters of a text; models take some 8,000 tokens
+
+/** A source that makes vectors. */
+export type Embedding = Source & { embeddingModel: string }
+export const embeds = (source: Source): source is Embedding => source.embeddingModel !== undefined
+
+/**
+ * Texts as vectors of length 1, by the embedding model of a source. What may be tried again is, by its client.
+ * @throws 502 AI_UPSTREAM_ERROR, 503 AI_UPSTREAM_BUSY, 504 AI_UPSTREAM_TIMEOUT
+ */
+export async function embedded({ client, embeddingModel: model }: Embedding, texts: string[]): Promise<Float32Array[]> {
+  const input = texts.map((text) => text.slice(0, LONGEST).toWellFormed())
+  try {
+    const { data } = await client.embeddings.create({ model, input, encoding_format: 'float' }).catch((cause) => {
+      throw new Failed(cause)
+    })
+    return vectorsOf(data, texts.length)
+  } catch (error) {
+    throw problemOf(error)
+  }
+}
+
+function vectorsOf(data: unknown, count: number): Float32Array[] {
+  const vectors: Float32Array[] = []
+  if (!Array.isArray(data) || data.length !== count) throw new Senseless(STRANGE)
+  for (const one of data) vectors[one?.index] = unit(one?.embedding)
+  const dimension = vectors[0]?.length
+  for (let n = 0; n < count; n++) if (!dimension || vectors[n]?.length !== dimension) throw new Senseless(STRANGE)
+  return vectors
+}
+
+const STRANGE = 'The AI source did not answer with a vector for each text.'
+
+/** Of length 1, so that the product of two is the cosine of their angle. */
+function unit(values: unknown): Float32Array {
+  if (!Array.isArray(values)) throw new Senseless(STRANGE)
+  const length = Math.sqrt(values.reduce((sum, value) => sum + value * value, 0))
+  if (!Number.isFinite(length)) throw new Senseless(STRANGE)
+  return Float32Array.from(values, (value) => value / (length || 1))
+}
+
+type Made = { model: string | null; dimension: number | null }
+
+/** Vectors of different models, or of different sizes, say nothing of each other. @throws 409 EMBEDDING_MISMATCH */
+export function refuseMismatch(store: Made, model: string, dimension = store.dimension) {
+  if (store.model === null || (store.model === model && store.dimension === dimension)) return
+  const had = `"${store.model}" with ${store.dimension} dimensions`
+  const has = store.model === model ? `${dimension}` : `"${model}"`
+  throw new Problem(
+    409,
+    'EMBEDDING_MISMATCH',
+    `The files of this vector store were embedded by ${had}, but the source now has ${has}. Clear the store and upload them again, or set the source's embeddingModel back.`,
+    { details: { model: store.model, dimension: store.dimension } },
+  )
+}
+
+const LITTLE = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1
+
+/** As it is kept: float32, little-endian. */
+export const bytesOf = (vector: Float32Array): Buffer =>
+  swapped(Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength))
+
+/** Adds a kept vector to others, at a place. */
+export function place(bytes: Uint8Array, all: Float32Array, at: number) {
+  new Uint8Array(all.buffer, all.byteOffset + at * 4, bytes.byteLength).set(swapped(bytes))
+}
+
+const swapped = <Bytes extends Uint8Array>(bytes: Bytes): Bytes =>
+  LITTLE ? bytes : (Buffer.from(bytes).swap32() as Uint8Array as Bytes)

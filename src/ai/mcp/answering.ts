@@ -1,0 +1,19 @@
+import type { Ctx } from '../../accounts/guard'
+import { Problem } from '../../core/problem'
+import { waitsLong } from '../../tenancy/caller'
+
+/** Answers a message of an assistant's. @throws 400 for what is none, 406 for who takes no answer */
+export async function answering(ctx: Ctx, request: Request, message: unknown): Promise<Response> {
+  if (Array.isArray(message)) throw unfit('Send one message at a time: the protocol has no batches any more.')
+  waitsLong(request)
+  // Loaded when the first assistant comes.
+  const { answerMessage } = await import('./server')
+  const response = await answerMessage(ctx, request, message)
+  if (response.status < 400) return response
+  const { error } = (await response.json()) as { error?: { message?: string } }
+  const said = error?.message ?? 'This is no message of the Model Context Protocol.'
+  if (response.status === 406) throw new Problem(406, 'NOT_ACCEPTABLE', said)
+  throw unfit(said)
+}
+
+const unfit = (message: string) => new Problem(400, 'INVALID_INPUT', message, { details: [{ path: '', message }] })

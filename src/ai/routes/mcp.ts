@@ -1,0 +1,14 @@
+import { Elysia, t } from 'elysia'
+import { aiGuard } from '../../accounts/guard'
+import { ProblemShape } from '../../core/problem'
+import { answering } from '../mcp/answering'
+
+/** Streamable HTTP without sessions: every answer comes at once, so there is nothing to GET, and nothing to DELETE. */
+export const mcpRoutes = new Elysia({ prefix: '/mcp', tags: ['ai'] })
+  .use(aiGuard('mcp'))
+  .post('/', ({ ctx, body, request }) => answering(ctx, request, body), {
+    can: 'user',
+    body: t.Unknown(),
+    response: { 406: ProblemShape },
+    detail: { summary: 'The Model Context Protocol: blueprints and tools for assistants, with the caller’s rights' },
+  })

@@ -1,0 +1,60 @@
+import { eq } from 'drizzle-orm'
+import { type Ctx, type OpenCtx, readmit } from '../accounts/guard'
+import { users } from '../accounts/tables'
+import { workspaces } from '../accounts/workspaces/tables'
+import { type Flaw, invalid, missing, Problem } from '../core/problem'
+import type { Db } from '../storage/port'
+import type { EntityType } from './tables'
+
+/** Who pays: a user, or a workspace. */
+export type Billable = { billableEntityType: EntityType; billableEntityId: string }
+
+/** Who pays for what the caller does: the workspace that they act in, else they themselves. */
+export const ownEntity = ({ actor }: Pick<Ctx, 'actor'>): Billable =>
+  actor.workspace
+    ? { billableEntityType: 'workspace', billableEntityId: actor.workspace._id }
+    : { billableEntityType: 'user', billableEntityId: actor.user }
+
+/** Refuses (403) what is of another entity than the caller's, unless they are an admin. */
+export function refuseForeign<Thing extends Billable>(ctx: Pick<Ctx, 'actor'>, thing: Thing): Thing {
+  const { user, workspace, token, privileged } = ctx.actor
+  const { billableEntityType: type, billableEntityId: id } = thing
+  // What is a user's own stays theirs in every workspace, but not by a token that was made for one.
+  const own = type === 'user' ? id === user && !token?.bound : id === workspace?._id
+  if (own || privileged) return thing
+  throw new Problem(403, 'FORBIDDEN', 'This belongs to somebody else.')
+}
+
+/** The same as a condition on lists, whatever the query says: nothing for admins. */
+export const ownOnly = (ctx: Pick<Ctx, 'actor'>): Billable | undefined =>
+  ctx.actor.privileged ? undefined : ownEntity(ctx)
+
+/** For whom an admin says that something is; nobody else's word counts. @throws 400, where half of it is said, too */
+export function saidEntity(
+  { actor }: Pick<Ctx, 'actor'>,
+  { billableEntityType: type, billableEntityId: id }: { billableEntityType?: unknown; billableEntityId?: unknown },
+): Billable | undefined {
+  const absent = (value: unknown) => value === undefined || value === null
+  if (!actor.privileged || (absent(type) && absent(id))) return
+  const flaws: Flaw[] = []
+  const known = type === 'user' || type === 'workspace'
+  if (!known) flaws.push({ path: '/billableEntityType', message: 'billableEntityType must be user or workspace.' })
+  if (typeof id !== 'string' || !id || id.length > 128)
+    flaws.push({ path: '/billableEntityId', message: 'billableEntityId must be the id of a user or a workspace.' })
+  if (flaws.length) invalid(...flaws)
+  return { billableEntityType: type as EntityType, billableEntityId: id as string }
+}
+
+/** @throws 404 USER_NOT_FOUND, WORKSPACE_NOT_FOUND */
+export async function refuseNobody(
+  db: Pick<Db, 'select'>,
+  { billableEntityType: type, billableEntityId: id }: Billable,
+) {
+  const table = type === 'user' ? users : workspaces
+  const found = !id.includes('\0') && (await db.select({ _id: table._id }).from(table).where(eq(table._id, id)).get())
+  if (!found) missing(type)
+}
+
+/** Who calls a route that is open: a credential that is no good makes a guest. */
+export const callerOf = async (request: Request): Promise<OpenCtx['actor']> =>
+  (await readmit(request, 'payments').catch(() => undefined))?.actor

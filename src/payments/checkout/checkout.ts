@@ -1,0 +1,146 @@
+import { and, eq } from 'drizzle-orm'
+import type { Ctx } from '../../accounts/guard'
+import { settingsOf } from '../../accounts/settings'
+import { users } from '../../accounts/tables'
+import { iso, now } from '../../core/clock'
+import { Problem } from '../../core/problem'
+import { authorityOf, isSecure } from '../../tenancy/caller'
+import type { Tenant } from '../../tenancy/tenants'
+import { isPage, type Source, source } from '../configuration'
+import { turnedUp } from '../inbox/parked'
+import type { Checkout as Made, Order } from '../providers/provider'
+import type { Checkout, NewCheckout } from '../shapes'
+import { end, endAtProvider } from '../subscriptions/ending'
+import { found } from '../subscriptions/subscriptions'
+import { tell } from '../subscriptions/telling'
+import { type Subscription, subscriptions } from '../tables'
+import { type Begun, begin, notPending } from './begin'
+
+/**
+ * Begins a checkout, for a subscription that waits or for a new one. What costs nothing is active at once. Where the
+ * provider fails, all is as it was before.
+ * @throws 400, 403, 404, 409 ACTIVE_SUBSCRIPTION_EXISTS, 500 PAYMENTS_NOT_CONFIGURED, 502 PROVIDER_ERROR
+ */
+export async function checkout(ctx: Ctx, input: NewCheckout, request: Request): Promise<Checkout> {
+  refuseAddresses(input)
+  const by = await source(ctx).catch(asProblem)
+  for (;;) {
+    const begun = await ctx.write((tx) => begin(tx, ctx, input, by))
+    if ('free' in begun) return { subscriptionId: begun.free._id, checkoutUrl: null, clientToken: null }
+    if ('inTheWay' in begun) await end(ctx, begun.inTheWay, ctx.actor.user)
+    else return pay(ctx, begun, by as Source, input, request)
+  }
+}
+
+/** @throws 400 INVALID_REDIRECT_URL */
+function refuseAddresses({ successUrl, cancelUrl }: NewCheckout) {
+  for (const [name, url] of Object.entries({ successUrl, cancelUrl }))
+    if (url && !isPage(url)) {
+      const message = `${name} must be an absolute address with http or https, such as https://app.example.com/paid.`
+      throw new Problem(400, 'INVALID_REDIRECT_URL', message)
+    }
+}
+
+/** Why nobody can pay counts only where something is to be paid. */
+const asProblem = (error: unknown): Problem => {
+  if (error instanceof Problem) return error
+  throw error
+}
+
+async function pay(ctx: Ctx, begun: Begun, by: Source, input: NewCheckout, request: Request): Promise<Checkout> {
+  const { _id: subscriptionId } = begun.subscription
+  const making = async () => by.provider.createCheckout(by.opened, await orderOf(ctx, begun, by, input, request))
+  const made = await making().catch(async (error) => {
+    await takeBack(ctx, begun)
+    throw error
+  })
+  const ended = await ctx.write(async (tx) => {
+    const row = await found(tx, subscriptionId)
+    const { externalCheckoutId = row.externalCheckoutId, externalSubscriptionId = row.externalSubscriptionId } = made
+    const changes = { checkoutUntil: null, updated: iso(now()), externalCheckoutId }
+    // Its provider may have told already that it was paid.
+    const known = row.status === 'active' || row.status === 'trialing' ? {} : { externalSubscriptionId }
+    await tx
+      .update(subscriptions)
+      .set({ ...changes, ...known })
+      .where(eq(subscriptions._id, subscriptionId))
+    if (made.externalSubscriptionId) await turnedUp(tx, ctx, by.kind, made.externalSubscriptionId)
+    if (!begun.before) await tell(ctx, tx, undefined, { ...row, status: 'pending' }, ctx.actor.user)
+    return row.status === 'canceled' || row.status === 'expired' ? { ...row, ...changes, ...known } : undefined
+  })
+  // Somebody has canceled it meanwhile: then nobody shall pay for it.
+  if (ended) await callOff(ctx, ended)
+  const { checkoutUrl, clientToken }: Made = made
+  return { subscriptionId, checkoutUrl, clientToken }
+}
+
+async function callOff(tenant: Tenant, row: Subscription) {
+  await endAtProvider(tenant, row)
+  throw notPending(row)
+}
+
+/** As if nothing had been asked; but the next checkout is another one to the provider. */
+const takeBack = (tenant: Tenant, { subscription: { _id, failedCheckouts }, before }: Begun) =>
+  tenant.write(async (tx) => {
+    const still = and(eq(subscriptions._id, _id), eq(subscriptions.status, 'pending'))
+    if (!before) return void (await tx.delete(subscriptions).where(still))
+    const { couponId, couponCode, discount, providerKind, providerSourceId, checkoutAmount, ...rest } = before
+    const { externalSubscriptionId, externalCheckoutId } = rest
+    const was = { couponId, couponCode, discount, providerKind, providerSourceId, checkoutAmount }
+    await tx
+      .update(subscriptions)
+      .set({
+        ...was,
+        externalSubscriptionId,
+        externalCheckoutId,
+        checkoutUntil: null,
+        failedCheckouts: failedCheckouts + 1,
+      })
+      .where(still)
+  })
+
+async function orderOf(
+  ctx: Ctx,
+  begun: Begun,
+  { opened, kind }: Source,
+  input: NewCheckout,
+  request: Request,
+): Promise<Order> {
+  const { subscription, plan, amount } = begun
+  const { _id, currency, billingCycle, billableEntityType: type, billableEntityId: id, discount } = subscription
+  const { successUrl, cancelUrl } = await settingsOf(ctx, 'payments-configuration')
+  const here = `${isSecure(request) ? 'https' : 'http'}://${authorityOf(request)}/`
+  const order = {
+    ...{ tenant: ctx.tenant, subscriptionId: _id, entity: { type, id }, planName: plan.name },
+    ...{
+      externalIds: plan.externalIds[kind] ?? {},
+      amount,
+      basePrice: subscription.basePrice!,
+      currency,
+      billingCycle,
+    },
+    dynamic: plan.dynamic,
+    discount:
+      discount && subscription.couponId && subscription.couponCode
+        ? { couponId: subscription.couponId, code: subscription.couponCode, benefit: discount.benefit }
+        : null,
+    successUrl: input.successUrl || successUrl || here,
+    cancelUrl: input.cancelUrl || cancelUrl || here,
+    customer: await customerOf(ctx, input, subscription),
+    embedded: (opened.metadata as { checkoutMode?: unknown }).checkoutMode === 'embedded',
+    metadata: { tenant: ctx.tenant, subscription: _id, entity: `${type}:${id}` },
+  }
+  // The same checkout asked for once more is the same to the provider.
+  const print = new Bun.CryptoHasher('sha256')
+    .update(JSON.stringify([order, subscription.failedCheckouts]))
+    .digest('hex')
+  return { ...order, key: `checkout:${_id}:${print.slice(0, 32)}` }
+}
+
+/** Who is charged, as far as anybody says: who it is for, else who asks. */
+async function customerOf({ db, actor }: Ctx, { customer = {} }: NewCheckout, subscription: Subscription) {
+  const user = subscription.billableEntityType === 'user' ? subscription.billableEntityId : actor.user
+  const { email, fullName } = users
+  const known = await db.select({ email, name: fullName }).from(users).where(eq(users._id, user)).get()
+  return { name: customer.name ?? known?.name ?? undefined, email: customer.email ?? known?.email ?? undefined }
+}

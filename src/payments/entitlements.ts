@@ -1,0 +1,28 @@
+import { and, eq, inArray } from 'drizzle-orm'
+import type { Tx } from '../storage/port'
+import { plans, subscriptions } from './tables'
+
+/**
+ * How much an owner's plan allows of something: that of the workspace, else that of the user. Without a subscription it is
+ * `otherwise`, or nothing; where the plan does not say, there is no limit (undefined). Who is late to pay keeps what they
+ * have until the grace is over.
+ */
+export async function planLimit(
+  tx: Tx,
+  { user, workspace }: { user: string | null; workspace: string | null },
+  { planLimit: name, otherwise = 0 }: { planLimit: string; otherwise?: number },
+): Promise<number | undefined> {
+  const [type, id] = workspace === null ? (['user', user] as const) : (['workspace', workspace] as const)
+  if (id === null) return otherwise
+  const of = and(eq(subscriptions.billableEntityType, type), eq(subscriptions.billableEntityId, id))
+  const known = await tx
+    .select({ status: subscriptions.status, limits: plans.limits })
+    .from(subscriptions)
+    .innerJoin(plans, eq(plans._id, subscriptions.planId))
+    .where(and(of, inArray(subscriptions.status, ['active', 'trialing', 'past_due'])))
+    .orderBy(subscriptions._id)
+  const found = known.find(({ status }) => status !== 'past_due') ?? known.at(-1)
+  if (!found) return otherwise
+  const limit = Object.hasOwn(found.limits, name) ? found.limits[name] : undefined
+  return typeof limit === 'number' ? limit : undefined
+}

@@ -1,0 +1,40 @@
+import { Elysia, t } from 'elysia'
+import { guard, streamGuard } from '../../accounts/guard'
+import { ProblemShape } from '../../core/problem'
+import { one } from '../../core/shapes'
+import * as inbox from './inbox'
+import { receive } from './receiving'
+import { ProviderEvent, ProviderEventList, Receipt, WholeProviderEvent } from './shapes'
+
+const administered = new Elysia({ prefix: '/payments/events', tags: ['payments'] })
+  .use(guard('payments'))
+  .get('/', ({ ctx, query, request, set }) => inbox.list(ctx, query, { request, set }), {
+    can: 'privileged',
+    query: ProviderEventList,
+    response: t.Array(ProviderEvent),
+    detail: { summary: 'What payment providers have sent, and what came of it' },
+  })
+  .get('/:id', ({ ctx, params }) => inbox.get(ctx, params.id), {
+    can: 'privileged',
+    params: one,
+    response: { 200: WholeProviderEvent, 404: ProblemShape },
+    detail: { summary: 'The same of one event, with its body' },
+  })
+  .post('/:id/replay', ({ ctx, params }) => inbox.replay(ctx, params.id), {
+    can: 'privileged',
+    params: one,
+    response: { 200: ProviderEvent, 404: ProblemShape },
+    detail: { summary: 'Have an event its effect now, as far as it has not had it' },
+  })
+
+const webhooks = new Elysia({ prefix: '/payments/webhooks', tags: ['payments'] })
+  .use(streamGuard('payments'))
+  .post('/:providerKind', ({ ctx, params, request }) => receive(ctx, params.providerKind, request), {
+    openAtAddress: true,
+    params: t.Object({ providerKind: t.String() }),
+    response: { 200: Receipt, 400: ProblemShape, 401: ProblemShape, 413: ProblemShape, 502: ProblemShape },
+    detail: { summary: 'Takes what a payment provider sends, by its signature; `?tenant=` may name the tenant' },
+  })
+
+/** What payment providers send. */
+export const inboxRoutes = new Elysia().use(administered).use(webhooks)

@@ -1,0 +1,43 @@
+import { type Static, t } from 'elysia'
+import { time } from '../../core/shapes'
+import { listing } from '../../storage/lists'
+
+const maybe = t.Optional
+const words = <Word extends string>(...all: Word[]) => t.Unsafe<Word>(t.Union(all.map((word) => t.Literal(word))))
+
+/** What is answered to a provider. */
+export const Receipt = t.Object({ status: words('processed', 'duplicate', 'ignored', 'parked') })
+export type Receipt = Static<typeof Receipt>
+
+export const ProviderEvent = t.Object({
+  _id: t.String(),
+  providerKind: t.String(),
+  eventId: t.String({ description: 'how the provider calls it' }),
+  type: t.String(),
+  status: words('received', 'processed', 'ignored', 'parked', 'failed'),
+  outcome: t.Nullable(t.String({ description: 'why it has had no effect, or another one' })),
+  sourceId: t.Nullable(t.String({ description: 'the integration source whose secret has signed it' })),
+  subscriptionId: t.Nullable(t.String()),
+  externalSubscriptionId: t.Nullable(t.String()),
+  attempts: t.Number(),
+  nextAttempt: t.Nullable(time),
+  occurredAt: time,
+  created: time,
+  updated: time,
+})
+export type ProviderEvent = Static<typeof ProviderEvent>
+
+export const WholeProviderEvent = t.Object({ ...ProviderEvent.properties, body: t.Unknown() })
+export type WholeProviderEvent = Static<typeof WholeProviderEvent>
+
+export const ProviderEventList = t.Object({
+  ...listing,
+  status: maybe(t.String({ description: 'processed, ignored, parked, failed; comma-separated' })),
+  providerKind: maybe(t.String({ description: 'comma-separated' })),
+  type: maybe(t.String({ description: 'comma-separated' })),
+  subscriptionId: maybe(t.String()),
+})
+export type ProviderEventFilters = Pick<
+  Static<typeof ProviderEventList>,
+  'status' | 'providerKind' | 'type' | 'subscriptionId'
+>

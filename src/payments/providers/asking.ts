@@ -1,0 +1,82 @@
+import { report } from '../../core/log'
+import { outside, Unreachable } from '../../core/outside'
+import { privateNetwork } from '../../plugins/addresses'
+import { providerFailed } from './failure'
+import type { ProviderKind } from './provider'
+
+const TIMEOUT = 8_000 // ms; a connection on which nothing moves for ten seconds would be cut
+const LIMIT = 4 << 20 // bytes of an answer
+
+/** What a provider said against it: a status and, where there is one, a code of its own. Its sentences may hold secrets. */
+export class Refusal extends Error {
+  constructor(
+    readonly provider: ProviderKind,
+    readonly status: number,
+    readonly code?: unknown,
+  ) {
+    super(`${provider} answered ${status}${isCode(code) ? ` ${code}` : ''}.`)
+  }
+}
+
+const isCode = (code: unknown): code is string => typeof code === 'string' && /^[\w.-]{1,64}$/.test(code)
+
+/** Does something by a provider, whose failures are told as 502 PROVIDER_ERROR, and to the log without what it said. */
+export async function by<T>(kind: ProviderKind, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    report('PROVIDER_FAILED', { provider: kind, cause: error instanceof Refusal ? error.message : error })
+    throw providerFailed(kind, error)
+  }
+}
+
+/** What answers nothing where the provider says that there is no such thing. */
+export const unlessGone = async <T>(work: Promise<T>, ...statuses: number[]): Promise<T | undefined> =>
+  work.catch((error) => {
+    if (error instanceof Refusal && statuses.includes(error.status)) return undefined
+    throw error
+  })
+
+/**
+ * Asks a provider, once more when the connection breaks off: each question carries a key by which the provider knows it
+ * again, or changes nothing the second time.
+ * @throws Unreachable
+ */
+export async function reach(url: string, init: RequestInit): Promise<Response> {
+  const bounds = { timeout: TIMEOUT, limit: LIMIT, privateNetwork: privateNetwork() }
+  const once = () => outside(url, init, bounds)
+  return once().catch((error) => {
+    if (error instanceof Unreachable && error.why === 'unreachable') return once()
+    throw error
+  })
+}
+
+export type Question = { method?: string; headers: Record<string, string>; json?: unknown; body?: string }
+
+/**
+ * The same in JSON. `codeIn` finds the provider's code in what it answers to a refusal.
+ * @throws Unreachable, Refusal
+ */
+export async function reachJson<Answer>(
+  kind: ProviderKind,
+  url: string,
+  { headers, json, body = json === undefined ? undefined : JSON.stringify(json), ...question }: Question,
+  codeIn: (answer: Record<string, unknown>) => unknown,
+): Promise<Answer> {
+  const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' }
+  const response = await reach(url, { ...question, body, headers: { 'user-agent': 'atoll', ...type, ...headers } })
+  const text = await response.text()
+  if (!response.ok) throw new Refusal(kind, response.status, codeIn((parsed(text) ?? {}) as Record<string, unknown>))
+  const answer = text ? parsed(text) : {}
+  if (answer === undefined) throw new Refusal(kind, response.status, 'no_json')
+  return answer as Answer
+}
+
+function parsed(text: string): unknown {
+  try {
+    const value = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? value : undefined
+  } catch {
+    return undefined
+  }
+}

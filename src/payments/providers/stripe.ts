@@ -1,0 +1,164 @@
+import Stripe from 'stripe'
+import { now } from '../../core/clock'
+import type { Opened } from '../../plugins/connections/kinds'
+import { joined } from '../../plugins/connections/kinds/asking'
+import type { Subscription } from '../tables'
+import { by, Refusal, reach, unlessGone } from './asking'
+import { missingPrice } from './failure'
+import type { Order, Provider } from './provider'
+import { hmac, isLately, secretsOf, TOLERANCE, textOf } from './signed'
+import { toStripe } from './stripe/amounts'
+import { eventOf, standingOf } from './stripe/events'
+import { idOf, invoiceOf, statusOfInvoice } from './stripe/invoices'
+
+type Connected = Opened<'stripe'>
+
+/** https://docs.stripe.com/api, by the package of the vendor and in the version that it speaks. */
+export const stripe: Provider<'stripe'> = {
+  refuse({ metadata }, { externalIds, billingCycle, dynamic }) {
+    const name = priceNames[billingCycle]
+    if (metadata.requireExternalPrice && !dynamic && !externalIds[name]) throw missingPrice('stripe', name)
+  },
+
+  async createCheckout(opened, order) {
+    stripe.refuse?.(opened, order)
+    return asked(opened, async ({ checkout }) => {
+      const { id, url, client_secret } = await checkout.sessions.create(sessionOf(order), { idempotencyKey: order.key })
+      const { embedded } = order
+      return {
+        checkoutUrl: embedded ? null : url,
+        clientToken: embedded ? client_secret : null,
+        externalCheckoutId: id,
+      }
+    })
+  },
+
+  cancel: (opened, { _id, externalSubscriptionId, externalCheckoutId }) =>
+    asked(opened, async ({ subscriptions, checkout }) => {
+      const key = { idempotencyKey: `cancel:${_id}` }
+      const id = externalSubscriptionId ?? (await calledOff(checkout.sessions, externalCheckoutId, key))
+      if (id) await unlessGone(refusing(subscriptions.cancel(id, {}, key)), 404)
+    }),
+
+  reprice: (opened, subscription, amount) =>
+    asked(opened, async (client) => {
+      const { externalSubscriptionId, currency, billingCycle } = subscription
+      if (!externalSubscriptionId) return
+      const { items } = await client.subscriptions.retrieve(externalSubscriptionId)
+      const item = items.data[0]
+      if (!item) throw new Refusal('stripe', 200, 'no_items')
+      const { product } = item.price
+      const price_data = {
+        ...{ currency: currency.toLowerCase(), unit_amount: toStripe(amount, currency) },
+        ...{ product: typeof product === 'string' ? product : product.id, recurring: recurring[billingCycle] },
+      }
+      if (item.price.unit_amount === price_data.unit_amount) return
+      const change: Stripe.SubscriptionUpdateParams = {
+        items: [{ id: item.id, price_data }],
+        proration_behavior: 'none',
+      }
+      const key = { idempotencyKey: repricing(subscription, amount) }
+      await client.subscriptions.update(externalSubscriptionId, change, key)
+    }),
+
+  fetchSubscription: (opened, externalId) =>
+    asked(opened, async (client) => {
+      const found = await unlessGone(refusing(client.subscriptions.retrieve(externalId)), 404)
+      if (!found) return
+      const { data } = await client.invoices.list({ subscription: externalId, limit: 100 })
+      const invoices = data.flatMap((invoice) => {
+        const status = statusOfInvoice(invoice)
+        return status ? [{ ...invoiceOf(invoice), status }] : []
+      })
+      const { status = 'pending', ...standing } = standingOf(found)
+      return { externalSubscriptionId: found.id, status, ...standing, invoices }
+    }),
+
+  async verifyWebhook({ authentication }, raw, headers) {
+    const [text, header] = [textOf(raw), headers.get('stripe-signature')]
+    if (!text || !header || !isLately(Number(/(?:^|,)t=(\d+)/.exec(header)?.[1]))) return false
+    return secretsOf(authentication.webhookSecret).some((secret) => isSigned(text, header, secret))
+  },
+
+  parseEvent: eventOf,
+}
+
+/** Calls off a checkout. One that is over can't be (400): where it was paid just now, the subscription that it led to. */
+async function calledOff(sessions: Stripe['checkout']['sessions'], id: string | null, key: Stripe.RequestOptions) {
+  if (!id || (await unlessGone(refusing(sessions.expire(id, {}, key)), 400, 404))) return
+  const session = await unlessGone(refusing(sessions.retrieve(id)), 404)
+  return idOf(session?.subscription)
+}
+
+const priceNames = { monthly: 'monthlyPriceId', yearly: 'yearlyPriceId' } as const
+const recurring = { monthly: { interval: 'month' }, yearly: { interval: 'year' } } as const
+
+/** A repricing done a second time is the same, but not one to an amount that it had before. */
+const repricing = ({ _id, updated }: Subscription, amount: number) => `reprice:${_id}:${amount}:${updated}`
+
+function sessionOf(order: Order): Stripe.Checkout.SessionCreateParams {
+  const { subscriptionId, metadata, customer, successUrl, cancelUrl } = order
+  return {
+    mode: 'subscription',
+    line_items: [{ quantity: 1, ...priceOf(order) }],
+    client_reference_id: subscriptionId,
+    metadata,
+    subscription_data: { metadata },
+    ...(customer.email && { customer_email: customer.email }),
+    ...(order.embedded ? embeddedIn(successUrl) : { success_url: successUrl, cancel_url: cancelUrl }),
+  }
+}
+
+const embeddedIn = (returnUrl: string | undefined) =>
+  ({
+    ui_mode: 'embedded_page',
+    ...(returnUrl ? { return_url: returnUrl } : { redirect_on_completion: 'never' }),
+  }) as const
+
+/** The price that Stripe knows, or one made for what is paid here: an amount of its own, or less by a coupon of ours. */
+function priceOf({ externalIds, billingCycle, dynamic, discount, amount, currency, planName }: Order) {
+  const price = externalIds[priceNames[billingCycle]]
+  if (price && !dynamic && !discount) return { price }
+  const product = externalIds.productId ? { product: externalIds.productId } : { product_data: { name: planName } }
+  const unit_amount = toStripe(amount, currency)
+  return {
+    price_data: { currency: currency.toLowerCase(), unit_amount, recurring: recurring[billingCycle], ...product },
+  }
+}
+
+const STRIPE = 'https://api.stripe.com'
+
+/** Does something by a client of the vendor, which asks as everything here asks other servers. */
+function asked<T>({ metadata, authentication }: Connected, work: (client: Stripe) => Promise<T>): Promise<T> {
+  const base = metadata.apiUrl ?? STRIPE
+  const fetching = ((url: string, init: RequestInit) =>
+    reach(joined(base, url.slice(STRIPE.length)), init)) as unknown as typeof fetch
+  return by('stripe', () => {
+    if (!authentication.secretKey) throw new Refusal('stripe', 401, 'no_secret_key')
+    const httpClient = Stripe.createFetchHttpClient(fetching)
+    const client = new Stripe(authentication.secretKey, { httpClient, maxNetworkRetries: 0, telemetry: false })
+    return refusing(work(client))
+  })
+}
+
+const refusing = <T>(work: Promise<T>): Promise<T> =>
+  work.catch((error) => {
+    if (error instanceof Stripe.errors.StripeError && error.statusCode)
+      throw new Refusal('stripe', error.statusCode, error.code ?? error.type)
+    throw error
+  })
+
+/** What the package asks for: without it, it computes what is a few microseconds' work elsewhere, and waits for it. */
+class Hmac extends Stripe.CryptoProvider {
+  override computeHMACSignature = (payload: string, secret: string) => hmac(secret, payload)
+}
+const here = new Hmac()
+
+function isSigned(text: string, header: string, secret: string) {
+  try {
+    return Stripe.webhooks.signature!.verifyHeader(text, header, secret, TOLERANCE, here, now())
+  } catch (error) {
+    if (error instanceof Stripe.errors.StripeSignatureVerificationError) return false
+    throw error
+  }
+}

@@ -1,0 +1,58 @@
+import { Elysia, t } from 'elysia'
+import { guard } from '../../accounts/guard'
+import { ProblemShape } from '../../core/problem'
+import { checkout } from '../checkout/checkout'
+import * as configuration from '../configuration'
+import * as invoices from '../invoices/invoices'
+import {
+  Checkout,
+  Invoice,
+  InvoiceList,
+  NewCheckout,
+  PaymentsConfiguration,
+  PaymentsConfigurationChange,
+  Subscription,
+} from '../shapes'
+import { cancel } from '../subscriptions/ending'
+
+const refusals = { 400: ProblemShape, 404: ProblemShape, 409: ProblemShape, 500: ProblemShape, 502: ProblemShape }
+
+const checkoutRoutes = new Elysia({ prefix: '/checkout', tags: ['payments'] })
+  .use(guard('payments'))
+  .post('/', ({ ctx, body, request }) => checkout(ctx, body, request), {
+    can: 'user',
+    body: NewCheckout,
+    response: { 200: Checkout, ...refusals },
+    detail: { summary: 'Begin to pay: by an address to go to, or by a token for the provider’s script' },
+  })
+  .put('/:subscriptionId/cancel', ({ ctx, params }) => cancel(ctx, params.subscriptionId), {
+    can: 'user',
+    params: t.Object({ subscriptionId: t.String() }),
+    response: { 200: Subscription, ...refusals },
+    detail: { summary: 'End what was begun by a checkout' },
+  })
+
+const invoiceRoutes = new Elysia({ prefix: '/invoices', tags: ['payments'] })
+  .use(guard('payments'))
+  .get('/', ({ ctx, query, request, set }) => invoices.list(ctx, query, { request, set }), {
+    can: 'user',
+    query: InvoiceList,
+    response: t.Array(Invoice),
+  })
+  .get('/:invoiceId', ({ ctx, params }) => invoices.get(ctx, params.invoiceId), {
+    can: 'user',
+    params: t.Object({ invoiceId: t.String() }),
+    response: { 200: Invoice, 404: ProblemShape },
+  })
+
+const configurationRoutes = new Elysia({ prefix: '/payments/configuration', tags: ['payments'] })
+  .use(guard('payments'))
+  .get('/', ({ ctx }) => configuration.get(ctx), { can: 'privileged', response: PaymentsConfiguration })
+  .put('/', ({ ctx, body, request, set }) => configuration.change(ctx, body, { request, set }), {
+    can: 'privileged',
+    body: PaymentsConfigurationChange,
+    response: { 200: PaymentsConfiguration, 400: ProblemShape, 412: ProblemShape },
+  })
+
+/** Checkout, invoices, and what the tenant has set. */
+export const paymentRoutes = new Elysia().use(checkoutRoutes).use(invoiceRoutes).use(configurationRoutes)

@@ -1,0 +1,222 @@
+import { type Static, t } from 'elysia'
+import { change, free, id, line, text, time } from '../core/shapes'
+import { listing } from '../storage/lists'
+
+const maybe = t.Optional
+const money = t.Number({ description: 'of the currency, with decimals' })
+const price = t.Nullable(t.Number({ minimum: 0, description: 'of the currency, with decimals' }))
+const external = maybe(t.String({ minLength: 1, maxLength: 200 }))
+const cycle = t.Union([t.Literal('monthly'), t.Literal('yearly')])
+const entityType = t.Union([t.Literal('user'), t.Literal('workspace')])
+const filter = (description: string) => maybe(t.String({ description }))
+
+const ExternalIds = t.Object({
+  productId: external,
+  monthlyPriceId: external,
+  yearlyPriceId: external,
+  monthlyPlanId: external,
+  yearlyPlanId: external,
+})
+
+export const NewPlan = t.Object({
+  name: maybe(line(200, 1)),
+  description: maybe(text(10_000)),
+  monthlyPrice: maybe(price),
+  yearlyPrice: maybe(price),
+  currency: maybe(t.String({ maxLength: 10, description: 'ISO 4217; what the configuration says, unless told' })),
+  dynamic: maybe(t.Boolean({ description: 'whether an admin says the price, for each subscription' })),
+  isActive: maybe(t.Boolean({ description: 'true unless told' })),
+  features: maybe(t.Array(line(500), { maxItems: 200 })),
+  sortOrder: maybe(t.Number({ multipleOf: 1, minimum: -1_000_000, maximum: 1_000_000 })),
+  limits: maybe({ ...free, description: 'numbers by name, to which limitations of blueprints can refer' }),
+  metadata: maybe(free),
+  externalIds: maybe(
+    t.Object(
+      { stripe: maybe(ExternalIds), paypal: maybe(ExternalIds), paddle: maybe(ExternalIds) },
+      { description: 'how providers call it, and its prices' },
+    ),
+  ),
+})
+export type NewPlan = Static<typeof NewPlan>
+export const PlanChange = change(NewPlan)
+
+export const Plan = t.Object({
+  _id: id,
+  name: t.String(),
+  description: t.String(),
+  monthlyPrice: t.Nullable(money),
+  yearlyPrice: t.Nullable(money),
+  currency: t.String(),
+  dynamic: t.Boolean(),
+  isActive: t.Boolean(),
+  features: t.Array(t.String()),
+  sortOrder: t.Number(),
+  limits: free,
+  metadata: free,
+  externalIds: maybe({ ...free, description: 'for admins only' }),
+  created: time,
+  updated: time,
+})
+export type Plan = Static<typeof Plan>
+
+export const PlanList = t.Object({ ...listing, isActive: filter('true or false') })
+
+const couponFields = {
+  discountType: t.Union([t.Literal('percentage'), t.Literal('fixed')]),
+  discountValue: t.Number({ minimum: 0, description: 'per cent, 0 to 100, or an amount of the currency' }),
+  currency: t.Nullable(t.String({ description: 'of a fixed discount; what the configuration says, unless told' })),
+  maxRedemptions: t.Nullable(t.Number({ minimum: 0, multipleOf: 1, maximum: 1_000_000_000 })),
+  validFrom: t.Nullable(time),
+  validUntil: t.Nullable(time),
+  benefitDurationUnit: t.Nullable(t.Union([t.Literal('days'), t.Literal('months')])),
+  benefitDurationValue: t.Nullable(t.Number({ minimum: 1, multipleOf: 1, maximum: 10_000 })),
+  applicablePlanIds: t.Array(id, { maxItems: 1_000, description: 'empty: all plans' }),
+  isActive: t.Boolean(),
+}
+
+/** What a coupon has to be; what is sent is judged by it after it was put upon what there is. */
+export const CouponData = t.Object({ code: line(100, 1), ...couponFields })
+export type CouponData = Static<typeof CouponData>
+
+export const Coupon = t.Object({
+  _id: id,
+  code: t.String(),
+  ...couponFields,
+  maxRedemptions: maybe(couponFields.maxRedemptions),
+  currentRedemptions: maybe(t.Number()),
+  created: time,
+  updated: time,
+})
+export type Coupon = Static<typeof Coupon>
+
+export const CouponList = t.Object({ ...listing, isActive: filter('true or false') })
+export const CouponCode = t.Object({ code: t.String({ minLength: 1, maxLength: 200 }), planId: maybe(t.String()) })
+
+const status = t.Union([
+  t.Literal('pending'),
+  t.Literal('active'),
+  t.Literal('trialing'),
+  t.Literal('past_due'),
+  t.Literal('canceled'),
+  t.Literal('expired'),
+])
+const moment = t.Nullable(time)
+
+export const Subscription = t.Object({
+  _id: id,
+  planId: id,
+  billableEntityType: entityType,
+  billableEntityId: id,
+  status,
+  billingCycle: cycle,
+  currency: t.String(),
+  basePrice: t.Nullable(money),
+  finalPrice: t.Nullable(money),
+  dynamicAmount: t.Nullable(money),
+  couponId: t.Nullable(t.String()),
+  couponCode: t.Nullable(t.String()),
+  couponBenefitEndsAt: moment,
+  currentPeriodStart: moment,
+  currentPeriodEnd: moment,
+  trialEndsAt: moment,
+  cancelAtPeriodEnd: t.Boolean(),
+  cancelRequested: t.Nullable(time),
+  providerKind: t.Nullable(t.String()),
+  providerSourceId: t.Nullable(t.String()),
+  externalSubscriptionId: t.Nullable(t.String()),
+  metadata: free,
+  created: time,
+  updated: time,
+})
+export type Subscription = Static<typeof Subscription>
+
+export const OwnSubscription = t.Nullable(t.Composite([Subscription, t.Object({ limits: free })]))
+export const WorkspaceSubscription = t.Composite([
+  t.Omit(Subscription, ['planId']),
+  t.Object({ planId: t.Nullable(Plan) }),
+])
+
+export const SubscriptionList = t.Object({
+  ...listing,
+  billableEntityType: filter('user or workspace; for admins'),
+  billableEntityId: filter('for admins'),
+  status: filter('comma-separated'),
+})
+export const WorkspaceSubscriptionList = t.Object({
+  ...listing,
+  billableEntityId: filter('comma-separated'),
+  planId: filter('comma-separated'),
+  status: filter('comma-separated'),
+})
+
+// Of callers who may not say for whom, these are not looked at, whatever they are.
+const forAdmins = (description: string) => maybe(t.Unknown({ description: `${description}; only of admins` }))
+
+export const NewSubscription = t.Object({
+  planId: id,
+  billingCycle: cycle,
+  couponCode: maybe(t.Nullable(t.String({ maxLength: 200 }))),
+  billableEntityType: forAdmins('user or workspace'),
+  billableEntityId: forAdmins('its id'),
+  dynamicAmount: forAdmins('what each cycle costs, of dynamic plans'),
+})
+export type NewSubscription = Static<typeof NewSubscription>
+
+export const DynamicAmount = t.Object({ amount: maybe(t.Unknown({ description: 'a positive number' })) })
+export const CouponAttachment = t.Object({ couponCode: t.Nullable(t.String({ maxLength: 200 })) })
+
+const address = maybe(t.Nullable(t.String({ maxLength: 2_000 })))
+
+export const NewCheckout = t.Object({
+  subscriptionId: maybe(t.Nullable(t.String({ description: 'one that is pending' }))),
+  planId: maybe(t.Nullable(t.String({ description: 'or a plan with a price' }))),
+  billingCycle: maybe(t.Nullable(cycle)),
+  couponCode: maybe(t.Nullable(t.String({ maxLength: 200 }))),
+  successUrl: address,
+  cancelUrl: address,
+  billableEntityType: forAdmins('user or workspace'),
+  billableEntityId: forAdmins('its id'),
+  amount: forAdmins('what each cycle costs, of dynamic plans'),
+  customer: maybe(
+    t.Object({ name: maybe(t.Nullable(line(300))), email: maybe(t.Nullable(t.String({ maxLength: 300 }))) }),
+  ),
+  reset: maybe(t.Boolean({ description: 'cancels first what the entity has' })),
+})
+export type NewCheckout = Static<typeof NewCheckout>
+
+export const Checkout = t.Object({
+  subscriptionId: id,
+  checkoutUrl: t.Nullable(t.String()),
+  clientToken: t.Nullable(t.String()),
+})
+export type Checkout = Static<typeof Checkout>
+
+export const Invoice = t.Object({
+  _id: id,
+  subscriptionId: id,
+  billableEntityType: entityType,
+  billableEntityId: id,
+  amount: money,
+  currency: t.String(),
+  status: t.Union([t.Literal('paid'), t.Literal('open'), t.Literal('void')]),
+  externalInvoiceId: t.String(),
+  providerKind: t.String(),
+  invoiceUrl: t.Nullable(t.String()),
+  paidAt: moment,
+  periodStart: moment,
+  periodEnd: moment,
+  items: t.Array(t.Object({ description: t.String(), quantity: t.Number(), amount: money })),
+  created: time,
+  updated: time,
+})
+export type Invoice = Static<typeof Invoice>
+
+export const InvoiceList = t.Object({
+  ...listing,
+  billableEntityType: filter('user or workspace; for admins'),
+  billableEntityId: filter('for admins'),
+  status: filter('paid, open or void, comma-separated'),
+})
+
+export const PaymentsConfiguration = t.Object({ key: t.Literal('payments-configuration'), metadata: free })
+export const PaymentsConfigurationChange = t.Object({ metadata: maybe(free) })

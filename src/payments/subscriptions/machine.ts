@@ -1,0 +1,235 @@
+import { and, eq, inArray, ne, sql } from 'drizzle-orm'
+import { iso, now } from '../../core/clock'
+import { missing } from '../../core/problem'
+import { enqueue } from '../../jobs/queue'
+import { compiled, rowsOf } from '../../storage/compiled'
+import type { Tx } from '../../storage/port'
+import type { Tenant } from '../../tenancy/tenants'
+import { redeemed } from '../coupons/redemption'
+import { keepInvoice } from '../invoices/keeping'
+import type { Meaning, ProviderInvoice, ProviderKind, Standing } from '../providers/provider'
+import { type Subscription, subscriptions } from '../tables'
+import { REPRICE } from './kinds'
+import { priceOf } from './shown'
+import { standingOf } from './standing'
+import { tell, tellFailure } from './telling'
+
+export type Status = 'pending' | 'active' | 'trialing' | 'past_due' | 'canceled' | 'expired'
+
+/** What moves a subscription: the words of the providers' events, which are also ours, and what time brings. */
+export type Trigger = Exclude<Meaning, 'updated' | 'voided'> | 'checkout abandoned' | 'period ended' | 'grace ended'
+
+/** All moves that there are. What is not named here changes nothing: who is canceled or expired never comes back. */
+export const moves: Record<Status, Partial<Record<Trigger, Status>>> = {
+  pending: {
+    activated: 'active',
+    trial: 'trialing',
+    paid: 'active',
+    'payment failed': 'pending',
+    canceled: 'canceled',
+    expired: 'expired',
+    'checkout abandoned': 'expired',
+  },
+  active: {
+    activated: 'active',
+    trial: 'trialing',
+    paid: 'active',
+    'payment failed': 'past_due',
+    canceled: 'canceled',
+    expired: 'expired',
+    'period ended': 'canceled',
+  },
+  trialing: {
+    activated: 'active',
+    trial: 'trialing',
+    paid: 'active',
+    'payment failed': 'past_due',
+    canceled: 'canceled',
+    expired: 'expired',
+    'period ended': 'canceled',
+  },
+  past_due: {
+    activated: 'active',
+    trial: 'trialing',
+    paid: 'active',
+    'payment failed': 'past_due',
+    canceled: 'canceled',
+    expired: 'expired',
+    'period ended': 'canceled',
+    'grace ended': 'canceled',
+  },
+  canceled: {},
+  expired: {},
+}
+
+/** The statuses of which an entity has one at most. */
+export const IN_FORCE: Status[] = ['active', 'trialing']
+export const ENDED: Status[] = ['canceled', 'expired']
+export const isInForce = ({ status }: { status: Status }) => IN_FORCE.includes(status)
+
+/** What comes with a trigger. */
+export type Told = Standing & {
+  /** When it happened, by the provider's clock (ms). Without it, it is we who say it, now. */
+  occurredAt?: number
+  providerKind?: ProviderKind
+  externalSubscriptionId?: string
+  invoice?: ProviderInvoice
+  /** Who did it, for the record. */
+  by?: string
+}
+
+export type Moved = {
+  subscription: Subscription
+  /** `stale`: something later was applied already. `refused`: it can't be, for the reason that `why` tells. */
+  outcome: 'applied' | 'stale' | 'refused'
+  why?: string
+}
+
+/** What an `updated` comes to: the status that the provider tells. */
+const byStatus: Record<NonNullable<Standing['status']>, Trigger | undefined> = {
+  active: 'activated',
+  trialing: 'trial',
+  past_due: 'payment failed',
+  canceled: 'canceled',
+  expired: 'expired',
+  pending: undefined,
+}
+
+/** Triggers after which somebody pays, or may use what they don't yet. */
+const PAYING: (Trigger | undefined)[] = ['activated', 'trial', 'paid']
+
+/**
+ * Moves a subscription, with all that follows from it, in this transaction: nothing else changes a status. Invoices are
+ * kept whatever else comes of it. @throws 404 SUBSCRIPTION_NOT_FOUND
+ */
+export async function moved(
+  tx: Tx,
+  ctx: Pick<Tenant, 'tenant'>,
+  { _id }: Pick<Subscription, '_id'>,
+  meaning: Trigger | 'updated' | 'voided',
+  told: Told = {},
+): Promise<Moved> {
+  const [row] = await byId(tx, { _id })
+  const before = row ?? missing('subscription')
+  if (told.invoice) await keepInvoice(tx, ctx, before, meaning, told.invoice, told.providerKind)
+  if (meaning === 'voided') return { subscription: before, outcome: 'applied' }
+  const { occurredAt } = told
+  if (occurredAt !== undefined && before.lastEventAt !== null && occurredAt < before.lastEventAt)
+    return { subscription: before, outcome: 'stale', why: 'Something that happened later was applied already.' }
+  const trigger = meaning === 'updated' ? told.status && byStatus[told.status] : meaning
+  const to = targetOf(before, trigger, told)
+  const obstacle = await obstacleOf(tx, before, trigger, to, told)
+  if (!to || obstacle) return refused(tx, ctx, before, trigger, told, obstacle)
+  const activated = to === 'active' && before.status !== 'active'
+  const changed = { ...before, ...standingOf(before, to, trigger, told), status: to, updated: iso(now()) }
+  const subscription = activated ? await redeemed(tx, ctx, changed) : changed
+  await rows.update(tx, subscription)
+  await tell(ctx, tx, before, subscription, told.by)
+  if (isMispriced(before, subscription))
+    await enqueue(ctx, tx, { kind: REPRICE, payload: { subscription: _id }, lane: _id })
+  return { subscription, outcome: 'applied' }
+}
+
+/** Whether the provider takes another amount: that of a checkout before the price was changed, or of a coupon that was lost. */
+function isMispriced(before: Subscription, after: Subscription) {
+  const known = before.status === 'pending' ? before.checkoutAmount : priceOf(before)
+  return (
+    after.status === 'active' && after.externalSubscriptionId !== null && known !== null && known !== priceOf(after)
+  )
+}
+
+const byId = compiled((tx) =>
+  tx
+    .select()
+    .from(subscriptions)
+    .where(eq(subscriptions._id, sql.placeholder('_id'))),
+)
+const rows = rowsOf(subscriptions)
+
+/** Where it goes to; undefined for what the table does not know. */
+function targetOf({ status }: Subscription, trigger: Trigger | undefined, { invoice }: Told): Status | undefined {
+  // An update that says nothing of the status leaves it, as does an invoice of nothing, such as that of a trial.
+  const stays = !trigger || (trigger === 'paid' && invoice?.amount === 0 && ['pending', 'trialing'].includes(status))
+  if (stays) return ENDED.includes(status) ? undefined : status
+  return moves[status][trigger]
+}
+
+type Obstacle = { why: string; existingSubscriptionId?: string }
+
+/** Why it can't be moved, though the table would. */
+async function obstacleOf(
+  tx: Tx,
+  before: Subscription,
+  trigger: Trigger | undefined,
+  to: Status | undefined,
+  { externalSubscriptionId: external, providerKind = before.providerKind ?? undefined }: Told,
+): Promise<Obstacle | undefined> {
+  const foreign = { why: `It is about another subscription at the provider: ${external}.` }
+  if (external && external !== before.externalSubscriptionId) {
+    // Of several checkouts of a pending one, the one that is paid counts.
+    const decided = before.externalSubscriptionId && (before.status !== 'pending' || !PAYING.includes(trigger))
+    if (decided || (providerKind && (await byExternal(tx, providerKind, external)))) return foreign
+  }
+  if (!to || !IN_FORCE.includes(to) || isInForce(before)) return
+  const other = await inForce(tx, before)
+  const why = 'There is a subscription of the same entity in force already.'
+  return other && { why, existingSubscriptionId: other._id }
+}
+
+/** A subscription by the name that a provider has for it. */
+export const byExternal = (
+  db: Pick<Tx, 'select'>,
+  kind: ProviderKind,
+  external: string,
+): Promise<Subscription | undefined> =>
+  db
+    .select()
+    .from(subscriptions)
+    .where(and(eq(subscriptions.providerKind, kind), eq(subscriptions.externalSubscriptionId, external)))
+    .get()
+
+/** The subscription of an entity that is active or trialing, but for this one. */
+export const inForce = (
+  tx: Pick<Tx, 'select'>,
+  {
+    billableEntityType,
+    billableEntityId,
+    _id = '',
+  }: Pick<Subscription, 'billableEntityType' | 'billableEntityId'> & { _id?: string },
+): Promise<Subscription | undefined> =>
+  tx
+    .select()
+    .from(subscriptions)
+    .where(
+      and(
+        eq(subscriptions.billableEntityType, billableEntityType),
+        eq(subscriptions.billableEntityId, billableEntityId),
+        inArray(subscriptions.status, IN_FORCE),
+        ne(subscriptions._id, _id),
+      ),
+    )
+    .get()
+
+async function refused(
+  tx: Tx,
+  ctx: Pick<Tenant, 'tenant'>,
+  before: Subscription,
+  trigger: Trigger | undefined,
+  { occurredAt, externalSubscriptionId, providerKind, invoice }: Told,
+  obstacle?: Obstacle,
+): Promise<Moved> {
+  const why = obstacle?.why ?? `Nothing that is ${before.status} can be ${trigger ?? 'changed'}.`
+  const outcome = { outcome: 'refused', why } as const
+  // Somebody pays for what they don't get: people have to look at it.
+  if (!PAYING.includes(trigger) || occurredAt === undefined) return { subscription: before, ...outcome }
+  const details = { trigger, externalSubscriptionId, invoice: invoice?.externalInvoiceId }
+  await tellFailure(ctx, tx, before, { ...details, ...obstacle, why })
+  if (!obstacle?.existingSubscriptionId || before.externalSubscriptionId) return { subscription: before, ...outcome }
+  // By this it can be canceled there.
+  const known = {
+    externalSubscriptionId: externalSubscriptionId ?? null,
+    providerKind: before.providerKind ?? providerKind ?? null,
+  }
+  await tx.update(subscriptions).set(known).where(eq(subscriptions._id, before._id))
+  return { subscription: { ...before, ...known }, ...outcome }
+}

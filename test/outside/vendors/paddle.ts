@@ -1,0 +1,301 @@
+import { now } from '../../../src/core/clock'
+import { type Answered, type Asked, idOf, type Sent, startVendor } from './vendor'
+
+// biome-ignore lint/suspicious/noExplicitAny: objects of Paddle's
+type Any = any
+
+export const PADDLE_SECRET = 'pdl_ntfset_of_the_test'
+const KEY = 'pdl_sdbx_apikey_only_for_tests'
+
+const time = (at = now()) => new Date(at).toISOString()
+const error = (status: number, code: string): Answered => ({
+  status,
+  body: {
+    error: { type: 'request_error', code, detail: `It is about ${KEY}.`, documentation_url: '' },
+    meta: { request_id: idOf('') },
+  },
+})
+const told = (data: unknown): Answered => ({ status: 200, body: { data, meta: { request_id: idOf('') } } })
+
+/** Paddle, as far as it is asked here: transactions, subscriptions, and the events of what becomes of them. */
+export async function startPaddle({ secret = PADDLE_SECRET } = {}) {
+  const prices = new Map<string, Any>()
+  const transactions = new Map<string, Any>()
+  const subscriptions = new Map<string, Any>()
+  const events: Any[] = []
+
+  function happened(event_type: string, data: Any, more: object = {}) {
+    const event = {
+      ...{ event_id: idOf('evt_01'), event_type, occurred_at: time(), notification_id: idOf('ntf_01') },
+      ...{ data: structuredClone(data), ...more },
+    }
+    events.push(event)
+    return event
+  }
+
+  function answer({ method, path, headers, body = {}, query }: Asked): Answered {
+    if (headers.authorization !== `Bearer ${KEY}`) return error(403, 'authentication_malformed')
+    const [, collection, id = '', verb] = path.split('/')
+    if (collection === 'event-types') return told([])
+    if (collection === 'transactions' && !id) {
+      if (method === 'POST') return begin(body)
+      return told([...transactions.values()].filter((one) => one.subscription_id === query.get('subscription_id')))
+    }
+    if (collection === 'transactions') {
+      const one = transactions.get(id)
+      if (!one) return error(404, 'not_found')
+      if (method === 'PATCH') {
+        if (body.status !== 'canceled') return error(400, 'bad_request')
+        if (one.status !== 'ready' && one.status !== 'draft') return error(400, 'transaction_immutable')
+        one.status = 'canceled'
+      }
+      return told(one)
+    }
+    const subscription = subscriptions.get(id)
+    if (collection !== 'subscriptions' || !subscription) return error(404, 'not_found')
+    if (method === 'PATCH') return reprice(subscription, body)
+    if (verb === 'cancel') {
+      if (body.effective_from !== 'immediately') return error(400, 'bad_request')
+      if (subscription.status === 'canceled') return error(400, 'subscription_is_canceled_action_invalid')
+      become(id, 'canceled', 'canceled')
+    }
+    return told(subscription)
+  }
+
+  function flawOf(price: Any) {
+    if (typeof price?.description !== 'string' || !/^\d+$/.test(price.unit_price?.amount ?? '')) return 'bad_request'
+    if (!/^[A-Z]{3}$/.test(price.unit_price.currency_code)) return 'bad_request'
+    return price.product_id || (price.product?.name && price.product.tax_category) ? undefined : 'bad_request'
+  }
+
+  function begin({ items, custom_data = null, currency_code, ...others }: Any): Answered {
+    if (Object.keys(others).length) return error(400, 'invalid_field')
+    const [item] = items ?? []
+    if (item?.quantity !== 1) return error(400, 'bad_request')
+    const flaw = item.price_id ? !prices.has(item.price_id) && 'entity_not_found' : flawOf(item.price)
+    if (flaw || (item.price && !item.price.billing_cycle)) return error(400, flaw || 'bad_request')
+    const price = item.price_id
+      ? prices.get(item.price_id)
+      : { id: idOf('pri_01'), product_id: idOf('pro_01'), ...item.price }
+    const id = idOf('txn_01')
+    const amount = price.unit_price.amount
+    const totals = { subtotal: amount, discount: '0', tax: '0', total: amount }
+    const transaction = {
+      ...{ id, status: 'ready', customer_id: null, address_id: null, business_id: null, custom_data, origin: 'api' },
+      ...{ currency_code, collection_mode: 'automatic', subscription_id: null, invoice_id: null, billing_period: null },
+      ...{
+        items: [{ price_id: price.id, price, quantity: 1 }],
+        payments: [],
+        checkout: { url: `https://shop.example.com/pay?_ptxn=${id}` },
+      },
+      details: {
+        ...{
+          tax_rates_used: [],
+          totals: { ...totals, credit: '0', balance: amount, grand_total: amount, currency_code },
+        },
+        line_items: [
+          {
+            id: idOf('txnitm_'),
+            price_id: price.id,
+            quantity: 1,
+            tax_rate: '0',
+            totals,
+            product: { id: price.product_id, name: price.name ?? 'Plan' },
+          },
+        ],
+      },
+      ...{ created_at: time(), updated_at: time(), billed_at: null },
+    }
+    transactions.set(id, transaction)
+    return { status: 201, body: { data: transaction, meta: { request_id: idOf('') } } }
+  }
+
+  function reprice(subscription: Any, { items: [item], proration_billing_mode }: Any): Answered {
+    const flaw = flawOf(item?.price)
+    if (flaw || !proration_billing_mode) return error(400, flaw || 'bad_request')
+    Object.assign(subscription.items[0], {
+      price: { ...subscription.items[0].price, id: idOf('pri_01'), ...item.price },
+    })
+    happened('subscription.updated', subscription)
+    return told(subscription)
+  }
+
+  function become(id: string, status: string, type = 'updated', more: object = {}) {
+    const subscription = subscriptions.get(id)
+    Object.assign(subscription, { status, updated_at: time(), ...more })
+    if (status === 'canceled') Object.assign(subscription, { canceled_at: time(), current_billing_period: null })
+    return happened(`subscription.${type}`, subscription)
+  }
+
+  function settle(transaction: Any) {
+    const { grand_total } = transaction.details.totals
+    const payment = {
+      payment_attempt_id: crypto.randomUUID(),
+      amount: grand_total,
+      status: 'captured',
+      created_at: time(),
+      captured_at: time(),
+    }
+    Object.assign(transaction, {
+      status: 'completed',
+      billed_at: time(),
+      invoice_id: idOf('inv_01'),
+      invoice_number: '1-1',
+    })
+    transaction.payments = [payment, ...transaction.payments]
+    return happened('transaction.completed', transaction)
+  }
+
+  const periodFrom = (at: number, interval: string) => {
+    const end = new Date(at)
+    if (interval === 'year') end.setUTCFullYear(end.getUTCFullYear() + 1)
+    else end.setUTCMonth(end.getUTCMonth() + 1)
+    return { starts_at: time(at), ends_at: time(end.getTime()) }
+  }
+
+  /** The next period begins; its transaction is to be paid. */
+  function advance(id: string) {
+    const subscription = subscriptions.get(id)
+    const { interval } = subscription.billing_cycle
+    subscription.current_billing_period = periodFrom(Date.parse(subscription.current_billing_period.ends_at), interval)
+    const first = [...transactions.values()].find((one) => one.subscription_id === id)
+    const transaction = {
+      ...structuredClone(first),
+      id: idOf('txn_01'),
+      status: 'billed',
+      origin: 'subscription_recurring',
+      payments: [],
+      invoice_id: null,
+    }
+    const { amount } = subscription.items[0].price.unit_price
+    Object.assign(transaction.details.totals, { total: amount, grand_total: amount })
+    transaction.billing_period = subscription.current_billing_period
+    transactions.set(transaction.id, transaction)
+    return transaction
+  }
+
+  function failed(transaction: Any) {
+    transaction.payments = [
+      {
+        payment_attempt_id: crypto.randomUUID(),
+        amount: transaction.details.totals.grand_total,
+        status: 'error',
+        error_code: 'declined',
+        created_at: time(),
+        captured_at: null,
+      },
+    ]
+    return happened('transaction.payment_failed', transaction)
+  }
+
+  const vendor = await startVendor({
+    read: (text) => JSON.parse(text),
+    answer,
+    refusal: (status, code) => error(status, code).body,
+    keyHeader: 'idempotency-key',
+    reused: error(409, 'conflict'),
+  })
+
+  return {
+    ...vendor,
+    ...{ events, prices, transactions, subscriptions, happened, become },
+    connection: () => ({
+      name: 'Paddle',
+      kind: 'paddle',
+      metadata: { apiUrl: vendor.url },
+      authentication: { apiKey: KEY, webhookSecret: secret },
+    }),
+    price(id: string, amount: string, currency_code = 'USD', interval = 'month') {
+      const price = {
+        id,
+        product_id: idOf('pro_01'),
+        name: 'Plan',
+        description: 'Plan',
+        unit_price: { amount, currency_code },
+      }
+      prices.set(id, { ...price, billing_cycle: { interval, frequency: 1 } })
+    },
+    /** Somebody pays in a checkout. `trial` are days without. */
+    pay(transaction: string, { trial = 0, at = now() } = {}) {
+      const one = transactions.get(transaction)
+      const [item] = one.items
+      const id = idOf('sub_01')
+      const period = trial
+        ? { starts_at: time(at), ends_at: time(at + trial * 86_400_000) }
+        : periodFrom(at, item.price.billing_cycle.interval)
+      const status = trial ? 'trialing' : 'active'
+      subscriptions.set(id, {
+        ...{
+          id,
+          status,
+          customer_id: idOf('ctm_01'),
+          address_id: idOf('add_01'),
+          business_id: null,
+          currency_code: one.currency_code,
+        },
+        ...{
+          created_at: time(),
+          updated_at: time(),
+          started_at: time(at),
+          first_billed_at: time(at),
+          next_billed_at: period.ends_at,
+        },
+        ...{ paused_at: null, canceled_at: null, discount: null, collection_mode: 'automatic', scheduled_change: null },
+        ...{ current_billing_period: period, billing_cycle: item.price.billing_cycle, custom_data: one.custom_data },
+        items: [
+          {
+            status,
+            quantity: 1,
+            recurring: true,
+            created_at: time(),
+            updated_at: time(),
+            trial_dates: trial ? period : null,
+            price: item.price,
+            product: null,
+          },
+        ],
+      })
+      Object.assign(one, {
+        subscription_id: id,
+        billing_period: period,
+        customer_id: subscriptions.get(id).customer_id,
+      })
+      happened('subscription.created', subscriptions.get(id))
+      if (!trial) happened('subscription.activated', subscriptions.get(id))
+      else happened('subscription.trialing', subscriptions.get(id))
+      settle(one)
+      return id
+    },
+    renew(id: string) {
+      const transaction = advance(id)
+      become(id, 'active')
+      settle(transaction)
+      return transaction.id as string
+    },
+    fail(id: string) {
+      const transaction = advance(id)
+      failed(transaction)
+      become(id, 'past_due', 'past_due')
+      return transaction.id as string
+    },
+    recover(transaction: string) {
+      const one = transactions.get(transaction)
+      settle(one)
+      become(one.subscription_id, 'active')
+    },
+    /** A payment within a checkout fails. */
+    decline: (transaction: string) => failed(transactions.get(transaction)),
+    /** An event as it is sent, signed at a moment in seconds. */
+    sent: (event: Any, by: string | string[] = secret, at = Math.floor(now() / 1000)): Sent =>
+      sentByPaddle(JSON.stringify(event), by, at),
+  }
+}
+export type PaddleVendor = Awaited<ReturnType<typeof startPaddle>>
+
+/** Signed as https://developer.paddle.com/webhooks/signature-verification says; by two secrets while one is replaced. */
+export function sentByPaddle(raw: string, secrets: string | string[], at: number): Sent {
+  const h1 = [secrets]
+    .flat()
+    .map((secret) => `h1=${new Bun.CryptoHasher('sha256', secret).update(`${at}:${raw}`).digest('hex')}`)
+  return { raw, headers: { 'content-type': 'application/json', 'paddle-signature': [`ts=${at}`, ...h1].join(';') } }
+}

@@ -1,0 +1,335 @@
+import Stripe from 'stripe'
+import { now } from '../../../src/core/clock'
+import { specs } from './specs'
+import { type Answered, type Asked, idOf, type Sent, startVendor } from './vendor'
+
+// biome-ignore lint/suspicious/noExplicitAny: objects of Stripe's
+type Any = any
+
+export const STRIPE_SECRET = 'whsec_of_the_test'
+export const STRIPE_KEY = 'sk_test_only_for_tests'
+
+const seconds = () => Math.floor(now() / 1000)
+const published = (name: string, own: object): Any => ({ ...structuredClone(specs.stripe?.[name] ?? {}), ...own })
+
+/** `a[b][0][c]=d` as what it stands for (https://docs.stripe.com/api). */
+export function unbracketed(text: string) {
+  const root: Any = {}
+  for (const [name, value] of new URLSearchParams(text)) {
+    const keys = name.split(/[[\]]+/).filter(Boolean)
+    let at = root
+    for (const key of keys.slice(0, -1)) at = at[key] ??= {}
+    at[keys.at(-1)!] = value
+  }
+  return root
+}
+const listOf = (thing: Any): Any[] => Object.values(thing ?? {})
+
+const error = (status: number, code: string, message: string): Answered => ({
+  status,
+  body: { error: { type: 'invalid_request_error', code, message } },
+})
+
+/**
+ * Stripe, as far as it is asked here: sessions of its checkout, subscriptions, invoices, and the events of what becomes
+ * of them, in the shapes of its fixtures where those are at hand. `old` has periods and subscriptions where they were
+ * before version 2025-03-31.
+ */
+export async function startStripe({ secret = STRIPE_SECRET, key = STRIPE_KEY, old = false } = {}) {
+  const sessions = new Map<string, Any>()
+  const subscriptions = new Map<string, Any>()
+  const invoices = new Map<string, Any>()
+  const prices = new Map<string, Any>()
+  /** What is told by webhook, in the order in which it happened. */
+  const events: Any[] = []
+
+  function happened(type: string, object: Any, more: object = {}) {
+    const event = published('event', {
+      ...{ id: idOf('evt_'), type, created: seconds(), data: { object: structuredClone(object) } },
+      ...{ api_version: Stripe.API_VERSION ?? null, pending_webhooks: 1, ...more },
+    })
+    events.push(event)
+    return event
+  }
+
+  function answer(asked: Asked): Answered {
+    const { method, path, headers, body = {}, query } = asked
+    if (headers.authorization !== `Bearer ${key}`)
+      return error(401, 'api_key_invalid', `Invalid API Key: ${headers.authorization}`)
+    const [, version, ...rest] = path.split('/')
+    if (version !== 'v1') return error(404, 'resource_missing', 'Unrecognized request URL')
+    const route = `${method} ${rest.map((part) => (/^(cs|sub|in)_/.test(part) ? ':id' : part)).join('/')}`
+    const id = rest.find((part) => /^(cs|sub|in)_/.test(part)) ?? ''
+    if (route === 'GET balance') return { status: 200, body: published('balance', {}) }
+    if (route === 'POST checkout/sessions') return begin(body)
+    if (route === 'GET invoices') {
+      const data = [...invoices.values()].filter((one) => subscriptionOf(one) === query.get('subscription'))
+      return { status: 200, body: { object: 'list', data, has_more: false, url: '/v1/invoices' } }
+    }
+    if (route === 'POST checkout/sessions/:id/expire') {
+      const session = sessions.get(id)
+      if (session?.status !== 'open') return error(400, 'resource_missing', 'Only open sessions can be expired.')
+      expire(id)
+      return { status: 200, body: session }
+    }
+    if (route === 'GET checkout/sessions/:id')
+      return sessions.has(id)
+        ? { status: 200, body: sessions.get(id) }
+        : error(404, 'resource_missing', 'No such session.')
+    const subscription = subscriptions.get(id)
+    if (!/^(GET|POST|DELETE) subscriptions\/:id$/.test(route))
+      return error(404, 'resource_missing', 'Unrecognized request URL')
+    if (!subscription) return error(404, 'resource_missing', `No such subscription: '${id}'`)
+    if (method === 'POST') {
+      const [change] = listOf(body.items)
+      if (change?.id !== subscription.items.data[0].id) return error(400, 'resource_missing', 'No such item.')
+      const bad = refuseData(change.price_data)
+      if (bad) return bad
+      const { currency, unit_amount, product } = change.price_data
+      Object.assign(subscription.items.data[0].price, {
+        id: idOf('price_'),
+        currency,
+        unit_amount: Number(unit_amount),
+        product,
+      })
+      happened('customer.subscription.updated', subscription)
+    }
+    if (method === 'DELETE') {
+      if (subscription.status === 'canceled') return error(404, 'resource_missing', `No such subscription: '${id}'`)
+      end(id)
+    }
+    return { status: 200, body: subscription }
+  }
+
+  function refuseData(data: Any): Answered | undefined {
+    if (!/^[a-z]{3}$/.test(data?.currency ?? ''))
+      return error(400, 'parameter_missing', 'A currency is three small letters.')
+    if (!/^\d+$/.test(data.unit_amount ?? '')) return error(400, 'parameter_invalid_integer', 'Invalid integer.')
+    if (!data.product && !data.product_data?.name) return error(400, 'parameter_missing', 'A price is of a product.')
+    if (!['month', 'year'].includes(data.recurring?.interval)) return error(400, 'parameter_missing', 'It recurs.')
+  }
+
+  function begin(body: Any): Answered {
+    if (body.mode !== 'subscription') return error(400, 'parameter_missing', 'mode')
+    const [item] = listOf(body.line_items)
+    if (item?.quantity !== '1') return error(400, 'parameter_missing', 'line_items[0][quantity]')
+    if (item.price && !prices.has(item.price)) return error(400, 'resource_missing', `No such price: '${item.price}'`)
+    const bad = item.price ? undefined : refuseData(item.price_data)
+    if (bad) return bad
+    const mode = body.ui_mode ?? 'hosted_page'
+    if (!['hosted_page', 'embedded_page'].includes(mode)) return error(400, 'parameter_unknown', 'ui_mode')
+    const within = mode === 'embedded_page'
+    if (within ? body.success_url : body.return_url) return error(400, 'parameter_unknown', 'Not in this mode.')
+    if (!within && !body.success_url) return error(400, 'parameter_missing', 'success_url')
+    if (within && !body.return_url && body.redirect_on_completion !== 'never')
+      return error(400, 'parameter_missing', 'return_url')
+    const id = idOf('cs_test_')
+    const price = item.price
+      ? prices.get(item.price)
+      : {
+          ...item.price_data,
+          unit_amount: Number(item.price_data.unit_amount),
+          product: item.price_data.product ?? idOf('prod_'),
+        }
+    const session = published('checkout.session', {
+      ...{ id, mode: 'subscription', status: 'open', payment_status: 'unpaid', ui_mode: mode, created: seconds() },
+      ...{
+        url: within ? null : `https://checkout.stripe.com/c/pay/${id}`,
+        client_secret: within ? `${id}_secret_x` : null,
+      },
+      ...{ client_reference_id: body.client_reference_id ?? null, metadata: body.metadata ?? {}, subscription: null },
+      ...{ customer_email: body.customer_email ?? null, payment_intent: null, payment_link: null },
+      ...{ amount_total: price.unit_amount, currency: price.currency },
+      ...{ success_url: body.success_url ?? null, cancel_url: body.cancel_url ?? null },
+    })
+    sessions.set(id, session)
+    Object.defineProperty(session, 'asked', { value: { price, metadata: body.subscription_data?.metadata ?? {} } })
+    return { status: 200, body: session }
+  }
+
+  /** Somebody pays in a session. `trial` are days without; `at` is when its period begins (ms). */
+  function pay(session: string, { trial = 0, at = now() } = {}) {
+    const one = sessions.get(session)
+    const { price, metadata } = one.asked
+    const start = Math.floor(at / 1000)
+    const id = idOf('sub_')
+    const end = trial ? start + trial * 86_400 : endOf(start, price.recurring.interval)
+    const subscription = published('subscription', {
+      ...{ id, status: trial ? 'trialing' : 'active', customer: idOf('cus_'), created: start, start_date: start },
+      ...{
+        metadata,
+        cancel_at: null,
+        canceled_at: null,
+        ended_at: null,
+        cancel_at_period_end: false,
+        pause_collection: null,
+      },
+      ...{ currency: price.currency, trial_start: trial ? start : null, trial_end: trial ? end : null },
+    })
+    const item = { ...(subscription.items?.data?.[0] ?? {}), id: idOf('si_'), quantity: 1, subscription: id }
+    item.price = {
+      ...item.price,
+      id: price.id ?? idOf('price_'),
+      currency: price.currency,
+      unit_amount: price.unit_amount,
+      product: price.product,
+      recurring: price.recurring,
+    }
+    subscription.items = { object: 'list', data: [item], has_more: false }
+    moveTo(subscription, start, end)
+    subscriptions.set(id, subscription)
+    Object.assign(one, { status: 'complete', payment_status: 'paid', subscription: id, url: null })
+    happened('customer.subscription.created', subscription)
+    happened('checkout.session.completed', one)
+    const invoice = bill(subscription, trial ? 0 : price.unit_amount)
+    settle(invoice)
+    return id
+  }
+
+  function moveTo(subscription: Any, start: number, end: number) {
+    const at = old ? subscription : subscription.items.data[0]
+    const other = old ? subscription.items.data[0] : subscription
+    delete other.current_period_start
+    delete other.current_period_end
+    Object.assign(at, { current_period_start: start, current_period_end: end })
+  }
+  const periodOf = (subscription: Any) => (old ? subscription : subscription.items.data[0])
+
+  function bill(subscription: Any, amount = subscription.items.data[0].price.unit_amount) {
+    const { current_period_start: start, current_period_end: end } = periodOf(subscription)
+    const id = idOf('in_')
+    const { currency, metadata } = subscription
+    const line = {
+      ...{
+        id: idOf('il_'),
+        object: 'line_item',
+        amount,
+        currency,
+        quantity: 1,
+        description: '1 × Plan',
+        period: { start, end },
+      },
+      ...(old
+        ? { subscription: subscription.id }
+        : {
+            parent: { type: 'subscription_item_details', subscription_item_details: { subscription: subscription.id } },
+          }),
+    }
+    const invoice = published('invoice', {
+      ...{ id, status: 'open', currency, amount_due: amount, amount_paid: 0, amount_remaining: amount, total: amount },
+      ...{
+        hosted_invoice_url: `https://invoice.stripe.com/i/${id}`,
+        created: seconds(),
+        period_start: start,
+        period_end: start,
+      },
+      ...{ lines: { object: 'list', data: [line], has_more: false } },
+    })
+    delete invoice.subscription
+    delete invoice.parent
+    if (old) Object.assign(invoice, { subscription: subscription.id, subscription_details: { metadata } })
+    else
+      invoice.parent = {
+        type: 'subscription_details',
+        quote_details: null,
+        subscription_details: { metadata, subscription: subscription.id },
+      }
+    invoices.set(id, invoice)
+    return invoice
+  }
+
+  const subscriptionOf = (invoice: Any) => invoice.subscription ?? invoice.parent?.subscription_details?.subscription
+
+  function settle(invoice: Any) {
+    Object.assign(invoice, { status: 'paid', amount_paid: invoice.amount_due, amount_remaining: 0 })
+    invoice.status_transitions = { ...invoice.status_transitions, paid_at: seconds() }
+    return happened('invoice.paid', invoice)
+  }
+
+  function change(id: string, to: object) {
+    const subscription = subscriptions.get(id)
+    Object.assign(subscription, to)
+    return happened('customer.subscription.updated', subscription)
+  }
+
+  function end(id: string) {
+    const subscription = subscriptions.get(id)
+    Object.assign(subscription, { status: 'canceled', ended_at: seconds(), canceled_at: seconds() })
+    return happened('customer.subscription.deleted', subscription)
+  }
+
+  function expire(session: string) {
+    const one = sessions.get(session)
+    Object.assign(one, { status: 'expired', url: null })
+    return happened('checkout.session.expired', one)
+  }
+
+  const vendor = await startVendor({
+    read: unbracketed,
+    answer,
+    refusal: (status, code) => error(status, code, `It failed for ${key}.`).body,
+    keyHeader: 'idempotency-key',
+    reused: {
+      status: 400,
+      body: { error: { type: 'idempotency_error', message: 'Keys can only be used with the same parameters.' } },
+    },
+  })
+
+  return {
+    ...vendor,
+    ...{ events, sessions, subscriptions, invoices, happened, pay, expire, change, end },
+    /** Of how a connection to it is made. */
+    connection: () => ({
+      name: 'Stripe',
+      kind: 'stripe',
+      metadata: { apiUrl: vendor.url },
+      authentication: { secretKey: key, webhookSecret: secret },
+    }),
+    /** A price that can be bought. */
+    price(id: string, unit_amount: number, currency = 'usd', interval = 'month') {
+      prices.set(id, { id, unit_amount, currency, recurring: { interval }, product: idOf('prod_') })
+    },
+    /** The next period begins, and is paid. */
+    renew(id: string) {
+      const subscription = subscriptions.get(id)
+      const { current_period_end: start } = periodOf(subscription)
+      moveTo(subscription, start, endOf(start, subscription.items.data[0].price.recurring.interval))
+      change(id, { status: 'active' })
+      const invoice = bill(subscription)
+      settle(invoice)
+      return invoice.id as string
+    },
+    /** The payment of a further period fails. */
+    fail(id: string) {
+      const invoice = bill(subscriptions.get(id))
+      happened('invoice.payment_failed', invoice)
+      change(id, { status: 'past_due' })
+      return invoice.id as string
+    },
+    /** What failed is paid after all, or given up. */
+    recover(invoice: string) {
+      settle(invoices.get(invoice))
+      change(subscriptionOf(invoices.get(invoice)), { status: 'active' })
+    },
+    giveUp(invoice: string, type = 'invoice.voided') {
+      Object.assign(invoices.get(invoice), { status: type === 'invoice.voided' ? 'void' : 'uncollectible' })
+      return happened(type, invoices.get(invoice))
+    },
+    /** An event as it is sent. */
+    sent: (event: Any, by = secret, at = seconds()) => sentByStripe(JSON.stringify(event), by, at),
+  }
+}
+export type StripeVendor = Awaited<ReturnType<typeof startStripe>>
+
+/** Signed by Stripe's own package, at a moment in seconds. */
+export async function sentByStripe(raw: string, secret: string, timestamp = seconds()): Promise<Sent> {
+  const header = await Stripe.webhooks.generateTestHeaderStringAsync({ payload: raw, secret, timestamp } as Any)
+  return { raw, headers: { 'content-type': 'application/json; charset=utf-8', 'stripe-signature': header } }
+}
+
+function endOf(start: number, interval: string) {
+  const date = new Date(start * 1000)
+  if (interval === 'year') date.setUTCFullYear(date.getUTCFullYear() + 1)
+  else date.setUTCMonth(date.getUTCMonth() + 1)
+  return date.getTime() / 1000
+}

@@ -1,0 +1,97 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** What a vendor was asked, as it came in. */
+// biome-ignore lint/suspicious/noExplicitAny: what is asked may be anything
+export type Asked = { method: string; path: string; query: URLSearchParams; headers: Record<string, string>; body: any }
+export type Answered = { status: number; body?: unknown }
+
+/**
+ * What goes wrong: nobody answers and nothing was done, nobody answers though it was done, it takes so long (ms), it was
+ * done long before it is answered, or it is refused with a status.
+ */
+export type Failure = 'down' | 'lost' | { slow: number } | { late: Promise<void> } | { status: number }
+
+/** What a vendor tells by webhook: a body that is signed as it is, and how. */
+export type Sent = { raw: string; headers: Record<string, string> }
+
+/** How one vendor differs from others. */
+export type Make = {
+  read(text: string, type: string): unknown
+  answer(asked: Asked): Answered | Promise<Answered>
+  /** How it says that it refuses. */
+  refusal(status: number, code: string): unknown
+  /** The header by which it knows a question again. */
+  keyHeader: string
+  /** What it answers when a key comes with another question. */
+  reused: Answered
+}
+
+/** A server that behaves as a vendor's API does, on a port of its own. */
+export async function startVendor(make: Make) {
+  const seen: Asked[] = []
+  const kept = new Map<string, { of: string; answered: Answered }>()
+  const own = {
+    /** What goes wrong with the next questions, one after the other. */
+    next: [] as Failure[],
+    /** What goes wrong with some. */
+    failing: (_: Asked): Failure | undefined => undefined,
+  }
+
+  async function answered(asked: Asked): Promise<Answered> {
+    const key = asked.headers[make.keyHeader]
+    const writes = asked.method !== 'GET'
+    const of = JSON.stringify([asked.method, asked.path, asked.body])
+    const before = key && writes ? kept.get(key) : undefined
+    if (before) return before.of === of ? before.answered : make.reused
+    const answer = await make.answer(asked)
+    // What was refused may be tried again.
+    if (key && writes && answer.status < 400) kept.set(key, { of, answered: answer })
+    return answer
+  }
+
+  async function handle(request: IncomingMessage, response: ServerResponse) {
+    let text = ''
+    for await (const chunk of request.setEncoding('utf8')) text += chunk
+    const url = new URL(request.url ?? '/', 'http://vendor')
+    const headers = request.headers as Record<string, string>
+    const body = text ? make.read(text, headers['content-type'] ?? '') : undefined
+    const asked = { method: request.method ?? '', path: url.pathname, query: url.searchParams, headers, body }
+    seen.push(asked)
+    const failure = own.next.shift() ?? own.failing(asked)
+    if (failure === 'down') return request.socket.destroy()
+    if (typeof failure === 'object' && 'slow' in failure) await Bun.sleep(failure.slow)
+    const refused = typeof failure === 'object' && 'status' in failure ? failure : undefined
+    const answer = refused
+      ? { status: refused.status, body: make.refusal(refused.status, 'made_to_fail') }
+      : await answered(asked)
+    if (typeof failure === 'object' && 'late' in failure) await failure.late
+    if (failure === 'lost') return request.socket.destroy()
+    response.writeHead(answer.status, { 'content-type': 'application/json' })
+    response.end(answer.body === undefined ? '' : JSON.stringify(answer.body))
+  }
+
+  const server = createServer((request, response) => {
+    handle(request, response).catch((error) => {
+      console.error(error)
+      response.writeHead(500).end()
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    seen,
+    own,
+    /** What it was asked at a path, without the base. */
+    asked: (method: string, path: RegExp) => seen.filter((one) => one.method === method && path.test(one.path)),
+    async stop() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+let made = 0
+/** An id of the kind that vendors give. */
+export const idOf = (prefix: string) =>
+  `${prefix}${(++made).toString(36).padStart(6, '0')}${crypto.randomUUID().slice(0, 8)}`

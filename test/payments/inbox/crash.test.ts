@@ -1,0 +1,128 @@
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import BetterSqlite from 'better-sqlite3'
+import { caller, emptyFolder, makeTenant, type Served, serve, signIn } from '../../outside/program'
+import { sentByStripe } from '../../outside/vendors/stripe'
+import type { Sent } from '../../outside/vendors/vendor'
+
+const SUBSCRIPTIONS = 24
+const KILLS = 3
+const SENDERS = 12
+const SECRET = 'whsec_of_the_test'
+
+const acme = { tenant: 'acme' }
+
+/** Delivers, by several at once, until all is taken or the server is gone; notes what was taken, and what was said. */
+async function deliver({ url }: Served, events: [string, Sent][], taken: Map<string, string>) {
+  const left = events.values()
+  const sender = async () => {
+    for (const [id, { raw, headers }] of left) {
+      const question = { method: 'POST', body: raw, headers: { ...headers, ...acme } }
+      const answer = await fetch(`${url}/api/payments/webhooks/stripe`, question).catch(() => undefined)
+      if (!answer) return
+      expect(answer.status).toBe(200)
+      const { status } = (await answer.json().catch(() => ({ status: 'unknown' }))) as { status: string }
+      taken.set(id, status)
+    }
+  }
+  await Promise.all(Array.from({ length: SENDERS }, sender))
+}
+
+const shuffled = <T>(list: T[]) =>
+  list
+    .map((one) => [Math.random(), one] as const)
+    .sort(([a], [b]) => a - b)
+    .map(([, one]) => one)
+
+test('whenever the server is killed, no event is lost, and none has its effect twice', async () => {
+  const at = { at: emptyFolder(), env: { ATOLL_DURABILITY: 'full' } }
+  await makeTenant(at, 'acme')
+  const events = new Map<string, Sent>()
+  const own: string[] = []
+  {
+    await using server = await serve(at)
+    const admin = caller(server.url, await signIn(server.url, 'acme'))
+    await admin('POST', '/api/integration-sources', {
+      name: 'Stripe',
+      kind: 'stripe',
+      authentication: { webhookSecret: SECRET },
+    })
+    const plan = (await admin('POST', '/api/plans', { name: 'Pro', monthlyPrice: 20, yearlyPrice: 200 })).body._id
+    await admin('POST', '/api/coupons', { code: 'HALF', discountType: 'percentage', discountValue: 50 })
+    for (let n = 0; n < SUBSCRIPTIONS; n++) {
+      const { body: workspace } = await admin('POST', '/api/workspaces', { name: `w${n}` })
+      const entity = { billableEntityType: 'workspace', billableEntityId: workspace._id }
+      const order = { planId: plan, billingCycle: 'monthly', couponCode: 'HALF', ...entity }
+      const { body } = await admin('POST', '/api/subscriptions', order)
+      own.push(body._id)
+      const created = Math.floor(Date.now() / 1000)
+      const period = { current_period_start: created, current_period_end: created + 2_592_000 }
+      const metadata = { tenant: 'acme', subscription: body._id }
+      const objects: Record<string, object> = {
+        'customer.subscription.created': { id: `sub_${n}`, status: 'active', metadata, ...period },
+        'invoice.paid': {
+          id: `in_${n}`,
+          amount_due: 1000,
+          amount_paid: 1000,
+          currency: 'usd',
+          subscription: `sub_${n}`,
+        },
+        'customer.subscription.updated': {
+          id: `sub_${n}`,
+          status: 'active',
+          metadata,
+          ...period,
+          cancel_at_period_end: true,
+        },
+      }
+      for (const [type, object] of Object.entries(objects)) {
+        const id = `evt_${n}_${type}`
+        const at = type.endsWith('updated') ? created + 1 : created
+        events.set(id, await sentByStripe(JSON.stringify({ id, type, created: at, data: { object } }), SECRET))
+      }
+    }
+    await server.end('SIGTERM')
+  }
+
+  const taken = new Map<string, string>()
+  for (let kill = 0; kill < KILLS; kill++) {
+    await using server = await serve(at)
+    const waiting = shuffled([...events].filter(([id]) => !taken.has(id)))
+    const enough = taken.size + 5
+    const delivering = deliver(server, waiting, taken)
+    while (taken.size < enough) await Bun.sleep(1)
+    await Bun.sleep(Math.random() * 15)
+    await server.end('SIGKILL')
+    await delivering
+  }
+  expect(taken.size).toBeLessThan(events.size)
+
+  await using server = await serve(at)
+  const admin = caller(server.url, await signIn(server.url, 'acme'))
+  const inbox = async (query: string) =>
+    (await admin('GET', `/api/payments/events?limit=1000&${query}`)).body as { eventId: string }[]
+  // What was acknowledged is there, whatever it came to.
+  const kept = new Set((await inbox('')).map(({ eventId }) => eventId))
+  expect([...taken.keys()].filter((id) => !kept.has(id))).toEqual([])
+  // Providers send again what nobody has taken, and now and then what somebody has.
+  const statuses = new Map<string, string>()
+  await deliver(server, shuffled([...events]), statuses)
+  for (const [id, status] of statuses) expect([id, status === 'duplicate']).toEqual([id, kept.has(id)])
+  const until = performance.now() + 15_000
+  while ((await inbox('status=parked,failed')).length && performance.now() < until) await Bun.sleep(100)
+  expect(await inbox('status=parked,failed,received')).toEqual([])
+  await server.end('SIGTERM')
+
+  const db = new BetterSqlite(join(at.at, 'tenants/acme/data.db'), { readonly: true })
+  const all = (sql: string) => db.prepare(sql).pluck().all()
+  expect(db.pragma('integrity_check', { simple: true })).toBe('ok')
+  expect(all("select count(*) from subscriptions where status = 'active' and cancel_at_period_end = 1")).toEqual([
+    SUBSCRIPTIONS,
+  ])
+  expect(all("select count(*) from invoices where status = 'paid'")).toEqual([SUBSCRIPTIONS])
+  expect(all('select count(*) from provider_events')).toEqual([events.size])
+  expect(all('select current_redemptions from coupons')).toEqual([SUBSCRIPTIONS])
+  for (const name of ['subscription-activated', 'invoice-paid'])
+    expect([name, all(`select count(*) from events where event_name = '${name}'`)]).toEqual([name, [SUBSCRIPTIONS]])
+  db.close()
+}, 60_000)

@@ -1,0 +1,120 @@
+import { describe, expect, test } from 'bun:test'
+import { house, refusal } from '../house'
+import { done, FORBIDDEN, ID, NO_PLAN, STRANGER, shop, TIME } from './kit'
+
+const at = await shop()
+const { admin, as, stranger } = at
+
+describe('plans', () => {
+  test('are what can be subscribed to, and answered without how providers call them', async () => {
+    const externalIds = { stripe: { monthlyPriceId: 'price_1' } }
+    const { status, body } = await admin.post('/plans', {
+      ...{
+        name: 'Team',
+        monthlyPrice: 49.995,
+        yearlyPrice: 480,
+        currency: 'eur',
+        features: ['Ten seats'],
+        sortOrder: 5,
+      },
+      ...{ limits: { seats: 10 }, metadata: { color: 'teal' }, externalIds, tenant_id: 'x' },
+    })
+    expect(status).toBe(200)
+    const team = {
+      ...{
+        _id: ID,
+        name: 'Team',
+        description: '',
+        monthlyPrice: 50,
+        yearlyPrice: 480,
+        currency: 'EUR',
+        dynamic: false,
+      },
+      ...{ isActive: true, features: ['Ten seats'], sortOrder: 5, limits: { seats: 10 }, metadata: { color: 'teal' } },
+      ...{ created: TIME, updated: TIME },
+    }
+    expect(body).toEqual({ ...team, externalIds })
+    expect(await done(admin.get(`/plans/${body._id}`))).toEqual({ ...team, externalIds })
+    expect(await done(as('user').get(`/plans/${body._id}`))).toEqual(team)
+    expect((await done(stranger.get('/plans/public'))).at(-1)).toEqual(team)
+    expect((await done(admin.put(`/plans/${body._id}`, body))).externalIds).toEqual(externalIds)
+    await admin.delete(`/plans/${body._id}`)
+  })
+
+  test('are sorted by their order, then by price, and those without one come last', async () => {
+    const own = await shop()
+    await own.plan({ name: 'First', monthlyPrice: 90, yearlyPrice: 900, sortOrder: -1 })
+    const names = (await done(own.stranger.get('/plans/public'))).map(({ name }: { name: string }) => name)
+    expect(names).toEqual(['First', 'Free', 'Pro', 'Made to measure'])
+    const { body, headers } = await own.stranger.get('/plans/public?limit=2&count=true&sort=-name')
+    expect(body.map(({ name }: { name: string }) => name)).toEqual(['Pro', 'Made to measure'])
+    expect([headers.get('x-total-count'), headers.get('link')]).toEqual(['4', expect.stringContaining('rel="next"')])
+  })
+
+  test('need a name, and both prices unless an admin says them later', async () => {
+    const prices = { monthlyPrice: 1, yearlyPrice: 1 }
+    const bad: object[] = [
+      ...[{ ...prices }, { name: '', ...prices }, { name: 'x' }, { name: 'x', monthlyPrice: 1 }],
+      ...[
+        { name: 'x', ...prices, monthlyPrice: -1 },
+        { name: 'x', ...prices, yearlyPrice: '10' },
+      ],
+      ...[
+        { name: 'x', ...prices, monthlyPrice: 1e21 },
+        { name: 'x', ...prices, monthlyPrice: null },
+      ],
+      ...[
+        { name: 'x', ...prices, currency: 'XYZ' },
+        { name: 'x', ...prices, sortOrder: 1.5 },
+      ],
+      ...[
+        { name: 'x', ...prices, limits: [] },
+        { name: 'x', ...prices, externalIds: { stripe: { productId: 5 } } },
+      ],
+    ]
+    for (const body of bad) expect(refusal(await admin.post('/plans', body)), JSON.stringify(body)).toEqual(BAD)
+    for (const body of [{ name: '' }, { monthlyPrice: null }, { yearlyPrice: -0.01 }])
+      expect(refusal(await admin.put(`/plans/${at.pro}`, body)), JSON.stringify(body)).toEqual(BAD)
+    expect((await done(admin.get(`/plans/${at.dynamic}`))).monthlyPrice).toBeNull()
+  })
+
+  test('keep their prices by the decimals when the currency changes', async () => {
+    const { _id } = await at.plan({ name: 'x', monthlyPrice: 12.5, yearlyPrice: 100 })
+    const changed = await done(admin.put(`/plans/${_id}`, { currency: 'KWD' }))
+    expect([changed.monthlyPrice, changed.currency]).toEqual([12.5, 'KWD'])
+    expect((await done(admin.put(`/plans/${_id}`, { currency: 'JPY' }))).monthlyPrice).toBe(13)
+    await admin.delete(`/plans/${_id}`)
+  })
+
+  test('that are given up are there for admins only', async () => {
+    const { _id } = await at.plan({ name: 'Old', monthlyPrice: 1, yearlyPrice: 1 })
+    expect((await done(admin.delete(`/plans/${_id}`))).isActive).toBe(false)
+    expect((await done(admin.get(`/plans/${_id}`))).name).toBe('Old')
+    expect(refusal(await as('user').get(`/plans/${_id}`))).toEqual(NO_PLAN)
+    const ids = async (who: typeof admin, query = '') =>
+      (await done(who.get(`/plans/public${query}`))).map((plan: { _id: string }) => plan._id)
+    expect(await ids(admin)).not.toContain(_id)
+    expect(await ids(admin, '?isActive=false')).toContain(_id)
+    for (const who of [stranger, as('user'), stranger.with({ 'x-api-key': 'nonsense' })])
+      expect(await ids(who, '?isActive=false')).toEqual([])
+    expect((await done(admin.get('/plans?isActive=false'))).length).toBeGreaterThan(0)
+    expect((await done(admin.get('/plans'))).map((plan: { _id: string }) => plan._id)).toContain(_id)
+  })
+
+  test('are made by admins; unknown ones are 404, and other tenants see nothing', async () => {
+    const [path, body] = [`/plans/${at.pro}`, { name: 'x' }]
+    for (const who of [as('user'), as('editor')])
+      for (const answer of [who.get('/plans'), who.post('/plans', body), who.put(path, body), who.delete(path)])
+        expect(refusal(await answer)).toEqual(FORBIDDEN)
+    for (const answer of [stranger.get('/plans'), stranger.get(path), stranger.post('/plans', body)])
+      expect(refusal(await answer)).toEqual(STRANGER)
+    for (const id of ['x', '%00', Bun.randomUUIDv7(), 'x'.repeat(500)])
+      for (const answer of [admin.get(`/plans/${id}`), admin.put(`/plans/${id}`, body), admin.delete(`/plans/${id}`)])
+        expect(refusal(await answer)).toEqual(NO_PLAN)
+    const other = await house()
+    expect(await done(other.stranger.get('/plans/public'))).toEqual([])
+    expect(refusal(await other.as('admin').get(path))).toEqual(NO_PLAN)
+  })
+})
+
+const BAD = [400, 'INVALID_INPUT']

@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { paddle } from '../../../src/payments/providers/paddle'
+import { startPaddle } from '../../outside/vendors/paddle'
+import { closed, open } from '../../plugins/kit'
+import { discount, kept, opened, order, REFUSED, unsaid } from './kit'
+
+const vendor = await startPaddle()
+beforeAll(open)
+afterAll(async () => {
+  closed()
+  await vendor.stop()
+})
+
+vendor.price('pri_pro', '2000')
+const connection = vendor.connection()
+const connected = opened(connection)
+const secrets = [connection.authentication.apiKey]
+const externalIds = { monthlyPriceId: 'pri_pro' }
+const begun = () => vendor.asked('POST', /^\/transactions$/)
+
+test('a checkout is a transaction, whose id is the token, and which carries what it is for', async () => {
+  const one = order({ externalIds })
+  const { checkoutUrl, clientToken, externalCheckoutId } = await paddle.createCheckout(connected, one)
+  expect([checkoutUrl, clientToken]).toEqual([`https://shop.example.com/pay?_ptxn=${clientToken}`, externalCheckoutId!])
+  const { body, headers } = begun().at(-1)!
+  expect(body).toEqual({
+    items: [{ price_id: 'pri_pro', quantity: 1 }],
+    custom_data: one.metadata,
+    currency_code: 'USD',
+  })
+  expect(headers['idempotency-key']).toBe(one.key)
+})
+
+test('a price is made for an amount of its own, and for a coupon', async () => {
+  const made = [
+    order({ dynamic: true, amount: 1234 }),
+    order({ discount, amount: 1500, externalIds: { ...externalIds, productId: 'pro_1' } }),
+  ]
+  const items = []
+  for (const one of made) {
+    await paddle.createCheckout(connected, one)
+    items.push(begun().at(-1)!.body.items[0].price)
+  }
+  const cycle = { billing_cycle: { interval: 'month', frequency: 1 }, quantity: { minimum: 1, maximum: 1 } }
+  const names = { name: 'Pro', description: 'Pro (monthly)' }
+  expect(items).toEqual([
+    {
+      ...names,
+      ...cycle,
+      unit_price: { amount: '1234', currency_code: 'USD' },
+      product: { name: 'Pro', tax_category: 'standard' },
+    },
+    { ...names, ...cycle, unit_price: { amount: '1500', currency_code: 'USD' }, product_id: 'pro_1' },
+  ])
+})
+
+test("a plan without a price of Paddle's is refused before anybody is asked", async () => {
+  const before = vendor.seen.length
+  await expect(paddle.createCheckout(connected, order())).rejects.toMatchObject({
+    status: 400,
+    code: 'MISSING_EXTERNAL_PRICE_ID',
+  })
+  expect(vendor.seen).toHaveLength(before)
+})
+
+test('what was done though the answer got lost is done once', async () => {
+  const one = order({ externalIds })
+  const before = vendor.transactions.size
+  vendor.own.next = ['lost']
+  expect(await paddle.createCheckout(connected, one)).toEqual(await paddle.createCheckout(connected, one))
+  expect(vendor.transactions.size - before).toBe(1)
+})
+
+test('a Paddle that is down or refuses is a 502, of which nobody learns anything secret', async () => {
+  for (const failure of ['down', { status: 500 }, { status: 400 }, { status: 403 }] as const) {
+    vendor.own.failing = () => failure
+    expect(await unsaid(secrets, () => paddle.createCheckout(connected, order({ externalIds })))).toEqual(REFUSED)
+  }
+  vendor.own.failing = () => undefined
+  const without = opened({ ...connection, authentication: {} })
+  expect(await unsaid([], () => paddle.createCheckout(without, order({ externalIds })))).toEqual(REFUSED)
+})
+
+const bought = async () => {
+  const { externalCheckoutId } = await paddle.createCheckout(connected, order({ externalIds }))
+  return vendor.pay(externalCheckoutId!)
+}
+
+test('a subscription is ended once, and a checkout that nobody paid is called off', async () => {
+  const id = await bought()
+  for (const _ of [1, 2]) await paddle.cancel(connected, kept({ externalSubscriptionId: id }))
+  expect(vendor.subscriptions.get(id).status).toBe('canceled')
+  await paddle.cancel(connected, kept({ externalSubscriptionId: 'sub_of_nobody' }))
+  const { externalCheckoutId } = await paddle.createCheckout(connected, order({ externalIds }))
+  for (const _ of [1, 2]) await paddle.cancel(connected, kept({ externalCheckoutId }))
+  expect(vendor.transactions.get(externalCheckoutId!).status).toBe('canceled')
+  await paddle.cancel(connected, kept({}))
+  // It was paid just now, of which nobody has heard yet.
+  const paid = (await paddle.createCheckout(connected, order({ externalIds }))).externalCheckoutId!
+  const unheard = vendor.pay(paid)
+  await paddle.cancel(connected, kept({ externalCheckoutId: paid }))
+  expect(vendor.subscriptions.get(unheard).status).toBe('canceled')
+  // What refuses for another reason is not over.
+  const running = await bought()
+  vendor.own.next = [{ status: 409 }]
+  expect(await unsaid(secrets, () => paddle.cancel(connected, kept({ externalSubscriptionId: running })))).toEqual(
+    REFUSED,
+  )
+})
+
+test('the next cycles cost something else, without anything being charged now', async () => {
+  const id = await bought()
+  const row = kept({ externalSubscriptionId: id })
+  await paddle.reprice(connected, row, 4200)
+  expect(vendor.subscriptions.get(id).items[0].price.unit_price).toEqual({ amount: '4200', currency_code: 'USD' })
+  const changes = vendor.asked('PATCH', /^\/subscriptions/)
+  expect(changes.at(-1)!.body.proration_billing_mode).toBe('do_not_bill')
+  await paddle.reprice(connected, row, 4200)
+  expect(vendor.asked('PATCH', /^\/subscriptions/)).toHaveLength(changes.length)
+})
+
+test('a subscription is read as it stands, with its invoices; one that is not there is nothing', async () => {
+  const id = await bought()
+  const open = vendor.fail(id)
+  vendor.become(id, 'past_due', 'updated', {
+    scheduled_change: { action: 'cancel', effective_at: 'later', resume_at: null },
+  })
+  const found = await paddle.fetchSubscription(connected, id)
+  expect(found).toMatchObject({ externalSubscriptionId: id, status: 'past_due', cancelAtPeriodEnd: true })
+  expect(found!.invoices.map(({ status, amount }) => [status, amount])).toEqual([
+    ['paid', 2000],
+    ['open', 2000],
+  ])
+  expect(found!.invoices[1]!.externalInvoiceId).toBe(open)
+  expect(await paddle.fetchSubscription(connected, 'sub_of_nobody')).toBeUndefined()
+})

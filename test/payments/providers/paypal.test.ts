@@ -1,0 +1,187 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { paypal } from '../../../src/payments/providers/paypal'
+import { fromPaypal, toPaypal } from '../../../src/payments/providers/paypal/amounts'
+import { startPaypal } from '../../outside/vendors/paypal'
+import { published } from '../../outside/vendors/specs'
+import { closed, open } from '../../plugins/kit'
+import { discount, kept, opened, order, REFUSED, unsaid } from './kit'
+
+const vendor = await startPaypal()
+beforeAll(open)
+afterAll(async () => {
+  closed()
+  await vendor.stop()
+})
+// Whatever a test is about: what we ask and are told is as PayPal's documents say.
+afterEach(() => expect(vendor.flaws).toEqual([]))
+
+vendor.plan('P-PRO', '20.00')
+vendor.plan('P-TRIED', '20.00', 'USD', true)
+vendor.plan('P-YEN', '900', 'JPY')
+const connection = vendor.connection()
+const connected = opened(connection)
+const secrets = [connection.authentication.clientSecret]
+const externalIds = { monthlyPlanId: 'P-PRO' }
+const begun = () => vendor.asked('POST', /billing\/subscriptions$/)
+
+test.skipIf(!published)('what is asked and answered is checked by the documents that PayPal publishes', async () => {
+  const answer = await fetch(`${vendor.url}/v1/oauth2/token`, {
+    method: 'POST',
+    body: 'grant_type=client_credentials',
+    headers: { authorization: `Basic ${btoa('x:y')}` },
+  })
+  expect(answer.status).toBe(401)
+  vendor.happened('BILLING.SUBSCRIPTION.CREATED', 'no object')
+  expect(vendor.flaws.splice(0)).toHaveLength(1)
+})
+
+test('a checkout is a subscription that waits to be approved', async () => {
+  const one = order({ externalIds })
+  const { checkoutUrl, clientToken, externalSubscriptionId } = await paypal.createCheckout(connected, one)
+  expect([checkoutUrl, clientToken]).toEqual([
+    `https://www.paypal.com/webapps/billing/subscriptions?ba_token=BA-${externalSubscriptionId}`,
+    null,
+  ])
+  const { body, headers } = begun().at(-1)!
+  expect(body).toEqual({
+    plan_id: 'P-PRO',
+    custom_id: one.subscriptionId,
+    subscriber: { name: { given_name: 'Ada', surname: 'King Lovelace' }, email_address: 'ada@example.com' },
+    application_context: {
+      return_url: one.successUrl,
+      cancel_url: one.cancelUrl,
+      user_action: 'SUBSCRIBE_NOW',
+      shipping_preference: 'NO_SHIPPING',
+    },
+  })
+  expect(headers['paypal-request-id']).toBe(one.key)
+})
+
+test('an amount of its own, or less by a coupon, takes the place of the price of the regular cycle', async () => {
+  const made = [
+    order({ dynamic: true, amount: 1234, externalIds }),
+    order({ discount, amount: 1500, externalIds: { monthlyPlanId: 'P-TRIED' } }),
+    order({ discount, amount: 500, currency: 'JPY', externalIds: { monthlyPlanId: 'P-YEN' } }),
+  ]
+  const overrides = []
+  for (const one of made) {
+    await paypal.createCheckout(connected, one)
+    overrides.push(begun().at(-1)!.body.plan.billing_cycles)
+  }
+  const fixed = (value: string, currency_code = 'USD') => ({ fixed_price: { currency_code, value } })
+  expect(overrides).toEqual([
+    [{ sequence: 1, pricing_scheme: fixed('12.34') }],
+    [{ sequence: 2, pricing_scheme: fixed('15.00') }],
+    [{ sequence: 1, pricing_scheme: fixed('500', 'JPY') }],
+  ])
+})
+
+test("a plan without one of PayPal's is refused before anybody is asked", async () => {
+  const before = vendor.seen.length
+  const yearly = order({ externalIds, billingCycle: 'yearly' })
+  await expect(paypal.createCheckout(connected, yearly)).rejects.toMatchObject({
+    status: 400,
+    code: 'MISSING_EXTERNAL_PRICE_ID',
+  })
+  expect(vendor.seen).toHaveLength(before)
+})
+
+test('one token serves many, and another takes its place when it is near its end, or taken back', async () => {
+  const grants = () => vendor.asked('POST', /oauth2\/token$/).length
+  const fresh = opened(vendor.connection())
+  const before = grants()
+  await Promise.all([1, 2, 3].map(() => paypal.createCheckout(fresh, order({ externalIds }))))
+  expect(grants() - before).toBe(1)
+  vendor.own.next = [{ status: 401 }]
+  await paypal.createCheckout(fresh, order({ externalIds }))
+  expect(grants() - before).toBe(2)
+  vendor.terms.expires = 30
+  const short = opened(vendor.connection())
+  for (const _ of [1, 2]) await paypal.createCheckout(short, order({ externalIds }))
+  expect(grants() - before).toBe(4)
+  vendor.terms.expires = 32_400
+  // Another secret is another token, though the connection is the same.
+  const changed = { ...connection, _id: (fresh as { _id: string })._id, authentication: { clientSecret: 'wrong' } }
+  expect(await unsaid(['wrong'], () => paypal.createCheckout(changed as never, order({ externalIds })))).toEqual(
+    REFUSED,
+  )
+})
+
+test('what was done though the answer got lost is done once', async () => {
+  const one = order({ externalIds })
+  await paypal.createCheckout(connected, order({ externalIds }))
+  const before = vendor.subscriptions.size
+  vendor.own.next = ['lost']
+  const first = await paypal.createCheckout(connected, one)
+  expect(await paypal.createCheckout(connected, one)).toEqual(first)
+  expect(vendor.subscriptions.size - before).toBe(1)
+})
+
+test('a PayPal that is down or refuses is a 502, of which nobody learns anything secret', async () => {
+  for (const failure of ['down', { status: 500 }, { status: 422 }, { status: 403 }] as const) {
+    vendor.own.failing = () => failure
+    expect(await unsaid(secrets, () => paypal.createCheckout(connected, order({ externalIds })))).toEqual(REFUSED)
+  }
+  vendor.own.failing = () => undefined
+})
+
+const bought = async () => {
+  const { externalSubscriptionId } = await paypal.createCheckout(connected, order({ externalIds }))
+  vendor.approve(externalSubscriptionId!)
+  return externalSubscriptionId!
+}
+
+test('a subscription is ended once; one that nobody approved, or nobody knows, is none', async () => {
+  const id = await bought()
+  await paypal.cancel(connected, kept({ externalSubscriptionId: id }))
+  await paypal.cancel(connected, kept({ externalSubscriptionId: id }))
+  expect(vendor.subscriptions.get(id).status).toBe('CANCELLED')
+  const { externalSubscriptionId } = await paypal.createCheckout(connected, order({ externalIds }))
+  await paypal.cancel(connected, kept({ externalSubscriptionId }))
+  await paypal.cancel(connected, kept({ externalSubscriptionId: 'I-NOBODY' }))
+  await paypal.cancel(connected, kept({}))
+  // What refuses for another reason is not over.
+  const running = await bought()
+  vendor.own.next = [{ status: 422 }]
+  expect(await unsaid(secrets, () => paypal.cancel(connected, kept({ externalSubscriptionId: running })))).toEqual(
+    REFUSED,
+  )
+})
+
+test('the next cycles cost something else', async () => {
+  const id = await bought()
+  await paypal.reprice(connected, kept({ externalSubscriptionId: id }), 4205)
+  expect(vendor.subscriptions.get(id).price).toEqual({ currency_code: 'USD', value: '42.05' })
+})
+
+test('a subscription is read as it stands, with what was paid; one that is not there is nothing', async () => {
+  const id = await bought()
+  const sale = vendor.bill(id)
+  const found = await paypal.fetchSubscription(connected, id)
+  expect(found).toMatchObject({ externalSubscriptionId: id, status: 'active' })
+  expect(found!.periodEnd).toBeGreaterThan(found!.periodStart!)
+  expect(found!.invoices).toHaveLength(2)
+  expect(found!.invoices[1]).toMatchObject({ externalInvoiceId: sale, amount: 2000, currency: 'USD', status: 'paid' })
+  expect(await paypal.fetchSubscription(connected, 'I-NOBODY')).toBeUndefined()
+  const waiting = await paypal.createCheckout(connected, order({ externalIds }))
+  expect(await paypal.fetchSubscription(connected, waiting.externalSubscriptionId!)).toMatchObject({
+    status: 'pending',
+  })
+})
+
+test('amounts have as many decimals as PayPal takes', () => {
+  const written = [
+    ['USD', 5, '0.05'],
+    ['USD', 123_456, '1234.56'],
+    ['JPY', 500, '500'],
+    ['HUF', 50_000, '500'],
+    ['TND', 12_345, '12.345'],
+  ] as const
+  for (const [currency, minor, value] of written) {
+    expect([currency, toPaypal(minor, currency).value]).toEqual([currency, value])
+    expect([currency, fromPaypal(value, currency)]).toEqual([currency, minor])
+  }
+  expect(['20', '20.0', '-3.5', '', 'many', undefined].map((value) => fromPaypal(value, 'USD'))).toEqual([
+    2000, 2000, -350, 0, 0, 0,
+  ])
+})

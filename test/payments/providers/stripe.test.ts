@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { stripe } from '../../../src/payments/providers/stripe'
+import { toStripe } from '../../../src/payments/providers/stripe/amounts'
+import { STRIPE_KEY, startStripe } from '../../outside/vendors/stripe'
+import { closed, open } from '../../plugins/kit'
+import { discount, kept, opened, order, REFUSED, unsaid } from './kit'
+
+const vendor = await startStripe()
+beforeAll(open)
+afterAll(async () => {
+  closed()
+  await vendor.stop()
+})
+
+vendor.price('price_pro', 2000)
+const connected = opened(vendor.connection())
+const asked = () => vendor.asked('POST', /checkout\/sessions$/).at(-1)!
+
+test('a checkout is by the price that Stripe knows, leads there, and carries what it is for', async () => {
+  const one = order({ externalIds: { monthlyPriceId: 'price_pro' } })
+  const { checkoutUrl, clientToken, externalCheckoutId } = await stripe.createCheckout(connected, one)
+  expect([checkoutUrl, clientToken]).toEqual([`https://checkout.stripe.com/c/pay/${externalCheckoutId}`, null])
+  const { body, headers } = asked()
+  expect(body).toEqual({
+    mode: 'subscription',
+    line_items: { 0: { price: 'price_pro', quantity: '1' } },
+    client_reference_id: one.subscriptionId,
+    metadata: one.metadata,
+    subscription_data: { metadata: one.metadata },
+    customer_email: 'ada@example.com',
+    success_url: one.successUrl,
+    cancel_url: one.cancelUrl,
+  })
+  expect([headers['idempotency-key'], headers['stripe-version']]).toEqual([one.key, expect.stringMatching(/^20\d\d-/)])
+})
+
+test('a price is made for an amount of its own, for a coupon, and where the plan has none', async () => {
+  const made = [
+    order({ dynamic: true, amount: 1234, externalIds: { monthlyPriceId: 'price_pro' } }),
+    order({ discount, amount: 1500, externalIds: { monthlyPriceId: 'price_pro', productId: 'prod_pro' } }),
+    order({ billingCycle: 'yearly', currency: 'JPY', amount: 900 }),
+  ]
+  const data = []
+  for (const one of made) {
+    await stripe.createCheckout(connected, one)
+    data.push(asked().body.line_items[0].price_data)
+  }
+  expect(data).toEqual([
+    { currency: 'usd', unit_amount: '1234', recurring: { interval: 'month' }, product_data: { name: 'Pro' } },
+    { currency: 'usd', unit_amount: '1500', recurring: { interval: 'month' }, product: 'prod_pro' },
+    { currency: 'jpy', unit_amount: '900', recurring: { interval: 'year' }, product_data: { name: 'Pro' } },
+  ])
+})
+
+test("who requires a price of Stripe's is told which one is missing, but for amounts that an admin has said", async () => {
+  const strict = opened({ ...vendor.connection(), metadata: { apiUrl: vendor.url, requireExternalPrice: true } })
+  const before = vendor.seen.length
+  await expect(stripe.createCheckout(strict, order())).rejects.toMatchObject({
+    status: 400,
+    code: 'MISSING_EXTERNAL_PRICE_ID',
+  })
+  expect(vendor.seen.length).toBe(before)
+  expect(await stripe.createCheckout(strict, order({ dynamic: true }))).toMatchObject({ clientToken: null })
+})
+
+test('within a page of ours a checkout is a token', async () => {
+  const { checkoutUrl, clientToken } = await stripe.createCheckout(connected, order({ embedded: true }))
+  expect([checkoutUrl, clientToken]).toEqual([null, expect.stringMatching(/_secret_/)])
+  expect(asked().body).toMatchObject({ ui_mode: 'embedded_page', return_url: 'https://shop.example.com/thanks' })
+  await stripe.createCheckout(connected, order({ embedded: true, successUrl: undefined }))
+  expect(asked().body).toMatchObject({ redirect_on_completion: 'never' })
+})
+
+test('what was done though the answer got lost is done once', async () => {
+  const one = order()
+  const before = vendor.sessions.size
+  vendor.own.next = ['lost']
+  const first = await stripe.createCheckout(connected, one)
+  const again = await stripe.createCheckout(connected, one)
+  expect([again, vendor.sessions.size - before]).toEqual([first, 1])
+})
+
+test('a Stripe that is down or refuses is a 502, of which nobody learns anything secret', async () => {
+  for (const failure of ['down', { status: 500 }, { status: 429 }, { status: 402 }] as const) {
+    vendor.own.failing = () => failure
+    expect(await unsaid([STRIPE_KEY], () => stripe.createCheckout(connected, order()))).toEqual(REFUSED)
+  }
+  vendor.own.failing = () => undefined
+  const foreign = opened({ ...vendor.connection(), authentication: { secretKey: 'sk_of_somebody_else' } })
+  expect(await unsaid(['sk_of_somebody_else'], () => stripe.createCheckout(foreign, order()))).toEqual(REFUSED)
+  const without = opened({ ...vendor.connection(), authentication: {} })
+  expect(await unsaid([STRIPE_KEY], () => stripe.createCheckout(without, order()))).toEqual(REFUSED)
+})
+
+const bought = async () => {
+  const { externalCheckoutId } = await stripe.createCheckout(connected, order())
+  return vendor.pay(externalCheckoutId!)
+}
+
+test('a subscription is ended once, and a checkout that nobody paid is called off', async () => {
+  const externalSubscriptionId = await bought()
+  const row = kept({ externalSubscriptionId })
+  await stripe.cancel(connected, row)
+  await stripe.cancel(connected, kept({ externalSubscriptionId }))
+  expect(vendor.subscriptions.get(externalSubscriptionId).status).toBe('canceled')
+  await stripe.cancel(connected, kept({ externalSubscriptionId: 'sub_of_nobody' }))
+
+  const { externalCheckoutId } = await stripe.createCheckout(connected, order())
+  for (const _ of [1, 2]) await stripe.cancel(connected, kept({ externalCheckoutId }))
+  expect(vendor.sessions.get(externalCheckoutId!).status).toBe('expired')
+  await stripe.cancel(connected, kept({}))
+  await stripe.cancel(connected, kept({ externalCheckoutId: 'cs_of_nobody' }))
+  // It was paid just now, of which nobody has heard yet.
+  const paid = (await stripe.createCheckout(connected, order())).externalCheckoutId!
+  const unheard = vendor.pay(paid)
+  await stripe.cancel(connected, kept({ externalCheckoutId: paid }))
+  expect(vendor.subscriptions.get(unheard).status).toBe('canceled')
+  vendor.own.failing = () => 'down'
+  expect(await unsaid([STRIPE_KEY], () => stripe.cancel(connected, row))).toEqual(REFUSED)
+  vendor.own.failing = () => undefined
+})
+
+test('the next cycles cost something else, without anything being charged now', async () => {
+  const externalSubscriptionId = await bought()
+  const row = kept({ externalSubscriptionId })
+  await stripe.reprice(connected, row, 4200)
+  const { price } = vendor.subscriptions.get(externalSubscriptionId).items.data[0]
+  expect([price.unit_amount, price.currency]).toEqual([4200, 'usd'])
+  const change = vendor.asked('POST', /subscriptions\//)
+  expect(change.at(-1)!.body).toMatchObject({ proration_behavior: 'none' })
+  await stripe.reprice(connected, row, 4200)
+  expect(vendor.asked('POST', /subscriptions\//)).toHaveLength(change.length)
+  await stripe.reprice(connected, kept({ ...row, updated: '2' }), 2000)
+  await stripe.reprice(connected, kept({ ...row, updated: '3' }), 4200)
+  expect(vendor.subscriptions.get(externalSubscriptionId).items.data[0].price.unit_amount).toBe(4200)
+})
+
+test('a subscription is read as it stands, with its invoices; one that is not there is nothing', async () => {
+  const id = await bought()
+  vendor.change(id, { cancel_at_period_end: true })
+  const open = vendor.fail(id)
+  const found = await stripe.fetchSubscription(connected, id)
+  expect(found).toMatchObject({ externalSubscriptionId: id, status: 'past_due', cancelAtPeriodEnd: true })
+  expect(found!.periodEnd! - found!.periodStart!).toBeGreaterThan(27 * 86_400_000)
+  expect(found!.invoices.map(({ status, amount, currency }) => [status, amount, currency])).toEqual([
+    ['paid', 2000, 'USD'],
+    ['open', 2000, 'USD'],
+  ])
+  expect(found!.invoices[1]!.externalInvoiceId).toBe(open)
+  expect(await stripe.fetchSubscription(connected, 'sub_of_nobody')).toBeUndefined()
+})
+
+test('Stripe counts some currencies otherwise', () => {
+  const counted = [
+    ['USD', 1999, 1999],
+    ['JPY', 500, 500],
+    ['KWD', 12_345, 12_350],
+    ['ISK', 5, 500],
+    ['UGX', 5, 500],
+    ['MGA', 500, 5],
+  ] as const
+  for (const [currency, minor, told] of counted) expect([currency, toStripe(minor, currency)]).toEqual([currency, told])
+})

@@ -1,0 +1,154 @@
+import { afterAll, expect, test } from 'bun:test'
+import { eq } from 'drizzle-orm'
+import { moveClock, now } from '../../src/core/clock'
+import { subscriptions } from '../../src/payments/tables'
+import { refusal } from '../house'
+import { startStripe } from '../outside/vendors/stripe'
+import { closed, open, times } from '../plugins/kit'
+import { done, shop } from './kit'
+
+open()
+const stripe = await startStripe()
+const at = await shop(stripe.connection())
+const { admin } = at
+const monthly = { planId: at.pro, billingCycle: 'monthly' }
+afterAll(async () => {
+  closed()
+  await stripe.stop()
+})
+
+const customers = await Promise.all(times(100).map(() => at.customer()))
+const redemptions = async (id: string) => (await done(admin.get(`/coupons/${id}`))).currentRedemptions as number
+
+test('of 100 who check out at once with the last redemption of a coupon, one gets it', async () => {
+  const { _id, code } = await at.coupon({ discountValue: 100, maxRedemptions: 1 })
+  const answers = await Promise.all(customers.map((who) => who.post('/checkout', { ...monthly, couponCode: code })))
+  const refusals = answers.filter(({ status }) => status !== 200)
+  expect(refusals.map(refusal)).toEqual(Array(99).fill([400, 'COUPON_MAX_REDEMPTIONS']))
+  expect(await redemptions(_id)).toBe(1)
+  expect((await done(admin.get('/subscriptions?limit=1000'))).length).toBe(1)
+  const [winner] = answers.filter(({ status }) => status === 200)
+  await done(admin.put(`/subscriptions/${winner!.body.subscriptionId}/cancel`))
+})
+
+test('of 100 who have paid with the last redemption of a coupon, one gets it, and the others pay the price of the plan', async () => {
+  const { _id, code } = await at.coupon({ maxRedemptions: 1 })
+  const ids = await Promise.all(
+    customers.map(
+      async (who) => (await done(who.post('/subscriptions', { ...monthly, couponCode: code })))._id as string,
+    ),
+  )
+  const moves = await Promise.all(ids.map((id, n) => at.told(id, 'activated', { occurredAt: n })))
+  expect(
+    moves.every(({ outcome, subscription }) => outcome === 'applied' && subscription.status === 'active'),
+  ).toBeTrue()
+  const rows = await Promise.all(ids.map((id) => admin.get(`/subscriptions/${id}`).then(({ body }) => body)))
+  const prices = rows.map(({ couponId, finalPrice }) => `${couponId === _id} ${finalPrice}`).sort()
+  expect(prices).toEqual([...Array(99).fill('false 20'), 'true 10'])
+  expect(await redemptions(_id)).toBe(1)
+  expect((await at.events()).filter((name) => name === 'coupon-lost').length).toBe(99)
+  // Told once more, and later, nobody redeems anything again.
+  await Promise.all(ids.map((id, n) => at.told(id, 'activated', { occurredAt: 1_000 + n })))
+  expect(await redemptions(_id)).toBe(1)
+})
+
+test('of 100 subscriptions to which the last redemption is attached at once, one gets it', async () => {
+  const { _id, code } = await at.coupon({ maxRedemptions: 1 })
+  const own = await done(admin.get('/subscriptions?status=active&limit=1000'))
+  const attach = ({ _id }: { _id: string }) => admin.put(`/subscriptions/${_id}/coupon`, { couponCode: code })
+  const answers = await Promise.all(own.slice(0, 100).map(attach))
+  expect(answers.length).toBe(100)
+  expect(answers.filter(({ status }) => status === 200).length).toBe(1)
+  expect(await redemptions(_id)).toBe(1)
+})
+
+test('of two checkouts of one entity at once, one begins', async () => {
+  for (const body of [monthly, { planId: at.free, billingCycle: 'monthly' }]) {
+    const who = await at.customer()
+    stripe.own.next = [{ slow: 100 }]
+    const answers = await Promise.all([who.post('/checkout', body), who.post('/checkout', body)])
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409])
+    const [one, other] = answers.sort((a, b) => a.status - b.status)
+    expect([other!.body.code, other!.body.details]).toEqual([
+      'ACTIVE_SUBSCRIPTION_EXISTS',
+      { existingSubscriptionId: one!.body.subscriptionId },
+    ])
+    expect((await done(who.get('/subscriptions'))).length).toBe(1)
+    stripe.own.next = []
+  }
+})
+
+test('of a subscription that waits, two checkouts at once make one', async () => {
+  const who = await at.customer()
+  const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
+  stripe.own.next = [{ slow: 100 }]
+  const answers = await Promise.all(times(5).map(() => who.post('/checkout', { subscriptionId })))
+  expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409, 409])
+})
+
+test('who died while a checkout began keeps others from theirs for a minute only', async () => {
+  const who = await at.customer()
+  const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
+  const claim = { checkoutUntil: now() + 60_000 }
+  await at.tenant.write((tx) => tx.update(subscriptions).set(claim).where(eq(subscriptions._id, subscriptionId)))
+  expect(refusal(await who.post('/checkout', monthly))).toEqual([409, 'ACTIVE_SUBSCRIPTION_EXISTS'])
+  await at.later(61_000)
+  await done(who.post('/checkout', monthly))
+  moveClock(Date.now())
+})
+
+test('what is paid before we know that its checkout has begun is active', async () => {
+  const who = await at.customer()
+  const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
+  let paid = Promise.resolve<unknown>(undefined)
+  stripe.own.failing = ({ path }) => {
+    if (!path.endsWith('/sessions')) return
+    paid = at.told(subscriptionId, 'activated', { occurredAt: 1, externalSubscriptionId: `sub_${subscriptionId}` })
+    return { slow: 50 }
+  }
+  await done(who.post('/checkout', { subscriptionId }))
+  await paid
+  stripe.own.failing = () => undefined
+  expect(await done(who.get('/subscriptions/me'))).toMatchObject({
+    ...{ status: 'active', externalSubscriptionId: `sub_${subscriptionId}`, providerSourceId: at.source },
+  })
+})
+
+test('what is canceled while its checkout begins can’t be paid any more', async () => {
+  const who = await at.customer()
+  const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
+  let arrived = () => {}
+  const asked = new Promise<void>((resolve) => {
+    arrived = resolve
+  })
+  stripe.own.failing = ({ path }) => {
+    if (path.endsWith('/sessions')) arrived()
+    return path.endsWith('/sessions') ? { slow: 200 } : undefined
+  }
+  const begun = who.post('/checkout', { subscriptionId })
+  await asked
+  await done(who.put(`/subscriptions/${subscriptionId}/cancel`))
+  expect(refusal(await begun)).toEqual([400, 'SUBSCRIPTION_NOT_PENDING'])
+  stripe.own.failing = () => undefined
+  expect([...stripe.sessions.values()].at(-1).status).toBe('expired')
+})
+
+test('at most one subscription of an entity is in force, however many are paid at once', async () => {
+  const who = await at.customer()
+  const ids: string[] = []
+  for (const _ of times(10)) ids.push((await done(who.post('/subscriptions', monthly)))._id)
+  const moves = await Promise.all(
+    ids.map((id, n) =>
+      at.told(id, 'activated', { occurredAt: n, externalSubscriptionId: `sub_${id}`, providerKind: 'stripe' }),
+    ),
+  )
+  expect(moves.filter(({ outcome }) => outcome === 'applied').length).toBe(1)
+  const rows = await done(who.get('/subscriptions'))
+  const statuses = rows.map(({ status }: { status: string }) => status).sort()
+  expect(statuses).toEqual(['active', ...Array(9).fill('pending')])
+  // By its name at the provider, whoever has paid in vain can be helped.
+  expect(rows.every((row: { externalSubscriptionId: string }) => row.externalSubscriptionId)).toBeTrue()
+  const failed = await done(admin.get('/events?eventName=webhook-failed'))
+  expect(failed.length).toBe(9)
+  expect(failed[0].metadata).toMatchObject({ trigger: 'activated', existingSubscriptionId: expect.any(String) })
+})
