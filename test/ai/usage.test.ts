@@ -91,6 +91,31 @@ describe('what a completion took', () => {
     })
   })
 
+  test('is kept, too, where a turn did not begin after its thread was summed up', async () => {
+    const id = await at.agent({ historyTokens: 100 })
+    const thread = await at.thread(id)
+    const long = { messages: [says('word '.repeat(150))] }
+    for (let n = 0; n < 2; n++) await chat(user, id, long, thread)
+    openai.says(counts(40, 2))
+    const context = { text: 'x'.repeat(17 << 10) }
+    expect(refusal(await chat(user, id, { ...long, context }, thread))).toEqual([400, 'INVALID_INPUT'])
+    const expected = { integration: id, thread, promptTokens: 40, completionTokens: 2, status: 'failed' }
+    expect(await rows(`?integration=${id}`)).toMatchObject([expected, { status: 'completed' }, {}])
+    openai.says({ ...counts(0, 0), other: { usage: { prompt_tokens: 'many', completion_tokens: null } } })
+    expect((await chat(user, id, { ...long, context }, thread)).status).toBe(400)
+    expect(await newest()).toMatchObject({ thread, status: 'failed', estimated: true })
+  })
+
+  test('is kept where the source failed before it was asked for words', async () => {
+    const id = await at.agent({ vectorStores: ['tenant'] })
+    const path = `/ai/sources/${at.source}/storage`
+    await at.done(admin.post(path, { integrationId: id, scope: 'tenant' }))
+    await at.done(admin.post(`${path}/upload`, { integrationId: id, content: 'Quinces are yellow.' }))
+    openai.says({ status: 401 })
+    expect(refusal(await chat(user, id))).toEqual([502, 'AI_UPSTREAM_ERROR'])
+    expect(await rows(`?integration=${id}`)).toMatchObject([{ status: 'failed', promptTokens: 0, completionTokens: 0 }])
+  })
+
   test('says in which workspace it was', async () => {
     const [workspace, another] = [await workspaceOf(), await workspaceOf(admin)]
     await at.done(user.post(`/workspaces/${workspace}/activate`))

@@ -1,4 +1,5 @@
 import type { Ctx, OpenCtx } from '../../accounts/guard'
+import { Problem } from '../../core/problem'
 import { waitsLong, waitsNoLonger } from '../../tenancy/caller'
 import { Turns } from '../../tenancy/turns'
 import type { Answering } from '../agents'
@@ -65,7 +66,7 @@ export async function complete(
   }
 }
 
-/** A turn that may be run. What it took before it came to nothing is kept, too. */
+/** A turn that may be run. What it took before it came to nothing is kept, too, and that a source has failed. */
 async function begun(ctx: OpenCtx, agent: Answering, asked: Asked, how: How) {
   await withinBudget(ctx)
   const usage: Usage = { prompt: 0, completion: 0, estimated: false }
@@ -73,7 +74,9 @@ async function begun(ctx: OpenCtx, agent: Answering, asked: Asked, how: How) {
   try {
     return await begin(ctx, agent, asked, { ...how, usage })
   } catch (error) {
-    if (usage.prompt) await neverBegan(ctx, agent, asked, { how, usage, started })
+    const { code } = error instanceof Problem ? error : { code: 'INTERNAL' }
+    if (usage.prompt || code.startsWith('AI_UPSTREAM'))
+      await neverBegan(ctx, agent, asked, { how, usage, started, code })
     throw error
   }
 }

@@ -91,12 +91,12 @@ async function keepResults(tx: Tx, { of: { ctx, agent }, pause, said }: Turn) {
   }
 }
 
-/** Keeps what was used for a turn that did not begin: to sum up its thread. */
+/** Keeps what was used for a turn that did not begin, such as to sum up its thread. */
 export async function neverBegan(
   ctx: OpenCtx,
   { _id, target }: Answering,
   { model }: Asked,
-  { how, usage, started }: { how: How; usage: Usage; started: number },
+  { how, usage, started, code }: { how: How; usage: Usage; started: number; code: string },
 ) {
   const row = await usageRow(ctx, {
     ...{ integration: _id, source: target.sourceId, thread: how.thread ?? null, usage },
@@ -104,7 +104,7 @@ export async function neverBegan(
     status: how.ending.signal.aborted ? 'aborted' : 'failed',
     durationMs: Math.round(performance.now() - started),
   })
-  await ctx.write((tx) => spend(ctx, tx, row, 'NOT_BEGUN'))
+  await ctx.write((tx) => spend(ctx, tx, row, code))
 }
 
 /** Keeps what became of a turn that came to no end, as well as that goes. Gives what callers are told. */
