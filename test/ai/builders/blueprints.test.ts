@@ -1,7 +1,10 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
 import { config } from '../../../src/config'
+import { handle } from '../../../src/gateway'
 import { house, refusal } from '../../house'
-import { studio } from '../kit'
+import { check } from '../../properties'
+import { studio, until } from '../kit'
 
 const at = await studio()
 const { user, admin, openai, source, stranger } = at
@@ -191,7 +194,46 @@ describe('blueprints', () => {
   })
 })
 
+test('whatever a model says, it is a set of blueprints that could be made, or told to be none', async () => {
+  const part = fc.oneof(fc.jsonValue(), fc.constant(books))
+  const key = fc.constantFrom('key', 'name', 'fields', 'permissions', 'limitations', 'computed', 'dispatchers')
+  const one = fc.dictionary(
+    key,
+    fc.oneof(fc.jsonValue(), fc.array(fc.dictionary(fc.constantFrom('key', 'type'), fc.jsonValue()))),
+  )
+  const change = one.map((more) => ({ ...books, ...more }))
+  await check(
+    60,
+    fc.asyncProperty(
+      fc.oneof(fc.jsonValue(), fc.record({ blueprints: fc.oneof(part, fc.array(fc.oneof(part, one, change))) })),
+      async (said) => {
+        openai.clear()
+        says(said, said)
+        const answer = await draft(wish())
+        if (answer.status === 200) expect(answer.body.blueprints).toBeArray()
+        else expect(refusal(answer)).toEqual([502, 'AI_DRAFT_INVALID'])
+      },
+    ),
+  )
+})
+
 describe('a wish', () => {
+  test('that nobody waits for any more is not gone on with', async () => {
+    openai.says({ hang: 0 })
+    const ending = new AbortController()
+    const headers = { 'x-api-key': at.tokens.user, 'content-type': 'application/json', host: `${at.id}.test` }
+    const request = { method: 'POST', headers, body: JSON.stringify(wish()), signal: ending.signal }
+    const answer = handle(new Request(`${at.origin}/api/ai/sources/${source}/blueprints`, request))
+    await until(() => openai.asked.length)
+    ending.abort()
+    expect((await answer).status).toBe(400)
+    await until(() => openai.left.length)
+    expect(openai.asked).toHaveLength(1)
+    expect((await admin.get('/ai/usage?limit=1')).body).toMatchObject([
+      { status: 'aborted', integration: null, source },
+    ])
+  })
+
   test.each([
     ['nothing', {}],
     ['an empty one', { prompt: '' }],
