@@ -14,6 +14,7 @@ import { entitiesAreCountedBy } from './accounts/workspaces/workspaces'
 import { agentRoutes } from './ai/routes/agents'
 import { completionRoutes } from './ai/routes/completions'
 import { mcpRoutes } from './ai/routes/mcp'
+import { sourceRoutes } from './ai/routes/sources'
 import { storageRoutes } from './ai/routes/storage'
 import { threadRoutes } from './ai/routes/threads'
 import { usageRoutes } from './ai/routes/usage'
@@ -120,6 +121,7 @@ const api = new Elysia({ prefix: '/api' })
   .use(threadRoutes)
   .use(agentRoutes)
   .use(completionRoutes)
+  .use(sourceRoutes)
   .use(usageRoutes)
   .use(storageRoutes)
   .use(mcpRoutes)

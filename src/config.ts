@@ -62,6 +62,7 @@ export const Settings = Type.Object({
     'whether integrations may use the built-in AI source "echo"; off in production unless told',
   ),
   ATOLL_AI_TIMEOUT: whole(60_000, 100, 3_600_000, 'how long the server of an AI source may say nothing, in ms'),
+  ATOLL_AI_USAGE_RETENTION: whole(400, 62, 36_500, 'how long it is kept what completions took, in days'),
   ATOLL_AI_BODY_LIMIT: whole(16 << 20, 1024, 1 << 30, 'how large a body of a request to AI may be, in bytes'),
   ATOLL_SMTP_URL: Type.String({
     default: '',

@@ -60,8 +60,8 @@ export const settings = {
     ),
     prices: t.Record(
       t.String({ minLength: 1, maxLength: 200 }),
-      t.Object({ prompt: t.Number({ minimum: 0 }), completion: t.Number({ minimum: 0 }) }),
-      { default: {}, description: 'of each model, for a million tokens' },
+      t.Object({ prompt: t.Number({ minimum: 0, maximum: 1e6 }), completion: t.Number({ minimum: 0, maximum: 1e6 }) }),
+      { default: {}, description: 'of each model, and of all others as `*`: for a million tokens, in and out' },
     ),
   }),
   /** What mails say instead of what they say here (`mail/templates.ts`). */

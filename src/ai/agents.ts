@@ -15,6 +15,9 @@ import type { Agent, AgentChange, NewAgent } from './shapes'
 /** An integration that talks: somebody chats with it, and a model answers. */
 export type Talking = Omit<Row, 'target'> & { target: AiTarget }
 
+/** What answers: an integration that talks, or a source that is asked directly, which has no id of an integration. */
+export type Answering = { _id: string | null; target: AiTarget }
+
 const { _id, name, active, triggerKind, targetKind, created, updated } = integrations
 const sortable = { _id, name, active, created, updated }
 const talking = and(eq(triggerKind, 'chat'), eq(targetKind, 'ai'))

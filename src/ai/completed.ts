@@ -11,7 +11,7 @@ import { complete } from './turn/completion'
 
 /** An integration's answer, in a thread where one is named. @throws as `complete` does, and 403, 404 */
 export const completed = async (ctx: Ctx, id: string, asked: Asked, request: Request, thread?: string) =>
-  complete(ctx, await agentFor(ctx, id), asked, request, thread)
+  complete(ctx, await agentFor(ctx, id), asked, request, { thread })
 
 /** The same for an agent, whose thread the body names. */
 export const chatted = async (
@@ -19,7 +19,7 @@ export const chatted = async (
   id: string,
   { threadId, ...asked }: Static<typeof AgentAsked>,
   request: Request,
-) => complete(ctx, await agentFor(ctx, id, 'agent'), asked, request, given(threadId ?? undefined))
+) => complete(ctx, await agentFor(ctx, id, 'agent'), asked, request, { thread: given(threadId ?? undefined) })
 
 /**
  * The same as a stream, for clients that can only name an address. It does what a write does, so it asks for the same: no page
@@ -35,7 +35,7 @@ export async function chattedByAddress(
   if (!within(ctx.actor.scopes, 'ai', 'write'))
     throw new Problem(403, 'FORBIDDEN', 'This API token is not good for ai:write.')
   const asked = fitting(Asked, { messages: read(messages), stream: true })
-  return complete(ctx, await agentFor(ctx, id, 'agent'), asked, request, given(threadId))
+  return complete(ctx, await agentFor(ctx, id, 'agent'), asked, request, { thread: given(threadId) })
 }
 
 function read(text: string): unknown {

@@ -83,3 +83,14 @@ export const usage = sqliteTable(
     index('ai_usage_of_workspace').on(workspace, created),
   ],
 )
+
+/**
+ * What all completions of a day or a month took, of each for whom there may be a budget, so that nobody adds up rows for
+ * it. Its id is made of the time, the scope and whose it is: `2026-11-30 user <id>`, `2026-11 tenant `.
+ */
+export const spent = sqliteTable('ai_spent', {
+  _id: text().primaryKey(),
+  tokens: integer().notNull(),
+  /** Millionths, as in the rows. */
+  cost: integer().notNull(),
+})

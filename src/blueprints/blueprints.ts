@@ -1,4 +1,4 @@
-import { eq } from 'drizzle-orm'
+import { eq, type SQL } from 'drizzle-orm'
 import type { Static } from 'elysia'
 import type { Actor } from '../accounts/actors'
 import type { Ctx, OpenCtx } from '../accounts/guard'
@@ -33,14 +33,19 @@ export function modelOf(tenant: Tenant, key: string): Model | Promise<Model> {
 /** The blueprints that concern the caller, by key. */
 export async function list(ctx: Ctx, query: Listing, answer: Answer) {
   const page = pageOf(query, sortable, 'key')
+  const known = await knownTo(ctx, ...page.order)
+  const some = known.slice(page.offset, page.offset + page.limit + 1).map((model) => shown(model, ctx.actor))
+  return answerPage(answer, page, some, async () => known.length)
+}
+
+/** The blueprints that concern the caller. */
+export async function knownTo(ctx: OpenCtx, ...order: SQL[]): Promise<Model[]> {
   const keys = await ctx.db
     .select({ key: blueprints.key })
     .from(blueprints)
-    .orderBy(...page.order)
+    .orderBy(...order)
   const models = await Promise.all(keys.map(({ key }) => modelOf(ctx, key)))
-  const known = models.filter((model) => mayKnow(model, ctx.actor))
-  const some = known.slice(page.offset, page.offset + page.limit + 1).map((model) => shown(model, ctx.actor))
-  return answerPage(answer, page, some, async () => known.length)
+  return models.filter((model) => mayKnow(model, ctx.actor))
 }
 
 const sortable = {
@@ -60,8 +65,7 @@ export async function get(ctx: OpenCtx, key: string, answer: Answer) {
 /** A new blueprint. @throws 409 BLUEPRINT_EXISTS, 400 with all that makes no sense. */
 export async function create(ctx: Ctx, input: NewBlueprint, answer: Answer) {
   const { key, name, description = '', ...definition } = input
-  carried({ fields: [] }, definition.fields)
-  await refuseSenseless(definition)
+  await refuseUnfit(definition)
   const time = iso(now())
   const row = {
     key,
@@ -85,6 +89,12 @@ export async function create(ctx: Ctx, input: NewBlueprint, answer: Answer) {
     throw error
   })
   return told(ctx, await modelOf(ctx, key), answer)
+}
+
+/** Refuses a new blueprint that makes no sense, whatever others there are. @throws 400 with all that is wrong with it */
+export async function refuseUnfit(definition: Definition) {
+  carried({ fields: [] }, definition.fields)
+  await refuseSenseless(definition)
 }
 
 /** Removes a blueprint; with `force` its entities, too. @throws 409 BLUEPRINT_NOT_EMPTY. */

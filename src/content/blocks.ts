@@ -65,6 +65,11 @@ export async function create(ctx: Ctx, input: NewBlock, { raw }: Raw, answer: An
   return told(ctx, row, raw, answer)
 }
 
+/** Refuses a new block that could not be kept. @throws 400 */
+export async function refuseUnfit(ctx: Ctx, { content, contentType = 'content' }: NewBlock) {
+  await kept(ctx, contentType, content)
+}
+
 /** Changes what it mentions. @throws 400, 403, 404, 409, 412 when stale. */
 export async function change(ctx: Ctx, id: string, input: BlockChange, { raw }: Raw, answer: Answer) {
   await requireEditor(ctx)
@@ -118,7 +123,8 @@ async function mayEdit({ actor, ...tenant }: Ctx) {
   return actor.privileged || !contentEditors.length || contentEditors.some(allowed)
 }
 
-async function requireEditor(ctx: Ctx) {
+/** @throws 403 for who may not write blocks */
+export async function requireEditor(ctx: Ctx) {
   if (!(await mayEdit(ctx))) throw new Problem(403, 'FORBIDDEN', 'Your roles do not allow you to write blocks.')
 }
 

@@ -4,6 +4,7 @@ import * as challenges from '../accounts/passkeys/challenges'
 import { removeExpired } from '../accounts/sessions'
 import { removeEnded } from '../ai/knowledge/removal'
 import * as turns from '../ai/turn/ending'
+import * as spending from '../ai/usage/spending'
 import { settleHosts } from '../content/websites'
 import * as changes from '../entities/changes/log'
 import { undoAllForsaken } from '../entities/transfer/undo'
@@ -27,6 +28,7 @@ export const chores: Chore[] = [
   lambdaRuns.removeOld,
   removeEnded,
   turns.removeOld,
+  spending.removeOld,
   inbox.removeOld,
   undoAllForsaken,
   settleHosts,

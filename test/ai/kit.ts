@@ -79,3 +79,12 @@ export function eventsIn(text: string) {
 /** The words of a stream. */
 export const wordsOf = (events: { choices?: { delta: { content?: string } }[] }[]) =>
   events.map(({ choices }) => choices?.[0]?.delta.content ?? '').join('')
+
+/** Waits for something that comes without anybody telling. */
+export async function until<T>(look: () => T | Promise<T>): Promise<NonNullable<T>> {
+  for (;;) {
+    const found = await look()
+    if (found) return found as NonNullable<T>
+    await Bun.sleep(5)
+  }
+}

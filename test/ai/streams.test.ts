@@ -3,7 +3,7 @@ import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { OpenAI } from 'openai'
 import { enter } from '../../src/ai/turn/completion'
 import { handle, listen } from '../../src/gateway'
-import { calling, eventsIn, says, studio, wordsOf } from './kit'
+import { calling, eventsIn, says, studio, until, wordsOf } from './kit'
 
 const at = await studio()
 const { user, openai, main, chat, tokens, id: tenant } = at
@@ -21,15 +21,6 @@ const streaming = (body: object = {}, signal?: AbortSignal, path = `/ai/${main}/
     ...{ method: 'POST', headers, signal },
     body: JSON.stringify({ messages: [says('Hello')], stream: true, ...body }),
   })
-
-/** Waits for something that comes without anybody telling. */
-async function until<T>(look: () => T | Promise<T>): Promise<NonNullable<T>> {
-  for (;;) {
-    const found = await look()
-    if (found) return found as NonNullable<T>
-    await Bun.sleep(5)
-  }
-}
 
 test('a tenant has a thousand completions at a time in a process, and then others wait', async () => {
   const ctx = at.tenant

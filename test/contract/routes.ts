@@ -136,6 +136,7 @@ export const finished = [
   '/api/ai/threads',
   '/api/ai/:integrationId',
   '/api/ai/agents',
+  '/api/ai/sources',
   '/api/plans',
   '/api/subscriptions',
   '/api/checkout',

@@ -1,13 +1,13 @@
 import { Elysia, t } from 'elysia'
 import { guard } from '../../accounts/guard'
-import { UsageList, Used, UsedBy } from '../shapes'
-import { list } from '../usage'
+import { UsageList, Used, UsedTogether } from '../usage/shapes'
+import * as usage from '../usage/usage'
 
 export const usageRoutes = new Elysia({ prefix: '/ai/usage', tags: ['ai'] })
   .use(guard('ai'))
-  .get('/', ({ ctx, query, request, set }) => list(ctx, query, { request, set }), {
+  .get('/', ({ ctx, query, request, set }) => usage.list(ctx, query, { request, set }), {
     can: 'privileged',
     query: UsageList,
-    response: t.Array(t.Union([Used, UsedBy])),
-    detail: { summary: 'What completions took, or by `groupBy` what those took together that are alike' },
+    response: t.Array(t.Union([Used, UsedTogether])),
+    detail: { summary: 'What completions took, one by one, or together by `groupBy`' },
   })

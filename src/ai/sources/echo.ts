@@ -12,7 +12,8 @@ type Call = { id: string; type: 'function'; function: { name: string; arguments:
  * Lines of it such as `call find_books {"limit":2}` make it call tools, those of one step at once, and a line `then`
  * begins the next step, after the tools have answered. When there is no step left, it says what the tools have answered.
  * So `call find_books {}` and `call get_books {"identifier":"emma"}`, a line `then` and a line `That is all.` call two tools
- * and end with `That is all.` Where JSON is asked for and the text is none, it says `{"echo": "…"}`.
+ * and end with `That is all.` Where JSON is asked for and the text is none, it says `{"echo": "…"}`, or the first example of
+ * the schema that is asked for.
  */
 export async function echo(url: string, { body, signal }: { body?: unknown; signal?: AbortSignal | null }) {
   signal?.throwIfAborted()
@@ -42,7 +43,7 @@ function saidTo({ messages, tools, response_format: format }: Body): { content: 
   const calls =
     tools?.length && step !== undefined ? lines.flatMap((line, n) => callIn(line, `${named(messages)}_${n}`)) : []
   const text = calls.length ? lines.filter((line) => !CALL.test(line)).join('\n') : lines.join('\n')
-  return { content: format && format.type !== 'text' ? asJson(text) : text, calls }
+  return { content: format && format.type !== 'text' ? asJson(text, format) : text, calls }
 }
 
 const textOf = (message: Message | undefined) => (typeof message?.content === 'string' ? message.content : '')
@@ -57,12 +58,14 @@ function callIn(line: string, id: string): Call[] {
 /** Other words have another name. */
 const named = (messages: Message[]) => Bun.hash(JSON.stringify(messages)).toString(36)
 
-function asJson(text: string) {
+function asJson(text: string, format: Body['response_format']) {
   try {
     JSON.parse(text)
     return text
   } catch {
-    return JSON.stringify({ echo: text })
+    const schema = format?.type === 'json_schema' ? format.json_schema.schema : undefined
+    const examples = schema?.examples
+    return JSON.stringify(Array.isArray(examples) && examples.length ? examples[0] : { echo: text })
   }
 }
 

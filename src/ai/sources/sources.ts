@@ -18,6 +18,8 @@ export type Source = {
   model: string
   /** The model by which texts become vectors, if it has one. */
   embeddingModel?: string
+  /** Who may ask it directly: one of these roles; anybody who is signed in, without any. */
+  roles: string[]
 }
 
 /**
@@ -28,16 +30,16 @@ export async function clientOf(tenant: Tenant, id: string): Promise<Source> {
   if (id === ECHO) return echoSource()
   const { metadata, authentication } = await opened(tenant, id, 'openai')
   const { token } = authentication
-  const { embeddingModel } = metadata
+  const { embeddingModel, roles = [] } = metadata
   const client = speaking(baseOf(metadata), token, (url, init) => asking(url, token ? init : unnamed(init)))
-  return { _id: id, client, model: metadata.model ?? MODEL, embeddingModel }
+  return { _id: id, client, model: metadata.model ?? MODEL, embeddingModel, roles }
 }
 
 const MODEL = 'gpt-4o-mini'
 
 function echoSource(): Source {
   if (config.ATOLL_AI_ECHO === 'on')
-    return { _id: ECHO, client: speaking('http://echo.invalid', ECHO, echo), model: ECHO }
+    return { _id: ECHO, client: speaking('http://echo.invalid', ECHO, echo), model: ECHO, roles: [] }
   const message = 'The built-in source "echo" is off here. Choose an integration source of the kind openai.'
   throw new Problem(404, 'INTEGRATION_SOURCE_NOT_FOUND', message)
 }

@@ -8,8 +8,9 @@ const usageOf = ({ usage: { prompt, completion } }: Turn) => ({
 })
 
 /** What beside the words belongs to the end of an answer. */
-const addition = ({ of: { citations, thread, begins } }: Turn) => ({
+const addition = ({ of: { citations, drafts, thread, begins } }: Turn) => ({
   ...(citations.length && { citations }),
+  ...(drafts.length && { drafts }),
   ...(begins && { threadId: thread!._id }),
 })
 

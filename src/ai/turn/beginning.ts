@@ -1,17 +1,18 @@
 import type { Ctx, OpenCtx } from '../../accounts/guard'
 import { invalid, missing, Problem } from '../../core/problem'
 import { given } from '../../core/shapes'
-import type { Talking } from '../agents'
+import type { Answering } from '../agents'
+import type { Draft } from '../builders/drafts'
 import { retrieved } from '../knowledge/retrieval'
 import type { Asked, NewMessage } from '../shapes'
 import { clientOf, type Source } from '../sources/sources'
 import * as threads from '../threads'
 import { tokensIn } from '../tokens'
 import { clientTools } from '../tools/client'
-import { toolsFor } from '../tools/tools'
+import { type Tools, toolsFor } from '../tools/tools'
 import { instructions, keptAnswers, refuseUnfit, spoken } from './conversation'
 import { asMessage, recent, remembered, summed } from './history'
-import type { Usage } from './model'
+import { counted, type Usage } from './model'
 import { unknown } from './resent'
 import { Turn } from './turn'
 
@@ -26,26 +27,30 @@ export type How = {
   /** How many runs of integrations led to it. */
   depth?: number
   ending: AbortController
+  /** Tools beside those that it names. */
+  toolbox?: Toolbox
 }
 
-/** A turn, ready to be run. @throws 400, 404 THREAD_NOT_FOUND, 409 THREAD_TOO_LONG */
+/** Tools, and what they make for whoever asks. */
+export type Toolbox = { tools: Tools; drafts: Draft[] }
+
+/** A turn, ready to be run. What it took until then is in `usage`. @throws 400, 404 THREAD_NOT_FOUND, 409 THREAD_TOO_LONG */
 export async function begin(
   ctx: OpenCtx,
-  agent: Pick<Talking, '_id' | 'target'>,
+  agent: Answering,
   asked: Asked,
-  { thread: id, request, depth = 0, ending }: How,
+  { thread: id, request, depth = 0, ending, toolbox, usage }: How & { usage: Usage },
 ): Promise<Turn> {
   const { target } = agent
   const sent = asked.messages.map(plain)
   refuseUnfit(sent, target)
   const source = await clientOf(ctx, target.sourceId)
-  const tools = await toolsFor(ctx, target)
+  const tools = toolbox?.tools ?? (await toolsFor(ctx, target))
   const client = clientTools(asked.clientTools ?? [], tools)
-  const usage: Usage = { prompt: 0, completion: 0, estimated: false }
   const kept = given(id)
     ? await goingOn(ctx as Ctx, agent, source, { asked, sent, id: id! }, ending.signal, usage)
     : undefined
-  const begins = !kept && !!target.recordThread && !!ctx.actor
+  const begins = !kept && !!target.recordThread && !!ctx.actor && !!agent._id
   const fresh = kept?.fresh ?? sent
   const said = [...(kept?.remembered.rows.map(asMessage) ?? []), ...fresh]
   const answers = await keptAnswers(ctx, agent._id, said)
@@ -54,9 +59,10 @@ export async function begin(
   const more = [text, summary ? `What was said before, in short:\n${summary.content}` : '']
   return new Turn({
     ...{ ctx, agent, source, asked, fresh, citations, tools, usage, ending, begins, clientTools: client },
-    thread: kept?.thread ?? (begins ? threads.fresh(ctx as Ctx, agent._id) : undefined),
+    thread: kept?.thread ?? (begins ? threads.fresh(ctx as Ctx, agent._id!) : undefined),
     remembered: kept?.remembered,
     messages: [...instructions(target, asked, ...more), ...spoken(said, answers)],
+    drafts: toolbox?.drafts ?? [],
     calling: { ctx, request, signal: ending.signal, depth, query: asked.queryParams ?? {} },
   })
 }
@@ -68,7 +74,7 @@ const plain = (message: object) =>
 /** The thread, what of it the model is told, and what of the client's messages is new to it. */
 async function goingOn(
   ctx: Ctx,
-  { _id, target }: Pick<Talking, '_id' | 'target'>,
+  { _id, target }: Answering,
   source: Source,
   { asked, sent, id }: { asked: Asked; sent: NewMessage[]; id: string },
   signal: AbortSignal,
@@ -85,9 +91,10 @@ async function goingOn(
     throw new Problem(409, 'THREAD_TOO_LONG', `A thread has at most ${MOST} messages. Begin another one.`)
   const summarize = async (text: string) => {
     const model = asked.model || target.model || source.model
-    const { content, usage: used } = await summed(source, model, text, signal)
-    usage.prompt += used?.prompt_tokens ?? tokensIn(text)
-    usage.completion += used?.completion_tokens ?? tokensIn(content ?? '')
+    const { content, usage: told } = await summed(source, model, text, signal)
+    const used = counted(told)
+    usage.prompt += used?.prompt ?? tokensIn(text)
+    usage.completion += used?.completion ?? tokensIn(content ?? '')
     usage.estimated ||= !used
     return content
   }
@@ -96,13 +103,8 @@ async function goingOn(
 }
 
 /** What the agent's stores know of the question. */
-async function known(
-  ctx: OpenCtx,
-  agent: Pick<Talking, '_id' | 'target'>,
-  { messages }: Asked,
-  id: string | undefined,
-) {
+async function known(ctx: OpenCtx, { _id, target }: Answering, { messages }: Asked, id: string | undefined) {
   const question = messages.findLast(({ role }) => role === 'user')?.content
-  if (!agent.target.vectorStores?.length || !question) return { text: '', citations: [] }
-  return retrieved(ctx, { integration: agent, thread: given(id), question })
+  if (!_id || !target.vectorStores?.length || !question) return { text: '', citations: [] }
+  return retrieved(ctx, { integration: { _id, target }, thread: given(id), question })
 }

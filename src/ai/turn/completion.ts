@@ -1,17 +1,17 @@
 import type { Ctx, OpenCtx } from '../../accounts/guard'
+import { Problem } from '../../core/problem'
 import { waitsLong, waitsNoLonger } from '../../tenancy/caller'
 import { Turns } from '../../tenancy/turns'
-import type { Talking } from '../agents'
-import { withinBudget } from '../budgets'
+import type { Answering } from '../agents'
 import type { Asked } from '../shapes'
+import { withinBudget } from '../usage/budgets'
 import { completion } from './answer'
 import { begin, type How } from './beginning'
-import { failed, keep } from './ending'
+import { failed, keep, neverBegan } from './ending'
 import { gone } from './failures'
+import type { Usage } from './model'
 import { streamed } from './stream'
 import type { Turn } from './turn'
-
-type Agent = Pick<Talking, '_id' | 'target'>
 
 /** Completions of a tenant at a time, in this process: whoever has them stream without end leaves room to others. */
 const running = new Turns(Number.POSITIVE_INFINITY, 0, { each: 1_000 })
@@ -35,7 +35,13 @@ export async function enter(ctx: OpenCtx): Promise<() => void> {
  * completion as OpenAI's API has it, or with what the client's tools are to do.
  * @throws 400, 404, 409, 429 BUDGET_EXCEEDED, 502 AI_UPSTREAM_ERROR, 503 AI_UPSTREAM_BUSY, 504 AI_UPSTREAM_TIMEOUT
  */
-export async function complete(ctx: Ctx, agent: Agent, asked: Asked, request: Request, thread?: string) {
+export async function complete(
+  ctx: Ctx,
+  agent: Answering,
+  asked: Asked,
+  request: Request,
+  more: Pick<How, 'thread' | 'toolbox'> = {},
+) {
   const accepts = request.headers.get('accept')?.includes('text/event-stream')
   const leave = await enter(ctx)
   const ending = new AbortController()
@@ -49,7 +55,7 @@ export async function complete(ctx: Ctx, agent: Agent, asked: Asked, request: Re
   }
   try {
     waitsLong(request)
-    const turn = await begun(ctx, agent, asked, { thread, request, ending })
+    const turn = await begun(ctx, agent, asked, { ...more, request, ending })
     if (asked.stream ?? accepts) return await streamed(turn, over)
     const answer = await whole(turn)
     over()
@@ -60,14 +66,23 @@ export async function complete(ctx: Ctx, agent: Agent, asked: Asked, request: Re
   }
 }
 
-/** A turn that may be run. */
-async function begun(ctx: OpenCtx, agent: Agent, asked: Asked, how: How) {
-  await withinBudget(ctx, agent)
-  return begin(ctx, agent, asked, how)
+/** A turn that may be run. What it took before it came to nothing is kept, too, and that a source has failed. */
+async function begun(ctx: OpenCtx, agent: Answering, asked: Asked, how: How) {
+  await withinBudget(ctx)
+  const usage: Usage = { prompt: 0, completion: 0, estimated: false }
+  const started = performance.now()
+  try {
+    return await begin(ctx, agent, asked, { ...how, usage })
+  } catch (error) {
+    const { code } = error instanceof Problem ? error : { code: 'INTERNAL' }
+    if (usage.prompt || code.startsWith('AI_UPSTREAM'))
+      await neverBegan(ctx, agent, asked, { how, usage, started, code })
+    throw error
+  }
 }
 
 /** Has an agent answer somebody who takes no stream, or nobody. */
-export async function answered(ctx: OpenCtx, agent: Agent, asked: Asked, how: How): Promise<object> {
+export async function answered(ctx: OpenCtx, agent: Answering, asked: Asked, how: How): Promise<object> {
   const leave = await enter(ctx)
   try {
     return await whole(await begun(ctx, agent, asked, how))

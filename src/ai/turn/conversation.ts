@@ -86,11 +86,11 @@ function answersTo(calls: ToolCall[], after: NewMessage[]) {
 const nameOf = (call: ToolCall) => JSON.stringify([call.id, call.function.name, call.function.arguments])
 
 /** Under which id the result of a call is kept for whoever goes on: nobody else has the same. */
-export const keptAs = ({ actor }: OpenCtx, integration: string, call: ToolCall) =>
+export const keptAs = ({ actor }: OpenCtx, integration: string | null, call: ToolCall) =>
   hashed(JSON.stringify([actor?.user ?? null, integration, nameOf(call)]))
 
 /** What tools here have answered to calls of a turn that its client goes on with. */
-export async function keptAnswers(ctx: OpenCtx, integration: string, messages: NewMessage[]) {
+export async function keptAnswers(ctx: OpenCtx, integration: string | null, messages: NewMessage[]) {
   const answered = new Set(messages.map(({ tool_call_id: id }) => id))
   const open = messages.flatMap(({ tool_calls: calls = [] }) => calls.filter(({ id }) => !answered.has(id)))
   const names = new Map(open.map((call) => [keptAs(ctx, integration, call), nameOf(call)]))

@@ -1,23 +1,25 @@
 import { eq, lt, max } from 'drizzle-orm'
+import type { OpenCtx } from '../../accounts/guard'
 import { DAY, iso, now } from '../../core/clock'
 import { report } from '../../core/log'
 import { Problem } from '../../core/problem'
 import type { Lease } from '../../jobs/holding'
-import { emit } from '../../jobs/outbox'
 import { removeInSlices } from '../../jobs/removal'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
-import type { NewMessage } from '../shapes'
-import { messages, threads, toolResults, usage } from '../tables'
-import { costOf } from '../usage'
+import type { Answering } from '../agents'
+import type { Asked, NewMessage } from '../shapes'
+import { clientOf } from '../sources/sources'
+import { messages, threads, toolResults } from '../tables'
+import { type Status, spend, usageRow } from '../usage/spending'
+import type { How } from './beginning'
 import { keptAs } from './conversation'
 import { gone, problemOf } from './failures'
+import type { Usage } from './model'
 import type { Said, Turn } from './turn'
 
 const TITLE = 80 // characters
 const SUMMARIES = 20 // that a thread keeps
-
-export type Status = 'completed' | 'failed' | 'aborted'
 
 /**
  * Keeps what became of a turn, in one transaction: what was said, in its thread; what it took; and that it happened. Of one
@@ -25,30 +27,14 @@ export type Status = 'completed' | 'failed' | 'aborted'
  */
 export async function keep(turn: Turn, status: Status, code?: string): Promise<void> {
   const { ctx, agent, source, thread } = turn.of
-  const { prompt: promptTokens, completion: completionTokens, estimated } = turn.usage
-  const whose = { user: ctx.actor?.user ?? null, workspace: ctx.actor?.workspace?._id ?? null }
-  const cost = await costOf(ctx, turn.model, turn.usage)
-  const tokens = { model: turn.model, promptTokens, completionTokens, cost, estimated }
-  const row = {
-    ...{ _id: Bun.randomUUIDv7(), created: iso(now()), integration: agent._id, source: source._id, status, ...whose },
-    ...{ thread: thread?._id ?? null, durationMs: Math.round(performance.now() - turn.began), ...tokens },
-  }
+  const row = await usageRow(ctx, {
+    ...{ integration: agent._id, source: source._id, model: turn.model, thread: thread?._id ?? null },
+    ...{ usage: turn.usage, status, durationMs: Math.round(performance.now() - turn.began) },
+  })
   await ctx.write(async (tx) => {
     if (thread && (status === 'completed' || turn.said.length)) await append(tx, turn)
     if (turn.pause && !thread) await keepResults(tx, turn)
-    await tx.insert(usage).values(row)
-    await emit(ctx, tx, {
-      ...{ source: 'ai', kind: 'completion', eventName: status === 'completed' ? 'completion' : 'failure', ...whose },
-      description: status === 'completed' ? 'A model has answered.' : `A completion has ${status}.`,
-      metadata: {
-        usage: row._id,
-        integration: agent._id,
-        thread: row.thread,
-        ...tokens,
-        status,
-        ...(code && { code }),
-      },
-    })
+    await spend(ctx, tx, row, code)
   })
 }
 
@@ -103,6 +89,22 @@ async function keepResults(tx: Tx, { of: { ctx, agent }, pause, said }: Turn) {
     const row = { _id: keptAs(ctx, agent._id, call), content, created }
     await tx.insert(toolResults).values(row).onConflictDoUpdate({ target: toolResults._id, set: { content, created } })
   }
+}
+
+/** Keeps what was used for a turn that did not begin, such as to sum up its thread. */
+export async function neverBegan(
+  ctx: OpenCtx,
+  { _id, target }: Answering,
+  { model }: Asked,
+  { how, usage, started, code }: { how: How; usage: Usage; started: number; code: string },
+) {
+  const row = await usageRow(ctx, {
+    ...{ integration: _id, source: target.sourceId, thread: how.thread ?? null, usage },
+    model: model || target.model || (await clientOf(ctx, target.sourceId)).model,
+    status: how.ending.signal.aborted ? 'aborted' : 'failed',
+    durationMs: Math.round(performance.now() - started),
+  })
+  await ctx.write((tx) => spend(ctx, tx, row, code))
 }
 
 /** Keeps what became of a turn that came to no end, as well as that goes. Gives what callers are told. */

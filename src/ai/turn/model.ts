@@ -93,7 +93,7 @@ export class Saying {
   hear({ model, choices, usage, error }: Chunk): string {
     if (error) refuse(new Error('It told of an error.'))
     if (typeof model === 'string') this.#model ||= model
-    if (usage) this.#usage = { prompt: count(usage.prompt_tokens), completion: count(usage.completion_tokens) }
+    this.#usage = counted(usage) ?? this.#usage
     const choice = choices?.[0]
     if (!choice) return ''
     if (choice.finish_reason) this.#finish = choice.finish_reason
@@ -149,4 +149,14 @@ export class Saying {
 }
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value : '')
-const count = (value: unknown) => (Number.isSafeInteger(value) && Number(value) >= 0 ? Number(value) : 0)
+
+const TOKENS = 1e9 // that nobody sends or says at once
+
+/** What a server has counted; nothing, where that can't be. */
+export function counted(usage: Chunk['usage']) {
+  const { prompt_tokens: prompt, completion_tokens: completion } = usage ?? {}
+  return isCount(prompt) && isCount(completion) ? { prompt, completion } : undefined
+}
+
+const isCount = (value: unknown): value is number =>
+  Number.isInteger(value) && Number(value) >= 0 && Number(value) <= TOKENS

@@ -1,7 +1,8 @@
 import type OpenAI from 'openai'
 import type { OpenCtx } from '../../accounts/guard'
 import { iso, now } from '../../core/clock'
-import type { Talking } from '../agents'
+import type { Answering } from '../agents'
+import type { Draft } from '../builders/drafts'
 import type { Citation } from '../knowledge/retrieval'
 import type { Asked, NewMessage, ToolCall } from '../shapes'
 import type { Source } from '../sources/sources'
@@ -19,7 +20,7 @@ const AT_ONCE = 8 // tools of a round
 /** What a turn begins with. */
 export type Begun = {
   ctx: OpenCtx
-  agent: Pick<Talking, '_id' | 'target'>
+  agent: Answering
   source: Source
   asked: Asked
   /** The conversation that it belongs to, with what of the client's messages is new to it. */
@@ -32,6 +33,8 @@ export type Begun = {
   messages: Message[]
   citations: Citation[]
   tools: Tools
+  /** What its tools have drafted for whoever asks. */
+  drafts: Draft[]
   clientTools: Map<string, Told>
   calling: Calling
   ending: AbortController

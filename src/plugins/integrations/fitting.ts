@@ -22,7 +22,8 @@ export const fittingTarget = ({ kind, ...given }: { kind: Target['kind'] } & Rec
 export const below = (part: string, flaws: Flaw[]) => flaws.map(({ path, message }) => ({ path: part + path, message }))
 
 function fitting(shape: TObject, given: Record<string, unknown>, part: string) {
-  const flaws = [...Value.Errors(shape, given)]
+  const known = Value.Clean(shape, structuredClone(given)) as Record<string, unknown>
+  const flaws = [...Value.Errors(shape, known)]
   if (flaws.length) invalid(...below(part, flaws))
-  return Value.Clean(shape, structuredClone(given)) as Record<string, unknown>
+  return known
 }

@@ -137,8 +137,18 @@ export async function integrationsBy(tx: Tx, connection: string): Promise<string
   return rows.map(called)
 }
 
+/**
+ * Refuses a new integration that makes no sense. What it refers to is looked for only for those who administer
+ * integrations: others are not told what there is. @throws 400
+ */
+export async function refuseUnfit(ctx: Ctx, { plugin = null, ...input }: NewIntegration) {
+  fittingTrigger(input.trigger)
+  const target = fittingTarget(input.target)
+  if (ctx.actor.privileged) await ctx.write((tx) => refuseLost(tx, { plugin, target, targetKind: target.kind }))
+}
+
 /** Refuses what refers to something that is not there. @throws 400 */
-async function refuseLost(tx: Tx, row: Row) {
+async function refuseLost(tx: Tx, row: Pick<Row, 'plugin' | 'target' | 'targetKind'>) {
   const flaws: Flaw[] = below('/target', await targetOf(row).flaws(tx, row.target as never))
   if (
     row.plugin !== null &&

@@ -72,6 +72,11 @@ const table = `
     200 POST /api/ai/agents/:id/chat
     200 POST /api/ai/:integrationId/chat-completion/
     200 POST /api/ai/:integrationId/chat-completion/:threadId
+    200 POST /api/ai/sources/:sourceId/chat-completion
+    200 POST /api/ai/sources/:sourceId/chat-completion/plain
+    200 POST /api/ai/sources/:sourceId/chat-completion/pages
+    200 POST /api/ai/sources/:sourceId/chat-completion/integrations
+    200 POST /api/ai/sources/:sourceId/blueprints
     200 GET /api/plans/:id
     200 GET /api/subscriptions/me
     200 GET /api/subscriptions/

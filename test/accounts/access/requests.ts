@@ -27,6 +27,7 @@ const storage =
   (body: object = {}): Making =>
   async (at) => ({ path: { sourceId: 'echo' }, body: { ...body, integrationId: await at.otherAgent() } })
 const plugin: Making = (at) => ({ path: { id: at.plugin } })
+const echo: Asked = { path: { sourceId: 'echo' } }
 const agent: Making = (at) => ({ path: { id: at.agent } })
 const thread: Making = async (at, { user }) => ({ path: { id: await at.thread(user) } })
 const said = { messages: [{ role: 'user', content: 'hello' }] }
@@ -243,6 +244,11 @@ export const requests: Record<string, Making> = {
     path: { integrationId: at.agent, threadId: await at.thread(user) },
     body: said,
   }),
+  'POST /api/ai/sources/:sourceId/chat-completion': having(echo, said),
+  'POST /api/ai/sources/:sourceId/chat-completion/plain': having(echo, said),
+  'POST /api/ai/sources/:sourceId/chat-completion/pages': having(echo, said),
+  'POST /api/ai/sources/:sourceId/chat-completion/integrations': having(echo, said),
+  'POST /api/ai/sources/:sourceId/blueprints': having(echo, { prompt: 'A library.' }),
 
   'GET /api/plugins/:id': plugin,
   'POST /api/plugins/': (at) => ({ body: { name: at.name() } }),

@@ -1,4 +1,5 @@
 import { t } from 'elysia'
+import { line } from '../../../core/shapes'
 import { bearer, greet, joined } from './asking'
 import { address, kind, secretText } from './kind'
 
@@ -15,6 +16,9 @@ export const openai = kind({
       t.String({ minLength: 1, maxLength: 200, description: 'the one that is asked unless another is named' }),
     ),
     embeddingModel: t.Optional(t.String({ minLength: 1, maxLength: 200 })),
+    roles: t.Optional(
+      t.Array(line(100, 1), { maxItems: 100, description: 'who may ask it directly; anybody unless it names some' }),
+    ),
   }),
   authentication: t.Object({ token: secretText }),
   check: ({ metadata, authentication }) => greet(joined(baseOf(metadata), 'models'), bearer(authentication.token)),

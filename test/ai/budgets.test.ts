@@ -1,0 +1,187 @@
+import { afterAll, afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import { withinBudget } from '../../src/ai/usage/budgets'
+import { moveClock } from '../../src/core/clock'
+import { type Answer, house, refusal } from '../house'
+import { calling, says, studio, until } from './kit'
+
+const at = await studio()
+const { user, admin, openai, main, chat, tenant } = at
+const other = at.as('other')
+afterAll(() => openai.stop())
+afterEach(() => moveClock(Date.now()))
+
+type Budget = { scope: string; period: string; unit: string; limit: number }
+const budget = (limit: number, more: Partial<Budget> = {}) => ({
+  scope: 'tenant',
+  period: 'day',
+  unit: 'tokens',
+  limit,
+  ...more,
+})
+const settings = (metadata: object) => admin.put('/configurations/ai-configuration', { metadata })
+const set = (...budgets: object[]) => at.done(settings({ budgets }))
+const EXCEEDED = [429, 'BUDGET_EXCEEDED']
+const counts = (prompt_tokens: number, completion_tokens = 0) => ({
+  usage: { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
+})
+
+// Each test has days of its own, so what was used before is no matter.
+let year = 2040
+beforeEach(() => {
+  openai.clear()
+  moveClock(Date.parse(`${year++}-05-15T12:00:00Z`))
+})
+
+describe('a budget', () => {
+  test('refuses what comes after it is used up, with how long that lasts; the model is not asked', async () => {
+    await set(budget(18, { period: 'day' }))
+    expect((await chat()).status).toBe(200)
+    const refused = await chat()
+    expect(refusal(refused)).toEqual(EXCEEDED)
+    expect(refused.body.details).toEqual({
+      ...{
+        scope: 'tenant',
+        period: 'day',
+        unit: 'tokens',
+        limit: 18,
+        used: 18,
+        until: `${year - 1}-05-16T00:00:00.000Z`,
+      },
+    })
+    const wait = Number(refused.headers.get('retry-after'))
+    expect(wait).toBeGreaterThan(43_100)
+    expect(wait).toBeLessThanOrEqual(43_200)
+    expect(openai.asked).toHaveLength(1)
+    expect(refusal(await chat(user, main, { stream: true }))).toEqual(EXCEEDED)
+    const today = await at.done(admin.get(`/ai/usage?from=${year - 1}-05-15`))
+    expect(today).toHaveLength(1)
+    moveClock(Date.parse(`${year - 1}-05-16T00:00:00Z`))
+    expect((await chat()).status).toBe(200)
+  })
+
+  test('of a month lasts until the next one, whatever the days', async () => {
+    await set(budget(18, { period: 'month' }))
+    expect((await chat()).status).toBe(200)
+    moveClock(Date.parse(`${year - 1}-05-31T23:59:00Z`))
+    const refused = await chat()
+    expect([refusal(refused), refused.body.details.until]).toEqual([EXCEEDED, `${year - 1}-06-01T00:00:00.000Z`])
+    moveClock(Date.parse(`${year - 1}-06-01T00:00:00Z`))
+    expect((await chat()).status).toBe(200)
+  })
+
+  test('of users is for each of them, also for those who stream', async () => {
+    await set(budget(18, { scope: 'user' }))
+    expect((await chat(user, main, { stream: true })).status).toBe(200)
+    expect(refusal(await chat())).toEqual(EXCEEDED)
+    expect((await chat(other)).status).toBe(200)
+    expect(refusal(await chat(other))).toEqual(EXCEEDED)
+  })
+
+  test('of workspaces is for those who are in one, together', async () => {
+    const { _id } = await at.done(user.post('/workspaces', { name: 'Office' }))
+    await at.done(user.post(`/workspaces/${_id}/activate`))
+    await set(budget(30, { scope: 'workspace' }))
+    expect([(await chat()).status, (await chat()).status]).toEqual([200, 200])
+    expect(refusal(await chat())).toEqual(EXCEEDED)
+    expect([(await chat(other)).status, (await chat(other)).status, (await chat(other)).status]).toEqual([
+      200, 200, 200,
+    ])
+    await at.done(user.delete(`/workspaces/${_id}`))
+  })
+
+  test('of costs is in the currency of the prices', async () => {
+    await at.done(settings({ prices: { '*': { prompt: 1, completion: 2 } } }))
+    await set(budget(0.003, { unit: 'cost' }))
+    openai.says(counts(1_000, 999), counts(1, 0), counts(5, 5))
+    expect((await chat()).status).toBe(200)
+    expect((await chat()).status).toBe(200)
+    expect((await chat()).status).toBe(200)
+    const refused = await chat()
+    expect(refusal(refused)).toEqual(EXCEEDED)
+    expect(refused.body.details).toMatchObject({ unit: 'cost', limit: 0.003, used: 0.003014 })
+  })
+
+  test('of nothing allows nothing; several hold all together', async () => {
+    await set(budget(1e9), budget(0, { scope: 'user', period: 'month', unit: 'cost' }))
+    expect(refusal(await chat())).toEqual(EXCEEDED)
+    await set()
+    expect((await chat()).status).toBe(200)
+  })
+
+  test('is used up by failures and by what broke off, too', async () => {
+    await set(budget(1))
+    openai.says({ cut: 2 })
+    await chat(user, main, { stream: true })
+    expect(refusal(await chat())).toEqual(EXCEEDED)
+  })
+
+  test('is about integrations that others than callers run: by webhooks, and as tools of agents', async () => {
+    const target = { kind: 'ai', sourceId: at.source, model: 'expert' }
+    const { _id: hook } = await at.made('/integrations', { trigger: { kind: 'webhook' }, target })
+    const trigger = { kind: 'tool', name: 'expert', description: 'Knows.' }
+    const { _id: tool } = await at.made('/integrations', { trigger, target })
+    const asker = await at.agent({ tools: [tool] })
+    await set(budget(18))
+    expect((await user.post(`/webhooks/${hook}`, { message: 'Hello' })).status).toBe(200)
+    expect(refusal(await user.post(`/webhooks/${hook}`, { message: 'Hello' }))).toEqual(EXCEEDED)
+    await set(budget(19))
+    openai.says(calling(['expert', { message: 'Hello' }]), {}, { text: 'I asked.' })
+    expect((await chat(user, asker)).status).toBe(200)
+    expect(openai.asked.map(({ body }) => body.model)).toEqual(['expert', 'model-1', 'expert', 'model-1'])
+    openai.clear()
+    expect(refusal(await chat())).toEqual(EXCEEDED)
+    expect(openai.asked).toEqual([])
+  })
+
+  test('is passed by no more than what runs at once', async () => {
+    await set(budget(18))
+    openai.says(...Array.from({ length: 3 }, () => ({ text: 'Slow.', pieces: 2, pace: 30 })))
+    const first = [1, 2, 3].map(() => chat(user, main, { stream: true }))
+    await until(() => openai.asked.length === 3)
+    const statuses = (await Promise.all(first)).map(({ status }: Answer) => status)
+    expect(statuses).toEqual([200, 200, 200])
+    const later = await Promise.all(Array.from({ length: 5 }, () => chat()))
+    expect(later.map(refusal)).toEqual(later.map(() => EXCEEDED))
+    const rows = await tenant.db.ask('select tokens from ai_spent where _id = ?', [`${year - 1}-05-15 tenant `])
+    expect(Number(rows[0]![0])).toBe(54)
+  })
+
+  test('is of one tenant', async () => {
+    await set(budget(0))
+    const one = await house()
+    const agent = (await one.as('admin').post('/ai/agents', { name: 'x', sourceId: 'echo' })).body._id
+    expect((await one.as('user').post(`/ai/${agent}/chat-completion`, { messages: [says('x')] })).status).toBe(200)
+    expect(refusal(await chat())).toEqual(EXCEEDED)
+  })
+
+  test('is looked up and not added up: it reads one statement, however many rows there are', async () => {
+    await set(budget(1e9), budget(1e9, { scope: 'user', period: 'month' }), budget(1e9, { scope: 'user' }))
+    await chat()
+    const select = spyOn(tenant.db, 'select')
+    await withinBudget({ ...tenant, actor: { user: at.users.user } as never })
+    expect(select).toHaveBeenCalledTimes(1)
+    select.mockRestore()
+  })
+})
+
+test.each([
+  ['no list', { budgets: {} }],
+  ['another scope', { budgets: [budget(1, { scope: 'planet' })] }],
+  ['another period', { budgets: [budget(1, { period: 'year' })] }],
+  ['another unit', { budgets: [budget(1, { unit: 'words' })] }],
+  ['less than nothing', { budgets: [budget(-1)] }],
+  ['no limit', { budgets: [{ scope: 'tenant', period: 'day', unit: 'tokens' }] }],
+  ['a text', { budgets: [{ ...budget(1), limit: '10' }] }],
+  ['too many', { budgets: Array.from({ length: 21 }, () => budget(1)) }],
+])('budgets are refused where they make no sense: %s', async (_, metadata) => {
+  const refused = await settings(metadata)
+  expect(refusal(refused)).toEqual([400, 'INVALID_INPUT'])
+  expect(refused.body.details[0].path).toStartWith('/metadata/budgets')
+})
+
+test('budgets are set by admins', async () => {
+  const body = { metadata: { budgets: [] } }
+  expect(refusal(await user.put('/configurations/ai-configuration', body))).toEqual([403, 'FORBIDDEN'])
+  expect(refusal(await at.stranger.put('/configurations/ai-configuration', body))).toEqual([401, 'UNAUTHENTICATED'])
+  expect(refusal(await user.get('/configurations/ai-configuration'))).toEqual([403, 'FORBIDDEN'])
+})

@@ -1,0 +1,278 @@
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { ask, house, refusal } from '../../house'
+import { calling, eventsIn, says, studio, wordsOf } from '../kit'
+
+const at = await studio()
+const { user, admin, openai, source, stranger } = at
+const editor = at.as('editor')
+afterAll(() => openai.stop())
+beforeEach(() => openai.clear())
+
+const kinds = ['', '/pages', '/integrations'] as const
+type Kind = (typeof kinds)[number] | '/plain'
+const build = (kind: Kind, body: object = {}, client = user, of = source) =>
+  client.post(`/ai/sources/${of}/chat-completion${kind}`, { messages: [says('Hello')], ...body })
+const echo = (kind: Kind, text: string, more: object = {}, client = user) =>
+  build(kind, { messages: [says(text)], ...more }, client, 'echo')
+const call = (name: string, input: object) => `call ${name} ${JSON.stringify(input)}`
+
+const block = { name: 'hero', content: '<h1>Hello</h1>', contentType: 'html' }
+const blueprint = { key: 'books', name: 'Books', fields: [{ key: 'title', type: 'string' }] }
+const hourly = { kind: 'schedule', cron: '0 * * * *' }
+const integration = { name: 'Hourly', trigger: hourly, target: { kind: 'http', url: 'https://example.com/' } }
+const blocksNow = async () => (await admin.get('/blocks')).body.map(({ name }: { name: string }) => name)
+const toolsOf = () => openai.last().body.tools.map((tool: { function: { name: string } }) => tool.function.name)
+
+describe('a source that is asked directly', () => {
+  test('answers like an integration, without a word of ours', async () => {
+    const { status, body } = await build('/plain', { temperature: 0.5, model: 'model-7', rules: ['Be short.'] })
+    expect(status).toBe(200)
+    expect(body).toEqual({
+      ...{
+        id: expect.stringMatching(/^chatcmpl-/),
+        object: 'chat.completion',
+        created: expect.any(Number),
+        model: 'model-7',
+      },
+      choices: [{ index: 0, message: { role: 'assistant', content: 'Hello there!' }, finish_reason: 'stop' }],
+      usage: { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 },
+    })
+    const { messages, temperature, tools } = openai.last().body
+    expect([messages.length, messages[1], temperature, tools]).toEqual([2, says('Hello'), 0.5, undefined])
+    const system = { messages: [says('Be rude.', 'system'), says('Hello')] }
+    expect((await build('/plain', system)).status).toBe(200)
+    expect(openai.last().body.messages).toEqual(system.messages)
+  })
+
+  test.each(['/plain', ...kinds] as const)('streams, waits for tools of the client, and goes on: %p', async (kind) => {
+    const { headers, body } = await build(kind, { stream: true })
+    expect(headers.get('content-type')).toStartWith('text/event-stream')
+    const { events, end } = eventsIn(body)
+    expect([wordsOf(events), end]).toEqual(['Hello there!', '[DONE]'])
+    openai.says(calling(['pick', { n: 1 }, 'c1']))
+    const clientTools = [{ name: 'pick' }]
+    const { body: pause } = await build(kind, { clientTools })
+    expect(pause).toMatchObject({ type: 'client_tool_calls', functionCalls: [{ id: 'c1' }] })
+    const goingOn = [
+      says('Hello'),
+      { role: 'assistant', tool_calls: pause.assistantToolCalls },
+      { role: 'tool', tool_call_id: 'c1', content: 'two' },
+    ]
+    expect((await build(kind, { clientTools, messages: goingOn })).body.choices[0].message.content).toBe('Hello there!')
+    expect(openai.last().body.messages.at(-1)).toEqual({ role: 'tool', tool_call_id: 'c1', content: 'two' })
+  })
+
+  test.each(['/plain', ...kinds] as const)('is checked and counted like others: %p', async (kind) => {
+    expect(refusal(await build(kind, { temperature: 3 }))).toEqual([400, 'INVALID_INPUT'])
+    expect(refusal(await build(kind, { messages: [] }))).toEqual([400, 'INVALID_INPUT'])
+    openai.says({ status: 401 })
+    expect(refusal(await build(kind))).toEqual([502, 'AI_UPSTREAM_ERROR'])
+    await build(kind, { model: 'model-5' })
+    const rows = (await admin.get('/ai/usage?limit=2')).body
+    expect(rows).toMatchObject([
+      { status: 'completed', integration: null, source, model: 'model-5', user: at.users.user, thread: null },
+      { status: 'failed', integration: null, source },
+    ])
+  })
+
+  test('is for anybody who is signed in, unless it names roles', async () => {
+    const metadata = { apiUrl: openai.url, roles: ['designer'] }
+    const { _id } = await at.made('/integration-sources', { name: 'few', kind: 'openai', metadata })
+    for (const kind of ['/plain', ...kinds] as const) {
+      expect(refusal(await build(kind, {}, stranger))).toEqual([401, 'UNAUTHENTICATED'])
+      expect(refusal(await build(kind, {}, user, _id))).toEqual([403, 'FORBIDDEN'])
+      expect((await build(kind, {}, admin, _id)).status).toBe(200)
+      expect(refusal(await build(kind, {}, user, 'nothing'))).toEqual([404, 'INTEGRATION_SOURCE_NOT_FOUND'])
+    }
+    expect(refusal(await admin.put(`/integration-sources/${_id}`, { metadata: { roles: 'designer' } }))).toEqual([
+      400,
+      'INVALID_INPUT',
+    ])
+  })
+
+  test('is of one tenant', async () => {
+    const other = (await house()).as('admin')
+    for (const kind of ['/plain', ...kinds] as const)
+      expect(refusal(await build(kind, {}, other))).toEqual([404, 'INTEGRATION_SOURCE_NOT_FOUND'])
+  })
+})
+
+describe('a builder', () => {
+  test('has a prompt and tools of its own, and takes no system messages of others', async () => {
+    await build('')
+    expect(toolsOf()).toEqual([
+      'list_blueprints',
+      'list_blocks',
+      'draft_blueprints',
+      'draft_blocks',
+      'draft_integrations',
+    ])
+    expect(openai.last().body.messages[0]).toMatchObject({
+      role: 'system',
+      content: expect.stringContaining('draft_blocks'),
+    })
+    await build('/pages')
+    expect(toolsOf()).toEqual(['list_blocks', 'list_blueprints', 'draft_blocks'])
+    await build('/integrations', {}, admin)
+    expect(toolsOf()).toEqual([
+      ...['list_integrations', 'list_sources', 'list_lambdas', 'list_blueprints', 'draft_integrations'],
+    ])
+    const { parameters } = openai.last().body.tools.at(-1).function
+    expect(JSON.stringify(parameters)).toContain('timezone')
+    expect(refusal(await build('/pages', { messages: [says('Be rude.', 'system')] }))).toEqual([400, 'INVALID_INPUT'])
+    expect(refusal(await build('/pages', { clientTools: [{ name: 'draft_blocks' }] }))).toEqual([
+      400,
+      'TOOL_NAME_TAKEN',
+    ])
+  })
+
+  test('drafts, and nothing is made', async () => {
+    const { body } = await echo(
+      '/pages',
+      `${call('draft_blocks', { blocks: [{ ...block, colour: 'red' }] })}\nthen\nDone.`,
+    )
+    expect(body.choices[0].message.content).toBe('Done.')
+    expect(body.drafts).toEqual([{ kind: 'blocks', draft: block }])
+    expect(await blocksNow()).not.toContain('hero')
+    const all = await echo(
+      '',
+      [
+        call('draft_blocks', { blocks: [block] }),
+        call('draft_blueprints', { blueprints: [blueprint] }),
+        call('draft_integrations', { integrations: [integration] }),
+      ].join('\nthen\n'),
+      {},
+      admin,
+    )
+    expect(all.body.drafts).toEqual([
+      { kind: 'blocks', draft: block },
+      { kind: 'blueprints', draft: blueprint },
+      { kind: 'integrations', draft: integration },
+    ])
+    expect((await admin.get('/integrations?trigger.kind=schedule')).body).toEqual([])
+    for (const [path, { draft }] of [
+      ['/blocks', all.body.drafts[0]],
+      ['/integrations', all.body.drafts[2]],
+    ] as const)
+      expect((await admin.post(path, draft)).status).toBe(201)
+  })
+
+  test('says so at the end of a stream, too', async () => {
+    const { body } = await echo('/pages', `${call('draft_blocks', { blocks: [block] })}\nthen\nDone.`, { stream: true })
+    expect(eventsIn(body).events.at(-1)).toMatchObject({
+      drafts: [{ kind: 'blocks', draft: block }],
+      choices: [{ delta: {} }],
+    })
+  })
+
+  const wrong: [Kind, string, object, string][] = [
+    ['/pages', 'draft_blocks', { blocks: [{ name: 'x' }] }, '/blocks/0/content'],
+    ['/pages', 'draft_blocks', { blocks: [{ ...block, contentType: 'pdf' }] }, '/blocks/0/contentType'],
+    ['/pages', 'draft_blocks', {}, '/blocks'],
+    ['/pages', 'draft_blocks', { blocks: [block, { ...block, content: '<div>'.repeat(5_000) }] }, '/blocks/1'],
+    ['/integrations', 'draft_integrations', { integrations: [{ name: 'x' }] }, '/integrations/0/trigger'],
+    [
+      ...(['/integrations', 'draft_integrations'] as const),
+      { integrations: [{ ...integration, trigger: { kind: 'schedule', cron: 'now' } }] },
+      '/integrations/0/trigger/cron',
+    ],
+    [
+      ...(['/integrations', 'draft_integrations'] as const),
+      { integrations: [integration, { ...integration, target: { kind: 'lambda', lambdaId: 'nothing' } }] },
+      '/integrations/1/target',
+    ],
+    ['', 'draft_blueprints', { blueprints: [{ ...blueprint, key: 'No' }] }, '/blueprints/0/key'],
+  ]
+
+  test.each(wrong)('is told what is wrong with its drafts: %p %s', async (kind, tool, input, path) => {
+    openai.says(calling([tool, input]), { text: 'Sorry.' })
+    const { body } = await build(kind, {}, admin)
+    expect(body.drafts).toBeUndefined()
+    const result = JSON.parse(openai.last().body.messages.at(-1).content)
+    expect(result.error.code).toBe('INVALID_INPUT')
+    expect(result.error.details[0].path).toStartWith(path)
+  })
+
+  test('that drafts again has only what was right', async () => {
+    const text = `${call('draft_blocks', { blocks: [{}] })}\nthen\n${call('draft_blocks', { blocks: [block] })}\nthen\nDone.`
+    expect((await echo('/pages', text)).body.drafts).toEqual([{ kind: 'blocks', draft: block }])
+  })
+
+  test('makes what it drafts where that is asked for, by the rights of the caller', async () => {
+    const text = (name: string) => `${call('draft_blocks', { blocks: [{ ...block, name }] })}\nthen\nDone.`
+    const { body } = await echo('/pages', text('made'), { create: true })
+    expect(body.drafts).toEqual([
+      {
+        kind: 'blocks',
+        draft: { ...block, name: 'made' },
+        created: expect.objectContaining({ _id: expect.any(String) }),
+      },
+    ])
+    expect((await user.get(`/blocks/${body.drafts[0].created._id}`)).body).toMatchObject({ name: 'made' })
+    const editors = (contentEditors: string[]) =>
+      at.done(admin.put('/configurations/app-configuration', { contentEditors }))
+    await editors(['editor'])
+    expect(refusal(await echo('/pages', text('never'), { create: true }))).toEqual([403, 'FORBIDDEN'])
+    expect((await echo('/pages', text('never'))).body.drafts).toHaveLength(1)
+    expect((await echo('/pages', text('by an admin'), { create: true }, admin)).status).toBe(200)
+    await editors([])
+    expect(await blocksNow()).toContain('by an admin')
+    expect(await blocksNow()).not.toContain('never')
+  })
+
+  test('makes nothing for those who may not make all of it', async () => {
+    for (const [kind, client] of [
+      ['/integrations', user],
+      ['/integrations', editor],
+      ['', user],
+      ['', editor],
+    ] as const)
+      expect(refusal(await build(kind, { create: true }, client))).toEqual([403, 'FORBIDDEN'])
+    expect(openai.asked).toEqual([])
+    const text = call('draft_integrations', { integrations: [{ ...integration, name: 'made' }] })
+    const { body } = await echo('/integrations', text, { create: true }, admin)
+    expect((await admin.get(`/integrations/${body.drafts[0].created._id}`)).body).toMatchObject({ name: 'made' })
+  })
+
+  test('makes nothing by a token that is not good for it', async () => {
+    const token = async (...scopes: string[]) => {
+      const signedUp = { username: `u${crypto.randomUUID()}`, password: 'correct-horse', authType: 'oauth' }
+      const { body } = await stranger.post('/signup', signedUp)
+      const headers = { authorization: `Bearer ${body.payload.token}` }
+      const made = await ask('POST', `${at.origin}/api/me/api-tokens`, { headers, body: { nickname: 'x', scopes } })
+      return stranger.with({ 'x-api-key': made.body.token })
+    }
+    const few = await token('ai:write')
+    expect(refusal(await build('/pages', { create: true }, few))).toEqual([403, 'FORBIDDEN'])
+    expect((await echo('/pages', call('draft_blocks', { blocks: [block] }), {}, few)).body.drafts).toHaveLength(1)
+    expect((await echo('/pages', 'call list_blocks {}', {}, few)).body.choices[0].message.content).toContain(
+      'FORBIDDEN',
+    )
+    const more = await token('ai:write', 'blocks:write')
+    expect((await build('/pages', { create: true }, more)).status).toBe(200)
+    expect((await echo('/pages', 'call list_blocks {}', {}, more)).body.choices[0].message.content).toContain('_id')
+  })
+
+  test('sees what its caller may see', async () => {
+    await at.made('/blueprints', { ...blueprint, key: 'secrets' })
+    const told = async (tool: string, client = user) =>
+      (await echo('', `call ${tool} {}`, {}, client)).body.choices[0].message.content
+    expect(await told('list_blueprints')).not.toContain('secrets')
+    expect(await told('list_blueprints', editor)).toContain('secrets')
+    expect(await told('list_sources')).toContain('TOOL_NOT_FOUND')
+    expect(await told('list_sources', admin)).toContain(source)
+    expect(await told('list_sources', admin)).not.toContain(openai.url)
+  })
+
+  test('tells nobody of what there is who may not know it', async () => {
+    const leading = (key: string) => ({ ...integration, target: { kind: 'ai', sourceId: 'echo', blueprints: [key] } })
+    for (const key of ['secrets', 'nothing']) {
+      const { body } = await echo('/integrations', call('draft_integrations', { integrations: [leading(key)] }))
+      expect(body.drafts).toHaveLength(1)
+    }
+    const text = call('draft_integrations', { integrations: [leading('nothing')] })
+    expect((await echo('/integrations', text, {}, admin)).body.choices[0].message.content).toContain(
+      '/target/blueprints/0',
+    )
+  })
+})
