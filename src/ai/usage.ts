@@ -15,12 +15,14 @@ import type { Usage } from './turn/model'
 /** What costs are counted in: millionths of the currency of the tenant's prices. */
 export const MILLION = 1_000_000
 
+const DEAREST = 1e15 // that a row has room for, so that many can be summed
+
 /** What so many tokens of a model cost, in millionths; 0 where the tenant has no price for it. */
 export async function costOf(tenant: Tenant, model: string, { prompt, completion }: Usage): Promise<number> {
   const { prices } = await settingsOf(tenant, 'ai-configuration')
   const price = Object.hasOwn(prices, model) ? prices[model] : undefined
   // A price for a million tokens is as many millionths for one.
-  return price ? Math.round(prompt * price.prompt + completion * price.completion) : 0
+  return price ? Math.min(Math.round(prompt * price.prompt + completion * price.completion), DEAREST) : 0
 }
 
 const { _id, created, integration, source, model, user, workspace, thread, status } = usage
