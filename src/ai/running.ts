@@ -10,7 +10,7 @@ import { answered } from './turn/completion'
  * model is asked. Answers a completion; to another agent, for which it is a tool, only what the model said.
  */
 export async function run(ctx: OpenCtx, target: AiTarget, occasion: Performed): Promise<Response> {
-  const { integration: _id, depth, request, signal, trigger } = occasion
+  const { integration: _id, depth, request, signal, trigger, agents } = occasion
   const ending = new AbortController()
   const abort = () => ending.abort(new Error('Nobody waits for it any more.'))
   const signals = [signal, request?.signal].filter((one) => one !== undefined)
@@ -18,7 +18,7 @@ export async function run(ctx: OpenCtx, target: AiTarget, occasion: Performed): 
   if (signals.some(({ aborted }) => aborted)) abort()
   try {
     const asked = fitting(Asked, { messages: [{ role: 'user', content: questionOf(occasion) }] })
-    const answer = await answered(ctx, { _id, target }, asked, { request, depth, ending })
+    const answer = await answered(ctx, { _id, target }, asked, { request, depth, ending, agents })
     return trigger === 'tool' ? Response.json(contentOf(answer)) : Response.json(answer)
   } finally {
     for (const one of signals) one.removeEventListener('abort', abort)

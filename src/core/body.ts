@@ -39,6 +39,9 @@ export function isKeepable(value: unknown): boolean {
   }
 }
 
+/** A text that somebody else made, without what no engine can keep. */
+export const keepableText = (text: string): string => text.replaceAll('\0', '').toWellFormed()
+
 /** The text of a request's body; undefined for one of no bytes. @throws 413 beyond `limit` bytes */
 export async function readText(request: Request, limit: number): Promise<string | undefined> {
   const length = announced(request, limit)

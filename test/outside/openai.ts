@@ -55,8 +55,8 @@ export async function startOpenai(always: Plan | ((asked: Asked) => Plan) = {}) 
       response.writeHead(plan.status ?? 200, { 'content-type': 'application/json', ...plan.headers })
       return response.end(plan.body ?? JSON.stringify({ error: { message: 'No.', type: 'refused', code: 'refused' } }))
     }
-    if (path === '/embeddings') return json(response, embedded(body))
     if (plan.hang === 0) return
+    if (path === '/embeddings') return json(response, embedded(body))
     const said = { id: `chatcmpl-${asked.length}`, model: body.model, plan }
     if (body.stream) await stream(response, said, own)
     else if (plan.cut !== undefined)

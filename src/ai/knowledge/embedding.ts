@@ -12,13 +12,18 @@ export const embeds = (source: Source): source is Embedding => source.embeddingM
  * Texts as vectors of length 1, by the embedding model of a source. What may be tried again is, by its client.
  * @throws 502 AI_UPSTREAM_ERROR, 503 AI_UPSTREAM_BUSY, 504 AI_UPSTREAM_TIMEOUT
  */
-export async function embedded({ client, embeddingModel: model }: Embedding, texts: string[]): Promise<Float32Array[]> {
+export async function embedded(
+  { client, embeddingModel: model }: Embedding,
+  texts: string[],
+  signal?: AbortSignal,
+): Promise<Float32Array[]> {
   const input = texts.map((text) => text.slice(0, LONGEST).toWellFormed())
   try {
-    const { data } = await client.embeddings.create({ model, input, encoding_format: 'float' }).catch((cause) => {
+    const asked = { model, input, encoding_format: 'float' } as const
+    const answer = await client.embeddings.create(asked, { signal }).catch((cause) => {
       throw new Failed(cause)
     })
-    return vectorsOf(data, texts.length)
+    return vectorsOf(answer?.data, texts.length)
   } catch (error) {
     throw problemOf(error)
   }
@@ -27,7 +32,10 @@ export async function embedded({ client, embeddingModel: model }: Embedding, tex
 function vectorsOf(data: unknown, count: number): Float32Array[] {
   const vectors: Float32Array[] = []
   if (!Array.isArray(data) || data.length !== count) throw new Senseless(STRANGE)
-  for (const one of data) vectors[one?.index] = unit(one?.embedding)
+  for (const one of data) {
+    if (!Number.isInteger(one?.index) || one.index < 0 || one.index >= count) throw new Senseless(STRANGE)
+    vectors[one.index] = unit(one.embedding)
+  }
   const dimension = vectors[0]?.length
   for (let n = 0; n < count; n++) if (!dimension || vectors[n]?.length !== dimension) throw new Senseless(STRANGE)
   return vectors

@@ -42,7 +42,7 @@ export async function upload(ctx: Ctx, sourceId: string, input: Upload, request:
     let chunks = 0
     for (const texts of slicesOf(chunksOf(content, fileName))) {
       if (request.signal.aborted) throw gone()
-      await keep(ctx, source, row._id, fileId, texts, chunks)
+      await keep(ctx, source, { store: row._id, file: fileId, texts, position: chunks, signal: request.signal })
       chunks += texts.length
     }
     if (!chunks) invalid({ path: '/content', message: 'There is nothing to be read in it.' })
@@ -67,12 +67,14 @@ function* slicesOf(chunks: Iterable<string>): Generator<string[]> {
   if (slice.length) yield slice
 }
 
-async function keep(ctx: Ctx, source: Source, storeId: string, file: string, texts: string[], position: number) {
+type Slice = { store: string; file: string; texts: string[]; position: number; signal: AbortSignal }
+
+async function keep(ctx: Ctx, source: Source, { store, file, texts, position, signal }: Slice) {
   const model = embeds(source) ? source.embeddingModel : null
-  const vectors = embeds(source) ? await embedded(source, texts) : []
+  const vectors = embeds(source) ? await embedded(source, texts, signal) : []
   const dimension = vectors[0]?.length ?? null
   await ctx.write(async (tx) => {
-    const row = await current(tx, storeId)
+    const row = await current(tx, store)
     // Whoever takes an hour for it may find it swept up.
     if (!(await tx.select({ _id }).from(knowledgeFiles).where(eq(_id, file)).get())) missing('file')
     if (model !== null) refuseMismatch(row, model, dimension)

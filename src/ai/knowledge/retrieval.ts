@@ -22,6 +22,8 @@ export type Question = {
   /** In which thread it is asked, by its id. */
   thread?: string
   question: string
+  /** Who asked has gone. */
+  signal?: AbortSignal
 }
 
 const BEST = 8 // chunks that a model is told
@@ -36,10 +38,10 @@ const turns = new Turns(4, 100, { each: 2, patience: 10_000 })
  * names, and of those only from the caller's own, their workspace's and everybody's.
  * @throws 409 EMBEDDING_MISMATCH, 502 to 504 for a source
  */
-export async function retrieved(ctx: OpenCtx, { integration, thread, question: asked }: Question) {
+export async function retrieved(ctx: OpenCtx, { integration, thread, question: asked, signal }: Question) {
   const question = asked.length > LONGEST ? `${asked.slice(0, LONGEST / 2)}\n${asked.slice(-LONGEST / 2)}` : asked
   const stores = await storesFor(ctx, integration, thread)
-  const found = stores.length ? await find(ctx, stores, question) : []
+  const found = stores.length ? await find(ctx, stores, question, signal) : []
   const chunks = await bestOf(ctx.db, found, stores)
   const citations = chunks.map(({ fileId, fileName, chunk }): Citation => ({ fileId, fileName, chunk }))
   const parts = chunks.map(({ fileName, text }, n) => `[${n + 1}]${fileName ? ` ${fileName}` : ''}\n${text}`)
@@ -62,10 +64,10 @@ async function storesFor(ctx: OpenCtx, { _id, target }: Question['integration'],
 }
 
 /** Numbers of the chunks that answer a question best, the best first: by their words, and by vectors where they have some. */
-async function find(tenant: Tenant, stores: StoreRow[], question: string): Promise<number[]> {
+async function find(tenant: Tenant, stores: StoreRow[], question: string, signal?: AbortSignal): Promise<number[]> {
   const bySource = Map.groupBy(stores, ({ source, model }) => (model === null ? '' : source))
   const lists = [byWords(tenant, stores, question)]
-  for (const [source, some] of bySource) if (source) lists.push(byMeaning(tenant, source, some, question))
+  for (const [source, some] of bySource) if (source) lists.push(byMeaning(tenant, source, some, question, signal))
   return fused(await Promise.all(lists))
 }
 
@@ -75,13 +77,19 @@ async function byWords(tenant: Tenant, stores: StoreRow[], question: string) {
 }
 
 /** Where the source is gone, or embeds no more, words have to do. */
-async function byMeaning(tenant: Tenant, id: string, stores: StoreRow[], question: string): Promise<number[]> {
+async function byMeaning(
+  tenant: Tenant,
+  id: string,
+  stores: StoreRow[],
+  question: string,
+  signal?: AbortSignal,
+): Promise<number[]> {
   const source = await clientOf(tenant, id).catch((error) => {
     if (!(error instanceof Problem && error.status === 404)) throw error
   })
   if (!source || !embeds(source)) return []
   for (const store of stores) refuseMismatch(store, source.embeddingModel)
-  const [wanted] = await embedded(source, [question])
+  const [wanted] = await embedded(source, [question], signal)
   for (const store of stores) refuseMismatch(store, source.embeddingModel, wanted!.length)
   return turns.take(tenant, () => nearest(tenant.db, stores, wanted!, EACH))
 }

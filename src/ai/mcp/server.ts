@@ -11,6 +11,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import { version } from '../../../package.json'
 import type { Ctx } from '../../accounts/guard'
+import { AGENTS } from '../tools/tool'
 import { outcomeOf } from '../tools/tools'
 import { definition, definitions } from './resources'
 import { everyTool } from './toolbox'
@@ -52,7 +53,7 @@ function serverFor(ctx: Ctx, request: Request): Server {
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal }) => {
     const tool = (await everyTool(ctx)).get(params.name)
     if (!tool) throw new McpError(ErrorCode.InvalidParams, `There is no tool "${params.name}".`)
-    const calling = { ctx, request, signal, depth: 0, query: {} }
+    const calling = { ctx, request, signal, depth: 0, query: {}, agents: { left: AGENTS } }
     const { text, failed } = await outcomeOf(calling, () => tool.run(calling, params.arguments ?? {}))
     return { content: [{ type: 'text', text }], isError: failed }
   })

@@ -30,10 +30,12 @@ const A_MESSAGE = {
   required: ['message'],
 }
 
-async function run(row: Row, { ctx, request, signal, depth, query }: Calling, body: Record<string, unknown>) {
+async function run(row: Row, { ctx, request, signal, depth, query, agents }: Calling, body: Record<string, unknown>) {
   if (depth >= DEEPEST) throw new Problem(409, 'TOO_DEEP', 'Agents call each other in a circle. This one stops here.')
+  if (row.targetKind === 'ai' && --agents.left < 0)
+    throw new Problem(409, 'TOO_MANY_AGENTS', 'Agents have called each other too often. Answer with what you know.')
   const asked = askedFor({ method: 'POST', path: '/', query, body })
-  const occasion = { _id: Bun.randomUUIDv7() as string, trigger: 'tool' as const, asked, request, signal }
+  const occasion = { _id: Bun.randomUUIDv7() as string, trigger: 'tool' as const, asked, request, signal, agents }
   const response = await perform(ctx, row, occasion, depth + 1)
   const answer = read(await response.text())
   if (response.status < 400) return answer

@@ -10,6 +10,11 @@ export type Tool = {
   run(calling: Calling, input: Record<string, unknown>): Promise<unknown>
 }
 
+export type Left = { left: number }
+
+/** So many agents are run for one question: each may call many, at once and in many rounds. */
+export const AGENTS = 50
+
 /** On whose behalf a tool is called. */
 export type Calling = {
   ctx: OpenCtx
@@ -18,6 +23,8 @@ export type Calling = {
   signal: AbortSignal
   /** How many runs of integrations led to it. */
   depth: number
+  /** How many agents may still be run for the caller, by all that is run for them. */
+  agents: Left
   /** What the caller gave along for lambdas. */
   query: Record<string, unknown>
 }

@@ -1,5 +1,5 @@
 import type { OpenCtx } from '../../accounts/guard'
-import { parseJson } from '../../core/body'
+import { keepableText, parseJson } from '../../core/body'
 import { report } from '../../core/log'
 import { Problem } from '../../core/problem'
 import type { AiTarget } from '../../plugins/integrations/targets/ai'
@@ -43,7 +43,7 @@ export async function outcomeOf(
     return { text: await asText(await work()), failed: false }
   } catch (error) {
     calling.signal.throwIfAborted()
-    return { text: JSON.stringify({ error: refused(calling.ctx, error) }), failed: true }
+    return { text: cut(JSON.stringify({ error: refused(calling.ctx, error) })), failed: true }
   }
 }
 
@@ -65,9 +65,11 @@ function read(text: string): unknown {
 async function asText(result: unknown): Promise<string> {
   const text =
     result instanceof Response ? await result.text() : typeof result === 'string' ? result : JSON.stringify(result)
-  const plain = (text ?? 'null').replaceAll('\0', '').toWellFormed()
-  return plain.length <= RESULT ? plain : `${plain.slice(0, RESULT).toWellFormed()}… (cut: this is not all)`
+  return cut(keepableText(text ?? 'null'))
 }
+
+const cut = (text: string) =>
+  text.length <= RESULT ? text : `${text.slice(0, RESULT).toWellFormed()}… (cut: this is not all)`
 
 function refused({ tenant }: Calling['ctx'], error: unknown) {
   if (error instanceof Problem) {

@@ -10,12 +10,15 @@ import { toolResults } from '../tables'
 export type Message = OpenAI.ChatCompletionMessageParam
 
 const CONTEXT = 16 << 10 // bytes
+const NEWEST = 500 // calls whose answers are looked for
 
 /** What the model is told before anybody says something. @throws 400 for too much context */
-export function instructions({ systemPrompt }: AiTarget, { rules, context }: Asked, ...more: string[]): Message[] {
-  const parts = [systemPrompt, rules?.length && rulesOf(rules), context && contextOf(context), ...more]
-  return parts.flatMap((content) => (content ? [{ role: 'system' as const, content }] : []))
-}
+export const instructions = ({ systemPrompt }: AiTarget, { rules, context }: Asked): Message[] =>
+  asSystem(systemPrompt, rules?.length && rulesOf(rules), context && contextOf(context))
+
+/** Those of the texts that are there, each in a message of its own. */
+export const asSystem = (...texts: (string | 0 | null | undefined)[]): Message[] =>
+  texts.flatMap((content) => (content ? [{ role: 'system', content }] : []))
 
 const rulesOf = (rules: string[]) => `Keep to these rules:\n${rules.map((rule, n) => `${n + 1}. ${rule}`).join('\n')}`
 
@@ -42,27 +45,30 @@ export function refuseUnfit(messages: NewMessage[], { allowSystemMessages }: AiT
   }
 }
 
+/** @throws 400 where an answer is sent to a call that nobody has made before */
+export function refuseLost(before: NewMessage[], sent: NewMessage[]) {
+  const { taken } = matched([...before, ...sent])
+  if (sent.some((message) => message.role === 'tool' && !taken.has(message)))
+    invalid({ path: '/messages', message: 'A message of a tool answers a call that nobody has made.' })
+}
+
 /**
  * Messages as models take them: each call is followed by its answer, be it the client's, one that was kept (`answers`), or
- * that there is none. @throws 400 for answers to calls that there are not
+ * that there is none. Of calls that are too long ago to be told, the answers aren't either.
  */
 export function spoken(messages: NewMessage[], answers: ReadonlyMap<string, string>): Message[] {
-  const taken = new Set<NewMessage>()
-  const all = messages.flatMap((message, n): Message[] => {
+  const { answersTo } = matched(messages)
+  return messages.flatMap((message): Message[] => {
     const { role, tool_calls: calls } = message
     if (role === 'tool') return []
     if (role !== 'assistant' || !calls?.length) return [plain(message)]
-    const answered = answersTo(calls, messages.slice(n + 1))
-    for (const one of answered.values()) taken.add(one)
+    const answered = answersTo.get(message)
     const results = calls.map((call): Message => {
-      const content = answered.get(call.id)?.content ?? answers.get(nameOf(call)) ?? UNANSWERED
+      const content = answered?.get(call.id) ?? answers.get(nameOf(call)) ?? UNANSWERED
       return { role: 'tool', tool_call_id: call.id, content }
     })
     return [{ role, content: message.content || null, tool_calls: calls }, ...results]
   })
-  const lost = messages.findIndex((message) => message.role === 'tool' && !taken.has(message))
-  if (lost >= 0) invalid({ path: '/messages', message: 'A message of a tool answers a call that nobody has made.' })
-  return all
 }
 
 const UNANSWERED = 'This was not answered.'
@@ -71,15 +77,22 @@ function plain({ role, content, name }: NewMessage): Message {
   return { role: role as 'user', content: content ?? '', ...(name && { name }) }
 }
 
-/** Until the same call is made once more. */
-function answersTo(calls: ToolCall[], after: NewMessage[]) {
-  const found = new Map<string, NewMessage>()
-  for (const message of after) {
-    const { role, tool_call_id: id = '', tool_calls: others } = message
-    if (others?.some((other) => calls.some((call) => call.id === other.id))) break
-    if (role === 'tool' && calls.some((call) => call.id === id) && !found.has(id)) found.set(id, message)
+/** Which messages answer the calls of which, and those that do: the first to each, until the same call is made once more. */
+function matched(messages: NewMessage[]) {
+  const answersTo = new Map<NewMessage, Map<string, string>>()
+  const taken = new Set<NewMessage>()
+  const open = new Map<string, NewMessage>()
+  for (const message of messages) {
+    const { role, content, tool_calls: calls = [], tool_call_id: id = '' } = message
+    for (const call of calls) open.set(call.id, message)
+    if (calls.length) answersTo.set(message, new Map())
+    const asked = role === 'tool' ? open.get(id) : undefined
+    if (!asked) continue
+    open.delete(id)
+    answersTo.get(asked)!.set(id, content ?? '')
+    taken.add(message)
   }
-  return found
+  return { answersTo, taken }
 }
 
 /** A call, whatever the id: some servers give the same one again and again. */
@@ -93,12 +106,12 @@ export const keptAs = ({ actor }: OpenCtx, integration: string | null, call: Too
 export async function keptAnswers(ctx: OpenCtx, integration: string | null, messages: NewMessage[]) {
   const answered = new Set(messages.map(({ tool_call_id: id }) => id))
   const open = messages.flatMap(({ tool_calls: calls = [] }) => calls.filter(({ id }) => !answered.has(id)))
-  const names = new Map(open.map((call) => [keptAs(ctx, integration, call), nameOf(call)]))
+  const names = new Map(open.slice(-NEWEST).map((call) => [keptAs(ctx, integration, call), nameOf(call)]))
   if (!names.size) return new Map<string, string>()
   const { _id } = toolResults
   const rows = await ctx.db
     .select()
     .from(toolResults)
-    .where(and(inArray(_id, [...names.keys()].slice(0, 500))))
+    .where(and(inArray(_id, [...names.keys()])))
   return new Map(rows.map(({ _id, content }) => [names.get(_id)!, content]))
 }

@@ -1,5 +1,6 @@
 import { eq, lt, max } from 'drizzle-orm'
 import type { OpenCtx } from '../../accounts/guard'
+import { keepableText } from '../../core/body'
 import { DAY, iso, now } from '../../core/clock'
 import { report } from '../../core/log'
 import { Problem } from '../../core/problem'
@@ -71,7 +72,7 @@ const theirs = ({ role, content, name, tool_calls: calls, tool_call_id: id }: Ne
 })
 
 const ours = ({ role, content, toolCalls, toolCallId, incomplete }: Said) => ({
-  ...{ role, content: content.replaceAll('\0', '').toWellFormed(), name: null, toolCalls: toolCalls ?? null },
+  ...{ role, content: keepableText(content), name: null, toolCalls: toolCalls ?? null },
   ...{ toolCallId: toolCallId ?? null, ours: role === 'tool', incomplete: !!incomplete },
 })
 

@@ -1,4 +1,5 @@
 import { and, desc, eq, gt, lt } from 'drizzle-orm'
+import { keepableText } from '../../core/body'
 import { iso, now } from '../../core/clock'
 import type { Db } from '../../storage/port'
 import type { NewMessage, Summary } from '../shapes'
@@ -6,6 +7,7 @@ import type { Source } from '../sources/sources'
 import { messages, type threads } from '../tables'
 import type { MessageRow } from '../threads'
 import { tokensIn } from '../tokens'
+import { countedIn } from './model'
 
 const BUDGET = 16_000 // tokens
 const SLICE = 50
@@ -98,7 +100,10 @@ export async function summed({ client }: Source, model: string, text: string, si
   try {
     const { choices, usage } = await client.chat.completions.create({ model, messages, max_tokens: 1_000 }, { signal })
     const content = choices?.[0]?.message?.content
-    return { content: typeof content === 'string' ? content.slice(0, 8_000) : undefined, usage }
+    return {
+      content: typeof content === 'string' ? keepableText(content.slice(0, 8_000)) : undefined,
+      counted: countedIn(usage),
+    }
   } catch (error) {
     signal.throwIfAborted()
     return { content: undefined, error }

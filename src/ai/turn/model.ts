@@ -1,4 +1,5 @@
 import type OpenAI from 'openai'
+import { keepableText } from '../../core/body'
 import type { ToolCall } from '../shapes'
 import { chunksOf } from '../sources/chunks'
 import type { Source } from '../sources/sources'
@@ -14,6 +15,8 @@ export type Usage = { prompt: number; completion: number; estimated: boolean }
 
 const CALLS = 128
 const SIZE = 4 << 20 // characters
+const REASON = 64 // characters
+const TOKENS = 1_000_000_000 // that anybody believes
 
 /** Takes what is said, in its pieces, and is waited for before there is more. */
 export type Say = (words: string[]) => void | Promise<void>
@@ -62,11 +65,12 @@ const refuse = (cause: unknown): never => {
 /** What comes is whatever another server makes of it. */
 type Part = { index?: number; id?: string; function?: { name?: string; arguments?: string } }
 type Delta = { content?: unknown; refusal?: unknown; tool_calls?: Part[] | null } | null
+type Counted = { prompt_tokens?: unknown; completion_tokens?: unknown } | null
 type Chunk = {
   error?: unknown
   model?: unknown
-  choices?: ({ delta?: Delta; finish_reason?: string | null } | null)[] | null
-  usage?: { prompt_tokens?: unknown; completion_tokens?: unknown } | null
+  choices?: ({ delta?: Delta; finish_reason?: unknown } | null)[] | null
+  usage?: Counted
 }
 
 /** What a model is saying: its words, and its calls as they are put together from their pieces. */
@@ -93,10 +97,10 @@ export class Saying {
   hear({ model, choices, usage, error }: Chunk): string {
     if (error) refuse(new Error('It told of an error.'))
     if (typeof model === 'string') this.#model ||= model
-    this.#usage = counted(usage) ?? this.#usage
+    this.#usage = countedIn(usage) ?? this.#usage
     const choice = choices?.[0]
     if (!choice) return ''
-    if (choice.finish_reason) this.#finish = choice.finish_reason
+    this.#finish = textOf(choice.finish_reason).slice(0, REASON) || this.#finish
     const { content, refusal, tool_calls: parts } = choice.delta ?? {}
     for (const [n, part] of (Array.isArray(parts) ? parts : []).entries()) if (part) this.#take(part, n)
     const text = textOf(content) || textOf(refusal)
@@ -114,7 +118,7 @@ export class Saying {
         ...{ id, type: 'function' as const },
         function: { name, arguments: call.arguments },
       }))
-    const content = this.content.replaceAll('\0', '').toWellFormed()
+    const content = keepableText(this.content)
     const usage = this.usage({ model, ...params })
     return { content, calls, finish: this.#finish, model: this.#model || model, usage }
   }
@@ -150,10 +154,8 @@ export class Saying {
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value : '')
 
-const TOKENS = 1e9 // that nobody sends or says at once
-
-/** What a server has counted; nothing, where that can't be. */
-export function counted(usage: Chunk['usage']) {
+/** What a server says that it took; nothing, where that can't be. */
+export function countedIn(usage: Counted | undefined) {
   const { prompt_tokens: prompt, completion_tokens: completion } = usage ?? {}
   return isCount(prompt) && isCount(completion) ? { prompt, completion } : undefined
 }

@@ -1,5 +1,6 @@
 import type OpenAI from 'openai'
 import type { OpenCtx } from '../../accounts/guard'
+import { keepableText } from '../../core/body'
 import { iso, now } from '../../core/clock'
 import type { Answering } from '../agents'
 import type { Draft } from '../builders/drafts'
@@ -154,13 +155,14 @@ export class Turn {
     return tools.length ? { tools } : {}
   }
 
-  /** Each call has an id of its own, and arguments: some servers give none, or the same to each. */
+  /** Each call has an id of its own, a name and arguments, that the client may send again: some servers give none. */
   #named(calls: ToolCall[]): ToolCall[] {
     const known = new Set(this.of.messages.flatMap((one) => ('tool_call_id' in one ? [one.tool_call_id] : [])))
     return calls.map((call) => {
-      const id = call.id && call.id.length <= 200 && !known.has(call.id) ? call.id : `call_${Bun.randomUUIDv7()}`
+      const id = ID.test(call.id) && !known.has(call.id) ? call.id : `call_${Bun.randomUUIDv7()}`
       known.add(id)
-      const { name, arguments: text } = call.function
+      const name = call.function.name.replace(/[^\w.-]/g, '_').slice(0, 200) || 'nameless'
+      const text = keepableText(call.function.arguments)
       return { ...call, id, function: { name, arguments: text.trim() ? text : '{}' } }
     })
   }
@@ -200,6 +202,8 @@ export class Turn {
     this.pause = { functionCalls: theirs, backendResults, assistantToolCalls: calls }
   }
 }
+
+const ID = /^[\x21-\x7e]{1,200}$/
 
 const INTERRUPTED = JSON.stringify({ error: { code: 'INTERRUPTED', message: 'Nobody knows whether it was done.' } })
 

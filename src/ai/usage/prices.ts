@@ -4,6 +4,7 @@ import type { Usage } from '../turn/model'
 
 /** Costs are kept as millionths of the currency that a tenant's prices are in, and told as numbers of it. */
 export const MILLION = 1_000_000
+const DEAREST = 1e15 // that a row has room for, so that many can be summed
 
 /**
  * What so many tokens of a model cost, in millionths, rounded once: by the tenant's price for that model, or for `*`, any
@@ -12,7 +13,8 @@ export const MILLION = 1_000_000
 export async function costOf(tenant: Tenant, model: string, { prompt, completion }: Usage): Promise<number> {
   const { prices } = await settingsOf(tenant, 'ai-configuration')
   const price = Object.hasOwn(prices, model) ? prices[model] : prices['*']
-  return price ? Number(rounded(part(prompt, price.prompt) + part(completion, price.completion))) : 0
+  if (!price) return 0
+  return Math.min(Number(rounded(part(prompt, price.prompt) + part(completion, price.completion))), DEAREST)
 }
 
 /** A price for a million tokens is as many millionths for one: here in millionths of those, so that sums are exact. */

@@ -13,6 +13,8 @@ export type Occasion = {
   request?: Request
   /** Aborted when somebody else is to do it. */
   signal?: AbortSignal
+  /** How many agents may still be run for whoever began it, where an agent did. */
+  agents?: { left: number }
 }
 
 /** The same, for a target: of which integration's run, and how many runs lead to it, with this one. */

@@ -1,0 +1,225 @@
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { handle } from '../../src/gateway'
+import { refusal } from '../house'
+import { calling, eventsIn, says, studio } from './kit'
+
+const at = await studio()
+const { user, admin, openai, main, chat } = at
+afterAll(() => openai.stop())
+beforeEach(() => {
+  openai.clear()
+  openai.own.always = {}
+})
+
+const clientTools = [{ name: 'pick' }]
+const roles = () => openai.last().body.messages.map(({ role }: { role: string }) => role)
+const answerTo = (id: string, content = 'ok') => ({ role: 'tool', tool_call_id: id, content })
+const upload = (integrationId: string) =>
+  user.post(`/ai/sources/${at.source}/storage/upload`, { integrationId, content: 'Hello there' })
+
+describe('a server of models that says strange things', () => {
+  test.each([false, true])('of calls: a client can go on all the same (stream: %p)', async (stream) => {
+    const thread = await at.thread()
+    const long = 'x'.repeat(300)
+    openai.says(
+      calling(
+        ['pick', {}, 'a\0b'],
+        [long, {}, 'c\ud800'],
+        ['', {}, long],
+        ['pick', '"\0\ud800', 'e'],
+        ['pick', {}, 'f'],
+      ),
+    )
+    const { status, body } = await chat(user, main, { stream, clientTools }, thread)
+    expect(status).toBe(200)
+    const { functionCalls, assistantToolCalls } = stream ? eventsIn(body).events.at(-1) : body
+    expect(functionCalls).toHaveLength(2)
+    expect(assistantToolCalls).toHaveLength(5)
+    const answers = functionCalls.map(({ id }: { id: string }) => answerTo(id))
+    const messages = [says('Hello'), { role: 'assistant', content: '', tool_calls: assistantToolCalls }, ...answers]
+    expect((await chat(user, main, { clientTools, messages }, thread)).status).toBe(200)
+    expect(roles()).toEqual(['user', 'assistant', 'tool', 'tool', 'tool', 'tool', 'tool'])
+    expect((await at.threadOf(thread)).messages).toHaveLength(8)
+  })
+
+  test('of its end: clients hear a short word, or none', async () => {
+    for (const [finish, told] of [
+      [{ a: 1 }, 502],
+      [5, 502],
+      ['y'.repeat(10_000), 'y'.repeat(64)],
+    ] as [never, number | string][]) {
+      openai.says({ finish })
+      const { status, body } = await chat()
+      expect(status === 200 ? body.choices[0].finish_reason : status).toBe(told)
+    }
+  })
+
+  test('of what it took: no answer is lost by that, and sums can be made', async () => {
+    const prices = { 'model-1': { prompt: 1e6, completion: 1e6 } }
+    await at.done(admin.put('/configurations/ai-configuration', { metadata: { prices } }))
+    const most = Number.MAX_SAFE_INTEGER
+    openai.says({ usage: { prompt_tokens: most, completion_tokens: most, total_tokens: most } })
+    expect((await chat()).status).toBe(200)
+    await at.done(admin.put('/configurations/ai-configuration', { metadata: { prices: {} } }))
+    expect((await at.usage())[0]).toMatchObject({ status: 'completed', estimated: true })
+    expect((await admin.get('/ai/usage?groupBy=day')).body[0].cost).toBeLessThan(1e6)
+  })
+
+  test('of what a summary took, too', async () => {
+    const id = await at.agent({ historyTokens: 100 })
+    const thread = await at.thread(id)
+    for (const word of ['w ', 'v ']) await chat(user, id, { messages: [says(word.repeat(300))] }, thread)
+    openai.says({ text: 'In \0short.', usage: { prompt_tokens: 'many', completion_tokens: -3 } as never })
+    expect((await chat(user, id, { messages: [says('u')] }, thread)).status).toBe(200)
+    expect((await at.usage())[0]).toMatchObject({ status: 'completed', estimated: true })
+    expect((await at.threadOf(thread)).messageSummaries).toMatchObject([{ content: 'In short.' }])
+  })
+
+  test.each([
+    'null',
+    '[]',
+    '{"data":[null]}',
+    '{"data":[{"index":"length","embedding":[1,2]}]}',
+    '{"data":[{"index":4294967294,"embedding":[1]}]}',
+    '{"data":[{"index":0,"embedding":["x"]}]}',
+  ])('instead of vectors (%s) has failed', async (body) => {
+    openai.own.always = { body }
+    expect(refusal(await upload(main))).toEqual([502, 'AI_UPSTREAM_ERROR'])
+  })
+})
+
+describe('what a completion takes before its first word', () => {
+  const reading = at.agent({ vectorStores: ['user'] })
+
+  test('is in a row of usage, when that fails', async () => {
+    const id = await reading
+    await at.done(upload(id))
+    openai.own.always = { status: 401 }
+    const before = (await at.usage()).length
+    expect(refusal(await chat(user, id))).toEqual([502, 'AI_UPSTREAM_ERROR'])
+    const rows = await at.usage()
+    expect(rows).toHaveLength(before + 1)
+    expect(rows[0]).toMatchObject({ status: 'failed', integration: id, prompt: 0 })
+    // What was no question is none that failed.
+    await chat(user, id, { messages: [answerTo('nobody')] })
+    await chat(user, id, { context: { long: 'x'.repeat(20_000) } })
+    expect(await at.usage()).toHaveLength(before + 1)
+  })
+
+  test('ends with whoever asked', async () => {
+    const id = await reading
+    await at.done(upload(id))
+    openai.clear()
+    openai.own.always = { hang: 0 }
+    const leaving = new AbortController()
+    const { host } = new URL(at.origin)
+    const asked = handle(
+      new Request(`${at.origin}/api/ai/${id}/chat-completion`, {
+        method: 'POST',
+        headers: { host, 'content-type': 'application/json', 'x-api-key': at.tokens.user },
+        body: JSON.stringify({ messages: [says('Hello')] }),
+        signal: leaving.signal,
+      }),
+    )
+    while (!openai.asked.length) await Bun.sleep(1)
+    leaving.abort()
+    await asked
+    while (!openai.left.length) await Bun.sleep(1)
+    expect(openai.asked.map(({ path }) => path)).toEqual(['/v1/embeddings'])
+    expect((await at.usage())[0]).toMatchObject({ status: 'aborted', integration: id })
+  })
+})
+
+describe('a thread goes on', () => {
+  test('where an answer came so late that its call is not told any more', async () => {
+    const id = await at.agent({ historyTokens: 200 })
+    const thread = await at.thread(id)
+    const say = async (message: object) => (await chat(user, id, { clientTools, messages: [message] }, thread)).status
+    openai.says(calling(['pick', {}, 'c1']))
+    expect(await say(says('z'.repeat(800)))).toBe(200)
+    expect(await say(says('Never mind.'))).toBe(200)
+    expect(await say(answerTo('c1', 'late'))).toBe(200)
+    openai.says({ text: 'In short.' })
+    expect(await say(says('u'.repeat(300)))).toBe(200)
+    expect(roles()[0]).toBe('system')
+    expect(await say(says('Go on.'))).toBe(200)
+    expect(roles()).not.toContain('tool')
+  })
+
+  test('after a turn in which tools have told more than anybody is told again', async () => {
+    const big = await at.tool('big', '() => "x".repeat(65000)')
+    const id = await at.agent({ tools: [big], maxToolRounds: 50, historyTokens: 1_000_000 })
+    const thread = await at.thread(id)
+    let rounds = 0
+    openai.own.always = ({ body }) => (body.tools && rounds++ < 50 ? calling(['big'], ['big']) : { text: 'Done.' })
+    expect((await chat(user, id, {}, thread)).status).toBe(200)
+    expect((await chat(user, id, { messages: [says('Go on.')] }, thread)).status).toBe(200)
+  })
+})
+
+test('a failing tool tells the model no more than others', async () => {
+  const body = 'x'.repeat(300_000)
+  openai.says(calling(['remote', {}, 'c1']))
+  const trigger = { kind: 'tool', name: 'remote', description: 'Far away.' }
+  const target = { kind: 'http', url: `${openai.url}/far`, method: 'POST' }
+  const id = await at.agent({ tools: [(await at.made('/integrations', { trigger, target }))._id] })
+  openai.own.always = ({ path }) => (path.endsWith('/far') ? { status: 400, body } : {})
+  expect((await chat(user, id)).status).toBe(200)
+  const { content } = openai.last().body.messages.at(-1)
+  expect(content).toContain('TOOL_FAILED')
+  expect(content.length).toBeLessThan(70_000)
+})
+
+test('agents that call each other many times at once come to an end', async () => {
+  const trigger = { kind: 'tool', name: 'expert', description: 'Knows.' }
+  const target = { kind: 'ai', sourceId: at.source, model: 'm', maxToolRounds: 2 }
+  const { _id } = await at.made('/integrations', { trigger, target })
+  await at.done(admin.put(`/integrations/${_id}`, { target: { ...target, tools: [_id] } }))
+  const id = await at.agent({ tools: [_id], maxToolRounds: 2 })
+  const again = ['expert', { message: 'Again.' }] as [string, object]
+  openai.own.always = ({ body }) => (body.tools ? calling(again, again, again) : { text: 'Enough.' })
+  const { status, body } = await chat(user, id)
+  expect([status, body.choices?.[0].message.content]).toEqual([200, 'Enough.'])
+  expect(openai.asked.length).toBeLessThan(160)
+  expect(JSON.stringify(openai.asked)).toContain('TOO_MANY_AGENTS')
+})
+
+test('a conversation of a great many calls is read at once', async () => {
+  const call = (id: string) => ({ id, type: 'function', function: { name: 'a', arguments: '' } })
+  const messages = Array.from({ length: 1_000 }, (_, n) => ({
+    role: 'assistant',
+    tool_calls: Array.from({ length: 128 }, (_, i) => call(`${n}.${i}`)),
+  }))
+  expect((await chat(user, main, { messages: [...messages, answerTo('0.0'), says('x')] })).status).toBe(200)
+}, 20_000)
+
+test('bounds are those of the contract, to the last digit', async () => {
+  const cases: [object, number][] = [
+    [{ temperature: 2, frequency_penalty: -2, presence_penalty: 2, stop: ['a', 'b', 'c', 'd'] }, 200],
+    ...[2.0001, -0.0001, '1', true].map((temperature): [object, number] => [{ temperature }, 400]),
+    ...[2.0001, -2.0001, '0'].map((frequency_penalty): [object, number] => [{ frequency_penalty }, 400]),
+    ...[2.0001, -2.0001, []].map((presence_penalty): [object, number] => [{ presence_penalty }, 400]),
+    ...[5, [1], ['a', 'b', 'c', 'd', 'e'], {}].map((stop): [object, number] => [{ stop }, 400]),
+    ...['json', {}, [], { type: 'json_schema' }, { type: 'xml' }].map((one): [object, number] => [
+      { response_format: one },
+      400,
+    ]),
+    ...['true', 1].map((stream): [object, number] => [{ stream }, 400]),
+    ...[{}, [], ['x'], [null], [{ role: 'developer', content: 'x' }]].map((messages): [object, number] => [
+      { messages },
+      400,
+    ]),
+    ...[['x'], null, { text: 'x' }, 'a\0', 'a\ud800'].map((content): [object, number] => [
+      { messages: [{ role: 'user', content }] },
+      400,
+    ]),
+    [{ messages: Array(10_000).fill(says('x')) }, 400],
+    [{ clientTools: [{ name: 'constructor' }, { name: 'toString' }] }, 200],
+    [{ messages: [{ ...says('x'), constructor: 1, toString: 1 }] }, 200],
+  ]
+  for (const [body, status] of cases)
+    expect([JSON.stringify(body).slice(0, 100), (await chat(user, main, body)).status]).toEqual([
+      JSON.stringify(body).slice(0, 100),
+      status,
+    ])
+})
