@@ -20,6 +20,7 @@ import lambdasPg from './postgres/0020_lambdas.sql' with { type: 'text' }
 import integrationsPg from './postgres/0021_integrations.sql' with { type: 'text' }
 import paymentsPg from './postgres/0022_payments.sql' with { type: 'text' }
 import parkedPg from './postgres/0025_parked_events.sql' with { type: 'text' }
+import driftPg from './postgres/0026_drift.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -44,6 +45,7 @@ import lambdas from './sqlite/0020_lambdas.sql' with { type: 'text' }
 import integrations from './sqlite/0021_integrations.sql' with { type: 'text' }
 import payments from './sqlite/0022_payments.sql' with { type: 'text' }
 import parked from './sqlite/0025_parked_events.sql' with { type: 'text' }
+import drift from './sqlite/0026_drift.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -72,6 +74,7 @@ export const tenantMigrations: Migrations = {
     integrations,
     payments,
     parked,
+    drift,
   ],
   postgres: [
     accountsPg,
@@ -95,6 +98,7 @@ export const tenantMigrations: Migrations = {
     integrationsPg,
     paymentsPg,
     parkedPg,
+    driftPg,
   ],
 }
 

@@ -45,7 +45,7 @@ export async function begin(tx: Tx, ctx: Ctx, input: NewCheckout, source: Source
     checkoutUntil: now() + CLAIM,
     checkoutAmount: amount,
   }
-  await kept(tx, claimed, before)
+  await kept(tx, ctx, claimed, before)
   return { subscription: claimed, plan, before, amount }
 }
 
@@ -116,14 +116,14 @@ const paidBy = ({ kind, opened }: Source, { providerSourceId }: Subscription) =>
   ...{ providerKind: kind, providerSourceId: opened._id },
 })
 
-async function kept(tx: Tx, row: Subscription, before: Subscription | undefined) {
+async function kept(tx: Tx, ctx: Ctx, row: Subscription, before: Subscription | undefined) {
   if (before) await tx.update(subscriptions).set(row).where(eq(subscriptions._id, row._id))
-  else await add(tx, row)
+  else await add(tx, ctx, row)
 }
 
 /** What costs nothing needs no provider. */
 async function activated(tx: Tx, ctx: Ctx, row: Subscription, before: Subscription | undefined) {
-  await kept(tx, row, before)
+  await kept(tx, ctx, row, before)
   if (!before) await tell(ctx, tx, undefined, row, ctx.actor.user)
   const { subscription } = await moved(tx, ctx, row, 'activated', { by: ctx.actor.user })
   if (subscription.couponId !== row.couponId) noneLeft()

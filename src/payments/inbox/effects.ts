@@ -65,7 +65,7 @@ async function subjectOf(
 }
 
 /** A payment of PayPal's that failed has no name there by which it could be paid: what comes instead is another. */
-async function forgive(tx: Tx, ctx: Pick<Tenant, 'tenant'>, subscription: Subscription) {
+export async function forgive(tx: Tx, ctx: Pick<Tenant, 'tenant'>, subscription: Subscription) {
   const { subscriptionId, status } = invoices
   const open = await tx
     .select()

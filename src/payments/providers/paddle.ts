@@ -5,7 +5,7 @@ import { by, type Question, Refusal, reachJson, unlessGone } from './asking'
 import { missingPrice } from './failure'
 import { eventOf, invoiceOf, type PaddleSubscription, type PaddleTransaction, standingOf } from './paddle/events'
 import type { Order, Provider } from './provider'
-import { agree, hmac, isLately, secretsOf } from './signed'
+import { agree, hmac, isLately, named, secretsOf } from './signed'
 
 type Connected = Opened<'paddle'>
 
@@ -32,20 +32,23 @@ export const paddle: Provider<'paddle'> = {
     })
   },
 
-  cancel: (opened, { _id, externalSubscriptionId: id, externalCheckoutId: checkout }) =>
+  cancel: (opened, { externalSubscriptionId, externalCheckoutId: checkout }) =>
     by('paddle', async () => {
-      const key = `cancel:${_id}`
-      if (id) {
-        const json = { effective_from: 'immediately' }
-        const done = answered(opened, `subscriptions/${encodeURIComponent(id)}/cancel`, { method: 'POST', key, json })
-        await done.catch((error) => unlessEnded(opened, id, error))
-      } else if (checkout) {
+      let id = externalSubscriptionId ?? undefined
+      if (!id && checkout) {
         // One that is paid, or over, can't be called off any more.
-        const path = `transactions/${encodeURIComponent(checkout)}`
-        const question = { method: 'PATCH', key, json: { status: 'canceled' } }
-        await unlessGone(answered(opened, path, question), 400, 404, 409)
+        const question = { method: 'PATCH', key: `cancel:${checkout}`, json: { status: 'canceled' } }
+        const canceled = await unlessGone(answered(opened, transactionPath(checkout), question), 400, 404, 409)
+        if (!canceled) id = await madeBy(opened, checkout)
       }
+      if (!id) return true
+      const question = { method: 'POST', key: `cancel:${id}`, json: { effective_from: 'immediately' } }
+      const done = answered(opened, `subscriptions/${encodeURIComponent(id)}/cancel`, question)
+      await done.catch((error) => unlessEnded(opened, id, error))
+      return true
     }),
+
+  subscriptionOf: (opened, checkout) => by('paddle', () => madeBy(opened, checkout)),
 
   reprice: (opened, subscription, amount) =>
     by('paddle', async () => {
@@ -127,6 +130,11 @@ async function answered<Data>(
   const { data } = await reachJson<{ data: Data }>('paddle', joined(apiUrl, path), { method, headers, json }, codeIn)
   return data
 }
+
+const transactionPath = (id: string) => `transactions/${encodeURIComponent(id)}`
+
+const madeBy = async (opened: Connected, checkout: string) =>
+  named((await unlessGone(answered<PaddleTransaction>(opened, transactionPath(checkout)), 404))?.subscription_id)
 
 const fetched = (opened: Connected, id: string) =>
   unlessGone(answered<PaddleSubscription>(opened, `subscriptions/${encodeURIComponent(id)}`), 404)

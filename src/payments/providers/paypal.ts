@@ -25,12 +25,15 @@ export const paypal: Provider<'paypal'> = {
     })
   },
 
-  cancel: (opened, { _id, externalSubscriptionId: id }) =>
+  cancel: (opened, { externalSubscriptionId: id }) =>
     by('paypal', async () => {
-      if (!id) return
-      const question = { method: 'POST', key: `cancel:${_id}`, json: { reason: 'Canceled by the customer.' } }
+      if (!id) return true
+      const question = { method: 'POST', key: `cancel:${id}`, json: { reason: 'Canceled by the customer.' } }
       // One that was not approved yet, or is over already, can't be canceled (422).
-      await unlessGone(paypalAnswers(opened, `${pathOf(id)}/cancel`, question), 404, 422)
+      const ended = await unlessGone(paypalAnswers(opened, `${pathOf(id)}/cancel`, question), 404, 422)
+      if (ended) return true
+      const found = await unlessGone(paypalAnswers<PaypalSubscription>(opened, pathOf(id)), 404)
+      return !found || ['CANCELLED', 'EXPIRED'].includes(found.status ?? '')
     }),
 
   reprice: (opened, { _id, externalSubscriptionId: id, currency, updated }, amount) =>

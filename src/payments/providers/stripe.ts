@@ -9,7 +9,7 @@ import type { Order, Provider } from './provider'
 import { hmac, isLately, secretsOf, TOLERANCE, textOf } from './signed'
 import { toStripe } from './stripe/amounts'
 import { eventOf, standingOf } from './stripe/events'
-import { invoiceOf, statusOfInvoice } from './stripe/invoices'
+import { idOf, invoiceOf, statusOfInvoice } from './stripe/invoices'
 
 type Connected = Opened<'stripe'>
 
@@ -33,15 +33,19 @@ export const stripe: Provider<'stripe'> = {
     })
   },
 
-  cancel: (opened, { _id, externalSubscriptionId, externalCheckoutId }) =>
+  cancel: (opened, { externalSubscriptionId, externalCheckoutId: checkout }) =>
     asked(opened, async (client) => {
-      const key = { idempotencyKey: `cancel:${_id}` }
-      if (externalSubscriptionId)
-        await unlessGone(refusing(client.subscriptions.cancel(externalSubscriptionId, {}, key)), 404)
       // One that is over, in whichever way, can't be called off any more (400).
-      else if (externalCheckoutId)
-        await unlessGone(refusing(client.checkout.sessions.expire(externalCheckoutId, {}, key)), 400, 404)
+      const expired =
+        checkout &&
+        !externalSubscriptionId &&
+        (await unlessGone(refusing(client.checkout.sessions.expire(checkout, {}, keyOf('expire', checkout))), 400, 404))
+      const id = externalSubscriptionId ?? (checkout && !expired ? await madeBy(client, checkout) : undefined)
+      if (id) await unlessGone(refusing(client.subscriptions.cancel(id, {}, keyOf('cancel', id))), 404)
+      return true
     }),
+
+  subscriptionOf: (opened, checkout) => asked(opened, (client) => madeBy(client, checkout)),
 
   reprice: (opened, subscription, amount) =>
     asked(opened, async (client) => {
@@ -85,6 +89,11 @@ export const stripe: Provider<'stripe'> = {
 
   parseEvent: eventOf,
 }
+
+const keyOf = (verb: string, id: string) => ({ idempotencyKey: `${verb}:${id}` })
+
+const madeBy = async (client: Stripe, checkout: string) =>
+  idOf((await unlessGone(refusing(client.checkout.sessions.retrieve(checkout)), 404))?.subscription)
 
 const priceNames = { monthly: 'monthlyPriceId', yearly: 'yearlyPriceId' } as const
 const recurring = { monthly: { interval: 'month' }, yearly: { interval: 'year' } } as const

@@ -9,6 +9,7 @@ import { keepInvoice } from '../invoices/keeping'
 import { after, spanOf } from '../periods'
 import type { Meaning, ProviderInvoice, ProviderKind, Standing } from '../providers/provider'
 import { type Subscription, subscriptions } from '../tables'
+import { callOff, endBenefit, rearrange } from './arranging'
 import { REPRICE } from './kinds'
 import { priceOf } from './shown'
 import { tell, tellFailure } from './telling'
@@ -75,6 +76,8 @@ export type Told = Standing & {
   invoice?: ProviderInvoice
   /** Who did it, for the record. */
   by?: string
+  /** Whether people know already that it can't be done. */
+  known?: boolean
 }
 
 export type Moved = {
@@ -124,6 +127,10 @@ export async function moved(
   const subscription = activated ? await redeemed(tx, ctx, changed) : changed
   await tx.update(subscriptions).set(subscription).where(eq(subscriptions._id, _id))
   await tell(ctx, tx, before, subscription, told.by)
+  await rearrange(tx, ctx, before, subscription)
+  if (before.externalSubscriptionId && before.externalSubscriptionId !== subscription.externalSubscriptionId)
+    await callOff(tx, ctx, _id, { ...before, externalCheckoutId: null })
+  if (subscription.couponBenefitEndsAt !== before.couponBenefitEndsAt) await endBenefit(tx, ctx, subscription)
   if (isMispriced(before, subscription))
     await enqueue(ctx, tx, { kind: REPRICE, payload: { subscription: _id }, lane: _id })
   return { subscription, outcome: 'applied' }
@@ -206,7 +213,7 @@ async function refused(
   ctx: Pick<Tenant, 'tenant'>,
   before: Subscription,
   trigger: Trigger | undefined,
-  { occurredAt, externalSubscriptionId, providerKind, invoice }: Told,
+  { occurredAt, externalSubscriptionId, providerKind, invoice, known: isKnown }: Told,
   obstacle?: Obstacle,
 ): Promise<Moved> {
   const why = obstacle?.why ?? `Nothing that is ${before.status} can be ${trigger ?? 'changed'}.`
@@ -214,7 +221,8 @@ async function refused(
   // Somebody pays for what they don't get: people have to look at it.
   if (!PAYING.includes(trigger) || occurredAt === undefined) return { subscription: before, ...outcome }
   const details = { trigger, externalSubscriptionId, invoice: invoice?.externalInvoiceId }
-  await tellFailure(ctx, tx, before, { ...details, ...obstacle, why })
+  if (!isKnown) await tellFailure(ctx, tx, before, { ...details, ...obstacle, why })
+  if (!obstacle?.existingSubscriptionId) await endThere(tx, ctx, before, externalSubscriptionId, providerKind)
   if (!obstacle?.existingSubscriptionId || before.externalSubscriptionId) return { subscription: before, ...outcome }
   // By this it can be canceled there.
   const known = {
@@ -223,6 +231,27 @@ async function refused(
   }
   await tx.update(subscriptions).set(known).where(eq(subscriptions._id, before._id))
   return { subscription: { ...before, ...known }, ...outcome }
+}
+
+/** What is paid for nothing, or twice, ends at the provider. */
+async function endThere(
+  tx: Tx,
+  ctx: Pick<Tenant, 'tenant'>,
+  row: Subscription,
+  external = row.externalSubscriptionId ?? undefined,
+  kind = row.providerKind ?? undefined,
+) {
+  if (!external || !kind) return
+  const own = await byExternal(tx, kind, external)
+  if (own && !ENDED.includes(own.status)) return
+  const { providerSourceId } = row
+  const attachment = {
+    providerKind: kind,
+    providerSourceId,
+    externalSubscriptionId: external,
+    externalCheckoutId: null,
+  }
+  await callOff(tx, ctx, row._id, attachment)
 }
 
 /** What it is like afterwards, but for its status. */

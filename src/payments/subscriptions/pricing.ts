@@ -11,6 +11,7 @@ import { benefitEndOf, redeem, withoutCoupon } from '../coupons/redemption'
 import { coupon, noneLeft } from '../coupons/validation'
 import { found as foundPlan } from '../plans'
 import { type Subscription, subscriptions } from '../tables'
+import { endBenefit } from './arranging'
 import { failing } from './ending'
 import { REPRICE } from './kinds'
 import { ENDED } from './machine'
@@ -48,7 +49,9 @@ export const setCoupon = (ctx: Ctx, id: string, { couponCode: code }: { couponCo
     const after = withCoupon(row, attached)
     if (row.status !== 'active') return after
     if ((await redeem(tx, row._id, attached._id)) === 'none left') noneLeft()
-    return { ...after, couponBenefitEndsAt: benefitEndOf(after) }
+    const redeemed = { ...after, couponBenefitEndsAt: benefitEndOf(after) }
+    await endBenefit(tx, ctx, redeemed)
+    return redeemed
   })
 
 const isSame = ({ couponCode }: Subscription, code: string) =>
@@ -128,6 +131,7 @@ async function repriceAtProvider(tenant: Tenant, row: Subscription, amount: numb
 
 /** Tells the provider what a subscription costs now. */
 export const repricing: Work = {
+  patience: Number.POSITIVE_INFINITY,
   async run(tenant, { payload }) {
     const { subscription: id } = payload as { subscription: string }
     const row = await tenant.db.select().from(subscriptions).where(eq(subscriptions._id, id)).get()
