@@ -104,7 +104,7 @@ export const subscriptions = sqliteTable(
     externalCheckoutId: text('external_checkout_id'),
     /** Until when (ms) a checkout is being begun: no other of the same entity begins meanwhile. */
     checkoutUntil: integer('checkout_until'),
-    /** What each cycle costs by the checkout that was begun last. */
+    /** What each cycle costs by the checkouts that were begun; -1 where they differ. */
     checkoutAmount: integer('checkout_amount'),
     /** How many checkouts have failed: the next one is another one to the provider. */
     failedCheckouts: integer('failed_checkouts').notNull(),

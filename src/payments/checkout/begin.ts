@@ -43,11 +43,16 @@ export async function begin(tx: Tx, ctx: Ctx, input: NewCheckout, source: Source
     ...subscription,
     ...paidBy(source as Source, subscription),
     checkoutUntil: now() + CLAIM,
-    checkoutAmount: amount,
+    checkoutAmount: isOtherwise(before, amount) ? UNKNOWN : amount,
   }
   await kept(tx, ctx, claimed, before)
   return { subscription: claimed, plan, before, amount }
 }
+
+/** Which of two checkouts at different prices is paid, nobody knows before: the price is told to the provider then. */
+const isOtherwise = (before: Subscription | undefined, amount: number) =>
+  (before?.checkoutAmount ?? amount) !== amount
+const UNKNOWN = -1
 
 /** A subscription that waits. */
 async function existing(tx: Tx, ctx: Ctx, id: string) {

@@ -1,3 +1,4 @@
+import { now } from '../../core/clock'
 import type { Opened } from '../../plugins/connections/kinds'
 import { joined } from '../../plugins/connections/kinds/asking'
 import { PADDLE } from '../../plugins/connections/kinds/paddle'
@@ -52,7 +53,7 @@ export const paddle: Provider<'paddle'> = {
 
   reprice: (opened, subscription, amount) =>
     by('paddle', async () => {
-      const { _id, externalSubscriptionId: id, currency, updated } = subscription
+      const { _id, externalSubscriptionId: id, currency } = subscription
       if (!id) return
       const path = `subscriptions/${encodeURIComponent(id)}`
       const [item] = (await answered<PaddleSubscription>(opened, path)).items ?? []
@@ -62,7 +63,7 @@ export const paddle: Provider<'paddle'> = {
       const price = { product_id, description: description ?? 'Subscription', unit_price: moneyOf(amount, currency) }
       const items = [{ quantity: item.quantity ?? 1, price }]
       const json = { items, proration_billing_mode: 'do_not_bill' }
-      await answered(opened, path, { method: 'PATCH', key: `reprice:${_id}:${amount}:${updated}`, json })
+      await answered(opened, path, { method: 'PATCH', key: `reprice:${_id}:${amount}:${now()}`, json })
     }),
 
   fetchSubscription: (opened, externalId) =>

@@ -1,3 +1,4 @@
+import { now } from '../../core/clock'
 import { by, unlessGone } from './asking'
 import { missingPrice } from './failure'
 import { toPaypal } from './paypal/amounts'
@@ -36,14 +37,14 @@ export const paypal: Provider<'paypal'> = {
       return !found || ['CANCELLED', 'EXPIRED'].includes(found.status ?? '')
     }),
 
-  reprice: (opened, { _id, externalSubscriptionId: id, currency, updated }, amount) =>
+  reprice: (opened, { _id, externalSubscriptionId: id, currency }, amount) =>
     by('paypal', async () => {
       if (!id) return
       const { billing_info } = await paypalAnswers<PaypalSubscription>(opened, pathOf(id))
       const regular = billing_info?.cycle_executions?.find(({ tenure_type }) => tenure_type === 'REGULAR')
       const path = `/plan/billing_cycles/@sequence==${regular?.sequence ?? 1}/pricing_scheme/fixed_price`
       const json = [{ op: 'replace', path, value: toPaypal(amount, currency) }]
-      await paypalAnswers(opened, pathOf(id), { method: 'PATCH', key: `reprice:${_id}:${amount}:${updated}`, json })
+      await paypalAnswers(opened, pathOf(id), { method: 'PATCH', key: `reprice:${_id}:${amount}:${now()}`, json })
     }),
 
   fetchSubscription: (opened, externalId) =>

@@ -98,8 +98,8 @@ const madeBy = async (client: Stripe, checkout: string) =>
 const priceNames = { monthly: 'monthlyPriceId', yearly: 'yearlyPriceId' } as const
 const recurring = { monthly: { interval: 'month' }, yearly: { interval: 'year' } } as const
 
-/** A repricing done a second time is the same, but not one to an amount that it had before. */
-const repricing = ({ _id, updated }: Subscription, amount: number) => `reprice:${_id}:${amount}:${updated}`
+/** Each repricing counts, also to an amount that it had before. */
+const repricing = ({ _id }: Subscription, amount: number) => `reprice:${_id}:${amount}:${now()}`
 
 function sessionOf(order: Order): Stripe.Checkout.SessionCreateParams {
   const { subscriptionId, metadata, customer, successUrl, cancelUrl } = order

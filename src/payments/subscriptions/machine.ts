@@ -118,6 +118,11 @@ export async function moved(
   const { occurredAt } = told
   if (occurredAt !== undefined && before.lastEventAt !== null && occurredAt < before.lastEventAt)
     return { subscription: before, outcome: 'stale', why: 'Something that happened later was applied already.' }
+  // Who is late to pay has begun before, though nobody told us.
+  if (before.status === 'pending' && told.status === 'past_due') {
+    const begun = await moved(tx, ctx, before, 'activated', { ...told, status: 'active' })
+    return begun.subscription.status === 'pending' ? begun : moved(tx, ctx, before, meaning, told)
+  }
   const trigger = meaning === 'updated' ? told.status && byStatus[told.status] : meaning
   const to = targetOf(before, trigger, told)
   const obstacle = await obstacleOf(tx, before, trigger, to, told)
@@ -138,10 +143,10 @@ export async function moved(
 
 /** Whether the provider takes another amount: that of a checkout before the price was changed, or of a coupon that was lost. */
 function isMispriced(before: Subscription, after: Subscription) {
-  const known = before.status === 'pending' ? before.checkoutAmount : priceOf(before)
-  return (
-    after.status === 'active' && after.externalSubscriptionId !== null && known !== null && known !== priceOf(after)
-  )
+  const begins = before.status === 'pending' && isInForce(after)
+  const known = begins ? before.checkoutAmount : priceOf(before)
+  const pays = begins || after.status === 'active'
+  return pays && after.externalSubscriptionId !== null && known !== null && known !== priceOf(after)
 }
 
 /** Where it goes to; undefined for what the table does not know. */
