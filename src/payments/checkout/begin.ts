@@ -7,6 +7,7 @@ import { ownEntity, refuseForeign, refuseNobody, saidEntity } from '../billable'
 import type { Source } from '../configuration'
 import { attached, coupon, noneLeft } from '../coupons/validation'
 import type { NewCheckout } from '../shapes'
+import { callOff } from '../subscriptions/arranging'
 import { inForce, moved } from '../subscriptions/machine'
 import { add, newSubscription, planFor, positive, withCoupon } from '../subscriptions/making'
 import { priceOf } from '../subscriptions/shown'
@@ -126,9 +127,13 @@ async function kept(tx: Tx, ctx: Ctx, row: Subscription, before: Subscription | 
   else await add(tx, ctx, row)
 }
 
-/** What costs nothing needs no provider. */
-async function activated(tx: Tx, ctx: Ctx, row: Subscription, before: Subscription | undefined) {
+const NOWHERE = { providerKind: null, providerSourceId: null, externalSubscriptionId: null, externalCheckoutId: null }
+
+/** What costs nothing needs no provider; what was begun there before is not to be paid any more. */
+async function activated(tx: Tx, ctx: Ctx, priced: Subscription, before: Subscription | undefined) {
+  const row = { ...priced, ...NOWHERE }
   await kept(tx, ctx, row, before)
+  if (before) await callOff(tx, ctx, before._id, before)
   if (!before) await tell(ctx, tx, undefined, row, ctx.actor.user)
   const { subscription } = await moved(tx, ctx, row, 'activated', { by: ctx.actor.user })
   if (subscription.couponId !== row.couponId) noneLeft()

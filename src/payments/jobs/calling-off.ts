@@ -8,7 +8,7 @@ import type { Attachment } from '../subscriptions/arranging'
 import { failing } from '../subscriptions/ending'
 import { ENDED } from '../subscriptions/machine'
 import { type Subscription, subscriptions } from '../tables'
-import { reconcile } from './reconciling'
+import { keepInvoices, reconcile } from './reconciling'
 
 const HOUR = 3_600_000
 /** For so long somebody may still approve what was begun. */
@@ -29,6 +29,7 @@ export const callingOff: Work = {
     const those = { ...row, ...attachment, externalSubscriptionId: external ?? null }
     if (await isInUse(tenant, row, those).catch(failing)) return { state: 'done' }
     const over = await source.provider.cancel(source.opened, those).catch(failing)
+    if (over && external) await keepInvoices(tenant, source, row, external).catch(failing)
     if (over || now() - created > PATIENCE) return { state: 'done' }
     return { state: 'again', due: now() + HOUR }
   },

@@ -2,7 +2,7 @@ import { and, eq } from 'drizzle-orm'
 import { now } from '../../core/clock'
 import type { Db, Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
-import { sourceOf } from '../configuration'
+import { type Source, sourceOf } from '../configuration'
 import { forgive } from '../inbox/effects'
 import { turnedUp } from '../inbox/parked'
 import { settleInvoice } from '../invoices/keeping'
@@ -41,6 +41,36 @@ export async function reconcile(tenant: Tenant, row: Subscription) {
   })
 }
 
+/** Keeps what was paid for something that has ended, or that nobody waits for. @throws 502 */
+export async function keepInvoices(
+  tenant: Tenant,
+  { provider, opened, kind }: Source,
+  row: Subscription,
+  external: string,
+) {
+  const theirs = await provider.fetchSubscription(opened, external)
+  if (!theirs || !missedOf(theirs, await invoicesOf(tenant.db, kind, row)).length) return
+  await tenant.write(async (tx) => {
+    const missed = await settleMissed(tx, tenant, row, kind, theirs)
+    await tellDrift(tx, tenant, row, kind, { invoices: missed }, true)
+  })
+}
+
+async function settleMissed(
+  tx: Tx,
+  tenant: Tenant,
+  row: Subscription,
+  kind: ProviderKind,
+  theirs: ProviderSubscription,
+): Promise<string[]> {
+  const missed = missedOf(theirs, await invoicesOf(tx, kind, row))
+  for (const invoice of missed) {
+    await settleInvoice(tx, tenant, row, kind, invoice)
+    if (kind === 'paypal' && invoice.status === 'paid') await forgive(tx, tenant, row)
+  }
+  return missed.map(({ externalInvoiceId }) => externalInvoiceId)
+}
+
 const invoicesOf = (db: Pick<Db, 'select'>, kind: ProviderKind, { _id }: Subscription) =>
   db
     .select()
@@ -59,10 +89,7 @@ async function mend(
   { asked, known }: Asked,
 ): Promise<boolean> {
   const { invoices: _, ...standing } = theirs
-  for (const invoice of missedOf(theirs, await invoicesOf(tx, kind, row))) {
-    await settleInvoice(tx, tenant, row, kind, invoice)
-    if (kind === 'paypal' && invoice.status === 'paid') await forgive(tx, tenant, row)
-  }
+  await settleMissed(tx, tenant, row, kind, theirs)
   const { externalSubscriptionId } = theirs
   if (ENDED.includes(row.status)) {
     if (ENDED.includes(theirs.status) || theirs.status === 'pending') return true

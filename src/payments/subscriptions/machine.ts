@@ -170,7 +170,8 @@ async function obstacleOf(
   const foreign = { why: `It is about another subscription at the provider: ${external}.` }
   if (external && external !== before.externalSubscriptionId) {
     // Of several checkouts of a pending one, the one that is paid counts.
-    const decided = before.externalSubscriptionId && (before.status !== 'pending' || !PAYING.includes(trigger))
+    const free = before.providerKind === null && before.status !== 'pending' && priceOf(before) === 0
+    const decided = free || (before.externalSubscriptionId && (before.status !== 'pending' || !PAYING.includes(trigger)))
     if (decided || (providerKind && (await byExternal(tx, providerKind, external)))) return foreign
   }
   if (!to || !IN_FORCE.includes(to) || isInForce(before)) return

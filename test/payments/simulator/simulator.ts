@@ -17,6 +17,8 @@ import type { World } from './vendors'
 
 const HOUR = 3_600_000
 export const START = Date.parse('2026-03-10T09:00:00.000Z')
+/** For so long one can pay in a checkout. */
+const EXPIRY = 48 * HOUR
 const TABLES = ['subscriptions', 'redemptions', 'invoices', 'provider_events', 'jobs', 'leases']
 
 /** A tenant that sells by a provider, and what may happen to it. */
@@ -35,7 +37,7 @@ export async function simulator(world: World) {
   /** What happened in one history. */
   async function play({ acts, late }: History) {
     await begin()
-    const given = new Set<string>()
+    const given = new Map<string, number>()
     const trail: string[] = []
 
     const rows = () => at.tenant.db.select().from(subscriptions).orderBy(subscriptions._id)
@@ -94,11 +96,11 @@ export async function simulator(world: World) {
         const what = row ? { subscriptionId: row._id } : { planId: plan._id, billingCycle: 'monthly' as const }
         const input = { ...what, couponCode: coupons[act.coupon], reset: act.reset }
         const answer = await inProcess(act.fault, (ctx) => checkout(ctx, input, request()), people[act.who])
-        if (answer?.checkoutUrl ?? answer?.clientToken) given.add(world.checkoutIn(answer!))
+        if (answer?.checkoutUrl ?? answer?.clientToken) given.set(world.checkoutIn(answer!), now())
         return
       }
       if (act.do === 'pay' || act.do === 'decline') {
-        const open = nth(world.open().filter((one) => given.has(one)), act.n)
+        const open = nth(world.open().filter((one) => now() - (given.get(one) ?? 0) < EXPIRY), act.n)
         if (open && act.do === 'pay') world.pay(open, act.trial)
         else if (open) world.decline(open)
         return
