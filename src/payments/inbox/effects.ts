@@ -16,6 +16,7 @@ export async function effectOf(
   ctx: Pick<Tenant, 'tenant'>,
   kind: ProviderKind,
   event: ProviderEvent,
+  source: string | null,
 ): Promise<Effect> {
   const { meaning, externalSubscriptionId, subscriptionId = null } = event
   if (!meaning) return { status: 'ignored', subscriptionId: null, outcome: `Nothing follows from ${event.type}.` }
@@ -31,6 +32,7 @@ export async function effectOf(
   const { subscription: after, why } = await moved(tx, ctx, subscription, meaningFor(subscription, event), {
     ...event,
     providerKind: kind,
+    providerSourceId: source ?? undefined,
   })
   if (after.externalSubscriptionId && after.externalSubscriptionId !== subscription.externalSubscriptionId)
     await turnedUp(tx, ctx, kind, after.externalSubscriptionId)
@@ -39,8 +41,10 @@ export async function effectOf(
 }
 
 /** The end of a checkout says nothing of the status: one that began with a trial goes on with it. */
-const meaningFor = ({ status }: Subscription, { meaning, status: told }: ProviderEvent) =>
-  meaning === 'activated' && told === undefined && status === 'trialing' ? 'updated' : meaning!
+function meaningFor(row: Subscription, { meaning, status, externalSubscriptionId: external }: ProviderEvent) {
+  const isOwn = external === undefined || external === row.externalSubscriptionId
+  return isOwn && meaning === 'activated' && status === undefined && row.status === 'trialing' ? 'updated' : meaning!
+}
 
 /** Whether a checkout that ends is none that anybody waits for: it was paid, or another one was begun. */
 const isOver = ({ status, externalCheckoutId }: Subscription, { externalCheckoutId: checkout }: ProviderEvent) =>

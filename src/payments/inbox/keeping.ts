@@ -43,7 +43,7 @@ export async function keep(
     const status = await ctx.write(async (tx) => {
       const before = await knownAs(tx, kind, event.id)
       if (before && before.status !== 'failed') return 'duplicate'
-      const row = await settled(tx, ctx, before ?? fresh, await effectOf(tx, ctx, kind, event), !before)
+      const row = await settled(tx, ctx, before ?? fresh, await effectOf(tx, ctx, kind, event, source), !before)
       return row.status as Receipt['status']
     })
     return { status }
@@ -70,7 +70,7 @@ export async function retry(ctx: Tenant, row: ProviderEventRow): Promise<Provide
   const read = () => providerOf(row.providerKind).parseEvent(new TextEncoder().encode(row.body))
   try {
     return await ctx.write(async (tx) =>
-      settled(tx, ctx, row, await effectOf(tx, ctx, row.providerKind, read()), false),
+      settled(tx, ctx, row, await effectOf(tx, ctx, row.providerKind, read(), row.source), false),
     )
   } catch (error) {
     if (isPassing(error)) throw error

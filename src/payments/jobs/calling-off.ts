@@ -27,7 +27,15 @@ export const callingOff: Work = {
     if (!row || !source) return { state: 'done' }
     const external = await externalOf(source, attachment).catch(failing)
     const those = { ...row, ...attachment, externalSubscriptionId: external ?? null }
-    if (await isInUse(tenant, row, those).catch(failing)) return { state: 'done' }
+    const inUse = await isInUse(tenant, row, those).catch(failing)
+    if (inUse) {
+      // By an earlier checkout it was paid: the later one is not to be, too.
+      const { externalCheckoutId: later } = row
+      if (later === attachment.externalCheckoutId || attachment.externalCheckoutId === null) return { state: 'done' }
+      const other = { ...row, externalSubscriptionId: null }
+      if (later !== null) await source.provider.cancel(source.opened, other).catch(failing)
+      return { state: 'done' }
+    }
     const over = await source.provider.cancel(source.opened, those).catch(failing)
     if (over && external) await keepInvoices(tenant, source, row, external).catch(failing)
     if (over || now() - created > PATIENCE) return { state: 'done' }

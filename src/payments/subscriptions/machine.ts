@@ -72,6 +72,8 @@ export type Told = Standing & {
   /** When it happened, by the provider's clock (ms). Without it, it is we who say it, now. */
   occurredAt?: number
   providerKind?: ProviderKind
+  /** The connection by which it was told. */
+  providerSourceId?: string
   externalSubscriptionId?: string
   invoice?: ProviderInvoice
   /** Who did it, for the record. */
@@ -219,45 +221,38 @@ async function refused(
   ctx: Pick<Tenant, 'tenant'>,
   before: Subscription,
   trigger: Trigger | undefined,
-  { occurredAt, externalSubscriptionId, providerKind, invoice, known: isKnown }: Told,
+  told: Told,
   obstacle?: Obstacle,
 ): Promise<Moved> {
+  const { occurredAt, externalSubscriptionId, providerKind, providerSourceId, invoice, known: isKnown } = told
   const why = obstacle?.why ?? `Nothing that is ${before.status} can be ${trigger ?? 'changed'}.`
   const outcome = { outcome: 'refused', why } as const
   // Somebody pays for what they don't get: people have to look at it.
   if (!PAYING.includes(trigger) || occurredAt === undefined) return { subscription: before, ...outcome }
   const details = { trigger, externalSubscriptionId, invoice: invoice?.externalInvoiceId }
   if (!isKnown) await tellFailure(ctx, tx, before, { ...details, ...obstacle, why })
-  if (!obstacle?.existingSubscriptionId) await endThere(tx, ctx, before, externalSubscriptionId, providerKind)
+  if (!obstacle?.existingSubscriptionId) await endThere(tx, ctx, before, told)
   if (!obstacle?.existingSubscriptionId || before.externalSubscriptionId) return { subscription: before, ...outcome }
   // By this it can be canceled there.
   const known = {
     externalSubscriptionId: externalSubscriptionId ?? null,
     providerKind: before.providerKind ?? providerKind ?? null,
+    providerSourceId: before.providerSourceId ?? providerSourceId ?? null,
   }
   await tx.update(subscriptions).set(known).where(eq(subscriptions._id, before._id))
   return { subscription: { ...before, ...known }, ...outcome }
 }
 
 /** What is paid for nothing, or twice, ends at the provider. */
-async function endThere(
-  tx: Tx,
-  ctx: Pick<Tenant, 'tenant'>,
-  row: Subscription,
-  external = row.externalSubscriptionId ?? undefined,
-  kind = row.providerKind ?? undefined,
-) {
+async function endThere(tx: Tx, ctx: Pick<Tenant, 'tenant'>, row: Subscription, told: Told) {
+  const external = told.externalSubscriptionId ?? row.externalSubscriptionId
+  const kind = told.providerKind ?? row.providerKind
   if (!external || !kind) return
   const own = await byExternal(tx, kind, external)
   if (own && !ENDED.includes(own.status)) return
-  const { providerSourceId } = row
-  const attachment = {
-    providerKind: kind,
-    providerSourceId,
-    externalSubscriptionId: external,
-    externalCheckoutId: null,
-  }
-  await callOff(tx, ctx, row._id, attachment)
+  const providerSourceId = told.providerSourceId ?? row.providerSourceId
+  const attachment = { providerKind: kind, externalSubscriptionId: external, externalCheckoutId: null }
+  await callOff(tx, ctx, row._id, { ...attachment, providerSourceId })
 }
 
 /** What it is like afterwards, but for its status. */
@@ -272,6 +267,7 @@ function standingOf(before: Subscription, to: Status, trigger: Trigger | undefin
     pastDueSince: missed,
     cancelRequested: ENDED.includes(to) ? null : before.cancelRequested,
     providerKind: before.providerKind ?? told.providerKind ?? null,
+    providerSourceId: before.providerSourceId ?? told.providerSourceId ?? null,
     externalSubscriptionId: told.externalSubscriptionId ?? before.externalSubscriptionId,
     checkoutUntil: to === 'pending' ? before.checkoutUntil : null,
     // While it waits for its beginning, nothing is too old for that.
