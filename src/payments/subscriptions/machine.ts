@@ -120,12 +120,12 @@ export async function moved(
   const { occurredAt } = told
   if (occurredAt !== undefined && before.lastEventAt !== null && occurredAt < before.lastEventAt)
     return { subscription: before, outcome: 'stale', why: 'Something that happened later was applied already.' }
-  // Who is late to pay has begun before, though nobody told us.
-  if (before.status === 'pending' && told.status === 'past_due') {
-    const begun = await moved(tx, ctx, before, 'activated', { ...told, status: 'active' })
+  const trigger = meaning === 'updated' ? told.status && byStatus[told.status] : meaning
+  // Who is late to pay has begun before, though nobody told us: these are two moves.
+  if (before.status === 'pending' && trigger === 'payment failed' && told.status === 'past_due') {
+    const begun = await moved(tx, ctx, before, 'activated', told)
     return begun.subscription.status === 'pending' ? begun : moved(tx, ctx, before, meaning, told)
   }
-  const trigger = meaning === 'updated' ? told.status && byStatus[told.status] : meaning
   const to = targetOf(before, trigger, told)
   const obstacle = await obstacleOf(tx, before, trigger, to, told)
   if (!to || obstacle) return refused(tx, ctx, before, trigger, told, obstacle)

@@ -11,7 +11,7 @@ import { benefitEndOf, redeem, withoutCoupon } from '../coupons/redemption'
 import { coupon, noneLeft } from '../coupons/validation'
 import { found as foundPlan } from '../plans'
 import { type Subscription, subscriptions } from '../tables'
-import { endBenefit } from './arranging'
+import { arrange, endBenefit } from './arranging'
 import { failing } from './ending'
 import { REPRICE } from './kinds'
 import { ENDED } from './machine'
@@ -85,6 +85,7 @@ async function changed(ctx: Ctx, id: string, change: (tx: Tx, row: Subscription)
       const row = await found(tx, id)
       const after = { ...(await change(tx, row)), updated: iso(now()) }
       await tx.update(subscriptions).set(after).where(eq(subscriptions._id, id))
+      if (before.basePrice === null) await arrange(tx, ctx, after)
       if (row.updated !== before.updated && isPaid(row)) await tellPrice(ctx, tx, id)
       return after
     })
