@@ -80,7 +80,8 @@ describe('the table', () => {
           })
           const [from, to] = [before.subscription.status, after.status]
           // Who is late to pay has begun before.
-          const steps = from === 'pending' && status === 'past_due' ? { ...moves.pending, ...moves.active } : moves[from]
+          const steps =
+            from === 'pending' && status === 'past_due' ? { ...moves.pending, ...moves.active } : moves[from]
           if (from !== to) expect(Object.values(steps)).toContain(to)
           if (outcome !== 'applied') expect(to).toBe(from)
           if (ended.has(id)) expect(to).toBe(ended.get(id)!)

@@ -51,8 +51,7 @@ export async function begin(tx: Tx, ctx: Ctx, input: NewCheckout, source: Source
 }
 
 /** Which of two checkouts at different prices is paid, nobody knows before: the price is told to the provider then. */
-const isOtherwise = (before: Subscription | undefined, amount: number) =>
-  (before?.checkoutAmount ?? amount) !== amount
+const isOtherwise = (before: Subscription | undefined, amount: number) => (before?.checkoutAmount ?? amount) !== amount
 const UNKNOWN = -1
 
 /** A subscription that waits. */

@@ -22,26 +22,35 @@ export const callingOff: Work = {
   patience: 30 * DAY,
   async run(tenant, { payload, created }) {
     const { subscription: id, ...attachment } = payload as { subscription: string } & Attachment
-    const row = await tenant.db.select().from(subscriptions).where(eq(subscriptions._id, id)).get()
+    const row = await rowOf(tenant, id)
     const source = row && (await sourceOf(tenant, attachment).catch(unlessGone))
     if (!row || !source) return { state: 'done' }
     const external = await externalOf(source, attachment).catch(failing)
     const those = { ...row, ...attachment, externalSubscriptionId: external ?? null }
-    const inUse = await isInUse(tenant, row, those).catch(failing)
-    if (inUse) {
-      // By an earlier checkout it was paid: the later one is not to be, too.
-      const { externalCheckoutId: later } = row
-      if (later === attachment.externalCheckoutId || attachment.externalCheckoutId === null) return { state: 'done' }
-      const other = { ...row, externalSubscriptionId: null }
-      if (later !== null) await source.provider.cancel(source.opened, other).catch(failing)
-      return { state: 'done' }
+    const used = await isInUse(tenant, row, those).catch(failing)
+    const current = (await rowOf(tenant, id)) ?? row
+    // By an earlier checkout it was paid: the later one is not to be, too.
+    if (isEarlier(current, those)) {
+      const later = { ...current, externalSubscriptionId: null }
+      await source.provider.cancel(source.opened, later).catch(failing)
     }
+    if (used) return { state: 'done' }
     const over = await source.provider.cancel(source.opened, those).catch(failing)
     if (over && external) await keepInvoices(tenant, source, row, external).catch(failing)
     if (over || now() - created > PATIENCE) return { state: 'done' }
     return { state: 'again', due: now() + HOUR }
   },
 }
+
+const rowOf = ({ db }: Tenant, id: string): Promise<Subscription | undefined> =>
+  db.select().from(subscriptions).where(eq(subscriptions._id, id)).get()
+
+const isEarlier = (row: Subscription, { externalSubscriptionId: id, externalCheckoutId: checkout }: Attachment) =>
+  id !== null &&
+  id === row.externalSubscriptionId &&
+  checkout !== null &&
+  row.externalCheckoutId !== null &&
+  checkout !== row.externalCheckoutId
 
 const unlessGone = (error: unknown) => {
   if (error instanceof Problem && error.status === 404) return undefined
@@ -64,6 +73,5 @@ async function isInUse(tenant: Tenant, row: Subscription, those: Subscription): 
   if (row.externalSubscriptionId === id) return true
   if (row.status !== 'pending') return false
   await reconcile(tenant, { ...those, drift: row.drift })
-  const after = await tenant.db.select().from(subscriptions).where(eq(subscriptions._id, row._id)).get()
-  return after?.externalSubscriptionId === id
+  return (await rowOf(tenant, row._id))?.externalSubscriptionId === id
 }

@@ -9,7 +9,7 @@ import { keepInvoice } from '../invoices/keeping'
 import { after, spanOf } from '../periods'
 import type { Meaning, ProviderInvoice, ProviderKind, Standing } from '../providers/provider'
 import { type Subscription, subscriptions } from '../tables'
-import { callOff, endBenefit, rearrange } from './arranging'
+import { arrange, callOff, endBenefit, rearrange } from './arranging'
 import { REPRICE } from './kinds'
 import { priceOf } from './shown'
 import { tell, tellFailure } from './telling'
@@ -116,6 +116,8 @@ export async function moved(
   const row = await tx.select().from(subscriptions).where(eq(subscriptions._id, _id)).get()
   const before = row ?? missing('subscription')
   if (told.invoice) await keepInvoice(tx, ctx, before, meaning, told.invoice, told.providerKind)
+  // What became of it the provider is asked once more.
+  if (told.invoice && ENDED.includes(before.status)) await arrange(tx, ctx, before)
   if (meaning === 'voided') return { subscription: before, outcome: 'applied' }
   const { occurredAt } = told
   if (occurredAt !== undefined && before.lastEventAt !== null && occurredAt < before.lastEventAt)
@@ -173,7 +175,8 @@ async function obstacleOf(
   if (external && external !== before.externalSubscriptionId) {
     // Of several checkouts of a pending one, the one that is paid counts.
     const free = before.providerKind === null && before.status !== 'pending' && priceOf(before) === 0
-    const decided = free || (before.externalSubscriptionId && (before.status !== 'pending' || !PAYING.includes(trigger)))
+    const decided =
+      free || (before.externalSubscriptionId && (before.status !== 'pending' || !PAYING.includes(trigger)))
     if (decided || (providerKind && (await byExternal(tx, providerKind, external)))) return foreign
   }
   if (!to || !IN_FORCE.includes(to) || isInForce(before)) return

@@ -39,12 +39,23 @@ const fault: fc.Arbitrary<Fault> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ write: fc.nat(5), committed: fc.boolean() }) },
 )
 
-const of = <Name extends Act['do'], More extends object>(name: Name, more: { [Key in keyof More]: fc.Arbitrary<More[Key]> }) =>
-  fc.record({ do: fc.constant(name), ...more }) as unknown as fc.Arbitrary<Act>
+const of = <Name extends Act['do'], More extends object>(
+  name: Name,
+  more: { [Key in keyof More]: fc.Arbitrary<More[Key]> },
+) => fc.record({ do: fc.constant(name), ...more }) as unknown as fc.Arbitrary<Act>
 
 const act: fc.Arbitrary<Act> = fc.oneof(
   { weight: 1, arbitrary: of('subscribe', { who: fc.nat(1), coupon }) },
-  { weight: 4, arbitrary: of('checkout', { who: fc.nat(1), of: fc.integer({ min: -1, max: 3 }), coupon, reset: fc.boolean(), fault }) },
+  {
+    weight: 4,
+    arbitrary: of('checkout', {
+      who: fc.nat(1),
+      of: fc.integer({ min: -1, max: 3 }),
+      coupon,
+      reset: fc.boolean(),
+      fault,
+    }),
+  },
   { weight: 4, arbitrary: of('pay', { n: index, trial: fc.boolean() }) },
   { weight: 1, arbitrary: of('decline', { n: index }) },
   { weight: 2, arbitrary: of('renew', { n: index }) },

@@ -1,6 +1,6 @@
 import { expect } from 'bun:test'
-import { priceOf } from '../../../src/payments/subscriptions/shown'
 import { moves, type Status } from '../../../src/payments/subscriptions/machine'
+import { priceOf } from '../../../src/payments/subscriptions/shown'
 import { invoices, type Subscription, subscriptions } from '../../../src/payments/tables'
 import type { Db, Tx } from '../../../src/storage/port'
 import type { World } from './vendors'
@@ -48,7 +48,9 @@ export async function countsOf(db: Db) {
     expect(current).toBe(counted!)
     expect(current).toBeLessThanOrEqual(most!)
   }
-  const twice = await db.ask('select external_invoice_id from invoices group by external_invoice_id having count(*) > 1')
+  const twice = await db.ask(
+    'select external_invoice_id from invoices group by external_invoice_id having count(*) > 1',
+  )
   expect(twice).toEqual([])
 }
 
@@ -65,7 +67,9 @@ export async function agreement(db: Db, world: World, { settled }: { settled: bo
   const waits = ({ _id, status, billableEntityId: id }: Subscription) =>
     !settled &&
     status === 'pending' &&
-    [...rows.values()].some((other) => other._id !== _id && other.billableEntityId === id && IN_FORCE.includes(other.status))
+    [...rows.values()].some(
+      (other) => other._id !== _id && other.billableEntityId === id && IN_FORCE.includes(other.status),
+    )
   for (const truth of truths) {
     const row = rows.get(truth.ours)
     const goesBy = row?.externalSubscriptionId === truth.id
@@ -83,7 +87,8 @@ export async function agreement(db: Db, world: World, { settled }: { settled: bo
       expect.arrayContaining(paid(theirs)),
     )
     for (const { externalInvoiceId, status } of own)
-      if (truth.invoices[externalInvoiceId]) expect([externalInvoiceId, status]).toEqual([externalInvoiceId, truth.invoices[externalInvoiceId]])
+      if (truth.invoices[externalInvoiceId])
+        expect([externalInvoiceId, status]).toEqual([externalInvoiceId, truth.invoices[externalInvoiceId]])
     if (alive(row.status)) expect([row._id, priceOf(row)]).toEqual([row._id, truth.price])
   }
   const known = new Set(truths.map(({ id }) => id))

@@ -25,10 +25,22 @@ const TABLES = ['subscriptions', 'redemptions', 'invoices', 'provider_events', '
 export async function simulator(world: World) {
   moveClock(START)
   const at = await shop(world.connection())
-  const plan = await at.plan({ name: 'Plan', monthlyPrice: 20, yearlyPrice: 200, externalIds: { [world.kind]: world.externalIds } })
+  const plan = await at.plan({
+    name: 'Plan',
+    monthlyPrice: 20,
+    yearlyPrice: 200,
+    externalIds: { [world.kind]: world.externalIds },
+  })
   const coupons = [
     await at.coupon({ maxRedemptions: 1 }),
-    await at.coupon({ maxRedemptions: 2, discountType: 'fixed', discountValue: 5, currency: 'USD', benefitDurationUnit: 'days', benefitDurationValue: 20 }),
+    await at.coupon({
+      maxRedemptions: 2,
+      discountType: 'fixed',
+      discountValue: 5,
+      currency: 'USD',
+      benefitDurationUnit: 'days',
+      benefitDurationValue: 20,
+    }),
     await at.coupon({ maxRedemptions: 1, discountValue: 100 }),
   ].map(({ code }) => code as string)
   const people = [at.users.user, at.users.other]
@@ -45,7 +57,12 @@ export async function simulator(world: World) {
     const truths = (...statuses: string[]) => world.truths().filter(({ status }) => statuses.includes(status))
 
     /** Does something in a process to which that happens. */
-    async function inProcess<T>(fault: Fault, work: (ctx: Ctx & { process: Mortal }) => Promise<T>, user = people[0]!, privileged = false) {
+    async function inProcess<T>(
+      fault: Fault,
+      work: (ctx: Ctx & { process: Mortal }) => Promise<T>,
+      user = people[0]!,
+      privileged = false,
+    ) {
       const death = fault && 'write' in fault ? { at: fault.write, committed: fault.committed } : undefined
       const process = new Mortal(at.tenant, watched, death)
       let questions = 0
@@ -91,7 +108,9 @@ export async function simulator(world: World) {
         return inProcess(undefined, (ctx) => create(ctx, input), people[act.who])
       }
       if (act.do === 'checkout') {
-        const waiting = (await rows()).filter(({ status, billableEntityId: id }) => status === 'pending' && id === people[act.who])
+        const waiting = (await rows()).filter(
+          ({ status, billableEntityId: id }) => status === 'pending' && id === people[act.who],
+        )
         const row = act.of < 0 ? undefined : nth(waiting, act.of)
         const what = row ? { subscriptionId: row._id } : { planId: plan._id, billingCycle: 'monthly' as const }
         const input = { ...what, couponCode: coupons[act.coupon], reset: act.reset }
@@ -100,7 +119,10 @@ export async function simulator(world: World) {
         return
       }
       if (act.do === 'pay' || act.do === 'decline') {
-        const open = nth(world.open().filter((one) => now() - (given.get(one) ?? 0) < EXPIRY), act.n)
+        const open = nth(
+          world.open().filter((one) => now() - (given.get(one) ?? 0) < EXPIRY),
+          act.n,
+        )
         if (open && act.do === 'pay') world.pay(open, act.trial)
         else if (open) world.decline(open)
         return

@@ -53,8 +53,7 @@ const emptied = (...maps: Map<string, unknown>[]) => {
 async function stripeWorld(): Promise<World> {
   const vendor = await startStripe()
   const { sessions, subscriptions, invoices } = vendor
-  const of = (id: string) =>
-    [...invoices.values()].filter((one) => one.parent.subscription_details.subscription === id)
+  const of = (id: string) => [...invoices.values()].filter((one) => one.parent.subscription_details.subscription === id)
   return {
     ...vendor,
     ...{ kind: 'stripe', externalIds: {} },
@@ -143,7 +142,8 @@ async function paddleWorld(): Promise<World> {
     recover: (id) => {
       for (const { id: transaction, status } of of(id)) if (status === 'billed') vendor.recover(transaction)
     },
-    end: (id, how) => void vendor.become(id, ...((how % 2 ? ['paused', 'paused'] : ['canceled', 'canceled']) as [string, string])),
+    end: (id, how) =>
+      void vendor.become(id, ...((how % 2 ? ['paused', 'paused'] : ['canceled', 'canceled']) as [string, string])),
     schedule: (id, ends) =>
       void vendor.become(id, subscriptions.get(id).status, 'updated', {
         scheduled_change: ends ? { action: 'cancel', effective_at: new Date(now()).toISOString() } : null,
