@@ -1,4 +1,5 @@
 import { type AnyElysia, Elysia } from 'elysia'
+import { removalEnds } from './accounts/leaving'
 import { delivery } from './accounts/mail/delivery'
 import { forgottenPassword } from './accounts/mail/recovery'
 import { mailRoutes } from './accounts/mail/routes'
@@ -45,7 +46,7 @@ import { couponRoutes } from './payments/routes/coupons'
 import { paymentRoutes } from './payments/routes/payments'
 import { planRoutes } from './payments/routes/plans'
 import { subscriptionRoutes } from './payments/routes/subscriptions'
-import { canceling } from './payments/subscriptions/ending'
+import { canceling, endAllOf } from './payments/subscriptions/ending'
 import { CALL_OFF, CANCEL, REPRICE, TIME } from './payments/subscriptions/kinds'
 import { repricing } from './payments/subscriptions/pricing'
 import { paymentsBy } from './payments/usage'
@@ -69,6 +70,7 @@ import { pluginRoutes } from './plugins/routes'
 entitiesAreKeptBy({ ...entities, undoForsaken, importing, survey, alter })
 entitiesAreCountedBy(countOfWorkspace)
 plansAreLimitedBy(planLimit)
+removalEnds(endAllOf)
 lambdasMayAsk({ 'events.emit': telling(NewEvent, records.create) })
 jobsAreDoneBy({ mail: delivery, 'forgotten-password': forgottenPassword }, fanOut)
 jobsAreDoneBy({ [DELIVERY]: pluginDelivery, [RUN]: running, [TICK]: tick })

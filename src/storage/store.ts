@@ -189,7 +189,12 @@ function db(ask: Ask, each: Each = readOnly, afterwards: Afterwards = readOnly):
   }
 }
 
-const readOnly = () => Promise.reject(new Error('Only a transaction can write.'))
+/** Builds statements, and asks none. */
+export const builder: Tx = db(() => Promise.reject(new Error('This only builds statements.')))
+
+function readOnly() {
+  return Promise.reject(new Error('Only a transaction can write.'))
+}
 
 const orm = (ask: Ask) =>
   drizzle(async (sql, params, method) => {

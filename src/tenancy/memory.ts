@@ -1,7 +1,15 @@
 import type { Db, Store, Tx } from '../storage/port'
 
 /** What is kept in memory, by what it was read from. */
-export type Topic = 'tenants' | 'blueprints' | 'actors' | 'configurations' | 'changes' | 'plugins' | 'lambdas'
+export type Topic =
+  | 'tenants'
+  | 'blueprints'
+  | 'actors'
+  | 'configurations'
+  | 'changes'
+  | 'plugins'
+  | 'lambdas'
+  | 'connections'
 
 /** What is made with the help of another topic is forgotten with it. */
 const resting: Partial<Record<Topic, Topic>> = { configurations: 'actors' }

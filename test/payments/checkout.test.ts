@@ -312,6 +312,28 @@ test('a connection by which somebody pays can’t be removed', async () => {
   await done(remove())
 })
 
+test('nobody pays for a user or a workspace that was removed', async () => {
+  const who = await at.customer()
+  await done(who.post('/checkout', monthly))
+  const waiting = await done(who.post('/subscriptions', monthly))
+  const session = [...stripe.sessions.values()].at(-1)
+  await done(admin.delete(`/users/${who.id}`))
+  expect(await at.status(waiting._id)).toBe('canceled')
+  await at.later(0)
+  expect(session.status).toBe('expired')
+  expect(await done(admin.get(`/subscriptions?billableEntityId=${who.id}&status=pending`))).toEqual([])
+
+  const owner = await at.customer()
+  const { _id: workspace } = await done(owner.post('/workspaces', { name: 'Office' }), 201)
+  await done(owner.post(`/workspaces/${workspace}/activate`))
+  const { subscriptionId } = await done(owner.post('/checkout', monthly))
+  const external = stripe.pay([...stripe.sessions.keys()].at(-1)!)!
+  await at.told(subscriptionId, 'activated', { occurredAt: 1, externalSubscriptionId: external })
+  await done(owner.delete(`/workspaces/${workspace}`))
+  await at.later(0)
+  expect([await at.status(subscriptionId), stripe.subscriptions.get(external).status]).toEqual(['canceled', 'canceled'])
+})
+
 test('what one tenant sells and who has subscribed, no other sees', async () => {
   const other = await house()
   const subscriptionId = await at.pending()

@@ -1,4 +1,7 @@
 import { afterAll, expect, test } from 'bun:test'
+import { eq } from 'drizzle-orm'
+import { moveClock, now } from '../../src/core/clock'
+import { subscriptions } from '../../src/payments/tables'
 import { refusal } from '../house'
 import { startStripe } from '../outside/vendors/stripe'
 import { closed, open, times } from '../plugins/kit'
@@ -81,6 +84,34 @@ test('of a subscription that waits, two checkouts at once make one', async () =>
   stripe.own.next = [{ slow: 100 }]
   const answers = await Promise.all(times(5).map(() => who.post('/checkout', { subscriptionId })))
   expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409, 409])
+})
+
+test('who died while a checkout began keeps others from theirs for a minute only', async () => {
+  const who = await at.customer()
+  const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
+  const claim = { checkoutUntil: now() + 60_000 }
+  await at.tenant.write((tx) => tx.update(subscriptions).set(claim).where(eq(subscriptions._id, subscriptionId)))
+  expect(refusal(await who.post('/checkout', monthly))).toEqual([409, 'ACTIVE_SUBSCRIPTION_EXISTS'])
+  await at.later(61_000)
+  await done(who.post('/checkout', monthly))
+  moveClock(Date.now())
+})
+
+test('what is paid before we know that its checkout has begun is active', async () => {
+  const who = await at.customer()
+  const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
+  let paid = Promise.resolve<unknown>(undefined)
+  stripe.own.failing = ({ path }) => {
+    if (!path.endsWith('/sessions')) return
+    paid = at.told(subscriptionId, 'activated', { occurredAt: 1, externalSubscriptionId: `sub_${subscriptionId}` })
+    return { slow: 50 }
+  }
+  await done(who.post('/checkout', { subscriptionId }))
+  await paid
+  stripe.own.failing = () => undefined
+  expect(await done(who.get('/subscriptions/me'))).toMatchObject({
+    ...{ status: 'active', externalSubscriptionId: `sub_${subscriptionId}`, providerSourceId: at.source },
+  })
 })
 
 test('what is canceled while its checkout begins can’t be paid any more', async () => {

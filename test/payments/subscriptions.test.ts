@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { house, refusal } from '../house'
+import { issue } from '../../src/accounts/tokens'
+import { client, house, refusal } from '../house'
 import { done, FORBIDDEN, ID, NO_PLAN, NO_SUBSCRIPTION, STRANGER, shop, TIME } from './kit'
 
 const at = await shop()
@@ -133,6 +134,25 @@ describe('subscriptions', () => {
     expect(listed).toMatchObject({ _id: shared._id, planId: { _id: own.free, name: 'Free', monthlyPrice: 0 } })
     const find = async (query: string) => (await done(own.admin.get(`/subscriptions/workspaces?${query}`))).length
     expect([await find(`planId=${own.pro}`), await find('status=expired'), await find('')]).toEqual([0, 0, 1])
+  })
+
+  test('are reached by an API token as far as its scopes go', async () => {
+    const id = await at.pending('user')
+    const token = async (...scopes: string[]) => {
+      const { token } = await issue(at.tenant, users.user, { nickname: 'x', scopes })
+      return client(at.origin, { 'x-api-key': token })
+    }
+    const [reader, writer, other] = [
+      await token('payments:read'),
+      await token('payments:write'),
+      await token('entities:write'),
+    ]
+    await done(reader.get(`/subscriptions/${id}`))
+    expect(refusal(await reader.put(`/subscriptions/${id}/cancel`))).toEqual(FORBIDDEN)
+    expect(refusal(await reader.post('/checkout', { subscriptionId: id }))).toEqual(FORBIDDEN)
+    for (const path of [`/subscriptions/${id}`, '/invoices', `/plans/${at.pro}`])
+      expect(refusal(await other.get(path))).toEqual(FORBIDDEN)
+    await done(writer.put(`/subscriptions/${id}/cancel`))
   })
 
   test('that wait are not made without end', async () => {

@@ -5,6 +5,7 @@ import { success } from '../../core/shapes'
 import type { Tx } from '../../storage/port'
 import { changing } from '../../tenancy/memory'
 import type { Ctx } from '../guard'
+import { endWith } from '../leaving'
 import { tellOldAddress } from '../mail/address'
 import { hashPassword } from '../passwords'
 import { endOthers } from '../sessions'
@@ -90,6 +91,7 @@ export async function removeIn(ctx: Ctx, tx: Tx, id: string) {
   await refuseLastAdmin(tx, id)
   for (const purpose of ['user', 'totp']) await discardSealed(tx, purpose, id)
   const gone = (await tx.delete(users).where(eq(users._id, id)).returning().get()) ?? missing('user')
+  await endWith(ctx, tx, { type: 'user', id })
   await tellUser(ctx, tx, 'user-removed', gone)
 }
 

@@ -8,6 +8,7 @@ import type { Db } from '../../storage/port'
 import { changing } from '../../tenancy/memory'
 import type { Tenant } from '../../tenancy/tenants'
 import type { Ctx } from '../guard'
+import { endWith } from '../leaving'
 import { settingsOf } from '../settings'
 import { apiTokens, sessions } from '../tables'
 import { discardSealed } from '../vault/vault'
@@ -84,12 +85,13 @@ export async function change(ctx: Ctx, id: string, { name, logo, labels, invites
   return whole(ctx.db, changed)
 }
 
-/** Removes a workspace with its memberships, invites, tokens and secrets. The entities that were made in it stay. */
+/** Removes a workspace with its memberships, invites, tokens, secrets and what else ends with it. The entities that were made in it stay. */
 export async function remove(ctx: Ctx, id: string) {
   await changing(ctx, 'actors', async (tx) => {
     const { workspace } = await administered(tx, ctx.actor, id)
     await tx.delete(apiTokens).where(eq(apiTokens.workspace, id))
     await discardSealed(tx, 'workspace', id)
+    await endWith(ctx, tx, { type: 'workspace', id })
     await tx.delete(workspaces).where(eq(workspaces._id, id))
     await tell(ctx, tx, id, { kind: 'workspace', eventName: 'workspace-deleted' }, { name: workspace.name })
   })

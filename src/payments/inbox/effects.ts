@@ -1,9 +1,12 @@
-import { and, eq } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
+import { iso } from '../../core/clock'
+import { compiled } from '../../storage/compiled'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { settleInvoice } from '../invoices/keeping'
 import type { ProviderEvent, ProviderKind } from '../providers/provider'
 import { moved } from '../subscriptions/machine'
+import { priceOf } from '../subscriptions/shown'
 import { invoices, type ProviderEventRow, type Subscription, subscriptions } from '../tables'
 import { turnedUp } from './parked'
 
@@ -31,6 +34,7 @@ export async function effectOf(
     return { status: 'processed', subscriptionId: subscription._id, outcome: 'Its checkout counts no more.' }
   const { subscription: after, why } = await moved(tx, ctx, subscription, meaningFor(subscription, event), {
     ...event,
+    invoice: event.invoice ?? owed(kind, subscription, event),
     providerKind: kind,
     providerSourceId: source ?? undefined,
   })
@@ -46,6 +50,14 @@ function meaningFor(row: Subscription, { meaning, status, externalSubscriptionId
   return isOwn && meaning === 'activated' && status === undefined && row.status === 'trialing' ? 'updated' : meaning!
 }
 
+/** What PayPal could not collect, though it does not say how much. */
+function owed(kind: ProviderKind, subscription: Subscription, { meaning, occurredAt }: ProviderEvent) {
+  const amount = priceOf(subscription)
+  const { externalSubscriptionId: external, currency } = subscription
+  if (kind !== 'paypal' || meaning !== 'payment failed' || !external || !amount) return
+  return { externalInvoiceId: `${external}-${iso(occurredAt).slice(0, 10)}`, amount, currency }
+}
+
 /** Whether a checkout that ends is none that anybody waits for: it was paid, or another one was begun. */
 const isOver = ({ status, externalCheckoutId }: Subscription, { externalCheckoutId: checkout }: ProviderEvent) =>
   checkout !== undefined && (status !== 'pending' || (externalCheckoutId !== null && externalCheckoutId !== checkout))
@@ -56,17 +68,22 @@ async function subjectOf(
   kind: ProviderKind,
   { externalSubscriptionId: external, subscriptionId: ours }: ProviderEvent,
 ): Promise<Subscription | undefined> {
-  const { _id, providerKind, externalSubscriptionId } = subscriptions
-  const known =
-    external !== undefined &&
-    (await tx
-      .select()
-      .from(subscriptions)
-      .where(and(eq(providerKind, kind), eq(externalSubscriptionId, external)))
-      .get())
+  const [known] = external === undefined ? [] : await byExternal(tx, { kind, external })
   if (known) return known
-  return ours === undefined ? undefined : tx.select().from(subscriptions).where(eq(_id, ours)).get()
+  return ours === undefined ? undefined : tx.select().from(subscriptions).where(eq(subscriptions._id, ours)).get()
 }
+
+const byExternal = compiled((tx) =>
+  tx
+    .select()
+    .from(subscriptions)
+    .where(
+      and(
+        eq(subscriptions.providerKind, sql.placeholder('kind')),
+        eq(subscriptions.externalSubscriptionId, sql.placeholder('external')),
+      ),
+    ),
+)
 
 /** A payment of PayPal's that failed has no name there by which it could be paid: what comes instead is another. */
 export async function forgive(tx: Tx, ctx: Pick<Tenant, 'tenant'>, subscription: Subscription) {

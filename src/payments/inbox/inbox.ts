@@ -6,6 +6,7 @@ import type { Answer } from '../../core/etag'
 import { missing } from '../../core/problem'
 import { given } from '../../core/shapes'
 import type { Lease } from '../../jobs/holding'
+import { removeInSlices } from '../../jobs/removal'
 import { answerPage, type Listing, namesOf, pageOf } from '../../storage/lists'
 import type { Tenant } from '../../tenancy/tenants'
 import { type ProviderEventRow, providerEvents } from '../tables'
@@ -61,19 +62,12 @@ const shown = ({ source, occurredAt, nextAt, body: _, ...row }: ProviderEventRow
 })
 
 const KEPT = 90 * DAY
-const PORTION = 500
-const PAUSE = 20 // ms between portions, for those who wait to write
 
 /** Removes what was settled three months ago: no provider sends that again. */
-export async function removeOld({ write, signal }: Tenant & Lease) {
-  const old = and(inArray(status, ['processed', 'ignored']), lt(created, iso(now() - KEPT)))
-  for (;;) {
-    signal.throwIfAborted()
-    const gone = await write((tx) => {
-      const portion = tx.select({ _id }).from(providerEvents).where(old).limit(PORTION)
-      return tx.delete(providerEvents).where(inArray(_id, portion)).returning({ _id })
-    })
-    if (gone.length < PORTION) return
-    await Bun.sleep(PAUSE)
-  }
-}
+export const removeOld = (tenant: Tenant & Lease) =>
+  removeInSlices(
+    tenant,
+    providerEvents,
+    _id,
+    and(inArray(status, ['processed', 'ignored']), lt(created, iso(now() - KEPT))),
+  )

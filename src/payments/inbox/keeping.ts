@@ -1,8 +1,9 @@
-import { and, eq } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
 import { iso, now } from '../../core/clock'
 import { report } from '../../core/log'
 import { Problem } from '../../core/problem'
 import { emit } from '../../jobs/outbox'
+import { compiled, rowsOf } from '../../storage/compiled'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import type { ProviderEvent, ProviderKind } from '../providers/provider'
@@ -41,7 +42,7 @@ export async function keep(
   }
   try {
     const status = await ctx.write(async (tx) => {
-      const before = await knownAs(tx, kind, event.id)
+      const [before] = await known(tx, { kind, event: event.id })
       if (before && before.status !== 'failed') return 'duplicate'
       const row = await settled(tx, ctx, before ?? fresh, await effectOf(tx, ctx, kind, event, source), !before)
       return row.status as Receipt['status']
@@ -49,21 +50,26 @@ export async function keep(
     return { status }
   } catch (error) {
     if (isPassing(error)) throw error
-    await ctx.write(async (tx) => failed(tx, ctx, (await knownAs(tx, kind, event.id)) ?? fresh, error))
+    await ctx.write(async (tx) => {
+      const [before] = await known(tx, { kind, event: event.id })
+      await failed(tx, ctx, before ?? fresh, error, !before)
+    })
     throw error
   }
 }
 
-const knownAs = (tx: Tx, kind: ProviderKind, event: string): Promise<ProviderEventRow | undefined> =>
+const known = compiled((tx) =>
   tx
     .select()
     .from(providerEvents)
-    .where(and(eq(providerEvents.providerKind, kind), eq(providerEvents.eventId, event)))
-    .get()
-
-const INSERT = `insert into provider_events (_id, provider_kind, event_id, type, source, body, status, occurred_at, attempts,
-  next_at, subscription_id, external_subscription_id, outcome, created, updated)
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (provider_kind, event_id) do nothing`
+    .where(
+      and(
+        eq(providerEvents.providerKind, sql.placeholder('kind')),
+        eq(providerEvents.eventId, sql.placeholder('event')),
+      ),
+    ),
+)
+const rows = rowsOf(providerEvents)
 
 /** Tries an event that is kept once more, whatever came of it before. */
 export async function retry(ctx: Tenant, row: ProviderEventRow): Promise<ProviderEventRow> {
@@ -74,7 +80,7 @@ export async function retry(ctx: Tenant, row: ProviderEventRow): Promise<Provide
     )
   } catch (error) {
     if (isPassing(error)) throw error
-    return ctx.write((tx) => failed(tx, ctx, row, error))
+    return ctx.write((tx) => failed(tx, ctx, row, error, false))
   }
 }
 
@@ -84,13 +90,13 @@ const isPassing = (error: unknown) => error instanceof Problem && error.status =
 async function settled(tx: Tx, ctx: Of, before: ProviderEventRow, effect: Effect, isNew: boolean) {
   const nextAt = effect.status === 'parked' ? (nextTry(before) ?? null) : null
   const row = { ...before, ...effect, nextAt, attempts: before.attempts + 1, updated: iso(now()) }
-  await put(tx, row, isNew)
+  await rows[isNew ? 'insert' : 'update'](tx, row)
   if (nextAt !== null) await sweepSoon(tx, ctx, nextAt)
   return row
 }
 
 /** What could not be done is a mistake of ours: it stays until it can. */
-async function failed(tx: Tx, ctx: Of, before: ProviderEventRow, error: unknown) {
+async function failed(tx: Tx, ctx: Of, before: ProviderEventRow, error: unknown, isNew: boolean) {
   const { providerKind, eventId, type, attempts } = before
   report('WEBHOOK_FAILED', { tenant: ctx.tenant, provider: providerKind, event: eventId, type, cause: error })
   const nextAt = nextTry(before) ?? null
@@ -103,9 +109,7 @@ async function failed(tx: Tx, ctx: Of, before: ProviderEventRow, error: unknown)
     attempts: attempts + 1,
     updated: iso(now()),
   }
-  // Its row may be there by now, or not yet.
-  await put(tx, row, true)
-  await put(tx, row, false)
+  await rows[isNew ? 'insert' : 'update'](tx, row)
   if (nextAt !== null) await sweepSoon(tx, ctx, nextAt)
   if (!attempts)
     await emit(ctx, tx, {
@@ -113,15 +117,4 @@ async function failed(tx: Tx, ctx: Of, before: ProviderEventRow, error: unknown)
       metadata: { providerKind, eventId, type },
     })
   return row
-}
-
-async function put(tx: Tx, row: ProviderEventRow, isNew: boolean) {
-  const { _id, providerKind, eventId, type, source, body, status, occurredAt, attempts, nextAt } = row
-  if (!isNew) await tx.update(providerEvents).set(row).where(eq(providerEvents._id, _id))
-  else {
-    const told = [row.subscriptionId, row.externalSubscriptionId, row.outcome]
-    const times = [row.created, row.updated].map((time) => Date.parse(time))
-    const what = [_id, providerKind, eventId, type, source, body, status, occurredAt, attempts, nextAt]
-    await tx.ask(INSERT, [...what, ...told, ...times])
-  }
 }

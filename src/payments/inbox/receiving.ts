@@ -4,6 +4,7 @@ import { config } from '../../config'
 import { keepable, readBytes } from '../../core/body'
 import { now } from '../../core/clock'
 import { Limiter } from '../../core/limiter'
+import { report } from '../../core/log'
 import { Problem } from '../../core/problem'
 import { emit } from '../../jobs/outbox'
 import { allOpened } from '../../plugins/connections/opening'
@@ -32,7 +33,18 @@ export async function receive(ctx: OpenCtx, kind: string, request: Request): Pro
   const raw = await readBytes(request, config.ATOLL_BODY_LIMIT)
   const sender = await senderOf(ctx, kind, raw, request)
   if (!sender) return refuse(ctx, kind)
-  return keep(ctx, kind, sender, textOf(raw)!, keepable(providerOf(kind).parseEvent(raw)))
+  return keep(ctx, kind, sender, textOf(raw)!, read(kind, raw))
+}
+
+/** @throws 400 for what is signed, but none of the events that its provider describes */
+function read(kind: ProviderKind, raw: Uint8Array) {
+  try {
+    return keepable(providerOf(kind).parseEvent(raw))
+  } catch (cause) {
+    if (cause instanceof Problem) throw cause
+    report('WEBHOOK_UNREADABLE', { provider: kind, cause })
+    throw new Problem(400, 'INVALID_INPUT', 'The body is no event of this provider.', { cause })
+  }
 }
 
 /** The connection whose secret has signed a body. */
@@ -57,7 +69,7 @@ const told = new Limiter(1, 60_000)
 /** Who looks for why nothing comes is to find it: the first in a minute is written down. */
 async function refuse(ctx: Tenant, kind: ProviderKind): Promise<never> {
   const { tenant } = ctx
-  if (!told.take(`${tenant} ${kind}`))
+  if ((await allOpened(ctx, kind)).length && !told.take(`${tenant} ${kind}`))
     await ctx.write((tx) =>
       emit(ctx, tx, {
         ...{ source: 'payments', kind: 'webhook', eventName: 'webhook-failed' },

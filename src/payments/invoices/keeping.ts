@@ -1,6 +1,7 @@
-import { and, eq } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
 import { iso, now } from '../../core/clock'
 import { emit } from '../../jobs/outbox'
+import { compiled, rowsOf } from '../../storage/compiled'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import type { ProviderInvoice, ProviderKind } from '../providers/provider'
@@ -8,6 +9,19 @@ import { type Invoice, invoices, type Subscription } from '../tables'
 
 /** What triggers say of an invoice that comes with them; others say nothing of it. */
 const STATUS: Record<string, Invoice['status'] | undefined> = { paid: 'paid', 'payment failed': 'open', voided: 'void' }
+
+const rows = rowsOf(invoices)
+const known = compiled((tx) =>
+  tx
+    .select()
+    .from(invoices)
+    .where(
+      and(
+        eq(invoices.providerKind, sql.placeholder('providerKind')),
+        eq(invoices.externalInvoiceId, sql.placeholder('externalInvoiceId')),
+      ),
+    ),
+)
 
 const moment = (ms: number | undefined) => (ms === undefined ? undefined : iso(ms))
 
@@ -43,8 +57,7 @@ export async function settleInvoice(
     ...told
   }: ProviderInvoice & { status: Invoice['status'] },
 ): Promise<boolean> {
-  const same = and(eq(invoices.providerKind, providerKind), eq(invoices.externalInvoiceId, externalInvoiceId))
-  const before = await tx.select().from(invoices).where(same).get()
+  const [before] = await known(tx, { providerKind, externalInvoiceId })
   if (before && before.status !== 'open') return false
   if (before && status === 'open') return false
   const time = iso(now())
@@ -58,8 +71,7 @@ export async function settleInvoice(
     periodEnd: periodEnd ?? before?.periodEnd ?? null,
     items: items ?? before?.items ?? [],
   }
-  if (before) await tx.update(invoices).set(row).where(eq(invoices._id, row._id))
-  else await tx.insert(invoices).values(row)
+  await rows[before ? 'update' : 'insert'](tx, row)
   await emit(ctx, tx, {
     ...{ source: 'payments', kind: 'invoice', eventName: `invoice-${status}` },
     metadata: { invoiceId: row._id, subscriptionId: row.subscriptionId, externalInvoiceId, providerKind },

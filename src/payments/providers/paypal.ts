@@ -1,5 +1,5 @@
 import { now } from '../../core/clock'
-import { by, unlessGone } from './asking'
+import { by, Refusal, unlessGone } from './asking'
 import { missingPrice } from './failure'
 import { toPaypal } from './paypal/amounts'
 import { type Connected, paypalAnswers } from './paypal/api'
@@ -30,11 +30,11 @@ export const paypal: Provider<'paypal'> = {
     by('paypal', async () => {
       if (!id) return true
       const question = { method: 'POST', key: `cancel:${id}`, json: { reason: 'Canceled by the customer.' } }
-      // One that was not approved yet, or is over already, can't be canceled (422).
-      const ended = await unlessGone(paypalAnswers(opened, `${pathOf(id)}/cancel`, question), 404, 422)
-      if (ended) return true
-      const found = await unlessGone(paypalAnswers<PaypalSubscription>(opened, pathOf(id)), 404)
-      return !found || ['CANCELLED', 'EXPIRED'].includes(found.status ?? '')
+      const asked = paypalAnswers(opened, `${pathOf(id)}/cancel`, question)
+      return asked.then(
+        () => true,
+        (error) => unlessEnded(opened, id, error),
+      )
     }),
 
   reprice: (opened, { _id, externalSubscriptionId: id, currency }, amount) =>
@@ -69,6 +69,18 @@ export const paypal: Provider<'paypal'> = {
 
   parseEvent: eventOf,
 }
+
+/**
+ * One that is over already can't be canceled (422), nor one that was not approved yet: that may still begin. Answers
+ * whether it is over.
+ */
+async function unlessEnded(opened: Connected, id: string, error: unknown): Promise<boolean> {
+  if (!(error instanceof Refusal) || ![404, 422].includes(error.status)) throw error
+  const found = await unlessGone(paypalAnswers<PaypalSubscription>(opened, pathOf(id)), 404)
+  if (found && RUNNING.includes(found.status ?? '')) throw error
+  return found?.status !== 'APPROVAL_PENDING'
+}
+const RUNNING = ['APPROVED', 'ACTIVE', 'SUSPENDED']
 
 const SUBSCRIPTIONS = 'v1/billing/subscriptions'
 const pathOf = (id: string) => `${SUBSCRIPTIONS}/${encodeURIComponent(id)}`

@@ -62,5 +62,12 @@ export function moment(value: unknown): number | undefined {
   return Number.isNaN(ms) ? undefined : ms
 }
 
+/** From when to when, where that is some time. */
+export function spanOf(start: unknown, end: unknown) {
+  const [periodStart, periodEnd] = [moment(start), moment(end)]
+  const lasts = periodStart !== undefined && periodEnd !== undefined && periodEnd > periodStart
+  return lasts ? { periodStart, periodEnd } : {}
+}
+
 /** A text that says something. */
 export const named = (value: unknown) => (typeof value === 'string' && value ? value : undefined)

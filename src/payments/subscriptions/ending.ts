@@ -1,5 +1,6 @@
-import { eq } from 'drizzle-orm'
+import { and, eq, notInArray } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/guard'
+import type { Leaving } from '../../accounts/leaving'
 import { iso, now } from '../../core/clock'
 import { Problem } from '../../core/problem'
 import { enqueue } from '../../jobs/queue'
@@ -58,11 +59,23 @@ export async function endAtProvider(tenant: Tenant, row: Subscription): Promise<
 const request = (tenant: Tenant, { _id }: Subscription) =>
   tenant.write(async (tx) => {
     const row = await found(tx, _id)
-    if (row.cancelRequested || ENDED.includes(row.status)) return
-    const time = iso(now())
-    await tx.update(subscriptions).set({ cancelRequested: time, updated: time }).where(eq(subscriptions._id, _id))
-    await enqueue(tenant, tx, { kind: CANCEL, payload: { subscription: _id }, lane: _id, at: now() + SOON })
+    if (!row.cancelRequested && !ENDED.includes(row.status)) await requestIn(tx, tenant, row, now() + SOON)
   })
+
+async function requestIn(tx: Tx, tenant: Pick<Tenant, 'tenant'>, { _id }: Subscription, at: number) {
+  const time = iso(now())
+  await tx.update(subscriptions).set({ cancelRequested: time, updated: time }).where(eq(subscriptions._id, _id))
+  await enqueue(tenant, tx, { kind: CANCEL, payload: { subscription: _id }, lane: _id, at })
+}
+
+/** Nobody pays for a user or a workspace that is no more: what a provider knows of is ended there as soon as possible. */
+export async function endAllOf(tenant: Pick<Tenant, 'tenant'>, tx: Tx, { type, id }: Leaving) {
+  const { billableEntityType, billableEntityId, status } = subscriptions
+  const theirs = and(eq(billableEntityType, type), eq(billableEntityId, id), notInArray(status, ENDED))
+  for (const row of await tx.select().from(subscriptions).where(theirs))
+    if (isAttached(row)) await requestIn(tx, tenant, row, now())
+    else await moved(tx, tenant, row, 'canceled')
+}
 
 const SOON = 5_000 // ms
 const LATER = 3_600_000 // ms

@@ -1,17 +1,18 @@
-import { and, eq, inArray, ne } from 'drizzle-orm'
+import { and, eq, inArray, ne, sql } from 'drizzle-orm'
 import { iso, now } from '../../core/clock'
 import { missing } from '../../core/problem'
 import { enqueue } from '../../jobs/queue'
+import { compiled, rowsOf } from '../../storage/compiled'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { redeemed } from '../coupons/redemption'
 import { keepInvoice } from '../invoices/keeping'
-import { after, spanOf } from '../periods'
 import type { Meaning, ProviderInvoice, ProviderKind, Standing } from '../providers/provider'
 import { type Subscription, subscriptions } from '../tables'
 import { arrange, callOff, endBenefit, rearrange } from './arranging'
 import { REPRICE } from './kinds'
 import { priceOf } from './shown'
+import { standingOf } from './standing'
 import { tell, tellFailure } from './telling'
 
 export type Status = 'pending' | 'active' | 'trialing' | 'past_due' | 'canceled' | 'expired'
@@ -113,7 +114,7 @@ export async function moved(
   meaning: Trigger | 'updated' | 'voided',
   told: Told = {},
 ): Promise<Moved> {
-  const row = await tx.select().from(subscriptions).where(eq(subscriptions._id, _id)).get()
+  const [row] = await byId(tx, { _id })
   const before = row ?? missing('subscription')
   if (told.invoice) await keepInvoice(tx, ctx, before, meaning, told.invoice, told.providerKind)
   // What became of it the provider is asked once more.
@@ -134,7 +135,7 @@ export async function moved(
   const activated = to === 'active' && before.status !== 'active'
   const changed = { ...before, ...standingOf(before, to, trigger, told), status: to, updated: iso(now()) }
   const subscription = activated ? await redeemed(tx, ctx, changed) : changed
-  await tx.update(subscriptions).set(subscription).where(eq(subscriptions._id, _id))
+  await rows.update(tx, subscription)
   await tell(ctx, tx, before, subscription, told.by)
   await rearrange(tx, ctx, before, subscription)
   if (before.externalSubscriptionId && before.externalSubscriptionId !== subscription.externalSubscriptionId)
@@ -152,6 +153,14 @@ function isMispriced(before: Subscription, after: Subscription) {
   const pays = begins || after.status === 'active'
   return pays && after.externalSubscriptionId !== null && known !== null && known !== priceOf(after)
 }
+
+const byId = compiled((tx) =>
+  tx
+    .select()
+    .from(subscriptions)
+    .where(eq(subscriptions._id, sql.placeholder('_id'))),
+)
+const rows = rowsOf(subscriptions)
 
 /** Where it goes to; undefined for what the table does not know. */
 function targetOf({ status }: Subscription, trigger: Trigger | undefined, { invoice }: Told): Status | undefined {
@@ -256,43 +265,4 @@ async function endThere(tx: Tx, ctx: Pick<Tenant, 'tenant'>, row: Subscription, 
   const providerSourceId = told.providerSourceId ?? row.providerSourceId
   const attachment = { providerKind: kind, externalSubscriptionId: external, externalCheckoutId: null }
   await callOff(tx, ctx, row._id, { ...attachment, providerSourceId })
-}
-
-/** What it is like afterwards, but for its status. */
-function standingOf(before: Subscription, to: Status, trigger: Trigger | undefined, told: Told) {
-  const { occurredAt } = told
-  const at = occurredAt ?? now()
-  const missed = to === 'past_due' ? (before.pastDueSince ?? iso(at)) : null
-  return {
-    ...periodOf(before, to, trigger, told, at),
-    trialEndsAt: told.trialEndsAt === undefined ? before.trialEndsAt : iso(told.trialEndsAt),
-    cancelAtPeriodEnd: told.cancelAtPeriodEnd ?? before.cancelAtPeriodEnd,
-    pastDueSince: missed,
-    cancelRequested: ENDED.includes(to) ? null : before.cancelRequested,
-    providerKind: before.providerKind ?? told.providerKind ?? null,
-    providerSourceId: before.providerSourceId ?? told.providerSourceId ?? null,
-    externalSubscriptionId: told.externalSubscriptionId ?? before.externalSubscriptionId,
-    checkoutUntil: to === 'pending' ? before.checkoutUntil : null,
-    // While it waits for its beginning, nothing is too old for that.
-    lastEventAt: to === 'pending' ? before.lastEventAt : (occurredAt ?? before.lastEventAt),
-  }
-}
-
-/** The period that it is in: what is told, else what its cycle makes of what is known. A payment never sets it back. */
-function periodOf(before: Subscription, to: Status, trigger: Trigger | undefined, told: Told, at: number) {
-  const kept = { currentPeriodStart: before.currentPeriodStart, currentPeriodEnd: before.currentPeriodEnd }
-  const [start, end] = [told.periodStart ?? told.invoice?.periodStart, told.periodEnd ?? told.invoice?.periodEnd]
-  const known = before.currentPeriodEnd === null ? undefined : Date.parse(before.currentPeriodEnd)
-  const cycle = spanOf(before.billingCycle)
-  if (end !== undefined && trigger !== 'payment failed') {
-    if (trigger === 'paid' && known !== undefined && end <= known) return kept
-    const begin =
-      start ?? (known !== undefined && known < end ? known : Date.parse(before.currentPeriodStart ?? iso(at)))
-    return { currentPeriodStart: iso(begin), currentPeriodEnd: iso(end) }
-  }
-  if (known === undefined && IN_FORCE.includes(to))
-    return { currentPeriodStart: iso(start ?? at), currentPeriodEnd: iso(after(start ?? at, cycle)) }
-  if (trigger === 'paid' && known !== undefined && at >= known)
-    return { currentPeriodStart: iso(known), currentPeriodEnd: iso(after(known, cycle)) }
-  return kept
 }

@@ -1,12 +1,13 @@
 import { and, eq, inArray } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/guard'
-import { discardSealed, sealing } from '../../accounts/vault/vault'
+import { discardSealed, sealing, type Vault } from '../../accounts/vault/vault'
 import { iso, now } from '../../core/clock'
 import { type Answer, etagOf, giveEtag, refuseStale } from '../../core/etag'
 import { invalid, Problem } from '../../core/problem'
 import { given, success } from '../../core/shapes'
 import { answerPage, judgedPage, type Listing, namesOf, pageOf } from '../../storage/lists'
-import type { Db } from '../../storage/port'
+import type { Db, Tx } from '../../storage/port'
+import { changing, forget, touch } from '../../tenancy/memory'
 import { refuseAddresses } from '../addresses'
 import { over, refuseUnfit } from './fitting'
 import type { KindName } from './kinds'
@@ -52,7 +53,7 @@ export async function create(ctx: Ctx, { name, kind, labels = [], ...input }: Ne
   refuseAddresses(addressesIn(metadata))
   const time = iso(now())
   const row: Row = { _id: Bun.randomUUIDv7(), name, kind, labels, metadata, version: 1, created: time, updated: time }
-  await sealing(ctx, async (tx, vault) => {
+  await altering(ctx, async (tx, vault) => {
     if ((await tx.$count(connections)) >= MOST)
       throw new Problem(409, 'TOO_MANY_INTEGRATION_SOURCES', `A tenant has up to ${MOST} of them. Remove some first.`)
     await tx.insert(connections).values(row)
@@ -63,7 +64,7 @@ export async function create(ctx: Ctx, { name, kind, labels = [], ...input }: Ne
 
 /** Changes what it mentions, also within metadata and authentication. @throws 400, 404, 412 when stale */
 export async function change(ctx: Ctx, id: string, input: ConnectionChange, answer: Answer) {
-  const after = await sealing(ctx, async (tx, vault) => {
+  const after = await altering(ctx, async (tx, vault) => {
     const before = await current(tx, id, answer)
     if (input.kind !== undefined && input.kind !== before.kind)
       invalid({ path: '/kind', message: `It is of the kind ${before.kind}, and stays so. Make another one instead.` })
@@ -81,7 +82,7 @@ export async function change(ctx: Ctx, id: string, input: ConnectionChange, answ
 
 /** Removes a connection, with its secrets. @throws 404, 409 INTEGRATION_SOURCE_IN_USE, 412 when stale */
 export async function remove(ctx: Ctx, id: string, answer: Answer) {
-  await ctx.write(async (tx) => {
+  await changing(ctx, 'connections', async (tx) => {
     await current(tx, id, answer)
     await refuseUsed(tx, id)
     await tx.delete(connections).where(eq(_id, id))
@@ -89,6 +90,14 @@ export async function remove(ctx: Ctx, id: string, answer: Answer) {
   })
   return success
 }
+
+/** A write that also keeps secrets, after which nobody goes by what they remember. */
+const altering = <T>(ctx: Ctx, work: (tx: Tx, vault: Vault) => Promise<T>): Promise<T> =>
+  sealing(ctx, async (tx, vault) => {
+    const result = await work(tx, vault)
+    await touch(tx, 'connections')
+    return result
+  }).finally(() => forget(ctx, 'connections'))
 
 const addressesIn = ({ url, apiUrl }: Row['metadata']) => [
   { path: '/metadata/url', url: url as string | undefined },

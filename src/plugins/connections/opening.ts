@@ -1,6 +1,7 @@
 import { asc, eq } from 'drizzle-orm'
 import { missing } from '../../core/problem'
 import type { Db } from '../../storage/port'
+import { recall } from '../../tenancy/memory'
 import type { Tenant } from '../../tenancy/tenants'
 import { type KindName, kinds, type Opened } from './kinds'
 import { openSecrets } from './secrets'
@@ -17,12 +18,14 @@ export async function opened<Name extends KindName>(tenant: Tenant, id: string, 
   return row.kind === kind ? ((await withSecrets(tenant, row)) as Opened<Name>) : missing(NOUN)
 }
 
-/** All connections of a kind, with their secrets, the oldest first. */
+/** All connections of a kind, with their secrets, the oldest first. What providers send is known by them: they are remembered. */
 export async function allOpened<Name extends KindName>(tenant: Tenant, kind: Name): Promise<Opened<Name>[]> {
   const { created, _id } = connections
   const those = eq(connections.kind, kind)
-  const rows = await tenant.db.select().from(connections).where(those).orderBy(asc(created), asc(_id))
-  return Promise.all(rows.map((row) => withSecrets(tenant, row) as Promise<Opened<Name>>))
+  return recall(tenant, 'connections', kind, async () => {
+    const rows = await tenant.db.select().from(connections).where(those).orderBy(asc(created), asc(_id))
+    return Promise.all(rows.map((row) => withSecrets(tenant, row) as Promise<Opened<Name>>))
+  })
 }
 
 const NOUN = 'integration source'

@@ -14,7 +14,10 @@ function folder(): string | undefined {
 }
 
 const found = folder()
-const document = async (name: string) => (found ? await Bun.file(join(found, name)).json() : undefined)
+const document = async (name: string) => {
+  const file = found ? Bun.file(join(found, name)) : undefined
+  return (await file?.exists()) ? file?.json() : undefined
+}
 
 // biome-ignore lint/suspicious/noExplicitAny: documents of others
 type Any = any

@@ -76,6 +76,10 @@ export async function startStripe({ secret = STRIPE_SECRET, key = STRIPE_KEY, ol
       expire(id)
       return { status: 200, body: session }
     }
+    if (route === 'GET checkout/sessions/:id')
+      return sessions.has(id)
+        ? { status: 200, body: sessions.get(id) }
+        : error(404, 'resource_missing', 'No such session.')
     const subscription = subscriptions.get(id)
     if (!/^(GET|POST|DELETE) subscriptions\/:id$/.test(route))
       return error(404, 'resource_missing', 'Unrecognized request URL')

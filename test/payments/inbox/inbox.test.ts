@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { iso, moveClock, now } from '../../../src/core/clock'
+import { holding } from '../../../src/jobs/holding'
 import { runDue } from '../../../src/jobs/runner'
+import { removeOld } from '../../../src/payments/inbox/inbox'
 import { house, refusal } from '../../house'
 import { startPaypal } from '../../outside/vendors/paypal'
 import { startStripe } from '../../outside/vendors/stripe'
@@ -264,4 +266,31 @@ test('a second paid subscription of somebody stays pending, and people are told'
   expect(told.map((one: { metadata: { subscriptionId?: string } }) => one.metadata.subscriptionId)).toContain(
     second.row._id,
   )
+})
+
+test('what was settled is removed after three months, and what waits is not', async () => {
+  const { event, invoice } = await subscribed()
+  const waiting = await subscribed()
+  await send(event('created'))
+  await send(invoice('paid', 'in_kept'))
+  await send(waiting.invoice('paid', 'in_waiting'))
+  const count = async (query: string) => (await admin.get(`/payments/events?limit=1000&${query}`)).body.length
+  const parked = await count('status=parked')
+  expect(parked).toBeGreaterThan(0)
+  moveClock(now() + 89 * 86_400_000)
+  const settled = await count('status=processed,ignored')
+  await holding(there.tenant, 'test', removeOld)
+  expect(await count('status=processed,ignored')).toBe(settled)
+  moveClock(now() + 60 * 86_400_000)
+  await holding(there.tenant, 'test', removeOld)
+  expect([await count('status=processed,ignored'), await count('status=parked')]).toEqual([0, parked])
+  expect((await admin.get('/invoices?limit=1000')).body.length).toBeGreaterThan(0)
+})
+
+test('a connection that is gone judges nothing any more', async () => {
+  const short = await connect(there, { ...vendor.connection(), authentication: { webhookSecret: 'whsec_short' } })
+  const sent = () => vendor.sent(vendor.happened('customer.created', { id: 'cus_1' }), 'whsec_short')
+  expect((await deliver(there, 'stripe', sent())).body).toEqual({ status: 'ignored' })
+  expect((await admin.delete(`/integration-sources/${short}`)).status).toBe(200)
+  expect(refusal(await deliver(there, 'stripe', sent()))).toEqual([401, 'INVALID_SIGNATURE'])
 })

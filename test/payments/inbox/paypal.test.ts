@@ -115,6 +115,16 @@ test.each([
   expect((await shown(there, row)).status).toBe(ours as never)
 })
 
+test('a payment that fails is an open invoice also where PayPal does not say over how much', async () => {
+  const { row, id } = await bought()
+  moveClock(now() + 60_000)
+  vendor.happened(FAILED, { id, status: 'ACTIVE' })
+  await told(FAILED)
+  const day = iso(now()).slice(0, 10)
+  expect((await invoicesOf(there, row)).slice(1)).toEqual([[`${id}-${day}`, 'open', 2000, 'USD']])
+  expect((await shown(there, row)).status).toBe('past_due')
+})
+
 test('an update brings what has changed', async () => {
   const { row, id } = await bought()
   const next = now() + 40 * 86_400_000

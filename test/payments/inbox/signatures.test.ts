@@ -227,6 +227,7 @@ test("what is signed but no event is the sender's mistake", async () => {
     '{"id":1,"type":"x","created":1}',
     '{"id":"e","type":"x"}',
     '{"id":"\\u0000","type":"x","created":1}',
+    '{"id":"e","type":"invoice.paid","created":1,"data":{"object":{"lines":{"data":5}}}}',
   ])
     expect([raw, refusal(await deliver(there, 'stripe', signed('stripe', raw)))]).toEqual([raw, [400, 'INVALID_INPUT']])
 })

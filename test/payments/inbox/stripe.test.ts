@@ -226,3 +226,25 @@ test('what is about nothing here is ignored: other types, other payments, other 
   expect(await told(vendor, ...types)).toEqual(['ignored', 'ignored', 'ignored', 'ignored'])
   expect((await shown(there, row)).status).toBe('pending')
 })
+
+test('a period that is none, as of what is charged once, does not count', async () => {
+  const vendor = vendors.new
+  const { row, id } = await bought(vendor)
+  const before = await shown(there, row)
+  const line = { amount: 500, description: 'Fee', period: { start: 1721954054, end: 1721954054 } }
+  const fee = {
+    id: 'in_fee',
+    currency: 'usd',
+    amount_due: 500,
+    amount_paid: 500,
+    subscription: id,
+    lines: { data: [line] },
+  }
+  moveClock(now() + 60_000)
+  vendor.happened(PAID, fee)
+  vendor.change(id, { items: { data: [{ current_period_start: 1896570518, current_period_end: 976287773 }] } })
+  await told(vendor, PAID, UPDATED)
+  const { currentPeriodStart, currentPeriodEnd } = await shown(there, row)
+  expect([currentPeriodStart, currentPeriodEnd]).toEqual([before.currentPeriodStart, before.currentPeriodEnd])
+  expect((await invoicesOf(there, row)).at(-1)).toEqual(['in_fee', 'paid', 500, 'USD'])
+})

@@ -95,6 +95,11 @@ test('a subscription is ended once, and a checkout that nobody paid is called of
   for (const _ of [1, 2]) await paddle.cancel(connected, kept({ externalCheckoutId }))
   expect(vendor.transactions.get(externalCheckoutId!).status).toBe('canceled')
   await paddle.cancel(connected, kept({}))
+  // It was paid just now, of which nobody has heard yet.
+  const paid = (await paddle.createCheckout(connected, order({ externalIds }))).externalCheckoutId!
+  const unheard = vendor.pay(paid)
+  await paddle.cancel(connected, kept({ externalCheckoutId: paid }))
+  expect(vendor.subscriptions.get(unheard).status).toBe('canceled')
   // What refuses for another reason is not over.
   const running = await bought()
   vendor.own.next = [{ status: 409 }]

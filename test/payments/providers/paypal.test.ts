@@ -140,6 +140,12 @@ test('a subscription is ended once; one that nobody approved, or nobody knows, i
   await paypal.cancel(connected, kept({ externalSubscriptionId }))
   await paypal.cancel(connected, kept({ externalSubscriptionId: 'I-NOBODY' }))
   await paypal.cancel(connected, kept({}))
+  // What refuses for another reason is not over.
+  const running = await bought()
+  vendor.own.next = [{ status: 422 }]
+  expect(await unsaid(secrets, () => paypal.cancel(connected, kept({ externalSubscriptionId: running })))).toEqual(
+    REFUSED,
+  )
 })
 
 test('the next cycles cost something else', async () => {

@@ -109,6 +109,12 @@ test('a subscription is ended once, and a checkout that nobody paid is called of
   for (const _ of [1, 2]) await stripe.cancel(connected, kept({ externalCheckoutId }))
   expect(vendor.sessions.get(externalCheckoutId!).status).toBe('expired')
   await stripe.cancel(connected, kept({}))
+  await stripe.cancel(connected, kept({ externalCheckoutId: 'cs_of_nobody' }))
+  // It was paid just now, of which nobody has heard yet.
+  const paid = (await stripe.createCheckout(connected, order())).externalCheckoutId!
+  const unheard = vendor.pay(paid)
+  await stripe.cancel(connected, kept({ externalCheckoutId: paid }))
+  expect(vendor.subscriptions.get(unheard).status).toBe('canceled')
   vendor.own.failing = () => 'down'
   expect(await unsaid([STRIPE_KEY], () => stripe.cancel(connected, row))).toEqual(REFUSED)
   vendor.own.failing = () => undefined

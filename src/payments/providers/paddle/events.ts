@@ -1,6 +1,6 @@
 import type { InvoiceItem } from '../../tables'
 import type { Meaning, ProviderEvent, ProviderInvoice, Standing } from '../provider'
-import { eventIn, headOf, moment, named } from '../signed'
+import { eventIn, headOf, moment, named, spanOf } from '../signed'
 
 type Period = { starts_at?: string; ends_at?: string } | null
 type CustomData = Record<string, unknown> | null
@@ -106,8 +106,7 @@ export function standingOf(subscription: PaddleSubscription): Standing {
   const { status = '', current_billing_period: period, scheduled_change, items } = subscription
   return {
     status: STATUSES[status],
-    periodStart: moment(period?.starts_at),
-    periodEnd: moment(period?.ends_at),
+    ...spanOf(period?.starts_at, period?.ends_at),
     trialEndsAt: status === 'trialing' ? moment(items?.[0]?.trial_dates?.ends_at ?? period?.ends_at) : undefined,
     cancelAtPeriodEnd: scheduled_change?.action === 'cancel',
   }
@@ -123,8 +122,7 @@ export function invoiceOf(transaction: PaddleTransaction, occurredAt?: number): 
     currency: currency_code.toUpperCase(),
     invoiceUrl: null,
     paidAt: occurredAt === undefined ? undefined : (moment(captured) ?? moment(billed_at) ?? occurredAt),
-    periodStart: moment(billing_period?.starts_at),
-    periodEnd: moment(billing_period?.ends_at),
+    ...spanOf(billing_period?.starts_at, billing_period?.ends_at),
     items: (details?.line_items ?? []).map(itemOf),
   }
 }

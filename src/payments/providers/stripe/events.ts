@@ -1,5 +1,5 @@
 import type { Meaning, ProviderEvent, Standing } from '../provider'
-import { eventIn, headOf, moment, named } from '../signed'
+import { eventIn, headOf, moment, named, spanOf } from '../signed'
 import { idOf, invoiceOf, type StripeInvoice, subscriptionOf } from './invoices'
 
 type Metadata = Record<string, string> | null
@@ -118,8 +118,7 @@ export function standingOf(subscription: StripeSubscription): Standing {
   const ends = !!cancel_at && !!start && !!end && cancel_at > start && cancel_at <= end
   return {
     status: STATUSES[status],
-    periodStart: moment(start),
-    periodEnd: moment(end),
+    ...spanOf(start, end),
     trialEndsAt: status === 'trialing' ? moment(trial_end) : undefined,
     cancelAtPeriodEnd: ends || cancel_at_period_end,
   }

@@ -1,6 +1,6 @@
 import type { InvoiceItem } from '../../tables'
 import type { ProviderInvoice } from '../provider'
-import { moment, named } from '../signed'
+import { moment, named, spanOf } from '../signed'
 import { fromStripe } from './amounts'
 
 type Named = string | { id: string } | null
@@ -45,15 +45,14 @@ const STATUSES: Record<string, 'paid' | 'open' | 'void'> = {
 export function invoiceOf(invoice: StripeInvoice, paidAt?: number): ProviderInvoice {
   const currency = (invoice.currency ?? 'usd').toUpperCase()
   const lines = invoice.lines?.data ?? []
-  const { start, end } = lines.findLast(isOfSubscription)?.period ?? lines.at(-1)?.period ?? {}
+  const period = (lines.findLast(isOfSubscription) ?? lines.at(-1))?.period
   return {
     externalInvoiceId: invoice.id ?? '',
     amount: fromStripe(invoice.amount_paid || (invoice.amount_due ?? 0), currency),
     currency,
     invoiceUrl: invoice.hosted_invoice_url ?? invoice.invoice_pdf ?? null,
     paidAt: moment(invoice.status_transitions?.paid_at) ?? paidAt,
-    periodStart: moment(start),
-    periodEnd: moment(end),
+    ...spanOf(period?.start, period?.end),
     items: lines.map((line) => itemOf(line, currency)),
   }
 }
@@ -66,11 +65,11 @@ const isOfSubscription = (line: Line) => !!(line.subscription ?? line.parent?.su
 
 /** Of which subscription an invoice is: ours, and Stripe's. */
 export function subscriptionOf(invoice: StripeInvoice) {
-  const details = invoice.parent?.subscription_details ?? invoice.subscription_details ?? {}
+  const { subscription_details: details } = invoice.parent ?? {}
   const line = invoice.lines?.data?.find(isOfSubscription)
-  const external = [invoice.subscription, details.subscription, line?.subscription]
+  const external = [invoice.subscription, details?.subscription, line?.subscription]
   return {
-    metadata: details.metadata ?? line?.metadata ?? null,
+    metadata: details?.metadata ?? invoice.subscription_details?.metadata ?? line?.metadata ?? null,
     externalSubscriptionId:
       external.map(idOf).find(Boolean) ?? idOf(line?.parent?.subscription_item_details?.subscription),
   }

@@ -6,7 +6,13 @@ const STRIPE = 'https://api.stripe.com'
 
 /** https://docs.stripe.com/api */
 export const stripe = kind({
-  metadata: t.Object({ apiUrl: address(`${STRIPE} unless told`), requireExternalPrice: t.Optional(t.Boolean()) }),
+  metadata: t.Object({
+    apiUrl: address(`${STRIPE} unless told`),
+    requireExternalPrice: t.Optional(t.Boolean()),
+    checkoutMode: t.Optional(
+      t.Union([t.Literal('hosted'), t.Literal('embedded')], { description: 'hosted unless told' }),
+    ),
+  }),
   authentication: t.Object({ secretKey: secretText, webhookSecret }),
   check: ({ metadata: { apiUrl = STRIPE }, authentication: { secretKey } }) =>
     greet(joined(apiUrl, 'v1/balance'), bearer(needed(secretKey, 'authentication.secretKey'))),
