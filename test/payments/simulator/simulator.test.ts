@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeEach, expect, setDefaultTimeout, spyOn, test } from 'bun:test'
+import { afterAll, afterEach, beforeEach, setDefaultTimeout, spyOn, test } from 'bun:test'
 import fc from 'fast-check'
 import { config } from '../../../src/config'
 import { moveClock } from '../../../src/core/clock'
@@ -22,7 +22,7 @@ afterAll(() => {
   config.ATOLL_RATE_LIMITS = 'on'
 })
 
-const RUNS = databaseUrl ? 12 : 60
+const RUNS = databaseUrl ? 8 : 60
 
 test.each(Object.keys(worlds) as ProviderKind[])(
   'whatever happens, and whenever the process dies, all is as %s has it in the end',
@@ -31,6 +31,5 @@ test.each(Object.keys(worlds) as ProviderKind[])(
     const { play } = await simulator(world)
     await check(RUNS, fc.asyncProperty(histories, play))
     await world.stop()
-    expect(world.kind).toBe(kind)
   },
 )

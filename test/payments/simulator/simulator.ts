@@ -1,4 +1,3 @@
-import { eq } from 'drizzle-orm'
 import type { Ctx } from '../../../src/accounts/guard'
 import { moveClock, now } from '../../../src/core/clock'
 import { Problem } from '../../../src/core/problem'
@@ -9,7 +8,7 @@ import { cancel } from '../../../src/payments/subscriptions/ending'
 import { setCoupon } from '../../../src/payments/subscriptions/pricing'
 import { create } from '../../../src/payments/subscriptions/subscriptions'
 import { subscriptions } from '../../../src/payments/tables'
-import { done, shop } from '../kit'
+import { shop } from '../kit'
 import type { Act, Fault, History } from './acts'
 import { agreement, countsOf, watched } from './laws'
 import { Killed, Mortal } from './mortal'
@@ -201,5 +200,5 @@ export async function simulator(world: World) {
     })
   }
 
-  return { at, play, admin: at.admin, done, eq }
+  return { play }
 }
