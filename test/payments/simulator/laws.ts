@@ -54,16 +54,15 @@ export async function countsOf(db: Db) {
 const alive = (status: string) => ['active', 'trialing', 'past_due'].includes(status)
 
 /**
- * What is here is what the provider has. Until all has `settled`, who has paid for a second subscription of the same entity
- * waits.
+ * What is here is what the provider has. Who has paid for a second subscription of the same entity waits, until all has
+ * `settled`; and who pays late for one after they began another, until the grace is over.
  */
 export async function agreement(db: Db, world: World, { settled }: { settled: boolean }) {
   const rows = new Map((await db.select().from(subscriptions)).map((row) => [row._id, row]))
   const kept = await db.select().from(invoices)
   const truths = world.truths()
   const waits = ({ _id, status, billableEntityId: id }: Subscription) =>
-    !settled &&
-    status === 'pending' &&
+    (status === 'past_due' || (status === 'pending' && !settled)) &&
     [...rows.values()].some(
       (other) => other._id !== _id && other.billableEntityId === id && IN_FORCE.includes(other.status),
     )
