@@ -22,6 +22,7 @@ import paymentsPg from './postgres/0022_payments.sql' with { type: 'text' }
 import aiPg from './postgres/0023_ai.sql' with { type: 'text' }
 import knowledgePg from './postgres/0024_knowledge.sql' with { type: 'text' }
 import parkedEventsPg from './postgres/0025_parked_events.sql' with { type: 'text' }
+import driftPg from './postgres/0026_drift.sql' with { type: 'text' }
 import spentPg from './postgres/0027_spent.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
@@ -49,6 +50,7 @@ import payments from './sqlite/0022_payments.sql' with { type: 'text' }
 import ai from './sqlite/0023_ai.sql' with { type: 'text' }
 import knowledge from './sqlite/0024_knowledge.sql' with { type: 'text' }
 import parkedEvents from './sqlite/0025_parked_events.sql' with { type: 'text' }
+import drift from './sqlite/0026_drift.sql' with { type: 'text' }
 import spent from './sqlite/0027_spent.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
@@ -80,6 +82,7 @@ export const tenantMigrations: Migrations = {
     ai,
     knowledge,
     parkedEvents,
+    drift,
     spent,
   ],
   postgres: [
@@ -106,6 +109,7 @@ export const tenantMigrations: Migrations = {
     aiPg,
     knowledgePg,
     parkedEventsPg,
+    driftPg,
     spentPg,
   ],
 }

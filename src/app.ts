@@ -48,12 +48,14 @@ import { planLimit } from './payments/entitlements'
 import { SWEEP } from './payments/inbox/parked'
 import { inboxRoutes } from './payments/inbox/routes'
 import { sweep } from './payments/inbox/sweeping'
+import { callingOff } from './payments/jobs/calling-off'
+import { timing } from './payments/jobs/timing'
 import { couponRoutes } from './payments/routes/coupons'
 import { paymentRoutes } from './payments/routes/payments'
 import { planRoutes } from './payments/routes/plans'
 import { subscriptionRoutes } from './payments/routes/subscriptions'
 import { canceling, endAllOf } from './payments/subscriptions/ending'
-import { CANCEL, REPRICE } from './payments/subscriptions/kinds'
+import { CALL_OFF, CANCEL, REPRICE, TIME } from './payments/subscriptions/kinds'
 import { repricing } from './payments/subscriptions/pricing'
 import { paymentsBy } from './payments/usage'
 import { connectionRoutes } from './plugins/connections/routes'
@@ -83,6 +85,7 @@ jobsAreDoneBy({ mail: delivery, 'forgotten-password': forgottenPassword }, fanOu
 jobsAreDoneBy({ [DELIVERY]: pluginDelivery, [RUN]: running, [TICK]: tick })
 eventsAreHeardBy(pluginsHear, integrationsHear)
 jobsAreDoneBy({ [CANCEL]: canceling, [REPRICE]: repricing, [SWEEP]: sweep })
+jobsAreDoneBy({ [TIME]: timing, [CALL_OFF]: callingOff })
 connectionsAreUsedBy(integrationsBy, paymentsBy)
 targetsAreRunBy({ ai: runModel })
 records.sourcesAreNamedBy(pluginBehind)

@@ -116,6 +116,8 @@ export const subscriptions = sqliteTable(
     metadata: text({ mode: 'json' }).$type<Record<string, unknown>>().notNull(),
     created: time().notNull(),
     updated: time().notNull(),
+    /** In what it differs from what the provider has, where that can't be mended: people were told. */
+    drift: text(),
   },
   ({ billableEntityType, billableEntityId, providerKind, externalSubscriptionId, ...by }) => [
     uniqueIndex('subscriptions_in_force')

@@ -7,6 +7,7 @@ import { ofEntity, ownEntity, refuseForeign, refuseNobody, saidEntity } from '..
 import type { Source } from '../configuration'
 import { attached, coupon, noneLeft } from '../coupons/validation'
 import type { NewCheckout } from '../shapes'
+import { callOff } from '../subscriptions/arranging'
 import { inForce, moved } from '../subscriptions/machine'
 import { add, newSubscription, planFor, positive, withCoupon } from '../subscriptions/making'
 import { priceOf } from '../subscriptions/shown'
@@ -46,7 +47,7 @@ export async function begin(tx: Tx, ctx: Ctx, input: NewCheckout, source: Source
     checkoutUntil: now() + CLAIM,
     checkoutAmount: [null, amount].includes(subscription.checkoutAmount) ? amount : SEVERAL,
   }
-  await kept(tx, claimed, before)
+  await kept(tx, ctx, claimed, before)
   return { subscription: claimed, plan, before, amount }
 }
 
@@ -124,14 +125,18 @@ const paidBy = ({ kind, opened }: Source, { providerSourceId }: Subscription) =>
   ...{ providerKind: kind, providerSourceId: opened._id },
 })
 
-async function kept(tx: Tx, row: Subscription, before: Subscription | undefined) {
+async function kept(tx: Tx, ctx: Ctx, row: Subscription, before: Subscription | undefined) {
   if (before) await tx.update(subscriptions).set(row).where(eq(subscriptions._id, row._id))
-  else await add(tx, row)
+  else await add(tx, ctx, row)
 }
 
-/** What costs nothing needs no provider. */
-async function activated(tx: Tx, ctx: Ctx, row: Subscription, before: Subscription | undefined) {
-  await kept(tx, row, before)
+const NOWHERE = { providerKind: null, providerSourceId: null, externalSubscriptionId: null, externalCheckoutId: null }
+
+/** What costs nothing needs no provider; what was begun there before is not to be paid any more. */
+async function activated(tx: Tx, ctx: Ctx, priced: Subscription, before: Subscription | undefined) {
+  const row = { ...priced, ...NOWHERE }
+  await kept(tx, ctx, row, before)
+  if (before) await callOff(tx, ctx, before._id, before)
   if (!before) await tell(ctx, tx, undefined, row, ctx.actor.user)
   const { subscription } = await moved(tx, ctx, row, 'activated', { by: ctx.actor.user })
   if (subscription.couponId !== row.couponId) noneLeft()

@@ -4,13 +4,16 @@ import { settingsOf } from '../../accounts/settings'
 import { users } from '../../accounts/tables'
 import { iso, now } from '../../core/clock'
 import { Problem } from '../../core/problem'
+import type { Tx } from '../../storage/port'
 import { authorityOf, isSecure } from '../../tenancy/caller'
 import type { Tenant } from '../../tenancy/tenants'
 import { isPage, type Source, source } from '../configuration'
 import { turnedUp } from '../inbox/parked'
 import type { Checkout as Made, Order } from '../providers/provider'
 import type { Checkout, NewCheckout } from '../shapes'
+import { callOff, rearrange } from '../subscriptions/arranging'
 import { end, endAtProvider } from '../subscriptions/ending'
+import { ENDED } from '../subscriptions/machine'
 import { found } from '../subscriptions/subscriptions'
 import { tell } from '../subscriptions/telling'
 import { type Subscription, subscriptions } from '../tables'
@@ -66,16 +69,36 @@ async function pay(ctx: Ctx, begun: Begun, by: Source, input: NewCheckout, reque
       .where(eq(subscriptions._id, subscriptionId))
     if (made.externalSubscriptionId) await turnedUp(tx, ctx, by.kind, made.externalSubscriptionId)
     if (!begun.before) await tell(ctx, tx, undefined, { ...row, status: 'pending' }, ctx.actor.user)
-    return row.status === 'canceled' || row.status === 'expired' ? { ...row, ...changes, ...known } : undefined
+    const { before } = begun
+    if (row.status !== 'pending' && !ENDED.includes(row.status))
+      await callOff(tx, ctx, row._id, { ...row, ...attachmentOf(made) })
+    else if (before) await supersede(tx, ctx, before, made)
+    const after = { ...row, ...changes, ...known }
+    await rearrange(tx, ctx, row, after)
+    return row.status === 'canceled' || row.status === 'expired' ? after : undefined
   })
   // Somebody has canceled it meanwhile: then nobody shall pay for it.
-  if (ended) await callOff(ctx, ended)
+  if (ended) return endAgain(ctx, ended)
   const { checkoutUrl, clientToken }: Made = made
   return { subscriptionId, checkoutUrl, clientToken }
 }
 
-async function callOff(tenant: Tenant, row: Subscription) {
-  await endAtProvider(tenant, row)
+const attachmentOf = ({ externalSubscriptionId, externalCheckoutId }: Made) => ({
+  externalSubscriptionId: externalSubscriptionId ?? null,
+  externalCheckoutId: externalCheckoutId ?? null,
+})
+
+/** What was begun before is not to be paid, too. */
+async function supersede(tx: Tx, ctx: Ctx, before: Subscription, made: Made) {
+  const { externalSubscriptionId, externalCheckoutId } = attachmentOf(made)
+  const isSame =
+    externalSubscriptionId === before.externalSubscriptionId && externalCheckoutId === before.externalCheckoutId
+  if (!isSame) await callOff(tx, ctx, before._id, before)
+}
+
+async function endAgain(tenant: Tenant, row: Subscription): Promise<never> {
+  const over = await endAtProvider(tenant, row).catch(() => false)
+  if (!over) await tenant.write((tx) => callOff(tx, tenant, row._id, row))
   throw notPending(row)
 }
 

@@ -44,8 +44,10 @@ export async function effectOf(
 }
 
 /** The end of a checkout says nothing of the status: one that began with a trial goes on with it. */
-const meaningFor = ({ status }: Subscription, { meaning, status: told }: ProviderEvent) =>
-  meaning === 'activated' && told === undefined && status === 'trialing' ? 'updated' : meaning!
+function meaningFor(row: Subscription, { meaning, status, externalSubscriptionId: external }: ProviderEvent) {
+  const isOwn = external === undefined || external === row.externalSubscriptionId
+  return isOwn && meaning === 'activated' && status === undefined && row.status === 'trialing' ? 'updated' : meaning!
+}
 
 /** What PayPal could not collect, though it does not say how much. */
 function owed(kind: ProviderKind, subscription: Subscription, { meaning, occurredAt }: ProviderEvent) {
@@ -83,7 +85,7 @@ const byExternal = compiled((tx) =>
 )
 
 /** A payment of PayPal's that failed has no name there by which it could be paid: what comes instead is another. */
-async function forgive(tx: Tx, ctx: Pick<Tenant, 'tenant'>, subscription: Subscription) {
+export async function forgive(tx: Tx, ctx: Pick<Tenant, 'tenant'>, subscription: Subscription) {
   const { subscriptionId, status } = invoices
   const open = await tx
     .select()

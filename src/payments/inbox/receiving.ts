@@ -11,7 +11,7 @@ import { emit } from '../../jobs/outbox'
 import { allOpened } from '../../plugins/connections/opening'
 import { waitsLong } from '../../tenancy/caller'
 import type { Tenant } from '../../tenancy/tenants'
-import type { ProviderEvent, ProviderKind } from '../providers/provider'
+import type { ProviderKind } from '../providers/provider'
 import { isProviderKind, providerKinds, providerOf } from '../providers/providers'
 import { textOf } from '../providers/signed'
 import { keep } from './keeping'
@@ -40,7 +40,9 @@ export async function receive(ctx: OpenCtx, kind: string, request: Request): Pro
 /** @throws 400 for what is signed, but none of the events that its provider describes */
 function read(kind: ProviderKind, raw: Uint8Array) {
   try {
-    return fitting(SensibleEvent, keepable(providerOf(kind).parseEvent(raw))) as ProviderEvent
+    const event = keepable(providerOf(kind).parseEvent(raw))
+    fitting(SensibleEvent, event)
+    return event
   } catch (cause) {
     if (cause instanceof Problem) throw cause
     report('WEBHOOK_UNREADABLE', { provider: kind, cause })

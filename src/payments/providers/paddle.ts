@@ -1,3 +1,4 @@
+import { now } from '../../core/clock'
 import type { Opened } from '../../plugins/connections/kinds'
 import { joined } from '../../plugins/connections/kinds/asking'
 import { PADDLE } from '../../plugins/connections/kinds/paddle'
@@ -33,19 +34,27 @@ export const paddle: Provider<'paddle'> = {
     })
   },
 
-  cancel: (opened, { _id, externalSubscriptionId, externalCheckoutId }) =>
+  cancel: (opened, { externalSubscriptionId, externalCheckoutId: checkout }) =>
     by('paddle', async () => {
-      const key = `cancel:${_id}`
-      const id = externalSubscriptionId ?? (await calledOff(opened, externalCheckoutId, key))
-      if (!id) return
-      const json = { effective_from: 'immediately' }
-      const done = answered(opened, `subscriptions/${encodeURIComponent(id)}/cancel`, { method: 'POST', key, json })
+      let id = externalSubscriptionId ?? undefined
+      if (!id && checkout) {
+        // One that is paid, or over, can't be called off any more.
+        const question = { method: 'PATCH', key: `cancel:${checkout}`, json: { status: 'canceled' } }
+        const canceled = await unlessGone(answered(opened, transactionPath(checkout), question), 400, 404, 409)
+        if (!canceled) id = await madeBy(opened, checkout)
+      }
+      if (!id) return true
+      const question = { method: 'POST', key: `cancel:${id}`, json: { effective_from: 'immediately' } }
+      const done = answered(opened, `subscriptions/${encodeURIComponent(id)}/cancel`, question)
       await done.catch((error) => unlessEnded(opened, id, error))
+      return true
     }),
+
+  subscriptionOf: (opened, checkout) => by('paddle', () => madeBy(opened, checkout)),
 
   reprice: (opened, subscription, amount) =>
     by('paddle', async () => {
-      const { _id, externalSubscriptionId: id, currency, updated } = subscription
+      const { _id, externalSubscriptionId: id, currency } = subscription
       if (!id) return
       const path = `subscriptions/${encodeURIComponent(id)}`
       const [item] = (await answered<PaddleSubscription>(opened, path)).items ?? []
@@ -55,7 +64,7 @@ export const paddle: Provider<'paddle'> = {
       const price = { product_id, description: description ?? 'Subscription', unit_price: moneyOf(amount, currency) }
       const items = [{ quantity: item.quantity ?? 1, price }]
       const json = { items, proration_billing_mode: 'do_not_bill' }
-      await answered(opened, path, { method: 'PATCH', key: `reprice:${_id}:${amount}:${updated}`, json })
+      await answered(opened, path, { method: 'PATCH', key: `reprice:${_id}:${amount}:${now()}`, json })
     }),
 
   fetchSubscription: (opened, externalId) =>
@@ -124,18 +133,13 @@ async function answered<Data>(
   return data
 }
 
+const transactionPath = (id: string) => `transactions/${encodeURIComponent(id)}`
+
+const madeBy = async (opened: Connected, checkout: string) =>
+  named((await unlessGone(answered<PaddleTransaction>(opened, transactionPath(checkout)), 404))?.subscription_id)
+
 const fetched = (opened: Connected, id: string) =>
   unlessGone(answered<PaddleSubscription>(opened, `subscriptions/${encodeURIComponent(id)}`), 404)
-
-/** Calls off a checkout. One that is over can't be: where it was paid just now, the subscription that it led to. */
-async function calledOff(opened: Connected, id: string | null, key: string) {
-  if (!id) return
-  const path = `transactions/${encodeURIComponent(id)}`
-  const question = { method: 'PATCH', key, json: { status: 'canceled' } }
-  if (await unlessGone(answered(opened, path, question), 400, 404, 409)) return
-  const transaction = await unlessGone(answered<PaddleTransaction>(opened, path), 404)
-  return transaction?.subscription_id ?? undefined
-}
 
 /** What is over can't be ended again, which Paddle says by many codes. */
 async function unlessEnded(opened: Connected, id: string, error: unknown) {

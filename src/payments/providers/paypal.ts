@@ -1,3 +1,4 @@
+import { now } from '../../core/clock'
 import { by, Refusal, unlessGone } from './asking'
 import { missingPrice } from './failure'
 import { toPaypal } from './paypal/amounts'
@@ -27,21 +28,25 @@ export const paypal: Provider<'paypal'> = {
     })
   },
 
-  cancel: (opened, { _id, externalSubscriptionId: id }) =>
+  cancel: (opened, { externalSubscriptionId: id }) =>
     by('paypal', async () => {
-      if (!id) return
-      const question = { method: 'POST', key: `cancel:${_id}`, json: { reason: 'Canceled by the customer.' } }
-      await paypalAnswers(opened, `${pathOf(id)}/cancel`, question).catch((error) => unlessEnded(opened, id, error))
+      if (!id) return true
+      const question = { method: 'POST', key: `cancel:${id}`, json: { reason: 'Canceled by the customer.' } }
+      const asked = paypalAnswers(opened, `${pathOf(id)}/cancel`, question)
+      return asked.then(
+        () => true,
+        (error) => unlessEnded(opened, id, error),
+      )
     }),
 
-  reprice: (opened, { _id, externalSubscriptionId: id, currency, updated }, amount) =>
+  reprice: (opened, { _id, externalSubscriptionId: id, currency }, amount) =>
     by('paypal', async () => {
       if (!id) return
       const { billing_info } = await paypalAnswers<PaypalSubscription>(opened, pathOf(id))
       const regular = billing_info?.cycle_executions?.find(({ tenure_type }) => tenure_type === 'REGULAR')
       const path = `/plan/billing_cycles/@sequence==${regular?.sequence ?? 1}/pricing_scheme/fixed_price`
       const json = [{ op: 'replace', path, value: toPaypal(amount, currency) }]
-      await paypalAnswers(opened, pathOf(id), { method: 'PATCH', key: `reprice:${_id}:${amount}:${updated}`, json })
+      await paypalAnswers(opened, pathOf(id), { method: 'PATCH', key: `reprice:${_id}:${amount}:${now()}`, json })
     }),
 
   fetchSubscription: (opened, externalId) =>
@@ -67,11 +72,15 @@ export const paypal: Provider<'paypal'> = {
   parseEvent: eventOf,
 }
 
-/** One that was not approved yet, or is over already, can't be canceled (422). */
-async function unlessEnded(opened: Connected, id: string, error: unknown) {
+/**
+ * One that is over already can't be canceled (422), nor one that was not approved yet: that may still begin. Answers
+ * whether it is over.
+ */
+async function unlessEnded(opened: Connected, id: string, error: unknown): Promise<boolean> {
   if (!(error instanceof Refusal) || ![404, 422].includes(error.status)) throw error
   const found = await unlessGone(paypalAnswers<PaypalSubscription>(opened, pathOf(id)), 404)
   if (found && RUNNING.includes(found.status ?? '')) throw error
+  return found?.status !== 'APPROVAL_PENDING'
 }
 const RUNNING = ['APPROVED', 'ACTIVE', 'SUSPENDED']
 

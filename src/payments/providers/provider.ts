@@ -102,10 +102,15 @@ export type Provider<Kind extends ProviderKind = ProviderKind> = {
   refuse?(opened: Opened<Kind>, order: Pick<Order, 'externalIds' | 'billingCycle' | 'dynamic'>): void
   /** Begins a checkout. Asked again with the same key, it answers the same. @throws 502 PROVIDER_ERROR */
   createCheckout(opened: Opened<Kind>, order: Order): Promise<Checkout>
-  /** Ends a subscription now, or calls off its checkout; what is not there any more is fine. @throws 502 */
-  cancel(opened: Opened<Kind>, subscription: Subscription): Promise<void>
+  /**
+   * Ends a subscription now, or calls off its checkout and ends what came of it; what is not there any more is fine.
+   * False where that can't be done yet, because who is to pay has not decided. @throws 502
+   */
+  cancel(opened: Opened<Kind>, subscription: Subscription): Promise<boolean>
   /** Has each cycle from the next one on cost this much (minor units). Asked again, it is fine. @throws 502 */
   reprice(opened: Opened<Kind>, subscription: Subscription, amount: number): Promise<void>
+  /** Which subscription came of a checkout, where those are called otherwise; undefined without one. @throws 502 */
+  subscriptionOf?(opened: Opened<Kind>, externalCheckoutId: string): Promise<string | undefined>
   /** What it knows of a subscription; undefined when that is nothing. @throws 502 */
   fetchSubscription(opened: Opened<Kind>, externalId: string): Promise<ProviderSubscription | undefined>
   /** Whether this very body was sent by the provider, lately. @throws 502 where the provider itself has to be asked */

@@ -31,12 +31,19 @@ export const stripe: Provider<'stripe'> = {
     })
   },
 
-  cancel: (opened, { _id, externalSubscriptionId, externalCheckoutId }) =>
-    asked(opened, async ({ subscriptions, checkout }) => {
-      const key = { idempotencyKey: `cancel:${_id}` }
-      const id = externalSubscriptionId ?? (await calledOff(checkout.sessions, externalCheckoutId, key))
-      if (id) await unlessGone(refusing(subscriptions.cancel(id, {}, key)), 404)
+  cancel: (opened, { externalSubscriptionId, externalCheckoutId: checkout }) =>
+    asked(opened, async (client) => {
+      // One that is over, in whichever way, can't be called off any more (400).
+      const expired =
+        checkout &&
+        !externalSubscriptionId &&
+        (await unlessGone(refusing(client.checkout.sessions.expire(checkout, {}, keyOf('expire', checkout))), 400, 404))
+      const id = externalSubscriptionId ?? (checkout && !expired ? await madeBy(client, checkout) : undefined)
+      if (id) await unlessGone(refusing(client.subscriptions.cancel(id, {}, keyOf('cancel', id))), 404)
+      return true
     }),
+
+  subscriptionOf: (opened, checkout) => asked(opened, (client) => madeBy(client, checkout)),
 
   reprice: (opened, subscription, amount) =>
     asked(opened, async (client) => {
@@ -81,18 +88,16 @@ export const stripe: Provider<'stripe'> = {
   parseEvent: eventOf,
 }
 
-/** Calls off a checkout. One that is over can't be (400): where it was paid just now, the subscription that it led to. */
-async function calledOff(sessions: Stripe['checkout']['sessions'], id: string | null, key: Stripe.RequestOptions) {
-  if (!id || (await unlessGone(refusing(sessions.expire(id, {}, key)), 400, 404))) return
-  const session = await unlessGone(refusing(sessions.retrieve(id)), 404)
-  return idOf(session?.subscription)
-}
+const keyOf = (verb: string, id: string) => ({ idempotencyKey: `${verb}:${id}` })
+
+const madeBy = async (client: Stripe, checkout: string) =>
+  idOf((await unlessGone(refusing(client.checkout.sessions.retrieve(checkout)), 404))?.subscription)
 
 const priceNames = { monthly: 'monthlyPriceId', yearly: 'yearlyPriceId' } as const
 const recurring = { monthly: { interval: 'month' }, yearly: { interval: 'year' } } as const
 
-/** A repricing done a second time is the same, but not one to an amount that it had before. */
-const repricing = ({ _id, updated }: Subscription, amount: number) => `reprice:${_id}:${amount}:${updated}`
+/** Each repricing counts, also to an amount that it had before. */
+const repricing = ({ _id }: Subscription, amount: number) => `reprice:${_id}:${amount}:${now()}`
 
 function sessionOf(order: Order): Stripe.Checkout.SessionCreateParams {
   const { subscriptionId, metadata, customer, successUrl, cancelUrl } = order

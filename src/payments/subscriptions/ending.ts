@@ -10,6 +10,7 @@ import type { Tenant } from '../../tenancy/tenants'
 import { refuseForeign } from '../billable'
 import { sourceOf } from '../configuration'
 import { type Subscription, subscriptions } from '../tables'
+import { callOff, isAttached } from './arranging'
 import { CANCEL } from './kinds'
 import { ENDED, moved } from './machine'
 import { shown } from './shown'
@@ -28,26 +29,30 @@ export async function cancel(ctx: Ctx, id: string) {
 
 /** @throws 502 PROVIDER_ERROR */
 export async function end(tenant: Tenant, row: Subscription, by?: string): Promise<Subscription> {
+  let over: boolean
   try {
-    await endAtProvider(tenant, row)
+    over = await endAtProvider(tenant, row)
   } catch (cause) {
     await request(tenant, row)
     if (cause instanceof Problem && cause.code === 'PROVIDER_ERROR') throw cause
     const message = 'The payment provider could not be told. The subscription will end as soon as it was.'
     throw new Problem(502, 'PROVIDER_ERROR', message, { cause })
   }
-  const { subscription } = await tenant.write((tx) => moved(tx, tenant, row, 'canceled', { by }))
+  return tenant.write((tx) => ended(tx, tenant, row, over, by))
+}
+
+/** What could not end at the provider yet is looked at again. */
+async function ended(tx: Tx, tenant: Tenant, row: Subscription, over: boolean, by?: string) {
+  const { subscription } = await moved(tx, tenant, row, 'canceled', { by })
+  if (!over) await callOff(tx, tenant, row._id, subscription, now() + LATER)
   return subscription
 }
 
-const isKnownThere = ({ providerKind, externalSubscriptionId, externalCheckoutId }: Subscription) =>
-  providerKind !== null && (externalSubscriptionId !== null || externalCheckoutId !== null)
-
-/** What the provider knows nothing of needs no telling. */
-export async function endAtProvider(tenant: Tenant, row: Subscription) {
-  if (!isKnownThere(row)) return
+/** False where it can't end yet. What the provider knows nothing of needs no telling. @throws 502 PROVIDER_ERROR */
+export async function endAtProvider(tenant: Tenant, row: Subscription): Promise<boolean> {
+  if (!isAttached(row)) return true
   const { provider, opened } = await sourceOf(tenant, row)
-  await provider.cancel(opened, row)
+  return provider.cancel(opened, row)
 }
 
 /** Marks that it should end, and has it tried again until the provider agrees. */
@@ -68,24 +73,26 @@ export async function endAllOf(tenant: Pick<Tenant, 'tenant'>, tx: Tx, { type, i
   const { billableEntityType, billableEntityId, status } = subscriptions
   const theirs = and(eq(billableEntityType, type), eq(billableEntityId, id), notInArray(status, ENDED))
   for (const row of await tx.select().from(subscriptions).where(theirs))
-    if (isKnownThere(row)) await requestIn(tx, tenant, row, now())
+    if (isAttached(row)) await requestIn(tx, tenant, row, now())
     else await moved(tx, tenant, row, 'canceled')
 }
 
 const SOON = 5_000 // ms
+const LATER = 3_600_000 // ms
 
 /** Tells the provider what it could not be told when it was asked. */
 export const canceling: Work = {
+  patience: Number.POSITIVE_INFINITY,
   async run(tenant, { payload }) {
     const { subscription: id } = payload as { subscription: string }
     const row = await tenant.db.select().from(subscriptions).where(eq(subscriptions._id, id)).get()
     if (!row?.cancelRequested || ENDED.includes(row.status)) return { state: 'done' }
-    await endAtProvider(tenant, row).catch(failing)
-    return { state: 'done', effect: (tx) => moved(tx, tenant, row, 'canceled') }
+    const over = await endAtProvider(tenant, row).catch(failing)
+    return { state: 'done', effect: (tx) => ended(tx, tenant, row, over) }
   },
 }
 
 /** What went wrong with a provider was reported already: the job is tried again. */
-export const failing = (error: unknown) => {
+export const failing = (error: unknown): never => {
   throw error instanceof Problem ? new Failure(error.message) : error
 }

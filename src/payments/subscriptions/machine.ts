@@ -9,6 +9,7 @@ import { redeemed } from '../coupons/redemption'
 import { keepInvoice } from '../invoices/keeping'
 import type { Meaning, ProviderInvoice, ProviderKind, Standing } from '../providers/provider'
 import { type Subscription, subscriptions } from '../tables'
+import { arrange, callOff, endBenefit, rearrange } from './arranging'
 import { REPRICE } from './kinds'
 import { priceOf } from './shown'
 import { namesOf, standingOf } from './standing'
@@ -78,6 +79,8 @@ export type Told = Standing & {
   invoice?: ProviderInvoice
   /** Who did it, for the record. */
   by?: string
+  /** Whether people know already that it can't be done. */
+  known?: boolean
 }
 
 export type Moved = {
@@ -114,11 +117,18 @@ export async function moved(
   const [row] = await byId(tx, { _id })
   const before = row ?? missing('subscription')
   if (told.invoice) await keepInvoice(tx, ctx, before, meaning, told.invoice, told.providerKind)
+  // What became of it the provider is asked once more.
+  if (told.invoice && ENDED.includes(before.status)) await arrange(tx, ctx, before)
   if (meaning === 'voided') return { subscription: before, outcome: 'applied' }
   const { occurredAt } = told
   if (occurredAt !== undefined && before.lastEventAt !== null && occurredAt < before.lastEventAt)
     return { subscription: before, outcome: 'stale', why: 'Something that happened later was applied already.' }
   const trigger = meaning === 'updated' ? told.status && byStatus[told.status] : meaning
+  // Who is late to pay has begun before, though nobody told us: these are two moves.
+  if (before.status === 'pending' && trigger === 'payment failed' && told.status === 'past_due') {
+    const begun = await moved(tx, ctx, before, 'activated', told)
+    return begun.subscription.status === 'pending' ? begun : moved(tx, ctx, before, meaning, told)
+  }
   const to = targetOf(before, trigger, told)
   const obstacle = await obstacleOf(tx, before, trigger, to, told)
   if (!to || obstacle) return refused(tx, ctx, before, trigger, told, obstacle)
@@ -127,6 +137,10 @@ export async function moved(
   const subscription = activated ? await redeemed(tx, ctx, changed) : changed
   await rows.update(tx, subscription)
   await tell(ctx, tx, before, subscription, told.by)
+  await rearrange(tx, ctx, before, subscription)
+  if (before.externalSubscriptionId && before.externalSubscriptionId !== subscription.externalSubscriptionId)
+    await callOff(tx, ctx, _id, { ...before, externalCheckoutId: null })
+  if (subscription.couponBenefitEndsAt !== before.couponBenefitEndsAt) await endBenefit(tx, ctx, subscription)
   if (isMispriced(before, subscription))
     await enqueue(ctx, tx, { kind: REPRICE, payload: { subscription: _id }, lane: _id })
   return { subscription, outcome: 'applied' }
@@ -173,7 +187,9 @@ async function obstacleOf(
   const foreign = { why: `It is about another subscription at the provider: ${external}.` }
   if (external && external !== before.externalSubscriptionId) {
     // Of several checkouts of a pending one, the one that is paid counts.
-    const decided = before.externalSubscriptionId && (before.status !== 'pending' || !PAYING.includes(trigger))
+    const free = before.providerKind === null && before.status !== 'pending' && priceOf(before) === 0
+    const decided =
+      free || (before.externalSubscriptionId && (before.status !== 'pending' || !PAYING.includes(trigger)))
     if (decided || (providerKind && (await byExternal(tx, providerKind, external)))) return foreign
   }
   if (!to || !IN_FORCE.includes(to) || isInForce(before)) return
@@ -224,16 +240,29 @@ async function refused(
   told: Told,
   obstacle?: Obstacle,
 ): Promise<Moved> {
-  const { occurredAt, externalSubscriptionId, invoice } = told
+  const { occurredAt, externalSubscriptionId, invoice, known: isKnown } = told
   const why = obstacle?.why ?? `Nothing that is ${before.status} can be ${trigger ?? 'changed'}.`
   const outcome = { outcome: 'refused', why } as const
   // Somebody pays for what they don't get: people have to look at it.
   if (!PAYING.includes(trigger) || occurredAt === undefined) return { subscription: before, ...outcome }
   const details = { trigger, externalSubscriptionId, invoice: invoice?.externalInvoiceId }
-  await tellFailure(ctx, tx, before, { ...details, ...obstacle, why })
+  if (!isKnown) await tellFailure(ctx, tx, before, { ...details, ...obstacle, why })
+  if (!obstacle?.existingSubscriptionId) await endThere(tx, ctx, before, told)
   if (!obstacle?.existingSubscriptionId || before.externalSubscriptionId) return { subscription: before, ...outcome }
   // By this it can be canceled there.
   const known = namesOf(before, told)
   await tx.update(subscriptions).set(known).where(eq(subscriptions._id, before._id))
   return { subscription: { ...before, ...known }, ...outcome }
+}
+
+/** What is paid for nothing, or twice, ends at the provider. */
+async function endThere(tx: Tx, ctx: Pick<Tenant, 'tenant'>, row: Subscription, told: Told) {
+  const external = told.externalSubscriptionId ?? row.externalSubscriptionId
+  const kind = told.providerKind ?? row.providerKind
+  if (!external || !kind) return
+  const own = await byExternal(tx, kind, external)
+  if (own && !ENDED.includes(own.status)) return
+  const providerSourceId = told.providerSourceId ?? row.providerSourceId
+  const attachment = { providerKind: kind, externalSubscriptionId: external, externalCheckoutId: null }
+  await callOff(tx, ctx, row._id, { ...attachment, providerSourceId })
 }

@@ -2,11 +2,13 @@ import { and, eq } from 'drizzle-orm'
 import { iso, now } from '../../core/clock'
 import { Problem } from '../../core/problem'
 import type { Db, Tx } from '../../storage/port'
+import type { Tenant } from '../../tenancy/tenants'
 import type { Billable } from '../billable'
 import { minorOf } from '../money'
 import type { Cycle } from '../periods'
 import { found } from '../plans'
 import { type Coupon, type Plan, type Subscription, subscriptions } from '../tables'
+import { arrange } from './arranging'
 
 const MOST = 100 // that wait, of one entity
 
@@ -46,7 +48,7 @@ export function newSubscription(
     ...{ cancelAtPeriodEnd: false, cancelRequested: null, providerKind: null, providerSourceId: null },
     ...{ externalSubscriptionId: null, externalCheckoutId: null, lastEventAt: null },
     ...{ checkoutUntil: null, checkoutAmount: null, failedCheckouts: 0 },
-    ...{ metadata: {}, created: time, updated: time },
+    ...{ metadata: {}, created: time, updated: time, drift: null },
   }
 }
 
@@ -57,7 +59,7 @@ export const withCoupon = (subscription: Subscription, { _id, code, discount, be
 })
 
 /** Adds one that waits. @throws 409 TOO_MANY_SUBSCRIPTIONS, where so many of its entity wait already */
-export async function add(tx: Tx, row: Subscription) {
+export async function add(tx: Tx, ctx: Pick<Tenant, 'tenant'>, row: Subscription) {
   const { billableEntityType: type, billableEntityId: id } = row
   const of = and(eq(subscriptions.billableEntityType, type), eq(subscriptions.billableEntityId, id))
   if ((await tx.$count(subscriptions, and(of, eq(subscriptions.status, 'pending')))) >= MOST)
@@ -67,4 +69,5 @@ export async function add(tx: Tx, row: Subscription) {
       `${MOST} subscriptions wait for a checkout already. Use one of them.`,
     )
   await tx.insert(subscriptions).values(row)
+  await arrange(tx, ctx, row)
 }

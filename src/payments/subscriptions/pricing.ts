@@ -12,6 +12,7 @@ import { benefitEndOf, redeem, withoutCoupon } from '../coupons/redemption'
 import { coupon, noneLeft } from '../coupons/validation'
 import { found as foundPlan } from '../plans'
 import { type Subscription, subscriptions } from '../tables'
+import { arrange, endBenefit } from './arranging'
 import { failing } from './ending'
 import { REPRICE } from './kinds'
 import { ENDED } from './machine'
@@ -49,7 +50,9 @@ export const setCoupon = (ctx: Ctx, id: string, { couponCode: code }: { couponCo
     const after = withCoupon(row, attached)
     if (row.status !== 'active') return after
     if ((await redeem(tx, row._id, attached._id)) === 'none left') noneLeft()
-    return { ...after, couponBenefitEndsAt: benefitEndOf(after) }
+    const redeemed = { ...after, couponBenefitEndsAt: benefitEndOf(after) }
+    await endBenefit(tx, ctx, redeemed)
+    return redeemed
   })
 
 const isSame = ({ couponCode }: Subscription, code: string) => couponCode !== null && keyOf(couponCode) === keyOf(code)
@@ -71,13 +74,18 @@ async function changed(ctx: Ctx, id: string, change: (tx: Tx, row: Subscription)
   if (paid) {
     const after = await rehearsed(ctx, before, change)
     const [was, is] = [priceOf(before), priceOf(after)]
-    if (is !== null && is !== was) await repriceAtProvider(ctx, before, is)
+    if (is !== null && is !== was) {
+      // Whatever becomes of this: what is kept is what the provider has in the end.
+      await ctx.write((tx) => tellPrice(ctx, tx, id, now() + SOON))
+      await repriceAtProvider(ctx, before, is)
+    }
   }
   try {
     const after = await ctx.write(async (tx) => {
       const row = await found(tx, id)
       const after = { ...(await change(tx, row)), updated: iso(now()) }
       await tx.update(subscriptions).set(after).where(eq(subscriptions._id, id))
+      if (before.basePrice === null) await arrange(tx, ctx, after)
       if (row.updated !== before.updated && isPaid(row)) await tellPrice(ctx, tx, id)
       return after
     })
@@ -107,8 +115,10 @@ export const isPaid = ({ status, providerKind, externalSubscriptionId }: Subscri
   providerKind !== null && externalSubscriptionId !== null && status !== 'pending' && !ENDED.includes(status)
 
 /** Has the provider told what a subscription costs, as soon as possible. */
-export const tellPrice = (tenant: Pick<Tenant, 'tenant'>, tx: Tx, _id: string) =>
-  enqueue(tenant, tx, { kind: REPRICE, payload: { subscription: _id }, lane: _id })
+export const tellPrice = (tenant: Pick<Tenant, 'tenant'>, tx: Tx, _id: string, at?: number) =>
+  enqueue(tenant, tx, { kind: REPRICE, payload: { subscription: _id }, at })
+
+const SOON = 60_000 // ms; longer than a provider may take
 
 /** @throws 502 PROVIDER_ERROR */
 async function repriceAtProvider(tenant: Tenant, row: Subscription, amount: number) {
@@ -128,11 +138,17 @@ async function repriceAtProvider(tenant: Tenant, row: Subscription, amount: numb
 
 /** Tells the provider what a subscription costs now. */
 export const repricing: Work = {
+  patience: Number.POSITIVE_INFINITY,
   async run(tenant, { payload }) {
     const { subscription: id } = payload as { subscription: string }
-    const row = await tenant.db.select().from(subscriptions).where(eq(subscriptions._id, id)).get()
-    const price = row && isPaid(row) ? priceOf(row) : null
-    if (row && price !== null) await repriceAtProvider(tenant, row, price).catch(failing)
-    return { state: 'done' }
+    let told: number | undefined
+    for (;;) {
+      const row = await tenant.db.select().from(subscriptions).where(eq(subscriptions._id, id)).get()
+      const price = row && isPaid(row) ? priceOf(row) : null
+      // It may have changed meanwhile, and somebody else have told that before.
+      if (!row || price === null || price === told) return { state: 'done' }
+      await repriceAtProvider(tenant, row, price).catch(failing)
+      told = price
+    }
   },
 }

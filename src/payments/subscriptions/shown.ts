@@ -13,7 +13,7 @@ export function priceOf(
 }
 
 /** A subscription as the wire has it, without what is only for us. */
-export function shown({ discount, pastDueSince, externalCheckoutId, ...row }: Subscription): Told {
+export function shown({ discount, pastDueSince, externalCheckoutId, drift, ...row }: Subscription): Told {
   const { checkoutUntil: _, checkoutAmount: __, failedCheckouts: ___, lastEventAt: ____, ...told } = row
   const decimal = (minor: number | null) => (minor === null ? null : decimalFrom(minor, row.currency))
   const finalPrice = decimal(priceOf({ ...row, discount }))

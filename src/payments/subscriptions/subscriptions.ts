@@ -103,7 +103,7 @@ export async function create(ctx: Ctx, input: NewSubscription) {
     const fresh = newSubscription(plan, input.billingCycle, entity, amount)
     const { couponCode } = input
     const row = couponCode ? withCoupon(fresh, await coupon(tx, couponCode, fresh)) : fresh
-    await add(tx, row)
+    await add(tx, ctx, row)
     await tell(ctx, tx, undefined, row, ctx.actor.user)
     return shown(row)
   })

@@ -66,6 +66,10 @@ export async function startStripe({ secret = STRIPE_SECRET, key = STRIPE_KEY, ol
       const data = [...invoices.values()].filter((one) => subscriptionOf(one) === query.get('subscription'))
       return { status: 200, body: { object: 'list', data, has_more: false, url: '/v1/invoices' } }
     }
+    if (route === 'GET checkout/sessions/:id')
+      return sessions.has(id)
+        ? { status: 200, body: sessions.get(id) }
+        : error(404, 'resource_missing', `No such session: '${id}'`)
     if (route === 'POST checkout/sessions/:id/expire') {
       const session = sessions.get(id)
       if (session?.status !== 'open') return error(400, 'resource_missing', 'Only open sessions can be expired.')

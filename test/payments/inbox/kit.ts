@@ -38,7 +38,7 @@ export async function pending(
     ...{ cancelAtPeriodEnd: false, cancelRequested: null, providerKind: null, providerSourceId: null },
     ...{ externalSubscriptionId: null, externalCheckoutId: null, checkoutUntil: null, lastEventAt: null },
     ...{ checkoutAmount: null, failedCheckouts: 0 },
-    ...{ created: time, updated: time },
+    ...{ created: time, updated: time, drift: null },
     ...more,
   }
   await tenant.write((tx) => tx.insert(subscriptions).values(row))

@@ -11,6 +11,7 @@ export type PaypalSubscription = {
   start_time?: string
   billing_info?: {
     outstanding_balance?: Money
+    failed_payments_count?: number
     cycle_executions?: { tenure_type: string; sequence: number; cycles_completed: number }[]
     last_payment?: { amount: Money; time: string }
     last_failed_payment?: { amount: Money; time: string }
@@ -84,7 +85,9 @@ const STATUSES: Record<string, Standing['status']> = {
 export function standingOf({ status = '', start_time, billing_info }: PaypalSubscription): Standing {
   const periodEnd = moment(billing_info?.next_billing_time)
   const periodStart = moment(billing_info?.last_payment?.time) ?? moment(start_time)
-  return { status: STATUSES[status], ...(periodEnd && { periodStart, periodEnd }) }
+  // Who is late to pay is ACTIVE there.
+  const isLate = status === 'ACTIVE' && !!billing_info?.failed_payments_count
+  return { status: isLate ? 'past_due' : STATUSES[status], ...(periodEnd && { periodStart, periodEnd }) }
 }
 
 /** PayPal calls amounts of sales otherwise than all others. */

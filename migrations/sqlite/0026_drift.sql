@@ -1,0 +1,2 @@
+-- In what a subscription differs from what its provider has.
+alter table subscriptions add column drift text;

@@ -1,0 +1,84 @@
+import fc from 'fast-check'
+
+/** What goes wrong meanwhile: with the provider at the nth question, once or from then on, or with our process. */
+export type Fault =
+  | { vendor: 'down' | 'lost' | 'refuses'; at: number; stays: boolean; dies: boolean }
+  | { write: number; committed: boolean }
+  | undefined
+
+export type Act =
+  | { do: 'subscribe'; who: number; coupon: number }
+  | { do: 'checkout'; who: number; of: number; coupon: number; reset: boolean; fault: Fault }
+  | { do: 'pay'; n: number; trial: boolean }
+  | { do: 'decline'; n: number }
+  | { do: 'renew'; n: number }
+  | { do: 'fail'; n: number }
+  | { do: 'recover'; n: number }
+  | { do: 'end'; n: number }
+  | { do: 'schedule'; n: number; ends: boolean }
+  | { do: 'deliver'; n: number; twice: boolean; fault: Fault }
+  | { do: 'lose'; n: number }
+  | { do: 'cancel'; n: number; fault: Fault }
+  | { do: 'attach'; n: number; coupon: number; fault: Fault }
+  | { do: 'pass'; hours: number; fault: Fault }
+  | { do: 'together'; acts: Act[] }
+
+const index = fc.nat(5)
+const coupon = fc.oneof({ weight: 3, arbitrary: fc.constant(-1) }, { weight: 2, arbitrary: fc.nat(2) })
+const fault: fc.Arbitrary<Fault> = fc.oneof(
+  { weight: 4, arbitrary: fc.constant(undefined) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      vendor: fc.constantFrom('down', 'lost', 'refuses'),
+      at: fc.nat(3),
+      stays: fc.boolean(),
+      dies: fc.boolean(),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ write: fc.nat(5), committed: fc.boolean() }) },
+)
+
+const of = <Name extends Act['do'], More extends object>(
+  name: Name,
+  more: { [Key in keyof More]: fc.Arbitrary<More[Key]> },
+) => fc.record({ do: fc.constant(name), ...more }) as unknown as fc.Arbitrary<Act>
+
+const act: fc.Arbitrary<Act> = fc.oneof(
+  { weight: 1, arbitrary: of('subscribe', { who: fc.nat(1), coupon }) },
+  {
+    weight: 4,
+    arbitrary: of('checkout', {
+      who: fc.nat(1),
+      of: fc.integer({ min: -1, max: 3 }),
+      coupon,
+      reset: fc.boolean(),
+      fault,
+    }),
+  },
+  { weight: 4, arbitrary: of('pay', { n: index, trial: fc.boolean() }) },
+  { weight: 1, arbitrary: of('decline', { n: index }) },
+  { weight: 2, arbitrary: of('renew', { n: index }) },
+  { weight: 2, arbitrary: of('fail', { n: index }) },
+  { weight: 1, arbitrary: of('recover', { n: index }) },
+  { weight: 1, arbitrary: of('end', { n: index }) },
+  { weight: 1, arbitrary: of('schedule', { n: index, ends: fc.boolean() }) },
+  { weight: 7, arbitrary: of('deliver', { n: index, twice: fc.boolean(), fault }) },
+  { weight: 2, arbitrary: of('lose', { n: index }) },
+  { weight: 1, arbitrary: of('cancel', { n: index, fault }) },
+  { weight: 1, arbitrary: of('attach', { n: index, coupon, fault }) },
+  { weight: 3, arbitrary: of('pass', { hours: fc.constantFrom(0, 1, 5, 25, 80, 750), fault }) },
+)
+
+/** What happens, one after the other or two at once, and which of the events that are left come in the end. */
+export const histories = fc.record({
+  acts: fc.array(
+    fc.oneof(
+      { weight: 8, arbitrary: act },
+      { weight: 1, arbitrary: of('together', { acts: fc.array(act, { minLength: 2, maxLength: 2 }) }) },
+    ),
+    { minLength: 6, maxLength: 28, size: 'max' },
+  ),
+  late: fc.array(fc.boolean(), { minLength: 1, maxLength: 6 }),
+})
+export type History = { acts: Act[]; late: boolean[] }
