@@ -9,6 +9,6 @@ export const mcpRoutes = new Elysia({ prefix: '/mcp', tags: ['ai'] })
   .post('/', ({ ctx, body, request }) => answering(ctx, request, body), {
     can: 'user',
     body: t.Unknown(),
-    response: { 406: ProblemShape },
+    response: { 200: t.Unknown({ description: 'What JSON-RPC answers' }), 406: ProblemShape },
     detail: { summary: 'The Model Context Protocol: blueprints and tools for assistants, with the caller’s rights' },
   })
