@@ -4,7 +4,7 @@ import { time } from '../storage/columns'
 import type { Discount } from './money'
 import type { Cycle, Span } from './periods'
 import type { ProviderKind } from './providers/provider'
-import type { Status } from './subscriptions/machine'
+import type { Status } from './subscriptions/moves'
 
 /** How a plan is called at a provider: for products and prices, or for plans. */
 export type ExternalIds = {

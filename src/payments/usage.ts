@@ -1,7 +1,7 @@
 import { and, eq, notInArray } from 'drizzle-orm'
 import { configurations } from '../accounts/settings/tables'
 import type { Tx } from '../storage/port'
-import { ENDED } from './subscriptions/machine'
+import { ENDED } from './subscriptions/moves'
 import { subscriptions } from './tables'
 
 /** What of payments goes by a connection. */

@@ -3,7 +3,8 @@ import { issue } from '../../src/accounts/tokens'
 import { register } from '../../src/accounts/users'
 import { moveClock, now } from '../../src/core/clock'
 import { runDue } from '../../src/jobs/runner'
-import { moved, type Told, type Trigger } from '../../src/payments/subscriptions/machine'
+import { moved, type Told } from '../../src/payments/subscriptions/machine'
+import type { Trigger } from '../../src/payments/subscriptions/moves'
 import { type Answer, client, house, type Name } from '../house'
 
 export const ID = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7/)

@@ -6,7 +6,7 @@ import type { Tenant } from '../../tenancy/tenants'
 import { type Source, sourceOf } from '../configuration'
 import type { Attachment } from '../subscriptions/arranging'
 import { failing } from '../subscriptions/ending'
-import { ENDED } from '../subscriptions/machine'
+import { ENDED } from '../subscriptions/moves'
 import { type Subscription, subscriptions } from '../tables'
 import { keepInvoices, reconcile } from './reconciling'
 

@@ -1,7 +1,7 @@
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import type { ProviderKind, ProviderSubscription } from '../providers/provider'
-import { ENDED } from '../subscriptions/machine'
+import { ENDED } from '../subscriptions/moves'
 import { note } from '../subscriptions/telling'
 import type { Invoice, Subscription } from '../tables'
 

@@ -1,7 +1,8 @@
 import { iso, now } from '../../core/clock'
 import { after, spanOf } from '../periods'
 import type { Subscription } from '../tables'
-import type { Status, Told, Trigger } from './machine'
+import type { Told } from './machine'
+import type { Status, Trigger } from './moves'
 
 /** What it is like afterwards, but for its status. */
 export function standingOf(before: Subscription, to: Status, trigger: Trigger | undefined, told: Told) {

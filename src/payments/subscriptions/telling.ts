@@ -2,7 +2,7 @@ import { emit } from '../../jobs/outbox'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import type { Subscription } from '../tables'
-import type { Status } from './machine'
+import type { Status } from './moves'
 
 type Of = Pick<Tenant, 'tenant'>
 

@@ -1,5 +1,5 @@
 import { expect } from 'bun:test'
-import { moves, type Status } from '../../../src/payments/subscriptions/machine'
+import { moves, type Status } from '../../../src/payments/subscriptions/moves'
 import { priceOf } from '../../../src/payments/subscriptions/shown'
 import { invoices, type Subscription, subscriptions } from '../../../src/payments/tables'
 import type { Db, Tx } from '../../../src/storage/port'
