@@ -1,12 +1,12 @@
 import { Elysia, t } from 'elysia'
 import { aiGuard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
-import { answering } from '../mcp/answering'
 
 /** Streamable HTTP without sessions: every answer comes at once, so there is nothing to GET, and nothing to DELETE. */
 export const mcpRoutes = new Elysia({ prefix: '/mcp', tags: ['ai'] })
   .use(aiGuard('mcp'))
-  .post('/', ({ ctx, body, request }) => answering(ctx, request, body), {
+  // Its package takes a tenth of a second to load: who never asks does not wait for it.
+  .post('/', async ({ ctx, body, request }) => (await import('../mcp/answering')).answering(ctx, request, body), {
     can: 'user',
     body: t.Unknown(),
     response: { 200: t.Unknown({ description: 'What JSON-RPC answers' }), 406: ProblemShape },

@@ -1,4 +1,4 @@
-import { OpenAI } from 'openai'
+import type { OpenAI } from 'openai'
 import { config } from '../../config'
 import { Problem } from '../../core/problem'
 import { baseOf } from '../../plugins/connections/kinds/openai'
@@ -31,15 +31,15 @@ export async function clientOf(tenant: Tenant, id: string): Promise<Source> {
   const { metadata, authentication } = await opened(tenant, id, 'openai')
   const { token } = authentication
   const { embeddingModel, roles = [] } = metadata
-  const client = speaking(baseOf(metadata), token, (url, init) => asking(url, token ? init : unnamed(init)))
+  const client = await speaking(baseOf(metadata), token, (url, init) => asking(url, token ? init : unnamed(init)))
   return { _id: id, client, model: metadata.model ?? MODEL, embeddingModel, roles }
 }
 
 const MODEL = 'gpt-4o-mini'
 
-function echoSource(): Source {
+async function echoSource(): Promise<Source> {
   if (config.ATOLL_AI_ECHO === 'on')
-    return { _id: ECHO, client: speaking('http://echo.invalid', ECHO, echo), model: ECHO, roles: [] }
+    return { _id: ECHO, client: await speaking('http://echo.invalid', ECHO, echo), model: ECHO, roles: [] }
   const message = 'The built-in source "echo" is off here. Choose an integration source of the kind openai.'
   throw new Problem(404, 'INTEGRATION_SOURCE_NOT_FOUND', message)
 }
@@ -50,11 +50,13 @@ type Fetch = (
 ) => Promise<Response>
 
 /** Whatever the environment says is not meant for tenants, and nothing that is said goes to the log. */
-const speaking = (baseURL: string, apiKey = 'none', fetch: Fetch) =>
-  new OpenAI({
+async function speaking(baseURL: string, apiKey = 'none', fetch: Fetch) {
+  const { OpenAI } = await import('openai')
+  return new OpenAI({
     ...{ baseURL, apiKey, organization: null, project: null, webhookSecret: null, logLevel: 'off' },
     ...{ maxRetries: RETRIES, timeout: FOREVER, fetch: fetch as typeof globalThis.fetch },
   })
+}
 
 /** How long it takes is bounded by what may pass between two words of it. */
 const FOREVER = 24 * 3_600_000

@@ -1,4 +1,4 @@
-import { APIError } from 'openai'
+import type { APIError } from 'openai'
 import { causes } from '../../core/log'
 import { Problem } from '../../core/problem'
 import { Silent } from '../../core/streaming'
@@ -24,12 +24,15 @@ export function problemOf(error: unknown): unknown {
   if (error instanceof Senseless) return failed(error.message)
   if (!(error instanceof Failed)) return error
   if (causes(error).some((cause) => cause instanceof Silent)) return late()
-  const { status, headers } = error.cause instanceof APIError ? error.cause : {}
+  const { status, headers } = isOfClient(error.cause) ? error.cause : {}
   if (status === 504 || status === 408) return late()
   if (status === 429) return busy(headers?.get('retry-after') ?? '')
   if (status) return failed(`The AI source answered ${status}.`, { status })
   return failed('The AI source could not be reached, or its answer broke off.')
 }
+
+/** The client's own error, told by its shape: its package is loaded by whoever asks first. */
+const isOfClient = (cause: unknown): cause is APIError => cause instanceof Error && 'requestID' in cause
 
 const late = () =>
   new Problem(
