@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { config } from '../config'
 import { now } from '../core/clock'
 import { ConfigError } from '../core/config-error'
-import { Postgres } from '../storage/engines/postgres/engine'
+import type { Postgres } from '../storage/engines/postgres/engine'
 import { Sqlite } from '../storage/engines/sqlite/engine'
 import type { Engine } from '../storage/port'
 import { Storage } from '../storage/store'
@@ -21,8 +21,6 @@ const sqlite = new Sqlite({
 /** The cluster that ATOLL_DATABASE_URL leads to. */
 export const MAIN = 'main'
 
-const clusters = new Map<string, Postgres>()
-
 /** The databases of PostgreSQL by name, as the settings have them. */
 export const clusterUrls = new Map([
   ...(config.ATOLL_DATABASE_URL ? [[MAIN, config.ATOLL_DATABASE_URL] as const] : []),
@@ -31,13 +29,18 @@ export const clusterUrls = new Map([
     .map((one) => [one.slice(0, one.indexOf('=')), one.slice(one.indexOf('=') + 1)] as const),
 ])
 
+// Who has files alone shall not wait for the driver of PostgreSQL.
+const postgres = clusterUrls.size ? await import('../storage/engines/postgres/engine') : undefined
+const clusters = new Map<string, Postgres>()
+
 function clusterOf(name: string): Postgres {
   const known = clusters.get(name)
   if (known) return known
   const url = clusterUrls.get(name)
-  if (!url) throw new ConfigError(`No setting says where the cluster "${name}" is: see ATOLL_DATABASE_CLUSTERS.`)
+  if (!url || !postgres)
+    throw new ConfigError(`No setting says where the cluster "${name}" is: see ATOLL_DATABASE_CLUSTERS.`)
   const [deadline, connections] = [config.ATOLL_WRITE_DEADLINE, config.ATOLL_DATABASE_CONNECTIONS]
-  const cluster = new Postgres({ url, deadline, connections })
+  const cluster = new postgres.Postgres({ url, deadline, connections })
   clusters.set(name, cluster)
   return cluster
 }

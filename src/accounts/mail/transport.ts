@@ -1,4 +1,4 @@
-import { createTransport, type Transporter } from 'nodemailer'
+import type { SMTPTransportOptions, Transporter } from 'nodemailer'
 import { config } from '../../config'
 import { Failure } from '../../jobs/work'
 import type { Tenant } from '../../tenancy/tenants'
@@ -14,8 +14,8 @@ const turns = new Turns(AT_ONCE, WAITING)
 /** Whether mail is sent; otherwise it is kept for admins to see. */
 export const sendsMail = () => !!config.ATOLL_SMTP_URL
 
-/** What tenants say is text, never a file of ours or an address to ask. */
-export const BOUNDS = {
+// What tenants say is text, never a file of ours or an address to ask.
+const BOUNDS = {
   connectionTimeout: PATIENCE,
   greetingTimeout: PATIENCE,
   socketTimeout: PATIENCE,
@@ -23,13 +23,19 @@ export const BOUNDS = {
   disableUrlAccess: true,
 }
 
+/** A way to a server that takes mail. The package is loaded by the first who needs it: a start shall not wait for it. */
+export async function transportTo(server: SMTPTransportOptions): Promise<Transporter> {
+  const { createTransport } = await import('nodemailer')
+  return createTransport({ ...server, ...BOUNDS })
+}
+
 /**
  * Hands a mail to the SMTP server (RFC 5321). The same id is the same message, however often it is sent.
  * @throws Failure, hopeless when the server will never take it.
  */
 export const send = (tenant: Tenant, _id: string, to: string, mail: Mail) =>
-  turns.take(tenant, () =>
-    handOver(createTransport({ url: config.ATOLL_SMTP_URL, ...BOUNDS }), {
+  turns.take(tenant, async () =>
+    handOver(await transportTo({ url: config.ATOLL_SMTP_URL }), {
       ...{ _id, from: config.ATOLL_MAIL_FROM, to: [to], ...mail },
     }),
   )

@@ -1,17 +1,15 @@
-import Stripe from 'stripe'
+import type Stripe from 'stripe'
 import { now } from '../../core/clock'
-import type { Opened } from '../../plugins/connections/kinds'
-import { joined } from '../../plugins/connections/kinds/asking'
 import type { Subscription } from '../tables'
-import { by, Refusal, reachObject, unlessGone } from './asking'
+import { Refusal, unlessGone } from './asking'
 import { missingPrice } from './failure'
 import type { Order, Provider } from './provider'
-import { hmac, isLately, named, secretsOf, TOLERANCE, textOf } from './signed'
+import { isLately, named, secretsOf, textOf } from './signed'
 import { toStripe } from './stripe/amounts'
+import type { asked as Asked } from './stripe/client'
 import { eventOf, standingOf } from './stripe/events'
 import { idOf, invoiceOf, statusOfInvoice } from './stripe/invoices'
-
-type Connected = Opened<'stripe'>
+import { refusing } from './stripe/refusing'
 
 /** https://docs.stripe.com/api, by the package of the vendor and in the version that it speaks. */
 export const stripe: Provider<'stripe'> = {
@@ -82,11 +80,17 @@ export const stripe: Provider<'stripe'> = {
   async verifyWebhook({ authentication }, raw, headers) {
     const [text, header] = [textOf(raw), headers.get('stripe-signature')]
     if (!text || !header || !isLately(Number(/(?:^|,)t=(\d+)/.exec(header)?.[1]))) return false
+    const { isSigned } = await client()
     return secretsOf(authentication.webhookSecret).some((secret) => isSigned(text, header, secret))
   },
 
   parseEvent: eventOf,
 }
+
+// A start shall not wait for the package of the vendor: it is loaded by the first who needs it.
+const client = () => import('./stripe/client')
+
+const asked: typeof Asked = async (opened, work) => (await client()).asked(opened, work)
 
 const keyOf = (verb: string, id: string) => ({ idempotencyKey: `${verb}:${id}` })
 
@@ -126,42 +130,5 @@ function priceOf({ externalIds, billingCycle, dynamic, discount, amount, currenc
   const unit_amount = toStripe(amount, currency)
   return {
     price_data: { currency: currency.toLowerCase(), unit_amount, recurring: recurring[billingCycle], ...product },
-  }
-}
-
-const STRIPE = 'https://api.stripe.com'
-
-/** Does something by a client of the vendor, which asks as everything here asks other servers. */
-function asked<T>({ metadata, authentication }: Connected, work: (client: Stripe) => Promise<T>): Promise<T> {
-  const base = metadata.apiUrl ?? STRIPE
-  const fetching = ((url: string, init: RequestInit) =>
-    reachObject('stripe', joined(base, url.slice(STRIPE.length)), init)) as unknown as typeof fetch
-  return by('stripe', () => {
-    if (!authentication.secretKey) throw new Refusal('stripe', 401, 'no_secret_key')
-    const httpClient = Stripe.createFetchHttpClient(fetching)
-    const client = new Stripe(authentication.secretKey, { httpClient, maxNetworkRetries: 0, telemetry: false })
-    return refusing(work(client))
-  })
-}
-
-const refusing = <T>(work: Promise<T>): Promise<T> =>
-  work.catch((error) => {
-    if (error instanceof Stripe.errors.StripeError && error.statusCode)
-      throw new Refusal('stripe', error.statusCode, error.code ?? error.type)
-    throw error
-  })
-
-/** What the package asks for: without it, it computes what is a few microseconds' work elsewhere, and waits for it. */
-class Hmac extends Stripe.CryptoProvider {
-  override computeHMACSignature = (payload: string, secret: string) => hmac(secret, payload)
-}
-const here = new Hmac()
-
-function isSigned(text: string, header: string, secret: string) {
-  try {
-    return Stripe.webhooks.signature!.verifyHeader(text, header, secret, TOLERANCE, here, now())
-  } catch (error) {
-    if (error instanceof Stripe.errors.StripeSignatureVerificationError) return false
-    throw error
   }
 }

@@ -1,6 +1,5 @@
 import { t } from 'elysia'
-import { createTransport } from 'nodemailer'
-import { BOUNDS, failureOf } from '../../../accounts/mail/transport'
+import { failureOf, transportTo } from '../../../accounts/mail/transport'
 import { addressesOf } from '../../../core/addresses'
 import { Unreachable } from '../../../core/outside'
 import { privateNetwork } from '../../addresses'
@@ -47,13 +46,12 @@ export async function transportOf({ metadata: { host, port = 587, secure = port 
     .catch((cause) => {
       throw new Unreachable('refused', cause)
     })
-  return createTransport({
+  return transportTo({
     host: address,
     port,
     secure,
     requireTLS: !secure && !neighbours,
     ...(user && { auth: { user, pass: authentication.password ?? '' } }),
     ...(address !== host && { tls: { servername: host } }),
-    ...BOUNDS,
   })
 }
