@@ -63,11 +63,11 @@ export function recording(request: Request, { tenant, write }: Tenant, actor: Ac
   }
   const happened = { source: 'accounts', kind: 'impersonation', eventName: 'impersonation', metadata }
   const by = { user: actor.impersonator, workspace: actor.workspace?._id }
-  return async (work) => {
+  return async (work, manner) => {
     const result = await write(async (tx) => {
       if (!told) await emit({ tenant }, tx, { ...happened, ...by })
       return work(tx)
-    })
+    }, manner)
     told = true
     return result
   }

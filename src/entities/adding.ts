@@ -20,7 +20,7 @@ import {
   type Sight,
 } from './refusals'
 import { INSERT_ROW, type Shown } from './rows'
-import { IS_SEARCHED, keepTerms } from './search'
+import { addTerms, IS_SEARCHED } from './search'
 import { shownOf } from './wire'
 import { termsOf } from './words'
 
@@ -80,7 +80,7 @@ export async function add(tx: Tx, model: Model, all: Ready[]): Promise<Added[]> 
   const index = all.flatMap(({ time, index }, n) => index.map((row) => [...row, time, seqs[n]]))
   await tx.each(INSERT_ROW, more.length ? byField(index) : index)
   if (searched)
-    await keepTerms(
+    addTerms(
       tx,
       all.map(({ draft }, n) => [seqs[n]!, termsOf(model, draft.doc)]),
     )

@@ -1,7 +1,7 @@
 import type { OpenCtx } from '../accounts/guard'
 import { forgetReferences, NewReferences, type References, referencesOf, refuseOld } from '../blueprints/references'
 import { Busy } from '../storage/errors'
-import type { Tx } from '../storage/port'
+import type { Manner, Tx } from '../storage/port'
 import { forget } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
 import { clear } from './clearing'
@@ -53,7 +53,8 @@ export async function removingMany(
   let count = 0
   for (let most = SLICE; ; ) {
     try {
-      const removed = await withReferences(ctx, (tx, references) => remove(tx, references, most))
+      // They may be found by their words, which are only complete when a transaction begins.
+      const removed = await withReferences(ctx, (tx, references) => remove(tx, references, most), { alone: true })
       if (!removed) return count
       count += removed
     } catch (error) {
@@ -68,7 +69,11 @@ export async function removingMany(
  * A write by what refers to what; again when a blueprint has been changed since that was read, or formulas had to be worked
  * out for it. @throws Held
  */
-export async function withReferences<T>(tenant: Tenant, work: (tx: Tx, references: Ties) => Promise<T>): Promise<T> {
+export async function withReferences<T>(
+  tenant: Tenant,
+  work: (tx: Tx, references: Ties) => Promise<T>,
+  manner?: Manner,
+): Promise<T> {
   const recomputed = new Recomputed(tenant)
   for (let [tries, asked] = [0, 0]; ; ) {
     const references = await referencesOf(tenant.db)
@@ -80,7 +85,7 @@ export async function withReferences<T>(tenant: Tenant, work: (tx: Tx, reference
         const done = await work(tx, { ...references, recomputed })
         recomputed.end()
         return done
-      })
+      }, manner)
     } catch (error) {
       // What is refused may be so only because something was missing.
       const unready = !recomputed.isReady && (error instanceof Unready || !(error instanceof Busy))

@@ -98,10 +98,10 @@ export async function replace(tx: Tx, model: Model, before: Kept, row: Stored, {
   const old = JSON.parse(before.keys) as Keys
   // There may be rows of fields that are not in force yet, or not any more.
   const [gone, come] = difference(rowsOf(isAltering(model) ? undefined : model, old), rowsOf(model, JSON.parse(keys)))
+  if (searched) keepTerms(tx, [[seq, termsOf(model, JSON.parse(docOf(shown)))]])
   await Promise.all([
     writeRows(tx, indexed(row, gone), indexed(row, come)),
     tx.ask(updateOf(model), [user, workspace, shown, keys, version, updated, seq]),
-    searched && keepTerms(tx, [[seq, termsOf(model, JSON.parse(docOf(shown)))]]),
     logged && keep(tx, model.key, [{ before, after: { shown, keys } }]),
   ])
 }

@@ -1,7 +1,7 @@
 import { prepareAnew } from '../blueprints/inforce'
 import type { Model } from '../blueprints/model'
 import { Busy } from '../storage/errors'
-import type { Tx } from '../storage/port'
+import type { Closing, Tx } from '../storage/port'
 import { recall } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
 import { fitting, oneOf } from './conditions'
@@ -76,26 +76,44 @@ async function keepTermsOf(tx: Tx, model: Model, entities: number[]) {
     string,
   ][]
   const terms = found.map(([seq, shown]) => [seq, termsOf(model, JSON.parse(docOf(shown)))] as const)
-  await keepTerms(tx, terms)
+  keepTerms(tx, terms)
 }
 
 /** Whether the words of a blueprint's entities are kept, as a part of a statement; its key is the value. */
 export const IS_SEARCHED = '(select 1 from search_progress w where w.blueprint = ?)'
 
-/** Replaces the words of entities. */
-export async function keepTerms(tx: Tx, entities: (readonly [seq: number, terms: string])[]) {
-  await forgetTerms(
-    tx,
-    entities.map(([seq]) => seq),
-  )
-  await tx.each(
-    'insert into search_words (rowid, words) values (?, ?)',
-    entities.map((one) => [...one]),
+/** Replaces the words of entities, at the end of the transaction. */
+export function keepTerms(tx: Tx, entities: (readonly [seq: number, terms: string])[]) {
+  for (const [seq, terms] of entities) tx.lastly(closing, seq, { terms, fresh: false })
+}
+
+/** The words of entities that have none yet. */
+export function addTerms(tx: Tx, entities: (readonly [seq: number, terms: string])[]) {
+  for (const [seq, terms] of entities) tx.lastly(closing, seq, { terms, fresh: true })
+}
+
+/** At once, for the number of an entity may be the next one's. */
+export function forgetTerms(tx: Tx, entities: number[]) {
+  for (const seq of entities) tx.lastly(closing, seq, undefined)
+  return tx.each(
+    FORGET,
+    entities.map((seq) => [seq]),
   )
 }
 
-export const forgetTerms = (tx: Tx, entities: number[]) =>
-  tx.each(
-    'delete from search_words where rowid = ?',
-    entities.map((seq) => [seq]),
+const FORGET = 'delete from search_words where rowid = ?'
+
+type Terms = { terms: string; fresh: boolean }
+
+/** The words of a transaction all together: SQLite would write them to its pages at the end of each savepoint. */
+const closing: Closing<number, Terms | undefined> = async ({ each }, entries) => {
+  const come = entries.flatMap(([seq, terms]) => (terms ? [{ seq, ...terms }] : []))
+  await each(
+    FORGET,
+    come.filter(({ fresh }) => !fresh).map(({ seq }) => [seq]),
   )
+  await each(
+    'insert into search_words (rowid, words) values (?, ?)',
+    come.map(({ seq, terms }) => [seq, terms]),
+  )
+}

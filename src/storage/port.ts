@@ -11,6 +11,18 @@ export type Each = (sql: string, rows: unknown[][]) => Promise<void>
 /** What the work of a transaction asks. */
 export type Asking = { ask: Ask; each: Each }
 
+/** Writes all that was put off in a transaction: the latest value of each key. */
+export type Closing<Key = unknown, Value = unknown> = (asking: Asking, entries: [Key, Value][]) => Promise<void>
+
+/**
+ * Puts a write off to the end of the transaction, which other work may share: for what is dearer one by one, and read by
+ * nobody in between but by work that is `alone`.
+ */
+export type Lastly = <Key, Value>(write: Closing<Key, Value>, key: Key, value: Value) => void
+
+/** `alone`: with no other work before it in its transaction. */
+export type Manner = { alone?: boolean }
+
 /**
  * Reads: every statement sees the last committed state, never a running write; what another process commits, a turn of
  * the event loop later at most.
@@ -22,7 +34,7 @@ export type Db = Pick<SqliteRemoteDatabase, 'select' | 'selectDistinct' | '$coun
 
 /** Reads and writes of one unit of work, good only for as long as the work it was handed to. */
 export type Tx = Db &
-  Pick<SqliteRemoteDatabase, 'insert' | 'update' | 'delete'> & { each: Each; afterwards: Afterwards }
+  Pick<SqliteRemoteDatabase, 'insert' | 'update' | 'delete'> & { each: Each; lastly: Lastly; afterwards: Afterwards }
 
 /** Has something done once this work is kept, and never when it isn't, by who reads the same database. It must not throw. */
 export type Afterwards = (act: (db: Db) => void) => void
@@ -32,7 +44,7 @@ export interface Store {
   db: Db
   /** Another number than before: another process has changed something that is kept in memory. */
   heard(): number
-  write<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+  write<T>(work: (tx: Tx) => Promise<T>, manner?: Manner): Promise<T>
 }
 
 /** Where a database lives: each engine reads the part it understands. */

@@ -1,7 +1,20 @@
 import { drizzle } from 'drizzle-orm/sqlite-proxy'
 import { report } from '../core/log'
 import { Problem } from '../core/problem'
-import type { Afterwards, Ask, Database, Db, Each, Engine, Migrations, Place, Store, Tx } from './port'
+import type {
+  Afterwards,
+  Ask,
+  Asking,
+  Database,
+  Db,
+  Engine,
+  Lastly,
+  Manner,
+  Migrations,
+  Place,
+  Store,
+  Tx,
+} from './port'
 import { Writer } from './writer'
 
 type Opened = { database: Database; writer: Writer }
@@ -50,7 +63,7 @@ export class Storage {
     return {
       db: read,
       heard: () => this.engine.heard?.(place) ?? 0,
-      write: (work) => use(({ writer }) => written(writer, read, work)),
+      write: (work, manner) => use(({ writer }) => written(writer, read, work, manner)),
     }
   }
 
@@ -158,19 +171,26 @@ export class Storage {
 const keyOf = ({ file, identity, cluster, bucket }: Place) => `${file} ${identity} ${cluster} ${bucket}`
 const failed = (error: unknown) => report('DATABASE_NOT_CLOSED', { cause: error })
 
-async function written<T>(writer: Writer, read: Db, work: (tx: Tx) => Promise<T>): Promise<T> {
+async function written<T>(writer: Writer, read: Db, work: (tx: Tx) => Promise<T>, manner?: Manner): Promise<T> {
   let acts: ((db: Db) => void)[] = []
-  const result = await writer.write(({ ask, each }) => {
+  const result = await writer.write((asking) => {
     // The engine may begin anew, and then so does this.
     acts = []
-    return work(db(ask, each, (act) => void acts.push(act)))
-  })
+    return work(db(asking.ask, { ...asking, afterwards: (act) => void acts.push(act) }))
+  }, manner)
   for (const act of acts) act(read)
   return result
 }
 
+type Writing = Pick<Asking, 'each'> & { lastly: Lastly; afterwards: Afterwards }
+
+function readOnly(): never {
+  throw new Error('Only a transaction can write.')
+}
+const nothing: Writing = { each: async () => readOnly(), lastly: readOnly, afterwards: readOnly }
+
 /** Drizzle over `ask`, made when it is first needed: most of what is asked often needs only `ask`. */
-function db(ask: Ask, each: Each = readOnly, afterwards: Afterwards = readOnly): Tx {
+function db(ask: Ask, { each, lastly, afterwards }: Writing = nothing): Tx {
   let made: ReturnType<typeof orm> | undefined
   const drizzled = () => {
     made ??= orm(ask)
@@ -179,6 +199,7 @@ function db(ask: Ask, each: Each = readOnly, afterwards: Afterwards = readOnly):
   return {
     ask: (sql, params) => (params?.some(unkept) ? Promise.reject(nul()) : ask(sql, params)),
     each: (sql, rows) => (rows.some((row) => row.some(unkept)) ? Promise.reject(nul()) : each(sql, rows)),
+    lastly,
     afterwards,
     select: ((fields: never) => drizzled().select(fields)) as unknown as Tx['select'],
     selectDistinct: ((fields: never) => drizzled().selectDistinct(fields)) as unknown as Tx['selectDistinct'],
@@ -191,10 +212,6 @@ function db(ask: Ask, each: Each = readOnly, afterwards: Afterwards = readOnly):
 
 /** Builds statements, and asks none. */
 export const builder: Tx = db(() => Promise.reject(new Error('This only builds statements.')))
-
-function readOnly() {
-  return Promise.reject(new Error('Only a transaction can write.'))
-}
 
 const orm = (ask: Ask) =>
   drizzle(async (sql, params, method) => {

@@ -259,3 +259,41 @@ test('a longer word is found by its beginning from its first entity on, and the 
   expect(await sorted(user, '$q=cake')).toEqual(['cafe', 'cake0'])
   expect(await sorted(user, '$q=more cake')).toEqual(['cake0'])
 })
+
+test('words are right after a batch that makes, changes and removes the same entities', async () => {
+  const { as } = await filled()
+  const admin = as('admin')
+  const path = '/blueprints/things/entities'
+  expect(await found(admin, '$q=apple')).toEqual([])
+  expect((await admin.post(path, { identifier: 'latest', title: 'apple' })).status).toBe(201)
+  const one = (identifier: string, ...texts: string[]) =>
+    texts.map((title, n) => ({ op: n ? 'update' : 'upsert', identifier, data: { title } }))
+  const operations = [
+    { op: 'delete', identifier: 'latest' },
+    ...one('short', 'apple', 'pear'),
+    { op: 'delete', identifier: 'short' },
+    ...one('kept', 'plum', 'apple', 'cherry'),
+  ]
+  expect(await admin.post(`${path}/batch`, { operations })).toMatchObject({ status: 200 })
+  for (const [word, those] of Object.entries({ apple: [], pear: [], plum: [], cherry: ['kept'] }))
+    expect(await found(admin, `$q=${word}`)).toEqual(those)
+})
+
+test('a removal by words removes what has them, whoever writes at the same moment', async () => {
+  const { as } = await filled()
+  const admin = as('admin')
+  const path = '/blueprints/things/entities'
+  expect(await found(admin, '$q=apple')).toEqual([])
+  const made = Array.from({ length: 30 }, (_, n) => admin.post(path, { identifier: `a${n}`, title: 'apple' }))
+  const removal = admin.delete(`${path}/all?$q=apple&confirm=things`)
+  expect((await Promise.all(made)).map(({ status }) => status)).toEqual(made.map(() => 201))
+  const { status, body } = await removal
+  expect([status, (await found(admin, '$q=apple&$limit=100')).length]).toEqual([200, 30 - body.deletedCount])
+  // What has other words by now stays, unless it was removed before.
+  const [changed, gone] = await Promise.all([
+    admin.put(`${path}/cyrillic`, { title: 'pear', notes: null }),
+    admin.delete(`${path}/all?$q=elka&confirm=things`),
+  ])
+  expect([200, 404]).toContain(changed.status)
+  expect((await found(admin, '$q=pear')).length + gone.body.deletedCount).toBe(1)
+})

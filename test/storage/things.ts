@@ -37,7 +37,7 @@ export const place = (tenant = `s${++made}`) => ({
 })
 
 export const put = (tx: Tx, id: string, count = 0) => tx.insert(things).values({ id, count }).run()
-export const ids = async ({ db }: Store) =>
+export const ids = async ({ db }: Pick<Store, 'db'>) =>
   (await db.select().from(things).orderBy(things.id)).map(({ id }) => id).join()
 export const counts = async ({ db }: Store) =>
   (await db.select().from(things).orderBy(things.id)).map(({ count }) => count)

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { eq, sql } from 'drizzle-orm'
 import fc from 'fast-check'
 import { BrokenReference, Busy, Conflict, StorageFault } from '../../src/storage/errors'
-import type { Store, Tx } from '../../src/storage/port'
+import type { Closing, Store, Tx } from '../../src/storage/port'
 import { Storage } from '../../src/storage/store'
 import { check, patience } from '../properties'
 import { engines, freshFolder } from './engines'
@@ -50,6 +50,64 @@ describe.each(engines)('%s', (_, engine) => {
     const told = work.map((one) => (one.status === 'fulfilled' ? one.value : one.reason.constructor))
     expect<unknown[]>(told).toEqual([kind, 'a,0 b,0', kind, kind, 'a,0 b,0 c,0', kind])
     expect(await ids(store)).toBe('a,b,c')
+  })
+
+  test('what is put off is written once for all work that shares a transaction, without that of work that failed', async () => {
+    const store = fresh()
+    const written: unknown[] = []
+    const write: Closing<string, number> = async ({ each }, entries) => {
+      written.push(entries)
+      await each('insert into things (id, count) values (?, ?)', entries)
+    }
+    const puttingOff = (...entries: [string, number][]) =>
+      store.write(async (tx) => {
+        for (const [key, value] of entries) tx.lastly(write, key, value)
+        await put(tx, `own ${entries[0]![0]}`)
+        return ids({ db: tx })
+      })
+    const work = await Promise.allSettled([
+      puttingOff(['a', 1]),
+      puttingOff(['b', 1], ['a', 2], ['b', 3]),
+      store.write(async (tx) => {
+        tx.lastly(write, 'lost', 1)
+        throw new RangeError('mine')
+      }),
+      puttingOff(['c', 1]),
+    ])
+    expect(work.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled'])
+    const entries = written.flat() as [string, number][]
+    expect(Object.fromEntries(entries)).toEqual({ a: 2, b: 3, c: 1 })
+    expect(written.length).toBeLessThan(3)
+    expect(await ids(store)).toBe('a,b,c,own a,own b,own c')
+    expect(work.map((one) => one.status === 'fulfilled' && one.value).at(-1)).not.toContain('c,own')
+  })
+
+  test('when what was put off cannot be written, nothing of its transaction is', async () => {
+    const store = fresh()
+    await store.write((tx) => put(tx, 'a'))
+    const write: Closing<string, number> = ({ each }, entries) =>
+      each('insert into things (id, count) values (?, ?)', entries)
+    const both = await Promise.allSettled([
+      store.write((tx) => put(tx, 'b')),
+      store.write(async (tx) => {
+        await put(tx, 'c')
+        tx.lastly(write, 'a', 1)
+      }),
+    ])
+    expect(both.at(-1)).toHaveProperty('reason.constructor', Conflict)
+    expect(await ids(store)).not.toContain('c')
+    await store.write((tx) => put(tx, 'd'))
+    expect(await ids(store)).toEndWith('d')
+  })
+
+  test('work that is to be alone has what was put off before it', async () => {
+    const store = fresh()
+    const write: Closing<string, number> = ({ each }, entries) =>
+      each('insert into things (id, count) values (?, ?)', entries)
+    const puttingOff = (key: string) => store.write(async (tx) => tx.lastly(write, key, 1))
+    const seen = () => store.write((tx) => ids({ db: tx }), { alone: true })
+    const told = await Promise.all([puttingOff('a'), puttingOff('b'), seen(), puttingOff('c'), seen()])
+    expect(told).toEqual([undefined, undefined, 'a,b', undefined, 'a,b,c'])
   })
 
   test('work that goes on and on is stopped, and those around it are not', async () => {

@@ -39,7 +39,7 @@ export async function clean(tenant: Tenant & Lease, model: Model, form: number, 
     }
     await writeRows(tx, gone!, come!)
     await tx.each(WRITE, writes!)
-    if (terms.length && (await tx.ask(`select ${IS_SEARCHED}`, [model.key]))[0]![0]) await keepTerms(tx, terms)
+    if (terms.length && (await tx.ask(`select ${IS_SEARCHED}`, [model.key]))[0]![0]) keepTerms(tx, terms)
     await advance(tx, state, end, entities.length)
     return true
   })

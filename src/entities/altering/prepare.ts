@@ -115,7 +115,7 @@ async function keep(tx: Tx, model: Model, coming: Coming, entities: Entity[]) {
   }
   await writeRows(tx, gone!, come!)
   await tx.each(WRITE, writes!)
-  if (terms.length && (await tx.ask(`select ${IS_SEARCHED}`, [model.key]))[0]![0]) await keepTerms(tx, terms)
+  if (terms.length && (await tx.ask(`select ${IS_SEARCHED}`, [model.key]))[0]![0]) keepTerms(tx, terms)
 }
 
 const without = (keys: Keys, some: Keys) =>
