@@ -4,8 +4,9 @@ import type { Db } from '../storage/port'
 import { and, noneOf, part } from './conditions'
 import type { Found } from './plan'
 import type { Query } from './query'
-import { filter, has, ranked, WORDS } from './scans'
-import { few } from './sizes'
+import { filter, has, haveWords, ranked, type Scan, WORDS } from './scans'
+import { bounds, few } from './sizes'
+import { AND } from './words'
 
 /** The places of what a search shows best first: those that were shown are left out from then on. */
 export type Fitting = { shown: number[]; from?: number }
@@ -15,7 +16,7 @@ const [FIRST, LAST] = ['0', '\u{10ffff}']
 
 /** How many come by how well they fit: as all must be told that were shown, the rest come by time. */
 const BEST = 300
-/** A word that so many have says nothing of any, and to compare them all would take long. */
+/** Words that so many have together say nothing of any, and to compare them all would take long. */
 const RANKED = 500
 
 /** The best first; where too many have the words, the latest. */
@@ -27,13 +28,14 @@ export async function best<Row extends unknown[]>(
   const { conditions, skip } = query
   const search = await withoutNeedlessBeginnings(db, query.search ?? '')
   const latest = from !== undefined || shown.length >= BEST || (await few(db, WORDS, has(search), RANKED)) >= RANKED
-  const where = [filter(ranked(model, search), reach, conditions)]
+  const scan = latest ? ranked(model, search) : await weighed(db, model, search)
+  const where = [filter(scan, reach, conditions)]
   if (shown.length) where.push(noneOf('e.seq', shown))
   if (from !== undefined) where.push(part('e.seq < ?', from))
   const { sql, params } = and(where)
   const by = latest ? 'w.rowid desc' : 'w.rank, e.seq desc'
   const rows = await db.ask(
-    `select ${[...columns, 'e.seq'].join(', ')} from ${ranked(model, search).from} where ${sql} order by ${by} limit ? offset ?`,
+    `select ${[...columns, 'e.seq'].join(', ')} from ${scan.from} where ${sql} order by ${by} limit ? offset ?`,
     [...params, limit, skip],
   )
   const numbers = rows.map((row) => row.at(-1) as number)
@@ -42,6 +44,19 @@ export async function best<Row extends unknown[]>(
     passed: (count) =>
       latest ? { shown, from: numbers[count - 1]! } : { shown: [...shown, ...numbers.slice(0, count)] },
   }
+}
+
+/**
+ * Those that have all words, by how well those fit that few have; by all words where many have each. To weigh a word,
+ * SQLite goes through all that have it.
+ */
+async function weighed(db: Db, model: Model, search: string): Promise<Scan> {
+  const words = search.split(AND)
+  const sizes = await Promise.all(words.map((word) => few(db, WORDS, has(word))))
+  const telling = words.filter((_, n) => sizes[n]! < bounds.few)
+  if (!telling.length || telling.length === words.length) return ranked(model, search)
+  const scan = ranked(model, telling.join(AND))
+  return { ...scan, where: and([scan.where, haveWords(search)]) }
 }
 
 /** Where no longer word begins as the last one does, it is asked for as it is: of a beginning, all that has it is collected. */

@@ -38,11 +38,11 @@ export const matching = (condition: Indexed): Scan => ({
 })
 
 /** The entities that have the words. */
-export const searched = (model: Model, search: string): Scan => {
-  const { sql, params } = has(search)
-  const found = part(`e.seq in (select w.rowid from ${WORDS} where ${sql})`, ...params)
-  return { ...everything(model), by: 'words', where: and([found, everything(model).where]) }
-}
+export const searched = (model: Model, search: string): Scan => ({
+  ...everything(model),
+  by: 'words',
+  where: and([haveWords(search), everything(model).where]),
+})
 
 /** The same, with how well each fits. */
 export const ranked = (model: Model, search: string): Scan => ({
@@ -57,9 +57,10 @@ export const WORDS = 'search_words w'
 /** Whether a row of `WORDS` has the words. */
 export const has = (search: string) => (search ? part('w.words match ?', search) : part('1 = 0'))
 
-/** The same of entities with such numbers, for those who go through all in slices: words are looked up once for each. */
-export function haveWords(search: string, from: number, to: number): Part {
-  const { sql, params } = and([has(search), part('w.rowid >= ? and w.rowid <= ?', from, to)])
+/** The same of an entity; of those with such numbers, for who goes through all in slices: words are looked up once for each. */
+export function haveWords(search: string, from?: number, to?: number): Part {
+  const within = from === undefined ? [] : [part('w.rowid >= ? and w.rowid <= ?', from, to)]
+  const { sql, params } = and([has(search), ...within])
   return part(`e.seq in (select w.rowid from ${WORDS} where ${sql})`, ...params)
 }
 

@@ -52,4 +52,7 @@ export const matchOf = (words: string[], fields: number[]) =>
       const prefix = at === words.length - 1 ? '*' : ''
       return `(${fields.map((field) => termOf(field, word) + prefix).join(' OR ')})`
     })
-    .join(' AND ')
+    .join(AND)
+
+/** What stands between the words of such a question. */
+export const AND = ' AND '

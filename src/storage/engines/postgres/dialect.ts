@@ -35,15 +35,16 @@ function translate(sql: string): string {
  */
 function searching(sql: string): string {
   const [, asked = ''] = /\bw\.words match (\$\d+)/.exec(sql) ?? []
-  const query = `replace(replace(replace(${asked}, ' AND ', ' & '), ' OR ', ' | '), '*', ':*')::tsquery`
+  const query = (text: string) =>
+    `replace(replace(replace(${text}, ' AND ', ' & '), ' OR ', ' | '), '*', ':*')::tsquery`
   const kept = (insert: string) =>
     insert.replace(/\(((?:\$\d+, )+)(\$\d+)\)/g, "($1array_to_tsvector(string_to_array($2, ' ')))")
   return sql
     .replace(/^insert into search_\w+ .*/, kept)
     .replace(/^select w\.rowid from search_chunks w where (.*) order by w\.rank, w\.rowid (limit \$\d+)$/, weighed)
     .replace(/\browid\b/g, 'entity')
-    .replace(/\bw\.words match \$\d+/, `w.words @@ ${query}`)
-    .replace(/\bw\.rank\b/g, `-ts_rank(w.words, ${query}, 2)`)
+    .replace(/\bw\.words match (\$\d+)/g, (_, text: string) => `w.words @@ ${query(text)}`)
+    .replace(/\bw\.rank\b/g, `-ts_rank(w.words, ${query(asked)}, 2)`)
 }
 
 /**
