@@ -19,7 +19,7 @@ const job = (body: string, more: Partial<Job> = {}): Job => ({
 })
 const silent = { call: async () => ({ ok: true, answer: 'null' }), line: () => {} }
 const [one, other] = [{ tenant: 'one' }, { tenant: 'other' }]
-const bounds = { most: 2, waiting: 1, patience: 10_000, idle: 60_000 }
+const bounds = { most: 2, waiting: 1, patience: 10_000, idle: 60_000, last: 60_000 }
 
 test('a process runs one lambda after the other, and is replaced when it had to be ended', async () => {
   const pool = new Pool({ ...bounds, most: 1 })
@@ -74,7 +74,7 @@ test('tenants take turns: one has half of the processes, and who waits too long 
 
 onLinux('processes that nobody needs end', async () => {
   const before = new Set(childrenOf(process.pid))
-  const pool = new Pool({ ...bounds, idle: 20 })
+  const pool = new Pool({ ...bounds, idle: 20, last: 20 })
   expect(await pool.use(one, (child) => child.run(job('() => 1'), silent))).toMatchObject({ value: '1' })
   const left = () => childrenOf(process.pid).filter((pid) => !before.has(pid)).length
   expect(
@@ -84,6 +84,33 @@ onLinux('processes that nobody needs end', async () => {
     ),
   ).toBe(0)
   expect(await pool.use(one, (child) => child.run(job('() => 2'), silent))).toMatchObject({ value: '2' })
+})
+
+onLinux('one process waits longer than the others, and is there before anybody needs it', async () => {
+  const before = new Set(childrenOf(process.pid))
+  const made = () => childrenOf(process.pid).filter((pid) => !before.has(pid))
+  const pool = new Pool({ ...bounds, idle: 20 })
+  pool.ready()
+  const [first] = made()
+  pool.ready()
+  expect(made()).toEqual([first!])
+  const both = [one, other].map((tenant) => pool.use(tenant, (child) => child.run(job('() => 1'), silent)))
+  expect(await Promise.all(both)).toMatchObject([{ value: '1' }, { value: '1' }])
+  await until(
+    async () => made().length,
+    (count) => count === 1,
+  )
+  const [left] = made()
+  await pool.use(one, (child) => child.run(job('() => 2'), silent))
+  expect(made()).toEqual([left!])
+  process.kill(left!, 'SIGKILL')
+  await until(
+    async () => made().length,
+    (count) => count === 0,
+  )
+  pool.ready()
+  expect(made()).toHaveLength(1)
+  process.kill(made()[0]!, 'SIGKILL')
 })
 
 onLinux('a process that grew is replaced, so its memory is back', async () => {
@@ -123,4 +150,22 @@ onLinux('a server starts none before the first lambda, and leaves none behind, h
     const left = async () => started.filter(isRunning)
     expect(await until(left, (all) => !all.length)).toEqual([])
   }
+})
+
+onLinux('a tenant in use that has lambdas has a process ready before it needs one', async () => {
+  const at = { at: emptyFolder(), env: { ATOLL_HOUSEKEEPING: '1' } }
+  await makeTenant(at, 'acme')
+  {
+    await using server = await serve(at)
+    const call = caller(server.url, await signIn(server.url, 'acme'))
+    expect(childrenOf(server.pid)).toEqual([])
+    expect((await call('POST', '/api/lambdas', { name: 'a', code: 'export default () => 1' })).status).toBe(201)
+  }
+  await using server = await serve(at)
+  await signIn(server.url, 'acme')
+  const ready = await until(
+    async () => childrenOf(server.pid),
+    (all) => all.length > 0,
+  )
+  expect(ready).toHaveLength(1)
 })

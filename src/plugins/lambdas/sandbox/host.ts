@@ -1,4 +1,3 @@
-import { createHash, createHmac } from 'node:crypto'
 import type { QuickJSContext, QuickJSHandle } from 'quickjs-emscripten-core'
 import type { Host } from './prelude'
 import type { Ending, Level, Line } from './protocol'
@@ -23,7 +22,7 @@ const LOGS = 64 << 10 // characters of a run, with what each line costs besides
 const LINE = 32
 const CALLS = 1_000 // of a run
 const TIMERS = 1_000
-const HASHES = ['sha1', 'sha256', 'sha384', 'sha512']
+const HASHES = ['sha1', 'sha256', 'sha384', 'sha512'] as const
 const ENCODINGS = ['utf8', 'latin1', 'hex', 'base64', 'base64url']
 const URL_PARTS = [
   'protocol',
@@ -54,9 +53,10 @@ export function hostFunctions(context: QuickJSContext, occupant: () => Occupant)
   }
   const newBytes = (value: Uint8Array) =>
     context.newArrayBuffer(value.buffer.slice(value.byteOffset, value.byteOffset + value.byteLength) as ArrayBuffer)
-  const oneOf = (names: string[], handle: QuickJSHandle) => {
-    const name = text(handle, 20).toLowerCase()
-    if (!names.includes(name)) throw new TypeError(`Choose one of ${names.join(', ')}.`)
+  const oneOf = <Name extends string>(names: readonly Name[], handle: QuickJSHandle): Name => {
+    const asked = text(handle, 20).toLowerCase()
+    const name = names.find((one) => one === asked)
+    if (!name) throw new TypeError(`Choose one of ${names.join(', ')}.`)
     return name
   }
   const encoding = (handle: QuickJSHandle) => oneOf(ENCODINGS, handle) as 'utf8'
@@ -104,10 +104,8 @@ export function hostFunctions(context: QuickJSContext, occupant: () => Occupant)
     decode: (told, from) => newBytes(bounded(Buffer.from(text(told!, BYTES), encoding(from!)))),
     digest(algorithm, key, data) {
       const name = oneOf(HASHES, algorithm!)
-      const hash =
-        context.typeof(key!) === 'object' && !context.sameValue(key!, context.null)
-          ? createHmac(name, bytes(key!))
-          : createHash(name)
+      const keyed = context.typeof(key!) === 'object' && !context.sameValue(key!, context.null)
+      const hash = new Bun.CryptoHasher(name, keyed ? bytes(key!) : undefined)
       return newBytes(hash.update(bytes(data!)).digest())
     },
     random(size) {

@@ -1,4 +1,5 @@
 import { config } from '../../../config'
+import { DAY } from '../../../core/clock'
 import { Problem } from '../../../core/problem'
 import { Busy } from '../../../storage/errors'
 import type { Tenant } from '../../../tenancy/tenants'
@@ -20,8 +21,9 @@ export class Pool {
       /** How many runs of one tenant may wait, and how long (ms). */
       waiting: number
       patience: number
-      /** ms after which a process that nobody needs ends. */
+      /** ms after which a process that nobody needs ends; and the last one of them. */
       idle: number
+      last: number
     },
   ) {
     const { most, waiting, patience } = bounds
@@ -49,6 +51,15 @@ export class Pool {
     }
   }
 
+  /** Has a process that waits for whoever comes next, and goes on waiting. */
+  ready() {
+    const [first, ...others] = this.#resting
+    if (first) clearTimeout(first.timer)
+    this.#resting = others
+    const child = first?.child.good ? first.child : started()
+    if (child) this.#resting.unshift(this.#waiting(child, this.bounds.last))
+  }
+
   #taken(): Child {
     // The one that was used last is the warmest.
     for (let one = this.#resting.pop(); one; one = this.#resting.pop()) {
@@ -61,9 +72,12 @@ export class Pool {
   /** A process that had to be ended is replaced at once: whoever comes next need not wait for that. */
   #give(used: Child) {
     const child = used.good ? used : started()
-    if (!child) return
-    const timer = setTimeout(() => child.end(), this.bounds.idle).unref()
-    this.#resting.push({ child, timer })
+    const { idle, last } = this.bounds
+    if (child) this.#resting.push(this.#waiting(child, this.#resting.length ? idle : last))
+  }
+
+  #waiting(child: Child, time: number) {
+    return { child, timer: setTimeout(() => child.end(), time).unref() }
   }
 }
 
@@ -75,4 +89,7 @@ function started() {
 }
 
 /** Where the lambdas of this server run. */
-export const pool = new Pool({ most: config.ATOLL_LAMBDA_PROCESSES, waiting: 100, patience: 10_000, idle: 300_000 })
+export const pool = new Pool({
+  ...{ most: config.ATOLL_LAMBDA_PROCESSES, waiting: 100, patience: 10_000 },
+  ...{ idle: 300_000, last: DAY / 12 },
+})
