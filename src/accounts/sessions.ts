@@ -7,7 +7,7 @@ import { success } from '../core/shapes'
 import type { Lease } from '../jobs/holding'
 import { removeInSlices } from '../jobs/removal'
 import { BrokenReference } from '../storage/errors'
-import { answerPage, type Listing, pageOf } from '../storage/lists'
+import { answerPage, type Listing, paged, pageOf } from '../storage/lists'
 import type { Tx } from '../storage/port'
 import { changing } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
@@ -116,13 +116,7 @@ export async function renewCookie(tenant: Tenant, session: string, cookie: strin
 export async function list({ db, actor }: Ctx, query: Listing, answer: Answer) {
   const mine = and(eq(sessions.user, actor.user), gt(sessions.expires, iso(now())))
   const page = pageOf(query, sortable, '-used')
-  const rows = await db
-    .select()
-    .from(sessions)
-    .where(mine)
-    .orderBy(...page.order)
-    .limit(page.limit + 1)
-    .offset(page.offset)
+  const rows = await paged(page, db.select().from(sessions).where(mine))
   const shown = rows.map(({ user: _, ...session }) => ({ ...session, current: session._id === actor.session }))
   return answerPage(answer, page, shown, () => db.$count(sessions, mine))
 }

@@ -4,7 +4,7 @@ import { type Answer, forbidKeeping } from '../core/etag'
 import { invalid, missing, Problem } from '../core/problem'
 import { hashed } from '../core/secret'
 import { success } from '../core/shapes'
-import { answerPage, type Listing, pageOf } from '../storage/lists'
+import { answerPage, type Listing, paged, pageOf } from '../storage/lists'
 import { changing } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
 import type { Ctx } from './guard'
@@ -20,13 +20,7 @@ export async function list(ctx: Ctx, query: Listing, answer: Answer) {
   const { db, actor } = ctx
   const mine = eq(apiTokens.user, actor.user)
   const page = pageOf(query, sortable)
-  const rows = await db
-    .select()
-    .from(apiTokens)
-    .where(mine)
-    .orderBy(...page.order)
-    .limit(page.limit + 1)
-    .offset(page.offset)
+  const rows = await paged(page, db.select().from(apiTokens).where(mine))
   return answerPage(answer, page, rows.map(shown), () => db.$count(apiTokens, mine))
 }
 

@@ -4,7 +4,7 @@ import { iso, now } from '../core/clock'
 import type { Answer } from '../core/etag'
 import { missing } from '../core/problem'
 import { given, isOn, success } from '../core/shapes'
-import { answerPage, type Listing, namesOf, pageOf } from '../storage/lists'
+import { answerPage, type Listing, namesOf, paged, pageOf } from '../storage/lists'
 import { agentFor } from './agents'
 import { forgetThread } from './knowledge/removal'
 import type { NewThread, Thread, ThreadMessage } from './shapes'
@@ -27,13 +27,7 @@ export async function list({ db, actor }: Ctx, query: Listing & Filters, answer:
     anyOf(user, namesOf(query.user, 'user')),
     anyOf(workspace as never, namesOf(query.workspace, 'workspace')),
   )
-  const rows = await db
-    .select()
-    .from(threads)
-    .where(where)
-    .orderBy(...page.order)
-    .limit(page.limit + 1)
-    .offset(page.offset)
+  const rows = await paged(page, db.select().from(threads).where(where))
   const shown = rows.map((row) => told(row, []))
   return answerPage(answer, page, shown, () => db.$count(threads, where))
 }

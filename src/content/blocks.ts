@@ -6,7 +6,7 @@ import { iso, now } from '../core/clock'
 import { type Answer, etagOf, giveEtag, refuseStale } from '../core/etag'
 import { missing, Problem } from '../core/problem'
 import { given, isOn, success } from '../core/shapes'
-import { answerPage, type Listing, pageOf } from '../storage/lists'
+import { answerPage, type Listing, paged, pageOf } from '../storage/lists'
 import type { Db, Tx } from '../storage/port'
 import { RULES } from './html'
 import { sanitized } from './sanitizer'
@@ -36,13 +36,7 @@ export async function list(ctx: Ctx, { raw, name, contentType, ...query }: Listi
     given(name) === undefined ? undefined : eq(blocks.name, name!),
     given(contentType) === undefined ? undefined : eq(blocks.contentType, contentType as Row['contentType']),
   )
-  const rows = await ctx.db
-    .select()
-    .from(blocks)
-    .where(filter)
-    .orderBy(...page.order)
-    .limit(page.limit + 1)
-    .offset(page.offset)
+  const rows = await paged(page, ctx.db.select().from(blocks).where(filter))
   const told = await answerPage(answer, page, rows, () => ctx.db.$count(blocks, filter))
   return seen(ctx, told, raw)
 }

@@ -2,7 +2,7 @@ import { and, eq, lte, sql } from 'drizzle-orm'
 import type { OpenCtx } from '../accounts/guard'
 import { type Answer, isKnown } from '../core/etag'
 import { missing } from '../core/problem'
-import { answerPage, type Listing, pageOf } from '../storage/lists'
+import { answerPage, type Listing, paged, pageOf } from '../storage/lists'
 import type { Tx } from '../storage/port'
 import { prepared } from '../storage/store'
 import { builds, components } from './tables'
@@ -34,12 +34,10 @@ const sortable = {
 /** What a page can load of each component. */
 export async function list({ db }: OpenCtx, query: Listing, answer: Answer) {
   const page = pageOf(query, sortable, 'identifier')
-  const rows = await db
-    .select({ identifier: components.identifier, path: components.path })
-    .from(components)
-    .orderBy(...page.order)
-    .limit(page.limit + 1)
-    .offset(page.offset)
+  const rows = await paged(
+    page,
+    db.select({ identifier: components.identifier, path: components.path }).from(components),
+  )
   const files = rows.map(({ identifier, path }) => ({
     identifier,
     js: addressOf(path, 'js'),

@@ -6,7 +6,7 @@ import { type Answer, etagOf, giveEtag, refuseStale } from '../core/etag'
 import { invalid, missing, Problem } from '../core/problem'
 import { success } from '../core/shapes'
 import { Conflict } from '../storage/errors'
-import { answerPage, type Listing, pageOf } from '../storage/lists'
+import { answerPage, type Listing, paged, pageOf } from '../storage/lists'
 import type { Db, Tx } from '../storage/port'
 import { type Build, keep, pathOf } from './builds'
 import { compile } from './compiler'
@@ -28,10 +28,7 @@ const sortable = {
 /** A page of components, newest first. */
 export async function list({ db }: Ctx, query: Listing, answer: Answer) {
   const page = pageOf(query, sortable)
-  const rows = await found(db)
-    .orderBy(...page.order)
-    .limit(page.limit + 1)
-    .offset(page.offset)
+  const rows = await paged(page, found(db))
   return answerPage(answer, page, rows.map(shown), () => db.$count(components))
 }
 

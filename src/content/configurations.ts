@@ -8,7 +8,7 @@ import { type Answer, etagOf, giveEtag, refuseStale } from '../core/etag'
 import { invalid, missing, Problem } from '../core/problem'
 import { success } from '../core/shapes'
 import { Conflict } from '../storage/errors'
-import { answerPage, type Listing, pageOf } from '../storage/lists'
+import { answerPage, type Listing, paged, pageOf } from '../storage/lists'
 import type { Db, Tx } from '../storage/port'
 import { forget, touch } from '../tenancy/memory'
 import { type Metadata, merged } from './metadata'
@@ -40,12 +40,7 @@ export async function list(ctx: Ctx, query: Listing, answer: Answer) {
   const page = pageOf(query, sortable, 'key')
   if (!(await byKey(ctx.db, APP)))
     await ctx.write((tx) => tx.insert(configurations).values(untouched(APP, 1)).onConflictDoNothing())
-  const rows = await ctx.db
-    .select()
-    .from(configurations)
-    .orderBy(...page.order)
-    .limit(page.limit + 1)
-    .offset(page.offset)
+  const rows = await paged(page, ctx.db.select().from(configurations))
   return answerPage(answer, page, rows.map(shown), () => ctx.db.$count(configurations))
 }
 

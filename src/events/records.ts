@@ -10,7 +10,7 @@ import type { Lease } from '../jobs/holding'
 import { emit, type Event as Kept, toldEvent as shown } from '../jobs/outbox'
 import { removeInSlices } from '../jobs/removal'
 import { events } from '../jobs/tables'
-import { answerPage, type Listing, pageOf } from '../storage/lists'
+import { answerPage, type Listing, paged, pageOf } from '../storage/lists'
 import type { Db } from '../storage/port'
 import type { Tenant } from '../tenancy/tenants'
 import type { Event, Filters, NewEvent } from './shapes'
@@ -44,13 +44,7 @@ export async function list({ db }: Ctx, query: Filters & Listing, answer: Answer
     return answerPage(answer, page, found.map(shown), async () => total)
   }
   const where = conditionOf(query)
-  const rows = await db
-    .select()
-    .from(events)
-    .where(where)
-    .orderBy(...page.order)
-    .limit(page.limit + 1)
-    .offset(page.offset)
+  const rows = await paged(page, db.select().from(events).where(where))
   return answerPage(answer, page, rows.map(shown), () => db.$count(events, where))
 }
 

@@ -5,7 +5,7 @@ import { iso, now } from '../core/clock'
 import type { Answer } from '../core/etag'
 import { type Flaw, invalid, missing } from '../core/problem'
 import { asked } from '../core/shapes'
-import { answerPage, type Listing, pageOf } from '../storage/lists'
+import { answerPage, type Listing, paged, pageOf } from '../storage/lists'
 import type { Db } from '../storage/port'
 import { callerOf } from './billable'
 import { currencyOf, decimalFrom, minorOf } from './money'
@@ -33,13 +33,7 @@ export async function listPublic(ctx: OpenCtx, query: Filters, answer: Answer): 
 async function read(db: Db, query: Filters, active: boolean | undefined, answer: Answer, show: (plan: Plan) => Told) {
   const page = pageOf(query, sortable, BY_ORDER)
   const where = active === undefined ? undefined : eq(isActive, active)
-  const rows = await db
-    .select()
-    .from(plans)
-    .where(where)
-    .orderBy(...page.order)
-    .limit(page.limit + 1)
-    .offset(page.offset)
+  const rows = await paged(page, db.select().from(plans).where(where))
   return answerPage(answer, page, rows.map(show), () => db.$count(plans, where))
 }
 

@@ -10,7 +10,7 @@ import { toldEvent } from '../jobs/outbox'
 import { enqueue, replay as tryAgain } from '../jobs/queue'
 import { removeInSlices } from '../jobs/removal'
 import { events } from '../jobs/tables'
-import { answerPage, type Listing, pageOf } from '../storage/lists'
+import { answerPage, type Listing, paged, pageOf } from '../storage/lists'
 import { changing } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
 import { deliveryOf } from './hearing'
@@ -43,13 +43,7 @@ export async function list(
     anyOf(kind, query.kind),
     anyOf(eventName, query.eventName),
   )
-  const rows = await ctx.db
-    .select()
-    .from(deliveries)
-    .where(those)
-    .orderBy(...page.order)
-    .limit(page.limit + 1)
-    .offset(page.offset)
+  const rows = await paged(page, ctx.db.select().from(deliveries).where(those))
   return answerPage(answer, page, rows.map(shown), () => ctx.db.$count(deliveries, those))
 }
 

@@ -8,7 +8,7 @@ import { type Answer, forbidKeeping } from '../core/etag'
 import { invalid, missing, Problem } from '../core/problem'
 import { success } from '../core/shapes'
 import { newestEvent } from '../jobs/fanout'
-import { answerPage, type Listing, pageOf } from '../storage/lists'
+import { answerPage, type Listing, paged, pageOf } from '../storage/lists'
 import type { Db, Tx } from '../storage/port'
 import { changing, forget, touch } from '../tenancy/memory'
 import { refuseAddresses } from './addresses'
@@ -32,12 +32,7 @@ const sortable = { _id, name, apiPath, active, created, updated }
 /** A page of plugins, newest first. */
 export async function list({ db }: Ctx, query: Listing, answer: Answer): Promise<Plugin[]> {
   const page = pageOf(query, sortable)
-  const rows = await db
-    .select()
-    .from(plugins)
-    .orderBy(...page.order)
-    .limit(page.limit + 1)
-    .offset(page.offset)
+  const rows = await paged(page, db.select().from(plugins))
   return answerPage(answer, page, rows.map(shown), () => db.$count(plugins))
 }
 

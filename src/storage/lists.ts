@@ -23,7 +23,7 @@ export type Listing = { [option in keyof typeof listing]?: string }
 /** By what a list can be sorted, as the wire calls it. `_id` tells equals apart. */
 export type Sortable = { _id: SQLiteColumn; [name: string]: SQLiteColumn }
 
-/** What to read: `orderBy(...page.order).limit(page.limit + 1).offset(page.offset)`; the one more tells of a next page. */
+/** What to read, in which order. */
 export type Page = { limit: number; offset: number; order: SQL[]; number: number; count: boolean }
 
 /** Reads the query of a list. @throws 400 with everything that makes no sense. */
@@ -55,6 +55,15 @@ export function pageOf(query: Listing, sortable: Sortable, standard = '-created'
     flaws.push({ path, message })
   }
 }
+
+/** The rows of a page, and one more if there is one, which tells of a next page. */
+export const paged = <Rows>({ order, limit, offset }: Page, query: Unordered<Rows>): Rows =>
+  query
+    .orderBy(...order)
+    .limit(limit + 1)
+    .offset(offset)
+
+type Unordered<Rows> = { orderBy(...order: SQL[]): { limit(limit: number): { offset(offset: number): Rows } } }
 
 /** What is missing comes last in both directions; what can't be missing is left to its index. */
 const ordered = (column: SQLiteColumn, descending: boolean) => {

@@ -4,7 +4,7 @@ import { type Answer, forbidKeeping } from '../../core/etag'
 import type { Lease } from '../../jobs/holding'
 import { enqueue } from '../../jobs/queue'
 import { removeInSlices } from '../../jobs/removal'
-import { answerPage, type Listing, pageOf } from '../../storage/lists'
+import { answerPage, type Listing, paged, pageOf } from '../../storage/lists'
 import type { Db, Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import type { Ctx } from '../guard'
@@ -50,13 +50,7 @@ export async function list(ctx: Ctx, query: Listing & { to?: string; state?: Mai
     query.to ? eq(mails.recipientKey, keyOfName(query.to)) : undefined,
     query.state ? eq(mails.state, query.state) : undefined,
   )
-  const rows = await ctx.db
-    .select()
-    .from(mails)
-    .where(those)
-    .orderBy(...page.order)
-    .limit(page.limit + 1)
-    .offset(page.offset)
+  const rows = await paged(page, ctx.db.select().from(mails).where(those))
   const untold = ctx.actor.scopes.length > 0 && { text: null, html: null }
   const shown = rows.map(({ recipient: to, recipientKey: _, data: __, ...mail }) => ({ ...mail, to, ...untold }))
   return answerPage(answer, page, shown, () => ctx.db.$count(mails, those))

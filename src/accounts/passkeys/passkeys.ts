@@ -2,7 +2,7 @@ import { and, eq } from 'drizzle-orm'
 import type { Answer } from '../../core/etag'
 import { missing } from '../../core/problem'
 import { success } from '../../core/shapes'
-import { answerPage, type Listing, pageOf } from '../../storage/lists'
+import { answerPage, type Listing, paged, pageOf } from '../../storage/lists'
 import type { Ctx } from '../guard'
 import { refuseLastMethod } from '../signin-methods'
 import { list as providersOf } from '../social/setup'
@@ -19,13 +19,7 @@ export async function list(ctx: Ctx, query: Listing, answer: Answer) {
   const { db, actor } = ctx
   const mine = eq(passkeys.user, actor.user)
   const page = pageOf(query, sortable)
-  const rows = await db
-    .select()
-    .from(passkeys)
-    .where(mine)
-    .orderBy(...page.order)
-    .limit(page.limit + 1)
-    .offset(page.offset)
+  const rows = await paged(page, db.select().from(passkeys).where(mine))
   return answerPage(answer, page, rows.map(shown), () => db.$count(passkeys, mine))
 }
 

@@ -3,7 +3,7 @@ import type { Answer } from '../../core/etag'
 import { missing } from '../../core/problem'
 import { hashed } from '../../core/secret'
 import { success } from '../../core/shapes'
-import { answerPage, type Listing, pageOf } from '../../storage/lists'
+import { answerPage, type Listing, paged, pageOf } from '../../storage/lists'
 import type { Ctx } from '../guard'
 import { refuseLastMethod } from '../signin-methods'
 import { users } from '../tables'
@@ -27,13 +27,7 @@ export async function list(ctx: Ctx, query: Listing, answer: Answer) {
   const { db, actor } = ctx
   const mine = eq(identities.user, actor.user)
   const page = pageOf(query, sortable)
-  const rows = await db
-    .select()
-    .from(identities)
-    .where(mine)
-    .orderBy(...page.order)
-    .limit(page.limit + 1)
-    .offset(page.offset)
+  const rows = await paged(page, db.select().from(identities).where(mine))
   return answerPage(answer, page, rows.map(shown), () => db.$count(identities, mine))
 }
 

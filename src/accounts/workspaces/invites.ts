@@ -5,7 +5,7 @@ import type { Answer } from '../../core/etag'
 import { Limiter } from '../../core/limiter'
 import { invalid, missing, Problem, tooMany } from '../../core/problem'
 import { success } from '../../core/shapes'
-import { answerPage, type Listing, pageOf } from '../../storage/lists'
+import { answerPage, type Listing, paged, pageOf } from '../../storage/lists'
 import type { Tx } from '../../storage/port'
 import { changing } from '../../tenancy/memory'
 import type { Ctx } from '../guard'
@@ -32,21 +32,21 @@ export async function mine(ctx: Ctx, query: Listing, answer: Answer) {
   const page = pageOf(query, sortable)
   const user = await find(ctx, ctx.actor.user)
   const those = and(eq(invites.emailKey, (isProven(user) && user.emailKey) || ''), within(ctx.actor, invites.workspace))
-  const rows = await ctx.db
-    .select({
-      _id: invites._id,
-      roles: invites.roles,
-      created: invites.created,
-      workspace: workspaces._id,
-      name: workspaces.name,
-      logo: workspaces.logo,
-    })
-    .from(invites)
-    .innerJoin(workspaces, eq(workspaces._id, invites.workspace))
-    .where(those)
-    .orderBy(...page.order)
-    .limit(page.limit + 1)
-    .offset(page.offset)
+  const rows = await paged(
+    page,
+    ctx.db
+      .select({
+        _id: invites._id,
+        roles: invites.roles,
+        created: invites.created,
+        workspace: workspaces._id,
+        name: workspaces.name,
+        logo: workspaces.logo,
+      })
+      .from(invites)
+      .innerJoin(workspaces, eq(workspaces._id, invites.workspace))
+      .where(those),
+  )
   const shown = rows.map(({ workspace, name, logo, ...invite }) => ({
     ...invite,
     workspace: { _id: workspace, name, logo },

@@ -2,7 +2,7 @@ import { and, eq } from 'drizzle-orm'
 import { iso, now } from '../../core/clock'
 import type { Answer } from '../../core/etag'
 import { missing, Problem } from '../../core/problem'
-import { answerPage, type Listing, pageOf } from '../../storage/lists'
+import { answerPage, type Listing, paged, pageOf } from '../../storage/lists'
 import type { Db, Tx } from '../../storage/port'
 import { changing } from '../../tenancy/memory'
 import type { Ctx } from '../guard'
@@ -21,11 +21,7 @@ export async function list({ db, actor }: Ctx, id: string, query: Listing, answe
   const page = pageOf(query, sortable, 'created')
   const { privileged } = await reach(db, actor, id)
   const those = eq(members.workspace, id)
-  const rows = await membersShown(db)
-    .where(those)
-    .orderBy(...page.order)
-    .limit(page.limit + 1)
-    .offset(page.offset)
+  const rows = await paged(page, membersShown(db).where(those))
   const shown = rows.map((row) => shownTo(privileged, row))
   return answerPage(answer, page, shown, () => db.$count(members, those))
 }

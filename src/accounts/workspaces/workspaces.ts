@@ -3,7 +3,7 @@ import { iso, now } from '../../core/clock'
 import type { Answer } from '../../core/etag'
 import { invalid, Problem } from '../../core/problem'
 import { success } from '../../core/shapes'
-import { answerPage, type Listing, pageOf } from '../../storage/lists'
+import { answerPage, type Listing, paged, pageOf } from '../../storage/lists'
 import type { Db } from '../../storage/port'
 import { changing } from '../../tenancy/memory'
 import type { Tenant } from '../../tenancy/tenants'
@@ -36,14 +36,14 @@ export const sortable = {
 export async function list({ db, actor }: Ctx, query: Listing, answer: Answer) {
   const page = pageOf(query, sortable)
   const those = and(eq(members.user, actor.user), within(actor, members.workspace))
-  const rows = await db
-    .select({ workspace: workspaces, roles: members.roles })
-    .from(members)
-    .innerJoin(workspaces, eq(workspaces._id, members.workspace))
-    .where(those)
-    .orderBy(...page.order)
-    .limit(page.limit + 1)
-    .offset(page.offset)
+  const rows = await paged(
+    page,
+    db
+      .select({ workspace: workspaces, roles: members.roles })
+      .from(members)
+      .innerJoin(workspaces, eq(workspaces._id, members.workspace))
+      .where(those),
+  )
   return answerPage(answer, page, rows.map(shown), () => db.$count(members, those))
 }
 

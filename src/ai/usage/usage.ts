@@ -4,7 +4,7 @@ import { DAY, isDate, iso } from '../../core/clock'
 import { type Answer, forbidKeeping } from '../../core/etag'
 import { type Flaw, invalid } from '../../core/problem'
 import { given } from '../../core/shapes'
-import { answerPage, namesOf, pageOf } from '../../storage/lists'
+import { answerPage, namesOf, paged, pageOf } from '../../storage/lists'
 import { usage } from '../tables'
 import { groupingsOf, groupsOf } from './groups'
 import { MILLION } from './prices'
@@ -27,13 +27,7 @@ export async function list(ctx: Ctx, query: UsageQuery, answer: Answer): Promise
     return answerPage<UsedTogether>(answer, page, some, async () => all.length)
   }
   const page = pageOf(query, sortable)
-  const rows = await ctx.db
-    .select()
-    .from(usage)
-    .where(where)
-    .orderBy(...page.order)
-    .limit(page.limit + 1)
-    .offset(page.offset)
+  const rows = await paged(page, ctx.db.select().from(usage).where(where))
   const told = rows.map(({ cost, ...row }) => ({ ...row, cost: cost / MILLION }))
   return answerPage<Used>(answer, page, told, () => ctx.db.$count(usage, where))
 }

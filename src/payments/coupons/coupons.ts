@@ -7,7 +7,7 @@ import type { Answer } from '../../core/etag'
 import { type Flaw, missing, Problem } from '../../core/problem'
 import { asked } from '../../core/shapes'
 import { Conflict } from '../../storage/errors'
-import { answerPage, type Listing, pageOf } from '../../storage/lists'
+import { answerPage, type Listing, paged, pageOf } from '../../storage/lists'
 import type { Db } from '../../storage/port'
 import { currencyOf, decimalFrom, MOST, minorOf } from '../money'
 import { CouponData, type Coupon as Told } from '../shapes'
@@ -21,13 +21,7 @@ export async function list({ db }: Ctx, query: Listing & { isActive?: string }, 
   const page = pageOf(query, sortable)
   const active = asked(query, 'isActive')
   const where = active === undefined ? undefined : eq(isActive, active)
-  const rows = await db
-    .select()
-    .from(coupons)
-    .where(where)
-    .orderBy(...page.order)
-    .limit(page.limit + 1)
-    .offset(page.offset)
+  const rows = await paged(page, db.select().from(coupons).where(where))
   return answerPage(answer, page, rows.map(shown), () => db.$count(coupons, where))
 }
 

@@ -7,7 +7,7 @@ import { missing } from '../../core/problem'
 import { given } from '../../core/shapes'
 import type { Lease } from '../../jobs/holding'
 import { removeInSlices } from '../../jobs/removal'
-import { answerPage, type Listing, namesOf, pageOf } from '../../storage/lists'
+import { answerPage, type Listing, namesOf, paged, pageOf } from '../../storage/lists'
 import type { Tenant } from '../../tenancy/tenants'
 import { type ProviderEventRow, providerEvents } from '../tables'
 import { retry } from './keeping'
@@ -31,13 +31,7 @@ export async function list(
     anyOf(type, namesOf(query.type, 'type')),
     subscription === undefined ? undefined : eq(subscriptionId, subscription),
   )
-  const rows = await db
-    .select()
-    .from(providerEvents)
-    .where(those)
-    .orderBy(...page.order)
-    .limit(page.limit + 1)
-    .offset(page.offset)
+  const rows = await paged(page, db.select().from(providerEvents).where(those))
   return answerPage(answer, page, rows.map(shown), () => db.$count(providerEvents, those))
 }
 

@@ -3,7 +3,7 @@ import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Ctx } from '../../accounts/guard'
 import type { Answer } from '../../core/etag'
 import { invalid, missing } from '../../core/problem'
-import { answerPage, type Listing, namesOf, pageOf } from '../../storage/lists'
+import { answerPage, type Listing, namesOf, paged, pageOf } from '../../storage/lists'
 import { ownOnly, refuseForeign } from '../billable'
 import { decimalFrom } from '../money'
 import type { Invoice as Told } from '../shapes'
@@ -36,13 +36,7 @@ export async function list(ctx: Ctx, query: Filters & Listing, answer: Answer) {
     anyOf(billableEntityId, 'billableEntityId'),
     anyOf(status, 'status'),
   )
-  const rows = await db
-    .select()
-    .from(invoices)
-    .where(where)
-    .orderBy(...page.order)
-    .limit(page.limit + 1)
-    .offset(page.offset)
+  const rows = await paged(page, db.select().from(invoices).where(where))
   return answerPage(answer, page, rows.map(shown), () => db.$count(invoices, where))
 }
 

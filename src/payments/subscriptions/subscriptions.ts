@@ -3,7 +3,7 @@ import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Ctx } from '../../accounts/guard'
 import type { Answer } from '../../core/etag'
 import { invalid, missing, Problem } from '../../core/problem'
-import { answerPage, type Listing, namesOf, pageOf } from '../../storage/lists'
+import { answerPage, type Listing, namesOf, paged, pageOf } from '../../storage/lists'
 import type { Db } from '../../storage/port'
 import { ofEntity, ownEntity, ownOnly, refuseForeign, refuseNobody, saidEntity } from '../billable'
 import { coupon } from '../coupons/validation'
@@ -25,13 +25,7 @@ export async function list(ctx: Ctx, query: Filters & Listing, answer: Answer) {
   const { db } = ctx
   const page = pageOf(query, sortable)
   const where = conditionOf({ ...query, planId: undefined, ...ownOnly(ctx) })
-  const rows = await db
-    .select()
-    .from(subscriptions)
-    .where(where)
-    .orderBy(...page.order)
-    .limit(page.limit + 1)
-    .offset(page.offset)
+  const rows = await paged(page, db.select().from(subscriptions).where(where))
   return answerPage(answer, page, rows.map(shown), () => db.$count(subscriptions, where))
 }
 
@@ -39,14 +33,14 @@ export async function list(ctx: Ctx, query: Filters & Listing, answer: Answer) {
 export async function listOfWorkspaces({ db }: Ctx, query: Filters & Listing, answer: Answer) {
   const page = pageOf(query, sortable)
   const where = conditionOf({ ...query, billableEntityType: 'workspace' })
-  const rows = await db
-    .select({ subscription: subscriptions, plan: plans })
-    .from(subscriptions)
-    .leftJoin(plans, eq(plans._id, planId))
-    .where(where)
-    .orderBy(...page.order)
-    .limit(page.limit + 1)
-    .offset(page.offset)
+  const rows = await paged(
+    page,
+    db
+      .select({ subscription: subscriptions, plan: plans })
+      .from(subscriptions)
+      .leftJoin(plans, eq(plans._id, planId))
+      .where(where),
+  )
   const told = rows.map(({ subscription, plan }) => ({ ...shown(subscription), planId: plan && shownToAdmins(plan) }))
   return answerPage(answer, page, told, () => db.$count(subscriptions, where))
 }

@@ -7,7 +7,7 @@ import { type Flaw, invalid, missing, Problem } from '../../core/problem'
 import { given, isOn, success } from '../../core/shapes'
 import { newestEvent } from '../../jobs/fanout'
 import { discard } from '../../jobs/queue'
-import { answerPage, type Listing, namesOf, pageOf } from '../../storage/lists'
+import { answerPage, type Listing, namesOf, paged, pageOf } from '../../storage/lists'
 import type { Db, Tx } from '../../storage/port'
 import { plugins } from '../tables'
 import { below, fittingTarget, fittingTrigger } from './fitting'
@@ -26,13 +26,7 @@ const sortable = { _id, name, active, 'trigger.kind': triggerKind, 'target.kind'
 export async function list({ db }: Ctx, query: Filters & Listing, answer: Answer) {
   const page = pageOf(query, sortable)
   const where = conditionOf(query)
-  const rows = await db
-    .select()
-    .from(integrations)
-    .where(where)
-    .orderBy(...page.order)
-    .limit(page.limit + 1)
-    .offset(page.offset)
+  const rows = await paged(page, db.select().from(integrations).where(where))
   return answerPage(answer, page, rows.map(shown), () => db.$count(integrations, where))
 }
 

@@ -6,7 +6,7 @@ import { missing } from '../../core/problem'
 import { given } from '../../core/shapes'
 import { type Job, replay as tryAgain } from '../../jobs/queue'
 import { jobs } from '../../jobs/tables'
-import { answerPage, type Listing, pageOf } from '../../storage/lists'
+import { answerPage, type Listing, paged, pageOf } from '../../storage/lists'
 import { found } from './integrations'
 import { type Load, laneOf } from './running'
 import type { Run } from './shapes'
@@ -21,13 +21,7 @@ export async function list(ctx: Ctx, id: string, query: Listing & { state?: stri
   const page = pageOf(query, sortable)
   const wanted = given(query.state) as Job['state'] | undefined
   const those = and(eq(jobs.lane, laneOf(id)), wanted && eq(state, wanted))
-  const rows = await ctx.db
-    .select()
-    .from(jobs)
-    .where(those)
-    .orderBy(...page.order)
-    .limit(page.limit + 1)
-    .offset(page.offset)
+  const rows = await paged(page, ctx.db.select().from(jobs).where(those))
   return answerPage(answer, page, rows.map(shown), () => ctx.db.$count(jobs, those))
 }
 

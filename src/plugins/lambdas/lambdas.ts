@@ -5,7 +5,7 @@ import { iso, now } from '../../core/clock'
 import { type Answer, etagOf, giveEtag, refuseStale } from '../../core/etag'
 import { missing, Problem } from '../../core/problem'
 import { given, success } from '../../core/shapes'
-import { answerPage, type Listing, pageOf } from '../../storage/lists'
+import { answerPage, type Listing, paged, pageOf } from '../../storage/lists'
 import type { Db, Tx } from '../../storage/port'
 import { forget, touch } from '../../tenancy/memory'
 import { integrations } from '../integrations/tables'
@@ -27,11 +27,7 @@ type Row = { lambda: typeof lambdas.$inferSelect; code: string; js: string }
 export async function list({ db }: Ctx, { name, ...query }: Listing & { name?: string }, answer: Answer) {
   const page = pageOf(query, sortable)
   const filter = given(name) ? eq(lambdas.name, name!) : undefined
-  const rows = await found(db)
-    .where(filter)
-    .orderBy(...page.order)
-    .limit(page.limit + 1)
-    .offset(page.offset)
+  const rows = await paged(page, found(db).where(filter))
   return answerPage(answer, page, rows.map(shown), () => db.$count(lambdas, filter))
 }
 

@@ -7,7 +7,7 @@ import { given } from '../../core/shapes'
 import type { Lease } from '../../jobs/holding'
 import { emit } from '../../jobs/outbox'
 import { removeInSlices } from '../../jobs/removal'
-import { answerPage, type Listing, pageOf } from '../../storage/lists'
+import { answerPage, type Listing, paged, pageOf } from '../../storage/lists'
 import { type Tenant, tenantNamed } from '../../tenancy/tenants'
 import { named } from './lambdas'
 import { runs } from './tables'
@@ -32,13 +32,7 @@ export async function list({ db }: Ctx, id: string, { status, trigger, ...query 
     given(trigger) ? eq(runs.trigger, trigger!) : undefined,
     given(status) ? eq(runs.status, Number(status)) : undefined,
   )
-  const rows = await db
-    .select()
-    .from(runs)
-    .where(where)
-    .orderBy(...page.order)
-    .limit(page.limit + 1)
-    .offset(page.offset)
+  const rows = await paged(page, db.select().from(runs).where(where))
   const shown = rows.map(({ lambda: _, ...run }) => run)
   return answerPage(answer, page, shown, () => db.$count(runs, where))
 }

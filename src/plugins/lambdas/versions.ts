@@ -2,7 +2,7 @@ import { and, eq } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/guard'
 import type { Answer } from '../../core/etag'
 import { missing } from '../../core/problem'
-import { answerPage, type Listing, pageOf } from '../../storage/lists'
+import { answerPage, type Listing, paged, pageOf } from '../../storage/lists'
 import { alter, current, named, told } from './lambdas'
 import { versions } from './tables'
 
@@ -13,13 +13,7 @@ export async function list({ db }: Ctx, id: string, query: Listing, answer: Answ
   await named(db, id)
   const page = pageOf(query, sortable, '-version')
   const where = eq(versions.lambda, id)
-  const rows = await db
-    .select()
-    .from(versions)
-    .where(where)
-    .orderBy(...page.order)
-    .limit(page.limit + 1)
-    .offset(page.offset)
+  const rows = await paged(page, db.select().from(versions).where(where))
   const shown = rows.map(({ version, code, user, created }) => ({ version, code, user, created }))
   return answerPage(answer, page, shown, () => db.$count(versions, where))
 }
