@@ -43,6 +43,7 @@ export const verifyPassword = (
     await before()
     const fits = await Bun.password.verify(password, hash ?? DECOY)
     const memoryCost = restOf(hash ?? DECOY)
-    if (memoryCost >= LEAST) await Bun.password.hash(password, { ...COST, memoryCost })
+    // Of nothing it makes no hash.
+    if (memoryCost >= LEAST) await Bun.password.hash(password || ' ', { ...COST, memoryCost })
     return fits && !!hash
   })

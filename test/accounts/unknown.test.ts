@@ -3,7 +3,7 @@ import { eq } from 'drizzle-orm'
 import { users } from '../../src/accounts/tables'
 import { totp } from '../../src/accounts/totp/tables'
 import { listensOn } from '../../src/tenancy/caller'
-import { type Answer, house } from '../house'
+import { type Answer, house, refusal } from '../house'
 
 const home = await house()
 const { tenant, stranger } = home
@@ -90,6 +90,10 @@ test('a password that was hashed for less costs as much to try, and is hashed an
   await signIn('other')
   expect([usual, ...tried.map(cost)]).toEqual(['$argon2id$v=19$m=65536,t=2,p=1$', '$argon2id$v=19$m=64,t=1,p=1$'])
   expect(more).toEqual([{ algorithm: 'argon2id', memoryCost: 65_536 - 32, timeCost: 2 }])
+  expect(refusal(await stranger.post('/signin', { username: 'other', password: '' }))).toEqual([
+    401,
+    'INVALID_CREDENTIALS',
+  ])
   expect((await stranger.post('/signin', { username: 'other', password })).status).toBe(200)
   expect(cost(await kept())).toBe(usual!)
   tried.length = 0

@@ -1,0 +1,175 @@
+import { afterAll, expect, setDefaultTimeout, spyOn, test } from 'bun:test'
+import { Kind, OptionalKind, type TSchema } from '@sinclair/typebox'
+import { app } from '../../src/app'
+import { type Asked, type By, type Place, place, routes, send } from '../accounts/access/place'
+import { requests } from '../accounts/access/requests'
+import { random } from '../blueprints/random'
+import type { Answer } from '../house'
+import { patience } from '../properties'
+
+setDefaultTimeout(patience)
+
+const TIMES = 4 * Number(process.env.TEST_RUNS ?? 1)
+const seed = Number(process.env.TEST_SEED ?? (process.env.TEST_RUNS ? Date.now() % 1e6 : 11))
+
+/** What clients send by mistake, and others on purpose. */
+const JUNK: unknown[] = [
+  ...[null, true, false, 0, -1, 1.5, 1e21, -1e308, Number.MAX_SAFE_INTEGER, 2 ** 31, 5e-324],
+  ...[
+    '',
+    ' ',
+    'null',
+    'undefined',
+    'true',
+    '0',
+    '-1',
+    '1e999',
+    'NaN',
+    '10',
+    'a',
+    '\n',
+    '\u0001',
+    '\u0000',
+    '\ud800',
+    '💥',
+  ],
+  ...[
+    'x'.repeat(70_000),
+    "' or 1=1 --",
+    '$.a',
+    '"',
+    '%',
+    '*',
+    '../../etc/passwd',
+    '<script>',
+    '{{7*7}}',
+    '\\',
+    '(?:a+)+$',
+  ],
+  ...['2026-02-30', '2026-01-01T00:00:00Z', 'http://127.0.0.1:1/', 'javascript:alert(1)', 'https://[::1]', 'a@b'],
+  ...['__proto__', 'constructor', 'toString', 'hasOwnProperty', '_id', 'echo', 'USD', 'monthly', 'user', 'admin'],
+  ...['01a1ff53-9c39-7232-9f88-02a1f52e414a', '01A1FF53-9C39-7232-9F88-02A1F52E414A', 'tenant', 'on', 'off'],
+  ...[[], {}, [[]], [{}], [null], ['a', 'a'], Array(300).fill(0), { a: { a: { a: { a: {} } } } }, { length: 1e9 }],
+  ...[{ constructor: { prototype: {} } }, JSON.parse('{"__proto__":{"admin":true}}'), { toJSON: 1 }, { then: 'x' }],
+  ...[{ $ne: null }, { $gt: '' }, { $in: [1] }, { toString: null }, { _id: 'x', created: 'x', user: 'x' }],
+]
+
+/** Where a server asks another one, that one may be to blame. */
+const OUTSIDE = [502, 503, 504]
+
+const { hash } = Bun.password
+const cheap = { algorithm: 'argon2id', memoryCost: 64, timeCost: 1 } as const
+const hashing = spyOn(Bun.password, 'hash').mockImplementation((text) => hash(text, cheap))
+afterAll(() => hashing.mockRestore())
+
+const schemas = new Map(
+  app.routes.map(({ method, path, hooks }) => [`${method} ${path}`, hooks as { body?: TSchema; query?: TSchema }]),
+)
+
+test(`no request of nonsense ends in a failure of ours (seed ${seed})`, async () => {
+  const { pick, some, below } = random(seed)
+  const failed: string[] = []
+  for (let n = 0; n < TIMES; n++) {
+    // Nonsense may use up or remove what others are about.
+    const at = await place()
+    for (const route of routes) {
+      const who = pick(['admin', 'admin', 'admin', 'user'] as const)
+      const headers = { 'x-api-key': at.tokens[who] }
+      const { body: shape, query } = schemas.get(route.name) ?? {}
+      const sample = await requestOf(at, route, { user: at.users[who], email: at.email(who), headers })
+      const asked: Asked = { ...sample, body: shape && below(2) ? generated(shape) : sample.body }
+      for (const change of some(['body', 'body', 'body', 'whole', 'query', 'path', 'headers'] as const, 3)) {
+        const name = pick(Object.keys(sample.path ?? { none: '' }))
+        if (change === 'body') asked.body = mutated(asked.body ?? {})
+        if (change === 'whole') asked.body = pick(JUNK)
+        if (change === 'query') asked.query = queried(query)
+        if (change === 'headers') asked.headers = { ...asked.headers, [pick(HEADERS)]: pick(WORDS.filter(isPlain)) }
+        if (change === 'path' && sample.path) asked.path = { ...asked.path, [name]: pick(WORDS).toWellFormed() }
+      }
+      if (route.method === 'GET') delete asked.body
+      const wrong = wrongWith(await send(at.origin, route, asked, headers))
+      if (wrong) failed.push(`${route.name} ${JSON.stringify(asked).slice(0, 600)}: ${wrong}`)
+    }
+  }
+  expect(failed).toEqual([])
+
+  function mutated(value: unknown): unknown {
+    if (typeof value !== 'object' || value === null || !below(6)) return pick(JUNK)
+    if (Array.isArray(value)) {
+      const copy = [...value]
+      if (copy.length && below(3)) copy[below(copy.length)] = mutated(copy[below(copy.length)])
+      else copy.push(pick(JUNK))
+      return copy
+    }
+    const names = Object.keys(value)
+    const copy = { ...value } as Record<string, unknown>
+    if (names.length && below(5)) {
+      const name = pick(names)
+      if (below(5)) copy[name] = mutated(copy[name])
+      else delete copy[name]
+    } else Object.defineProperty(copy, `${pick(WORDS)}`, { value: pick(JUNK), enumerable: true })
+    return copy
+  }
+
+  function queried(shape?: TSchema) {
+    const names = [...Object.keys(shape?.properties ?? {}), ...QUERY, ...QUERY]
+    const parts = some(names, 3).map((name) => `${name}=${encoded(pick([...WORDS, ...JUNK]))}`)
+    return parts.join('&')
+  }
+
+  /** Something that a shape asks for, with properties that may be missing more often than not. */
+  function generated(shape: TSchema): unknown {
+    const kind = shape[Kind]
+    if (shape.const !== undefined) return shape.const
+    if (shape.anyOf) return generated(pick(shape.anyOf as TSchema[]))
+    if (shape.allOf) return Object.assign({}, ...(shape.allOf as TSchema[]).map(generated))
+    if (kind === 'Object') {
+      const entries = Object.entries((shape.properties ?? {}) as Record<string, TSchema>)
+      const chosen = entries.filter(([, one]) => !one[OptionalKind] || below(3))
+      return Object.fromEntries(chosen.map(([name, one]) => [name, generated(one)]))
+    }
+    if (kind === 'Array') return Array.from({ length: below(3) }, () => generated(shape.items as TSchema))
+    if (kind === 'Record') return { [`${pick(WORDS)}`]: pick(JUNK) }
+    if (kind === 'Boolean') return !below(2)
+    if (kind === 'Number' || kind === 'Integer') return pick([0, 1, 5, 100, shape.minimum ?? -1, shape.maximum ?? 1e15])
+    if (kind === 'String') {
+      if (shape.enum) return pick(shape.enum as string[])
+      return pick(['a', 'x'.repeat(Math.min(shape.minLength ?? 1, 1_000)), ...WORDS])
+    }
+    if (kind === 'Null') return null
+    return pick(JUNK)
+  }
+})
+
+/** What a route takes; where what that is about is gone by now, anything. */
+async function requestOf(at: Place, { name, path }: (typeof routes)[number], by: By): Promise<Asked> {
+  try {
+    return (await requests[name]?.(at, by)) ?? {}
+  } catch {
+    return { path: Object.fromEntries([...path.matchAll(/:(\w+)/g)].map(([, key]) => [key, 'x'])) }
+  }
+}
+
+function wrongWith({ status, body }: Answer) {
+  const told = JSON.stringify(body) ?? ''
+  if (status >= 500 && !OUTSIDE.includes(status)) return `${status} ${told.slice(0, 300)}`
+  if (status >= 400 && !(body?.code && body.message)) return `${status} without a problem: ${told.slice(0, 200)}`
+  if (/\\n +at |node_modules|SQLITE|drizzle/.test(told)) return `tells too much: ${told.slice(0, 300)}`
+}
+
+const isPlain = (text: string) => /^[\x20-\x7e]*$/.test(text)
+const WORDS = JUNK.filter((one) => typeof one === 'string' && one.length < 1_000) as string[]
+const QUERY = ['limit', 'page', 'sort', 'count', 'search', '$sort', '$limit', '$q', '$populate', 'x[$gt]', 'title[$in]']
+const HEADERS = [
+  'if-match',
+  'if-none-match',
+  'accept-version',
+  'last-event-id',
+  'x-impersonate-user',
+  'idempotency-key',
+]
+
+function encoded(value: unknown) {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
+  return encodeURIComponent(text.toWellFormed().slice(0, 2_000))
+}
