@@ -61,6 +61,24 @@ test('who pays an earlier checkout at a better price pays, from the next cycle o
   expect((await done(admin.get(`/coupons/${half._id}`))).currentRedemptions).toBe(0)
 })
 
+test('who pays an earlier checkout after all, of what was for nothing, pays the price that it has since', async () => {
+  const who = await at.customer()
+  const [half, all] = [await at.coupon({}), await at.coupon({ discountValue: 100 })]
+  const { subscriptionId } = await done(who.post('/checkout', { ...monthly, couponCode: half.code }))
+  const session = newest()
+  const before = stripe.events.length
+  const external = stripe.pay(session)
+  await done(who.post('/checkout', { subscriptionId, couponCode: all.code }))
+  await done(admin.put(`/subscriptions/${subscriptionId}/coupon`, { couponCode: null }))
+  for (const event of stripe.events.slice(before)) await done(deliver(at, 'stripe', stripe.sent(event)))
+  await at.later(0)
+  expect(await done(who.get('/subscriptions/me'))).toMatchObject({
+    ...{ _id: subscriptionId, status: 'active', externalSubscriptionId: external, finalPrice: 20 },
+  })
+  const theirs = stripe.subscriptions.get(external)
+  expect([theirs.status, theirs.items.data[0].price.unit_amount]).toEqual(['active', 2000])
+})
+
 test('what is paid at a provider that was changed meanwhile is ended there', async () => {
   const own = await shop(stripe.connection())
   const who = await own.customer()

@@ -99,9 +99,10 @@ export async function moved(
  * coupon that was lost. Who pays for something that our last checkout has not made may have said the price themselves.
  */
 function isMispriced(before: Subscription, after: Subscription) {
-  const { externalSubscriptionId: made } = before
-  const known = before.status === 'pending' ? before.checkoutAmount : priceOf(before)
-  const isOther = made !== null && made !== after.externalSubscriptionId
+  const { externalSubscriptionId: made, status } = before
+  const known = status === 'pending' ? before.checkoutAmount : priceOf(before)
+  // What was in force without a provider was for nothing once.
+  const isOther = (made !== null || status !== 'pending') && made !== after.externalSubscriptionId
   const isKnown = isInForce(after) && after.externalSubscriptionId !== null
   return isKnown && (isOther || (known !== null && known !== priceOf(after)))
 }
