@@ -181,6 +181,63 @@ test('who begins anew gives up what they are late to pay, too', async () => {
   expect([await at.status(subscriptionId), stripe.subscriptions.get(external).status]).toEqual(['canceled', 'canceled'])
 })
 
+test('who is late to pay and begins another subscription pays for that one only, whatever is paid then', async () => {
+  const who = await at.customer()
+  const begin = async () => {
+    const { subscriptionId: id } = await done(who.post('/checkout', monthly))
+    return { id: id as string, external: stripe.pay(newest()) }
+  }
+  let late = { id: '', external: '' }
+  await hearing(async () => {
+    late = await begin()
+  })
+  let open = ''
+  await hearing(() => {
+    open = stripe.fail(late.external)
+  })
+  expect(await at.status(late.id)).toBe('past_due')
+  let other = late
+  await hearing(async () => {
+    other = await begin()
+  })
+  const rows = async () =>
+    (await done(who.get('/subscriptions'))).map(({ _id, status }: { _id: string; status: string }) => [_id, status])
+  const expected = expect.arrayContaining([
+    [late.id, 'canceled'],
+    [other.id, 'active'],
+  ])
+  expect(await rows()).toEqual(expected)
+  expect(stripe.subscriptions.get(late.external).status).toBe('canceled')
+  // What was on its way is an invoice, of which people are told.
+  const told = (await done(admin.get('/events?eventName=webhook-failed'))).length
+  await hearing(() => stripe.recover(open))
+  expect(await rows()).toEqual(expected)
+  expect((await done(admin.get('/events?eventName=webhook-failed'))).length).toBeGreaterThan(told)
+  const paid = (await done(who.get('/invoices'))).map(({ subscriptionId, status }: Record<string, string>) => [
+    subscriptionId,
+    status,
+  ])
+  expect(paid.sort()).toEqual(
+    [
+      [late.id, 'paid'],
+      [late.id, 'paid'],
+      [other.id, 'paid'],
+    ].sort(),
+  )
+})
+
+test('what is for nothing takes the place of what somebody is late to pay, as anything does', async () => {
+  const who = await at.customer()
+  const { subscriptionId: id } = await done(who.post('/checkout', monthly))
+  const external = stripe.pay(newest())
+  stripe.fail(external)
+  await at.told(id, 'activated', { occurredAt: now(), externalSubscriptionId: external })
+  await at.told(id, 'payment failed', { occurredAt: now() })
+  await done(who.post('/checkout', { planId: at.free, billingCycle: 'monthly' }))
+  await at.later(0)
+  expect([await at.status(id), stripe.subscriptions.get(external).status]).toEqual(['canceled', 'canceled'])
+})
+
 test('a coupon that was attached is the same in every way to write it', async () => {
   const { _id, code } = await at.coupon({ code: 'caf\u00e9' })
   const id = await at.pending('other', { couponCode: code })

@@ -5,6 +5,7 @@ import { enqueue } from '../../jobs/queue'
 import { compiled, rowsOf } from '../../storage/compiled'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
+import { type Billable, ofEntity } from '../billable'
 import { redeemed } from '../coupons/redemption'
 import { keepInvoice } from '../invoices/keeping'
 import type { ProviderInvoice, ProviderKind, Standing } from '../providers/provider'
@@ -86,12 +87,23 @@ export async function moved(
   await rows.update(tx, subscription)
   await tell(ctx, tx, before, subscription, told.by)
   await rearrange(tx, ctx, before, subscription)
+  if (isInForce(subscription) && !isInForce(before)) await endLate(tx, ctx, subscription)
   if (before.externalSubscriptionId && before.externalSubscriptionId !== subscription.externalSubscriptionId)
     await callOff(tx, ctx, _id, { ...before, externalCheckoutId: null })
   if (subscription.couponBenefitEndsAt !== before.couponBenefitEndsAt) await endBenefit(tx, ctx, subscription)
   if (isMispriced(before, subscription))
     await enqueue(ctx, tx, { kind: REPRICE, payload: { subscription: _id }, lane: _id })
   return { subscription, outcome: 'applied' }
+}
+
+/** Who began anew has given up what they were late to pay: its provider would try to have that paid, too. */
+async function endLate(tx: Tx, ctx: Pick<Tenant, 'tenant'>, row: Subscription) {
+  const { _id, status } = subscriptions
+  const late = and(ofEntity(row), eq(status, 'past_due'), ne(_id, row._id))
+  for (const one of await tx.select().from(subscriptions).where(late)) {
+    const { subscription } = await moved(tx, ctx, one, 'canceled')
+    await callOff(tx, ctx, one._id, subscription)
+  }
 }
 
 /**
@@ -162,23 +174,12 @@ export const byExternal = (
 /** The subscription of an entity that is active or trialing, but for this one. */
 export const inForce = (
   tx: Pick<Tx, 'select'>,
-  {
-    billableEntityType,
-    billableEntityId,
-    _id = '',
-  }: Pick<Subscription, 'billableEntityType' | 'billableEntityId'> & { _id?: string },
+  { _id = '', ...entity }: Billable & { _id?: string },
 ): Promise<Subscription | undefined> =>
   tx
     .select()
     .from(subscriptions)
-    .where(
-      and(
-        eq(subscriptions.billableEntityType, billableEntityType),
-        eq(subscriptions.billableEntityId, billableEntityId),
-        inArray(subscriptions.status, IN_FORCE),
-        ne(subscriptions._id, _id),
-      ),
-    )
+    .where(and(ofEntity(entity), inArray(subscriptions.status, IN_FORCE), ne(subscriptions._id, _id)))
     .get()
 
 async function refused(
