@@ -11,15 +11,19 @@ import { type Subscription, subscriptions } from '../tables'
 import { keepInvoices, reconcile } from './reconciling'
 
 const HOUR = 3_600_000
-/** For so long somebody may still approve what was begun. */
-const PATIENCE = 7 * DAY
+/**
+ * For so long somebody may still approve what was begun at PayPal, which can't be called off. A token to approve is good for
+ * three hours there unless somebody has agreed on more (https://developer.paypal.com/api/nvp-soap/troubleshooting/10411),
+ * and for 72 at most. Checkouts of the others end when they are called off.
+ */
+const PATIENCE = 3 * DAY
 
 /**
  * Ends at the provider what nobody here goes by. What was paid meanwhile, and is what the subscription waits for, begins
  * instead.
  */
 export const callingOff: Work = {
-  patience: 30 * DAY,
+  patience: Number.POSITIVE_INFINITY,
   async run(tenant, { payload, created }) {
     const { subscription: id, ...attachment } = payload as { subscription: string } & Attachment
     const row = await rowOf(tenant, id)

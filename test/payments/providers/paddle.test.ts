@@ -106,6 +106,12 @@ test('a subscription is ended once, and a checkout that nobody paid is called of
   expect(await unsaid(secrets, () => paddle.cancel(connected, kept({ externalSubscriptionId: running })))).toEqual(
     REFUSED,
   )
+  // What failed fails again under the same key, for days.
+  vendor.own.next = [{ status: 500 }]
+  const ended = () => paddle.cancel(connected, kept({ externalSubscriptionId: running }))
+  expect(await unsaid(secrets, ended)).toEqual(REFUSED)
+  await ended()
+  expect(vendor.subscriptions.get(running).status).toMatch(/^cancell?ed$/i)
 })
 
 test('the next cycles cost something else, without anything being charged now', async () => {
@@ -133,4 +139,13 @@ test('a subscription is read as it stands, with its invoices; one that is not th
   ])
   expect(found!.invoices[1]!.externalInvoiceId).toBe(open)
   expect(await paddle.fetchSubscription(connected, 'sub_of_nobody')).toBeUndefined()
+})
+
+test('all transactions of a subscription are read, however many pages they are', async () => {
+  const id = await bought()
+  for (let n = 0; n < 65; n++) vendor.renew(id)
+  const before = vendor.asked('GET', /^\/transactions$/).length
+  const { invoices } = (await paddle.fetchSubscription(connected, id))!
+  expect(new Set(invoices.map(({ externalInvoiceId }) => externalInvoiceId)).size).toBe(66)
+  expect(vendor.asked('GET', /^\/transactions$/)).toHaveLength(before + 3)
 })
