@@ -24,8 +24,9 @@ export const paddle: Provider<'paddle'> = {
     return by('paddle', async () => {
       const { metadata: custom_data, currency: currency_code } = order
       const json = { items: [{ quantity: 1, ...priceOf(order) }], custom_data, currency_code }
+      // Paddle does not say that it knows keys: what is asked for again later may be over, so it is another.
       const made = await answered<PaddleTransaction & { checkout?: { url?: string | null } | null }>(
-        ...[opened, 'transactions', { method: 'POST', key: order.key, json }],
+        ...[opened, 'transactions', { method: 'POST', key: attempt(order.key), json }],
       )
       const id = named(made.id)
       if (!id) throw new Refusal('paddle', 200, 'no_transaction')
