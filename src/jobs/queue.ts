@@ -91,7 +91,7 @@ export const waiting = (db: Db, lane: string, limit: number): Promise<Job[]> =>
 export const isBusy = async (tx: Tx, lane: string): Promise<boolean> =>
   (await tx.select({ seq: jobs.seq }).from(jobs).where(waitingIn(lane)).limit(1)).length > 0
 
-/** The same in place of all that waits in its lane. */
+/** Has something done in place of all that waits in its lane. */
 export async function enqueueInstead({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, job: NewJob & { lane: string }) {
   const { _id = Bun.randomUUIDv7(), kind, payload = {}, lane, at = now() } = job
   await discard(tx, lane)

@@ -12,9 +12,9 @@ import { keepInvoices, reconcile } from './reconciling'
 
 const HOUR = 3_600_000
 /**
- * For so long somebody may still approve what was begun at PayPal, which can't be called off. A token to approve is good for
- * three hours there unless somebody has agreed on more (https://developer.paypal.com/api/nvp-soap/troubleshooting/10411),
- * and for 72 at most. Checkouts of the others end when they are called off.
+ * For so long somebody may still approve what was begun at PayPal, which can't be called off. Of subscriptions PayPal does not
+ * say how long; its tokens to approve are good for three hours unless somebody has agreed on more, or for 72
+ * (https://developer.paypal.com/api/nvp-soap/troubleshooting/10411, github.com/paypal/paypal-checkout-components/issues/369).
  */
 const PATIENCE = 3 * DAY
 
