@@ -91,6 +91,14 @@ export const waiting = (db: Db, lane: string, limit: number): Promise<Job[]> =>
 export const isBusy = async (tx: Tx, lane: string): Promise<boolean> =>
   (await tx.select({ seq: jobs.seq }).from(jobs).where(waitingIn(lane)).limit(1)).length > 0
 
+/** Has something done in place of all that waits in its lane. */
+export async function enqueueInstead({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, job: NewJob & { lane: string }) {
+  const { _id = Bun.randomUUIDv7(), kind, payload = {}, lane, at = now() } = job
+  await discard(tx, lane)
+  await tx.ask(INSERT, [_id, kind, lane, JSON.stringify(payload), at, now()])
+  tx.afterwards(() => wake(tenant))
+}
+
 /** Takes out what waits in a lane. What is being done is not tried again. */
 export const discard = (tx: Tx, lane: string) => tx.delete(jobs).where(waitingIn(lane)).run()
 

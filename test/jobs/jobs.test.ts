@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { moveClock, now } from '../../src/core/clock'
 import { emit } from '../../src/jobs/outbox'
-import { type Ending, enqueue, type Job, type NewJob, replay } from '../../src/jobs/queue'
+import { type Ending, enqueue, enqueueInstead, type Job, type NewJob, replay } from '../../src/jobs/queue'
 import { runDue, runJobs } from '../../src/jobs/runner'
 import { Failure, jobsAreDoneBy } from '../../src/jobs/work'
 import type { Tenant } from '../../src/tenancy/tenants'
@@ -53,6 +53,23 @@ describe('a job', () => {
     expect(await runDue(tenant)).toBe(0)
     expect(done).toEqual([{ for: 'Ada' }])
     expect(await rows(tenant)).toEqual([])
+  })
+
+  test('may take the place of all that waits in its lane, also of the one that is being done', async () => {
+    const { tenant } = await house()
+    const instead = (payload: string) =>
+      tenant.write((tx) => enqueueInstead(tenant, tx, { kind, lane: 'one', payload, at: now() + HOUR }))
+    const { kind, done } = kindOf(async ({ payload }) => {
+      if (payload === 'running') await instead('last')
+      return { state: 'again', due: now() + 9 * HOUR }
+    })
+    await add(tenant, { kind, lane: 'one', payload: 'running' }, { kind, lane: 'one', payload: 'second' })
+    await add(tenant, { kind, lane: 'other', payload: 'other' })
+    await runDue(tenant)
+    expect([done.toSorted(), (await rows(tenant)).length]).toEqual([['other', 'running'], 2])
+    moveClock(now() + HOUR)
+    await runDue(tenant)
+    expect(done.at(-1)).toBe('last')
   })
 
   test('is not done when its transaction fails', async () => {

@@ -61,6 +61,24 @@ test('who pays an earlier checkout at a better price pays, from the next cycle o
   expect((await done(admin.get(`/coupons/${half._id}`))).currentRedemptions).toBe(0)
 })
 
+test('who pays an earlier checkout after all, of what was for nothing, pays the price that it has since', async () => {
+  const who = await at.customer()
+  const [half, all] = [await at.coupon({}), await at.coupon({ discountValue: 100 })]
+  const { subscriptionId } = await done(who.post('/checkout', { ...monthly, couponCode: half.code }))
+  const session = newest()
+  const before = stripe.events.length
+  const external = stripe.pay(session)
+  await done(who.post('/checkout', { subscriptionId, couponCode: all.code }))
+  await done(admin.put(`/subscriptions/${subscriptionId}/coupon`, { couponCode: null }))
+  for (const event of stripe.events.slice(before)) await done(deliver(at, 'stripe', stripe.sent(event)))
+  await at.later(0)
+  expect(await done(who.get('/subscriptions/me'))).toMatchObject({
+    ...{ _id: subscriptionId, status: 'active', externalSubscriptionId: external, finalPrice: 20 },
+  })
+  const theirs = stripe.subscriptions.get(external)
+  expect([theirs.status, theirs.items.data[0].price.unit_amount]).toEqual(['active', 2000])
+})
+
 test('what is paid at a provider that was changed meanwhile is ended there', async () => {
   const own = await shop(stripe.connection())
   const who = await own.customer()
@@ -161,6 +179,63 @@ test('who begins anew gives up what they are late to pay, too', async () => {
   await at.told(subscriptionId, 'payment failed', {})
   await done(who.post('/checkout', { ...monthly, reset: true }))
   expect([await at.status(subscriptionId), stripe.subscriptions.get(external).status]).toEqual(['canceled', 'canceled'])
+})
+
+test('who is late to pay and begins another subscription pays for that one only, whatever is paid then', async () => {
+  const who = await at.customer()
+  const begin = async () => {
+    const { subscriptionId: id } = await done(who.post('/checkout', monthly))
+    return { id: id as string, external: stripe.pay(newest()) }
+  }
+  let late = { id: '', external: '' }
+  await hearing(async () => {
+    late = await begin()
+  })
+  let open = ''
+  await hearing(() => {
+    open = stripe.fail(late.external)
+  })
+  expect(await at.status(late.id)).toBe('past_due')
+  let other = late
+  await hearing(async () => {
+    other = await begin()
+  })
+  const rows = async () =>
+    (await done(who.get('/subscriptions'))).map(({ _id, status }: { _id: string; status: string }) => [_id, status])
+  const expected = expect.arrayContaining([
+    [late.id, 'canceled'],
+    [other.id, 'active'],
+  ])
+  expect(await rows()).toEqual(expected)
+  expect(stripe.subscriptions.get(late.external).status).toBe('canceled')
+  // What was on its way is an invoice, of which people are told.
+  const told = (await done(admin.get('/events?eventName=webhook-failed'))).length
+  await hearing(() => stripe.recover(open))
+  expect(await rows()).toEqual(expected)
+  expect((await done(admin.get('/events?eventName=webhook-failed'))).length).toBeGreaterThan(told)
+  const paid = (await done(who.get('/invoices'))).map(({ subscriptionId, status }: Record<string, string>) => [
+    subscriptionId,
+    status,
+  ])
+  expect(paid.sort()).toEqual(
+    [
+      [late.id, 'paid'],
+      [late.id, 'paid'],
+      [other.id, 'paid'],
+    ].sort(),
+  )
+})
+
+test('what is for nothing takes the place of what somebody is late to pay, as anything does', async () => {
+  const who = await at.customer()
+  const { subscriptionId: id } = await done(who.post('/checkout', monthly))
+  const external = stripe.pay(newest())
+  stripe.fail(external)
+  await at.told(id, 'activated', { occurredAt: now(), externalSubscriptionId: external })
+  await at.told(id, 'payment failed', { occurredAt: now() })
+  await done(who.post('/checkout', { planId: at.free, billingCycle: 'monthly' }))
+  await at.later(0)
+  expect([await at.status(id), stripe.subscriptions.get(external).status]).toEqual(['canceled', 'canceled'])
 })
 
 test('a coupon that was attached is the same in every way to write it', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { moveClock } from '../../src/core/clock'
 import { house, refusal } from '../house'
 import { startPaddle } from '../outside/vendors/paddle'
 import { startPaypal } from '../outside/vendors/paypal'
@@ -53,6 +54,23 @@ describe('a checkout', () => {
     expect(key(-1)).toBe(key(-2)!)
     expect(await done(who.post('/checkout', { subscriptionId, cancelUrl: 'https://a.test/' }))).not.toEqual(first)
     expect(await listed(who)).toBe(1)
+  })
+
+  test('that was given up for another begins anew when it is asked for again, and so does an old one', async () => {
+    const who = await at.customer()
+    const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
+    const session = async (successUrl: string) => {
+      const { checkoutUrl } = await done(who.post('/checkout', { subscriptionId, successUrl }))
+      return stripe.sessions.get(checkoutUrl.split('/').at(-1))
+    }
+    const [first, other] = [await session('https://a.test/'), await session('https://b.test/')]
+    await at.later(0)
+    expect([first.status, other.status]).toEqual(['expired', 'open'])
+    const again = await session('https://a.test/')
+    expect([again.status, again.id === first.id]).toEqual(['open', false])
+    await at.later(3_600_000)
+    expect((await session('https://a.test/')).id).not.toBe(again.id)
+    moveClock(Date.now())
   })
 
   test('is paid at the price of the coupon, which takes the place of another', async () => {

@@ -174,6 +174,29 @@ describe('what was lost on the way', () => {
     expect(await named('provider-drift', other.id)).toMatchObject([{ mended: false, missing: other.external }])
   })
 
+  test('is made up for though nobody could be asked for long, also when it has ended', async () => {
+    const { id, external, who } = await paid()
+    stripe.renew(external)
+    stripe.events.splice(0)
+    await done(who.put(`/subscriptions/${id}/cancel`))
+    stripe.own.failing = () => 'down'
+    await at.later(4 * DAY)
+    expect(await invoicesOf(id)).toHaveLength(1)
+    stripe.own.failing = () => undefined
+    await at.later(HOUR)
+    expect((await invoicesOf(id)).map(({ status }) => status)).toEqual(['paid', 'paid'])
+  })
+
+  test('is called off though nobody could be asked for a month', async () => {
+    const { id, session, who } = await begun()
+    await done(who.post('/checkout', { subscriptionId: id, successUrl: 'https://shop.test/other' }))
+    stripe.own.failing = () => 'down'
+    await at.later(31 * DAY)
+    stripe.own.failing = () => undefined
+    await at.later(HOUR)
+    expect(stripe.sessions.get(session).status).toBe('expired')
+  })
+
   test('is not paid for: what ended here, or was paid twice, ends there', async () => {
     const { id, session, who } = await begun()
     const answers = [await done(who.post('/checkout', { subscriptionId: id, successUrl: 'https://shop.test/other' }))]

@@ -120,6 +120,9 @@ const takeBack = (tenant: Tenant, { subscription: { _id, failedCheckouts, ...beg
     await tx.update(subscriptions).set({ couponId, couponCode, discount }).where(and(still, own))
   })
 
+/** For so long a checkout is not begun anew, in ms: PayPal has it approved within three hours. */
+const FRESH = 3_600_000
+
 async function orderOf(
   ctx: Ctx,
   begun: Begun,
@@ -151,9 +154,10 @@ async function orderOf(
     embedded: (opened.metadata as { checkoutMode?: unknown }).checkoutMode === 'embedded',
     metadata: { tenant: ctx.tenant, subscription: _id, entity: `${type}:${id}` },
   }
-  // The same checkout asked for once more is the same to the provider.
+  // The same checkout asked for once more is the same to the provider; but nobody can pay in an old one.
+  const age = Math.floor((now() - Date.parse(subscription.created)) / FRESH)
   const print = new Bun.CryptoHasher('sha256')
-    .update(JSON.stringify([order, subscription.failedCheckouts]))
+    .update(JSON.stringify([order, subscription.failedCheckouts, age]))
     .digest('hex')
   return { ...order, key: `checkout:${_id}:${print.slice(0, 32)}` }
 }

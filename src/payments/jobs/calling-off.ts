@@ -11,15 +11,19 @@ import { type Subscription, subscriptions } from '../tables'
 import { keepInvoices, reconcile } from './reconciling'
 
 const HOUR = 3_600_000
-/** For so long somebody may still approve what was begun. */
-const PATIENCE = 7 * DAY
+/**
+ * For so long somebody may still approve what was begun at PayPal, which can't be called off. Of subscriptions PayPal does not
+ * say how long; its tokens to approve are good for three hours unless somebody has agreed on more, or for 72
+ * (https://developer.paypal.com/api/nvp-soap/troubleshooting/10411, github.com/paypal/paypal-checkout-components/issues/369).
+ */
+const PATIENCE = 3 * DAY
 
 /**
  * Ends at the provider what nobody here goes by. What was paid meanwhile, and is what the subscription waits for, begins
  * instead.
  */
 export const callingOff: Work = {
-  patience: 30 * DAY,
+  patience: Number.POSITIVE_INFINITY,
   async run(tenant, { payload, created }) {
     const { subscription: id, ...attachment } = payload as { subscription: string } & Attachment
     const row = await rowOf(tenant, id)

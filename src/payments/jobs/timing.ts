@@ -13,7 +13,7 @@ import { type Subscription, subscriptions } from '../tables'
 import { reconcile } from './reconciling'
 
 const HOUR = 3_600_000
-const LATE = 3 * DAY // after which what ended is not looked at any more, though the provider could not be asked
+const TRIES = 84 // of ever longer pauses, up to an hour, after which what ended is not looked at any more: some three days
 
 /**
  * What time brings to a subscription: each hour it is compared with what the provider has, and when its time is up it ends.
@@ -21,7 +21,7 @@ const LATE = 3 * DAY // after which what ended is not looked at any more, though
  */
 export const timing: Work = {
   patience: Number.POSITIVE_INFINITY,
-  async run(tenant, { payload }): Promise<Ending> {
+  async run(tenant, { payload, attempts }): Promise<Ending> {
     const { subscription: id, asked } = payload as Time
     const row = await rowOf(tenant, id)
     if (!row) return { state: 'done' }
@@ -30,7 +30,7 @@ export const timing: Work = {
     const looks = isAttached(row) && (ENDED.includes(row.status) || isDue(row, grace) || time >= asked + HOUR)
     const answered = !looks || (await isAnswered(reconcile(tenant, row)))
     if (ENDED.includes(row.status)) {
-      if (answered || time - Date.parse(row.updated) > LATE) return { state: 'done' }
+      if (answered || attempts >= TRIES) return { state: 'done' }
       throw new Failure('The payment provider could not be asked what it has.')
     }
     const after = isDue((await rowOf(tenant, id)) ?? row, grace)

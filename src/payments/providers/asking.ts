@@ -30,6 +30,12 @@ export async function by<T>(kind: ProviderKind, work: () => Promise<T>): Promise
   }
 }
 
+/**
+ * The idempotency key of what may as well be done twice, such as an end: of each attempt another, for under the same one a
+ * provider may answer a failure again for days (https://docs.stripe.com/api/idempotent_requests).
+ */
+export const attempt = (...of: unknown[]) => [...of, Bun.randomUUIDv7()].join(':')
+
 /** What answers nothing where the provider says that there is no such thing. */
 export const unlessGone = async <T>(work: Promise<T>, ...statuses: number[]): Promise<T | undefined> =>
   work.catch((error) => {

@@ -1,8 +1,7 @@
-import { now } from '../../core/clock'
 import type { Opened } from '../../plugins/connections/kinds'
 import { joined } from '../../plugins/connections/kinds/asking'
 import { PADDLE } from '../../plugins/connections/kinds/paddle'
-import { by, type Question, Refusal, reachJson, unlessGone } from './asking'
+import { attempt, by, type Question, Refusal, reachJson, unlessGone } from './asking'
 import { missingPrice } from './failure'
 import { eventOf, invoiceOf, type PaddleSubscription, type PaddleTransaction, standingOf } from './paddle/events'
 import type { Order, Provider } from './provider'
@@ -25,8 +24,9 @@ export const paddle: Provider<'paddle'> = {
     return by('paddle', async () => {
       const { metadata: custom_data, currency: currency_code } = order
       const json = { items: [{ quantity: 1, ...priceOf(order) }], custom_data, currency_code }
+      // Paddle does not say that it knows keys: what is asked for again later may be over, so it is another.
       const made = await answered<PaddleTransaction & { checkout?: { url?: string | null } | null }>(
-        ...[opened, 'transactions', { method: 'POST', key: order.key, json }],
+        ...[opened, 'transactions', { method: 'POST', key: attempt(order.key), json }],
       )
       const id = named(made.id)
       if (!id) throw new Refusal('paddle', 200, 'no_transaction')
@@ -39,12 +39,12 @@ export const paddle: Provider<'paddle'> = {
       let id = externalSubscriptionId ?? undefined
       if (!id && checkout) {
         // One that is paid, or over, can't be called off any more.
-        const question = { method: 'PATCH', key: `cancel:${checkout}`, json: { status: 'canceled' } }
+        const question = { method: 'PATCH', key: attempt('cancel', checkout), json: { status: 'canceled' } }
         const canceled = await unlessGone(answered(opened, transactionPath(checkout), question), 400, 404, 409)
         if (!canceled) id = await madeBy(opened, checkout)
       }
       if (!id) return true
-      const question = { method: 'POST', key: `cancel:${id}`, json: { effective_from: 'immediately' } }
+      const question = { method: 'POST', key: attempt('cancel', id), json: { effective_from: 'immediately' } }
       const done = answered(opened, `subscriptions/${encodeURIComponent(id)}/cancel`, question)
       await done.catch((error) => unlessEnded(opened, id, error))
       return true
@@ -64,16 +64,14 @@ export const paddle: Provider<'paddle'> = {
       const price = { product_id, description: description ?? 'Subscription', unit_price: moneyOf(amount, currency) }
       const items = [{ quantity: item.quantity ?? 1, price }]
       const json = { items, proration_billing_mode: 'do_not_bill' }
-      await answered(opened, path, { method: 'PATCH', key: `reprice:${_id}:${amount}:${now()}`, json })
+      await answered(opened, path, { method: 'PATCH', key: attempt('reprice', _id, amount), json })
     }),
 
   fetchSubscription: (opened, externalId) =>
     by('paddle', async () => {
       const found = await fetched(opened, externalId)
       if (!found) return
-      const query = new URLSearchParams({ subscription_id: externalId, per_page: '100' })
-      const transactions = await answered<PaddleTransaction[]>(opened, `transactions?${query}`)
-      const invoices = transactions.flatMap((transaction) => {
+      const invoices = (await transactionsOf(opened, externalId)).flatMap((transaction) => {
         const status = INVOICES[transaction.status ?? '']
         return status ? [{ ...invoiceOf(transaction), status }] : []
       })
@@ -117,20 +115,40 @@ function priceOf({ externalIds, billingCycle, dynamic, discount, amount, currenc
 }
 const STANDARD = 'standard'
 
+type Asking = { method?: string; key?: string; json?: unknown }
+
 /** @throws Unreachable, Refusal */
-async function answered<Data>(
+const answered = async <Data>(opened: Connected, path: string, asking?: Asking): Promise<Data> =>
+  (await wholeAnswer<Data>(opened, path, asking)).data
+
+async function wholeAnswer<Data>(
   { metadata, authentication }: Connected,
   path: string,
-  { key, method = 'GET', json }: { method?: string; key?: string; json?: unknown } = {},
-): Promise<Data> {
+  { key, method = 'GET', json }: Asking = {},
+): Promise<{ data: Data; meta?: { pagination?: { has_more?: boolean } } }> {
   if (!authentication.apiKey) throw new Refusal('paddle', 401, 'no_api_key')
   const { environment = 'live', apiUrl = PADDLE[environment] } = metadata
   const headers: Question['headers'] = { authorization: `Bearer ${authentication.apiKey}`, 'paddle-version': '1' }
   if (key) headers['idempotency-key'] = key
   type Refused = { error?: { code?: string } }
   const codeIn = ({ error }: Refused) => error?.code
-  const { data } = await reachJson<{ data: Data }>('paddle', joined(apiUrl, path), { method, headers, json }, codeIn)
-  return data
+  return reachJson('paddle', joined(apiUrl, path), { method, headers, json }, codeIn)
+}
+
+const PAGES = 300
+const PER_PAGE = '30' // more it does not give
+
+/** All of a subscription, page by page (https://developer.paddle.com/api-reference/about/pagination). */
+async function transactionsOf(opened: Connected, subscription_id: string): Promise<PaddleTransaction[]> {
+  const found: PaddleTransaction[] = []
+  for (let page = 0; page < PAGES; page++) {
+    const after = found.at(-1)?.id
+    const query = new URLSearchParams({ subscription_id, per_page: PER_PAGE, ...(after && { after }) })
+    const { data, meta } = await wholeAnswer<PaddleTransaction[]>(opened, `transactions?${query}`)
+    found.push(...data)
+    if (!data.length || !meta?.pagination?.has_more) break
+  }
+  return found
 }
 
 const transactionPath = (id: string) => `transactions/${encodeURIComponent(id)}`

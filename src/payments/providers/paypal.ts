@@ -1,5 +1,4 @@
-import { now } from '../../core/clock'
-import { by, Refusal, unlessGone } from './asking'
+import { attempt, by, Refusal, unlessGone } from './asking'
 import { missingPrice } from './failure'
 import { toPaypal } from './paypal/amounts'
 import { type Connected, paypalAnswers } from './paypal/api'
@@ -31,7 +30,7 @@ export const paypal: Provider<'paypal'> = {
   cancel: (opened, { externalSubscriptionId: id }) =>
     by('paypal', async () => {
       if (!id) return true
-      const question = { method: 'POST', key: `cancel:${id}`, json: { reason: 'Canceled by the customer.' } }
+      const question = { method: 'POST', key: attempt('cancel', id), json: { reason: 'Canceled by the customer.' } }
       const asked = paypalAnswers(opened, `${pathOf(id)}/cancel`, question)
       return asked.then(
         () => true,
@@ -46,7 +45,7 @@ export const paypal: Provider<'paypal'> = {
       const regular = billing_info?.cycle_executions?.find(({ tenure_type }) => tenure_type === 'REGULAR')
       const path = `/plan/billing_cycles/@sequence==${regular?.sequence ?? 1}/pricing_scheme/fixed_price`
       const json = [{ op: 'replace', path, value: toPaypal(amount, currency) }]
-      await paypalAnswers(opened, pathOf(id), { method: 'PATCH', key: `reprice:${_id}:${amount}:${now()}`, json })
+      await paypalAnswers(opened, pathOf(id), { method: 'PATCH', key: attempt('reprice', _id, amount), json })
     }),
 
   fetchSubscription: (opened, externalId) =>

@@ -100,7 +100,9 @@ export type ProviderEvent = Standing & {
 export type Provider<Kind extends ProviderKind = ProviderKind> = {
   /** What of the order stands in the way before anybody is asked. @throws 400 MISSING_EXTERNAL_PRICE_ID */
   refuse?(opened: Opened<Kind>, order: Pick<Order, 'externalIds' | 'billingCycle' | 'dynamic'>): void
-  /** Begins a checkout. Asked again with the same key, it answers the same. @throws 502 PROVIDER_ERROR */
+  /**
+   * Begins a checkout that can be paid. Asked again with the same key, it may answer the same. @throws 502 PROVIDER_ERROR
+   */
   createCheckout(opened: Opened<Kind>, order: Order): Promise<Checkout>
   /**
    * Ends a subscription now, or calls off its checkout and ends what came of it; what is not there any more is fine.

@@ -1,7 +1,5 @@
 import type Stripe from 'stripe'
-import { now } from '../../core/clock'
-import type { Subscription } from '../tables'
-import { Refusal, unlessGone } from './asking'
+import { attempt, Refusal, unlessGone } from './asking'
 import { missingPrice } from './failure'
 import type { Order, Provider } from './provider'
 import { isLately, named, secretsOf, textOf } from './signed'
@@ -21,7 +19,9 @@ export const stripe: Provider<'stripe'> = {
   async createCheckout(opened, order) {
     stripe.refuse?.(opened, order)
     return asked(opened, async ({ checkout }) => {
-      const { id, url, client_secret } = await checkout.sessions.create(sessionOf(order), { idempotencyKey: order.key })
+      const begun = (idempotencyKey: string) => checkout.sessions.create(sessionOf(order), { idempotencyKey })
+      const first = await begun(order.key)
+      const { id, url, client_secret } = (await isOver(checkout, first)) ? await begun(attempt(order.key)) : first
       const way = named(order.embedded ? client_secret : url)
       if (!named(id) || !way) throw new Refusal('stripe', 200, 'no_session')
       const [checkoutUrl, clientToken] = order.embedded ? [null, way] : [way, null]
@@ -60,16 +60,15 @@ export const stripe: Provider<'stripe'> = {
         items: [{ id: item.id, price_data }],
         proration_behavior: 'none',
       }
-      const key = { idempotencyKey: repricing(subscription, amount) }
-      await client.subscriptions.update(externalSubscriptionId, change, key)
+      await client.subscriptions.update(externalSubscriptionId, change, keyOf('reprice', subscription._id, amount))
     }),
 
   fetchSubscription: (opened, externalId) =>
     asked(opened, async (client) => {
       const found = await unlessGone(refusing(client.subscriptions.retrieve(externalId)), 404)
       if (!found) return
-      const { data } = await client.invoices.list({ subscription: externalId, limit: 100 })
-      const invoices = data.flatMap((invoice) => {
+      const drawnUp = client.invoices.list({ subscription: externalId, limit: 100 })
+      const invoices = (await drawnUp.autoPagingToArray({ limit: MOST })).flatMap((invoice) => {
         const status = statusOfInvoice(invoice)
         return status ? [{ ...invoiceOf(invoice), status }] : []
       })
@@ -92,16 +91,25 @@ const client = () => import('./stripe/client')
 
 const asked: typeof Asked = async (opened, work) => (await client()).asked(opened, work)
 
-const keyOf = (verb: string, id: string) => ({ idempotencyKey: `${verb}:${id}` })
+/** Whether a session is one that was begun under the same key before, and nobody can pay any more. */
+async function isOver(
+  { sessions }: Stripe['checkout'],
+  { id, lastResponse }: Stripe.Response<Stripe.Checkout.Session>,
+) {
+  if (!new Headers(lastResponse.headers).has('idempotent-replayed')) return false
+  return (await refusing(sessions.retrieve(id))).status === 'expired'
+}
+
+/** How many invoices of a subscription are looked at: of a month each, all that there will ever be. */
+const MOST = 10_000
+
+const keyOf = (verb: string, ...of: unknown[]) => ({ idempotencyKey: attempt(verb, ...of) })
 
 const madeBy = async (client: Stripe, checkout: string) =>
   idOf((await unlessGone(refusing(client.checkout.sessions.retrieve(checkout)), 404))?.subscription)
 
 const priceNames = { monthly: 'monthlyPriceId', yearly: 'yearlyPriceId' } as const
 const recurring = { monthly: { interval: 'month' }, yearly: { interval: 'year' } } as const
-
-/** Each repricing counts, also to an amount that it had before. */
-const repricing = ({ _id }: Subscription, amount: number) => `reprice:${_id}:${amount}:${now()}`
 
 function sessionOf(order: Order): Stripe.Checkout.SessionCreateParams {
   const { subscriptionId, metadata, customer, successUrl, cancelUrl } = order

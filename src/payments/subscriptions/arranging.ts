@@ -1,5 +1,5 @@
 import { DAY, now } from '../../core/clock'
-import { discard, enqueue } from '../../jobs/queue'
+import { discard, enqueue, enqueueInstead } from '../../jobs/queue'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import type { Subscription } from '../tables'
@@ -57,12 +57,11 @@ const laneOf = (subscription: string) => `${TIME} ${subscription}`
 /** Has time bring what it brings, from how the subscription is now. */
 export async function arrange(tx: Tx, ctx: Of, row: Subscription) {
   const lane = laneOf(row._id)
-  await discard(tx, lane)
   // How long the grace is the job finds out.
   const at = row.status === 'past_due' ? now() : dueOf(row, 0, now())
-  if (at === undefined) return
   const payload: Time = { subscription: row._id, asked: now() }
-  await enqueue(ctx, tx, { kind: TIME, lane, payload, at })
+  if (at === undefined) await discard(tx, lane)
+  else await enqueueInstead(ctx, tx, { kind: TIME, lane, payload, at })
 }
 
 /** The same where it may have to come earlier than it would. */

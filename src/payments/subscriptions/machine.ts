@@ -5,6 +5,7 @@ import { enqueue } from '../../jobs/queue'
 import { compiled, rowsOf } from '../../storage/compiled'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
+import { type Billable, ofEntity } from '../billable'
 import { redeemed } from '../coupons/redemption'
 import { keepInvoice } from '../invoices/keeping'
 import type { ProviderInvoice, ProviderKind, Standing } from '../providers/provider'
@@ -86,6 +87,7 @@ export async function moved(
   await rows.update(tx, subscription)
   await tell(ctx, tx, before, subscription, told.by)
   await rearrange(tx, ctx, before, subscription)
+  if (isInForce(subscription) && !isInForce(before)) await endLate(tx, ctx, subscription)
   if (before.externalSubscriptionId && before.externalSubscriptionId !== subscription.externalSubscriptionId)
     await callOff(tx, ctx, _id, { ...before, externalCheckoutId: null })
   if (subscription.couponBenefitEndsAt !== before.couponBenefitEndsAt) await endBenefit(tx, ctx, subscription)
@@ -94,14 +96,25 @@ export async function moved(
   return { subscription, outcome: 'applied' }
 }
 
+/** Who began anew has given up what they were late to pay: its provider would try to have that paid, too. */
+async function endLate(tx: Tx, ctx: Pick<Tenant, 'tenant'>, row: Subscription) {
+  const { _id, status } = subscriptions
+  const late = and(ofEntity(row), eq(status, 'past_due'), ne(_id, row._id))
+  for (const one of await tx.select().from(subscriptions).where(late)) {
+    const { subscription } = await moved(tx, ctx, one, 'canceled')
+    await callOff(tx, ctx, one._id, subscription)
+  }
+}
+
 /**
  * Whether the provider may take another amount: that of an earlier checkout, or one before the price was changed, or of a
  * coupon that was lost. Who pays for something that our last checkout has not made may have said the price themselves.
  */
 function isMispriced(before: Subscription, after: Subscription) {
-  const { externalSubscriptionId: made } = before
-  const known = before.status === 'pending' ? before.checkoutAmount : priceOf(before)
-  const isOther = made !== null && made !== after.externalSubscriptionId
+  const { externalSubscriptionId: made, status } = before
+  const known = status === 'pending' ? before.checkoutAmount : priceOf(before)
+  // What was in force without a provider was for nothing once.
+  const isOther = (made !== null || status !== 'pending') && made !== after.externalSubscriptionId
   const isKnown = isInForce(after) && after.externalSubscriptionId !== null
   return isKnown && (isOther || (known !== null && known !== priceOf(after)))
 }
@@ -161,23 +174,12 @@ export const byExternal = (
 /** The subscription of an entity that is active or trialing, but for this one. */
 export const inForce = (
   tx: Pick<Tx, 'select'>,
-  {
-    billableEntityType,
-    billableEntityId,
-    _id = '',
-  }: Pick<Subscription, 'billableEntityType' | 'billableEntityId'> & { _id?: string },
+  { _id = '', ...entity }: Billable & { _id?: string },
 ): Promise<Subscription | undefined> =>
   tx
     .select()
     .from(subscriptions)
-    .where(
-      and(
-        eq(subscriptions.billableEntityType, billableEntityType),
-        eq(subscriptions.billableEntityId, billableEntityId),
-        inArray(subscriptions.status, IN_FORCE),
-        ne(subscriptions._id, _id),
-      ),
-    )
+    .where(and(ofEntity(entity), inArray(subscriptions.status, IN_FORCE), ne(subscriptions._id, _id)))
     .get()
 
 async function refused(

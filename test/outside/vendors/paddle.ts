@@ -39,7 +39,16 @@ export async function startPaddle({ secret = PADDLE_SECRET } = {}) {
     if (collection === 'event-types') return told([])
     if (collection === 'transactions' && !id) {
       if (method === 'POST') return begin(body)
-      return told([...transactions.values()].filter((one) => one.subscription_id === query.get('subscription_id')))
+      const all = [...transactions.values()].filter((one) => one.subscription_id === query.get('subscription_id'))
+      const from = all.findIndex((one) => one.id === query.get('after')) + 1
+      const page = all.slice(from, from + Math.min(Number(query.get('per_page') ?? 30), 30))
+      const pagination = {
+        per_page: 30,
+        next: '',
+        has_more: from + page.length < all.length,
+        estimated_total: all.length,
+      }
+      return { status: 200, body: { data: page, meta: { request_id: idOf(''), pagination } } }
     }
     if (collection === 'transactions') {
       const one = transactions.get(id)

@@ -68,8 +68,8 @@ export async function startPaypal() {
   /** What did not fit the documents. */
   const flaws: string[] = []
 
-  /** For how many seconds its tokens are good. */
-  const terms = { expires: 32_400 }
+  /** For how many seconds its tokens are good, and how many transactions are on a page. */
+  const terms = { expires: 32_400, page: 20 }
 
   function fitting(document: 'subscriptions' | 'webhooks', schema: string, value: unknown) {
     const flaw = check(document, schema, value)
@@ -80,7 +80,7 @@ export async function startPaypal() {
   const gone = (): Answered => ({ status: 404, body: refusal(404, 'RESOURCE_NOT_FOUND', 'INVALID_RESOURCE_ID') })
 
   function answer(asked: Asked): Answered {
-    const { method, path, headers, body } = asked
+    const { method, path, headers, body, query } = asked
     if (path === '/v1/oauth2/token') return grant(headers, body)
     const bearer = /^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1]
     if (!bearer || !tokens.has(bearer)) return { status: 401, body: refusal(401, 'AUTHENTICATION_FAILURE') }
@@ -92,7 +92,7 @@ export async function startPaypal() {
     if (!id) return begin(body)
     const subscription = subscriptions.get(id)
     if (!subscription) return gone()
-    if (verb === 'transactions') return { status: 200, body: { transactions: transactions.get(id) ?? [] } }
+    if (verb === 'transactions') return { status: 200, body: paged(path, query, transactions.get(id) ?? []) }
     if (verb === 'cancel') {
       if (fitting('subscriptions', 'subscription_cancel_request', body)) return unfit()
       if (!['ACTIVE', 'SUSPENDED'].includes(subscription.status))
@@ -110,6 +110,19 @@ export async function startPaypal() {
       return { status: 204 }
     }
     return { status: 200, body: shown(subscription) }
+  }
+
+  function paged(path: string, query: URLSearchParams, all: Any[]) {
+    const page = Number(query.get('page') ?? 1)
+    const total_pages = Math.ceil(all.length / terms.page)
+    const next = new URLSearchParams({ ...Object.fromEntries(query), page: `${page + 1}` })
+    const told = {
+      transactions: all.slice((page - 1) * terms.page, page * terms.page),
+      ...{ total_items: all.length, total_pages },
+      links:
+        page < total_pages ? [{ rel: 'next', href: `https://api-m.paypal.com${path}?${next}`, method: 'GET' }] : [],
+    }
+    return told
   }
 
   function grant(headers: Record<string, string>, body: unknown): Answered {

@@ -64,7 +64,10 @@ export async function startStripe({ secret = STRIPE_SECRET, key = STRIPE_KEY, ol
     if (route === 'POST checkout/sessions') return begin(body)
     if (route === 'GET invoices') {
       const data = [...invoices.values()].filter((one) => subscriptionOf(one) === query.get('subscription'))
-      return { status: 200, body: { object: 'list', data, has_more: false, url: '/v1/invoices' } }
+      const from = data.findIndex((one) => one.id === query.get('starting_after')) + 1
+      const page = data.slice(from, from + Math.min(Number(query.get('limit') ?? 10), 100))
+      const has_more = from + page.length < data.length
+      return { status: 200, body: { object: 'list', data: page, has_more, url: '/v1/invoices' } }
     }
     if (route === 'GET checkout/sessions/:id')
       return sessions.has(id)

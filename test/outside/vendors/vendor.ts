@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 /** What a vendor was asked, as it came in. */
 // biome-ignore lint/suspicious/noExplicitAny: what is asked may be anything
 export type Asked = { method: string; path: string; query: URLSearchParams; headers: Record<string, string>; body: any }
-export type Answered = { status: number; body?: unknown }
+export type Answered = { status: number; body?: unknown; replayed?: boolean }
 
 /**
  * What goes wrong: nobody answers and nothing was done, nobody answers though it was done, it takes so long (ms), it was
@@ -38,15 +38,18 @@ export async function startVendor(make: Make) {
     failing: (_: Asked): Failure | undefined => undefined,
   }
 
+  const isKept = ({ method }: Asked) => method !== 'GET' && method !== 'DELETE'
+  const questionOf = ({ method, path, body }: Asked) => JSON.stringify([method, path, body])
+
   async function answered(asked: Asked): Promise<Answered> {
     const key = asked.headers[make.keyHeader]
-    const writes = asked.method !== 'GET'
-    const of = JSON.stringify([asked.method, asked.path, asked.body])
+    const writes = isKept(asked)
+    const of = questionOf(asked)
     const before = key && writes ? kept.get(key) : undefined
-    if (before) return before.of === of ? before.answered : make.reused
+    if (before) return before.of === of ? { ...before.answered, replayed: true } : make.reused
     const answer = await make.answer(asked)
-    // What was refused may be tried again.
-    if (key && writes && answer.status < 400) kept.set(key, { of, answered: answer })
+    // What was refused may be tried again, unless it failed there.
+    if (key && writes && answer.status < 400) kept.set(key, { of, answered: structuredClone(answer) })
     return answer
   }
 
@@ -65,9 +68,13 @@ export async function startVendor(make: Make) {
     const answer = refused
       ? { status: refused.status, body: refused.body ?? make.refusal(refused.status, 'made_to_fail') }
       : await answered(asked)
+    const key = headers[make.keyHeader]
+    if (refused && refused.status >= 500 && key && isKept(asked))
+      kept.set(key, { of: questionOf(asked), answered: answer })
     if (typeof failure === 'object' && 'late' in failure) await failure.late
     if (failure === 'lost') return request.socket.destroy()
-    response.writeHead(answer.status, { 'content-type': 'application/json' })
+    const replayed = 'replayed' in answer && answer.replayed && { 'idempotent-replayed': 'true' }
+    response.writeHead(answer.status, { 'content-type': 'application/json', ...replayed })
     response.end(answer.body === undefined ? '' : JSON.stringify(answer.body))
   }
 

@@ -28,7 +28,7 @@ test('a checkout is a transaction, whose id is the token, and which carries what
     custom_data: one.metadata,
     currency_code: 'USD',
   })
-  expect(headers['idempotency-key']).toBe(one.key)
+  expect(headers['idempotency-key']).toStartWith(`${one.key}:`)
 })
 
 test('a price is made for an amount of its own, and for a coupon', async () => {
@@ -67,8 +67,12 @@ test('what was done though the answer got lost is done once', async () => {
   const one = order({ externalIds })
   const before = vendor.transactions.size
   vendor.own.next = ['lost']
-  expect(await paddle.createCheckout(connected, one)).toEqual(await paddle.createCheckout(connected, one))
+  const { externalCheckoutId } = await paddle.createCheckout(connected, one)
   expect(vendor.transactions.size - before).toBe(1)
+  // What is asked for later is another: the first may have been called off.
+  await paddle.cancel(connected, kept({ externalCheckoutId }))
+  const again = (await paddle.createCheckout(connected, one)).externalCheckoutId!
+  expect([again === externalCheckoutId, vendor.transactions.get(again).status]).toEqual([false, 'ready'])
 })
 
 test('a Paddle that is down or refuses is a 502, of which nobody learns anything secret', async () => {
@@ -106,6 +110,12 @@ test('a subscription is ended once, and a checkout that nobody paid is called of
   expect(await unsaid(secrets, () => paddle.cancel(connected, kept({ externalSubscriptionId: running })))).toEqual(
     REFUSED,
   )
+  // What failed fails again under the same key, for days.
+  vendor.own.next = [{ status: 500 }]
+  const ended = () => paddle.cancel(connected, kept({ externalSubscriptionId: running }))
+  expect(await unsaid(secrets, ended)).toEqual(REFUSED)
+  await ended()
+  expect(vendor.subscriptions.get(running).status).toMatch(/^cancell?ed$/i)
 })
 
 test('the next cycles cost something else, without anything being charged now', async () => {
@@ -133,4 +143,13 @@ test('a subscription is read as it stands, with its invoices; one that is not th
   ])
   expect(found!.invoices[1]!.externalInvoiceId).toBe(open)
   expect(await paddle.fetchSubscription(connected, 'sub_of_nobody')).toBeUndefined()
+})
+
+test('all transactions of a subscription are read, however many pages they are', async () => {
+  const id = await bought()
+  for (let n = 0; n < 65; n++) vendor.renew(id)
+  const before = vendor.asked('GET', /^\/transactions$/).length
+  const { invoices } = (await paddle.fetchSubscription(connected, id))!
+  expect(new Set(invoices.map(({ externalInvoiceId }) => externalInvoiceId)).size).toBe(66)
+  expect(vendor.asked('GET', /^\/transactions$/)).toHaveLength(before + 3)
 })

@@ -146,6 +146,12 @@ test('a subscription is ended once; one that nobody approved, or nobody knows, i
   expect(await unsaid(secrets, () => paypal.cancel(connected, kept({ externalSubscriptionId: running })))).toEqual(
     REFUSED,
   )
+  // What failed fails again under the same key, for days.
+  vendor.own.next = [{ status: 500 }]
+  const ended = () => paypal.cancel(connected, kept({ externalSubscriptionId: running }))
+  expect(await unsaid(secrets, ended)).toEqual(REFUSED)
+  await ended()
+  expect(vendor.subscriptions.get(running).status).toMatch(/^cancell?ed$/i)
 })
 
 test('the next cycles cost something else', async () => {
@@ -167,6 +173,15 @@ test('a subscription is read as it stands, with what was paid; one that is not t
   expect(await paypal.fetchSubscription(connected, waiting.externalSubscriptionId!)).toMatchObject({
     status: 'pending',
   })
+})
+
+test('all transactions of a subscription are read, however many pages they are', async () => {
+  const id = await bought()
+  vendor.terms.page = 2
+  for (let n = 0; n < 4; n++) vendor.bill(id)
+  const { invoices } = (await paypal.fetchSubscription(connected, id))!
+  expect(new Set(invoices.map(({ externalInvoiceId }) => externalInvoiceId)).size).toBe(5)
+  vendor.terms.page = 20
 })
 
 test('amounts have as many decimals as PayPal takes', () => {

@@ -115,6 +115,13 @@ test('a subscription is ended once, and a checkout that nobody paid is called of
   const unheard = vendor.pay(paid)
   await stripe.cancel(connected, kept({ externalCheckoutId: paid }))
   expect(vendor.subscriptions.get(unheard).status).toBe('canceled')
+  // What failed fails again under the same key, for a day.
+  const begun = (await stripe.createCheckout(connected, order())).externalCheckoutId!
+  vendor.own.next = [{ status: 500 }]
+  const calledOff = () => stripe.cancel(connected, kept({ externalCheckoutId: begun }))
+  expect(await unsaid([STRIPE_KEY], calledOff)).toEqual(REFUSED)
+  await calledOff()
+  expect(vendor.sessions.get(begun).status).toBe('expired')
   vendor.own.failing = () => 'down'
   expect(await unsaid([STRIPE_KEY], () => stripe.cancel(connected, row))).toEqual(REFUSED)
   vendor.own.failing = () => undefined
@@ -148,6 +155,13 @@ test('a subscription is read as it stands, with its invoices; one that is not th
   ])
   expect(found!.invoices[1]!.externalInvoiceId).toBe(open)
   expect(await stripe.fetchSubscription(connected, 'sub_of_nobody')).toBeUndefined()
+})
+
+test('all invoices of a subscription are read, however many pages they are', async () => {
+  const id = await bought()
+  for (let n = 0; n < 120; n++) vendor.renew(id)
+  const { invoices } = (await stripe.fetchSubscription(connected, id))!
+  expect(new Set(invoices.map(({ externalInvoiceId }) => externalInvoiceId)).size).toBe(121)
 })
 
 test('Stripe counts some currencies otherwise', () => {

@@ -5,12 +5,10 @@ import { invoices, type Subscription, subscriptions } from '../../../src/payment
 import type { Db, Tx } from '../../../src/storage/port'
 import type { World } from './vendors'
 
-const IN_FORCE = ['active', 'trialing']
-
 const statusesIn = async (tx: Tx) =>
   (await tx.ask('select _id, status, billable_entity_id from subscriptions')) as [string, Status, string][]
 
-/** Looks at each update of a status, and at all that a write leaves: moves are those of the table, and one is in force. */
+/** Looks at each update of a status, and at all that a write leaves: moves are those of the table, and one is paid or to be. */
 export async function watched(tx: Tx, work: (tx: Tx) => Promise<unknown>) {
   const current = new Map((await statusesIn(tx)).map(([id, status]) => [id, status]))
   const ask: Tx['ask'] = async (text, params) => {
@@ -27,11 +25,13 @@ export async function watched(tx: Tx, work: (tx: Tx) => Promise<unknown>) {
   const held = new Set<string>()
   for (const [id, status, entity] of await statusesIn(tx)) {
     expect([id, status]).toEqual([id, current.get(id) ?? 'pending'])
-    if (!IN_FORCE.includes(status)) continue
-    expect(held.has(entity), 'one is in force').toBeFalse()
+    if (!alive(status)) continue
+    expect(held.has(entity), 'of an entity there is one').toBeFalse()
     held.add(entity)
   }
 }
+
+const alive = (status: string) => ['active', 'trialing', 'past_due'].includes(status)
 
 const instead = <Thing extends object>(thing: Thing, some: Partial<Thing>): Thing =>
   new Proxy(thing, { get: (_, key) => Reflect.get(key in some ? some : thing, key) })
@@ -51,21 +51,15 @@ export async function countsOf(db: Db) {
   expect(twice).toEqual([])
 }
 
-const alive = (status: string) => ['active', 'trialing', 'past_due'].includes(status)
-
-/**
- * What is here is what the provider has. Who has paid for a second subscription of the same entity waits, until all has
- * `settled`; and who pays late for one after they began another, until the grace is over.
- */
+/** What is here is what the provider has. Who has paid for a second subscription of an entity waits, until all has `settled`. */
 export async function agreement(db: Db, world: World, { settled }: { settled: boolean }) {
   const rows = new Map((await db.select().from(subscriptions)).map((row) => [row._id, row]))
   const kept = await db.select().from(invoices)
   const truths = world.truths()
   const waits = ({ _id, status, billableEntityId: id }: Subscription) =>
-    (status === 'past_due' || (status === 'pending' && !settled)) &&
-    [...rows.values()].some(
-      (other) => other._id !== _id && other.billableEntityId === id && IN_FORCE.includes(other.status),
-    )
+    status === 'pending' &&
+    !settled &&
+    [...rows.values()].some((other) => other._id !== _id && other.billableEntityId === id && alive(other.status))
   for (const truth of truths) {
     const row = rows.get(truth.ours)
     const goesBy = row?.externalSubscriptionId === truth.id

@@ -1,3 +1,4 @@
+import { expect } from 'bun:test'
 import type { Ctx } from '../../../src/accounts/guard'
 import { moveClock, now } from '../../../src/core/clock'
 import { Problem } from '../../../src/core/problem'
@@ -17,7 +18,7 @@ import type { World } from './vendors'
 const HOUR = 3_600_000
 export const START = Date.parse('2026-03-10T09:00:00.000Z')
 /** For so long one can pay in a checkout. */
-const EXPIRY = 48 * HOUR
+const EXPIRY = 72 * HOUR
 const TABLES = ['subscriptions', 'redemptions', 'invoices', 'provider_events', 'jobs', 'leases']
 
 /** A tenant that sells by a provider, and what may happen to it. */
@@ -55,13 +56,8 @@ export async function simulator(world: World) {
     const nth = <T>(list: T[], n: number): T | undefined => list[n % list.length]
     const truths = (...statuses: string[]) => world.truths().filter(({ status }) => statuses.includes(status))
 
-    /** Does something in a process to which that happens. */
-    async function inProcess<T>(
-      fault: Fault,
-      work: (ctx: Ctx & { process: Mortal }) => Promise<T>,
-      user = people[0]!,
-      privileged = false,
-    ) {
+    /** A process to which something happens. The provider is asked by one at a time. */
+    function begun(fault: Fault) {
       const death = fault && 'write' in fault ? { at: fault.write, committed: fault.committed } : undefined
       const process = new Mortal(at.tenant, watched, death)
       let questions = 0
@@ -73,6 +69,22 @@ export async function simulator(world: World) {
         if (fault.dies) process.dead = true
         return fault.vendor === 'refuses' ? { status: 500 } : fault.vendor
       }
+      return process
+    }
+
+    /** When its last work is done. What died has no leases any more: they run out. */
+    async function ended(process: Mortal) {
+      world.own.failing = () => undefined
+      if (process.dead) await at.tenant.write((tx) => tx.ask('delete from leases'))
+    }
+
+    /** Does something in a process to which that happens, or in the one that is there. */
+    async function inProcess<T>(
+      fault: Fault,
+      work: (ctx: Ctx & { process: Mortal }) => Promise<T>,
+      { user = people[0]!, privileged = false, there }: { user?: string; privileged?: boolean; there?: Mortal } = {},
+    ) {
+      const process = there ?? begun(fault)
       const actor = { user, roles: [], privileged, workspace: null, via: 'api-key' as const, scopes: [] }
       try {
         return await work({ ...process.tenant, actor, process })
@@ -81,30 +93,39 @@ export async function simulator(world: World) {
         else if (error instanceof Problem && error.status !== 500) trail.push(`  ${error.code}`)
         else throw error
       } finally {
-        world.own.failing = () => undefined
-        // Its leases have run out.
-        if (process.dead) await at.tenant.write((tx) => tx.ask('delete from leases'))
+        if (!there) await ended(process)
       }
     }
 
-    const deliver = (event: object, fault: Fault = undefined) =>
-      inProcess(fault, async (ctx) => {
-        const { raw, headers } = await world.sent(event)
-        const body = { method: 'POST', body: raw, headers }
-        return receive(ctx, world.kind, new Request(`${at.origin}/api/payments/webhooks/${world.kind}`, body))
-      })
+    /** Two requests at once, to one process. */
+    async function together(acts: Act[], fault: Fault) {
+      const process = begun(fault)
+      const all = await Promise.allSettled(acts.map((act) => perform(act, process)))
+      await ended(process)
+      for (const one of all) if (one.status === 'rejected') throw one.reason
+    }
 
-    const isHeard = async (event: object, fault?: Fault) => (await deliver(event, fault)) !== undefined
+    const deliver = (event: object, fault: Fault = undefined, there?: Mortal) =>
+      inProcess(
+        fault,
+        async (ctx) => {
+          const { raw, headers } = await world.sent(event)
+          const body = { method: 'POST', body: raw, headers }
+          return receive(ctx, world.kind, new Request(`${at.origin}/api/payments/webhooks/${world.kind}`, body))
+        },
+        { there },
+      )
+
     const drop = (event: object) => world.events.splice(world.events.indexOf(event), 1)
 
     /** A moment after the period of a subscription. */
     const turn = ({ periodEnd }: { periodEnd: number }) => moveClock(Math.max(now() + 1_000, periodEnd + 1_000))
 
-    async function perform(act: Act): Promise<unknown> {
-      if (act.do === 'together') return Promise.all(act.acts.map(perform))
+    async function perform(act: Act, there?: Mortal): Promise<unknown> {
+      if (act.do === 'together') return together(act.acts, act.fault)
       if (act.do === 'subscribe') {
         const input = { planId: plan._id, billingCycle: 'monthly' as const, couponCode: coupons[act.coupon] }
-        return inProcess(undefined, (ctx) => create(ctx, input), people[act.who])
+        return inProcess(undefined, (ctx) => create(ctx, input), { user: people[act.who], there })
       }
       if (act.do === 'checkout') {
         const waiting = (await rows()).filter(
@@ -113,8 +134,13 @@ export async function simulator(world: World) {
         const row = act.of < 0 ? undefined : nth(waiting, act.of)
         const what = row ? { subscriptionId: row._id } : { planId: plan._id, billingCycle: 'monthly' as const }
         const input = { ...what, couponCode: coupons[act.coupon], reset: act.reset }
-        const answer = await inProcess(act.fault, (ctx) => checkout(ctx, input, request()), people[act.who])
-        if (answer?.checkoutUrl ?? answer?.clientToken) given.set(world.checkoutIn(answer!), now())
+        const asking = (ctx: Ctx) => checkout(ctx, input, request())
+        const answer = await inProcess(act.fault, asking, { user: people[act.who], there })
+        if (!(answer?.checkoutUrl ?? answer?.clientToken)) return
+        const begun = world.checkoutIn(answer!)
+        if (!given.has(begun)) given.set(begun, now())
+        // Meanwhile somebody else may have begun another, or canceled this one.
+        if (!there) expect([begun, world.isOff(begun)]).toEqual([begun, false])
         return
       }
       if (act.do === 'pay' || act.do === 'decline') {
@@ -144,7 +170,7 @@ export async function simulator(world: World) {
       }
       if (act.do === 'deliver') {
         const event = nth(world.events, act.n)
-        if (event && (await isHeard(event, act.fault)) && !act.twice) drop(event)
+        if (event && (await deliver(event, act.fault, there)) && !act.twice) drop(event)
         return
       }
       if (act.do === 'lose') {
@@ -153,19 +179,20 @@ export async function simulator(world: World) {
       }
       if (act.do === 'cancel') {
         const row = nth(await rows(), act.n)
-        return row && inProcess(act.fault, (ctx) => cancel(ctx, row._id), row.billableEntityId)
+        return row && inProcess(act.fault, (ctx) => cancel(ctx, row._id), { user: row.billableEntityId, there })
       }
       if (act.do === 'attach') {
         const row = nth(await rows(), act.n)
         const couponCode = coupons[act.coupon] ?? null
-        return row && inProcess(act.fault, (ctx) => setCoupon(ctx, row._id, { couponCode }), people[0], true)
+        const attaching = (ctx: Ctx) => setCoupon(ctx, row!._id, { couponCode })
+        return row && inProcess(act.fault, attaching, { privileged: true, there })
       }
-      await pass(act.hours * HOUR, act.fault)
+      await pass(act.hours * HOUR, act.fault, there)
     }
 
-    async function pass(ms: number, fault?: Fault) {
+    async function pass(ms: number, fault?: Fault, there?: Mortal) {
       moveClock(now() + ms)
-      await inProcess(fault, ({ process }) => runDue(process.tenant))
+      await inProcess(fault, ({ process }) => runDue(process.tenant), { there })
     }
 
     const check = async (how: { settled: boolean }) => {

@@ -30,6 +30,8 @@ export type World = {
   sent(event: Any): Sent | Promise<Sent>
   /** By what a customer whom we have answered this pays. */
   checkoutIn(answer: { checkoutUrl: string | null; clientToken: string | null }): string
+  /** Whether a checkout was called off. */
+  isOff(checkout: string): boolean
   /** Checkouts that can be paid. */
   open(): string[]
   truths(): Truth[]
@@ -58,6 +60,7 @@ async function stripeWorld(): Promise<World> {
     ...vendor,
     ...{ kind: 'stripe', externalIds: {} },
     checkoutIn: ({ checkoutUrl }) => checkoutUrl!.split('/').at(-1)!,
+    isOff: (id) => sessions.get(id).status === 'expired',
     open: () => [...sessions.values()].filter(({ status }) => status === 'open').map(({ id }) => id),
     truths: () =>
       [...subscriptions.values()].map(({ id, metadata, status, items }) => ({
@@ -88,6 +91,7 @@ async function paypalWorld(): Promise<World> {
   const vendor = await startPaypal()
   const { subscriptions, transactions } = vendor
   vendor.plan('P-PRO', '20.00')
+  vendor.terms.page = 2
   const statusOf = ({ status, billing_info: info }: Any): Truth['status'] => {
     if (status === 'APPROVAL_PENDING') return 'waiting'
     if (status !== 'ACTIVE') return 'ended'
@@ -97,6 +101,7 @@ async function paypalWorld(): Promise<World> {
     ...vendor,
     ...{ kind: 'paypal', externalIds: { monthlyPlanId: 'P-PRO' } },
     checkoutIn: ({ checkoutUrl }) => checkoutUrl!.split('BA-').at(-1)!,
+    isOff: () => false,
     open: () => [...subscriptions.values()].filter((one) => statusOf(one) === 'waiting').map(({ id }) => id),
     truths: () =>
       [...subscriptions.values()].map((one) => ({
@@ -128,6 +133,7 @@ async function paddleWorld(): Promise<World> {
     ...vendor,
     ...{ kind: 'paddle', externalIds: { monthlyPriceId: 'pri_pro' } },
     checkoutIn: ({ clientToken }) => clientToken!,
+    isOff: (id) => transactions.get(id).status === 'canceled',
     open: () => [...transactions.values()].filter(({ status }) => status === 'ready').map(({ id }) => id),
     truths: () =>
       [...subscriptions.values()].map(({ id, custom_data, status, items, current_billing_period: period }) => ({
