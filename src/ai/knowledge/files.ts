@@ -6,6 +6,7 @@ import type { Tx } from '../../storage/port'
 import { waitsLong } from '../../tenancy/caller'
 import { clientOf, type Source } from '../sources/sources'
 import { gone } from '../turn/failures'
+import { withinBudget } from '../usage/budgets'
 import { chunksOf } from './chunking'
 import { bytesOf, embedded, embeds, refuseMismatch } from './embedding'
 import { sweepFiles } from './removal'
@@ -22,7 +23,7 @@ const { _id, store, ready, user } = knowledgeFiles
 
 /**
  * Adds a file to a store. It is found from the moment on when all of it is there; when that fails, nothing of it is kept.
- * @throws 400, 403, 404, 409 EMBEDDING_MISMATCH or VECTOR_STORE_FULL, and 502 to 504 for the source
+ * @throws 400, 403, 404, 409 EMBEDDING_MISMATCH or VECTOR_STORE_FULL, 429 BUDGET_EXCEEDED, and 502 to 504 for the source
  */
 export async function upload(ctx: Ctx, sourceId: string, input: Upload, request: Request) {
   waitsLong(request)
@@ -42,7 +43,7 @@ export async function upload(ctx: Ctx, sourceId: string, input: Upload, request:
     let chunks = 0
     for (const texts of slicesOf(chunksOf(content, fileName))) {
       if (request.signal.aborted) throw gone()
-      await keep(ctx, source, { store: row._id, file: fileId, texts, position: chunks, signal: request.signal })
+      await keep(ctx, source, { row, file: fileId, texts, position: chunks, signal: request.signal })
       chunks += texts.length
     }
     if (!chunks) invalid({ path: '/content', message: 'There is nothing to be read in it.' })
@@ -67,11 +68,16 @@ function* slicesOf(chunks: Iterable<string>): Generator<string[]> {
   if (slice.length) yield slice
 }
 
-type Slice = { store: string; file: string; texts: string[]; position: number; signal: AbortSignal }
+type Slice = { row: StoreRow; file: string; texts: string[]; position: number; signal: AbortSignal }
 
-async function keep(ctx: Ctx, source: Source, { store, file, texts, position, signal }: Slice) {
+async function keep(
+  ctx: Ctx,
+  source: Source,
+  { row: { _id: store, integration }, file, texts, position, signal }: Slice,
+) {
   const model = embeds(source) ? source.embeddingModel : null
-  const vectors = embeds(source) ? await embedded(source, texts, signal) : []
+  if (embeds(source)) await withinBudget(ctx)
+  const vectors = embeds(source) ? await embedded(source, texts, { ctx, integration, signal }) : []
   const dimension = vectors[0]?.length ?? null
   await ctx.write(async (tx) => {
     const row = await current(tx, store)

@@ -29,6 +29,7 @@ const SUMMARIES = 20 // that a thread keeps
 export async function keep(turn: Turn, status: Status, code?: string): Promise<void> {
   const { ctx, agent, source, thread } = turn.of
   const row = await usageRow(ctx, {
+    kind: 'completion',
     ...{ integration: agent._id, source: source._id, model: turn.model, thread: thread?._id ?? null },
     ...{ usage: turn.usage, status, durationMs: Math.round(performance.now() - turn.began) },
   })
@@ -100,6 +101,7 @@ export async function neverBegan(
   { how, usage, started, code }: { how: How; usage: Usage; started: number; code: string },
 ) {
   const row = await usageRow(ctx, {
+    kind: 'completion',
     ...{ integration: _id, source: target.sourceId, thread: how.thread ?? null, usage },
     model: model || target.model || (await clientOf(ctx, target.sourceId)).model,
     status: how.ending.signal.aborted ? 'aborted' : 'failed',

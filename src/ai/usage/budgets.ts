@@ -8,7 +8,7 @@ import { MILLION } from './prices'
 import { type Period, spentId } from './spending'
 
 /**
- * Refuses a completion where one of the tenant's budgets is used up: its own, or that of the caller or the caller's
+ * Refuses to ask a model where one of the tenant's budgets is used up: its own, or that of the caller or the caller's
  * workspace. What runs at once is not known of each other, so together it may pass a budget. Days and months are those of
  * UTC. @throws 429 BUDGET_EXCEEDED, with the time until the next day or month
  */
