@@ -12,6 +12,7 @@ import type { Answering } from '../agents'
 import type { Asked, NewMessage } from '../shapes'
 import { clientOf } from '../sources/sources'
 import { messages, threads, toolResults } from '../tables'
+import { keepFresh } from '../threads'
 import { type Status, spend, usageRow } from '../usage/spending'
 import type { How } from './beginning'
 import { keptAs } from './conversation'
@@ -44,7 +45,7 @@ async function append(tx: Tx, { of: { fresh, thread, begins, remembered }, said,
   const { _id, summaries } = thread!
   const updated = iso(now())
   const known = begins ? thread! : await tx.select().from(threads).where(eq(threads._id, _id)).get()
-  // It was removed meanwhile.
+  // It was removed meanwhile, or whoever began it was.
   if (!known) return
   const first = fresh.find(({ role }) => role === 'user')?.content
   const changes = {
@@ -52,8 +53,8 @@ async function append(tx: Tx, { of: { fresh, thread, begins, remembered }, said,
     summaries: remembered?.fresh ? [...summaries, remembered.summary!].slice(-SUMMARIES) : known.summaries,
     updated,
   }
-  if (begins) await tx.insert(threads).values({ ...known, ...changes })
-  else await tx.update(threads).set(changes).where(eq(threads._id, _id))
+  if (!begins) await tx.update(threads).set(changes).where(eq(threads._id, _id))
+  else if (!(await keepFresh(tx, { ...known, ...changes }))) return
   const last = await tx
     .select({ number: max(messages.number) })
     .from(messages)
