@@ -18,6 +18,7 @@ import { keepWords } from './words'
 const SLICE = 96 // chunks that are embedded, and written, at once
 const MOST_OF_STORE = 100_000 // chunks
 const MOST_OF_TENANT = 1_000_000
+const METADATA = 64 << 10 // bytes of a file's, as JSON
 
 const { _id, store, ready, user } = knowledgeFiles
 
@@ -28,6 +29,8 @@ const { _id, store, ready, user } = knowledgeFiles
 export async function upload(ctx: Ctx, sourceId: string, input: Upload, request: Request) {
   waitsLong(request)
   const { content, fileName = '', metadata = {}, ...named } = input
+  if (Buffer.byteLength(JSON.stringify(metadata)) > METADATA)
+    invalid({ path: '/metadata', message: `At most ${METADATA} bytes of metadata are taken.` })
   const source = await clientOf(ctx, sourceId)
   const { row } = await storeFor(ctx, sourceId, named)
   if (embeds(source)) refuseMismatch(row, source.embeddingModel)

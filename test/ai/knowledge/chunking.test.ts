@@ -99,6 +99,26 @@ describe('JSON', () => {
     expect(chunks('{"a": ', 'a.json')).toEqual(['{"a":'])
   })
 
+  test('is looked through once, however deep its largest parts lie, and told in its order', () => {
+    const looks: number[] = []
+    const watched = <Value extends object>(value: Value, n: number) =>
+      new Proxy(value, {
+        ownKeys(of) {
+          looks[n] = (looks[n] ?? 0) + 1
+          return Reflect.ownKeys(of)
+        },
+      })
+    let value = watched(Object.fromEntries(Array.from({ length: 3_000 }, (_, n) => [`key${n}`, `value ${n}.`])), 0)
+    for (let n = 1; n <= 50; n++) value = watched({ before: `b${n}.`, inner: value, after: `a${n}.` } as never, n)
+    const text = chunks(value).join('\n')
+    expect(looks).toEqual(Array(51).fill(1))
+    const said = [...text.matchAll(/: (\w+(?: \d+)?)\./g)].map(([, what]) => what)
+    const levels = Array.from({ length: 50 }, (_, n) => n + 1)
+    const values = Array.from({ length: 3_000 }, (_, n) => `value ${n}`)
+    const [before, after] = [levels.toReversed().map((n) => `b${n}`), levels.map((n) => `a${n}`)]
+    expect(said).toEqual([...before, ...values, ...after])
+  })
+
   test('with long texts has them cut as prose, and with long keys stays in bounds', () => {
     const cut = chunks({ ['k'.repeat(5_000)]: { long: 'One sentence. '.repeat(500), list: Array(500).fill(1) } })
     expect(cut.length).toBeGreaterThan(10)
