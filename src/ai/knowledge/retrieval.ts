@@ -11,7 +11,7 @@ import { fused } from './fusion'
 import { living, ofAgent, type StoreRow, subjectsOf, withIds } from './stores'
 import { type Scope, scopes } from './tables'
 import { readyWords, tellingWords } from './telling'
-import { nearest } from './vectors'
+import { nearest } from './vectors/nearest'
 import { ranked } from './words'
 
 /** Where something that a model was told stands. */

@@ -186,6 +186,7 @@ describe('rights', () => {
     const reader = await assistant(await limited(['mcp:write', 'entities:read']))
     expect((await reader.call('find_books')).failed).toBe(false)
     expect((await reader.call('create_books', { title: 'x' })).told.error.code).toBe('FORBIDDEN')
+    expect((await reader.call('add', { a: 1, b: 2 })).told.error.message).toContain('lambdas:write')
     expect((await reader.client.listResources()).resources).toEqual([])
     await expect(reader.client.readResource({ uri: 'atoll://blueprints/books' })).rejects.toMatchObject({
       code: -32002,
