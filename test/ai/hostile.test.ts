@@ -98,12 +98,14 @@ describe('what a completion takes before its first word', () => {
     const before = (await at.usage()).length
     expect(refusal(await chat(user, id))).toEqual([502, 'AI_UPSTREAM_ERROR'])
     const rows = await at.usage()
-    expect(rows).toHaveLength(before + 1)
-    expect(rows[0]).toMatchObject({ status: 'failed', integration: id, prompt: 0 })
+    expect(rows).toHaveLength(before + 2)
+    const failed = { status: 'failed', integration: id }
+    expect(rows[0]).toMatchObject({ ...failed, model: 'model-1', prompt: 0 })
+    expect(rows[1]).toMatchObject({ ...failed, model: 'embedding-1' })
     // What was no question is none that failed.
     await chat(user, id, { messages: [answerTo('nobody')] })
     await chat(user, id, { context: { long: 'x'.repeat(20_000) } })
-    expect(await at.usage()).toHaveLength(before + 1)
+    expect(await at.usage()).toHaveLength(before + 2)
   })
 
   test('ends with whoever asked', async () => {
@@ -155,6 +157,28 @@ describe('a thread goes on', () => {
     expect((await chat(user, id, {}, thread)).status).toBe(200)
     expect((await chat(user, id, { messages: [says('Go on.')] }, thread)).status).toBe(200)
   })
+})
+
+test('tools that answer without end are cut short, each and all of a turn together', async () => {
+  const talks = await at.tool('talks', '() => "x".repeat(200000)')
+  const id = await at.agent({ tools: [talks], maxToolRounds: 2 })
+  const many = calling(...Array.from({ length: 30 }, (): [string, object] => ['talks', {}]))
+  openai.says(many, many, { text: 'Enough.' })
+  expect((await chat(user, id)).status).toBe(200)
+  const told = openai.last().body.messages.filter(({ role }: { role: string }) => role === 'tool')
+  const texts: string[] = told.map(({ content }: { content: string }) => content)
+  expect(texts).toHaveLength(60)
+  expect(texts.join('').length).toBeLessThan((2 << 20) + (70 << 10))
+  expect(texts[0]).toEndWith('… (cut: this is not all)')
+  expect(JSON.parse(texts.at(-1)!).error.code).toBe('TOO_MUCH')
+})
+
+test('vectors of more numbers than any model makes are refused', async () => {
+  const id = await at.agent({ vectorStores: ['user'] })
+  openai.says({ body: JSON.stringify({ data: [{ index: 0, embedding: Array(16_385).fill(1) }] }) })
+  expect(refusal(await upload(id))).toEqual([502, 'AI_UPSTREAM_ERROR'])
+  openai.says({ body: JSON.stringify({ data: [{ index: 0, embedding: Array(16_384).fill(1) }] }) })
+  expect((await upload(id)).status).toBe(201)
 })
 
 test('a failing tool tells the model no more than others', async () => {

@@ -6,11 +6,17 @@ import { Failed, problemOf, Senseless } from '../turn/failures'
 import { countedIn, type Usage } from '../turn/model'
 import { keepUsage, type Status, usageRow } from '../usage/spending'
 
+const DIMENSIONS = 16_384
 const LONGEST = 8_000 // characters of a text; models take some 8,000 tokens
 
 /** A source that makes vectors. */
 export type Embedding = Source & { embeddingModel: string }
 export const embeds = (source: Source): source is Embedding => source.embeddingModel !== undefined
+
+/** About what texts take. */
+export const expectedOf = (texts: string[]): Usage => ({
+  ...{ prompt: tokensIn(texts.join('\n')), completion: 0, estimated: true },
+})
 
 /** For whom and for what texts are embedded. */
 export type Purpose = { ctx: OpenCtx; integration: string; thread?: string; signal?: AbortSignal }
@@ -27,7 +33,7 @@ export async function embedded(
 ): Promise<Float32Array[]> {
   const input = texts.map((text) => text.slice(0, LONGEST).toWellFormed())
   const began = performance.now()
-  let usage: Usage = { prompt: tokensIn(input.join('\n')), completion: 0, estimated: true }
+  let usage = expectedOf(input)
   let status: Status = 'failed'
   try {
     const asked = { model, input, encoding_format: 'float' } as const
@@ -58,6 +64,7 @@ function vectorsOf(data: unknown, count: number): Float32Array[] {
     vectors[one.index] = unit(one.embedding)
   }
   const dimension = vectors[0]?.length
+  if (Number(dimension) > DIMENSIONS) throw new Senseless(`Vectors have at most ${DIMENSIONS} numbers here.`)
   for (let n = 0; n < count; n++) if (!dimension || vectors[n]?.length !== dimension) throw new Senseless(STRANGE)
   return vectors
 }

@@ -7,8 +7,9 @@ import { waitsLong } from '../../tenancy/caller'
 import { clientOf, type Source } from '../sources/sources'
 import { gone } from '../turn/failures'
 import { withinBudget } from '../usage/budgets'
+import { costOf } from '../usage/prices'
 import { chunksOf } from './chunking'
-import { bytesOf, embedded, embeds, refuseMismatch } from './embedding'
+import { bytesOf, type Embedding, embedded, embeds, expectedOf, type Purpose, refuseMismatch } from './embedding'
 import { sweepFiles } from './removal'
 import type { Clearing, Upload } from './shapes'
 import { isLiving, type StoreRow, storeFor } from './stores'
@@ -79,8 +80,7 @@ async function keep(
   { row: { _id: store, integration }, file, texts, position, signal }: Slice,
 ) {
   const model = embeds(source) ? source.embeddingModel : null
-  if (embeds(source)) await withinBudget(ctx)
-  const vectors = embeds(source) ? await embedded(source, texts, { ctx, integration, signal }) : []
+  const vectors = embeds(source) ? await embeddedWithin(source, texts, { ctx, integration, signal }) : []
   const dimension = vectors[0]?.length ?? null
   await ctx.write(async (tx) => {
     const row = await current(tx, store)
@@ -105,6 +105,14 @@ async function keep(
       .set({ ...made, chunks: row.chunks + texts.length })
       .where(eq(vectorStores.seq, row.seq))
   })
+}
+
+/** @throws 429 BUDGET_EXCEEDED, and as `embedded` does */
+async function embeddedWithin(source: Embedding, texts: string[], purpose: Purpose) {
+  const usage = expectedOf(texts)
+  const cost = await costOf(purpose.ctx, source.embeddingModel, usage)
+  const counted = await withinBudget(purpose.ctx, { tokens: usage.prompt, cost })
+  return embedded(source, texts, purpose).finally(counted)
 }
 
 async function finish(tx: Tx, storeId: string, file: string, chunks: number) {
