@@ -45,7 +45,7 @@ export async function upload(ctx: Ctx, sourceId: string, input: Upload, request:
   )
   try {
     let chunks = 0
-    for (const texts of slicesOf(chunksOf(content, fileName))) {
+    for await (const texts of slicesOf(chunksOf(content, fileName))) {
       if (request.signal.aborted) throw gone()
       await keep(ctx, source, { row, file: fileId, texts, position: chunks, signal: request.signal })
       chunks += texts.length
@@ -61,10 +61,12 @@ export async function upload(ctx: Ctx, sourceId: string, input: Upload, request:
   return { success: true as const, message, fileId, vectorStoreId: row._id }
 }
 
-function* slicesOf(chunks: Iterable<string>): Generator<string[]> {
+/** So many chunks at a time; others have a turn where there is none for a while. */
+async function* slicesOf(chunks: Iterable<string>): AsyncGenerator<string[]> {
   let slice: string[] = []
   for (const chunk of chunks) {
-    slice.push(chunk)
+    if (chunk) slice.push(chunk)
+    else await new Promise(setImmediate)
     if (slice.length < SLICE) continue
     yield slice
     slice = []

@@ -72,10 +72,11 @@ export async function complete(
 }
 
 const ANSWER = 1_000 // tokens, where nobody says at most how many
+const LONG = 4_000 // that are expected at most: who asks for more than they take keeps it from others meanwhile
 
 /** What an answer may take, as far as that can be known before. */
 async function expected(ctx: OpenCtx, { target }: Answering, { messages, ...asked }: Asked): Promise<Expected> {
-  const completion = asked.max_tokens ?? target.max_tokens ?? ANSWER
+  const completion = Math.min(asked.max_tokens ?? target.max_tokens ?? ANSWER, LONG)
   const usage: Usage = { prompt: tokensIn(JSON.stringify(messages)), completion, estimated: true }
   const cost = await costOf(ctx, asked.model || target.model || '*', usage)
   return { tokens: usage.prompt + completion, cost }

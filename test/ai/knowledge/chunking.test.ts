@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { chunksOf } from '../../../src/ai/knowledge/chunking'
 
-const chunks = (content: unknown, name?: string) => [...chunksOf(content, name)]
+const chunks = (content: unknown, name?: string) => [...chunksOf(content, name)].filter(Boolean)
 const words = (n: number, from = 0) => Array.from({ length: n }, (_, i) => `word${from + i}`).join(' ')
 const MOST = 1_200
 const PLACE = 210
@@ -79,6 +79,26 @@ describe('Markdown', () => {
   test('of Windows and of old texts is read alike', () => {
     expect(chunks('# A\r\n\r\none\r\ntwo\r\n')).toEqual(['A\n\none\ntwo'])
   })
+})
+
+test.each([
+  ['empty lines', '\n'.repeat(100_000)],
+  ['headings', '# Heading\n'.repeat(50_000)],
+  ['spaces', ' '.repeat(2_000_000)],
+  ['empty lines in a value', { text: '\n'.repeat(400_000) }],
+  ['words without an end', { text: 'word '.repeat(100_000) }],
+])('however long nothing comes of a text, there is a pause now and then: %s', (_, content) => {
+  const all = [...chunksOf(content)]
+  expect(all.length).toBeGreaterThan(10)
+  for (const one of all) expect(one === '' || one === 'text:' || one.includes('word')).toBeTrue()
+})
+
+test('a long text of sentences is cut at their ends, wherever it is looked at', () => {
+  const sentences = Array.from({ length: 6_000 }, (_, n) => `This is sentence number ${n}.`)
+  const cut = chunks({ text: sentences.join(' ') })
+  expect(cut.filter((one) => !one.endsWith('.')).length).toBeLessThan(10)
+  for (const one of sentences.filter((_, n) => n % 97 === 0))
+    expect(cut.some((chunk) => chunk.includes(one))).toBeTrue()
 })
 
 describe('JSON', () => {
