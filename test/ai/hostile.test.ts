@@ -291,6 +291,12 @@ describe('a server of models that does not stop', () => {
   })
 })
 
+test('the built-in source, told to call a tool a hundred thousand times, is given up', async () => {
+  const echo = await at.agent({ sourceId: 'echo' })
+  const messages = [says('call pick {}\n'.repeat(100_000))]
+  expect(refusal(await chat(user, echo, { messages, clientTools }))).toEqual([502, 'AI_UPSTREAM_ERROR'])
+})
+
 test('two turns of one thread at once are both kept, each as a whole', async () => {
   const thread = await at.thread()
   openai.own.always = ({ body }) => ({ text: `to ${body.messages.at(-1).content}`, pieces: 3, pace: 5 })
