@@ -24,6 +24,7 @@ import knowledgePg from './postgres/0024_knowledge.sql' with { type: 'text' }
 import parkedEventsPg from './postgres/0025_parked_events.sql' with { type: 'text' }
 import driftPg from './postgres/0026_drift.sql' with { type: 'text' }
 import spentPg from './postgres/0027_spent.sql' with { type: 'text' }
+import embeddingsPg from './postgres/0028_embeddings.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -52,6 +53,7 @@ import knowledge from './sqlite/0024_knowledge.sql' with { type: 'text' }
 import parkedEvents from './sqlite/0025_parked_events.sql' with { type: 'text' }
 import drift from './sqlite/0026_drift.sql' with { type: 'text' }
 import spent from './sqlite/0027_spent.sql' with { type: 'text' }
+import embeddings from './sqlite/0028_embeddings.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -84,6 +86,7 @@ export const tenantMigrations: Migrations = {
     parkedEvents,
     drift,
     spent,
+    embeddings,
   ],
   postgres: [
     accountsPg,
@@ -111,6 +114,7 @@ export const tenantMigrations: Migrations = {
     parkedEventsPg,
     driftPg,
     spentPg,
+    embeddingsPg,
   ],
 }
 

@@ -11,6 +11,7 @@ import { userRoutes } from './accounts/users/routes'
 import { encryptedRoutes } from './accounts/vault/routes'
 import { workspacesAndInvites } from './accounts/workspaces/routes'
 import { entitiesAreCountedBy } from './accounts/workspaces/workspaces'
+import { endKnowledge, removingThreads, THREADS } from './ai/leaving'
 import { agentRoutes } from './ai/routes/agents'
 import { completionRoutes } from './ai/routes/completions'
 import { mcpRoutes } from './ai/routes/mcp'
@@ -79,13 +80,13 @@ import { pluginRoutes } from './plugins/routes'
 entitiesAreKeptBy({ ...entities, undoForsaken, importing, survey, alter })
 entitiesAreCountedBy(countOfWorkspace)
 plansAreLimitedBy(planLimit)
-removalEnds(endAllOf)
+removalEnds(endAllOf, endKnowledge)
 lambdasMayAsk({ 'events.emit': telling(NewEvent, records.create) })
 jobsAreDoneBy({ mail: delivery, 'forgotten-password': forgottenPassword }, fanOut)
 jobsAreDoneBy({ [DELIVERY]: pluginDelivery, [RUN]: running, [TICK]: tick })
 eventsAreHeardBy(pluginsHear, integrationsHear)
 jobsAreDoneBy({ [CANCEL]: canceling, [REPRICE]: repricing, [SWEEP]: sweep })
-jobsAreDoneBy({ [TIME]: timing, [CALL_OFF]: callingOff })
+jobsAreDoneBy({ [TIME]: timing, [CALL_OFF]: callingOff, [THREADS]: removingThreads })
 connectionsAreUsedBy(integrationsBy, paymentsBy)
 targetsAreRunBy({ ai: runModel })
 records.sourcesAreNamedBy(pluginBehind)

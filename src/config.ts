@@ -24,6 +24,10 @@ export const Settings = Type.Object({
     default: 'bun:sqlite',
     description: 'the library that reads and writes SQLite files',
   }),
+  ATOLL_SQLITE_VEC: Type.String({
+    default: '',
+    description: 'a library of sqlite-vec (vec0.so) to compare vectors by, which takes longer but no memory',
+  }),
   ATOLL_DURABILITY: Type.Union([Type.Literal('full'), Type.Literal('normal')], {
     default: 'full',
     description: 'normal: faster, but a power cut may undo the last writes',

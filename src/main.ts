@@ -9,8 +9,10 @@ try {
 } catch (error) {
   // A sentence for what a person can mend; the rest with all that helps to find out.
   const { ConfigError } = await import('./core/config-error')
-  if (!(error instanceof ConfigError)) throw error
-  console.error(error.message)
+  const { causes } = await import('./core/log')
+  const mendable = causes(error).find((cause) => cause instanceof ConfigError)
+  if (!mendable) throw error
+  console.error(mendable.message)
   process.exit(2)
 }
 

@@ -8,7 +8,7 @@ import { clearCookie, cookieOf, keepCookie } from './cookies'
 import { claiming } from './idempotency/claim'
 import { guiseOf, impersonated, recording } from './impersonation'
 import { refuseForeign } from './origins'
-import { may, type Permission, within } from './permissions'
+import { may, type Permission, refuseBeyond } from './permissions'
 
 /** Who asks, and in whose house. Every verb takes one as its first argument. */
 export type Ctx = Tenant & { actor: Actor }
@@ -20,8 +20,7 @@ type Set = { headers: unknown }
 async function admit(request: Request, set: Set, area: string, permission?: Permission): Promise<OpenCtx> {
   const tenant = await tenantOf(request)
   const caller = await actorBehind(request, tenant, set.headers as Headers)
-  if (caller && !within(caller.scopes, area, isRead(request) ? 'read' : 'write'))
-    throw new Problem(403, 'FORBIDDEN', `This API token is not good for ${area}:${isRead(request) ? 'read' : 'write'}.`)
+  refuseBeyond(caller, area, isRead(request) ? 'read' : 'write')
   const guise = guiseOf(request)
   const actor = guise ? await impersonated(tenant, caller, guise) : caller
   if (!actor) {

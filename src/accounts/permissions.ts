@@ -1,3 +1,4 @@
+import { Problem } from '../core/problem'
 import type { Actor } from './actors'
 
 /** What a route can ask of its caller. */
@@ -29,4 +30,10 @@ export const may = ({ roles }: Pick<Actor, 'roles'>, permission: Permission) =>
 /** Whether an API token is good for this: one without scopes for everything, `write` also reads. */
 export function within(scopes: string[], area: string, mode: 'read' | 'write') {
   return !scopes.length || scopes.includes(`${area}:write`) || (mode === 'read' && scopes.includes(`${area}:read`))
+}
+
+/** @throws 403 for an API token that is not good for this; guests have none */
+export function refuseBeyond(actor: Pick<Actor, 'scopes'> | undefined, area: string, mode: 'read' | 'write') {
+  if (actor && !within(actor.scopes, area, mode))
+    throw new Problem(403, 'FORBIDDEN', `This API token is not good for ${area}:${mode}.`)
 }

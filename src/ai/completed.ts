@@ -1,9 +1,9 @@
 import type { Static } from '@sinclair/typebox'
 import type { Ctx } from '../accounts/guard'
 import { refuseForeign } from '../accounts/origins'
-import { within } from '../accounts/permissions'
+import { refuseBeyond } from '../accounts/permissions'
 import { parseJson } from '../core/body'
-import { invalid, Problem } from '../core/problem'
+import { invalid } from '../core/problem'
 import { fitting, given } from '../core/shapes'
 import { agentFor } from './agents'
 import { type AgentAsked, type AgentAskedByAddress, Asked } from './shapes'
@@ -32,8 +32,7 @@ export async function chattedByAddress(
   request: Request,
 ) {
   if (ctx.actor.via === 'cookie') await refuseForeign(request, ctx)
-  if (!within(ctx.actor.scopes, 'ai', 'write'))
-    throw new Problem(403, 'FORBIDDEN', 'This API token is not good for ai:write.')
+  refuseBeyond(ctx.actor, 'ai', 'write')
   const asked = fitting(Asked, { messages: read(messages), stream: true })
   return complete(ctx, await agentFor(ctx, id, 'agent'), asked, request, { thread: given(threadId) })
 }

@@ -55,7 +55,7 @@ export const toolResults = sqliteTable(
   ({ created }) => [index('tool_results_by_age').on(created)],
 )
 
-/** What each completion took, also of those that failed. */
+/** What each completion took, and each embedding, also of those that failed. */
 export const usage = sqliteTable(
   'ai_usage',
   {
@@ -76,6 +76,7 @@ export const usage = sqliteTable(
     estimated: integer({ mode: 'boolean' }).notNull(),
     status: text().$type<'completed' | 'failed' | 'aborted'>().notNull(),
     durationMs: integer('duration_ms').notNull(),
+    kind: text().$type<'completion' | 'embedding'>().notNull(),
   },
   ({ created, _id, user, workspace }) => [
     index('ai_usage_by_time').on(created, _id),
@@ -85,7 +86,7 @@ export const usage = sqliteTable(
 )
 
 /**
- * What all completions of a day or a month took, of each for whom there may be a budget, so that nobody adds up rows for
+ * What all work of models took in a day or a month, of each for whom there may be a budget, so that nobody adds up rows for
  * it. Its id is made of the time, the scope and whose it is: `2026-11-30 user <id>`, `2026-11 tenant `.
  */
 export const spent = sqliteTable('ai_spent', {

@@ -1,10 +1,12 @@
 import { and, asc, eq, inArray } from 'drizzle-orm'
 import type { Ctx } from '../accounts/guard'
+import { users } from '../accounts/tables'
 import { iso, now } from '../core/clock'
 import type { Answer } from '../core/etag'
 import { missing } from '../core/problem'
 import { given, isOn, success } from '../core/shapes'
 import { answerPage, type Listing, namesOf, paged, pageOf } from '../storage/lists'
+import type { Tx } from '../storage/port'
 import { agentFor } from './agents'
 import { forgetThread } from './knowledge/removal'
 import type { NewThread, Thread, ThreadMessage } from './shapes'
@@ -43,8 +45,15 @@ export async function get(ctx: Ctx, id: string): Promise<Thread> {
 export async function create(ctx: Ctx, { integration, title }: NewThread): Promise<Thread> {
   await agentFor(ctx, integration)
   const row = fresh(ctx, integration, title)
-  await ctx.write((tx) => tx.insert(threads).values(row).run())
+  if (!(await ctx.write((tx) => keepFresh(tx, row)))) missing('user')
   return told(row, [])
+}
+
+/** Keeps a thread that begins, unless its user was removed in this moment. */
+export async function keepFresh(tx: Tx, row: Row): Promise<boolean> {
+  const known = await tx.select({ _id: users._id }).from(users).where(eq(users._id, row.user)).get()
+  if (known) await tx.insert(threads).values(row)
+  return !!known
 }
 
 /** Removes a thread, and what only it knows. @throws 404 */

@@ -1,4 +1,4 @@
-import type { Static, TObject, TProperties, TSchema } from '@sinclair/typebox'
+import { Kind, type Static, type TObject, type TProperties, type TSchema, TypeRegistry } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { t } from 'elysia'
 import { invalid } from './problem'
@@ -11,7 +11,13 @@ export const text = (maxLength: number, minLength = 0) => t.String({ minLength, 
 export const line = (maxLength: number, minLength = 0) =>
   t.String({ minLength, maxLength, pattern: '^[^\\u0000-\\u001f\\u007f]*$' })
 export const time = t.String({ description: 'ISO 8601, UTC, with milliseconds' })
-export const free = t.Record(t.String(), t.Unknown(), { description: 'free-form' })
+
+/** Any object. As a record of anything it would be looked through, key by key, more than once. */
+TypeRegistry.Set('Free', (_, value) => value !== null && typeof value === 'object' && !Array.isArray(value))
+export const free = t.Unsafe<Record<string, unknown>>({
+  ...{ [Kind]: 'Free', type: 'object', additionalProperties: true },
+  description: 'free-form',
+})
 export const one = t.Object({ id: t.String() })
 export const done = t.Object({ success: t.Literal(true) })
 

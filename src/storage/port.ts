@@ -30,7 +30,10 @@ export type Manner = { alone?: boolean }
  * what the engines share: `?` for values (texts, finite numbers, bytes, null), double quotes for names, NULLS LAST where
  * order meets NULL, comparisons only as conditions, and nothing that folds letters (`like`, `lower`, `upper`).
  */
-export type Db = Pick<SqliteRemoteDatabase, 'select' | 'selectDistinct' | '$count'> & { ask: Ask }
+export type Db = Pick<SqliteRemoteDatabase, 'select' | 'selectDistinct' | '$count'> & { ask: Ask; comparing: Comparing }
+
+/** By what vectors are compared: by who asks, or by functions of an extension that the database was given. */
+export type Comparing = 'javascript' | 'sqlite-vec'
 
 /** Reads and writes of one unit of work, good only for as long as the work it was handed to. */
 export type Tx = Db &
@@ -70,6 +73,8 @@ export interface Engine {
   heard?(place: Place): number
   /** Serves a tenant's data no more. It is kept. For engines whose data is not a file that can be moved away. */
   end?(place: Place, migrations: Migrations): Promise<void>
+  /** By what vectors can be compared there; by who asks, unless told. */
+  comparing?(place: Place): Comparing
   close(): Promise<void>
 }
 

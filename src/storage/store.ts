@@ -59,7 +59,8 @@ export class Storage {
     const key = keyOf(place)
     const use = <T>(work: (opened: Opened) => Promise<T>) =>
       this.#use(this.#leases.get(key) ?? this.#lease(key, place, migrations), told, work)
-    const read = db((sql, params) => use(({ database }) => database.ask(sql, params)))
+    const ask: Ask = (sql, params) => use(({ database }) => database.ask(sql, params))
+    const read = { ...db(ask), comparing: this.engine.comparing?.(place) ?? 'javascript' }
     return {
       db: read,
       heard: () => this.engine.heard?.(place) ?? 0,
@@ -201,6 +202,7 @@ function db(ask: Ask, { each, lastly, afterwards }: Writing = nothing): Tx {
     each: (sql, rows) => (rows.some((row) => row.some(unkept)) ? Promise.reject(nul()) : each(sql, rows)),
     lastly,
     afterwards,
+    comparing: 'javascript',
     select: ((fields: never) => drizzled().select(fields)) as unknown as Tx['select'],
     selectDistinct: ((fields: never) => drizzled().selectDistinct(fields)) as unknown as Tx['selectDistinct'],
     $count: (...of) => drizzled().$count(...of),

@@ -16,6 +16,7 @@ const sqlite = new Sqlite({
   folder: config.ATOLL_TENANTS,
   synchronous: config.ATOLL_DURABILITY,
   patience: config.ATOLL_WRITE_DEADLINE,
+  vectors: config.ATOLL_SQLITE_VEC,
 })
 
 /** The cluster that ATOLL_DATABASE_URL leads to. */
@@ -67,6 +68,7 @@ const engine: Engine = {
   open: (place, migrations) => (place.cluster ? clusterOf(place.cluster) : sqlite).open(place, migrations),
   bulk: (place, migrations) => (place.cluster ? clusterOf(place.cluster) : sqlite).bulk(place, migrations),
   heard: (place) => (place.cluster ? clusterOf(place.cluster).heard(place) : 0),
+  comparing: (place) => (place.cluster ? 'javascript' : sqlite.comparing()),
   end: async (place, migrations) => {
     if (place.cluster) await clusterOf(place.cluster).end(place, migrations)
   },

@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { withinBudget } from '../../src/ai/usage/budgets'
 import { moveClock } from '../../src/core/clock'
-import { type Answer, house, refusal } from '../house'
+import { handle } from '../../src/gateway'
+import { house, refusal } from '../house'
 import { calling, says, studio, until } from './kit'
 
 const at = await studio()
@@ -133,17 +134,79 @@ describe('a budget', () => {
     expect(openai.asked).toEqual([])
   })
 
-  test('is passed by no more than what runs at once', async () => {
-    await set(budget(18))
-    openai.says(...Array.from({ length: 3 }, () => ({ text: 'Slow.', pieces: 2, pace: 30 })))
-    const first = [1, 2, 3].map(() => chat(user, main, { stream: true }))
-    await until(() => openai.asked.length === 3)
-    const statuses = (await Promise.all(first)).map(({ status }: Answer) => status)
-    expect(statuses).toEqual([200, 200, 200])
-    const later = await Promise.all(Array.from({ length: 5 }, () => chat()))
-    expect(later.map(refusal)).toEqual(later.map(() => EXCEEDED))
+  const taken = async () => {
     const rows = await tenant.db.ask('select tokens from ai_spent where _id = ?', [`${year - 1}-05-15 tenant `])
-    expect(Number(rows[0]![0])).toBe(54)
+    return Number(rows[0]?.[0] ?? 0)
+  }
+
+  test('is not passed by many who ask at once: what is being answered counts as what it may take', async () => {
+    await set(budget(400), budget(1e6, { scope: 'user' }))
+    const half = Array.from({ length: 25 }, () => chat(user, main, { max_tokens: 80 }))
+    const others = Array.from({ length: 25 }, () => chat(user, main, { max_tokens: 80, stream: true }))
+    const all = await Promise.all([...half, ...others])
+    const passed = all.filter(({ status }) => status === 200).length
+    expect(passed).toBeGreaterThan(1)
+    expect(passed).toBeLessThan(6)
+    const refused = all.filter(({ status }) => status !== 200)
+    expect(refused.map(refusal)).toEqual(refused.map(() => EXCEEDED))
+    expect(refused[0]!.headers.get('retry-after')).toBe('5')
+    expect(refused[0]!.body.details).toMatchObject({ scope: 'tenant', limit: 400, running: expect.any(Number) })
+    expect(openai.asked).toHaveLength(passed)
+    expect(await taken()).toBe(passed * 18)
+    // Nothing of it counts any more when it is over.
+    expect((await chat()).status).toBe(200)
+  })
+
+  test.each([false, true])('counts nothing of what has failed, or was never asked (stream: %p)', async (stream) => {
+    await set(budget(1_000))
+    const bad = { messages: [says('x', 'system')] }
+    for (const [body, plan, status] of [
+      [{ stream }, { status: 401 }, 502],
+      [{ stream, ...bad }, undefined, 400],
+    ] as const) {
+      if (plan) openai.says(plan)
+      for (let n = 0; n < 2; n++) expect((await chat(user, main, n ? { stream } : body)).status).toBe(n ? 200 : status)
+    }
+    const leaving = new AbortController()
+    openai.says({ hang: 0 })
+    const body = JSON.stringify({ messages: [says('Hello')], stream })
+    const headers = { host: `${at.id}.test`, 'x-api-key': at.tokens.user, 'content-type': 'application/json' }
+    const url = `${at.origin}/api/ai/${main}/chat-completion`
+    const before = openai.asked.length
+    const left = handle(new Request(url, { method: 'POST', headers, body, signal: leaving.signal }))
+    await until(() => openai.asked.length > before)
+    expect(refusal(await chat())).toEqual(EXCEEDED)
+    leaving.abort()
+    await left.catch(() => {})
+    await until(async () => (await chat()).status === 200)
+  })
+
+  test('lets one question be passed by itself, and by the agents that it leads to', async () => {
+    await set(budget(2))
+    const trigger = { kind: 'tool', name: 'helper', description: 'Helps.' }
+    const target = { kind: 'ai', sourceId: at.source, model: 'helper' }
+    const { _id: tool } = await at.made('/integrations', { trigger, target })
+    openai.says(calling(['helper', { message: 'Hello' }]), {}, { text: 'I asked.' })
+    expect((await chat(user, await at.agent({ tools: [tool] }))).status).toBe(200)
+    expect(openai.asked.map(({ body }) => body.model)).toEqual(['model-1', 'helper', 'model-1'])
+    expect(refusal(await chat())).toEqual(EXCEEDED)
+  })
+
+  test('of costs is not passed at once either, also by those who embed', async () => {
+    await at.done(settings({ prices: { '*': { prompt: 1_000, completion: 1_000 } } }))
+    await set(budget(0.02, { unit: 'cost' }))
+    const agent = await at.agent({ vectorStores: ['user'] })
+    const content = 'Quinces are yellow.'
+    const send = () => user.post(`/ai/sources/${at.source}/storage/upload`, { integrationId: agent, content })
+    await at.done(
+      user.post(`/ai/sources/${at.source}/storage`, { integrationId: agent, scope: 'user', subjectId: at.users.user }),
+    )
+    const all = await Promise.all(Array.from({ length: 20 }, send))
+    const passed = all.filter(({ status }) => status === 201).length
+    expect(passed).toBeGreaterThan(1)
+    expect(passed).toBeLessThan(7)
+    expect(openai.asked).toHaveLength(passed)
+    await at.done(settings({ prices: {} }))
   })
 
   test('is of one tenant', async () => {

@@ -98,12 +98,14 @@ describe('what a completion takes before its first word', () => {
     const before = (await at.usage()).length
     expect(refusal(await chat(user, id))).toEqual([502, 'AI_UPSTREAM_ERROR'])
     const rows = await at.usage()
-    expect(rows).toHaveLength(before + 1)
-    expect(rows[0]).toMatchObject({ status: 'failed', integration: id, prompt: 0 })
+    expect(rows).toHaveLength(before + 2)
+    const failed = { status: 'failed', integration: id }
+    expect(rows[0]).toMatchObject({ ...failed, model: 'model-1', prompt: 0 })
+    expect(rows[1]).toMatchObject({ ...failed, model: 'embedding-1' })
     // What was no question is none that failed.
     await chat(user, id, { messages: [answerTo('nobody')] })
     await chat(user, id, { context: { long: 'x'.repeat(20_000) } })
-    expect(await at.usage()).toHaveLength(before + 1)
+    expect(await at.usage()).toHaveLength(before + 2)
   })
 
   test('ends with whoever asked', async () => {
@@ -155,6 +157,28 @@ describe('a thread goes on', () => {
     expect((await chat(user, id, {}, thread)).status).toBe(200)
     expect((await chat(user, id, { messages: [says('Go on.')] }, thread)).status).toBe(200)
   })
+})
+
+test('tools that answer without end are cut short, each and all of a turn together', async () => {
+  const talks = await at.tool('talks', '() => "x".repeat(200000)')
+  const id = await at.agent({ tools: [talks], maxToolRounds: 2 })
+  const many = calling(...Array.from({ length: 30 }, (): [string, object] => ['talks', {}]))
+  openai.says(many, many, { text: 'Enough.' })
+  expect((await chat(user, id)).status).toBe(200)
+  const told = openai.last().body.messages.filter(({ role }: { role: string }) => role === 'tool')
+  const texts: string[] = told.map(({ content }: { content: string }) => content)
+  expect(texts).toHaveLength(60)
+  expect(texts.join('').length).toBeLessThan((2 << 20) + (70 << 10))
+  expect(texts[0]).toEndWith('… (cut: this is not all)')
+  expect(JSON.parse(texts.at(-1)!).error.code).toBe('TOO_MUCH')
+})
+
+test('vectors of more numbers than any model makes are refused', async () => {
+  const id = await at.agent({ vectorStores: ['user'] })
+  openai.says({ body: JSON.stringify({ data: [{ index: 0, embedding: Array(16_385).fill(1) }] }) })
+  expect(refusal(await upload(id))).toEqual([502, 'AI_UPSTREAM_ERROR'])
+  openai.says({ body: JSON.stringify({ data: [{ index: 0, embedding: Array(16_384).fill(1) }] }) })
+  expect((await upload(id)).status).toBe(201)
 })
 
 test('a failing tool tells the model no more than others', async () => {
@@ -222,4 +246,66 @@ test('bounds are those of the contract, to the last digit', async () => {
       JSON.stringify(body).slice(0, 100),
       status,
     ])
+})
+
+describe('a server of models that does not stop', () => {
+  const pad = (size: number) => 'x'.repeat(size)
+  const MIB = 1 << 20
+  const words = '"choices":[{"finish_reason":"stop","message":{"content":"Hello"}}]'
+  const chunk = 'data: {"choices":[{"finish_reason":"stop","delta":{"content":"Hello"}}]}\n\n'
+
+  test.each([
+    ['an answer that is too long to be read at once', false, `{${words},"more":"${pad(16 * MIB)}"}`, 502],
+    ['an answer of more words than anybody reads', false, `{${words.replace('Hello', pad(5 * MIB))}}`, 502],
+    ['a long answer of few words', false, `{${words},"more":"${pad(8 * MIB)}"}`, 200],
+    ['an event that does not end', true, `data: ${pad(9 * MIB)}`, 502],
+    ['comments without an event', true, `:${pad(1_000)}\n`.repeat(9_000), 502],
+    [
+      'events that say nothing, and then a word',
+      true,
+      `${'data: {}\n\n'.repeat(1_000_000)}${chunk}data: [DONE]\n\n`,
+      200,
+    ],
+  ])('is given up, or heard to its end: %s', async (_, stream, body, status) => {
+    openai.own.always = { body, headers: { 'content-type': stream ? 'text/event-stream' : 'application/json' } }
+    const answer = await chat(user, main, { stream })
+    expect(answer.status).toBe(status)
+    if (status === 502) expect(answer.body.code).toBe('AI_UPSTREAM_ERROR')
+    expect(openai.last().headers.accept).toBe(stream ? 'text/event-stream' : 'application/json')
+    expect((await at.usage())[0]).toMatchObject({ status: status === 200 ? 'completed' : 'failed' })
+  })
+
+  test.each([false, true])('or says what is no text: it is told and kept as text (stream: %p)', async (stream) => {
+    const thread = await at.thread()
+    const [before, after] = (stream ? chunk : `{${words}}`).split('Hello') as [string, string]
+    const raw = Buffer.concat([
+      Buffer.from(before),
+      Buffer.from([0x61, 0xff, 0xed, 0xa0, 0x80, 0x62]),
+      Buffer.from(after),
+    ])
+    const headers = { 'content-type': stream ? 'text/event-stream' : 'application/json' }
+    openai.says({ body: raw as never, headers })
+    expect((await chat(user, main, { stream }, thread)).status).toBe(200)
+    const { content } = (await at.threadOf(thread)).messages.at(-1)
+    expect(content).toMatch(/^a\ufffd+b$/)
+  })
+})
+
+test('the built-in source, told to call a tool a hundred thousand times, is given up', async () => {
+  const echo = await at.agent({ sourceId: 'echo' })
+  const messages = [says('call pick {}\n'.repeat(100_000))]
+  expect(refusal(await chat(user, echo, { messages, clientTools }))).toEqual([502, 'AI_UPSTREAM_ERROR'])
+})
+
+test('two turns of one thread at once are both kept, each as a whole', async () => {
+  const thread = await at.thread()
+  openai.own.always = ({ body }) => ({ text: `to ${body.messages.at(-1).content}`, pieces: 3, pace: 5 })
+  const asked = ['A', 'B', 'C', 'D']
+  const all = await Promise.all(
+    asked.map((one, n) => chat(user, main, { stream: n % 2 > 0, messages: [says(one)] }, thread)),
+  )
+  expect(all.map(({ status }) => status)).toEqual(asked.map(() => 200))
+  const { messages } = await at.threadOf(thread)
+  const pairs = asked.map((_, n) => [messages[n * 2].content, messages[n * 2 + 1].content])
+  expect(pairs.toSorted()).toEqual(asked.map((one) => [one, `to ${one}`]))
 })

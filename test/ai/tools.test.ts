@@ -1,4 +1,5 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { issue } from '../../src/accounts/tokens'
 import { house, refusal, rules } from '../house'
 import { calling, eventsIn, says, studio, wordsOf } from './kit'
 
@@ -27,6 +28,29 @@ const offered = () => (openai.last().body.tools ?? []).map((one: { function: { n
 const count = await at.tool('count', '({ body, query, user }) => ({ twice: body.n * 2, query, user: user._id })')
 const fails = await at.tool('fails', '() => { throw new Error("out of order") }')
 const few = await at.tool('few', '() => 1', { roles: ['gardener'] })
+
+/** Tools of each kind of target, and how many entities they have made. */
+async function limitedTools() {
+  await at.made('/blueprints', { key: 'limited', name: 'Limited', fields: [] })
+  const code = (name: string) => `async (_, { entities }) => (await entities('limited').create({ }), '${name}')`
+  const serving = await at.made('/lambdas', {
+    name: 'serving',
+    code: `export default ${code('serving')}`,
+    serviceRole: 'admin',
+  })
+  const tool = async (name: string, target: object) =>
+    (await at.made('/integrations', { trigger: { kind: 'tool', name, description: name }, target }))._id
+  return {
+    lambda: [await at.tool('plain', code('plain')), await tool('serving', { kind: 'lambda', lambdaId: serving._id })],
+    hidden: [
+      await tool('posts', { kind: 'http', url: openai.url.replace('/v1', '/models'), method: 'GET' }),
+      await tool('mails', { kind: 'email', to: 'a@example.com', subject: 'Hello', text: 'You' }),
+      await tool('asks', { kind: 'ai', sourceId: at.source, model: 'expert' }),
+    ],
+    made: async () =>
+      Number((await at.tenant.db.ask(`select count(*) from entities where blueprint = 'limited'`))[0]![0]),
+  }
+}
 
 describe('tools of the server', () => {
   test.each([false, true])(
@@ -160,6 +184,46 @@ describe('tools of the server', () => {
     expect(openai.asked.length).toBeLessThan(14)
   })
 
+  test('are run for an API token as far as its scopes go, as if it asked for them itself', async () => {
+    const { lambda, hidden, made } = await limitedTools()
+    const id = await at.agent({ tools: [...lambda, ...hidden], blueprints: ['limited'] })
+    const codes = async (...scopes: string[]) => {
+      const { token } = await issue(at.tenant, at.users.admin, { nickname: 'limited', scopes })
+      openai.clear()
+      const names = ['plain', 'serving', 'posts', 'mails', 'asks', 'find_limited', 'create_limited']
+      openai.own.always = ({ body }) =>
+        body.model === 'expert'
+          ? { text: 'I know.' }
+          : body.messages.at(-1).role === 'tool'
+            ? {}
+            : calling(...names.map((name): [string, object, string] => [name, {}, name]))
+      await at.done(chat(at.stranger.with({ 'x-api-key': token }), id))
+      openai.own.always = {}
+      const told = results()
+      return Object.fromEntries(names.map((name) => [name, told[name]?.error?.message ?? 'done']))
+    }
+    const no = (scope: string) => `This API token is not good for ${scope}.`
+    const all = { plain: 'done', serving: 'done', posts: 'done', mails: 'done', asks: 'done' }
+    expect(await codes('ai:write')).toEqual({
+      ...{ plain: no('lambdas:write'), serving: no('lambdas:write'), asks: 'done' },
+      ...{ posts: no('integrations:write'), mails: no('integrations:write') },
+      ...{ find_limited: no('entities:read'), create_limited: no('entities:write') },
+    })
+    expect(await made()).toBe(0)
+    // A lambda asks with the scopes of who called it, unless it has a role of its own.
+    expect(await codes('ai:write', 'lambdas:write', 'integrations:write', 'entities:read')).toEqual({
+      ...{
+        ...all,
+        plain: `AtollError: ${no('entities:write')}`,
+        find_limited: 'done',
+        create_limited: no('entities:write'),
+      },
+    })
+    expect(await made()).toBe(1)
+    expect(await codes()).toEqual({ ...all, find_limited: 'done', create_limited: 'done' })
+    expect(await made()).toBe(4)
+  })
+
   test('of another tenant are none', async () => {
     const other = await house()
     const { status, body } = await other.as('admin').post('/ai/agents', { sourceId: 'echo', tools: [count] })
@@ -231,6 +295,53 @@ describe('blueprints', async () => {
     expect(others).toEqual([])
     expect(none.error.code).toBe('ENTITY_NOT_FOUND')
     expect(nobody.error.code).toBe('INVALID_INPUT')
+  })
+
+  test('are found by a query, wherever a model puts it, and it is told what no query has', async () => {
+    for (let n = 0; n < 3; n++)
+      await at.done(admin.post('/blueprints/books/entities', { title: `Bulk ${n}`, price: `${n}.00` }))
+    const bulk = { title: { $like: 'Bulk%' } }
+    openai.says(
+      calling(
+        ['find_books', { query: { ...bulk, $limit: 2 } }, 'inside'],
+        ['find_books', { ...bulk, $limit: 2, $sort: '-price' }, 'beside'],
+        ['find_books', { query: bulk, $limit: 1, $skip: 1, $sort: 'price' }, 'both'],
+        ['find_books', { query: null, $limit: 1e9 }, 'many'],
+        ['find_books', { limit: 1 }, 'unknown'],
+        ['find_books', { query: { $first: 1 } }, 'option'],
+        ['find_books', { query: bulk, $limit: 'some' }, 'text'],
+        ['find_books', { query: 'Bulk' }, 'words'],
+        ['find_books', { query: { title: 'x' }, title: 'y' }, 'twice'],
+        ['get_books', { identifier: 'x', $select: 'title' }, 'get'],
+        ['remove_books', { identifier: 'x', force: true }, 'remove'],
+      ),
+    )
+    await at.done(chat(admin, id))
+    const { inside, beside, both, many, ...refused } = results()
+    expect(inside).toHaveLength(2)
+    expect(beside.map(({ price }: { price: string }) => Number(price))).toEqual([2, 1])
+    expect(both.map(({ price }: { price: string }) => Number(price))).toEqual([1])
+    expect(many.length).toBeGreaterThan(2)
+    const paths = Object.entries(refused).map(([call, { error }]) => [call, error.code, error.details[0].path])
+    expect(paths).toEqual([
+      ['unknown', 'INVALID_INPUT', 'limit'],
+      ['option', 'INVALID_INPUT', '$first'],
+      ['text', 'INVALID_INPUT', '$limit'],
+      ['words', 'INVALID_INPUT', 'query'],
+      ['twice', 'INVALID_INPUT', 'title'],
+      ['get', 'INVALID_INPUT', '$select'],
+      ['remove', 'INVALID_INPUT', 'force'],
+    ])
+    for (const { error } of Object.values(refused)) expect(error.details[0].message).toMatch(/\.$/)
+  })
+
+  test('are at most a hundred at once, however many a model asks for', async () => {
+    await at.made('/blueprints', { key: 'notes', name: 'Notes', fields: [{ key: 'n', type: 'number' }] })
+    const operations = Array.from({ length: 101 }, (_, n) => ({ op: 'create', data: { n } }))
+    await at.done(admin.post('/blueprints/notes/entities/batch', { operations }))
+    openai.says(calling(['find_notes', { $limit: 101 }, 'most'], ['find_notes', {}, 'few']))
+    await at.done(chat(admin, await at.agent({ blueprints: ['notes'] })))
+    expect([results().most.length, results().few.length]).toEqual([100, 20])
   })
 
   test('that are removed are no tools any more', async () => {

@@ -33,7 +33,13 @@ describe('what a completion took', () => {
     const thread = await at.thread()
     await chat(user, main, { messages: [says('My secret is quince.')] }, thread)
     expect(await newest()).toEqual({
-      ...{ _id: expect.any(String), created: expect.stringMatching(/Z$/), integration: main, source: at.source },
+      ...{
+        _id: expect.any(String),
+        created: expect.stringMatching(/Z$/),
+        kind: 'completion',
+        integration: main,
+        source: at.source,
+      },
       ...{ model: 'model-1', user: at.users.user, workspace: null, thread, promptTokens: 11, completionTokens: 7 },
       ...{ cost: 0.000098, estimated: false, status: 'completed', durationMs: expect.any(Number) },
     })
@@ -108,7 +114,8 @@ describe('what a completion took', () => {
     await at.done(admin.post(`${path}/upload`, { integrationId: id, content: 'Quinces are yellow.' }))
     openai.says({ status: 401 })
     expect(refusal(await chat(user, id))).toEqual([502, 'AI_UPSTREAM_ERROR'])
-    expect(await rows(`?integration=${id}`)).toMatchObject([{ status: 'failed', promptTokens: 0, completionTokens: 0 }])
+    const failed = await rows(`?integration=${id}&kind=completion`)
+    expect(failed).toMatchObject([{ status: 'failed', promptTokens: 0, completionTokens: 0 }])
   })
 
   test('says in which workspace it was', async () => {
@@ -302,6 +309,7 @@ describe('a list of it', async () => {
       'source',
       'thread',
       'status',
+      'kind',
       'day,month,model,user',
     ]) {
       const groups = await told(`?groupBy=${by}`)

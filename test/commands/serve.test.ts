@@ -1,5 +1,6 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { connect } from 'node:net'
+import { getLoadablePath } from 'sqlite-vec'
 import {
   atoll,
   caller,
@@ -217,6 +218,14 @@ test('what is set in the environment counts: how long an access token is good fo
   const [, claims = ''] = answer.body.payload.token.split('.')
   const { exp } = JSON.parse(Buffer.from(claims, 'base64url').toString())
   expect(Math.abs(exp - Date.now() / 1000 - 60)).toBeLessThan(20)
+})
+
+test('ATOLL_SQLITE_VEC is loaded from the first file on; a wrong one is told by a sentence', async () => {
+  const at = { at: emptyFolder() }
+  await makeTenant({ ...at, env: { ATOLL_SQLITE_VEC: getLoadablePath() } }, 'acme')
+  const { code, err } = await atoll('tenant list', { ...at, env: { ATOLL_SQLITE_VEC: '/nowhere.so' } })
+  expect([code, err.trim()]).toEqual([2, 'ATOLL_SQLITE_VEC is /nowhere.so, which SQLite cannot load here.'])
+  expect((await atoll('tenant list', at)).out).toContain('acme')
 })
 
 test('with ATOLL_SQLITE_DRIVER=better-sqlite3 everything is kept in the same files by the other library', async () => {

@@ -1,7 +1,7 @@
 import { type TSchema, t } from 'elysia'
 import type { Ctx } from '../../accounts/guard'
-import { within } from '../../accounts/permissions'
-import { invalid, Problem } from '../../core/problem'
+import { refuseBeyond } from '../../accounts/permissions'
+import { invalid } from '../../core/problem'
 import { fitting } from '../../core/shapes'
 import type { Tool } from '../tools/tool'
 import type { Draft, DraftKind } from './drafts'
@@ -46,8 +46,7 @@ export async function refuseUnlessMayMake(ctx: Ctx, names: readonly KindName[]) 
   for (const name of names) {
     const { area, refuseUnlessMayMake } = kinds[name]
     await refuseUnlessMayMake(ctx)
-    if (within(ctx.actor.scopes, area, 'write')) continue
-    throw new Problem(403, 'FORBIDDEN', `This API token is not good for ${area}:write.`)
+    refuseBeyond(ctx.actor, area, 'write')
   }
 }
 

@@ -1,9 +1,8 @@
 import type { Ctx } from '../../accounts/guard'
-import { within } from '../../accounts/permissions'
+import { refuseBeyond } from '../../accounts/permissions'
 import * as blueprints from '../../blueprints/blueprints'
 import * as blocks from '../../content/blocks'
 import type { Answer } from '../../core/etag'
-import { Problem } from '../../core/problem'
 import * as connections from '../../plugins/connections/connections'
 import * as integrations from '../../plugins/integrations/integrations'
 import * as lambdas from '../../plugins/lambdas/lambdas'
@@ -55,8 +54,7 @@ export function lookupTools({ actor }: Ctx, names: readonly LookupName[]): Tool[
       description: `${does} ${PAGE} on a page.`,
       parameters: { type: 'object', properties: { page: { type: 'integer', minimum: 1 } } },
       async run({ ctx }, { page = 1 }) {
-        if (!within(actor.scopes, area, 'read'))
-          throw new Problem(403, 'FORBIDDEN', `This API token is not good for ${area}:read.`)
+        refuseBeyond(actor, area, 'read')
         const answer = { request: new Request('http://list/'), set: { headers: {} } }
         const rows = await list(ctx as Ctx, { limit: PAGE, page: String(page) }, answer)
         const told = ([name]: [string, unknown]) => tells.includes(name)

@@ -20,11 +20,14 @@ const LEAST = 300
 /** What a chunk repeats of the one before, where a long paragraph is cut. */
 const OVERLAP = 150
 const PLACE = 200
+/** In which sentences are looked for at once. */
+const WINDOW = 32_768
 
 /**
  * The pieces of a file by which it is found, in their order: paragraphs, lists and blocks of code that stand together, up
  * to some 1,200 characters, each with the headings that it stands under. Texts are read as Markdown, unless they are JSON
- * by their name. They are made as they are asked for, so that whoever has a large file can let others have a turn.
+ * by their name. They are made as they are asked for, so that whoever has a large file can let others have a turn: where
+ * there is none for a while, an empty text comes instead.
  */
 export function* chunksOf(content: unknown, name = ''): Generator<string> {
   let [pieces, size, place] = [[] as string[], 0, '']
@@ -33,6 +36,10 @@ export function* chunksOf(content: unknown, name = ''): Generator<string> {
     return place ? `${place}\n\n${text}` : text
   }
   for (const block of blocksOf(content, name)) {
+    if (!block.text) {
+      yield ''
+      continue
+    }
     const moves = block.begins && size >= LEAST
     if (size && (moves || size + block.text.length > MOST)) {
       yield whole()
@@ -41,7 +48,7 @@ export function* chunksOf(content: unknown, name = ''): Generator<string> {
     if (!size) place = tail(block.place)
     if (block.text.length > MOST) {
       for (const piece of block.code ? lines(block.text) : sentences(block.text))
-        yield place ? `${place}\n\n${piece}` : piece
+        yield place && piece ? `${place}\n\n${piece}` : piece
       continue
     }
     pieces.push(block.text)
@@ -86,14 +93,15 @@ const SENTENCE = /(?=\S)(?<=[.!?…]["'”’)\]]{0,3}\s{1,3})|(?<=[。！？\n]
 /** Sentences up to the size, each time beginning with the end of those before. */
 function* sentences(text: string): Generator<string> {
   let piece = ''
-  for (const sentence of text.split(SENTENCE))
-    for (const part of parts(sentence, MOST - OVERLAP)) {
-      if (piece && piece.length + part.length > MOST) {
-        yield piece.trim()
-        piece = overlapOf(piece)
+  for (const window of parts(text, WINDOW))
+    for (const sentence of window.split(SENTENCE))
+      for (const part of parts(sentence, MOST - OVERLAP)) {
+        if (piece && piece.length + part.length > MOST) {
+          yield piece.trim()
+          piece = overlapOf(piece)
+        }
+        piece += part
       }
-      piece += part
-    }
   if (piece.trim()) yield piece.trim()
 }
 

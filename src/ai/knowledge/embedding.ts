@@ -1,31 +1,58 @@
+import type { OpenCtx } from '../../accounts/guard'
 import { Problem } from '../../core/problem'
 import type { Source } from '../sources/sources'
+import { tokensIn } from '../tokens'
 import { Failed, problemOf, Senseless } from '../turn/failures'
+import { countedIn, type Usage } from '../turn/model'
+import { keepUsage, type Status, usageRow } from '../usage/spending'
 
+const DIMENSIONS = 16_384
 const LONGEST = 8_000 // characters of a text; models take some 8,000 tokens
 
 /** A source that makes vectors. */
 export type Embedding = Source & { embeddingModel: string }
 export const embeds = (source: Source): source is Embedding => source.embeddingModel !== undefined
 
+/** About what texts take. */
+export const expectedOf = (texts: string[]): Usage => ({
+  ...{ prompt: tokensIn(texts.join('\n')), completion: 0, estimated: true },
+})
+
+/** For whom and for what texts are embedded. */
+export type Purpose = { ctx: OpenCtx; integration: string; thread?: string; signal?: AbortSignal }
+
 /**
- * Texts as vectors of length 1, by the embedding model of a source. What may be tried again is, by its client.
+ * Texts as vectors of length 1, by the embedding model of a source. What may be tried again is, by its client. What it took
+ * is kept, whatever became of it.
  * @throws 502 AI_UPSTREAM_ERROR, 503 AI_UPSTREAM_BUSY, 504 AI_UPSTREAM_TIMEOUT
  */
 export async function embedded(
-  { client, embeddingModel: model }: Embedding,
+  { _id: source, client, embeddingModel: model }: Embedding,
   texts: string[],
-  signal?: AbortSignal,
+  { ctx, integration, thread, signal }: Purpose,
 ): Promise<Float32Array[]> {
   const input = texts.map((text) => text.slice(0, LONGEST).toWellFormed())
+  const began = performance.now()
+  let usage = expectedOf(input)
+  let status: Status = 'failed'
   try {
     const asked = { model, input, encoding_format: 'float' } as const
     const answer = await client.embeddings.create(asked, { signal }).catch((cause) => {
       throw new Failed(cause)
     })
-    return vectorsOf(answer?.data, texts.length)
+    const counted = countedIn({ ...answer?.usage, completion_tokens: 0 })
+    if (counted) usage = { ...counted, estimated: false }
+    const vectors = vectorsOf(answer?.data, texts.length)
+    status = 'completed'
+    return vectors
   } catch (error) {
+    if (signal?.aborted) status = 'aborted'
     throw problemOf(error)
+  } finally {
+    const durationMs = Math.round(performance.now() - began)
+    const about = { kind: 'embedding' as const, integration, source, model, thread: thread ?? null }
+    const row = await usageRow(ctx, { ...about, usage, status, durationMs })
+    await ctx.write((tx) => keepUsage(tx, row))
   }
 }
 
@@ -37,6 +64,7 @@ function vectorsOf(data: unknown, count: number): Float32Array[] {
     vectors[one.index] = unit(one.embedding)
   }
   const dimension = vectors[0]?.length
+  if (Number(dimension) > DIMENSIONS) throw new Senseless(`Vectors have at most ${DIMENSIONS} numbers here.`)
   for (let n = 0; n < count; n++) if (!dimension || vectors[n]?.length !== dimension) throw new Senseless(STRANGE)
   return vectors
 }

@@ -6,8 +6,10 @@ import type { Tx } from '../../storage/port'
 import { waitsLong } from '../../tenancy/caller'
 import { clientOf, type Source } from '../sources/sources'
 import { gone } from '../turn/failures'
+import { withinBudget } from '../usage/budgets'
+import { costOf } from '../usage/prices'
 import { chunksOf } from './chunking'
-import { bytesOf, embedded, embeds, refuseMismatch } from './embedding'
+import { bytesOf, type Embedding, embedded, embeds, expectedOf, type Purpose, refuseMismatch } from './embedding'
 import { sweepFiles } from './removal'
 import type { Clearing, Upload } from './shapes'
 import { isLiving, type StoreRow, storeFor } from './stores'
@@ -17,16 +19,19 @@ import { keepWords } from './words'
 const SLICE = 96 // chunks that are embedded, and written, at once
 const MOST_OF_STORE = 100_000 // chunks
 const MOST_OF_TENANT = 1_000_000
+const METADATA = 64 << 10 // bytes of a file's, as JSON
 
 const { _id, store, ready, user } = knowledgeFiles
 
 /**
  * Adds a file to a store. It is found from the moment on when all of it is there; when that fails, nothing of it is kept.
- * @throws 400, 403, 404, 409 EMBEDDING_MISMATCH or VECTOR_STORE_FULL, and 502 to 504 for the source
+ * @throws 400, 403, 404, 409 EMBEDDING_MISMATCH or VECTOR_STORE_FULL, 429 BUDGET_EXCEEDED, and 502 to 504 for the source
  */
 export async function upload(ctx: Ctx, sourceId: string, input: Upload, request: Request) {
   waitsLong(request)
   const { content, fileName = '', metadata = {}, ...named } = input
+  if (Buffer.byteLength(JSON.stringify(metadata)) > METADATA)
+    invalid({ path: '/metadata', message: `At most ${METADATA} bytes of metadata are taken.` })
   const source = await clientOf(ctx, sourceId)
   const { row } = await storeFor(ctx, sourceId, named)
   if (embeds(source)) refuseMismatch(row, source.embeddingModel)
@@ -40,9 +45,9 @@ export async function upload(ctx: Ctx, sourceId: string, input: Upload, request:
   )
   try {
     let chunks = 0
-    for (const texts of slicesOf(chunksOf(content, fileName))) {
+    for await (const texts of slicesOf(chunksOf(content, fileName))) {
       if (request.signal.aborted) throw gone()
-      await keep(ctx, source, { store: row._id, file: fileId, texts, position: chunks, signal: request.signal })
+      await keep(ctx, source, { row, file: fileId, texts, position: chunks, signal: request.signal })
       chunks += texts.length
     }
     if (!chunks) invalid({ path: '/content', message: 'There is nothing to be read in it.' })
@@ -56,10 +61,12 @@ export async function upload(ctx: Ctx, sourceId: string, input: Upload, request:
   return { success: true as const, message, fileId, vectorStoreId: row._id }
 }
 
-function* slicesOf(chunks: Iterable<string>): Generator<string[]> {
+/** So many chunks at a time; others have a turn where there is none for a while. */
+async function* slicesOf(chunks: Iterable<string>): AsyncGenerator<string[]> {
   let slice: string[] = []
   for (const chunk of chunks) {
-    slice.push(chunk)
+    if (chunk) slice.push(chunk)
+    else await new Promise(setImmediate)
     if (slice.length < SLICE) continue
     yield slice
     slice = []
@@ -67,11 +74,15 @@ function* slicesOf(chunks: Iterable<string>): Generator<string[]> {
   if (slice.length) yield slice
 }
 
-type Slice = { store: string; file: string; texts: string[]; position: number; signal: AbortSignal }
+type Slice = { row: StoreRow; file: string; texts: string[]; position: number; signal: AbortSignal }
 
-async function keep(ctx: Ctx, source: Source, { store, file, texts, position, signal }: Slice) {
+async function keep(
+  ctx: Ctx,
+  source: Source,
+  { row: { _id: store, integration }, file, texts, position, signal }: Slice,
+) {
   const model = embeds(source) ? source.embeddingModel : null
-  const vectors = embeds(source) ? await embedded(source, texts, signal) : []
+  const vectors = embeds(source) ? await embeddedWithin(source, texts, { ctx, integration, signal }) : []
   const dimension = vectors[0]?.length ?? null
   await ctx.write(async (tx) => {
     const row = await current(tx, store)
@@ -96,6 +107,14 @@ async function keep(ctx: Ctx, source: Source, { store, file, texts, position, si
       .set({ ...made, chunks: row.chunks + texts.length })
       .where(eq(vectorStores.seq, row.seq))
   })
+}
+
+/** @throws 429 BUDGET_EXCEEDED, and as `embedded` does */
+async function embeddedWithin(source: Embedding, texts: string[], purpose: Purpose) {
+  const usage = expectedOf(texts)
+  const cost = await costOf(purpose.ctx, source.embeddingModel, usage)
+  const counted = await withinBudget(purpose.ctx, { tokens: usage.prompt, cost })
+  return embedded(source, texts, purpose).finally(counted)
 }
 
 async function finish(tx: Tx, storeId: string, file: string, chunks: number) {

@@ -6,32 +6,53 @@ const PLACE = 200
  * The blocks of a JSON value: each record that is no longer than `most` characters stands together, larger ones come in
  * their parts. A line is a value with the way to it, `orders[3].city: Porto`, so that each is understood by itself.
  */
-export function* jsonBlocks(value: unknown, most: number, way = ''): Generator<Block> {
-  const lines: string[] = []
-  if (linesOf(way, value, most, lines) >= 0) yield { text: lines.join('\n'), place: '', code: true }
-  else if (value === null || typeof value !== 'object') yield { text: lineOf(way, value), place: '' }
-  else for (const [key, part] of partsOf(value)) yield* jsonBlocks(part, most, joined(way, key))
+export function* jsonBlocks(value: unknown, most: number): Generator<Block> {
+  const small = yield* blocksOf(value, most, '', () => [])
+  if (small) yield blockOf(small)
 }
 
-/** Adds the lines of a value, and returns what is left of the characters; less than 0 as soon as there is too much. */
-function linesOf(way: string, value: unknown, left: number, lines: string[]): number {
-  const inner = value !== null && typeof value === 'object' ? partsOf(value) : undefined
-  let [rest, empty] = [left, true]
-  for (const [key, part] of inner ?? []) {
-    rest = linesOf(joined(way, key), part, rest, lines)
-    empty = false
-    if (rest < 0) return rest
+/** The lines of a value, and how long they are together. */
+type Lines = { lines: string[]; size: number }
+
+/**
+ * The lines of a value that is small; of a larger one its blocks, and before those what was waiting for them (`before`).
+ * Each value is looked at once, however deep it lies.
+ */
+function* blocksOf(value: unknown, most: number, way: string, before: Waiting): Generator<Block, Lines | undefined> {
+  let held: Lines[] | undefined = []
+  let size = 0
+  function* release(): Generator<Block> {
+    if (!held) return
+    const some = held
+    held = undefined
+    yield* before()
+    for (const one of some) yield blockOf(one)
   }
-  if (!empty) return rest
+  for (const [key, part] of partsOf(value)) {
+    const small: Lines | undefined = yield* blocksOf(part, most, joined(way, key), release)
+    if (!small) continue
+    size += small.size
+    if (size > most) yield* release()
+    if (held) held.push(small)
+    else yield blockOf(small)
+  }
+  if (!held) return
+  if (held.length) return { lines: held.flatMap(({ lines }) => lines), size }
   const line = lineOf(way, value)
-  lines.push(line)
-  return rest - line.length - 1
+  if (line.length < most) return { lines: [line], size: line.length + 1 }
+  yield* before()
+  yield { text: line, place: '' }
 }
+
+type Waiting = () => Iterable<Block>
+
+const blockOf = ({ lines }: Lines): Block => ({ text: lines.join('\n'), place: '', code: true })
 
 const lineOf = (way: string, value: unknown) =>
   `${way ? `${way}: ` : ''}${typeof value === 'string' ? value : JSON.stringify(value)}`
 
-function* partsOf(value: object): Generator<[string, unknown]> {
+function* partsOf(value: unknown): Generator<[string, unknown]> {
+  if (value === null || typeof value !== 'object') return
   if (Array.isArray(value)) for (const [n, part] of value.entries()) yield [`[${n}]`, part]
   else for (const key in value) yield [key, (value as Record<string, unknown>)[key]]
 }

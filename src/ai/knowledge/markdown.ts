@@ -2,6 +2,9 @@ import type { Block } from './chunking'
 
 /** Characters: what is longer comes in several blocks, so that none takes long. */
 const LONGEST = 8_192
+/** Characters after which an empty block lets whoever reads have a pause; a line counts as some more. */
+const PAUSE = 65_536
+const LINE = 32
 const FENCE = /^ {0,3}(`{3,}|~{3,})/
 const HEADING = /^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*$/
 const UNDERLINE = /^ {0,3}(=+|-{2,})[ \t]*$/
@@ -26,7 +29,13 @@ export function* markdownBlocks(text: string): Generator<Block> {
     headings.push(title)
     begins = true
   }
+  let read = 0
   for (const line of linesOf(text)) {
+    read += line.length + LINE
+    if (read > PAUSE) {
+      yield { text: '', place: '' }
+      read = 0
+    }
     if (size > LONGEST) yield* block(!!fence)
     size += line.length
     if (fence) {

@@ -3,7 +3,7 @@ import { iso, now } from '../../core/clock'
 import type { Lease } from '../../jobs/holding'
 import type { Db, Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
-import { knowledgeChunks, knowledgeFiles, searchFiles, vectorStores } from './tables'
+import { knowledgeChunks, knowledgeFiles, type Scope, searchFiles, vectorStores } from './tables'
 import { forgetWords } from './words'
 
 const SLICE = 500 // chunks
@@ -11,8 +11,11 @@ const PORTION = 500 // files, or stores
 const BEGUN = 3_600_000 // ms; what an upload has not finished by then, nobody will
 
 /** Ends the store of a thread that is removed, in the same transaction. */
-export const forgetThread = (tx: Tx, thread: string) =>
-  endStores(tx, and(eq(vectorStores.scope, 'thread'), eq(vectorStores.subject, thread)))
+export const forgetThread = (tx: Tx, thread: string) => forgetSubject(tx, 'thread', thread)
+
+/** The same for those of a user or a workspace. */
+export const forgetSubject = (tx: Tx, scope: Scope, subject: string) =>
+  endStores(tx, and(eq(vectorStores.scope, scope), eq(vectorStores.subject, subject)))
 
 /** Nobody finds these from now on, and others may take their places. What they have is swept up later. */
 export const endStores = (tx: Tx, those: ReturnType<typeof and>) =>

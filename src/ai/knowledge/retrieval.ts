@@ -6,12 +6,12 @@ import type { Db } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { Turns } from '../../tenancy/turns'
 import { clientOf } from '../sources/sources'
-import { embedded, embeds, refuseMismatch } from './embedding'
+import { embedded, embeds, type Purpose, refuseMismatch } from './embedding'
 import { fused } from './fusion'
 import { living, ofAgent, type StoreRow, subjectsOf, withIds } from './stores'
 import { type Scope, scopes } from './tables'
 import { readyWords, tellingWords } from './telling'
-import { nearest } from './vectors'
+import { nearest } from './vectors/nearest'
 import { ranked } from './words'
 
 /** Where something that a model was told stands. */
@@ -41,7 +41,8 @@ const turns = new Turns(4, 100, { each: 2, patience: 10_000 })
 export async function retrieved(ctx: OpenCtx, { integration, thread, question: asked, signal }: Question) {
   const question = asked.length > LONGEST ? `${asked.slice(0, LONGEST / 2)}\n${asked.slice(-LONGEST / 2)}` : asked
   const stores = await storesFor(ctx, integration, thread)
-  const found = stores.length ? await find(ctx, stores, question, signal) : []
+  const purpose = { ctx, integration: integration._id, thread, signal }
+  const found = stores.length ? await find(purpose, stores, question) : []
   const chunks = await bestOf(ctx.db, found, stores)
   const citations = chunks.map(({ fileId, fileName, chunk }): Citation => ({ fileId, fileName, chunk }))
   const parts = chunks.map(({ fileName, text }, n) => `[${n + 1}]${fileName ? ` ${fileName}` : ''}\n${text}`)
@@ -64,10 +65,10 @@ async function storesFor(ctx: OpenCtx, { _id, target }: Question['integration'],
 }
 
 /** Numbers of the chunks that answer a question best, the best first: by their words, and by vectors where they have some. */
-async function find(tenant: Tenant, stores: StoreRow[], question: string, signal?: AbortSignal): Promise<number[]> {
+async function find(purpose: Purpose, stores: StoreRow[], question: string): Promise<number[]> {
   const bySource = Map.groupBy(stores, ({ source, model }) => (model === null ? '' : source))
-  const lists = [byWords(tenant, stores, question)]
-  for (const [source, some] of bySource) if (source) lists.push(byMeaning(tenant, source, some, question, signal))
+  const lists = [byWords(purpose.ctx, stores, question)]
+  for (const [source, some] of bySource) if (source) lists.push(byMeaning(purpose, source, some, question))
   return fused(await Promise.all(lists))
 }
 
@@ -77,21 +78,16 @@ async function byWords(tenant: Tenant, stores: StoreRow[], question: string) {
 }
 
 /** Where the source is gone, or embeds no more, words have to do. */
-async function byMeaning(
-  tenant: Tenant,
-  id: string,
-  stores: StoreRow[],
-  question: string,
-  signal?: AbortSignal,
-): Promise<number[]> {
-  const source = await clientOf(tenant, id).catch((error) => {
+async function byMeaning(purpose: Purpose, id: string, stores: StoreRow[], question: string): Promise<number[]> {
+  const { ctx } = purpose
+  const source = await clientOf(ctx, id).catch((error) => {
     if (!(error instanceof Problem && error.status === 404)) throw error
   })
   if (!source || !embeds(source)) return []
   for (const store of stores) refuseMismatch(store, source.embeddingModel)
-  const [wanted] = await embedded(source, [question], signal)
+  const [wanted] = await embedded(source, [question], purpose)
   for (const store of stores) refuseMismatch(store, source.embeddingModel, wanted!.length)
-  return turns.take(tenant, () => nearest(tenant.db, stores, wanted!, EACH))
+  return turns.take(ctx, () => nearest(ctx.db, stores, wanted!, EACH))
 }
 
 type Chunk = Citation & { text: string }

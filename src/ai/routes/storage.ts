@@ -7,7 +7,7 @@ import * as stores from '../knowledge/stores'
 
 const source = t.Object({ sourceId: t.String() })
 const refusals = { 404: ProblemShape, 409: ProblemShape }
-const failures = { ...refusals, 502: ProblemShape, 503: ProblemShape, 504: ProblemShape }
+const failures = { ...refusals, 429: ProblemShape, 502: ProblemShape, 503: ProblemShape, 504: ProblemShape }
 
 export const storageRoutes = new Elysia({ prefix: '/ai/sources/:sourceId/storage', tags: ['ai'] })
   .use(aiGuard('ai'))

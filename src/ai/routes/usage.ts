@@ -9,5 +9,5 @@ export const usageRoutes = new Elysia({ prefix: '/ai/usage', tags: ['ai'] })
     can: 'privileged',
     query: UsageList,
     response: t.Array(t.Union([Used, UsedTogether])),
-    detail: { summary: 'What completions took, one by one, or together by `groupBy`' },
+    detail: { summary: 'What completions and embeddings took, one by one, or together by `groupBy`' },
   })

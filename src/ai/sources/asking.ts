@@ -3,7 +3,11 @@ import { Unreachable } from '../../core/outside'
 import { outsideAsItComes } from '../../core/streaming'
 import { privateNetwork } from '../../plugins/addresses'
 
-const LIMIT = 64 << 20 // bytes of an answer
+const STREAMED = 64 << 20 // bytes of an answer that is read as it comes
+const WHOLE = 16 << 20 // and of one that is read at once, while everybody waits
+
+/** What a stream is asked for by. */
+export const EVENTS = 'text/event-stream'
 
 type Init = { method?: string; headers?: unknown; body?: unknown; signal?: AbortSignal | null }
 
@@ -17,7 +21,8 @@ export async function asking(url: string, { method = 'GET', headers, body, signa
   sent.set('user-agent', 'atoll')
   const question = { method, headers: sent, body: typeof body === 'string' ? Buffer.from(body) : null }
   const silence = config.ATOLL_AI_TIMEOUT
-  const reach = { privateNetwork: privateNetwork(), head: silence, silence, limit: LIMIT }
+  const limit = sent.get('accept') === EVENTS ? STREAMED : WHOLE
+  const reach = { privateNetwork: privateNetwork(), head: silence, silence, limit }
   try {
     const answer = await outsideAsItComes(url, { ...question, signal: signal ?? new AbortController().signal }, reach)
     if (answer.status === 429) answer.headers.set(AGAIN, 'false')

@@ -40,8 +40,8 @@ function saidTo({ messages, tools, response_format: format }: Body): { content: 
   const step = textOf(messages[from]).split(/^then$/m)[done]
   const answers = since.filter(({ role }) => role === 'tool').map(textOf)
   const lines = (step ?? answers.join('\n')).trim().split('\n')
-  const calls =
-    tools?.length && step !== undefined ? lines.flatMap((line, n) => callIn(line, `${named(messages)}_${n}`)) : []
+  const name = named(messages)
+  const calls = tools?.length && step !== undefined ? lines.flatMap((line, n) => callIn(line, `${name}_${n}`)) : []
   const text = calls.length ? lines.filter((line) => !CALL.test(line)).join('\n') : lines.join('\n')
   return { content: format && format.type !== 'text' ? asJson(text, format) : text, calls }
 }

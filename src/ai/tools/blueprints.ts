@@ -3,12 +3,13 @@ import { modelOf } from '../../blueprints/blueprints'
 import type { Model, ModelField } from '../../blueprints/model'
 import { mayRead, mayWrite, reachOf } from '../../blueprints/rules'
 import type { Operation } from '../../blueprints/shapes'
-import { Problem } from '../../core/problem'
+import { invalid, Problem } from '../../core/problem'
 import type { Asking, Call } from '../../plugins/lambdas/calls/calls'
 import * as entities from '../../plugins/lambdas/calls/entities'
 import type { Calling, Tool, ToolKind } from './tool'
 
 const FEW = 20 // entities, where the model asks for no number
+const MOST = 100
 const TIME = 60_000 // ms
 
 /** Tools for the entities of blueprints: of each, for what its rules allow the caller to do. */
@@ -29,20 +30,23 @@ function toolsFor({ actor }: OpenCtx, model: Model): Tool[] {
   const [read, write] = [model.fields.filter((one) => mayRead(one, actor)), writable(model, actor)]
   const identifier = { type: 'string', description: 'its identifier, or _id' }
   const required = write.filter((one) => one.required && one.default === undefined).map((one) => one.key)
-  const call =
-    (call: Call, ...input: (keyof Input)[]): Tool['run'] =>
-    (calling, given) =>
-      call(askingFor(calling), key, ...input.map((one) => (one === 'entity' ? without(given) : given[one])))
+  const byIdentifier =
+    (call: Call): Tool['run'] =>
+    async (calling, { identifier, ...rest }) => {
+      const unknown = Object.keys(rest).map((path) => ({ path, message: 'This tool takes only an identifier.' }))
+      if (unknown.length) invalid(...unknown)
+      return call(askingFor(calling), key, identifier)
+    }
   const parts: Part[] = [
     {
       ...{ verb: 'find', operation: 'read', does: 'Finds entities' },
       parameters: object({ query: queryOf(read) }),
-      run: (calling, { query }) => entities.find(askingFor(calling), key, { $limit: FEW, ...(query as object) }),
+      run: (calling, given) => entities.find(askingFor(calling), key, asked(given)),
     },
     {
       ...{ verb: 'get', operation: 'read', does: 'Reads one entity' },
       parameters: object({ identifier }, ['identifier']),
-      run: call(entities.get, 'identifier'),
+      run: byIdentifier(entities.get),
     },
     {
       ...{ verb: 'create', operation: 'create', does: 'Makes an entity' },
@@ -52,12 +56,12 @@ function toolsFor({ actor }: OpenCtx, model: Model): Tool[] {
     {
       ...{ verb: 'update', operation: 'update', does: 'Changes what is given of one entity' },
       parameters: object({ identifier, ...propertiesOf(write) }, ['identifier']),
-      run: call(entities.update, 'identifier', 'entity'),
+      run: (calling, { identifier, ...entity }) => entities.update(askingFor(calling), key, identifier, entity),
     },
     {
       ...{ verb: 'remove', operation: 'delete', does: 'Removes one entity' },
       parameters: object({ identifier }, ['identifier']),
-      run: call(entities.remove, 'identifier'),
+      run: byIdentifier(entities.remove),
     },
   ]
   return parts
@@ -70,8 +74,19 @@ function toolsFor({ actor }: OpenCtx, model: Model): Tool[] {
     }))
 }
 
-type Input = { identifier: string; entity: object }
-const without = ({ identifier: _, ...entity }: Record<string, unknown>) => entity
+/**
+ * The query that a model means: some say it beside `query`. What is in no query is refused with the rest, so that it is
+ * asked again, and answered rightly. @throws 400
+ */
+function asked({ query, ...beside }: Record<string, unknown>): Record<string, unknown> {
+  const within = query ?? {}
+  if (typeof within !== 'object' || Array.isArray(within))
+    return invalid({ path: 'query', message: 'A query is an object: {"price": {"$lt": 20}, "$sort": "-created"}.' })
+  const twice = Object.keys(beside).filter((path) => Object.hasOwn(within, path))
+  if (twice.length) invalid(...twice.map((path) => ({ path, message: 'Say this once, in the query.' })))
+  const { $limit = FEW, ...rest } = { ...beside, ...within } as Record<string, unknown>
+  return { ...rest, $limit: Number($limit) > MOST ? MOST : $limit }
+}
 
 /** Names of tools are shorter than a key may be. */
 const named = (name: string) => (name.length <= 64 ? name : `${name.slice(0, 55)}_${Bun.hash.crc32(name).toString(16)}`)
@@ -104,7 +119,7 @@ const queryOf = (fields: ModelField[]) => ({
   type: 'object',
   description:
     `What they must be like: {"<field>": value} or {"<field>": {"$lt": value}} with $lt, $gt, $lte, $gte, $ne, $in, $like; ` +
-    `"$q": words that are in them, "$sort": "-<field>", "$limit": ${FEW} unless told. ` +
+    `"$q": words that are in them, "$sort": "-<field>", "$limit": ${FEW} unless told, at most ${MOST}, "$skip". ` +
     `Fields: ${fields.map(({ key, type }) => `${key} (${type})`).join(', ')}.`.slice(0, 4_000),
 })
 

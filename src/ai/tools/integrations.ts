@@ -1,8 +1,9 @@
 import { and, eq, inArray } from 'drizzle-orm'
+import { refuseBeyond } from '../../accounts/permissions'
 import { Problem } from '../../core/problem'
 import { DEEPEST } from '../../plugins/integrations/causing'
 import { mayRun } from '../../plugins/integrations/permission'
-import { perform } from '../../plugins/integrations/running'
+import { perform, targetOf } from '../../plugins/integrations/running'
 import { type Row, integrations as table } from '../../plugins/integrations/tables'
 import type { Trigger } from '../../plugins/integrations/triggers'
 import { askedFor } from '../../plugins/lambdas/asked'
@@ -31,6 +32,7 @@ const A_MESSAGE = {
 }
 
 async function run(row: Row, { ctx, request, signal, depth, query, agents }: Calling, body: Record<string, unknown>) {
+  refuseBeyond(ctx.actor, targetOf(row).area, 'write')
   if (depth >= DEEPEST) throw new Problem(409, 'TOO_DEEP', 'Agents call each other in a circle. This one stops here.')
   if (row.targetKind === 'ai' && --agents.left < 0)
     throw new Problem(409, 'TOO_MANY_AGENTS', 'Agents have called each other too often. Answer with what you know.')

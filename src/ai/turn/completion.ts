@@ -4,7 +4,9 @@ import { waitsLong, waitsNoLonger } from '../../tenancy/caller'
 import { Turns } from '../../tenancy/turns'
 import type { Answering } from '../agents'
 import type { Asked } from '../shapes'
-import { withinBudget } from '../usage/budgets'
+import { tokensIn } from '../tokens'
+import { type Expected, withinBudget } from '../usage/budgets'
+import { costOf } from '../usage/prices'
 import { completion } from './answer'
 import { begin, type How } from './beginning'
 import { failed, keep, neverBegan } from './ending'
@@ -44,6 +46,7 @@ export async function complete(
 ) {
   const accepts = request.headers.get('accept')?.includes('text/event-stream')
   const leave = await enter(ctx)
+  let counted = () => {}
   const ending = new AbortController()
   const abort = () => ending.abort(gone())
   if (request.signal.aborted) abort()
@@ -52,9 +55,11 @@ export async function complete(
     request.signal.removeEventListener('abort', abort)
     waitsNoLonger(request)
     leave()
+    counted()
   }
   try {
     waitsLong(request)
+    counted = await withinBudget(ctx, await expected(ctx, agent, asked))
     const turn = await begun(ctx, agent, asked, { ...more, request, ending })
     if (asked.stream ?? accepts) return await streamed(turn, over)
     const answer = await whole(turn)
@@ -66,9 +71,19 @@ export async function complete(
   }
 }
 
+const ANSWER = 1_000 // tokens, where nobody says at most how many
+const LONG = 4_000 // that are expected at most: who asks for more than they take keeps it from others meanwhile
+
+/** What an answer may take, as far as that can be known before. */
+async function expected(ctx: OpenCtx, { target }: Answering, { messages, ...asked }: Asked): Promise<Expected> {
+  const completion = Math.min(asked.max_tokens ?? target.max_tokens ?? ANSWER, LONG)
+  const usage: Usage = { prompt: tokensIn(JSON.stringify(messages)), completion, estimated: true }
+  const cost = await costOf(ctx, asked.model || target.model || '*', usage)
+  return { tokens: usage.prompt + completion, cost }
+}
+
 /** A turn that may be run. What it took before it came to nothing is kept, too, and that a source has failed. */
 async function begun(ctx: OpenCtx, agent: Answering, asked: Asked, how: How) {
-  await withinBudget(ctx)
   const usage: Usage = { prompt: 0, completion: 0, estimated: false }
   const started = performance.now()
   try {
@@ -84,10 +99,14 @@ async function begun(ctx: OpenCtx, agent: Answering, asked: Asked, how: How) {
 /** Has an agent answer somebody who takes no stream, or nobody. */
 export async function answered(ctx: OpenCtx, agent: Answering, asked: Asked, how: How): Promise<object> {
   const leave = await enter(ctx)
+  let counted = () => {}
   try {
+    // For whoever waits for it, it was counted already.
+    counted = await withinBudget(ctx, how.agents ? undefined : await expected(ctx, agent, asked))
     return await whole(await begun(ctx, agent, asked, how))
   } finally {
     leave()
+    counted()
   }
 }
 

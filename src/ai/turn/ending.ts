@@ -12,6 +12,7 @@ import type { Answering } from '../agents'
 import type { Asked, NewMessage } from '../shapes'
 import { clientOf } from '../sources/sources'
 import { messages, threads, toolResults } from '../tables'
+import { keepFresh } from '../threads'
 import { type Status, spend, usageRow } from '../usage/spending'
 import type { How } from './beginning'
 import { keptAs } from './conversation'
@@ -29,6 +30,7 @@ const SUMMARIES = 20 // that a thread keeps
 export async function keep(turn: Turn, status: Status, code?: string): Promise<void> {
   const { ctx, agent, source, thread } = turn.of
   const row = await usageRow(ctx, {
+    kind: 'completion',
     ...{ integration: agent._id, source: source._id, model: turn.model, thread: thread?._id ?? null },
     ...{ usage: turn.usage, status, durationMs: Math.round(performance.now() - turn.began) },
   })
@@ -43,7 +45,7 @@ async function append(tx: Tx, { of: { fresh, thread, begins, remembered }, said,
   const { _id, summaries } = thread!
   const updated = iso(now())
   const known = begins ? thread! : await tx.select().from(threads).where(eq(threads._id, _id)).get()
-  // It was removed meanwhile.
+  // It was removed meanwhile, or whoever began it was.
   if (!known) return
   const first = fresh.find(({ role }) => role === 'user')?.content
   const changes = {
@@ -51,8 +53,8 @@ async function append(tx: Tx, { of: { fresh, thread, begins, remembered }, said,
     summaries: remembered?.fresh ? [...summaries, remembered.summary!].slice(-SUMMARIES) : known.summaries,
     updated,
   }
-  if (begins) await tx.insert(threads).values({ ...known, ...changes })
-  else await tx.update(threads).set(changes).where(eq(threads._id, _id))
+  if (!begins) await tx.update(threads).set(changes).where(eq(threads._id, _id))
+  else if (!(await keepFresh(tx, { ...known, ...changes }))) return
   const last = await tx
     .select({ number: max(messages.number) })
     .from(messages)
@@ -100,6 +102,7 @@ export async function neverBegan(
   { how, usage, started, code }: { how: How; usage: Usage; started: number; code: string },
 ) {
   const row = await usageRow(ctx, {
+    kind: 'completion',
     ...{ integration: _id, source: target.sourceId, thread: how.thread ?? null, usage },
     model: model || target.model || (await clientOf(ctx, target.sourceId)).model,
     status: how.ending.signal.aborted ? 'aborted' : 'failed',

@@ -1,6 +1,7 @@
 import type OpenAI from 'openai'
 import { keepableText } from '../../core/body'
 import type { ToolCall } from '../shapes'
+import { EVENTS } from '../sources/asking'
 import { chunksOf } from '../sources/chunks'
 import type { Source } from '../sources/sources'
 import { tokensIn } from '../tokens'
@@ -33,7 +34,7 @@ export async function ask(
   if (stream) {
     const options = { stream: true, stream_options: { include_usage: true } } as const
     const response = await chat.completions
-      .create({ ...params, ...options }, { signal })
+      .create({ ...params, ...options }, { signal, headers: { accept: EVENTS } })
       .asResponse()
       .catch(refuse)
     const pieces = chunksOf(response)

@@ -17,6 +17,7 @@ import { ask, type Say, Saying, type Usage } from './model'
 
 export const ROUNDS = 8 // unless the integration says otherwise
 const AT_ONCE = 8 // tools of a round
+const RESULTS = 2 << 20 // characters that tools may answer in a turn
 
 /** What a turn begins with. */
 export type Begun = {
@@ -72,6 +73,7 @@ export class Turn {
   pause?: Pause
   /** All that clients are shown of what was said. */
   text = ''
+  #room = RESULTS
 
   constructor(readonly of: Begun) {
     this.usage = of.usage
@@ -181,7 +183,9 @@ export class Turn {
       this.signal.throwIfAborted()
       const some = calls.slice(n, n + AT_ONCE)
       const work = some.map(async (call, i) => {
-        results[n + i]!.content = await resultOf(this.of.tools, this.of.calling, call)
+        const content = await resultOf(this.of.tools, this.of.calling, call)
+        this.#room -= content.length
+        results[n + i]!.content = this.#room < 0 ? TOO_MUCH : content
       })
       await Promise.all(work)
     }
@@ -204,6 +208,10 @@ export class Turn {
 }
 
 const ID = /^[\x21-\x7e]{1,200}$/
+
+const TOO_MUCH = JSON.stringify({
+  error: { code: 'TOO_MUCH', message: 'It was done, but tools have answered too much. Go on with what you know.' },
+})
 
 const INTERRUPTED = JSON.stringify({ error: { code: 'INTERRUPTED', message: 'Nobody knows whether it was done.' } })
 

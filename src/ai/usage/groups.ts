@@ -7,8 +7,8 @@ import { usage } from '../tables'
 import { MILLION } from './prices'
 import { type Grouping, groupings, type UsedTogether } from './shapes'
 
-const { model, user, workspace, integration, source, thread, status } = usage
-const columns = { model, user, workspace, integration, source, thread, status }
+const { model, user, workspace, integration, source, thread, status, kind } = usage
+const columns = { model, user, workspace, integration, source, thread, status, kind }
 const sums = ['promptTokens', 'completionTokens', 'totalTokens', 'cost', 'count'] as const
 
 /** By what a query groups. @throws 400 for what it can't be */
@@ -21,7 +21,7 @@ export function groupingsOf(groupBy: string | undefined): Grouping[] {
 }
 
 /**
- * What completions took together, in the order of what they are grouped by unless `sort` says otherwise. The database adds
+ * What models took together, in the order of what they are grouped by unless `sort` says otherwise. The database adds
  * up days, which become months here: calendars are each engine's own. @throws 400
  */
 export async function groupsOf({ db }: Ctx, by: Grouping[], where: SQL | undefined, sort: string | undefined) {

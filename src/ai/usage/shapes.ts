@@ -7,11 +7,13 @@ const tokens = t.Number({ description: 'tokens' })
 const cost = t.Number({ description: 'in the currency of the prices in the `ai-configuration`' })
 
 const status = t.Union([t.Literal('completed'), t.Literal('failed'), t.Literal('aborted')])
+const kind = t.Union([t.Literal('completion'), t.Literal('embedding')])
 
-/** What a completion took. */
+/** What a completion took, or an embedding. */
 export const Used = t.Object({
   _id: id,
   created: time,
+  kind,
   integration: t.Nullable(t.String(), { description: 'none, where a source was asked directly' }),
   source: t.String({ description: 'the integration source, or `echo`' }),
   model: t.String(),
@@ -28,7 +30,17 @@ export const Used = t.Object({
 export type Used = Static<typeof Used>
 
 const dates = ['day', 'month'] as const
-export const groupings = [...dates, 'model', 'user', 'workspace', 'integration', 'source', 'thread', 'status'] as const
+export const groupings = [
+  ...dates,
+  'model',
+  'user',
+  'workspace',
+  'integration',
+  'source',
+  'thread',
+  'status',
+  'kind',
+] as const
 export type Grouping = (typeof groupings)[number]
 
 /** What several took together. */
@@ -42,11 +54,12 @@ export const UsedTogether = t.Object({
   source: maybe(t.String()),
   thread: maybe(t.Nullable(t.String())),
   status: maybe(status),
+  kind: maybe(kind),
   promptTokens: tokens,
   completionTokens: tokens,
   totalTokens: tokens,
   cost,
-  count: t.Number({ description: 'how many completions' }),
+  count: t.Number({ description: 'how many completions and embeddings' }),
 })
 export type UsedTogether = Static<typeof UsedTogether>
 
@@ -61,6 +74,7 @@ const filters = {
   model: csv('of these models'),
   thread: csv('of these threads'),
   status: csv('`completed`, `failed` or `aborted`'),
+  kind: csv('`completion` or `embedding`'),
 }
 export const UsageList = t.Object({
   ...listing,

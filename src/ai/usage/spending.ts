@@ -15,7 +15,7 @@ export type Status = 'completed' | 'failed' | 'aborted'
 export type UsageRow = typeof usage.$inferSelect
 
 /** What a model was asked for, and took. */
-export type Taken = {
+export type Taken = Pick<UsageRow, 'kind'> & {
   /** None, where a source was asked directly. */
   integration: string | null
   source: string
@@ -35,13 +35,18 @@ export async function usageRow({ actor, ...tenant }: OpenCtx, { usage, ...taken 
   return { ...time, ...taken, ...whose, promptTokens, completionTokens, cost, estimated }
 }
 
-/**
- * Keeps what a completion took, adds it to what budgets are about, and tells that it happened, without a word of what was
- * said. Whatever asks a model ends here, in the transaction in which it keeps the rest, so this is where to count.
- */
-export async function spend(tenant: Tenant, tx: Tx, row: UsageRow, code?: string): Promise<void> {
+/** Keeps what a model took, and adds it to what budgets are about. Whatever asks one ends here, so this is where to count. */
+export async function keepUsage(tx: Tx, row: UsageRow): Promise<void> {
   await tx.insert(usage).values(row)
   await add(tx, row)
+}
+
+/**
+ * Keeps what a completion took, in the transaction that keeps what became of it, and tells that it happened, without a word
+ * of what was said.
+ */
+export async function spend(tenant: Tenant, tx: Tx, row: UsageRow, code?: string): Promise<void> {
+  await keepUsage(tx, row)
   const { _id, source, integration, thread, model, user, workspace, status, cost, estimated } = row
   const { promptTokens, completionTokens, durationMs } = row
   const about = { usage: _id, integration, aiSource: source, thread, model, status, ...(code && { code }) }
@@ -76,7 +81,7 @@ const periods: Period[] = ['day', 'month']
 export const spentId = (scope: Scope, whose: string, period: Period, time: string) =>
   `${time.slice(0, period === 'day' ? 10 : 7)} ${scope} ${whose}`
 
-/** Removes what completions took when that is older than it is kept, and sums of months that no budget is about any more. */
+/** Removes what models took when that is older than it is kept, and sums of months that no budget is about any more. */
 export async function removeOld(tenant: Tenant & Lease) {
   const kept = iso(now() - config.ATOLL_AI_USAGE_RETENTION * DAY)
   await removeInSlices(tenant, usage, usage._id, lt(usage.created, kept))

@@ -10,12 +10,12 @@ import { groupingsOf, groupsOf } from './groups'
 import { MILLION } from './prices'
 import type { Filters, UsageQuery, Used, UsedTogether } from './shapes'
 
-const { _id, created, integration, source, model, user, workspace, thread, status } = usage
+const { _id, created, integration, source, model, user, workspace, thread, status, kind } = usage
 const { promptTokens, completionTokens, cost, durationMs } = usage
-const named = { user, workspace, integration, source, model, thread, status }
+const named = { user, workspace, integration, source, model, thread, status, kind }
 const sortable = { ...{ _id, created, ...named }, ...{ promptTokens, completionTokens, cost, durationMs } }
 
-/** What completions took, the newest first; with `groupBy`, what they took together. @throws 400 */
+/** What completions and embeddings took, the newest first; with `groupBy`, what they took together. @throws 400 */
 export async function list(ctx: Ctx, query: UsageQuery, answer: Answer): Promise<(Used | UsedTogether)[]> {
   forbidKeeping(answer)
   const where = conditionOf(query)

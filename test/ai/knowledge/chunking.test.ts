@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { chunksOf } from '../../../src/ai/knowledge/chunking'
 
-const chunks = (content: unknown, name?: string) => [...chunksOf(content, name)]
+const chunks = (content: unknown, name?: string) => [...chunksOf(content, name)].filter(Boolean)
 const words = (n: number, from = 0) => Array.from({ length: n }, (_, i) => `word${from + i}`).join(' ')
 const MOST = 1_200
 const PLACE = 210
@@ -81,6 +81,26 @@ describe('Markdown', () => {
   })
 })
 
+test.each([
+  ['empty lines', '\n'.repeat(100_000)],
+  ['headings', '# Heading\n'.repeat(50_000)],
+  ['spaces', ' '.repeat(2_000_000)],
+  ['empty lines in a value', { text: '\n'.repeat(400_000) }],
+  ['words without an end', { text: 'word '.repeat(100_000) }],
+])('however long nothing comes of a text, there is a pause now and then: %s', (_, content) => {
+  const all = [...chunksOf(content)]
+  expect(all.length).toBeGreaterThan(10)
+  for (const one of all) expect(one === '' || one === 'text:' || one.includes('word')).toBeTrue()
+})
+
+test('a long text of sentences is cut at their ends, wherever it is looked at', () => {
+  const sentences = Array.from({ length: 6_000 }, (_, n) => `This is sentence number ${n}.`)
+  const cut = chunks({ text: sentences.join(' ') })
+  expect(cut.filter((one) => !one.endsWith('.')).length).toBeLessThan(10)
+  for (const one of sentences.filter((_, n) => n % 97 === 0))
+    expect(cut.some((chunk) => chunk.includes(one))).toBeTrue()
+})
+
 describe('JSON', () => {
   test('has its records kept whole, each value with the way to it', () => {
     expect(chunks({ title: 'Walden', tags: ['pond', 'woods'], by: { name: 'Thoreau', born: 1817 }, none: [] })).toEqual(
@@ -97,6 +117,26 @@ describe('JSON', () => {
     expect(chunks('{"a": [1, null]}', 'a.JSON')).toEqual(['a[0]: 1\na[1]: null'])
     expect(chunks('{"a": [1, null]}', 'a.txt')).toEqual(['{"a": [1, null]}'])
     expect(chunks('{"a": ', 'a.json')).toEqual(['{"a":'])
+  })
+
+  test('is looked through once, however deep its largest parts lie, and told in its order', () => {
+    const looks: number[] = []
+    const watched = <Value extends object>(value: Value, n: number) =>
+      new Proxy(value, {
+        ownKeys(of) {
+          looks[n] = (looks[n] ?? 0) + 1
+          return Reflect.ownKeys(of)
+        },
+      })
+    let value = watched(Object.fromEntries(Array.from({ length: 3_000 }, (_, n) => [`key${n}`, `value ${n}.`])), 0)
+    for (let n = 1; n <= 50; n++) value = watched({ before: `b${n}.`, inner: value, after: `a${n}.` } as never, n)
+    const text = chunks(value).join('\n')
+    expect(looks).toEqual(Array(51).fill(1))
+    const said = [...text.matchAll(/: (\w+(?: \d+)?)\./g)].map(([, what]) => what)
+    const levels = Array.from({ length: 50 }, (_, n) => n + 1)
+    const values = Array.from({ length: 3_000 }, (_, n) => `value ${n}`)
+    const [before, after] = [levels.toReversed().map((n) => `b${n}`), levels.map((n) => `a${n}`)]
+    expect(said).toEqual([...before, ...values, ...after])
   })
 
   test('with long texts has them cut as prose, and with long keys stays in bounds', () => {

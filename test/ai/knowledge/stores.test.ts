@@ -201,6 +201,17 @@ describe('files', () => {
     }
   })
 
+  test('are any JSON, with few words about them', async () => {
+    const own = await h.agent(['user'])
+    const send = (body: object) => h.as('user').post(`${storage()}/upload`, { integrationId: own._id, ...body })
+    for (const content of ['text', ['a'], { a: 1 }]) expect((await send({ content })).status).toBe(201)
+    for (const content of [undefined, null, 5, true])
+      expect(refusal(await send({ content }))).toEqual([400, 'INVALID_INPUT'])
+    for (const metadata of ['text', ['a'], 5, { text: 'x'.repeat(64 << 10) }])
+      expect(refusal(await send({ content: 'text', metadata }))).toEqual([400, 'INVALID_INPUT'])
+    expect((await send({ content: 'text', metadata: { text: 'x'.repeat(60_000) } })).status).toBe(201)
+  })
+
   test('of a large text, and many at once, are all there', async () => {
     const own = await h.agent(['user'])
     const store = await h.store('user', own._id, 'user', h.users.user)

@@ -183,9 +183,13 @@ describe('rights', () => {
       return { 'x-api-key': body.token as string }
     }
     await expect(assistant(await limited(['entities:write']))).rejects.toMatchObject({ code: 403 })
+    const { body: lambda } = await h.as('admin').post('/lambdas', { name: 'one', code: 'export default () => 1' })
+    const trigger = { kind: 'tool', name: 'one', description: 'One.' }
+    await h.as('admin').post('/integrations', { trigger, target: { kind: 'lambda', lambdaId: lambda._id } })
     const reader = await assistant(await limited(['mcp:write', 'entities:read']))
     expect((await reader.call('find_books')).failed).toBe(false)
     expect((await reader.call('create_books', { title: 'x' })).told.error.code).toBe('FORBIDDEN')
+    expect((await reader.call('one')).told.error.message).toContain('lambdas:write')
     expect((await reader.client.listResources()).resources).toEqual([])
     await expect(reader.client.readResource({ uri: 'atoll://blueprints/books' })).rejects.toMatchObject({
       code: -32002,

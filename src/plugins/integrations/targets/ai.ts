@@ -50,6 +50,7 @@ export function targetsAreRunBy({ ai }: { ai: Runner }) {
 /** A model. */
 export const ai: TargetKind<typeof shape> = {
   shape,
+  area: 'ai',
   attempts: 10,
   async flaws(tx, { sourceId, tools = [], blueprints: keys = [] }) {
     return [

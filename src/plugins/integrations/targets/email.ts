@@ -23,6 +23,7 @@ const shape = t.Object({
 /** A mail: by a connection, or as the tenant's own. Its texts may say `{{…}}`, which `wording.ts` explains. */
 export const email: TargetKind<typeof shape> = {
   shape,
+  area: 'integrations',
   later: true,
   flaws: (tx, { sourceId }) => sourceFlaws(tx, sourceId, 'email'),
   async run(ctx, { sourceId, to, ...target }, occasion) {

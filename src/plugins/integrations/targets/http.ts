@@ -34,6 +34,7 @@ const shape = t.Object({
  */
 export const http: TargetKind<typeof shape> = {
   shape,
+  area: 'integrations',
   async flaws(tx, { sourceId, url, path }) {
     if (!sourceId === !url)
       return [{ path: '/url', message: 'Give the id of an integration source, or else an address: one of the two.' }]

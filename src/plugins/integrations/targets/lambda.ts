@@ -11,6 +11,7 @@ const shape = t.Object({ lambdaId: id })
 /** Code of the tenant's. Whoever called gets its answer. */
 export const lambda: TargetKind<typeof shape> = {
   shape,
+  area: 'lambdas',
   attempts: 10,
   async flaws(tx, { lambdaId }) {
     const known = await tx.select({ _id: lambdas._id }).from(lambdas).where(eq(lambdas._id, lambdaId)).get()

@@ -10,6 +10,8 @@ import type { Performed } from '../occasion'
 /** A kind of target: what is said of one besides its kind, what it refers to, and what it does. */
 export type TargetKind<Shape extends TObject> = {
   shape: Shape
+  /** What the scopes of an API token have to allow to write for it to be run as a tool. */
+  area: string
   /** What it refers to that is not there, or can't be meant. Paths are those in the target. */
   flaws(tx: Tx, target: Static<Shape>): Promise<Flaw[]>
   /**

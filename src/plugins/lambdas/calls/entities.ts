@@ -1,6 +1,6 @@
-import { within } from '../../../accounts/permissions'
+import { refuseBeyond } from '../../../accounts/permissions'
 import { keepable } from '../../../core/body'
-import { invalid, Problem } from '../../../core/problem'
+import { invalid } from '../../../core/problem'
 import * as entities from '../../../entities/entities'
 import * as pages from '../../../entities/pages'
 import { standsFor } from '../../../tenancy/caller'
@@ -26,8 +26,7 @@ export const remove: Call = async (asking, blueprint, identifier) =>
 
 /** An API token is good here for what it is good for elsewhere. */
 function allowed({ ctx }: Asking, mode: 'read' | 'write') {
-  if (ctx.actor && !within(ctx.actor.scopes, 'entities', mode))
-    throw new Problem(403, 'FORBIDDEN', `This API token is not good for entities:${mode}.`)
+  refuseBeyond(ctx.actor, 'entities', mode)
   return ctx
 }
 

@@ -1,9 +1,10 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { ConfigError } from '../../../core/config-error'
 import { missing } from '../../../core/problem'
 import { hashed } from '../../../core/secret'
 import { storageError } from '../../errors'
-import { type Bulk, type Database, type Engine, type Migrations, type Place, pending } from '../../port'
+import { type Bulk, type Comparing, type Database, type Engine, type Migrations, type Place, pending } from '../../port'
 import { SqliteBulk, tablesOf } from './bulk'
 import { Checkpoints } from './checkpoints'
 import { type Connection, drivers } from './drivers'
@@ -18,6 +19,8 @@ export type SqliteOptions = {
   synchronous: 'full' | 'normal'
   /** How long a write waits for another process, in ms. */
   patience: number
+  /** Where the library of sqlite-vec is; empty without one. */
+  vectors?: string
 }
 
 // Waiting for another process stops all of this one, so SQLite itself waits only for a moment; `begin` does the rest.
@@ -148,8 +151,23 @@ export class Sqlite implements Engine {
     this.#owned = lock
   }
 
+  comparing = (): Comparing => (this.options.vectors ? 'sqlite-vec' : 'javascript')
+
   #connect() {
-    this.#driver ??= drivers[this.options.driver]()
+    const { driver, vectors } = this.options
+    this.#driver ??= drivers[driver]().then((connect) => (vectors ? extended(connect, vectors) : connect))
     return this.#driver
+  }
+}
+
+/** @throws ConfigError where the library can't be loaded */
+const extended = (connect: (file: string) => Connection, path: string) => (file: string) => {
+  const connection = connect(file)
+  try {
+    connection.loadExtension(path)
+    return connection
+  } catch (cause) {
+    connection.close()
+    throw new ConfigError(`ATOLL_SQLITE_VEC is ${path}, which SQLite cannot load here.`, { cause })
   }
 }

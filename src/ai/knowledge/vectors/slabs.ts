@@ -1,6 +1,6 @@
-import type { Db } from '../../storage/port'
-import { place } from './embedding'
-import type { StoreRow } from './stores'
+import type { Db } from '../../../storage/port'
+import { place } from '../embedding'
+import type { StoreRow } from '../stores'
 
 /** The vectors of some chunks of a file, one after the other. */
 export type Slab = { numbers: number[]; vectors: Float32Array }
@@ -69,30 +69,42 @@ async function load(db: Db, store: StoreRow, before?: Promise<Map<string, Slab[]
   return all
 }
 
-const filesOf = async (db: Db, { _id }: StoreRow): Promise<File[]> => {
+/** The files of a store that are whole, in the order of their ids. */
+export const filesOf = async (db: Db, { _id }: StoreRow): Promise<File[]> => {
   const rows = await db.ask('select _id, chunks from knowledge_files where store = ? and ready = 1 order by _id', [_id])
   return rows.map(([_id, chunks]) => ({ _id, chunks }) as File)
 }
 
-type Row = [number: number, file: string, position: number, vector: Uint8Array]
+type Row<Told> = [number: number, file: string, position: number, told: Told]
+/** What is asked of each chunk, in SQL, and how many are asked at once. */
+type Asked = { sql: string; params?: unknown[]; atOnce: number }
 
-/** In the order of files and their chunks, so many at a time. */
 async function* read(db: Db, files: File[], dimension: number): AsyncGenerator<[file: string, Slab]> {
+  for await (const rows of chunksOf<Uint8Array>(db, files, { sql: 'vector', atOnce: READ }))
+    for (const [of, some] of Map.groupBy(rows, ([, file]) => file)) yield [of, slabOf(some, dimension)]
+}
+
+/** The chunks of files that have vectors, in the order of files and their chunks, so many at a time. */
+export async function* chunksOf<Told>(
+  db: Db,
+  files: File[],
+  { sql: told, params = [], atOnce }: Asked,
+): AsyncGenerator<Row<Told>[]> {
   for (let at = 0; at < files.length; at += FILES) {
     const ids = files.slice(at, at + FILES).map(({ _id }) => _id)
-    const sql = `select number, file, position, vector from knowledge_chunks
+    const sql = `select number, file, position, ${told} from knowledge_chunks
       where file in (${ids.map(() => '?').join(', ')}) and (file, position) > (?, ?) and vector is not null
       order by file, position limit ?`
     for (let [file, position, more] = ['', -1, true]; more; ) {
-      const rows = (await db.ask(sql, [...ids, file, position, READ])) as Row[]
-      for (const [of, some] of Map.groupBy(rows, ([, file]) => file)) yield [of, slabOf(some, dimension)]
-      more = rows.length === READ
+      const rows = (await db.ask(sql, [...params, ...ids, file, position, atOnce])) as Row<Told>[]
+      yield rows
+      more = rows.length === atOnce
       ;[, file, position] = rows.at(-1) ?? [0, file, position]
     }
   }
 }
 
-function slabOf(rows: Row[], dimension: number): Slab {
+function slabOf(rows: Row<Uint8Array>[], dimension: number): Slab {
   const numbers = rows.map(([number]) => number)
   const vectors = new Float32Array(rows.length * dimension)
   for (const [n, [, , , bytes]] of rows.entries()) place(bytes, vectors, n * dimension)

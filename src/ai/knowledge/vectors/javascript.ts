@@ -1,12 +1,12 @@
-import type { Db } from '../../storage/port'
+import { Closest } from './closest'
+import type { Search } from './nearest'
 import { type Slab, slabsOf } from './slabs'
-import type { StoreRow } from './stores'
 
 const TURN = 4 // ms, after which others get theirs
 const STEP = 128 // vectors between two looks at the time
 
-/** Numbers of the chunks whose vectors are closest to one, the closest first: each is compared (cosine). */
-export async function nearest(db: Db, stores: StoreRow[], wanted: Float32Array, most: number): Promise<number[]> {
+/** Compares each vector here, those of stores that were asked lately from memory. */
+export const javascript: Search = async (db, stores, wanted, most) => {
   const found = new Closest(most)
   const turn = { began: performance.now() }
   for (const store of stores) for await (const slab of slabsOf(db, store)) await compare(slab, wanted, found, turn)
@@ -49,25 +49,4 @@ function product(vectors: Float32Array, from: number, wanted: Float32Array): num
   }
   for (; n < length; n++) a += vectors[from + n]! * wanted[n]!
   return a + b + c + d + e + f + g + h
-}
-
-/** The best so far, in order; what is no better than the last of them costs one comparison. */
-class Closest {
-  #numbers: number[] = []
-  #scores: number[] = []
-  #least = Number.NEGATIVE_INFINITY
-
-  constructor(private most: number) {}
-
-  add(number: number, score: number) {
-    if (score <= this.#least) return
-    let at = this.#scores.length
-    while (at > 0 && this.#scores[at - 1]! < score) at--
-    this.#scores.splice(at, 0, score)
-    this.#numbers.splice(at, 0, number)
-    if (this.#scores.length > this.most) this.#numbers.length = this.#scores.length = this.most
-    if (this.#scores.length === this.most) this.#least = this.#scores.at(-1)!
-  }
-
-  numbers = () => this.#numbers
 }
