@@ -1,4 +1,3 @@
-import { jwt } from '@elysiajs/jwt'
 import { config } from '../config'
 import { now } from '../core/clock'
 import type { Db } from '../storage/port'
@@ -11,7 +10,7 @@ export type Claims = { sub: string; tid: string; sid: string; ver: number; exp: 
 const REMEMBERED = 10_000 // tokens of a tenant
 const SKEW = 60 // s; the clocks of two nodes may differ
 
-type Signer = ReturnType<typeof signer>
+type Signer = Awaited<ReturnType<typeof signer>>
 const signers = new WeakMap<Db, Promise<Signer>>()
 const verified = new WeakMap<Db, Map<string, Claims>>()
 
@@ -49,7 +48,8 @@ export async function verifyAccess(tenant: Tenant, token: string): Promise<Claim
   return claims
 }
 
-const signer = (key: Uint8Array) => jwt({ secret: key, iat: false }).decorator.jwt
+// A start shall not wait for what the first token needs.
+const signer = async (key: Uint8Array) => (await import('@elysiajs/jwt')).jwt({ secret: key, iat: false }).decorator.jwt
 
 async function signerOf({ db, tenant }: Tenant): Promise<Signer> {
   const known = signers.get(db) ?? keyOf(tenant, 'access-token').then(signer)

@@ -1,6 +1,6 @@
 import type { Ajv, ErrorObject, ValidateFunction } from 'ajv'
-import { RE2JS } from 're2js'
 import type { Flaw } from '../core/problem'
+import { re2 } from '../core/re2'
 import type { Alteration } from './alteration'
 import { type FieldType, fieldType } from './fields/type'
 import { types } from './fields/types'
@@ -132,7 +132,7 @@ const PROGRAM = 1_000 // steps of the compiled pattern
  * none.
  */
 const matcher = (pattern: string) => {
-  const compiled = RE2JS.compile(pattern)
+  const compiled = re2().compile(pattern)
   if (compiled.programSize() > PROGRAM) throw new Error('it is too large. Repeat fewer things, or less often.')
   return (text: string) => text.length <= PATTERNED && compiled.matcher(text).find()
 }

@@ -1,7 +1,7 @@
 import { and, inArray, type SQL } from 'drizzle-orm'
-import { RE2JS } from 're2js'
 import type { Answer } from '../../core/etag'
 import { invalid } from '../../core/problem'
+import { re2 } from '../../core/re2'
 import { given } from '../../core/shapes'
 import { answerPage, judgedPage, namesOf, type Page, pageOf, selectedOf } from '../../storage/lists'
 import type { Db } from '../../storage/port'
@@ -96,7 +96,8 @@ function pattern(text: string | undefined): ((name: string) => boolean) | undefi
   const refuse = (message: string) => invalid({ path: 'name', message })
   if (text.length > PATTERN) return refuse(`A pattern has at most ${PATTERN} characters.`)
   try {
-    const compiled = RE2JS.compile(text, RE2JS.CASE_INSENSITIVE)
+    const engine = re2()
+    const compiled = engine.compile(text, engine.CASE_INSENSITIVE)
     if (compiled.programSize() <= PROGRAM) return (name) => compiled.matcher(name).find()
   } catch (error) {
     return refuse(`This is no pattern: ${(error as Error).message}`)

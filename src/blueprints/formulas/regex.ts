@@ -1,4 +1,5 @@
-import { RE2JS } from 're2js'
+import type { RE2JS } from 're2js'
+import { re2 } from '../../core/re2'
 import { type Meter, Unfit } from './meter'
 
 const TEXT = 1_000 // characters
@@ -9,8 +10,9 @@ const known = new WeakMap<RegExp, RE2JS>()
 export function prepare(literal: RegExp): RE2JS {
   const found = known.get(literal)
   if (found) return found
-  const flags = (literal.ignoreCase ? RE2JS.CASE_INSENSITIVE : 0) | (literal.multiline ? RE2JS.MULTILINE : 0)
-  const compiled = RE2JS.compile(literal.source, flags)
+  const engine = re2()
+  const flags = (literal.ignoreCase ? engine.CASE_INSENSITIVE : 0) | (literal.multiline ? engine.MULTILINE : 0)
+  const compiled = engine.compile(literal.source, flags)
   if (compiled.programSize() > PROGRAM) throw new Unfit('a pattern is too large: repeat fewer things, or less often')
   known.set(literal, compiled)
   return compiled
