@@ -1,7 +1,12 @@
 import { Problem } from '../../core/problem'
+import type { Shape } from './sandbox/protocol'
 
-/** What a lambda answers. `body` is text, JSON unless the headers say otherwise; null where there is none. */
-export type LambdaAnswer = { status: number; headers: Record<string, string>; body: string | null }
+/** What a lambda answers. `body` is text, JSON unless the headers say otherwise, or bytes; null where there is none. */
+export type LambdaAnswer = {
+  status: number
+  headers: Record<string, string>
+  body: string | Uint8Array<ArrayBuffer> | null
+}
 
 export const JSON_TYPE = 'application/json;charset=utf-8'
 const EMPTY = [204, 205, 304]
@@ -17,8 +22,8 @@ const REFUSED = new Set(
  * The answer that a lambda's value stands for: any JSON is the body of a 200, `{status, headers, body}` says it all.
  * @throws Error with a sentence about what makes no sense
  */
-export function answerOf({ value, shaped }: { value: string; shaped: boolean }): LambdaAnswer {
-  if (!shaped) return { status: 200, headers: { 'content-type': JSON_TYPE }, body: value }
+export function answerOf({ value, shape }: { value: string; shape: Shape }): LambdaAnswer {
+  if (shape === 'value') return { status: 200, headers: { 'content-type': JSON_TYPE }, body: value }
   const {
     status,
     headers: given = {},
@@ -28,6 +33,10 @@ export function answerOf({ value, shaped }: { value: string; shaped: boolean }):
     throw new Error('A lambda answers a status from 200 to 599.')
   const headers = checked(given)
   if (EMPTY.includes(Number(status)) || body === undefined) return { status: Number(status), headers, body: null }
+  if (shape === 'bytes') {
+    headers['content-type'] ??= 'application/octet-stream'
+    return { status: Number(status), headers, body: new Uint8Array(Buffer.from(`${body}`, 'base64')) }
+  }
   headers['content-type'] ??= typeof body === 'string' ? 'text/plain;charset=utf-8' : JSON_TYPE
   return { status: Number(status), headers, body: typeof body === 'string' ? body : JSON.stringify(body) }
 }

@@ -1,5 +1,6 @@
 import { afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { config } from '../../../src/config'
+import { handle } from '../../../src/gateway'
 import { listensOn } from '../../../src/tenancy/caller'
 import { backToNow, cookieOf, later } from '../../accounts/people'
 import { ask, type Client, refusal } from '../../house'
@@ -62,6 +63,19 @@ describe('a webhook', () => {
     expect(answer.headers.get('content-security-policy')).toStartWith('sandbox ')
     expect(answer.headers.get('content-security-policy')).not.toContain('allow-same-origin')
     expect((await send('GET', await h.webhook('() => {}'))).body).toBe(null)
+  })
+
+  test.each([
+    ['new Uint8Array([0, 1, 2, 128, 255])', [0, 1, 2, 128, 255]],
+    ['new Uint8Array([9, 0, 200, 9]).subarray(1, 3)', [0, 200]],
+    ['new Uint16Array([513]).buffer', [1, 2]],
+    ['new Uint8Array()', []],
+  ])('answers with the bytes of %s', async (bytes, expected) => {
+    const path = await h.webhook(`() => ({ status: 200, headers: { 'content-type': 'image/png' }, body: ${bytes} })`)
+    const headers = { host: new URL(h.origin).host, 'x-api-key': h.tokens.user }
+    const answer = await handle(new Request(`${h.origin}/api${path}`, { headers }))
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/png'])
+    expect([...new Uint8Array(await answer.arrayBuffer())]).toEqual(expected)
   })
 
   test('tells only admins why its lambda failed', async () => {

@@ -1,6 +1,6 @@
 import type { QuickJSContext, QuickJSHandle } from 'quickjs-emscripten-core'
 import type { Host } from './prelude'
-import type { Ending, Level, Line } from './protocol'
+import type { Ending, Level, Line, Shape } from './protocol'
 
 /** A run, of whose lambda something is asked. */
 export type Occupant = {
@@ -22,6 +22,7 @@ const LOGS = 64 << 10 // characters of a run, with what each line costs besides
 const LINE = 32
 const CALLS = 1_000 // of a run
 const TIMERS = 1_000
+const SHAPES: readonly Shape[] = ['value', 'answer', 'bytes']
 const HASHES = ['sha1', 'sha256', 'sha384', 'sha512'] as const
 const ENCODINGS = ['utf8', 'latin1', 'hex', 'base64', 'base64url']
 const URL_PARTS = [
@@ -45,7 +46,6 @@ export function hostFunctions(context: QuickJSContext, occupant: () => Occupant)
     return context.getString(handle)
   }
   const number = (handle: QuickJSHandle) => Number(context.getNumber(handle)) || 0
-  const flag = (handle: QuickJSHandle) => context.sameValue(handle, context.true)
   const bytes = (handle: QuickJSHandle) => context.getArrayBuffer(handle).consume(({ value }) => bounded(value).slice())
   const bounded = <Bytes extends Uint8Array>(value: Bytes) => {
     if (value.byteLength > BYTES) throw new RangeError(`This is too large: at most ${BYTES} bytes.`)
@@ -81,8 +81,8 @@ export function hostFunctions(context: QuickJSContext, occupant: () => Occupant)
       occupant().timer(number(id!), Math.min(Math.max(number(ms!), 1), 60_000))
       return undefined
     },
-    end(value, shaped) {
-      occupant().end({ value: text(value!, OUTPUT), shaped: flag(shaped!) })
+    end(value, shape) {
+      occupant().end({ value: text(value!, OUTPUT), shape: oneOf(SHAPES, shape!) })
       return undefined
     },
     fail(name, message, stack) {

@@ -1,4 +1,4 @@
-import type { Level } from './protocol'
+import type { Level, Shape } from './protocol'
 import type { WebHost } from './web'
 
 /** What the sandbox asks of the process around it. */
@@ -7,7 +7,7 @@ export type Host = WebHost & {
   call(id: number, name: string, input: string): void
   log(level: Level, text: string): void
   timer(id: number, ms: number): void
-  end(value: string, shaped: boolean): void
+  end(value: string, shape: Shape): void
   fail(name: string, message: string, stack: string): void
 }
 
@@ -30,6 +30,7 @@ export function prelude(host: Host, signing: object): Inner {
 
   const { parse, stringify } = JSON
   const { keys } = Object
+  const { isView } = ArrayBuffer
   const calls = new Map<number, Waiting>()
   const timers = new Map<number, () => void>()
   let last = 0
@@ -148,6 +149,11 @@ export function prelude(host: Host, signing: object): Inner {
     host.fail(name, message, stack)
   }
 
+  const bytesOf = (body: unknown) => {
+    if (body instanceof ArrayBuffer) return body
+    if (isView(body)) return body.buffer.slice(body.byteOffset, body.byteOffset + body.byteLength) as ArrayBuffer
+  }
+
   return {
     failed,
     async start(loading, request, env) {
@@ -156,13 +162,14 @@ export function prelude(host: Host, signing: object): Inner {
         atoll.env = parse(env)
         if (typeof lambda !== 'function') throw new TypeError('The default export of a lambda must be a function.')
         const value = await lambda(parse(request), atoll)
-        const text = stringify(value) ?? 'null'
-        const shaped =
+        const isAnswer =
           value !== null &&
           typeof value === 'object' &&
           typeof value.status === 'number' &&
           keys(value).every((key) => key === 'status' || key === 'headers' || key === 'body')
-        host.end(text, shaped)
+        const bytes = isAnswer ? bytesOf(value.body) : undefined
+        if (bytes) host.end(stringify({ ...value, body: host.encode(bytes, 'base64') }), 'bytes')
+        else host.end(stringify(value) ?? 'null', isAnswer ? 'answer' : 'value')
       } catch (error) {
         failed(error)
       }

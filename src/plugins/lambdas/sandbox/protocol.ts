@@ -18,9 +18,12 @@ export type Word =
 export type Line = { at: number; level: Level; text: string }
 export type Level = 'debug' | 'info' | 'warn' | 'error'
 
-/** How a run ended. `value` is JSON; `shaped` when it looks like an answer with status, headers and body. */
+/** What JSON stands for: itself; an answer with status, headers and body; the same, whose body is bytes, in base64. */
+export type Shape = 'value' | 'answer' | 'bytes'
+
+/** How a run ended. `value` is JSON. */
 export type Ending =
-  | { value: string; shaped: boolean }
+  | { value: string; shape: Shape }
   | { failure: 'timeout' | 'memory' }
   | { failure: 'failed'; error: Thrown }
 
