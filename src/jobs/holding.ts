@@ -93,11 +93,11 @@ class Holding {
     return taken
   }
 
-  write: Store['write'] = (work) =>
+  write: Store['write'] = (work, manner) =>
     this.store.write(async (tx) => {
       if (!(await holds(tx, this.name, this.#token))) throw this.lose()
       return work(tx)
-    })
+    }, manner)
 
   /** Tells the work that its lease is gone, and returns what is to be thrown. */
   lose(): LeaseLost {

@@ -13,7 +13,7 @@ export type Cause = { cause: string; depth: number }
 /** The same tenant, whose events are marked by what caused them, whoever tells them. */
 export const causing = <T extends Tenant>(tenant: T, cause: Cause): T => ({
   ...tenant,
-  write: (work) => tenant.write((tx) => marking(tx, cause, () => work(tx))),
+  write: (work, manner) => tenant.write((tx) => marking(tx, cause, () => work(tx)), manner),
 })
 
 /** Marks the events of a transaction's part. Nobody else writes meanwhile. */
