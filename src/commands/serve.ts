@@ -14,6 +14,7 @@ export const serve = new Command('serve')
     const { keepHouse } = await import('../jobs/housekeeping')
     const { runJobs } = await import('../jobs/runner')
     const { endAll } = await import('../entities/changes/feed')
+    const { keepWarm } = await import('../plugins/lambdas/warm')
     const { endListening } = await import('../plugins/proxy')
     const { chores } = await import('../operations/chores')
     const { anyTenant } = await import('../tenancy/tenants')
@@ -25,6 +26,7 @@ export const serve = new Command('serve')
     const server = listen(config.ATOLL_HOST, config.ATOLL_PORT)
     const endHousekeeping = keepHouse(chores, config.ATOLL_HOUSEKEEPING * 1_000)
     const endJobs = runJobs()
+    const endWarming = keepWarm()
     const url = `http://${server.hostname?.includes(':') ? `[${server.hostname}]` : server.hostname}:${server.port}`
     // For a program, standard output holds the JSON and nothing else.
     const say = json ? console.error : console.log
@@ -42,6 +44,7 @@ export const serve = new Command('serve')
     const stop = async () => {
       endHousekeeping()
       endJobs()
+      endWarming()
       endAll()
       endListening()
       await Promise.all([releaseAll(), Promise.race([server.stop(), Bun.sleep(GRACE)])])

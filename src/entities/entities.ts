@@ -175,7 +175,9 @@ async function refuseAltered(tx: Tx, { key, form }: Model) {
     throw new Problem(409, 'CONFLICT', 'The blueprint was changed meanwhile. Look again what matches.')
 }
 
+// Whoever was overtaken was so by a change that went through, so it goes on for all. A blueprint changes a few times in a row.
 const OVERTAKEN = 200 // times
+const CHANGED = 10 // times
 
 /** Does it again when what was read has changed meanwhile: the blueprint, or the entity. */
 export async function upToDate<T>(
@@ -188,9 +190,8 @@ export async function upToDate<T>(
       return await work(await modelOf(ctx, key), ctx)
     } catch (error) {
       if (!(error instanceof Outdated)) throw error
-      // Whoever was overtaken was so by a change that went through, so it goes on for all.
       const overtaken = error instanceof Overtaken
-      if (tries >= (overtaken ? OVERTAKEN : 3)) throw error
+      if (tries >= (overtaken ? OVERTAKEN : CHANGED)) throw error
       if (!overtaken) forget(ctx, 'blueprints')
     }
   }

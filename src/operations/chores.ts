@@ -14,9 +14,8 @@ import * as queue from '../jobs/queue'
 import * as inbox from '../payments/inbox/inbox'
 import * as deliveries from '../plugins/deliveries'
 import * as lambdaRuns from '../plugins/lambdas/runs'
-import { keepWarm } from '../plugins/lambdas/warm'
 
-/** What is removed from each tenant, undone, put right or kept ready in it, now and then. */
+/** What is removed from each tenant, undone or put right in it, now and then. */
 export const chores: Chore[] = [
   removeExpired,
   oneTime.removeExpired,
@@ -33,5 +32,4 @@ export const chores: Chore[] = [
   inbox.removeOld,
   undoAllForsaken,
   settleHosts,
-  keepWarm,
 ]

@@ -12,7 +12,13 @@ const { as, path, tenant } = await shelf([
   { key: 'tags', type: 'string', multi: true },
   { key: 'marks', type: 'integer', multi: true },
 ])
-const chart = async (query: string) => (await as('user').get(`/blueprints/things/charts/${query}`)).body
+/** Whoever is told that a busy machine takes too long comes again. */
+const chart = async (query: string) => {
+  for (;;) {
+    const { status, body } = await as('user').get(`/blueprints/things/charts/${query}`)
+    if (status !== 503) return body
+  }
+}
 
 const COPY = `insert into entities (seq, _id, blueprint, identifier, "user", workspace, shown, keys, version, created, updated)
   select seq + ?, _id || ?, blueprint, identifier || ?, "user", workspace, shown, keys, version, created, updated

@@ -3,7 +3,7 @@ import type { Problem } from '../../../src/core/problem'
 import { Child, type Job } from '../../../src/plugins/lambdas/sandbox/child'
 import { Pool } from '../../../src/plugins/lambdas/sandbox/pool'
 import { childrenOf, isRunning, memoryOf } from '../../outside/children'
-import { caller, emptyFolder, makeTenant, serve, signIn } from '../../outside/program'
+import { caller, emptyFolder, makeTenant, serve, signIn, within5s } from '../../outside/program'
 import { databaseUrl } from '../../storage/engines'
 import { until } from './kit'
 
@@ -115,6 +115,10 @@ onLinux('one process waits longer than the others, and is there before anybody n
   }
   const [fresh] = await until(again, (all) => all.length > 0)
   process.kill(fresh!, 'SIGKILL')
+  await until(
+    async () => isRunning(fresh!),
+    (running) => !running,
+  )
 })
 
 onLinux('a process that grew is replaced, so its memory is back', async () => {
@@ -157,7 +161,7 @@ onLinux('a server starts none before the first lambda, and leaves none behind, h
 })
 
 onLinux('a tenant in use that has lambdas has a process ready before it needs one', async () => {
-  const at = { at: emptyFolder(), env: { ATOLL_HOUSEKEEPING: '1' } }
+  const at = { at: emptyFolder() }
   await makeTenant(at, 'acme')
   {
     await using server = await serve(at)
@@ -167,7 +171,7 @@ onLinux('a tenant in use that has lambdas has a process ready before it needs on
   }
   await using server = await serve(at)
   await signIn(server.url, 'acme')
-  const ready = await until(
+  const ready = await within5s(
     async () => childrenOf(server.pid),
     (all) => all.length > 0,
   )
