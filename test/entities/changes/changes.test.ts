@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { backToNow } from '../../accounts/people'
 import { ask, house, refusal, rules } from '../../house'
+import { databaseUrl } from '../../storage/engines'
 import { library, shelf } from '../kit'
 import { type Follower, follow, inShort, served } from './kit'
 
@@ -262,9 +263,12 @@ describe('all ways of writing count', () => {
     await own.user.delete(own.at('books', '/all?confirm=books&n[$lt]=250'))
     expect(new Set(await heard.take(250)).size).toBe(250)
     await own.admin.delete('/blueprints/books?force=true')
-    const rest = new Set(await heard.take(50))
-    expect([rest.size, rest.has('delete books299')]).toEqual([50, true])
-    expect(await heard.take(1)).toEqual(['end'])
+    const rest = await heard.take(51)
+    const removed = rest.filter((one) => one !== 'end')
+    const left = Array.from({ length: 50 }, (_, n) => `delete books${250 + n}`)
+    expect([removed.filter((one) => !left.includes(one)), rest.at(-1)]).toEqual([[], 'end'])
+    // Whoever has not read them when the blueprint goes is told only that, by the end.
+    if (!databaseUrl) expect(removed).toHaveLength(50)
   })
 
   test('what is computed anew', async () => {
