@@ -1,5 +1,7 @@
 import { beforeAll, expect, test } from 'bun:test'
 import { refusal } from '../../house'
+import { ask } from '../../outside/postgres'
+import { databaseUrl } from '../../storage/engines'
 import { shelf } from '../kit'
 
 /** So many entities that they are gone through in slices: a few, copied in the database again and again. */
@@ -40,6 +42,8 @@ beforeAll(async () => {
       await tx.ask(COPY, [last, `-${turn}`, `-${turn}`])
       await tx.ask(COPY_INDEX, [last])
     })
+  // Which a writer sees to by how many rows were sent, and those were not.
+  if (databaseUrl) await ask(databaseUrl, 'analyze')
 })
 
 test('every one of them counts once', async () => {
