@@ -18,12 +18,14 @@ beforeAll(async () => {
 
 describe('every answer', () => {
   test.each(['/health', '/openapi/json', '/api/me', '/nowhere', '/api/nowhere'])(
-    'of %s has a version, an id, and a type that browsers must not guess',
+    'of %s has a version, an id, and a type that browsers must not guess; no other site frames it or is told of it',
     async (path) => {
       const { headers } = await ask('GET', `${home.origin}${path}`)
       expect(headers.get('x-api-version')).toBe('v1')
       expect(headers.get('x-request-id')).toMatch(/^[\w.:-]{8,64}$/)
       expect(headers.get('x-content-type-options')).toBe('nosniff')
+      expect(headers.get('x-frame-options')).toBe('DENY')
+      expect(headers.get('referrer-policy')).toBe('no-referrer')
       expect(headers.get('content-type')).toBeTruthy()
     },
   )
