@@ -1,6 +1,10 @@
+import { SetErrorFunction } from '@sinclair/typebox/errors'
 import { Elysia, NotFoundError, ParseError, t, ValidationError } from 'elysia'
 import { causes, report } from './log'
 import { keptNameOf } from './request-name'
+import { sentence } from './wording'
+
+SetErrorFunction(sentence)
 
 /** One thing that is wrong with what was sent, and where: a JSON pointer, or the name of a query parameter. */
 export type Flaw = { path: string; message: string }
