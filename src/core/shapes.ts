@@ -24,6 +24,13 @@ export const done = t.Object({ success: t.Literal(true) })
 /** Any part of a thing. Input shapes carry no defaults, or a change would reset what it does not mention. */
 export const change = <Fields extends TProperties>(thing: TObject<Fields>) => t.Partial(thing)
 
+/**
+ * A body that may be left out, or be `null`. It is left open, because Elysia closes what is not an object alone, and then does
+ * not take out what the shape does not name.
+ */
+export const orNothing = <Fields extends TProperties>({ properties }: TObject<Fields>) =>
+  t.Optional(t.Nullable(t.Object(properties, { additionalProperties: true })))
+
 /** What a delete answers. */
 export const success = { success: true } as const
 
