@@ -9,7 +9,7 @@ import { drain, hasWork, nextAt } from './work'
 const LENGTH = 6_000 // ms; so long nobody goes on with the jobs of a process that died
 const LINGER = 500 // ms, after which the lease is given back when nothing comes
 const RETRY = 1_000 // ms
-const SUSPENDED = 2_000 // ms between two looks whether a tenant was resumed, of which nobody tells
+const SUSPENDED = 5_000 // ms between two looks whether a tenant was resumed, of which nobody tells
 const LOOK = 10_000 // ms between two looks at tenants that are in use, for what other processes may have left there
 const SWEEP = 3_600_000 // ms between two looks at all tenants
 const RATE = 20 // ms for each of them
