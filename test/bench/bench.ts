@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startPostgres } from '../outside/postgres'
-import { category, product } from './data'
+import { category, note, product } from './data'
 import type { Filled } from './fill'
 import { lambdas } from './lambdas'
 import { client, type Figures, type Load, measure } from './load'
@@ -144,7 +144,9 @@ const floorFile = fillFloor(json)
 const idsOf = (json: string[]) =>
   json.filter((_, n) => n % Math.ceil(rows / 5_000) === 0).map((text) => JSON.parse(text).identifier as string)
 const ids = idsOf(json)
-const bodies = Array.from({ length: 2_000 }, (_, n) => JSON.stringify(product(rows + n * 37)))
+const bodiesOf = (one: (n: number) => unknown) =>
+  Array.from({ length: 2_000 }, (_, n) => JSON.stringify(one(rows + n * 37)))
+const bodies = bodiesOf(product)
 const authOf = (token: string) => ({ 'x-api-key': token, 'content-type': 'application/json' })
 const auth = authOf(token)
 const entities = '/api/blueprints/products/entities'
@@ -152,7 +154,7 @@ const report: Record<string, unknown> = { client, rows, at: new Date().toISOStri
 
 const line = (name: string, { perSecond, p50, p99, errors }: Figures, ratio?: number) =>
   say(
-    `${name.padEnd(34)} ${Math.round(perSecond).toLocaleString('en').padStart(8)}/s  p50 ${p50.toFixed(2).padStart(6)} ms  p99 ${p99.toFixed(2).padStart(6)} ms${ratio === undefined ? '' : `  ${ratio.toFixed(2)} of the floor`}${errors ? `  ${errors} ERRORS` : ''}`,
+    `${name.padEnd(42)} ${Math.round(perSecond).toLocaleString('en').padStart(8)}/s  p50 ${p50.toFixed(2).padStart(6)} ms  p99 ${p99.toFixed(2).padStart(6)} ms${ratio === undefined ? '' : `  ${ratio.toFixed(2)} of the floor`}${errors ? `  ${errors} ERRORS` : ''}`,
   )
 
 async function reads() {
@@ -215,16 +217,23 @@ async function creates() {
     const atoll = await start(['src/main.ts', 'serve', '--json'], { ATOLL_DURABILITY: durability })
     const floor = await start(['test/bench/floor.ts', floorFile, durability])
     const same = { headers: auth, method: 'POST' as const, bodies, seconds }
+    const small = { ...same, url: atoll.url, paths: ['/api/blueprints/notes/entities'], bodies: bodiesOf(note) }
+    const large = { ...same, url: atoll.url, paths: [entities] }
     const figures = await compare({
-      'create, 64 in flight': { ...same, url: atoll.url, paths: [entities], connections: 64 },
-      'create, one commit each': { ...same, url: atoll.url, paths: [entities], connections: 1 },
+      'create, 64 in flight': { ...large, connections: 64 },
+      'create, one commit each': { ...large, connections: 1 },
+      'create of two fields, 64 in flight': { ...small, connections: 64 },
+      'create of two fields, one each': { ...small, connections: 1 },
       'floor, one commit each': { ...same, url: floor.url, paths: ['/things'], connections: 64 },
     })
     for (const [name, one] of Object.entries(figures)) line(`${durability}: ${name}`, one)
-    const many = figures['create, 64 in flight']!.perSecond
-    const ratio = many / figures['create, one commit each']!.perSecond
-    say(`${durability}: 64 in flight are ${ratio.toFixed(1)} times one commit each`)
-    report[`create ${durability}`] = { ...figures, ratio }
+    const ratioOf = (many: string, one: string) => figures[many]!.perSecond / figures[one]!.perSecond
+    const ratio = ratioOf('create, 64 in flight', 'create, one commit each')
+    const ofSmall = ratioOf('create of two fields, 64 in flight', 'create of two fields, one each')
+    say(
+      `${durability}: 64 in flight are ${ratio.toFixed(1)} times one commit each, of two fields ${ofSmall.toFixed(1)}`,
+    )
+    report[`create ${durability}`] = { ...figures, ratio, ofSmall }
     await atoll.stop()
     await floor.stop()
   }

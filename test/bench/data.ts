@@ -19,6 +19,19 @@ export const blueprint = {
   })),
 }
 
+/** What creates are also measured on: two fields, and nothing there at first. */
+export const small = {
+  key: 'notes',
+  name: 'Notes',
+  fields: [
+    { key: 'title', type: 'string' as const },
+    { key: 'stars', type: 'integer' as const },
+  ],
+  permissions: blueprint.permissions,
+}
+
+export const note = (n: number) => ({ title: `Note number ${n}`, stars: n % 5 })
+
 const CATEGORIES = 500
 
 export const category = (n: number) => `category-${n % CATEGORIES}`
