@@ -25,6 +25,7 @@ import parkedEventsPg from './postgres/0025_parked_events.sql' with { type: 'tex
 import driftPg from './postgres/0026_drift.sql' with { type: 'text' }
 import spentPg from './postgres/0027_spent.sql' with { type: 'text' }
 import embeddingsPg from './postgres/0028_embeddings.sql' with { type: 'text' }
+import checkoutsPg from './postgres/0029_checkouts.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -54,6 +55,7 @@ import parkedEvents from './sqlite/0025_parked_events.sql' with { type: 'text' }
 import drift from './sqlite/0026_drift.sql' with { type: 'text' }
 import spent from './sqlite/0027_spent.sql' with { type: 'text' }
 import embeddings from './sqlite/0028_embeddings.sql' with { type: 'text' }
+import checkouts from './sqlite/0029_checkouts.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -87,6 +89,7 @@ export const tenantMigrations: Migrations = {
     drift,
     spent,
     embeddings,
+    checkouts,
   ],
   postgres: [
     accountsPg,
@@ -115,6 +118,7 @@ export const tenantMigrations: Migrations = {
     driftPg,
     spentPg,
     embeddingsPg,
+    checkoutsPg,
   ],
 }
 

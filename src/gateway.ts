@@ -16,6 +16,9 @@ export async function handle(request: Request): Promise<Response> {
   headers.set('x-request-id', nameOf(asked))
   headers.set('x-api-version', 'v1')
   headers.set('x-content-type-options', 'nosniff')
+  // What has a policy of its own stays frameable where that allows it, such as a plugin's page, which is in a sandbox.
+  if (!headers.has('content-security-policy')) headers.set('x-frame-options', 'DENY')
+  if (!headers.has('referrer-policy')) headers.set('referrer-policy', 'no-referrer')
   const origin = asked.headers.get('origin')
   if (origin !== null) await share(asked, origin, response)
   return response

@@ -16,14 +16,18 @@ beforeAll(async () => {
   expect((await admin.post('/blueprints', things)).status).toBe(201)
 })
 
+const source = (metadata: object) => ({ name: 'Stock', kind: 'http', metadata })
+
 describe('every answer', () => {
   test.each(['/health', '/openapi/json', '/api/me', '/nowhere', '/api/nowhere'])(
-    'of %s has a version, an id, and a type that browsers must not guess',
+    'of %s has a version, an id, and a type that browsers must not guess; no other site frames it or is told of it',
     async (path) => {
       const { headers } = await ask('GET', `${home.origin}${path}`)
       expect(headers.get('x-api-version')).toBe('v1')
       expect(headers.get('x-request-id')).toMatch(/^[\w.:-]{8,64}$/)
       expect(headers.get('x-content-type-options')).toBe('nosniff')
+      expect(headers.get('x-frame-options')).toBe('DENY')
+      expect(headers.get('referrer-policy')).toBe('no-referrer')
       expect(headers.get('content-type')).toBeTruthy()
     },
   )
@@ -241,7 +245,21 @@ describe('bodies', () => {
     expect([status, body.code]).toEqual([400, 'INVALID_INPUT'])
     const paths = body.details.map(({ path }: { path: string }) => path)
     for (const path of ['/key', '/name', '/fields']) expect(paths).toContain(path)
-    for (const { message } of body.details) expect(message).toMatch(/\w/)
+    for (const { message } of body.details) expect(message).toMatch(/^[A-Z].*\.$/)
+  })
+
+  test.each<[string, string, unknown, string, string]>([
+    ['one of several words', '/integrations', { trigger: { kind: 'x' } }, '/trigger/kind', 'one of webhook, event'],
+    ['what may be null', '/plugins', { apiPath: 'Upper' }, '/apiPath', "string to match '^["],
+    ['a part of one of several things', '/lambdas/x/execute', { path: 5 }, '', 'At /path: Expected string.'],
+    ['one of several things', '/blueprints', { limitations: [{ value: [] }] }, '/limitations/0/value', 'number, or Ex'],
+    ['what may be anything in braces', '/me', { metadata: [] }, '/metadata', 'Expected object.'],
+    ['what its kind asks for', '/integration-sources', source({ url: 'x' }), '/metadata/url', "'^https?://'."],
+  ])('in sentences: %s', async (_, at, sent, path, words) => {
+    const { status, body } = await admin.post(at, sent)
+    expect([status, body.code, body.message.at(-1)]).toEqual([400, 'INVALID_INPUT', '.'])
+    const messages = body.details.filter((flaw: { path: string }) => flaw.path === path)
+    expect(messages.map(({ message }: { message: string }) => message).join()).toContain(words)
   })
 })
 

@@ -62,13 +62,13 @@ export type SignIn = Static<typeof SignIn>
 export const Registration = t.Object({
   username,
   password: maybe(password),
-  email: maybe(email),
-  name: maybe(name),
-  firstName: maybe(name),
-  lastName: maybe(name),
-  fullName: maybe(name),
-  birthDate: maybe(date),
-  phone: maybe(phone),
+  email: maybe(orNone(email)),
+  name: maybe(orNull(name)),
+  firstName: maybe(orNull(name)),
+  lastName: maybe(orNull(name)),
+  fullName: maybe(orNull(name)),
+  birthDate: maybe(orNull(date)),
+  phone: maybe(orNull(phone)),
   authType,
 })
 export type Registration = Static<typeof Registration>
@@ -102,7 +102,7 @@ export const SignedIn = t.Object({ payload: t.Union([t.Composite([Tokens, Identi
 export const Refreshed = t.Object({ payload: t.Composite([Tokens, Identity]) })
 export const CookieRefreshed = t.Object({ payload: Identity })
 
-export const Refresh = maybe(t.Object({ refreshToken: maybe(t.String({ maxLength: 200 })) }))
+export const Refresh = maybe(t.Object({ refreshToken: maybe(t.Nullable(t.String())) }))
 
 export const Session = t.Object({
   _id: id,

@@ -83,6 +83,7 @@ export async function register(
   const row = {
     _id: Bun.randomUUIDv7(),
     ...fields,
+    ...{ email: fields.email || null, fullName: fields.fullName || null },
     ...keysOf(fields),
     emailVerified: false,
     password: hash,
@@ -120,6 +121,7 @@ export async function changeProfile(ctx: Ctx, { password, currentPassword, metad
     if (hash) await endOthers(tx, user._id, ctx.actor)
     const change = {
       ...fields,
+      ...fullNameFrom(fields, user),
       ...keys,
       ...(keys.emailKey !== undefined && keys.emailKey !== user.emailKey && { emailVerified: false }),
       ...(metadata && { metadata: small({ ...user.metadata, ...metadata }) }),
@@ -214,6 +216,10 @@ export async function cardsOf(db: Db, ids: string[]) {
 
 export const fullNameOf = ({ fullName, firstName, lastName }: Pick<UserRow, 'fullName' | 'firstName' | 'lastName'>) =>
   fullName ?? [firstName, lastName].filter(Boolean).join(' ')
+
+/** What was read can be sent back, and a name that was put together stays so; an empty one is put together again. */
+export const fullNameFrom = ({ fullName }: { fullName?: string | null }, before: UserRow) =>
+  fullName !== undefined && { fullName: fullName === fullNameOf(before) ? before.fullName : fullName || null }
 
 /** A user as others see it: the User resource of the contract. */
 export const shown = (user: UserRow, privileged: boolean, workspace: Actor['workspace'] = null) => ({

@@ -1,3 +1,6 @@
+import { rename, rm } from 'node:fs/promises'
+import type { FileSink } from 'bun'
+import { invalid } from '../core/problem'
 import { storage } from '../tenancy/storage'
 
 /** An action of a command: what it returns is printed, as JSON when `--json` asks for it, and the files are closed. */
@@ -28,4 +31,32 @@ export function table(rows: (string | number)[][]): string {
         .trimEnd(),
     )
     .join('\n')
+}
+
+type Texts = AsyncIterable<string> | Iterable<string>
+
+/** Writes a file; what is there stays whole until all of the new one is. @throws 400 where it can't be written */
+export async function keep(texts: Texts, file: string) {
+  const draft = `${file}.${process.pid}.tmp`
+  try {
+    await write(texts, Bun.file(draft).writer())
+    await rename(draft, file)
+  } catch (error) {
+    await rm(draft, { force: true })
+    if (!(error instanceof Error && 'syscall' in error)) throw error
+    invalid({ path: '--out', message: `"${file}" cannot be written: ${error.message}.` })
+  }
+}
+
+/** Writes one after the other, for as long as somebody reads. */
+export async function write(texts: Texts, sink: FileSink) {
+  try {
+    for await (const text of texts) {
+      await sink.write(text)
+      await sink.flush()
+    }
+    await sink.end()
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== 'EPIPE') throw error
+  }
 }

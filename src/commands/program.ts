@@ -3,6 +3,7 @@ import { version } from '../../package.json'
 import { Problem } from '../core/problem'
 import { doctor } from './doctor'
 import { migrate } from './migrate'
+import { openapi } from './openapi'
 import { postgres } from './postgres'
 import { serve } from './serve'
 import { tenant } from './tenant'
@@ -24,6 +25,7 @@ export async function run(argv: string[]) {
     .addCommand(vault)
     .addCommand(postgres)
     .addCommand(types)
+    .addCommand(openapi)
     .addCommand(doctor)
     .addCommand(
       new Command('version')

@@ -3,6 +3,7 @@ import { config } from '../config'
 import { report } from '../core/log'
 
 const GRACE = 10_000 // ms that running requests get when we are told to stop
+const FAREWELL = 2_000 // ms of them, in which what models say is ended and kept
 
 export const serve = new Command('serve')
   .description('answer requests until told to stop')
@@ -16,6 +17,7 @@ export const serve = new Command('serve')
     const { endAll } = await import('../entities/changes/feed')
     const { keepWarm } = await import('../plugins/lambdas/warm')
     const { endListening } = await import('../plugins/proxy')
+    const { endTurns } = await import('../ai/turn/completion')
     const { chores } = await import('../operations/chores')
     const { anyTenant } = await import('../tenancy/tenants')
     // Whatever was forgotten somewhere must not end all other requests.
@@ -47,7 +49,8 @@ export const serve = new Command('serve')
       endWarming()
       endAll()
       endListening()
-      await Promise.all([releaseAll(), Promise.race([server.stop(), Bun.sleep(GRACE)])])
+      const grace = Bun.sleep(GRACE - FAREWELL).then(endTurns)
+      await Promise.all([releaseAll(), Promise.race([server.stop(), grace.then(() => Bun.sleep(FAREWELL))])])
       await server.stop(true)
       await storage.close()
       process.exit(0)

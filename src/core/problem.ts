@@ -1,9 +1,15 @@
+import { SetErrorFunction } from '@sinclair/typebox/errors'
 import { Elysia, NotFoundError, ParseError, t, ValidationError } from 'elysia'
 import { causes, report } from './log'
 import { keptNameOf } from './request-name'
+import { sentence } from './wording'
+
+SetErrorFunction(sentence)
 
 /** One thing that is wrong with what was sent, and where: a JSON pointer, or the name of a query parameter. */
 export type Flaw = { path: string; message: string }
+
+const FLAWS = 100 // are told at most
 
 /** What callers are told when something is not right. Anything else thrown is a bug, and they are told only that. */
 export class Problem extends Error {
@@ -22,10 +28,12 @@ export const missing = (what: string): never => {
   throw new Problem(404, `${what.toUpperCase().replaceAll(' ', '_')}_NOT_FOUND`, `There is no such ${what}.`)
 }
 
-/** Refuses input with every flaw that was found (400). */
+/** Refuses input with the flaws that were found (400). */
 export const invalid = (...all: Flaw[]): never => {
   // What was sent may be as long as it likes, but not what we answer.
-  const flaws = all.map(({ path, message }) => ({ path: path.slice(0, 300), message: message.slice(0, 500) }))
+  const flaws = all
+    .slice(0, FLAWS)
+    .map(({ path, message }) => ({ path: path.slice(0, 300), message: message.slice(0, 500) }))
   throw new Problem(400, 'INVALID_INPUT', flaws.length === 1 ? flaws[0]!.message : 'The request does not fit.', {
     details: flaws,
   })
@@ -60,8 +68,6 @@ export function refusal(error: unknown, request: Request, headers: Record<string
     { status: problem.status, headers: { ...headers, ...more.headers } },
   )
 }
-
-const FLAWS = 100
 
 function told(error: unknown): Problem | undefined {
   const problem = causes(error).find((cause) => cause instanceof Problem)

@@ -7,9 +7,9 @@ import { invalid } from './problem'
 export const id = t.String({ minLength: 1, maxLength: 128 })
 export const text = (maxLength: number, minLength = 0) => t.String({ minLength, maxLength })
 
-/** A line that a person wrote: no control characters. */
+/** A line that a person wrote: no control characters, and where it may not be empty, not only blanks. */
 export const line = (maxLength: number, minLength = 0) =>
-  t.String({ minLength, maxLength, pattern: '^[^\\u0000-\\u001f\\u007f]*$' })
+  t.String({ minLength, maxLength, pattern: `^${minLength ? '(?=.*\\S)' : ''}[^\\u0000-\\u001f\\u007f]*$` })
 export const time = t.String({ description: 'ISO 8601, UTC, with milliseconds' })
 
 /** Any object. As a record of anything it would be looked through, key by key, more than once. */
@@ -23,6 +23,13 @@ export const done = t.Object({ success: t.Literal(true) })
 
 /** Any part of a thing. Input shapes carry no defaults, or a change would reset what it does not mention. */
 export const change = <Fields extends TProperties>(thing: TObject<Fields>) => t.Partial(thing)
+
+/**
+ * A body that may be left out, or be `null`. It is left open, because Elysia closes what is not an object alone, and then does
+ * not take out what the shape does not name.
+ */
+export const orNothing = <Fields extends TProperties>({ properties }: TObject<Fields>) =>
+  t.Optional(t.Nullable(t.Object(properties, { additionalProperties: true })))
 
 /** What a delete answers. */
 export const success = { success: true } as const

@@ -9,6 +9,7 @@ import { drain, hasWork, nextAt } from './work'
 const LENGTH = 6_000 // ms; so long nobody goes on with the jobs of a process that died
 const LINGER = 500 // ms, after which the lease is given back when nothing comes
 const RETRY = 1_000 // ms
+const SUSPENDED = 2_000 // ms between two looks whether a tenant was resumed, of which nobody tells
 const LOOK = 10_000 // ms between two looks at tenants that are in use, for what other processes may have left there
 const SWEEP = 3_600_000 // ms between two looks at all tenants
 const RATE = 20 // ms for each of them
@@ -39,16 +40,15 @@ export function runJobs(): () => void {
     clearTimeout(attention.timer)
     let wait: number | undefined
     try {
-      const tenant = await tenantNamed(id)
       while (attention.again && !signal.aborted) {
+        // Before anything can fail: it would be tried again at once, without end.
         attention.again = false
-        wait = await work(tenant, attention)
+        wait = await work(await tenantNamed(id), attention)
       }
     } catch (error) {
-      // When it was suspended, or is gone, somebody will wake it again.
-      const gone = error instanceof Problem && error.status < 500
-      if (!gone) report('JOBS_FAILED', { tenant: id, cause: error })
-      wait = gone ? undefined : RETRY
+      const status = error instanceof Problem ? error.status : 500
+      if (status >= 500) report('JOBS_FAILED', { tenant: id, cause: error })
+      wait = status >= 500 ? RETRY : status === 403 ? SUSPENDED : undefined
     }
     attention.busy = false
     if (signal.aborted) return
@@ -83,9 +83,9 @@ export function runJobs(): () => void {
 
   /** All tenants, slowly, for what a process left that is no more. */
   async function sweep() {
-    for (const { id, status } of await listTenants()) {
+    for (const { id } of await listTenants()) {
       if (signal.aborted) return
-      if (status === 'active') look(id)
+      look(id)
       await Bun.sleep(RATE)
     }
   }

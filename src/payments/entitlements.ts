@@ -24,5 +24,6 @@ export async function planLimit(
   const found = known.find(({ status }) => status !== 'past_due') ?? known.at(-1)
   if (!found) return otherwise
   const limit = Object.hasOwn(found.limits, name) ? found.limits[name] : undefined
-  return typeof limit === 'number' ? limit : undefined
+  // Entities are counted: of one and a half there may be one.
+  return typeof limit === 'number' ? Math.min(Math.floor(limit), Number.MAX_SAFE_INTEGER) : undefined
 }

@@ -126,6 +126,7 @@ export const subscriptions = sqliteTable(
     uniqueIndex('subscriptions_at_provider')
       .on(providerKind, externalSubscriptionId)
       .where(sql`external_subscription_id is not null`),
+    index('subscriptions_of_checkout').on(by.externalCheckoutId).where(sql`external_checkout_id is not null`),
     index('subscriptions_of_entity').on(billableEntityType, billableEntityId, by.created, by._id),
     index('subscriptions_of_plan').on(by.planId, by.created, by._id),
     index('subscriptions_by_status').on(by.status, by.created, by._id),

@@ -1,7 +1,7 @@
 import { Elysia, status, t } from 'elysia'
 import { guard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
-import { done, one } from '../core/shapes'
+import { done, one, orNothing } from '../core/shapes'
 import { listing } from '../storage/lists'
 import { token } from './account'
 import * as deliveries from './deliveries'
@@ -66,7 +66,7 @@ export const pluginRoutes = new Elysia({ prefix: '/plugins', tags: ['plugins'] }
     {
       can: 'privileged',
       params: one,
-      body: Rotation,
+      body: orNothing(Rotation),
       response: { 200: NewSecret, 404: ProblemShape },
       detail: { summary: 'Another secret; for a day both sign' },
     },

@@ -73,7 +73,7 @@ export type Plugin = Static<typeof Plugin>
 const shownOnce = t.String({ description: 'shown only now' })
 export const MadePlugin = t.Composite([Plugin, t.Object({ secret: shownOnce })])
 
-export const Rotation = maybe(t.Nullable(t.Object({ secret: maybe(secret) })))
+export const Rotation = t.Object({ secret: maybe(secret) })
 export const NewSecret = t.Object({ secret: shownOnce, formerUntil: { ...time, description: 'until then both sign' } })
 export const NewToken = t.Object({ token: shownOnce, user: { ...id, description: 'as whom it comes' } })
 

@@ -57,6 +57,18 @@ test('I change what I name, and nothing else', async () => {
   expect((await me.post('/me', { fullName: 'Rear Admiral Hopper' })).body.fullName).toBe('Rear Admiral Hopper')
 })
 
+test('a name that is put together follows its parts, though it was read and sent back whole', async () => {
+  const { stranger } = await house()
+  const { body } = await stranger.post('/signup', { username: 'mary', password: 'correct horse', authType: 'oauth' })
+  const me = (more: object) => stranger.post('/me', more, { authorization: `Bearer ${body.payload.token}` })
+  const first = await me({ ...body.payload.user, firstName: 'Mary' })
+  expect([first.status, first.body.fullName]).toEqual([200, 'Mary'])
+  expect((await me({ ...first.body, lastName: 'Shelley' })).body.fullName).toBe('Mary Shelley')
+  expect((await me({ fullName: 'Mary W. Shelley', lastName: 'S.' })).body.fullName).toBe('Mary W. Shelley')
+  expect((await me({ lastName: 'Shelley' })).body.fullName).toBe('Mary W. Shelley')
+  expect((await me({ fullName: '' })).body.fullName).toBe('Mary Shelley')
+})
+
 test('metadata are merged', async () => {
   await as('user').post('/me', { metadata: { colour: 'teal', size: 1 } })
   const { body } = await as('user').post('/me', { metadata: { size: 2, nested: { deep: [1, null, 'x'] } } })

@@ -33,6 +33,14 @@ describe('tokens', () => {
     expect((await stranger.post('/token/refresh', undefined, bearer(refreshToken))).status).toBe(200)
   })
 
+  test('who sends no refresh token, or what is none, is unknown', async () => {
+    const { token } = await pairOf(home, 'user')
+    for (const refreshToken of [undefined, null, '', 'x', token, 'x'.repeat(10_000)])
+      expect(refusal(await stranger.post('/token/refresh', { refreshToken }))).toEqual(UNKNOWN)
+    expect(refusal(await stranger.post('/token/refresh', undefined, bearer(token)))).toEqual(UNKNOWN)
+    expect(refusal(await stranger.post('/token/refresh', { refreshToken: 5 }))).toEqual([400, 'INVALID_INPUT'])
+  })
+
   test('a spent refresh token that turns up again ends the session for the thief and for the owner', async () => {
     const first = await pairOf(home, 'user')
     const second: Pair = (await refresh(first.refreshToken)).body.payload

@@ -75,6 +75,17 @@ test('nobody signs up as more than a user, or as somebody else', async () => {
   expect(body.created).not.toStartWith('2000')
 })
 
+test('what a form leaves empty is not said', async () => {
+  const empty = { email: '', firstName: 'Jane', lastName: 'Doe', fullName: '', phone: '', birthDate: null }
+  for (const [username, form] of [
+    ['empty', empty],
+    ['nulls', { ...empty, email: null, fullName: null, phone: null, name: null }],
+  ] as const) {
+    const { status, body } = await stranger.post('/signup', { username, password, ...form })
+    expect([status, body.payload?.user]).toMatchObject([201, { email: '', fullName: 'Jane Doe', birthDate: null }])
+  }
+})
+
 test('any Unicode name is a name', async () => {
   const answer = await stranger.post('/signup', {
     username: '李小龍 🐉',

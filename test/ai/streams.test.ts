@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { OpenAI } from 'openai'
-import { enter } from '../../src/ai/turn/completion'
+import { endTurns, enter } from '../../src/ai/turn/completion'
 import { handle, listen } from '../../src/gateway'
 import { calling, eventsIn, says, studio, until, wordsOf } from './kit'
 
@@ -24,7 +24,7 @@ const streaming = (body: object = {}, signal?: AbortSignal, path = `/ai/${main}/
 
 test('a tenant has a thousand completions at a time in a process, and then others wait', async () => {
   const ctx = at.tenant
-  const places = await Promise.all(Array.from({ length: 1_000 }, () => enter(ctx)))
+  const places = await Promise.all(Array.from({ length: 1_000 }, () => enter(ctx, new AbortController())))
   expect((await chat()).status).toBe(503)
   for (const leave of places) leave()
   expect((await chat()).status).toBe(200)
@@ -212,6 +212,31 @@ describe('whoever goes', () => {
     ])
     await slow.stop(true)
   })
+})
+
+test('a server that stops tells who waits for an answer, and keeps what was said', async () => {
+  openai.says({ hang: 3 }, { hang: 0 })
+  const thread = await at.thread()
+  const response = await streaming({}, undefined, `/ai/${main}/chat-completion/${thread}`)
+  const waiting = user.post(`/ai/${main}/chat-completion`, { messages: [says('Hello')] })
+  const reader = response.body!.getReader()
+  let body = ''
+  const read = async () => {
+    const { done, value } = await reader.read()
+    body += new TextDecoder().decode(value)
+    return !done
+  }
+  while (!body.includes('o th')) await read()
+  await until(() => openai.asked.length === 2 || undefined)
+  endTurns()
+  while (await read());
+  const { events, end } = eventsIn(body)
+  expect([events.at(-1), end]).toEqual([{ error: { code: 'BUSY', message: expect.any(String) } }, '[DONE]'])
+  const { status, headers, body: told } = await waiting
+  expect([status, told.code, headers.get('retry-after')]).toEqual([503, 'BUSY', '5'])
+  const { messages } = await at.threadOf(thread)
+  expect(messages).toMatchObject([says('Hello'), { role: 'assistant', content: 'Hello th', incomplete: true }])
+  expect((await at.usage()).slice(0, 2).map(({ status }) => status)).toEqual(['aborted', 'aborted'])
 })
 
 test('who takes nothing for a minute is cut off', async () => {

@@ -258,7 +258,7 @@ describe('the command line', () => {
   test('explains every command', async () => {
     const { code, out } = await atoll('--help', at)
     expect(code).toBe(0)
-    for (const command of ['serve', 'tenant', 'user', 'migrate', 'types', 'doctor', 'version'])
+    for (const command of ['serve', 'tenant', 'user', 'migrate', 'types', 'openapi', 'doctor', 'version'])
       expect(out).toMatch(new RegExp(`^ +${command} .*\\w`, 'm'))
     for (const command of ['tenant', 'user', 'serve']) {
       const help = await atoll(`${command} --help`, at)

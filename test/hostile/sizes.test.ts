@@ -76,6 +76,8 @@ test('a refusal names at most a hundred flaws, and what it quotes of a choice is
     expect(answer.body.details).toHaveLength(100)
     expect(JSON.stringify(answer.body).length).toBeLessThan(100_000)
   }
+  const source = { name: 'Stock', kind: 'http', authentication: unknown }
+  expect((await as('admin').post('/integration-sources', source)).body.details).toHaveLength(100)
   const { body } = await as('user').post(path, { one: 'none' })
   expect(body.message.length).toBeLessThan(400)
 })

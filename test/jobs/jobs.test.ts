@@ -4,7 +4,7 @@ import { emit } from '../../src/jobs/outbox'
 import { type Ending, enqueue, enqueueInstead, type Job, type NewJob, replay } from '../../src/jobs/queue'
 import { runDue, runJobs } from '../../src/jobs/runner'
 import { Failure, jobsAreDoneBy } from '../../src/jobs/work'
-import type { Tenant } from '../../src/tenancy/tenants'
+import { setStatus, type Tenant } from '../../src/tenancy/tenants'
 import { house } from '../house'
 
 setDefaultTimeout(30_000)
@@ -314,6 +314,20 @@ describe('the runner', () => {
     await until(() => done.length === 2)
     stop()
     expect(tries).toBe(3)
+  })
+
+  test('does nothing for a tenant that is suspended, and goes on when it is resumed, whoever was told', async () => {
+    const { tenant, id } = await house()
+    const { kind, done } = kindOf(() => {})
+    await add(tenant, { kind, payload: 'due' })
+    await setStatus(id, 'suspended')
+    const [other, stop] = [await house(), runJobs()]
+    await add(other.tenant, { kind, payload: 'of another' })
+    await until(() => done.length)
+    expect(done).toEqual(['of another'])
+    await setStatus(id, 'active')
+    await until(() => done.length === 2)
+    stop()
   })
 
   test('of two processes, one does each job', async () => {

@@ -265,6 +265,11 @@ describe('a provider that fails', () => {
     console.error = log
     expect(lines.join()).not.toMatch(new RegExp(`${STRIPE_KEY}|${STRIPE_SECRET}`))
     expect((await done(admin.get(`/coupons/${_id}`))).currentRedemptions).toBe(0)
+    const [failure] = await done(admin.get('/events?source=payments&eventName=checkout-failed'))
+    expect([failure.user, failure.metadata]).toEqual([
+      who.id,
+      expect.objectContaining({ planId: at.pro, providerKind: 'stripe', code: 'PROVIDER_ERROR' }),
+    ])
     stripe.own.next = []
     await done(who.post('/checkout', { ...monthly, couponCode: code }))
   })

@@ -123,6 +123,8 @@ describe('coupons', () => {
       const { code } = await at.coupon(body)
       await done(stranger.post('/coupons/validate', { code }))
     }
+    const gone = stranger.with({ 'x-api-key': 'atl_of_nobody' })
+    expect(refusal(await gone.post('/coupons/validate', { code: 'nobody' }))).toEqual([401, 'UNAUTHENTICATED'])
     expect(refusal(await stranger.post('/coupons/validate', { code: 'nobody' }))).toEqual([400, 'COUPON_NOT_FOUND'])
     for (const body of [{}, { code: '' }, { code: 5 }])
       expect(refusal(await stranger.post('/coupons/validate', body))).toEqual([400, 'INVALID_INPUT'])

@@ -38,6 +38,12 @@ describe('the limit of a plan', () => {
     expect(refusal(await who.post(`${PATH}/batch`, { operations }))).toEqual(LIMIT)
   })
 
+  test('counts whole ones, however large', async () => {
+    expect(await fill((await subscribed({ projects: 1.5 })).who, 3)).toBe(1)
+    expect(await fill((await subscribed({ projects: 1e300 })).who, 3)).toBe(3)
+    expect(await fill((await subscribed({ projects: -1 })).who, 1)).toBe(0)
+  })
+
   test('is nothing without a subscription, as before one and after it', async () => {
     const nobody = await at.customer()
     expect(await fill(nobody as unknown as Client, 2)).toBe(0)

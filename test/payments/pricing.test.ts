@@ -38,6 +38,14 @@ async function paid(planId = at.pro, amount?: number) {
     row: () => done(admin.get(`/subscriptions/${id}`)),
   }
 }
+/** Which coupons are told to have been redeemed for a subscription. */
+const told = async (id: string): Promise<unknown[]> => {
+  const events = await done(admin.get('/events?source=payments&eventName=coupon-redeemed&limit=1000'))
+  const those = events.filter(
+    ({ metadata }: { metadata: { subscriptionId: string } }) => metadata.subscriptionId === id,
+  )
+  return those.map(({ metadata }: { metadata: Record<string, string> }) => [metadata.couponId, metadata.couponCode])
+}
 const redeemed = async ({ _id }: { _id: string }) => (await done(admin.get(`/coupons/${_id}`))).currentRedemptions
 
 describe('a coupon', () => {
@@ -48,7 +56,7 @@ describe('a coupon', () => {
     expect(attached).toMatchObject({ couponId: coupon._id, couponCode: coupon.code, finalPrice: 10, status: 'active' })
     // January's last day and a month.
     expect(attached.couponBenefitEndsAt).toBe('2026-02-28T12:00:00.000Z')
-    expect([one.price(), await redeemed(coupon)]).toEqual([1000, 1])
+    expect([one.price(), await redeemed(coupon), await told(one.id)]).toEqual([1000, 1, [[coupon._id, coupon.code]]])
     // The same code again is nothing new, though it could not be redeemed any more.
     await done(admin.delete(`/coupons/${coupon._id}`))
     expect(await done(one.attach(coupon.code.toUpperCase()))).toMatchObject({
@@ -73,6 +81,7 @@ describe('a coupon', () => {
     await at.told(id, 'activated', { occurredAt: NOON, periodStart: NOON, periodEnd: NOON + 86_400_000 })
     const row = await done(admin.get(`/subscriptions/${id}`))
     expect([row.couponBenefitEndsAt, await redeemed(coupon)]).toEqual(['2026-02-10T12:00:00.000Z', 1])
+    expect(await told(id)).toEqual([[coupon._id, coupon.code]])
     await at.told(id, 'canceled', { occurredAt: NOON + 1 })
   })
 

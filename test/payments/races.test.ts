@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from 'bun:test'
 import { eq } from 'drizzle-orm'
 import { moveClock, now } from '../../src/core/clock'
+import { runDue } from '../../src/jobs/runner'
 import { subscriptions } from '../../src/payments/tables'
 import { refusal } from '../house'
 import { startStripe } from '../outside/vendors/stripe'
@@ -131,6 +132,33 @@ test('what is canceled while its checkout begins can’t be paid any more', asyn
   expect(refusal(await begun)).toEqual([400, 'SUBSCRIPTION_NOT_PENDING'])
   stripe.own.failing = () => undefined
   expect([...stripe.sessions.values()].at(-1).status).toBe('expired')
+})
+
+test('what is paid by an earlier checkout while the last one is called off ends at the provider, too', async () => {
+  const who = await at.customer()
+  const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
+  await done(who.post('/checkout', { subscriptionId }))
+  const external = stripe.pay([...stripe.sessions.keys()].at(-1)!)
+  await at.tenant.write((tx) =>
+    tx.update(subscriptions).set({ externalCheckoutId: 'cs_of_another' }).where(eq(subscriptions._id, subscriptionId)),
+  )
+  const asked = Promise.withResolvers<void>()
+  const answered = Promise.withResolvers<void>()
+  stripe.own.failing = ({ path }) => {
+    if (!path.endsWith('/expire')) return
+    asked.resolve()
+    return { late: answered.promise }
+  }
+  const canceling = who.put(`/subscriptions/${subscriptionId}/cancel`)
+  await asked.promise
+  await at.told(subscriptionId, 'activated', {
+    ...{ occurredAt: Date.now(), externalSubscriptionId: external, providerKind: 'stripe' },
+  })
+  answered.resolve()
+  expect(await done(canceling)).toMatchObject({ status: 'canceled', externalSubscriptionId: external })
+  stripe.own.failing = () => undefined
+  await runDue(at.tenant)
+  expect(stripe.subscriptions.get(external).status).toBe('canceled')
 })
 
 test('at most one subscription of an entity is in force, however many are paid at once', async () => {

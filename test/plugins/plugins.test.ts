@@ -206,6 +206,7 @@ describe('the secret of a plugin', () => {
       400,
       'INVALID_INPUT',
     ])
+    expect((await admin.post(`/plugins/${made._id}/rotate-secret`, { name: 'of nothing here' })).status).toBe(200)
     expect(refusal(await admin.post('/plugins/nobody/rotate-secret'))).toEqual([404, 'PLUGIN_NOT_FOUND'])
   })
   test('is nowhere in the database to be read', async () => {

@@ -162,6 +162,7 @@ describe('what no route of ours is for', () => {
     ])
       expect(answer.headers.has(name), name).toBeFalse()
     expect(answer.headers.get('content-security-policy')).toStartWith('sandbox ')
+    expect(answer.headers.has('x-frame-options')).toBeFalse()
     expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
     expect(answer.headers.get('x-request-id')).toBe('mine')
     const away = await call('/crm/away')

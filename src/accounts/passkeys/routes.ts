@@ -1,6 +1,6 @@
 import { Elysia, status, t } from 'elysia'
 import { ProblemShape } from '../../core/problem'
-import { done, one } from '../../core/shapes'
+import { done, one, orNothing } from '../../core/shapes'
 import { listing } from '../../storage/lists'
 import { guard } from '../guard'
 import { Proof } from '../proof'
@@ -18,7 +18,6 @@ import {
 } from './shapes'
 import * as signin from './signin'
 
-const orNothing = <Shape extends Parameters<typeof t.Nullable>[0]>(shape: Shape) => t.Optional(t.Nullable(shape))
 const refused = { 400: ProblemShape, 409: ProblemShape }
 
 const own = new Elysia({ prefix: '/me/passkeys', tags: ['accounts'] })

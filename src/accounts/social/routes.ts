@@ -1,6 +1,6 @@
 import { Elysia, t } from 'elysia'
 import { ProblemShape } from '../../core/problem'
-import { done, one } from '../../core/shapes'
+import { done, one, orNothing } from '../../core/shapes'
 import { listing } from '../../storage/lists'
 import { guard } from '../guard'
 import { SignedIn } from '../shapes'
@@ -38,7 +38,7 @@ const signing = new Elysia({ prefix: '/auth', tags: ['accounts'] })
     {
       open: true,
       query: RedirectToken,
-      body: t.Optional(t.Nullable(RedirectToken)),
+      body: orNothing(RedirectToken),
       response: { 200: SignedIn, 401: ProblemShape },
       detail: { description: 'Signs in by the token that came with a returnUrl.' },
     },

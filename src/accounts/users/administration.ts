@@ -13,7 +13,7 @@ import { type UserRow, users } from '../tables'
 import {
   checkedPassword,
   find,
-  fullNameOf,
+  fullNameFrom,
   keysOf,
   refuseLastAdmin,
   refuseNoDate,
@@ -55,11 +55,9 @@ export async function change(ctx: Ctx, id: string, { password, metadata, interna
     await refuseTaken(tx, { _id: id, ...keys })
     if (fields.roles && !fields.roles.includes('admin')) await refuseLastAdmin(tx, id)
     if (hash) await endOthers(tx, id, id === ctx.actor.user ? ctx.actor : {})
-    // What was read can be sent back, and a name that was put together stays so.
-    const same = fields.fullName === fullNameOf(before)
     const change = {
       ...fields,
-      ...(same && { fullName: before.fullName }),
+      ...fullNameFrom(fields, before),
       ...keys,
       ...(keys.emailKey !== undefined && keys.emailKey !== before.emailKey && { emailVerified: !!keys.emailKey }),
       ...(metadata && { metadata: small({ ...before.metadata, ...metadata }) }),

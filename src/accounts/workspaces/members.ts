@@ -19,10 +19,10 @@ const sortable = { _id: members.user, user: members.user, created: members.creat
 /** A page of a workspace's members, in the order in which they came. */
 export async function list({ db, actor }: Ctx, id: string, query: Listing, answer: Answer) {
   const page = pageOf(query, sortable, 'created')
-  const { privileged } = await reach(db, actor, id)
+  const { administers } = await reach(db, actor, id)
   const those = eq(members.workspace, id)
   const rows = await paged(page, membersShown(db).where(those))
-  const shown = rows.map((row) => shownTo(privileged, row))
+  const shown = rows.map((row) => shownTo(administers, row))
   return answerPage(answer, page, shown, () => db.$count(members, those))
 }
 

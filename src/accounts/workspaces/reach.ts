@@ -10,8 +10,8 @@ import { members, workspaces } from './tables'
 
 export type WorkspaceRow = typeof workspaces.$inferSelect
 
-/** A workspace, and what somebody is in it. Admins of the tenant (`privileged`) reach every workspace, and administer it. */
-export type Reached = { workspace: WorkspaceRow; roles: string[]; administers: boolean; privileged: boolean }
+/** A workspace, and what somebody is in it. Admins of the tenant reach every workspace, and administer it. */
+export type Reached = { workspace: WorkspaceRow; roles: string[]; administers: boolean }
 
 type Who = Pick<Actor, 'user' | 'privileged'> & Partial<Pick<Actor, 'token' | 'workspace'>>
 
@@ -26,8 +26,8 @@ export async function reach(db: Db, actor: Who, id: string): Promise<Reached> {
     .where(eq(workspaces._id, id))
     .get()
   if (!found || !(found.roles || actor.privileged)) return missing('workspace')
-  const [roles, { privileged }] = [found.roles ?? [], actor]
-  return { workspace: found.workspace, roles, administers: privileged || roles.includes('admin'), privileged }
+  const roles = found.roles ?? []
+  return { workspace: found.workspace, roles, administers: actor.privileged || roles.includes('admin') }
 }
 
 /** The same for who administers it. @throws 404, or 403 for other members */

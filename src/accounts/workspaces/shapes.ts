@@ -25,7 +25,7 @@ export const Member = t.Object({
   roles: t.Array(t.String()),
   created: time,
   fullName: t.String(),
-  email: maybe(t.String({ description: 'told to admins of the tenant' })),
+  email: maybe(t.String({ description: 'told to those who administer the workspace' })),
 })
 
 export const Invite = t.Object({

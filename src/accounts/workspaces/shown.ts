@@ -13,21 +13,21 @@ export const shown = ({ workspace, roles }: Pick<Reached, 'workspace' | 'roles'>
 
 /** With everything in it that may be told to who reaches it. */
 export async function whole(db: Db, reached: Reached) {
-  const { workspace, administers, privileged } = reached
+  const { workspace, administers } = reached
   const [members, invites] = await Promise.all([
-    membersOf(db, [workspace._id], privileged),
+    membersOf(db, [workspace._id], administers),
     administers ? invitesOf(db, [workspace._id]) : new Map(),
   ])
   return { ...shown(reached), members: members.get(workspace._id) ?? [], invites: invites.get(workspace._id) ?? [] }
 }
 
 /** The members of these workspaces by workspace, as they are shown. */
-export async function membersOf(db: Db, ids: string[], privileged: boolean) {
+export async function membersOf(db: Db, ids: string[], administers: boolean) {
   const rows = await membersShown(db)
     .where(inArray(members.workspace, ids))
     .orderBy(asc(members.created), asc(members.user))
   return Map.groupBy(
-    rows.map((row) => ({ workspace: row.workspace, ...shownTo(privileged, row) })),
+    rows.map((row) => ({ workspace: row.workspace, ...shownTo(administers, row) })),
     ({ workspace }) => workspace,
   )
 }
@@ -60,11 +60,11 @@ export const membersShown = (db: Db) =>
 
 type Shown = Awaited<ReturnType<typeof membersShown>>[number]
 
-/** Addresses are for admins of the tenant: anybody can make a workspace, and anybody else a member of it. */
-export const shownTo = (privileged: boolean, row: Shown) => ({
+/** E-mail addresses are for those who administer the workspace. */
+export const shownTo = (administers: boolean, row: Shown) => ({
   user: row.user,
   roles: row.roles,
   created: row.created,
   fullName: fullNameOf(row),
-  ...(privileged && { email: row.email ?? '' }),
+  ...(administers && { email: row.email ?? '' }),
 })

@@ -63,7 +63,7 @@ export async function create(ctx: Ctx, { name, logo, labels = [] }: NewWorkspace
     await tx.insert(members).values({ workspace: _id, user: ctx.actor.user, roles: ['admin'], created: time })
     await tell(ctx, tx, _id, { kind: 'workspace', eventName: 'workspace-created' }, { name })
   })
-  return whole(ctx.db, { workspace, roles: ['admin'], administers: true, privileged: ctx.actor.privileged })
+  return whole(ctx.db, { workspace, roles: ['admin'], administers: true })
 }
 
 /** Changes what it mentions. @throws 400, 403, 404 */

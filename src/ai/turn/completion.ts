@@ -10,7 +10,7 @@ import { costOf } from '../usage/prices'
 import { completion } from './answer'
 import { begin, type How } from './beginning'
 import { failed, keep, neverBegan } from './ending'
-import { gone } from './failures'
+import { gone, stopped } from './failures'
 import type { Usage } from './model'
 import { streamed } from './stream'
 import type { Turn } from './turn'
@@ -18,8 +18,15 @@ import type { Turn } from './turn'
 /** Completions of a tenant at a time, in this process: whoever has them stream without end leaves room to others. */
 const running = new Turns(Number.POSITIVE_INFINITY, 0, { each: 1_000 })
 
+const endings = new Set<AbortController>()
+
+/** Ends all completions of this process, which keep what was said; who waits for them is told. */
+export function endTurns() {
+  for (const ending of endings) ending.abort(stopped())
+}
+
 /** A place among those that run, until `leave` is called. @throws 503 */
-export async function enter(ctx: OpenCtx): Promise<() => void> {
+export async function enter(ctx: OpenCtx, ending: AbortController): Promise<() => void> {
   const over = Promise.withResolvers<void>()
   const entered = Promise.withResolvers<void>()
   running
@@ -29,7 +36,11 @@ export async function enter(ctx: OpenCtx): Promise<() => void> {
     })
     .catch(entered.reject)
   await entered.promise
-  return over.resolve
+  endings.add(ending)
+  return () => {
+    endings.delete(ending)
+    over.resolve()
+  }
 }
 
 /**
@@ -45,9 +56,9 @@ export async function complete(
   more: Pick<How, 'thread' | 'toolbox'> = {},
 ) {
   const accepts = request.headers.get('accept')?.includes('text/event-stream')
-  const leave = await enter(ctx)
-  let counted = () => {}
   const ending = new AbortController()
+  const leave = await enter(ctx, ending)
+  let counted = () => {}
   const abort = () => ending.abort(gone())
   if (request.signal.aborted) abort()
   request.signal.addEventListener('abort', abort, { once: true })
@@ -98,7 +109,7 @@ async function begun(ctx: OpenCtx, agent: Answering, asked: Asked, how: How) {
 
 /** Has an agent answer somebody who takes no stream, or nobody. */
 export async function answered(ctx: OpenCtx, agent: Answering, asked: Asked, how: How): Promise<object> {
-  const leave = await enter(ctx)
+  const leave = await enter(ctx, how.ending)
   let counted = () => {}
   try {
     // For whoever waits for it, it was counted already.

@@ -113,8 +113,8 @@ export async function neverBegan(
 
 /** Keeps what became of a turn that came to no end, as well as that goes. Gives what callers are told. */
 export async function failed(turn: Turn, error: unknown): Promise<unknown> {
-  const { aborted } = turn.signal
-  const problem = aborted ? gone() : problemOf(error)
+  const { aborted, reason } = turn.signal
+  const problem = !aborted ? problemOf(error) : reason instanceof Problem ? reason : gone()
   const code = problem instanceof Problem ? problem.code : 'INTERNAL'
   const { tenant } = turn.of.ctx
   await keep(turn, aborted ? 'aborted' : 'failed', code).catch((cause) => report('TURN_NOT_KEPT', { tenant, cause }))

@@ -6,6 +6,12 @@ import { Silent } from '../../core/streaming'
 /** Whoever asked has gone, so nobody is answered. */
 export const gone = () => new Problem(400, 'CALLER_GONE', 'You did not wait for the answer.')
 
+/** The server is told to stop, and waits no longer. */
+export const stopped = () =>
+  new Problem(503, 'BUSY', 'The server is being stopped, before this came to its end. Ask again.', {
+    headers: { 'retry-after': '5' },
+  })
+
 /** A model could not be asked, or did not answer as OpenAI's API has it. */
 export class Failed extends Error {
   constructor(cause: unknown) {

@@ -15,7 +15,7 @@ import { callOff, rearrange } from '../subscriptions/arranging'
 import { end, endAtProvider } from '../subscriptions/ending'
 import { ENDED } from '../subscriptions/moves'
 import { found } from '../subscriptions/subscriptions'
-import { tell } from '../subscriptions/telling'
+import { note, tell } from '../subscriptions/telling'
 import { type Subscription, subscriptions } from '../tables'
 import { type Begun, begin, notPending } from './begin'
 
@@ -54,7 +54,7 @@ async function pay(ctx: Ctx, begun: Begun, by: Source, input: NewCheckout, reque
   const { _id: subscriptionId } = begun.subscription
   const making = async () => by.provider.createCheckout(by.opened, await orderOf(ctx, begun, by, input, request))
   const made = await making().catch(async (error) => {
-    await takeBack(ctx, begun)
+    await takeBack(ctx, begun, error)
     throw error
   })
   const ended = await ctx.write(async (tx) => {
@@ -102,9 +102,12 @@ async function endAgain(tenant: Tenant, row: Subscription): Promise<never> {
   throw notPending(row)
 }
 
-/** As if nothing had been asked; but the next checkout is another one to the provider. */
-const takeBack = (tenant: Tenant, { subscription: { _id, failedCheckouts, ...begun }, before }: Begun) =>
-  tenant.write(async (tx) => {
+/** As if nothing had been asked, but for the record; and the next checkout is another one to the provider. */
+const takeBack = (ctx: Ctx, { subscription, before }: Begun, error: unknown) =>
+  ctx.write(async (tx) => {
+    const { _id, failedCheckouts, ...begun } = subscription
+    const code = error instanceof Problem ? error.code : 'INTERNAL'
+    await note(ctx, tx, subscription, 'checkout-failed', { providerKind: begun.providerKind, code }, ctx.actor.user)
     const still = and(eq(subscriptions._id, _id), eq(subscriptions.status, 'pending'))
     if (!before) return void (await tx.delete(subscriptions).where(still))
     const { couponId, couponCode, discount, providerKind, providerSourceId, checkoutAmount, ...rest } = before

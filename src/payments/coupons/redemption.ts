@@ -7,10 +7,16 @@ import { note } from '../subscriptions/telling'
 import { coupons, redemptions, type Subscription } from '../tables'
 
 /**
- * Redeems a coupon for a subscription, once, by one conditional update: of any number at a time the last redemption goes
+ * Redeems the coupon of a subscription, once, by one conditional update: of any number at a time the last redemption goes
  * to one.
  */
-export async function redeem(tx: Tx, subscription: string, coupon: string): Promise<'now' | 'before' | 'none left'> {
+export async function redeem(
+  tx: Tx,
+  ctx: Pick<Tenant, 'tenant'>,
+  row: Subscription & { couponId: string },
+  by?: string,
+): Promise<'now' | 'before' | 'none left'> {
+  const { _id: subscription, couponId: coupon, couponCode } = row
   const known = and(eq(redemptions.subscription, subscription), eq(redemptions.coupon, coupon))
   if (await tx.select().from(redemptions).where(known).get()) return 'before'
   const left = or(isNull(coupons.maxRedemptions), lt(coupons.currentRedemptions, coupons.maxRedemptions))
@@ -21,6 +27,7 @@ export async function redeem(tx: Tx, subscription: string, coupon: string): Prom
     .returning({ _id: coupons._id })
   if (!taken.length) return 'none left'
   await tx.insert(redemptions).values({ subscription, coupon, created: iso(now()) })
+  await note(ctx, tx, row, 'coupon-redeemed', { couponId: coupon, couponCode }, by)
   return 'now'
 }
 
@@ -32,9 +39,9 @@ export function benefitEndOf({ discount, currentPeriodStart }: Subscription): st
 
 /** A subscription whose coupon was redeemed; or without it, where somebody else had the last redemption meanwhile. */
 export async function redeemed(tx: Tx, ctx: Pick<Tenant, 'tenant'>, subscription: Subscription): Promise<Subscription> {
-  const { _id, couponId, couponCode } = subscription
+  const { couponId, couponCode } = subscription
   if (couponId === null) return subscription
-  const done = await redeem(tx, _id, couponId)
+  const done = await redeem(tx, ctx, { ...subscription, couponId })
   if (done === 'before') return subscription
   if (done === 'now') return { ...subscription, couponBenefitEndsAt: benefitEndOf(subscription) }
   await note(ctx, tx, subscription, 'coupon-lost', { couponId, couponCode })

@@ -6,7 +6,6 @@ import { Limiter } from '../../core/limiter'
 import { Problem, tooMany } from '../../core/problem'
 import type { Db } from '../../storage/port'
 import { networkOf } from '../../tenancy/caller'
-import { callerOf } from '../billable'
 import { type Coupon, coupons, type Plan, plans, redemptions, type Subscription } from '../tables'
 import { byCode, shown } from './coupons'
 
@@ -24,8 +23,7 @@ export async function validate(
   { code, planId }: { code: string; planId?: string | null },
   request: Request,
 ) {
-  const { tenant, db } = ctx
-  const actor = await callerOf(request)
+  const { tenant, db, actor } = ctx
   if (!actor?.privileged && config.ATOLL_RATE_LIMITS !== 'off') {
     const wait = limiter.take(`${tenant} ${actor ? `user ${actor.user}` : networkOf(request)}`)
     if (wait) tooMany(wait / 1000, 'Too many coupons were tried.')

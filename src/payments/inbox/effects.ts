@@ -24,9 +24,9 @@ export async function effectOf(
   if (!meaning) return { status: 'ignored', subscriptionId: null, outcome: `Nothing follows from ${event.type}.` }
   if (event.tenant !== undefined && event.tenant !== ctx.tenant)
     return { status: 'ignored', subscriptionId: null, outcome: 'It is about a subscription of another tenant.' }
-  if (!subscriptionId && !externalSubscriptionId)
-    return { status: 'ignored', subscriptionId: null, outcome: 'It is about no subscription.' }
   const subscription = await subjectOf(tx, kind, event)
+  if (!subscription && !subscriptionId && !externalSubscriptionId)
+    return { status: 'ignored', subscriptionId: null, outcome: 'It is about no subscription.' }
   if (!subscription)
     return { status: 'parked', subscriptionId, outcome: 'It is about a subscription that is not known here.' }
   if (meaning === 'expired' && isOver(subscription, event))
@@ -61,15 +61,22 @@ function owed(kind: ProviderKind, subscription: Subscription, { meaning, occurre
 const isOver = ({ status, externalCheckoutId }: Subscription, { externalCheckoutId: checkout }: ProviderEvent) =>
   checkout !== undefined && (status !== 'pending' || (externalCheckoutId !== null && externalCheckoutId !== checkout))
 
-/** The subscription that an event is about: the one that the provider calls so, else the one that it has from us. */
+/**
+ * The subscription that an event is about: the one that the provider calls so, else the one that it has from us, else the
+ * one that waits for that checkout.
+ */
 async function subjectOf(
   tx: Tx,
   kind: ProviderKind,
-  { externalSubscriptionId: external, subscriptionId: ours }: ProviderEvent,
+  { externalSubscriptionId: external, subscriptionId: ours, externalCheckoutId: checkout }: ProviderEvent,
 ): Promise<Subscription | undefined> {
   const [known] = external === undefined ? [] : await byExternal(tx, { kind, external })
   if (known) return known
-  return ours === undefined ? undefined : tx.select().from(subscriptions).where(eq(subscriptions._id, ours)).get()
+  const { _id, providerKind, externalCheckoutId } = subscriptions
+  if (ours !== undefined) return tx.select().from(subscriptions).where(eq(_id, ours)).get()
+  if (checkout === undefined) return
+  const begun = and(eq(providerKind, kind), eq(externalCheckoutId, checkout))
+  return tx.select().from(subscriptions).where(begun).get()
 }
 
 const byExternal = compiled((tx) =>

@@ -59,16 +59,19 @@ export async function reach(url: string, init: RequestInit): Promise<Response> {
 
 /**
  * The same for a vendor's package to read. What it takes for granted is made sure of: that Stripe's finds anything but an
- * object, nobody could catch.
+ * object, nobody could catch, and a failure that does not call itself one it takes for a success.
  * @throws Unreachable, Refusal
  */
 export async function reachObject(kind: ProviderKind, url: string, init: RequestInit): Promise<Response> {
   const response = await reach(url, init)
-  const { status, headers } = response
+  const { status, headers, ok } = response
   const text = await response.text()
-  if (!parsed(text)) throw new Refusal(kind, status, 'no_json')
-  return new Response(text, { status, headers })
+  const answer = parsed(text)
+  if (!answer) throw new Refusal(kind, status, 'no_json')
+  return new Response(ok || answer.error ? text : UNEXPLAINED, { status, headers })
 }
+
+const UNEXPLAINED = JSON.stringify({ error: { type: 'api_error', message: 'It does not say why.' } })
 
 export type Question = { method?: string; headers: Record<string, string>; json?: unknown; body?: string }
 
@@ -85,13 +88,13 @@ export async function reachJson<Answer>(
   const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' }
   const response = await reach(url, { ...question, body, headers: { 'user-agent': 'atoll', ...type, ...headers } })
   const text = await response.text()
-  if (!response.ok) throw new Refusal(kind, response.status, codeIn((parsed(text) ?? {}) as Record<string, unknown>))
+  if (!response.ok) throw new Refusal(kind, response.status, codeIn(parsed(text) ?? {}))
   const answer = text ? parsed(text) : {}
   if (answer === undefined) throw new Refusal(kind, response.status, 'no_json')
   return answer as Answer
 }
 
-function parsed(text: string): unknown {
+function parsed(text: string): Record<string, unknown> | undefined {
   try {
     const value = JSON.parse(text)
     return typeof value === 'object' && value !== null ? value : undefined

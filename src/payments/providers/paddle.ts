@@ -57,8 +57,9 @@ export const paddle: Provider<'paddle'> = {
       const { _id, externalSubscriptionId: id, currency } = subscription
       if (!id) return
       const path = `subscriptions/${encodeURIComponent(id)}`
-      const [item] = (await answered<PaddleSubscription>(opened, path)).items ?? []
-      if (!item?.price?.product_id) throw new Refusal('paddle', 200, 'no_items')
+      const [item] = (await fetched(opened, id))?.items ?? []
+      // What is not there, or has no price there, nobody pays for.
+      if (!item?.price?.product_id) return
       const { product_id, description, unit_price } = item.price
       if (unit_price?.amount === `${amount}`) return
       const price = { product_id, description: description ?? 'Subscription', unit_price: moneyOf(amount, currency) }

@@ -41,8 +41,9 @@ export const paypal: Provider<'paypal'> = {
   reprice: (opened, { _id, externalSubscriptionId: id, currency }, amount) =>
     by('paypal', async () => {
       if (!id) return
-      const { billing_info } = await paypalAnswers<PaypalSubscription>(opened, pathOf(id))
-      const regular = billing_info?.cycle_executions?.find(({ tenure_type }) => tenure_type === 'REGULAR')
+      const found = await unlessGone(paypalAnswers<PaypalSubscription>(opened, pathOf(id)), 404)
+      if (!found) return
+      const regular = found.billing_info?.cycle_executions?.find(({ tenure_type }) => tenure_type === 'REGULAR')
       const path = `/plan/billing_cycles/@sequence==${regular?.sequence ?? 1}/pricing_scheme/fixed_price`
       const json = [{ op: 'replace', path, value: toPaypal(amount, currency) }]
       await paypalAnswers(opened, pathOf(id), { method: 'PATCH', key: attempt('reprice', _id, amount), json })

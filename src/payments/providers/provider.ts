@@ -109,7 +109,10 @@ export type Provider<Kind extends ProviderKind = ProviderKind> = {
    * False where that can't be done yet, because who is to pay has not decided. @throws 502
    */
   cancel(opened: Opened<Kind>, subscription: Subscription): Promise<boolean>
-  /** Has each cycle from the next one on cost this much (minor units). Asked again, it is fine. @throws 502 */
+  /**
+   * Has each cycle from the next one on cost this much (minor units). Asked again, it is fine, and so is what is not there
+   * any more: nobody pays for that. @throws 502
+   */
   reprice(opened: Opened<Kind>, subscription: Subscription, amount: number): Promise<void>
   /** Which subscription came of a checkout, where those are called otherwise; undefined without one. @throws 502 */
   subscriptionOf?(opened: Opened<Kind>, externalCheckoutId: string): Promise<string | undefined>

@@ -47,13 +47,14 @@ export const stripe: Provider<'stripe'> = {
     asked(opened, async (client) => {
       const { externalSubscriptionId, currency, billingCycle } = subscription
       if (!externalSubscriptionId) return
-      const { items } = await client.subscriptions.retrieve(externalSubscriptionId)
-      const item = items.data[0]
-      if (!item) throw new Refusal('stripe', 200, 'no_items')
-      const { product } = item.price
+      const found = await unlessGone(refusing(client.subscriptions.retrieve(externalSubscriptionId)), 404)
+      const item = found?.items?.data[0]
+      const product = idOf(item?.price?.product)
+      // What is not there, or has no price there, nobody pays for.
+      if (!item || !product) return
       const price_data = {
         ...{ currency: currency.toLowerCase(), unit_amount: toStripe(amount, currency) },
-        ...{ product: typeof product === 'string' ? product : product.id, recurring: recurring[billingCycle] },
+        ...{ product, recurring: recurring[billingCycle] },
       }
       if (item.price.unit_amount === price_data.unit_amount) return
       const change: Stripe.SubscriptionUpdateParams = {

@@ -45,7 +45,7 @@ export const couponRoutes = new Elysia({ prefix: '/coupons', tags: ['payments'] 
     detail: { summary: 'Have nobody redeem it any more' },
   })
   .post('/validate', ({ ctx, body, request }) => validate(ctx, body, request), {
-    open: true,
+    anyone: true,
     body: CouponCode,
     response: { 200: Coupon, 400: ProblemShape, 429: ProblemShape },
     detail: { summary: 'What a code is good for, and whether for a plan' },

@@ -46,6 +46,9 @@ export async function end(tenant: Tenant, row: Subscription, by?: string): Promi
 async function ended(tx: Tx, tenant: Tenant, row: Subscription, over: boolean, by?: string) {
   const { subscription } = await moved(tx, tenant, row, 'canceled', { by })
   if (!over) await callOff(tx, tenant, row._id, subscription, now() + LATER)
+  // It was paid while its checkout was called off.
+  else if (subscription.externalSubscriptionId !== row.externalSubscriptionId)
+    await callOff(tx, tenant, row._id, subscription)
   return subscription
 }
 

@@ -49,7 +49,7 @@ export const setCoupon = (ctx: Ctx, id: string, { couponCode: code }: { couponCo
     if (!attached || attached._id === row.couponId) return row
     const after = withCoupon(row, attached)
     if (row.status !== 'active') return after
-    if ((await redeem(tx, row._id, attached._id)) === 'none left') noneLeft()
+    if ((await redeem(tx, ctx, { ...after, couponId: attached._id }, ctx.actor.user)) === 'none left') noneLeft()
     const redeemed = { ...after, couponBenefitEndsAt: benefitEndOf(after) }
     await endBenefit(tx, ctx, redeemed)
     return redeemed

@@ -1,7 +1,7 @@
 import { Elysia, status, t } from 'elysia'
 import { guard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
-import { done, one } from '../../core/shapes'
+import { done, one, orNothing } from '../../core/shapes'
 import { json } from '../../entities/routes'
 import { listing } from '../../storage/lists'
 import * as lambdas from './lambdas'
@@ -65,7 +65,7 @@ export const lambdaRoutes = new Elysia({ prefix: '/lambdas', tags: ['lambdas'] }
   .post('/:id/execute', ({ ctx, params, body, request }) => execute(ctx, params.id, body, request), {
     can: 'privileged',
     params: one,
-    body: t.Nullable(Input),
+    body: orNothing(Input),
     detail: { responses: { 200: json(Execution, 'what came of it'), 404: json(ProblemShape, 'there is none') } },
   })
   .get('/:id/logs', ({ ctx, params, query, request, set }) => runs.list(ctx, params.id, query, { request, set }), {

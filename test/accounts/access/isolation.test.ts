@@ -79,7 +79,9 @@ test('each credential is good where it was given', async () => {
 
 /** A webhook says itself whom it is open to: those that are asked for here, to no guests. */
 const isOpen = ({ access, name }: (typeof routes)[number]) => access === 'open' && !name.includes(' /api/webhooks/')
-const closed = routes.filter((route) => !isOpen(route))
+/** Which guests may ask, too. */
+const FOR_GUESTS = 'POST /api/coupons/validate'
+const closed = routes.filter((route) => !isOpen(route) && route.name !== FOR_GUESTS)
 
 test('none of them, however it is brought along, opens a route of another tenant, tells anything or changes anything', async () => {
   // They are asked for what is there, and our admin is even invited there.
@@ -95,6 +97,16 @@ test('none of them, however it is brought along, opens a route of another tenant
       expect(body.details).toBeOneOf([undefined, { index: 0 }])
     }
   expect(await stateOf(theirs)).toEqual(before)
+})
+
+test('where guests may ask, too, what is no good is refused, or overlooked because it is none of this tenant', async () => {
+  const route = routes.find(({ name }) => name === FOR_GUESTS)!
+  const asked = (await requests[route.name]?.(theirs, { user: '', email: '', headers: {} })) ?? {}
+  const stranger = told(await send(theirs.origin, route, asked, {}))
+  const answers = await Promise.all(visits.map(({ origin, headers }) => send(origin, route, asked, headers)))
+  const refused = answers.filter(({ body }) => body.code === 'UNAUTHENTICATED')
+  for (const answer of answers.filter((one) => !refused.includes(one))) expect(told(answer)).toEqual(stranger)
+  expect(refused.length).toBeGreaterThan(answers.length / 2)
 })
 
 test('what is open to everybody answers as if they had not come along', async () => {
@@ -119,10 +131,7 @@ const taken: Record<string, [body: (secret: string) => object, refusal: [number,
   'POST /api/auth/callback': [(rt) => ({ rt }), [401, 'INVALID_REDIRECT_TOKEN']],
 }
 /** Open to everybody alike, whatever they bring. */
-const forAll = [
-  ...['POST /api/signup', 'POST /api/password/forgot', 'POST /api/coupons/validate'],
-  'POST /api/payments/webhooks/:providerKind',
-]
+const forAll = [...['POST /api/signup', 'POST /api/password/forgot'], 'POST /api/payments/webhooks/:providerKind']
 
 test('what is given once is worth nothing to another tenant, wherever it is sent', async () => {
   const open = routes.filter((route) => isOpen(route) && route.method !== 'GET')

@@ -10,13 +10,14 @@ const rolesIn = (body: { user: string; roles: string[] }[]) =>
 
 describe('members', () => {
   test('are added, listed, given other roles and removed', async () => {
-    const { as, at, users, workspace } = await office()
+    const { as, at, id, users, workspace } = await office()
     const user = as('user')
     const added = await user.post(`${at}/members`, { userId: users.editor, roles: ['user', 'bookkeeper'] })
     expect([added.status, added.body.message, added.body.workspace._id]).toEqual([201, expect.any(String), workspace])
     expect(rolesIn(added.body.workspace.members)[users.editor]).toEqual(['user', 'bookkeeper'])
     const { body } = await user.get(`${at}/members`)
-    expect(body[2]).toEqual({ user: users.editor, roles: ['user', 'bookkeeper'], created: TIME, fullName: '' })
+    const shown = { user: users.editor, created: TIME, fullName: '', email: `editor@${id}.test` }
+    expect(body[2]).toEqual({ ...shown, roles: ['user', 'bookkeeper'] })
     expect((await as('editor').get('/workspaces')).body).toHaveLength(2)
 
     const changed = await user.put(`${at}/members/${users.editor}`, { roles: ['admin'] })

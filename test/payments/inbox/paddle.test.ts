@@ -1,7 +1,9 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { Paddle } from '@paddle/paddle-node-sdk'
+import { eq } from 'drizzle-orm'
 import { iso, moveClock, now } from '../../../src/core/clock'
 import { paddle } from '../../../src/payments/providers/paddle'
+import { subscriptions } from '../../../src/payments/tables'
 import { house } from '../../house'
 import { PADDLE_SECRET, startPaddle } from '../../outside/vendors/paddle'
 import { closed, open } from '../../plugins/kit'
@@ -71,6 +73,19 @@ test.each([
     ...{ currentPeriodStart: starts_at, currentPeriodEnd: ends_at },
   })
   expect(await invoicesOf(there, row)).toEqual([[transaction, 'paid', 2000, 'USD']])
+})
+
+test.each([CREATED, PAID])('%s: what was bought by our transaction is known by that alone', async (type) => {
+  const { row, transaction } = await begun()
+  await there.tenant.write((tx) =>
+    tx.update(subscriptions).set({ externalCheckoutId: transaction }).where(eq(subscriptions._id, row._id)),
+  )
+  const id = vendor.pay(transaction)
+  const event = vendor.events.splice(0).find(({ event_type }) => event_type === type)
+  const data = { ...event.data, custom_data: null, ...(type === CREATED && { transaction_id: transaction }) }
+  const { body } = await deliver(there, 'paddle', vendor.sent({ ...event, data }))
+  expect(body.status).toBe('processed')
+  expect(await shown(there, row)).toMatchObject({ status: 'active', externalSubscriptionId: id })
 })
 
 test("the vendor's own package takes our local events for its own", async () => {

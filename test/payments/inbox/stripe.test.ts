@@ -227,6 +227,16 @@ test('what is about nothing here is ignored: other types, other payments, other 
   expect((await shown(there, row)).status).toBe('pending')
 })
 
+test('an invoice without lines is for its own period', async () => {
+  const vendor = vendors.new
+  const { row, id } = await bought(vendor)
+  const start = Math.floor(Date.parse((await shown(there, row)).currentPeriodEnd!) / 1000)
+  const period = { period_start: start, period_end: start + 30 * 86_400 }
+  vendor.happened(PAID, { id: 'in_bare', currency: 'usd', amount_paid: 2000, subscription: id, ...period })
+  await told(vendor, PAID)
+  expect(Date.parse((await shown(there, row)).currentPeriodEnd!)).toBe(period.period_end * 1000)
+})
+
 test('a period that is none, as of what is charged once, does not count', async () => {
   const vendor = vendors.new
   const { row, id } = await bought(vendor)

@@ -127,6 +127,8 @@ test('the next cycles cost something else, without anything being charged now', 
   expect(changes.at(-1)!.body.proration_billing_mode).toBe('do_not_bill')
   await paddle.reprice(connected, row, 4200)
   expect(vendor.asked('PATCH', /^\/subscriptions/)).toHaveLength(changes.length)
+  // Nobody pays for what is not there any more.
+  await paddle.reprice(connected, kept({ externalSubscriptionId: 'sub_of_nobody' }), 4200)
 })
 
 test('a subscription is read as it stands, with its invoices; one that is not there is nothing', async () => {

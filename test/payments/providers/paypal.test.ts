@@ -158,6 +158,8 @@ test('the next cycles cost something else', async () => {
   const id = await bought()
   await paypal.reprice(connected, kept({ externalSubscriptionId: id }), 4205)
   expect(vendor.subscriptions.get(id).price).toEqual({ currency_code: 'USD', value: '42.05' })
+  // Nobody pays for what is not there any more.
+  await paypal.reprice(connected, kept({ externalSubscriptionId: 'I-NOBODY' }), 4200)
 })
 
 test('a subscription is read as it stands, with what was paid; one that is not there is nothing', async () => {

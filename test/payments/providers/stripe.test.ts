@@ -81,7 +81,9 @@ test('what was done though the answer got lost is done once', async () => {
 })
 
 test('a Stripe that is down or refuses is a 502, of which nobody learns anything secret', async () => {
-  for (const failure of ['down', { status: 500 }, { status: 429 }, { status: 402 }] as const) {
+  // Who stands in between may not say that it is an error but by its status.
+  const silent = { status: 503, body: { id: 'cs_1', url: 'https://checkout.stripe.com/c/pay/cs_1' } }
+  for (const failure of ['down', { status: 500 }, { status: 429 }, { status: 402 }, silent] as const) {
     vendor.own.failing = () => failure
     expect(await unsaid([STRIPE_KEY], () => stripe.createCheckout(connected, order()))).toEqual(REFUSED)
   }
@@ -117,6 +119,15 @@ test('a subscription is ended once, and a checkout that nobody paid is called of
   expect(vendor.subscriptions.get(unheard).status).toBe('canceled')
   // What failed fails again under the same key, for a day.
   const begun = (await stripe.createCheckout(connected, order())).externalCheckoutId!
+  for (const failure of [
+    { status: 502, body: {} },
+    { status: 401, body: { message: 'No.' } },
+  ]) {
+    vendor.own.next = [failure]
+    expect(
+      await unsaid([STRIPE_KEY], () => stripe.cancel(connected, kept({ externalSubscriptionId: unheard }))),
+    ).toEqual(REFUSED)
+  }
   vendor.own.next = [{ status: 500 }]
   const calledOff = () => stripe.cancel(connected, kept({ externalCheckoutId: begun }))
   expect(await unsaid([STRIPE_KEY], calledOff)).toEqual(REFUSED)
@@ -140,6 +151,8 @@ test('the next cycles cost something else, without anything being charged now', 
   await stripe.reprice(connected, kept({ ...row, updated: '2' }), 2000)
   await stripe.reprice(connected, kept({ ...row, updated: '3' }), 4200)
   expect(vendor.subscriptions.get(externalSubscriptionId).items.data[0].price.unit_amount).toBe(4200)
+  // Nobody pays for what is not there any more.
+  await stripe.reprice(connected, kept({ externalSubscriptionId: 'sub_of_nobody' }), 4200)
 })
 
 test('a subscription is read as it stands, with its invoices; one that is not there is nothing', async () => {

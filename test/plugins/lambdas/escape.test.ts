@@ -26,6 +26,8 @@ const NOTHING = 'nothing'
 const globalsBefore = Object.getOwnPropertyNames(globalThis).sort()
 let began = 0
 beforeAll(async () => {
+  // Whatever other files left it at.
+  config.ATOLL_ALLOW_PRIVATE_NETWORK = 'off'
   // What the first run needs is there from now on.
   expect(await result(admin, '() => 1')).toBe(1)
   Bun.gc(true)

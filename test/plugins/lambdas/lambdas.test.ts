@@ -122,6 +122,13 @@ describe('a lambda', () => {
   })
 })
 
+test('a lambda is run by hand without a body, with one, and with more than it knows of', async () => {
+  const path = await made(admin, '({ method, body }) => [method, body]')
+  expect(told(await admin.post(`${path}/execute`))).toEqual(['POST', null])
+  expect(told(await admin.post(`${path}/execute`, { method: 'PUT', body: 1, input: 2 }))).toEqual(['PUT', 1])
+  expect(refusal(await admin.post(`${path}/execute`, { method: 5, input: 2 }))).toEqual([400, 'INVALID_INPUT'])
+})
+
 describe('the code of a lambda', () => {
   const refused = async (code: string) => {
     const { status, body } = await admin.post('/lambdas', draft({ code }))

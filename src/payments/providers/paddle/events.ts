@@ -11,6 +11,8 @@ export type PaddleSubscription = {
   status?: string
   currency_code?: string
   custom_data?: CustomData
+  /** By which it was bought; only in the event of its beginning. */
+  transaction_id?: string
   current_billing_period?: Period
   scheduled_change?: { action?: string } | null
   items?: {
@@ -57,6 +59,7 @@ const ofSubscription =
       meaning: meaning ?? (standing.status && MEANINGS[standing.status]) ?? 'updated',
       ...ours(subscription.custom_data),
       externalSubscriptionId: named(subscription.id),
+      externalCheckoutId: named(subscription.transaction_id),
     }
   }
 
@@ -75,6 +78,7 @@ const ofTransaction =
     return {
       ...{ meaning, ...ours(transaction.custom_data), invoice: told },
       externalSubscriptionId: named(transaction.subscription_id),
+      externalCheckoutId: named(transaction.id),
       ...(meaning === 'paid' && { periodStart, periodEnd }),
     }
   }

@@ -41,7 +41,7 @@ const STATUSES: Record<string, 'paid' | 'open' | 'void'> = {
   ...{ paid: 'paid', open: 'open', void: 'void', uncollectible: 'void' },
 }
 
-/** An invoice in our words. What it is for is the period of its line: its own is the time before it was drawn up. */
+/** An invoice in our words. What it is for is the period of its line: its own may be the time before it was drawn up. */
 export function invoiceOf(invoice: StripeInvoice, paidAt?: number): ProviderInvoice {
   const currency = (invoice.currency ?? 'usd').toUpperCase()
   const lines = invoice.lines?.data ?? []
@@ -52,7 +52,7 @@ export function invoiceOf(invoice: StripeInvoice, paidAt?: number): ProviderInvo
     currency,
     invoiceUrl: invoice.hosted_invoice_url ?? invoice.invoice_pdf ?? null,
     paidAt: moment(invoice.status_transitions?.paid_at) ?? paidAt,
-    ...spanOf(period?.start, period?.end),
+    ...(period ? spanOf(period.start, period.end) : spanOf(invoice.period_start, invoice.period_end)),
     items: lines.map((line) => itemOf(line, currency)),
   }
 }

@@ -1,0 +1,20 @@
+import { Command } from 'commander'
+import { storage } from '../tenancy/storage'
+import { keep, write } from './output'
+
+export const openapi = new Command('openapi')
+  .description('write the description of the API (OpenAPI)')
+  .option('--out <file>', 'where to write it; printed when not given')
+  .option('--json', 'answer in JSON')
+  .action(async ({ out, json }: { out?: string; json?: boolean }) => {
+    try {
+      const { app } = await import('../app')
+      const { describe } = await import('../operations/documentation')
+      const text = `${JSON.stringify(await describe(app), null, 2)}\n`
+      if (!out) return await write([text], Bun.stdout.writer())
+      await keep([text], out)
+      console.log(json ? JSON.stringify({ file: out }) : `Wrote ${out}.`)
+    } finally {
+      await storage.close()
+    }
+  })
