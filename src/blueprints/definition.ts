@@ -1,4 +1,5 @@
 import { type Flaw, invalid } from '../core/problem'
+import { boundOf } from './fields/type'
 import { types } from './fields/types'
 import { formula } from './formulas/formula'
 import { type ModelField, ready } from './model'
@@ -88,11 +89,12 @@ async function flawsOf(field: Field): Promise<Flaw[]> {
     if (!byLength && kind.bounds !== 'value') refuse(`/${bound}`, `A ${type} has no ${bound}.`)
     else if (byLength && !(Number.isSafeInteger(value) && Number(value) >= 0))
       refuse(`/${bound}`, 'Give a whole number, for it bounds a length.')
-    else if (!byLength && kind.check(value)) refuse(`/${bound}`, `It ${kind.check(value)}.`)
+    else if (!byLength && kind.check(boundOf(kind, value))) refuse(`/${bound}`, `It ${kind.check(value)}.`)
   }
   const { min, max } = field
   if (!flaws.length && min !== undefined && max !== undefined) {
-    const [least, most] = multi || kind.bounds === 'length' ? [min, max] : [kind.key!(min), kind.key!(max)]
+    const [least = 0, most = 0] =
+      multi || kind.bounds === 'length' ? [min, max] : [min, max].map((one) => kind.key!(boundOf(kind, one)))
     if (least > most) refuse('/min', 'The least value is above the greatest.')
   }
   for (const [index, choice] of (field.enum ?? []).entries()) {

@@ -2,7 +2,7 @@ import type { Ajv, ErrorObject, ValidateFunction } from 'ajv'
 import type { Flaw } from '../core/problem'
 import { re2 } from '../core/re2'
 import type { Alteration } from './alteration'
-import { type FieldType, fieldType } from './fields/type'
+import { boundOf, type FieldType, fieldType } from './fields/type'
 import { types } from './fields/types'
 import type { Formula } from './formulas/formula'
 import type { Definition, Field } from './shapes'
@@ -61,8 +61,8 @@ export async function ready(field: Field, number: number): Promise<ModelField> {
     if (min === undefined && max === undefined) return
     if (kind.bounds === 'value' && kind.key) {
       const key = kind.key(value)
-      if (min !== undefined && key < kind.key(min)) return `must be at least ${min}`
-      if (max !== undefined && key > kind.key(max)) return `must be at most ${max}`
+      if (min !== undefined && key < kind.key(boundOf(kind, min))) return `must be at least ${min}`
+      if (max !== undefined && key > kind.key(boundOf(kind, max))) return `must be at most ${max}`
     } else if (kind.bounds === 'length') {
       const length = Array.isArray(value) ? value.length : [...(value as string)].length
       const things = Array.isArray(value) ? 'values' : 'characters'

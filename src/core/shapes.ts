@@ -37,12 +37,12 @@ export const success = { success: true } as const
 /** Nothing is told as `null`: left to itself, Elysia would answer without a body. */
 export const orNull = <Thing>(thing: Thing | null) => (thing ?? Response.json(null)) as Thing | null
 
-/** A flag in a query, which may be left out. */
-export const flag = t.Optional(t.Union(['true', '1', 'false', '0', ''].map((value) => t.Literal(value))))
+/** A flag in a query, which may be left out; clients send what they lack as nothing, or as this word. */
+export const flag = t.Optional(t.Union(['true', '1', 'false', '0', '', 'undefined'].map((value) => t.Literal(value))))
 export const isOn = (value: string | undefined) => value === 'true' || value === '1'
 
 /** What a query says of something; clients send what they lack as nothing, or as this word. */
-export const given = (value: string | undefined) => (value && value !== 'undefined' ? value : undefined)
+export const given = (value: string | null | undefined) => (value && value !== 'undefined' ? value : undefined)
 
 /** A flag in a query, where lists have one; undefined where nothing is said. @throws 400 for another word */
 export function asked<Name extends string>(query: { [name in Name]?: string }, name: Name): boolean | undefined {

@@ -89,7 +89,7 @@ function merged(model: Model, stored: Doc, sent: Doc, actor: Caller | undefined,
   for (const key in sent) {
     const value = sent[key]
     const field = model.field.get(key)
-    if (!field || !(mayRead(field, actor) || mayWrite(field, actor))) {
+    if (!field) {
       flaws.push({ path: `/${key}`, message: `The blueprint "${model.key}" has no field "${key}".` })
       continue
     }
@@ -135,12 +135,19 @@ function asObject(value: unknown, path: string): Doc {
   return value as Doc
 }
 
+/** What stands in an address where an identifier could. */
+const TAKEN = ['all', 'export', 'changes']
+
 /** The identifier that a new entity is to have. */
 export function identifierOf(value: unknown): string | undefined {
   if (value === null || value === undefined || value === '') return
-  // These mean something else in an address: a step on its way, all of them, what can't be read.
-  if (typeof value !== 'string' || !/^(?!(\.{1,2}|all|\ufffd)$)[^\s/]{1,128}$/.test(value))
+  if (typeof value !== 'string' || !/^(?!(\.{1,2}|\ufffd)$)[^\s/]{1,128}$/.test(value))
     invalid({ path: '/identifier', message: 'identifier must be 1 to 128 characters without spaces and slashes.' })
+  if (TAKEN.includes(value as string))
+    invalid({
+      path: '/identifier',
+      message: `"${value}" means something else in an address. Choose another identifier.`,
+    })
   return value as string
 }
 

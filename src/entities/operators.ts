@@ -1,6 +1,6 @@
 import { types } from '../blueprints/fields/types'
-import { partKey } from './keys'
 import { readPattern } from './like'
+import { partKeys } from './parts'
 import type { Condition, Like, Resolved, Target } from './query'
 
 export const OPERATORS = ['$lt', '$gt', '$lte', '$gte', '$ne', '$in', '$nin', '$exists', '$like']
@@ -21,12 +21,12 @@ export function likeOf({ target, kind }: Resolved, name: string, text: string): 
 
 /** A condition, or what is wrong with it. */
 export function conditionOf(
-  { target, kind }: Resolved,
+  { target, kind, part }: Resolved,
   operator: string | undefined,
   text: string,
 ): Condition | string {
   const read = (one: string): (string | number)[] => {
-    if (!kind) return partKeys(one)
+    if (!kind) return partKeys(one, part)
     const value = kind.parse?.(one)
     if (value === undefined) return []
     if (target.at === 'column') return [isTime(target) ? Date.parse(value as string) : (value as string)]
@@ -41,7 +41,8 @@ export function conditionOf(
   const values: (string | number)[] = []
   for (const one of list) {
     const keys = read(one)
-    if (!keys.length) return `"${one.slice(0, 100)}" ${kind?.check(undefined) ?? 'does not fit'}.`
+    if (!keys.length)
+      return `"${one.slice(0, 100)}" ${(kind ?? (part && types[part]))?.check(undefined) ?? 'does not fit'}.`
     values.push(...keys)
   }
   if (operator === undefined || operator === '$in') return { target, is: 'in', values }
@@ -56,15 +57,6 @@ const ofOneType = ([type = '']: string) => ({
   from: { value: type, open: false },
   to: { value: String.fromCharCode(type.charCodeAt(0) + 1), open: true },
 })
-
-/** All that a text can mean as a part of an object, whose types nobody has told: the likeliest for a range last. */
-function partKeys(text: string): string[] {
-  const keys = [partKey(text)]
-  if (text === 'true' || text === 'false') keys.push(partKey(text === 'true'))
-  const number = types.number.parse!(text)
-  if (number !== undefined) keys.push(partKey(number as number))
-  return keys
-}
 
 /** Of what has one value, where it begins and where it ends are one condition, which fewer meet than either. */
 export function together(conditions: Condition[]): Condition[] {

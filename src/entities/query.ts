@@ -7,6 +7,7 @@ import { type Flaw, invalid } from '../core/problem'
 import { isIndexed, isSingle, labelOf, PATH } from './keys'
 import type { Pattern } from './like'
 import { conditionOf, likeOf, OPERATORS, together } from './operators'
+import { type PartType, partTypeOf } from './parts'
 import { type Related, readRelated } from './related'
 import { matchOf, wordsIn } from './words'
 
@@ -211,7 +212,7 @@ function withoutStart(search: string) {
 }
 
 /** What a name in a query means; a text when it names something that can't be asked for. */
-export function resolve(model: Model, actor: Actor | undefined, name: string) {
+export function resolve(model: Model, actor: Actor | undefined, name: string): Resolved | string | undefined {
   if (Object.hasOwn(COLUMNS, name)) return COLUMNS[name]!
   const [key = '', ...rest] = name.split('.')
   const [field, path] = [model.field.get(key), rest.join('.')]
@@ -223,11 +224,11 @@ export function resolve(model: Model, actor: Actor | undefined, name: string) {
   const [single, indexed] = [isSingle(field), isIndexed(field)]
   if (!single && !indexed) return `"${key}" is not indexed, so it cannot be asked for.`
   const target: Target = { at: 'field', field, path, label: labelOf(field, path), single, indexed }
-  return { target, kind: object ? undefined : field.kind }
+  return object ? { target, kind: undefined, part: partTypeOf(field.schema, path) } : { target, kind: field.kind }
 }
 
-/** A name of a query: where its values are, and of which kind; parts of objects are of any. */
-export type Resolved = { target: Target; kind: FieldType | undefined }
+/** A name of a query: where its values are, and of which kind; parts of objects are of the type that a schema says, or of any. */
+export type Resolved = { target: Target; kind: FieldType | undefined; part?: PartType }
 
 /** Which target it is: two of the same name are the same. */
 export const nameOf = (target: Target) => (target.at === 'column' ? target.column : target.label)

@@ -17,6 +17,7 @@ export const listing = {
   page: option('which page of so many, from 1'),
   sort: option('what to sort by, comma-separated; "-" before one for descending'),
   count: option('true: adds the header X-Total-Count'),
+  $count: option('the same as `count`, as lists of entities call it'),
 }
 export type Listing = { [option in keyof typeof listing]?: string }
 
@@ -41,7 +42,7 @@ export function pageOf(query: Listing, sortable: Sortable, standard = '-created'
     return []
   })
   order.push(ordered(sortable._id, !!keys[0]?.startsWith('-')))
-  const count = given(query.count) ?? 'false'
+  const count = given(query.count) ?? given(query.$count) ?? 'false'
   if (!/^(true|false|0|1)$/.test(count)) refuse('count', 'count must be true or false.')
   if (flaws.length) invalid(...flaws)
   return { limit, offset: (number - 1) * limit, order, number, count: isOn(count) }

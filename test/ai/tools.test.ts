@@ -286,8 +286,7 @@ describe('blueprints', async () => {
     expect((await chat(user, id)).status).toBe(200)
     const { made, hidden, wrong, gone, found, all, others, none, nobody } = results()
     expect(made).toMatchObject({ title: 'Emma', user: at.users.user })
-    // A field that is hidden from them is none.
-    expect(hidden.error.code).toBe('INVALID_INPUT')
+    expect(hidden.error.code).toBe('FORBIDDEN')
     expect(wrong.error.code).toBe('INVALID_INPUT')
     expect(gone.error.code).toBe('TOOL_NOT_FOUND')
     expect(found).toMatchObject([{ title: 'Emma' }])

@@ -203,7 +203,8 @@ describe('a definition that makes no sense is refused', () => {
     ['a length that is a text', { max: 'long' }, '/fields/0/max'],
     ['a bound that is no number', { type: 'number', max: '9' }, '/fields/0/max'],
     ['a bound that is no date', { type: 'date', min: '2026-02-30' }, '/fields/0/min'],
-    ['a bound that is no decimal text', { type: 'decimal', min: 1.5 }, '/fields/0/min'],
+    ['a bound that is no decimal', { type: 'decimal', min: '1,5' }, '/fields/0/min'],
+    ['a bound that no decimal can be written as', { type: 'decimal', min: 1e-7 }, '/fields/0/min'],
     ['a least value above the greatest', { type: 'number', min: 5, max: 1 }, '/fields/0/min'],
     ['a choice of another type', { type: 'integer', enum: [1, 'two'] }, '/fields/0/enum/1'],
     ['no choice at all', { enum: [] }, '/fields/0/enum'],
@@ -442,8 +443,10 @@ describe('while there are entities', () => {
     expect(refusal(await editor.get(`${path}/entities`))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
   })
 
-  test('force can be written as 1, like every flag', async () => {
+  test('force can be written as 1, like every flag; as nothing, or undefined, it is not said', async () => {
     const { editor, path } = await used()
+    for (const force of ['', 'undefined', 'false', '0'])
+      expect(refusal(await editor.delete(`${path}?force=${force}`))).toEqual([409, 'BLUEPRINT_NOT_EMPTY'])
     expect((await editor.delete(`${path}?force=1`)).status).toBe(200)
   })
 })

@@ -53,7 +53,7 @@ test('a list leads to its next page, until there is none', async () => {
 
 test('a list counts when it is asked to, and not otherwise', async () => {
   const { get, stranger } = await shelf()
-  for (const query of ['?count=true', '?count=1&limit=2', '?count=true&page=9'])
+  for (const query of ['?count=true', '?count=1&limit=2', '?count=true&page=9', '?$count=true', '?count=&$count=1'])
     expect((await get(query)).headers.get('x-total-count')).toBe('5')
   expect((await stranger.get('/static?count=true')).headers.get('x-total-count')).toBe('5')
   for (const query of ['', '?count=false', '?count=0', '?count=undefined'])

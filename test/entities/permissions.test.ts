@@ -323,8 +323,11 @@ describe('a property that only some may read', () => {
   })
 
   test('is not changed by those who cannot see it', async () => {
-    const { user, editor, at } = await hidden()
-    for (const secret of ['two', 'x', null]) expect((await user.put(at, { secret })).status).toBeOneOf([400, 403])
+    const { user, editor, path, at } = await hidden()
+    for (const secret of ['two', 'x', null, 5]) {
+      expect(refusal(await user.put(at, { secret }))).toEqual(FORBIDDEN)
+      expect(refusal(await user.post(path, { metadata: { secret } }))).toEqual(FORBIDDEN)
+    }
     expect((await user.put(at, (await user.get(at)).body)).status).toBe(200)
     expect((await editor.get(at)).body.secret).toBe('two')
   })

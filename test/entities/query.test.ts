@@ -246,6 +246,41 @@ describe('filters', () => {
     expect(await found('bypassAdmin=true')).toBe('abcd')
   })
 
+  test('on parts of objects are of the type that the schema says', async () => {
+    const part = (type: string) => ({ type })
+    const properties = {
+      ...{ zip: part('string'), size: part('integer'), open: part('boolean'), any: {} },
+      rooms: { type: 'array', items: { type: 'object', properties: { name: part('string') } } },
+    }
+    const own = await shelf([{ key: 'place', type: 'object', schema: { type: 'object', properties } }])
+    const user = own.as('user')
+    for (const [identifier, place] of Object.entries({
+      a: { zip: '0500', size: 9, open: true, any: '9', rooms: [{ name: '7' }, { name: 'true' }] },
+      b: { zip: '12', size: 10, open: false, any: 9, rooms: [{ name: '10' }] },
+      c: { zip: 'true' },
+    }))
+      expect((await user.post(own.path, { identifier, place })).status).toBe(201)
+    for (const [query, expected] of [
+      ['place.zip[$gte]=1', 'bc'],
+      ['place.zip[$lt]=12', 'a'],
+      ['place.zip=12', 'b'],
+      ['place.zip=true', 'c'],
+      ['place.zip[$gt]=true', ''],
+      ['place.size[$lt]=10', 'a'],
+      ['place.size=10.0', 'b'],
+      ['place.open=true', 'a'],
+      ['place.open=0', 'b'],
+      ['place.any=9', 'ab'],
+      ['place.any[$gte]=1', 'b'],
+      ['place.rooms.name[$gte]=2', 'a'],
+    ]) {
+      const { body } = await user.get(`${own.path}?$sort=identifier&${query}`)
+      expect([query, Array.isArray(body) ? identifiers(body).join('') : body]).toEqual([query!, expected!])
+    }
+    for (const query of ['place.size=big', 'place.size[$in]=1,big', 'place.open=maybe', 'place.open[$lt]=x'])
+      expect(refusal(await user.get(`${own.path}?${query}`)), query).toEqual([400, 'INVALID_INPUT'])
+  })
+
   test('work on parts with any name', async () => {
     const { as, path: odd } = await shelf([{ key: 'place', type: 'object' }])
     const names = ['a"b', '\\', 'c\\d', 'e\nf', 'ü', '$', '"', 'a b', "'", '%', 'constructor', '0']

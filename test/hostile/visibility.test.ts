@@ -99,9 +99,9 @@ test('nobody takes the _id of another entity for an identifier', async () => {
   expect((await as('user').get(`${path}/${named.body._id}`)).body.name).toBe('second')
 })
 
-test('an identifier is not a step on the way of an address', async () => {
+test('an identifier is not a step on the way of an address, and nothing else that stands there', async () => {
   const { as, path, rows } = await shelf([{ key: 'name', type: 'string' }])
-  for (const identifier of ['.', '..', 'a/b', 'a b', '/', 7, {}, 'x'.repeat(129)])
+  for (const identifier of ['.', '..', 'all', 'export', 'changes', 'a/b', 'a b', '/', 7, {}, 'x'.repeat(129)])
     expect(refusal(await as('user').post(path, { identifier })), `${identifier}`).toEqual([400, 'INVALID_INPUT'])
   expect(await rows('entities')).toBe(0)
   for (const identifier of ['...', '.a', 'a..']) {

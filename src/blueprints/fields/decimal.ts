@@ -15,4 +15,5 @@ export const decimal = fieldType<string>({
   addition: decimals,
   parse: (text) => (FORM.test(text) ? text : undefined),
   bounds: 'value',
+  bound: (written) => (typeof written === 'number' ? `${written}` : undefined),
 })

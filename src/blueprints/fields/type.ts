@@ -25,6 +25,8 @@ export type FieldType<Value = unknown> = {
   addition?: Addition
   /** What `min` and `max` bound: the value itself, or how long it is. */
   bounds?: 'value' | 'length'
+  /** What a bound that is no value means as one. */
+  bound?(written: unknown): unknown
   /** Whether patterns can be asked of it: its key is the text, or how it begins. */
   patterned?: true
   /** Whether its words can be searched for. */
@@ -33,3 +35,6 @@ export type FieldType<Value = unknown> = {
 
 /** For the map of all kinds, which forgets what each one's values are. */
 export const fieldType = <Value>(type: FieldType<Value>) => type as FieldType
+
+/** `min` or `max` of a field as one of its values. */
+export const boundOf = ({ bound }: FieldType, written: unknown) => bound?.(written) ?? written

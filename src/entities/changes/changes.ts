@@ -1,7 +1,7 @@
 import type { OpenCtx } from '../../accounts/guard'
 import { same } from '../../core/secret'
 import { waitsLong } from '../../tenancy/caller'
-import { narrowed, searchOf } from '../entities'
+import { headersOf, narrowed, searchOf } from '../entities'
 import { feedOf } from './feed'
 import { Listener, reset } from './listener'
 import { listening } from './log'
@@ -28,7 +28,8 @@ export async function listen(asked: OpenCtx, key: string, request: Request): Pro
   refuseOfLists(search)
   const question = { key, search: `${search}`, pinned: request.headers.has('accept-version') }
   const view = await viewOf(ctx, question)
-  if (request.method === 'HEAD') return new Response(null, { headers: HEADERS })
+  const headers = { ...headersOf(view), ...HEADERS }
+  if (request.method === 'HEAD') return new Response(null, { headers })
   const free = seat(ctx, request)
   try {
     const last = await listening(ctx, key)
@@ -38,7 +39,7 @@ export async function listen(asked: OpenCtx, key: string, request: Request): Pro
       ...start,
       free,
     })
-    return new Response(stream, { headers: HEADERS })
+    return new Response(stream, { headers })
   } catch (error) {
     free()
     throw error

@@ -4,6 +4,7 @@ import type { Model } from '../../blueprints/model'
 import { mayRead, type Reach, reaches, reachOrRefuse } from '../../blueprints/rules'
 import { invalid } from '../../core/problem'
 import { hashed } from '../../core/secret'
+import { given } from '../../core/shapes'
 import { keyOf } from '../../tenancy/secrets'
 import { meets } from '../meets'
 import { type Query, readQuery } from '../query'
@@ -19,6 +20,7 @@ export type View = {
   /** All that decides what is told: another one means that what was told before may not be right any more. */
   print: string
   form: string
+  flat: boolean
   write: (shown: string) => string
 }
 
@@ -30,7 +32,7 @@ const TAKEN = ['$select', '$flat', '$q', '$qProps']
 /** Changes come one by one, as they happen. @throws 400 for what makes sense for lists only */
 export function refuseOfLists(search: URLSearchParams) {
   for (const [name, value] of search)
-    if (name.startsWith('$') && value && !TAKEN.includes(name))
+    if (name.startsWith('$') && given(value) && !TAKEN.includes(name))
       invalid({ path: name, message: `Changes come as they happen: ${name} is for lists.` })
 }
 
@@ -46,7 +48,7 @@ export async function viewOf(ctx: OpenCtx, { key, search, pinned }: Question, be
   const hidden = model.fields.filter((field) => !mayRead(field, actor)).map((field) => field.key)
   const form = JSON.stringify([model.version, flat, select, hidden])
   const print = hashed(JSON.stringify([model._id, model.form, reach, search, flat, hidden]))
-  return { model, actor, reach, query, print, form, write: writer(model, actor, { flat, select }) }
+  return { model, actor, reach, query, print, form, flat, write: writer(model, actor, { flat, select }) }
 }
 
 /**

@@ -85,7 +85,14 @@ async function groupedOf({ ctx, model, reach }: About, { request, set }: Answer,
   return { ...result, groups: shown }
 }
 
-const inOrder = (one: Place, other: Place) => (one < other ? -1 : one > other ? 1 : 0)
+/** As lists are sorted: texts by their characters, where JavaScript compares halves of some. */
+function inOrder(one: Place, other: Place) {
+  if (one === other) return 0
+  if (typeof one === 'number' || typeof other === 'number') return one < other ? -1 : 1
+  let at = 0
+  while (one.charCodeAt(at) === other.charCodeAt(at)) at++
+  return (one.codePointAt(at) ?? -1) - (other.codePointAt(at) ?? -1)
+}
 const nobody = (place: Place): Group => ({ count: 0, units: 0n, place, first: 0, key: '' })
 const labelOf = ({ target }: Resolved) => (target.at === 'field' ? (target.field.title ?? target.field.key) : 'sum')
 

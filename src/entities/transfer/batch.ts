@@ -1,5 +1,6 @@
 import type { OpenCtx } from '../../accounts/guard'
 import { modelOf } from '../../blueprints/blueprints'
+import { reachOf, reachOrRefuse } from '../../blueprints/rules'
 import { invalid, Problem } from '../../core/problem'
 import type { Tx } from '../../storage/port'
 import { identifierOf } from '../document'
@@ -12,15 +13,17 @@ import { OPS, type Operation } from './operation'
 import { Run } from './run'
 
 const MOST = 1_000 // operations
+const WRITES = ['create', 'update', 'delete'] as const
 
 /**
  * Does many things to the entities of a blueprint in one transaction: all of them, or none when one is refused. That one's
  * refusal is the answer, with its `index` in the details.
  */
 export async function batch(ctx: OpenCtx, key: string, body: unknown, request: Request): Promise<Response> {
-  await modelOf(ctx, key)
+  const model = await modelOf(ctx, key)
   const operations = readOperations(body)
   if (operations.length) throttleGuests(ctx, key, request, operations.length)
+  else if (!WRITES.some((one) => reachOf(model, one, ctx.actor))) reachOrRefuse(model, 'create', ctx.actor)
   return upToDate(ctx, key, async (model, { write }) => {
     const [form, sight] = [formOf(model, ctx, request), await sightOf(ctx, model)]
     if (form.related)

@@ -3,17 +3,18 @@ import { modelOf } from '../../blueprints/blueprints'
 import type { Model } from '../../blueprints/model'
 import { mayRead, reachOrRefuse } from '../../blueprints/rules'
 import { invalid, Problem } from '../../core/problem'
+import { given } from '../../core/shapes'
 import { streamOf } from '../../core/stream'
 import { turn } from '../../core/turn'
 import { waitsLong } from '../../tenancy/caller'
 import type { Doc } from '../document'
-import { narrowed, searchOf } from '../entities'
+import { formOf, headersOf, narrowed, searchOf } from '../entities'
 import { narrowedBy } from '../fitting'
 import { populatedLines } from '../populate'
 import { type Query, readQuery } from '../query'
 import { planOf } from '../related'
 import { searchable } from '../search'
-import { type Form, writer } from '../wire'
+import { FLAT, type Form, writer } from '../wire'
 import { cellOf, harmless, rowOf } from './csv'
 import { formatOf, TYPES } from './format'
 import { walk } from './walk'
@@ -31,7 +32,8 @@ export async function exportAll(asked: OpenCtx, key: string, request: Request): 
   const format = formatOf(search) ?? 'ndjson'
   search.delete('format')
   for (const option of OF_PAGES)
-    if (search.get(option)) invalid({ path: option, message: `An export has all that match: ${option} is for lists.` })
+    if (given(search.get(option)))
+      invalid({ path: option, message: `An export has all that match: ${option} is for lists.` })
   const query = readQuery(model, ctx.actor, `${search}`)
   if (query.search) await searchable(ctx, model)
   const narrow = await narrowedBy(ctx.db, model, query)
@@ -39,7 +41,8 @@ export async function exportAll(asked: OpenCtx, key: string, request: Request): 
     invalid({ path: '$populate', message: 'A cell of a CSV has no place for another entity. Export as NDJSON.' })
   // What makes no sense is told before anything is.
   if (query.related) await planOf(ctx, model, query.related, query.select)
-  const { head, lines } = format === 'csv' ? csv(model, ctx, query) : ndjson(model, ctx, query)
+  const form = format === 'csv' ? FLAT : formOf(model, ctx, request, query)
+  const { head, lines } = format === 'csv' ? csv(model, ctx, query) : ndjson(model, ctx, form)
 
   async function* texts() {
     if (head) yield head
@@ -53,14 +56,18 @@ export async function exportAll(asked: OpenCtx, key: string, request: Request): 
   }
   waitsLong(request)
   return new Response(streamOf(texts()), {
-    headers: { 'content-type': TYPES[format], 'content-disposition': `attachment; filename="${key}.${format}"` },
+    headers: {
+      ...headersOf(form),
+      'content-type': TYPES[format],
+      'content-disposition': `attachment; filename="${key}.${format}"`,
+    },
   })
 }
 
 type Lines = { head: string; lines: (slice: string[]) => Iterable<string> | AsyncIterable<string> }
 
-function ndjson(model: Model, ctx: OpenCtx, { flat, select, related }: Query): Lines {
-  const form: Form = { flat, select }
+function ndjson(model: Model, ctx: OpenCtx, { related, ...form }: Form): Lines {
+  const { select } = form
   const write = writer(model, ctx.actor, form)
   if (!related) return { head: '', lines: (slice) => [slice.map((shown) => `${write(shown)}\n`).join('')] }
   return {

@@ -1,5 +1,6 @@
 import { config } from '../../config'
 import { invalid, Problem } from '../../core/problem'
+import { given } from '../../core/shapes'
 import { turn } from '../../core/turn'
 import { searchOf } from '../entities'
 import { type Format, formatOf } from './format'
@@ -22,7 +23,7 @@ export function readAsked(request: Request): Asked {
     if (!/^(true|1|false|0|undefined|)$/.test(value)) invalid({ path: name, message: `${name} must be true or false.` })
     return value === 'true' || value === '1'
   }
-  const mode = search.get('mode') || 'create'
+  const mode = given(search.get('mode')) ?? 'create'
   if (mode !== 'create' && mode !== 'upsert') return invalid({ path: 'mode', message: 'The mode is create or upsert.' })
   const format = formatOf(search) ?? formatOfType(request)
   return { format, mode, dryRun: flag('dryRun'), atomic: flag('atomic') }

@@ -86,11 +86,12 @@ export class Journal {
       insert,
       made.map(({ seq, _id }) => [this.id, seq, _id]),
     )
-    // What was there before the import is what counts, not what it made of it first.
+    // What was there before the import is what counts, not what it made of it first; PostgreSQL takes each only once.
+    const first = new Map(changed.toReversed().map((one) => [one.seq, one]))
     await tx.each(
       `${insert} on conflict (import, entity) do update set before = excluded.before
        where ${idIn('import_undo.before')} <> ${idIn('excluded.before')}`,
-      changed.map(({ seq, _id, before }) => [this.id, seq, _id + JSON.stringify(before)]),
+      [...first.values()].map(({ seq, _id, before }) => [this.id, seq, _id + JSON.stringify(before)]),
     )
   }
 

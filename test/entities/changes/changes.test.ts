@@ -135,6 +135,9 @@ describe('what listeners see', () => {
     await using pinned = await listener(own, 'user', '?$flat=false', 'things', { 'accept-version': 'v1' })
     const { body } = await own.as('user').post(own.path, { identifier: 'a', title: 'Emma', n: 4 })
     const { title: _, n: __, ...system } = body
+    const told = ({ headers }: Follower) => [headers.get('deprecation'), headers.get('link')]
+    expect(told(wrapped)).toEqual(['true', '</openapi>; rel="deprecation"'])
+    for (const flat of [few, pinned]) expect(told(flat)).toEqual([null, null])
     expect((await wrapped.next())?.data).toEqual(system)
     const list = await own.as('user').get(`${own.path}?$select=n,created`)
     expect((await few.next())?.data).toEqual(list.body[0])

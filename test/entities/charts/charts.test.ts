@@ -90,6 +90,14 @@ test('groups by value, sorted, in the type of the value, and by nothing last', a
   ])
 })
 
+test('sorts groups as lists sort what is in them, also by signs that few have', async () => {
+  const { as, path } = await shelf([{ key: 'sign', type: 'string' }])
+  for (const sign of ['\u{1f600}', '\uffee', 'z', '\u{1f600}a', 'ä', '\u{1f601}']) await as('user').post(path, { sign })
+  const listed = (await as('user').get(`${path}?$sort=sign`)).body.map(({ sign }: { sign: string }) => sign)
+  expect(listed).toEqual(['z', 'ä', '\uffee', '\u{1f600}', '\u{1f600}a', '\u{1f601}'])
+  expect((await as('user').get('/blueprints/things/charts/bar?x=sign')).body.xAxis.data).toEqual(listed)
+})
+
 test('decimals that are equal are one group, which is called as the first of them was written', async () => {
   expect(await groupsOf('x=price')).toEqual([
     ['0.10', 1],

@@ -61,7 +61,7 @@ describe('a batch', () => {
       [400, 'INVALID_INPUT', [...good, create({})]],
       [400, 'INVALID_INPUT', [...good, create({ title: 5 })]],
       [400, 'INVALID_INPUT', [...good, create({ title: 'x', parent: 'nobody' })]],
-      [400, 'INVALID_INPUT', [...good, create({ title: 'x', secret: 's' })]],
+      [403, 'FORBIDDEN', [...good, create({ title: 'x', secret: 's' })]],
       [403, 'FORBIDDEN', [...good, create({ title: 'x', rank: 1 })]],
       [404, 'ENTITY_NOT_FOUND', [...good, { op: 'update', identifier: 'nobody', data: {} }]],
       [404, 'ENTITY_NOT_FOUND', [...good, { op: 'delete', identifier: 'nobody' }]],
@@ -161,6 +161,14 @@ describe('a batch', () => {
       404,
       'BLUEPRINT_NOT_FOUND',
     ])
+  })
+
+  test('of nothing tells nothing to those who may write nothing', async () => {
+    const { as, stranger } = await shelf(fields, rules('user', 'plugin'))
+    const path = '/blueprints/things/entities/batch'
+    expect(refusal(await stranger.post(path, { operations: [] }))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(refusal(await as('user').post(path, { operations: [] }))).toEqual([403, 'FORBIDDEN'])
+    expect((await as('editor').post(path, { operations: [] })).body).toEqual({ results: [] })
   })
 
   test('has no more to show than one page, however few bytes ask for it', async () => {

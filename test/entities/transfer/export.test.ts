@@ -141,6 +141,20 @@ describe('an export', () => {
     expect(refusal(await user.get('/blueprints/none/entities/export'))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
   })
 
+  test('is flat unless asked otherwise, and for whom the version pins it', async () => {
+    const own = await shop()
+    const user = own.as('user')
+    for (const title of ['Emma', 'Persuasion']) await user.post(own.path, { title })
+    const asked = async (query: string, more: Record<string, string> = {}) => {
+      const { headers, body } = await user.get(`${own.path}/export?${query}`, more)
+      return ['title' in parsed(body)[0], headers.get('deprecation'), headers.get('link')]
+    }
+    expect(await asked('')).toEqual([true, null, null])
+    expect(await asked('$flat=false')).toEqual([false, 'true', '</openapi>; rel="deprecation"'])
+    expect(await asked('$flat=false', { 'accept-version': 'v1' })).toEqual([true, null, null])
+    expect(await asked('format=undefined&$sort=undefined&$limit=&title=undefined')).toEqual([true, null, null])
+  })
+
   test('reads no further than it is read', async () => {
     const own = await shop()
     const big = 'x'.repeat(200_000)

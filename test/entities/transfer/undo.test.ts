@@ -50,6 +50,28 @@ test('an import that is undone leaves alone what others made meanwhile, though i
   await nothingLeft(own)
 })
 
+test('an import of all or nothing may change an entity several times, and puts back what was there before', async () => {
+  const own = await shop()
+  const user = own.as('user')
+  const before = { old: { title: 'before' }, other: { title: 'too' } }
+  for (const [identifier, { title }] of Object.entries(before)) await user.post(own.path, { identifier, title })
+  const lines = [
+    ...[{ title: 'first' }, { stock: 1 }, { title: 'last' }].map((more) => ({ identifier: 'old', ...more })),
+    ...[{ title: 'new' }, { stock: 2 }, { stock: 3 }].map((more) => ({ identifier: 'made', ...more })),
+    ...[{ title: 'a' }, { title: 'b' }].map((more) => ({ identifier: 'other', ...more })),
+  ]
+  const upserted = (some: object[]) => send(own)(ndjson(some), 'format=ndjson&mode=upsert&atomic=true')
+  expect((await upserted([...lines, { title: 5 }])).body).toMatchObject({ imported: 0, failed: 1 })
+  expect(await all(user, own.path)).toEqual(before)
+  expect((await upserted(lines)).body).toEqual({ imported: lines.length, failed: 0, errors: [] })
+  expect(await all(user, own.path)).toEqual({
+    old: { title: 'last', stock: 1 },
+    made: { title: 'new', stock: 3 },
+    other: { title: 'b' },
+  })
+  await nothingLeft(own)
+})
+
 test('an import whose undoing meets a busy database is undone all the same', async () => {
   const own = await shop()
   const breakOff = await halfWay(
