@@ -97,6 +97,9 @@ export async function remove(ctx: OpenCtx, key: string, identifier: string, requ
   })
 }
 
+/** What would have only some of them, where all that match are removed. */
+const OF_PAGES = ['$limit', '$skip', '$page']
+
 /** Removes all entities that match the query and that the caller may remove, a slice at a time. */
 export async function removeMatching(asked: OpenCtx, key: string, request: Request) {
   const ctx = narrowed(asked, request)
@@ -110,7 +113,9 @@ export async function removeMatching(asked: OpenCtx, key: string, request: Reque
   // Elsewhere an empty filter counts as none, but here one that failed to be filled in would remove everything.
   for (const [name, value] of search)
     if (value === '' || value === 'undefined') invalid({ path: name, message: `The filter "${name}" is empty.` })
-  const query = { ...readQuery(model, ctx.actor, `${search}`), skip: 0 }
+    else if (OF_PAGES.includes(name))
+      invalid({ path: name, message: `All that match are removed: ${name} is for lists.` })
+  const query = readQuery(model, ctx.actor, `${search}`)
   // A filter tells by what it removes; so it looks only at what the caller may read.
   const filtered = query.conditions.length || query.likes.length || query.search
   const sight = filtered ? reachOf(model, 'read', ctx.actor) : reach

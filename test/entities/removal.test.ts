@@ -113,7 +113,16 @@ describe('all entities', () => {
 
   test('stay when the filter makes no sense', async () => {
     const { user, path, rows } = await filled(2)
-    for (const query of ['nothing=1', 'n=x', 'title[$bad]=odd', '$nonsense=1', 'place=x'])
+    for (const query of [
+      'nothing=1',
+      'n=x',
+      'title[$bad]=odd',
+      '$nonsense=1',
+      'place=x',
+      '$limit=1',
+      '$skip=1',
+      '$page=2',
+    ])
       expect(refusal(await user.delete(`${path}/all?confirm=things&${query}`)), query).toEqual([400, 'INVALID_INPUT'])
     expect(await rows('entities')).toBe(2)
   })
