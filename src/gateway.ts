@@ -2,6 +2,7 @@ import type { Server } from 'bun'
 import { isPreflight, preflight, share } from './accounts/cors'
 import { once } from './accounts/idempotency/once'
 import { app } from './app'
+import { completed } from './core/headers'
 import { Problem, refusal } from './core/problem'
 import { nameOf } from './core/request-name'
 import { listensOn, standsFor } from './tenancy/caller'
@@ -12,13 +13,8 @@ const ALIAS = '/api/v1'
 export async function handle(request: Request): Promise<Response> {
   const asked = addressed(request)
   const response = await answer(asked)
-  const { headers } = response
-  headers.set('x-request-id', nameOf(asked))
-  headers.set('x-api-version', 'v1')
-  headers.set('x-content-type-options', 'nosniff')
-  // What has a policy of its own stays frameable where that allows it, such as a plugin's page, which is in a sandbox.
-  if (!headers.has('content-security-policy')) headers.set('x-frame-options', 'DENY')
-  if (!headers.has('referrer-policy')) headers.set('referrer-policy', 'no-referrer')
+  response.headers.set('x-request-id', nameOf(asked))
+  completed(response)
   const origin = asked.headers.get('origin')
   if (origin !== null) await share(asked, origin, response)
   return response

@@ -3,6 +3,7 @@ import { modelOf } from '../blueprints/blueprints'
 import type { Model } from '../blueprints/model'
 import { type Reach, reaches, reachOf, reachOrRefuse } from '../blueprints/rules'
 import { etagOf, isKnown, refuseStale } from '../core/etag'
+import { jsonAnswer, jsonHeaders } from '../core/headers'
 import { invalid, missing, Problem } from '../core/problem'
 import { Conflict } from '../storage/errors'
 import type { Db, Tx } from '../storage/port'
@@ -209,8 +210,6 @@ async function writable(from: Db, model: Model, name: string, reach: Reach, ctx:
   return row
 }
 
-const JSON_TYPE = 'application/json;charset=utf-8'
-
 function answer(
   model: Model,
   ctx: OpenCtx,
@@ -222,11 +221,11 @@ function answer(
   const [shown, , , version, updated] = row
   const headers = headersOf(form)
   // It has no ETag, for it changes with entities whose versions this one does not count.
-  if (plan) return populatedOne(ctx, plan, form, shown).then((body) => new Response(body, { status, headers }))
+  if (plan) return populatedOne(ctx, plan, form, shown).then((body) => jsonAnswer(body, headers, status))
   const etag = etagOf(version, updated, model.form)
-  headers.etag = etag
-  if (request.method === 'GET' && isKnown(request, etag)) return new Response(null, { status: 304, headers })
-  return new Response(writer(model, ctx.actor, form)(shown), { status, headers })
+  headers.set('etag', etag)
+  if (request.method === 'GET' && isKnown(request, etag)) return jsonAnswer(null, headers, 304)
+  return jsonAnswer(writer(model, ctx.actor, form)(shown), headers, status)
 }
 
 /** The form that a request asks for. `Accept-Version: v1`, the only version there is, pins the flat one. */
@@ -237,13 +236,10 @@ export function formOf(model: Model, { actor }: OpenCtx, request: Request, query
   return { flat: flat || request.headers.has('accept-version'), select, related }
 }
 
-export function headersOf({ flat }: Form): Record<string, string> {
-  const headers: Record<string, string> = { 'content-type': JSON_TYPE }
-  if (flat) return headers
-  headers.deprecation = 'true'
-  headers.link = '</openapi>; rel="deprecation"'
-  return headers
-}
+const wrapped = new Headers([...jsonHeaders, ['deprecation', 'true'], ['link', '</openapi>; rel="deprecation"']])
+
+/** For an answer in one of the two forms, of which one is not to be used any more. */
+export const headersOf = ({ flat }: Pick<Form, 'flat'>) => new Headers(flat ? jsonHeaders : wrapped)
 
 /** The text of a request's query. */
 export function searchOf({ url }: Request) {

@@ -1,6 +1,7 @@
 import type { OpenCtx } from '../accounts/guard'
 import type { Model } from '../blueprints/model'
 import { type Reach, reachOrRefuse } from '../blueprints/rules'
+import { jsonAnswer } from '../core/headers'
 import { invalid, Problem } from '../core/problem'
 import { isOn } from '../core/shapes'
 import type { Db } from '../storage/port'
@@ -45,10 +46,10 @@ async function listOf(asked: OpenCtx, ctx: OpenCtx, model: Model, request: Reque
     : read(writer(model, ctx.actor, form)))
   const headers = headersOf(form)
   if (more && endOf)
-    link(headers, `<${nextPage(request, query, await cursorOf(ctx, model, query, endOf(shown)))}>; rel="next"`)
+    headers.append('link', `<${nextPage(request, query, await cursorOf(ctx, model, query, endOf(shown)))}>; rel="next"`)
   if (query.count)
-    headers['x-total-count'] = `${await countFitting(ctx.db, model, reach, await narrowedBy(ctx.db, model, query))}`
-  return new Response(`[${entities}]`, { headers })
+    headers.set('x-total-count', `${await countFitting(ctx.db, model, reach, await narrowedBy(ctx.db, model, query))}`)
+  return jsonAnswer(`[${entities}]`, headers)
 }
 
 /** Where a list begins. @throws 400 for a cursor of another list, or beside another way to say it */
@@ -102,10 +103,6 @@ async function page(
   }
   const more = limit > 0 && passed < found.length
   return { entities, shown, more, endOf: (shown: number) => passedBy(ends[shown]!) }
-}
-
-function link(headers: Record<string, string>, value: string) {
-  headers.link = headers.link ? `${headers.link}, ${value}` : value
 }
 
 const nextPage = ({ url }: Request, { others }: Query, cursor: string) =>

@@ -28,7 +28,8 @@ export async function listen(asked: OpenCtx, key: string, request: Request): Pro
   refuseOfLists(search)
   const question = { key, search: `${search}`, pinned: request.headers.has('accept-version') }
   const view = await viewOf(ctx, question)
-  const headers = { ...headersOf(view), ...HEADERS }
+  const headers = headersOf(view)
+  for (const [name, value] of Object.entries(HEADERS)) headers.set(name, value)
   if (request.method === 'HEAD') return new Response(null, { headers })
   const free = seat(ctx, request)
   try {

@@ -1,6 +1,7 @@
 import type { OpenCtx } from '../../accounts/guard'
 import { modelOf } from '../../blueprints/blueprints'
 import { reachOf, reachOrRefuse } from '../../blueprints/rules'
+import { jsonAnswer } from '../../core/headers'
 import { invalid, Problem } from '../../core/problem'
 import type { Tx } from '../../storage/port'
 import { identifierOf } from '../document'
@@ -48,7 +49,7 @@ export async function batch(ctx: OpenCtx, key: string, body: unknown, request: R
       const write = sent ? writer(model, ctx.actor, { ...form, select: sent }) : whole
       return `${start.slice(0, -1)},"entity":${write(row[0])}}`
     })
-    return new Response(`{"results":[${results}]}`, { headers: headersOf(form) })
+    return jsonAnswer(`{"results":[${results}]}`, headersOf(form))
   })
 }
 

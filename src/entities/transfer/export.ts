@@ -55,13 +55,10 @@ export async function exportAll(asked: OpenCtx, key: string, request: Request): 
     }
   }
   waitsLong(request)
-  return new Response(streamOf(texts()), {
-    headers: {
-      ...headersOf(form),
-      'content-type': TYPES[format],
-      'content-disposition': `attachment; filename="${key}.${format}"`,
-    },
-  })
+  const headers = headersOf(form)
+  headers.set('content-type', TYPES[format])
+  headers.set('content-disposition', `attachment; filename="${key}.${format}"`)
+  return new Response(streamOf(texts()), { headers })
 }
 
 type Lines = { head: string; lines: (slice: string[]) => Iterable<string> | AsyncIterable<string> }
