@@ -11,7 +11,7 @@ export const literal = (value: string | number | boolean | null) =>
 export const property = (key: string) => (/^[A-Za-z_$][\w$]*$/.test(key) ? key : literal(key))
 
 /**
- * A comment of these paragraphs; empty where nothing is said. What could be an order to the compiler (`@ts-ignore`) is not
+ * A comment of these paragraphs; empty where nothing is said. What could be an order to the compiler (a `ts-ignore`) is not
  * in the last line, where it would be obeyed.
  */
 export function comment(...paragraphs: (string | undefined)[]): string {
