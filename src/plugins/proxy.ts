@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import { COOKIES } from '../accounts/cookies'
-import { type OpenCtx, readmit, streamGuard } from '../accounts/guard'
+import { type OpenCtx, readmitSameSite, streamGuard } from '../accounts/guard'
 import { config } from '../config'
 import { Unreachable } from '../core/outside'
 import { Problem } from '../core/problem'
@@ -34,7 +34,7 @@ async function passOn(tenant: OpenCtx, request: Request): Promise<Response> {
   const id = await pluginAt(tenant, segment)
   const known = id && (await pluginNamed(tenant, id))
   if (!known) throw new Problem(404, 'ROUTE_NOT_FOUND', 'There is no such route.')
-  const { actor } = await readmit(request, 'plugin-calls')
+  const { actor } = await readmitSameSite(request, 'plugin-calls')
   const target = new URL(known.plugin.proxyUrl!)
   target.pathname = target.pathname.replace(/\/$/, '') + pathname.slice(`/api/${segment}`.length)
   // A query that is there already, such as a key, stays.

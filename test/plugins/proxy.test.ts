@@ -5,6 +5,7 @@ import { issue } from '../../src/accounts/tokens'
 import { config } from '../../src/config'
 import { listen } from '../../src/gateway'
 import { endListening } from '../../src/plugins/proxy'
+import { cookieOf } from '../accounts/people'
 import { type Answer, house } from '../house'
 import { memoryOf } from '../outside/children'
 import { emptyFolder, makeTenant, serve, signIn } from '../outside/program'
@@ -242,6 +243,19 @@ describe('a plugin that is asked', () => {
     const { headers } = await seenBy('/crm/x', { headers: { 'x-atoll-user': 'forged' } })
     expect(headers['x-atoll-tenant']).toBe(h.id)
     expect(headers).not.toHaveProperty('x-atoll-user')
+  })
+
+  test('is asked by nobody in particular when a page of another site led there, whatever cookie came along', async () => {
+    const cookie = await cookieOf(h, 'user')
+    for (const method of ['GET', 'HEAD']) {
+      await call('/crm/x', { method, headers: { ...cookie, 'sec-fetch-site': 'cross-site' } })
+      expect(upstream.seen.at(-1)!.headers, method).not.toHaveProperty('x-atoll-user')
+      await call('/crm/x', { method, headers: { ...cookie, 'sec-fetch-site': 'same-origin' } })
+      expect(await claimsIn(upstream.seen.at(-1)!), method).toMatchObject({ sub: h.users.user })
+    }
+    expect(
+      await refused(call('/crm/x', { method: 'POST', headers: { ...cookie, origin: 'https://evil.test' } })),
+    ).toEqual([403, 'CROSS_SITE'])
   })
 
   test('is not asked by who shows what is no good, or is not good for it', async () => {

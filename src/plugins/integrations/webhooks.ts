@@ -1,4 +1,4 @@
-import { type OpenCtx, readmit } from '../../accounts/guard'
+import { type OpenCtx, readmitSameSite } from '../../accounts/guard'
 import { throttling } from '../../accounts/guests'
 import { config } from '../../config'
 import { readText } from '../../core/body'
@@ -21,7 +21,7 @@ const throttle = throttling(50, 5_000, 'Too many calls by guests.')
 export async function call(tenant: OpenCtx, id: string, request: Request): Promise<Response> {
   const row = await activeNamed(tenant.db, id)
   if (row?.triggerKind !== 'webhook') return missing('webhook')
-  const ctx = await readmit(request, 'webhooks').catch((error) => asGuest(error, row.guest, tenant))
+  const ctx = await readmitSameSite(request, 'webhooks').catch((error) => asGuest(error, row.guest, tenant))
   refuseUnlessMayRun(ctx, row)
   if (request.method === 'HEAD') return new Response()
   throttle(ctx, row._id, request)

@@ -159,6 +159,22 @@ describe('a webhook', () => {
     expect(refusal(await home.post(seen, {}, { origin: 'https://evil.test' }))).toEqual([403, 'CROSS_SITE'])
   })
 
+  test('treats the cookie of a GET or HEAD from another site as no credential', async () => {
+    const home = h.stranger.with(await cookieOf(h, 'user'))
+    const open = await h.webhook('({ user }) => ({ user: user?._id ?? null })', { guest: true })
+    const crossSite = { 'sec-fetch-site': 'cross-site' }
+    expect((await home.get(open, crossSite)).body).toEqual({ user: null })
+    expect(refusal(await home.get(seen, crossSite))).toEqual([401, 'UNAUTHENTICATED'])
+    for (const site of ['same-origin', 'same-site', 'none'])
+      expect((await home.get(open, { 'sec-fetch-site': site })).body, site).toEqual({ user: h.users.user })
+    // Other credentials are not sent by a browser on its own.
+    expect((await h.as('user').get(open, crossSite)).body).toEqual({ user: h.users.user })
+    const { origin } = h
+    const headers = { ...crossSite, ...(await cookieOf(h, 'user')) }
+    expect((await ask('HEAD', `${origin}/api${seen}`, { headers })).status).toBe(401)
+    expect((await ask('HEAD', `${origin}/api${open}`, { headers })).status).toBe(200)
+  })
+
   test('takes a body of bounded size', async () => {
     const raw = 'x'.repeat(config.ATOLL_BODY_LIMIT + 1)
     expect(refusal(await send('POST', seen, { raw }))).toEqual([413, 'BODY_TOO_LARGE'])
