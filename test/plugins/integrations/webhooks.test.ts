@@ -66,6 +66,18 @@ describe('a webhook', () => {
   })
 
   test.each([
+    ['""', /^sandbox [^,]*$/],
+    ['" "', /^sandbox [^,]*$/],
+    [`"default-src 'self'"`, /^sandbox [^,]*, default-src 'self'$/],
+    ['"sandbox allow-same-origin allow-scripts"', /^sandbox (?![^,]*same-origin)[^,]*, sandbox allow-same-origin/],
+  ])('sandboxes a page without its origin in addition to its own policy %s', async (policy, expected) => {
+    const path = await h.webhook(
+      `() => ({ status: 200, headers: { 'content-type': 'text/html', 'Content-Security-Policy': ${policy} }, body: '' })`,
+    )
+    expect((await send('GET', path)).headers.get('content-security-policy')).toMatch(expected)
+  })
+
+  test.each([
     ['new Uint8Array([0, 1, 2, 128, 255])', [0, 1, 2, 128, 255]],
     ['new Uint8Array([9, 0, 200, 9]).subarray(1, 3)', [0, 200]],
     ['new Uint16Array([513]).buffer', [1, 2]],
