@@ -70,9 +70,11 @@ export const responseOf = ({ body, ...init }: LambdaAnswer) => new Response(body
 /** Why a run has no answer. */
 export type Failed = { status: number; code: string; message: string; stack?: string }
 
+const FAILED = 'The lambda failed. Its log tells why (admins: GET /api/lambdas/:id/logs).'
+
 /** The same for callers: what a lambda has thrown is told only to those who may read its log. */
 export function problemOf({ status, code, message, stack }: Failed, privileged: boolean) {
   if (code !== 'LAMBDA_FAILED') return new Problem(status, code, message)
-  if (!privileged) return new Problem(status, code, 'The lambda failed. Who administers it finds out more in its log.')
+  if (!privileged) return new Problem(status, code, FAILED)
   return new Problem(status, code, message, { details: { stack } })
 }

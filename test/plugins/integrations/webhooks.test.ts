@@ -4,6 +4,8 @@ import { handle } from '../../../src/gateway'
 import { listensOn } from '../../../src/tenancy/caller'
 import { backToNow, cookieOf, later } from '../../accounts/people'
 import { ask, type Client, refusal } from '../../house'
+import { times } from '../kit'
+import { until } from '../lambdas/kit'
 import { type Workshop, workshop } from './kit'
 
 setDefaultTimeout(30_000)
@@ -90,6 +92,48 @@ describe('a webhook', () => {
     expect([...new Uint8Array(await answer.arrayBuffer())]).toEqual(expected)
   })
 
+  test.each(['application/json', 'application/problem+json; charset=utf-8'])(
+    'refuses a body of the type %s that is not JSON with 400 MALFORMED_BODY, and runs nothing',
+    async (type) => {
+      const path = await h.webhook(`() => { throw new Error('run') }`)
+      const headers = { 'content-type': type }
+      for (const method of ['POST', 'PUT'])
+        expect(refusal(await send(method, path, { raw: '{"a":', headers }))).toEqual([400, 'MALFORMED_BODY'])
+      expect((await send('POST', seen, { raw: '[1]', headers })).body.body).toEqual([1])
+      expect((await send('POST', seen, { headers })).body.body).toBeNull()
+      expect((await send('POST', seen, { raw: '{"a":', headers: { 'content-type': 'text/plain' } })).body.body).toBe(
+        '{"a":',
+      )
+    },
+  )
+
+  test('tells an event when its lambda fails, at most once a minute and lambda', async () => {
+    const path = await h.webhook(`() => { throw new Error('the secret reason') }`, { guest: true })
+    const other = await h.webhook(`() => { throw new Error('the secret reason') }`, { guest: true })
+    const failures = async () => (await admin.get('/events?source=plugins&eventName=lambda-failed&limit=100')).body
+    const before = (await failures()).length
+    const runs = async (count: number) => {
+      for (const one of [path, other]) {
+        const integration = (await admin.get(`/integrations/${one.split('/').at(-1)}`)).body
+        const logs = () => admin.get(`/lambdas/${integration.target.lambdaId}/logs`)
+        await until(logs, ({ body }) => body.length === count)
+      }
+    }
+    await Promise.all([...times(5).map(() => h.stranger.post(path)), ...times(5).map(() => h.stranger.post(other))])
+    await runs(5)
+    const first = (await failures()).slice(0, -before || undefined)
+    expect(first).toHaveLength(2)
+    expect(first).toMatchObject(
+      Array(2).fill({ kind: 'lambda', metadata: { trigger: 'webhook', code: 'LAMBDA_FAILED' } }),
+    )
+    expect(new Set(first.map(({ metadata }: { metadata: { lambda: string } }) => metadata.lambda)).size).toBe(2)
+    expect(JSON.stringify(first)).not.toContain('secret')
+    later(61_000)
+    for (const one of [path, other]) await h.stranger.post(one)
+    await runs(6)
+    expect((await failures()).length - before).toBe(4)
+  })
+
   test('tells only admins why its lambda failed', async () => {
     const path = await h.webhook(`() => { throw new Error('the secret reason') }`)
     const [user, privileged] = [await send('POST', path), await admin.post(path)]
@@ -98,6 +142,7 @@ describe('a webhook', () => {
       [500, 'LAMBDA_FAILED'],
     ])
     expect(JSON.stringify(user.body)).not.toContain('secret reason')
+    expect(user.body.message).toBe('The lambda failed. Its log tells why (admins: GET /api/lambdas/:id/logs).')
     expect(privileged.body.message).toContain('the secret reason')
   })
 
