@@ -278,6 +278,73 @@ describe('jobs of one lane', () => {
   })
 })
 
+describe('lanes that hang', () => {
+  const hanging = () => {
+    const held = Promise.withResolvers<void>()
+    const begun = new Set<unknown>()
+    const { kind } = kindOf(({ payload }) => {
+      begun.add(payload)
+      return held.promise
+    })
+    return { kind, begun, release: held.resolve }
+  }
+  const lanes = (kind: string, count: number) => times(count).map((n) => ({ kind, lane: `hang ${n}`, payload: n }))
+
+  test('of eight tenants do not delay a job of a ninth until they end', async () => {
+    const { kind, begun, release } = hanging()
+    const tenants = await Promise.all(times(8).map(house))
+    const quiet = await house()
+    for (const { tenant } of tenants)
+      await add(tenant, ...lanes(kind, 20).map((job) => ({ ...job, payload: `${tenant.tenant} ${job.payload}` })))
+    const running = tenants.map(({ tenant }) => runDue(tenant))
+    await until(() => begun.size >= 128)
+    const { kind: quick, done } = kindOf(() => {})
+    await add(quiet.tenant, { kind: quick, payload: 'quick' })
+    await runDue(quiet.tenant)
+    expect(done).toEqual(['quick'])
+    // Nor do they delay each other: all are under way, though there are more of them than places.
+    await until(() => begun.size === 160)
+    release()
+    expect(await Promise.all(running)).toEqual(times(8).map(() => 20))
+  })
+
+  test('do not delay others of their tenant until they end', async () => {
+    const { tenant } = await house()
+    const { kind, begun, release } = hanging()
+    const { kind: quick, done } = kindOf(() => {})
+    await add(tenant, ...lanes(kind, 40), { kind: quick, payload: 'quick' })
+    const running = runDue(tenant)
+    await until(() => done.length)
+    expect(begun.size).toBe(40)
+    release()
+    expect(await running).toBe(41)
+  })
+
+  test('wait behind others once an attempt has failed', async () => {
+    const { tenant } = await house()
+    const held = Promise.withResolvers<void>()
+    const order: unknown[] = []
+    let tries = 0
+    const { kind } = kindOf(({ payload }) => {
+      order.push(payload)
+      if (tries++ < 30) failing()
+      return String(payload).startsWith('hang') && held.promise
+    })
+    await add(tenant, ...times(30).map((n) => ({ kind, lane: `hang ${n}`, payload: `hang ${n}` })))
+    await runDue(tenant)
+    moveClock(now() + HOUR)
+    order.length = 0
+    // They have been due for longer than those that come now.
+    await add(tenant, ...times(100).map((n) => ({ kind, lane: `${n}`, payload: n })))
+    const running = runDue(tenant)
+    await until(() => order.filter((payload) => typeof payload === 'number').length === 100)
+    expect(order.filter((payload) => typeof payload === 'string').length).toBeLessThanOrEqual(8)
+    held.resolve()
+    expect(await running).toBe(130)
+    moveClock(Date.now())
+  })
+})
+
 describe('the runner', () => {
   afterEach(() => moveClock(Date.now()))
 
