@@ -43,7 +43,7 @@ async function passOn(tenant: OpenCtx, request: Request): Promise<Response> {
   waitsLong(request)
   return counted(tenant, request, async () => {
     const asked = { method: request.method, headers, body: request.body, signal: request.signal }
-    const reach = { privateNetwork: privateNetwork(), head: config.ATOLL_PLUGIN_TIMEOUT }
+    const reach = { tenant: tenant.tenant, privateNetwork: privateNetwork(), head: config.ATOLL_PLUGIN_TIMEOUT }
     const answer = await outsideAsItComes(target.href, asked, reach).catch((error) =>
       refuse(tenant, known, request, error),
     )

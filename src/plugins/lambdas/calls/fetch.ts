@@ -33,7 +33,7 @@ export const fetching: Call = async (asking, url, method, pairs, body) => {
       signal: asking.signal,
       ...(typeof body === 'string' && body && { body }),
     },
-    { timeout, limit: SIZE, privateNetwork: config.ATOLL_ALLOW_PRIVATE_NETWORK === 'on' },
+    { tenant: asking.ctx.tenant, timeout, limit: SIZE, privateNetwork: config.ATOLL_ALLOW_PRIVATE_NETWORK === 'on' },
   )
   const bytes = Buffer.from(await response.arrayBuffer())
   return { status: response.status, headers: Object.fromEntries(response.headers), body: bytes.toString('base64') }
