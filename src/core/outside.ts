@@ -74,8 +74,12 @@ const whyOf = (cause: unknown): Why =>
 
 /** What is to be sent, with the headers that its body asks for. */
 async function requestOf({ method = 'GET', headers, body }: RequestInit, signal: AbortSignal): Promise<HttpRequest> {
+  const sent = new Headers(headers)
+  if (!body) return { method: method.toUpperCase(), headers: sent, body: null, signal }
+  if (typeof body === 'string' && sent.has('content-type'))
+    return { method: method.toUpperCase(), headers: sent, body: Buffer.from(body), signal }
   const request = new Request('http://any.invalid', { method, headers, body })
-  return { method: request.method, headers: request.headers, body: body ? await request.bytes() : null, signal }
+  return { method: request.method, headers: request.headers, body: await request.bytes(), signal }
 }
 
 async function follow({ url, asked }: Asked, bounds: Bounds, left: number): Promise<Response> {
@@ -121,16 +125,22 @@ async function read(message: IncomingMessage, method: string, bounds: Bounds): P
   return new Response(empty ? null : await decoded(bytes, encoding, bounds), { status, headers })
 }
 
-async function bytesOf(message: IncomingMessage, { limit, cut = false }: Bounds): Promise<Buffer<ArrayBuffer>> {
-  const chunks: Uint8Array[] = []
+function bytesOf(message: IncomingMessage, { limit, cut = false }: Bounds): Promise<Buffer<ArrayBuffer>> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer<ArrayBuffer>>()
+  const chunks: Buffer[] = []
   let size = 0
-  for await (const chunk of message as AsyncIterable<Buffer>) {
+  const end = () => resolve(Buffer.concat(chunks).subarray(0, limit))
+  message.on('data', (chunk: Buffer) => {
     size += chunk.byteLength
-    if (size > limit && !cut) throw new TooLarge(`The answer has more than ${limit} bytes.`)
     chunks.push(chunk)
-    if (size > limit) break
-  }
-  return Buffer.concat(chunks).subarray(0, limit)
+    if (size <= limit) return
+    if (cut) end()
+    else reject(new TooLarge(`The answer has more than ${limit} bytes.`))
+    message.destroy()
+  })
+  message.on('end', end).on('error', reject)
+  message.on('close', () => reject(new Error('The answer broke off.')))
+  return promise
 }
 
 const decoders: Record<string, (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>> = {

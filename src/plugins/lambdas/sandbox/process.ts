@@ -37,7 +37,7 @@ function watching(most: number, every: number, status: number) {
   const resident = () => {
     if (status < 0) return process.memoryUsage.rss()
     const length = readSync(status, text, 0, text.length, 0)
-    return Number(/VmRSS:\s+(\d+) kB/.exec(text.latin1Slice(0, length))?.[1]) * 1024
+    return Number(/VmRSS:\s+(\d+) kB/.exec(text.toString('latin1', 0, length))?.[1]) * 1024
   }
   setInterval(() => {
     if (process.ppid !== parent || !(resident() <= most)) process.kill(process.pid, 'SIGKILL')
