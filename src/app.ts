@@ -44,6 +44,7 @@ import { eventsAreHeardBy, fanOut } from './jobs/fanout'
 import { jobsAreDoneBy } from './jobs/work'
 import { documentation } from './operations/documentation'
 import { operatorRoutes } from './operations/operator'
+import { rootRoutes } from './operations/root'
 import { operations } from './operations/routes'
 import { planLimit } from './payments/entitlements'
 import { SWEEP } from './payments/inbox/parked'
@@ -136,6 +137,7 @@ const api = new Elysia({ prefix: '/api' })
 export const app = new Elysia({ handler: { standardHostname: false }, normalize: 'typebox' })
   .use(problems)
   .use(operations)
+  .use(rootRoutes)
   .use(config.ATOLL_TEST_CLOCK === 'on' ? operatorRoutes : new Elysia())
   .use(api)
   .use(documentation((): AnyElysia => app))
