@@ -1,12 +1,12 @@
-/** The known key that was probably meant: the same but for case and separators, or one or two letters off. */
-export function nearestKey(key: string, known: readonly string[]): string | undefined {
+/** The known key that was probably meant: the same but for case and separators, or at most `distance` letters off. */
+export function nearestKey(key: string, known: readonly string[], distance = 2): string | undefined {
   const plain = simplify(key)
-  const limit = plain.length < 4 ? 1 : 2
+  const limit = plain.length < 4 ? 1 : distance
   let nearest: string | undefined
   let least = limit + 1
   for (const candidate of known) {
-    const distance = editDistance(plain, simplify(candidate), limit)
-    if (distance < least) [nearest, least] = [candidate, distance]
+    const edits = editDistance(plain, simplify(candidate), limit)
+    if (edits < least) [nearest, least] = [candidate, edits]
   }
   return nearest
 }

@@ -34,7 +34,7 @@ export async function clientOf(tenant: Tenant, id: string): Promise<Source> {
   const client = await speaking(baseOf(metadata), token, (url, init) =>
     asking(tenant.tenant, url, token ? init : unnamed(init)),
   )
-  return { _id: id, client, model: metadata.model ?? MODEL, embeddingModel, roles }
+  return { _id: id, client, model: metadata.model ?? metadata.defaultModel ?? MODEL, embeddingModel, roles }
 }
 
 const MODEL = 'gpt-4o-mini'
