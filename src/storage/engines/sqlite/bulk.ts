@@ -63,7 +63,7 @@ export class SqliteBulk implements Bulk {
       const [derives] = await this.session.ask('select 1 from sqlite_schema where name = ?', [table])
       if (derives) await this.session.ask(`delete from ${table}`)
     }
-    await this.session.ask('pragma wal_checkpoint(truncate)')
+    await this.session.emptyLog()
   }
 
   async close() {

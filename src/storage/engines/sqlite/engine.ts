@@ -117,11 +117,11 @@ export class Sqlite implements Engine {
         snapshot.end()
         reader.close()
         try {
-          await writer.ask('pragma wal_checkpoint(truncate)')
+          await checkpoints.finish(path)
+          await writer.emptyLog()
         } finally {
           writer.close()
           log?.close()
-          checkpoints.forget(path)
         }
       },
     }

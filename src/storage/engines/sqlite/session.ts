@@ -89,6 +89,19 @@ export class Session {
     missing('tenant')
   }
 
+  /**
+   * Copies the whole log into the file and empties it. A checkpoint that somebody is in the way of is no error but a row,
+   * so it is tried again; another process that stays in the way empties the log when it closes the file.
+   */
+  emptyLog() {
+    return this.#patiently(async () => {
+      const [[busy] = []] = await this.ask('pragma wal_checkpoint(truncate)')
+      if (busy) throw new Busy('The log is in use.')
+    }).catch((error) => {
+      if (!(error instanceof Busy)) throw error
+    })
+  }
+
   pragma = async (name: string) => (await this.ask(`pragma ${name}`))[0]![0] as number
 
   /** Statements first: SQLite keeps a file open for as long as one of them lives. */
