@@ -10,7 +10,9 @@ const BUNDLED = './storage/engines/sqlite/checkpointer.js'
 
 const PATIENCE = 5_000 // ms
 
-type State = { written: number; logged: number; running?: Promise<void> }
+type State = { written: number; logged: number /** bytes */; longest: number; running?: Promise<void> }
+/** What a write has written, and the length of the log after it (bytes). */
+type Written = { statements: number; log: number; logLimit: number }
 
 /**
  * Empties the logs of busy databases. A checkpoint writes thousands of pages and waits for the disk, so it runs in
@@ -25,15 +27,18 @@ export class Checkpoints {
 
   constructor(private driver: keyof typeof drivers) {}
 
-  /** To be called between two writes, with the number of statements of the last one. */
-  async wrote(file: string, statements: number) {
-    const state = this.#states.get(file) ?? { written: 0, logged: 0 }
+  /** To be called between two writes, with what the last one has written. */
+  async wrote(file: string, { statements, log, logLimit }: Written) {
+    const state = this.#states.get(file) ?? { written: 0, logged: 0, longest: log }
     this.#states.set(file, state)
     state.written += statements
     state.logged += statements
-    if (state.written < DUE) return
+    // A log that begins anew keeps its length, so only one that grows tells how long it is.
+    const grown = log > state.longest ? log : 0
+    state.longest = Math.max(state.longest, log)
+    if (state.written < DUE && grown < logLimit / 2) return
     state.running ??= this.#run(file, state)
-    if (state.logged < FULL) return
+    if (state.logged < FULL && grown < logLimit) return
     // The log begins anew only when nothing was written since the last checkpoint; most of it is copied already.
     await state.running
     await this.#run(file, state)
