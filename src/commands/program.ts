@@ -1,5 +1,7 @@
 import { Command } from 'commander'
 import { version } from '../../package.json'
+import { ConfigError } from '../core/config-error'
+import { causes } from '../core/log'
 import { Problem } from '../core/problem'
 import { doctor } from './doctor'
 import { migrate } from './migrate'
@@ -36,7 +38,8 @@ export async function run(argv: string[]) {
   try {
     await program.parseAsync(argv)
   } catch (error) {
-    if (!(error instanceof Problem)) throw error
+    // What is wrong with the settings is told where the program ends.
+    if (!(error instanceof Problem) || causes(error).some((cause) => cause instanceof ConfigError)) throw error
     const { code, message, more } = error
     const details = Array.isArray(more.details) ? more.details : []
     if (argv.includes('--json')) console.error(JSON.stringify({ code, message, details }))

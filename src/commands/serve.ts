@@ -23,6 +23,15 @@ export const serve = new Command('serve')
     // Whatever was forgotten somewhere must not end all other requests.
     process.on('unhandledRejection', (error) => report('UNHANDLED', { cause: error }))
     await ownData()
+    const { requireSecrets } = await import('../tenancy/secrets')
+    await requireSecrets()
+    const { listUnknownFolders } = await import('../tenancy/adoption')
+    const folders = await listUnknownFolders()
+    if (folders.length)
+      report('UNKNOWN_FOLDERS', {
+        folders,
+        told: 'No tenant has these folders. "atoll tenant adopt <folder>" makes one of it.',
+      })
     const { listen } = await import('../gateway')
     const fresh = !(await anyTenant())
     const server = listen(config.ATOLL_HOST, config.ATOLL_PORT)

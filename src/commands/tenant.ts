@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { Registration } from '../accounts/shapes'
 import { register } from '../accounts/users'
 import { fitting } from '../core/shapes'
+import { adoptTenant } from '../tenancy/adoption'
 import { moveTenant } from '../tenancy/moves'
 import * as tenants from '../tenancy/tenants'
 import { answers, table } from './output'
@@ -116,6 +117,18 @@ const hosts = named('hosts', 'show the hosts at which a tenant answers, or repla
     ),
   )
 
+const adopt = new Command('adopt')
+  .description('Take in a folder of a tenant that the registry does not know')
+  .argument('<folder>', 'its folder, which is named as the tenant is to be')
+  .option('--host <host>', 'a host at which it answers; may be repeated', many)
+  .option('--json', 'answer in JSON')
+  .action(
+    answers(
+      (folder: string, { host }: { host?: string[] }, _command: Command) => adoptTenant(folder, host),
+      ({ id }) => `Adopted the tenant "${id}".`,
+    ),
+  )
+
 export const tenant = new Command('tenant')
   .description('make, show, suspend and delete tenants')
   .addCommand(create)
@@ -125,4 +138,5 @@ export const tenant = new Command('tenant')
   .addCommand(status('resume', 'active', 'end a suspension'))
   .addCommand(remove)
   .addCommand(move)
+  .addCommand(adopt)
   .addCommand(hosts)

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { rotate } from '../accounts/vault/rotate'
+import { renewSecrets } from '../tenancy/secrets'
 import { answers } from './output'
 
 const change = new Command('rotate')
@@ -22,4 +23,22 @@ const change = new Command('rotate')
     ),
   )
 
-export const vault = new Command('vault').description('change the key of what is kept encrypted').addCommand(change)
+const renew = new Command('new-keys')
+  .description('Make new keys in the place of lost ones: everybody is signed out, and encrypted values are lost')
+  .option('--yes', 'Do it without a question')
+  .option('--json', 'answer in JSON')
+  .action(
+    answers(
+      async ({ yes }: { yes?: boolean }, command: Command) => {
+        if (!yes)
+          command.error('New keys sign everybody out, and what was encrypted with the old ones is lost. Add --yes.')
+        return renewSecrets()
+      },
+      ({ aside }) => `There are new keys now.${aside ? ` The old file is ${aside}.` : ''}`,
+    ),
+  )
+
+export const vault = new Command('vault')
+  .description('change the key of what is kept encrypted')
+  .addCommand(change)
+  .addCommand(renew)

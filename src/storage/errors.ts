@@ -83,6 +83,8 @@ const kinds: Record<string, new (cause: unknown) => Error> = {
   '40001': Interrupted, // serialization_failure
   '40P01': Interrupted, // deadlock_detected
   '53100': StorageFull, // disk_full
+  XX001: Damaged, // data_corrupted
+  XX002: Damaged, // index_corrupted
   '53300': Busy, // too_many_connections
   '55P03': Busy, // lock_not_available
   '57014': Busy, // query_canceled, by statement_timeout

@@ -76,9 +76,13 @@ export class Storage {
     }
   }
 
-  /** How many databases are open now. */
+  /** How many databases are open now, apart from pinned ones. */
   get open() {
-    return this.#leases.size
+    return this.#leases.values().reduce((count, { pinned }) => (pinned ? count : count + 1), 0)
+  }
+
+  isOpen(place: Place): boolean {
+    return !!this.#leases.get(keyOf(place))?.opened
   }
 
   /** Closes a database as soon as nobody uses it; who asks again opens whatever is at its place then. */

@@ -6,6 +6,7 @@ import { hashed } from '../../../core/secret'
 import { Busy, Damaged, StorageFault, StorageFull, storageError } from '../../errors'
 import { type Bulk, type Comparing, type Database, type Engine, type Migrations, type Place, pending } from '../../port'
 import { SqliteBulk, tablesOf, unlessBusy } from './bulk'
+import { checkFile } from './check'
 import { Checkpoints } from './checkpoints'
 import { type Connect, type Connection, drivers } from './drivers'
 import { areDescriptorsUsedUp, Files, requireFile } from './files'
@@ -163,6 +164,16 @@ export class Sqlite implements Engine {
     const back = this.#abandoned.filter(({ files }) => files.path === path && files.areInPlace())
     this.#abandoned = this.#abandoned.filter((one) => !back.includes(one))
     for (const { sessions } of back) for (const session of sessions) session.close()
+  }
+
+  /**
+   * What is wrong with a file as a whole, in SQLite's words; nothing when it is well. A thread of its own reads all of it,
+   * while others use it.
+   */
+  async check({ file }: Place): Promise<string[]> {
+    const path = join(this.options.folder, file)
+    requireFile(path)
+    return checkFile({ file: path, driver: this.options.driver })
   }
 
   async close() {
