@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { Command } from 'commander'
-import { config, configSources, type Setting, Settings } from '../config'
+import { config, configSources, isSecret, type Setting, Settings } from '../config'
 import { causes } from '../core/log'
 import { Problem } from '../core/problem'
 import { foldersWithData, listUnknownFolders } from '../tenancy/adoption'
@@ -18,9 +18,9 @@ type Check = { check: string; ok: boolean; told: string }
 
 /** Tells every setting with its source, and whether this installation can work. */
 export const doctor = new Command('doctor')
-  .description('check the installation, and list every setting')
-  .option('--deep', 'Read every database as a whole, which takes a while')
-  .option('--json', 'answer in JSON')
+  .description('Check the installation, and list every setting')
+  .option('--deep', 'also read every database as a whole, which takes a while')
+  .option('--json', 'print JSON')
   .action(
     answers(
       async ({ deep = false }: { deep?: boolean }, _command: Command) => {
@@ -37,15 +37,10 @@ export const doctor = new Command('doctor')
     ),
   )
 
-const SECRET: Setting[] = [
-  ...(['ATOLL_SIGNING_KEY', 'ATOLL_DATABASE_URL', 'ATOLL_DATABASE_CLUSTERS'] as const),
-  ...(['ATOLL_OPERATOR_TOKEN', 'ATOLL_SMTP_URL'] as const),
-]
-
 const settings = () =>
   (Object.keys(Settings.properties) as Setting[]).map((name) => ({
     name,
-    value: SECRET.includes(name) && config[name] ? '(given)' : config[name],
+    value: isSecret(name) && config[name] ? '(given)' : config[name],
     source: configSources[name] ?? 'default',
     description: Settings.properties[name].description ?? '',
   }))

@@ -1,11 +1,12 @@
 import { Command } from 'commander'
 import { rotate } from '../accounts/vault/rotate'
 import { renewSecrets } from '../tenancy/secrets'
-import { answers } from './output'
+import { requireConfirmation } from './confirmation'
+import { answers, count } from './output'
 
 const change = new Command('rotate')
-  .description('encrypt what is in the vaults with a new key, while tenants are served')
-  .option('--json', 'answer in JSON')
+  .description('Rotate the encryption key, while tenants are served')
+  .option('--json', 'print JSON')
   .action(
     answers(
       async (_options: object, _command: Command) => {
@@ -15,30 +16,29 @@ const change = new Command('rotate')
       },
       ({ key, tenants, sealed, lost, failed }) =>
         [
-          `Encrypted ${sealed} texts of ${tenants} tenants with the key ${key}.`,
-          ...(lost ? [`${lost} can be opened by no key that is here. They were left as they are.`] : []),
+          `Encrypted ${count(sealed, 'value')} of ${count(tenants, 'tenant')} with key ${key}.`,
+          ...(lost
+            ? [`${count(lost, 'value')} could not be decrypted with any key of this installation and stayed as before.`]
+            : []),
           ...failed.map(({ tenant, error }) => `${tenant}: ${error}`),
-          failed.length ? 'The old key is kept. Run this again when that is mended.' : 'The old key is forgotten.',
+          failed.length ? 'The old key stays. Run this again when that is repaired.' : 'The old key was removed.',
         ].join('\n'),
     ),
   )
 
 const renew = new Command('new-keys')
-  .description('Make new keys in the place of lost ones: everybody is signed out, and encrypted values are lost')
-  .option('--yes', 'Do it without a question')
-  .option('--json', 'answer in JSON')
+  .description('Replace lost keys: everybody is signed out, and encrypted values are lost')
+  .option('--yes', 'do not ask for confirmation')
+  .option('--json', 'print JSON')
   .action(
     answers(
-      async ({ yes }: { yes?: boolean }, command: Command) => {
-        if (!yes)
-          command.error('New keys sign everybody out, and what was encrypted with the old ones is lost. Add --yes.')
+      async (options: { yes?: boolean }, command: Command) => {
+        const question = 'Sign everybody out, and give up what was encrypted with the lost keys?'
+        requireConfirmation(command, question, options)
         return renewSecrets()
       },
       ({ aside }) => `There are new keys now.${aside ? ` The old file is ${aside}.` : ''}`,
     ),
   )
 
-export const vault = new Command('vault')
-  .description('change the key of what is kept encrypted')
-  .addCommand(change)
-  .addCommand(renew)
+export const vault = new Command('vault').description('Manage the encryption key').addCommand(change).addCommand(renew)

@@ -171,7 +171,7 @@ describe('the keys in secrets.json', () => {
     const at = { at: emptyFolder() }
     await makeTenant(at, 'acme')
     rmSync(join(at.at, 'tenants/secrets.json'))
-    expect((await atoll('vault new-keys', at)).code).toBe(1)
+    expect((await atoll('vault new-keys', at)).code).toBe(2)
     expect((await atoll('vault new-keys --yes', at)).code).toBe(0)
     await using server = await serve(at)
     await signIn(server.url, 'acme')

@@ -193,9 +193,8 @@ export class Sqlite implements Engine {
       lock.exec('pragma busy_timeout = 0; begin exclusive')
     } catch (cause) {
       lock.close()
-      throw new Error(`Another process serves the folder "${folder}". Stop it, or choose another ATOLL_TENANTS.`, {
-        cause: storageError(cause),
-      })
+      if (!(storageError(cause) instanceof Busy)) throw cause
+      throw new ConfigError(`Another process serves the folder "${folder}". Stop it, or choose another ATOLL_TENANTS.`)
     }
     this.#owned = lock
   }
