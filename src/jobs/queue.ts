@@ -1,4 +1,4 @@
-import { and, asc, eq, inArray, isNotNull, isNull, lt, lte, ne, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, inArray, isNotNull, isNull, lt, lte, ne, or, sql } from 'drizzle-orm'
 import { DAY, now } from '../core/clock'
 import type { Db, Tx } from '../storage/port'
 import { prepared } from '../storage/store'
@@ -102,6 +102,25 @@ export async function nextDue(db: Db): Promise<number | undefined> {
 
 /** Whether a job is due. */
 export const isDue = async (db: Db): Promise<boolean> => ((await nextDue(db)) ?? Number.POSITIVE_INFINITY) <= now()
+
+/** The jobs that wait for a later time: those of some kinds, and those that a clock has made which was ahead of ours. */
+export const waitingLater = (db: Db, time: number, kinds: string[]): Promise<Job[]> =>
+  db
+    .select()
+    .from(jobs)
+    .where(and(gt(jobs.due, time), or(inArray(jobs.kind, kinds), gt(jobs.created, time))))
+
+/** Has jobs come at another time, if they still wait for the one that was read. */
+export async function reschedule(
+  tx: Tx,
+  changes: { job: Job; next: { due: number; payload?: NonNullable<unknown> } }[],
+) {
+  for (const { job, next } of changes)
+    await tx
+      .update(jobs)
+      .set({ due: next.due, payload: next.payload ?? job.payload, created: Math.min(job.created, now()) })
+      .where(and(eq(jobs.seq, job.seq), eq(jobs.due, job.due ?? next.due)))
+}
 
 /** The jobs that wait in a lane, in their order. */
 export const waiting = (db: Db, lane: string, limit: number): Promise<Job[]> =>

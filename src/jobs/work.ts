@@ -6,7 +6,18 @@ import type { Tenant } from '../tenancy/tenants'
 import { Turns } from '../tenancy/turns'
 import type { Lease } from './holding'
 import { LeaseLost } from './leases'
-import { due, type Ending, isDue, type Job, nextDue, settle, type Tried, waiting } from './queue'
+import {
+  due,
+  type Ending,
+  isDue,
+  type Job,
+  nextDue,
+  reschedule,
+  settle,
+  type Tried,
+  waiting,
+  waitingLater,
+} from './queue'
 
 /** How jobs of a kind are done. What it did may be done once more: a process can die before it has written it down. */
 export type Work = {
@@ -14,6 +25,8 @@ export type Work = {
   run(tenant: Tenant & Lease, job: Job): Promise<Ending>
   /** How long it is tried before it is given up, in ms. */
   patience?: number
+  /** When a job that waits comes next by the clock as it is now: for those whose time follows from the clock alone. */
+  nextTime?(job: Job): { due: number; payload: NonNullable<unknown> } | undefined
   /** Writes down what attempts came to in the transaction in which they end: of one lane, in their order. */
   note?(tenant: Tenant, tx: Tx, endings: [Job, Ending][]): Promise<unknown>
 }
@@ -135,6 +148,25 @@ async function untilSlow(lane: Promise<unknown>): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const timer = setTimeout(resolve, SLOW, true).unref()
   return Promise.race([lane.then(() => false), promise]).finally(() => clearTimeout(timer))
+}
+
+/**
+ * Has what waits wait no longer than it should by the clock as it is now: while that was ahead, times were noted that
+ * may be years away.
+ */
+export async function judgeAnew(tenant: Tenant): Promise<void> {
+  const time = now()
+  const timed = [...kinds].flatMap(([kind, { nextTime }]) => (nextTime ? [kind] : []))
+  const next = (job: Job) => {
+    const own = kinds.get(job.kind)?.nextTime
+    if (own) return own(job)
+    return job.due === null ? undefined : { due: time + Math.max(0, job.due - job.created) }
+  }
+  const changes = (await waitingLater(tenant.db, time, timed)).flatMap((job) => {
+    const sooner = next(job)
+    return sooner && job.due !== null && sooner.due < job.due ? [{ job, next: sooner }] : []
+  })
+  if (changes.length) await tenant.write((tx) => reschedule(tx, changes))
 }
 
 export const nextAt = ({ db }: Tenant) => nextDue(db)

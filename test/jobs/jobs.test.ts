@@ -430,3 +430,44 @@ test('an event is written down with its transaction, or not at all', async () =>
   await expect(failed).rejects.toThrow()
   expect(await tenant.db.ask('select _id from events')).toEqual([[event._id]])
 })
+
+describe('a clock that was ahead', () => {
+  afterEach(() => moveClock(Date.now()))
+
+  test('holds up no job that was added by it, and none that is to come some time later', async () => {
+    const { tenant } = await house()
+    const { kind, done } = kindOf(() => {})
+    moveClock(now() + 40 * 24 * HOUR)
+    await add(tenant, { kind, payload: 'now' }, { kind, payload: 'in an hour', at: now() + HOUR })
+    moveClock(Date.now())
+    await runDue(tenant)
+    expect(done).toEqual(['now'])
+    moveClock(now() + HOUR)
+    await runDue(tenant)
+    expect(done).toEqual(['now', 'in an hour'])
+  })
+
+  test('is noticed by the runner when it is set back', async () => {
+    const { tenant } = await house()
+    const { kind, done } = kindOf(() => {})
+    const stop = runJobs()
+    moveClock(now() + HOUR)
+    await add(tenant, { kind, payload: 'later', at: now() + 100 })
+    await Bun.sleep(1_500) // it looks at the clock each second
+    moveClock(Date.now())
+    await until(() => done.length)
+    stop()
+    expect(done).toEqual(['later'])
+  })
+
+  test('that is set forward is noticed, too', async () => {
+    const { tenant } = await house()
+    const { kind, done } = kindOf(() => {})
+    const stop = runJobs()
+    await add(tenant, { kind, payload: 'later', at: now() + HOUR })
+    await Bun.sleep(100)
+    moveClock(now() + 2 * HOUR)
+    await until(() => done.length)
+    stop()
+  })
+})
