@@ -1,6 +1,5 @@
 import type { Model } from '../blueprints/model'
 import type { Reach } from '../blueprints/rules'
-import { turn } from '../core/turn'
 import type { Db } from '../storage/port'
 import { and, type FieldTarget, holds, type Indexed, type Part, part, valueIs, within } from './conditions'
 import { type Condition, nameOf, type Target, type Test } from './query'
@@ -161,7 +160,7 @@ export async function* slicesOf(db: Db, source: Source, descending = false, firs
     const [last] = await db.ask(next, [...params, size - 1])
     if (!last) return
     after = [part(beyond, ...last)]
-    await turn()
+    await db.pause()
   }
 }
 

@@ -1,7 +1,8 @@
 import type { Reach } from '../blueprints/rules'
 import type { Db } from '../storage/port'
-import type { Part } from './conditions'
+import { and, type Part } from './conditions'
 import type { Condition } from './query'
+import { rangesOf } from './ranges'
 import { alone, type Scan } from './scans'
 
 /** What decides how to look, in rows. Tests make them small, so that few entities are many. */
@@ -13,7 +14,7 @@ export const bounds = {
   /** As many are sorted by the engine. */
   sorted: 2_000,
   /** Rows of an index read by one statement. */
-  slice: 100_000,
+  slice: 20_000,
 }
 
 /**
@@ -36,15 +37,23 @@ export const TRUSTED = 5_000 // ms
 const ESTIMATES = 5_000
 const estimated = new WeakMap<Db, Map<string, { size: number; until: number }>>()
 
-function estimatesOf(db: Db) {
+function estimatesOf(asked: Db) {
+  const db = asked.origin ?? asked
   const known = estimated.get(db) ?? new Map()
   estimated.set(db, known)
   return known
 }
 
-/** How many entities match, all of them. */
+/** How many entities match, all of them: a slice after the other, where those are not known to be few. */
 export async function total(db: Db, scan: Scan, reach: Reach, conditions: Condition[]) {
   const { from, where } = alone(scan, reach, conditions)
-  const [row] = await db.ask(`select count(*) from ${from} where ${where.sql}`, where.params)
-  return Number(row![0])
+  const countOf = async ({ sql, params }: Part) =>
+    Number((await db.ask(`select count(*) from ${from} where ${sql}`, params))[0]![0])
+  if (scan.by === 'values') return countOf(where)
+  // Without conditions that an entity has to be looked at for, which would make finding the end of a slice as dear as all.
+  const all = from === 'entities e' ? alone(scan, reach, []).where : scan.where
+  let counted = 0
+  for await (const range of rangesOf(db, { from, where: all, order: scan.time.join(', ') }))
+    counted += await countOf(and([where, ...range]))
+  return counted
 }

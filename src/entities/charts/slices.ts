@@ -1,17 +1,15 @@
 import type { Model } from '../../blueprints/model'
 import type { Reach } from '../../blueprints/rules'
-import { turn } from '../../core/turn'
 import type { Db } from '../../storage/port'
 import { and, type FieldTarget, list, type Part, part } from '../conditions'
 import type { Query } from '../query'
+import { ROWS_OF_SLICE, rangesOf } from '../ranges'
 import { alone } from '../scans'
 import { scanOf } from '../way'
 
 /** A text (or null) for each thing asked, how many entities agree in all of them, and the first of these. */
 export type Row = [...texts: (string | number | null)[], count: number, first: number]
 
-/** Rows that one statement goes through at most, so that others get their turn. */
-const SLICE = 10_000
 const LARGE = 100 // where each has a list or a document, which may be as long as a body
 
 /** What is gone through, in the order of which columns, and what is asked of the rows that match. */
@@ -29,7 +27,7 @@ export async function* entitiesBySlices(
   const scan = await scanOf(db, model, reach, query)
   const { from, where: all } = alone(scan, reach, [])
   const { where: matching } = alone(scan, reach, query.conditions)
-  const [order, first, slice] = [scan.time.join(', '), scan.time[1], large ? LARGE : SLICE]
+  const [order, first, slice] = [scan.time.join(', '), scan.time[1], large ? LARGE : ROWS_OF_SLICE]
   const values = from === 'entities e' ? asked : asked.map(ofEntity)
   yield* pass(db, { from, all, matching, order, asked: values, first, slice })
 }
@@ -38,7 +36,7 @@ export async function* entitiesBySlices(
 export async function* valuesBySlices(db: Db, { field, path }: FieldTarget): AsyncGenerator<Row[]> {
   const all = part('i.field = ? and i.path = ?', field.number, path)
   const [order, asked] = ['i.value, i.created, i.entity', [part('i.value')]]
-  yield* pass(db, { from: 'entity_index i', all, matching: all, order, asked, first: 'i.entity', slice: SLICE })
+  yield* pass(db, { from: 'entity_index i', all, matching: all, order, asked, first: 'i.entity', slice: ROWS_OF_SLICE })
 }
 
 /** How many entities have values of a field, as the index has it. */
@@ -54,17 +52,9 @@ const ofEntity = ({ sql, params }: Part) => part(`(select ${sql} from entities e
 async function* pass(db: Db, { from, all, matching, order, asked, first, slice }: Pass): AsyncGenerator<Row[]> {
   const what = list([...asked, part(`count(*), min(${first})`)])
   const groups = asked.map((_, at) => at + 1).join(', ')
-  for (let after: Part[] = []; ; ) {
-    const rest = and([all, ...after])
-    const last = `select ${order} from ${from} where ${rest.sql} order by ${order} limit 1 offset ?`
-    const [end] = await db.ask(last, [...rest.params, slice - 1])
-    const compared = (sign: string) =>
-      end ? [part(`(${order}) ${sign} (${end.map(() => '?').join(', ')})`, ...end)] : []
-    const where = and([matching, ...after, ...compared('<=')])
+  for await (const range of rangesOf(db, { from, where: all, order, size: slice })) {
+    const where = and([matching, ...range])
     const sql = `select ${what.sql} from ${from} where ${where.sql} group by ${groups}`
     yield (await db.ask(sql, [...what.params, ...where.params])) as Row[]
-    if (!end) return
-    after = compared('>')
-    await turn()
   }
 }
