@@ -20,7 +20,8 @@ class FairReads {
   #costly = false
   #thread = 0
   #waited = 0
-  /** Since when it has been working on what a statement answered. */
+  /** Statements that are not answered yet, and since when it has been working on the answers of all. */
+  #asking = 0
   #since: number | undefined
 
   constructor(
@@ -39,22 +40,28 @@ class FairReads {
   }
 
   async #ask(db: Db, sql: string, params?: unknown[]): Promise<unknown[][]> {
-    this.#spend()
-    if (this.#costly || this.#isCostly()) return this.#inTurn(() => db.ask(sql, params))
-    const began = performance.now()
-    const asked = db.ask(sql, params)
-    this.#thread += performance.now() - began
-    const rows = await asked
-    this.#since = performance.now()
-    this.#waited += this.#since - began
-    return rows
+    return this.#working(async () => {
+      if (this.#costly || this.#isCostly()) return this.#inTurn(() => db.ask(sql, params))
+      const began = performance.now()
+      const asked = db.ask(sql, params)
+      this.#thread += performance.now() - began
+      const rows = await asked
+      this.#waited += performance.now() - began
+      return rows
+    })
   }
 
-  async #pause(db: Db) {
+  #pause = (db: Db) =>
+    this.#working(() => (this.#costly || this.#isCostly() ? this.#inTurn(async () => {}) : db.pause()))
+
+  async #working<T>(work: () => Promise<T>): Promise<T> {
     this.#spend()
-    if (this.#costly || this.#isCostly()) await this.#inTurn(async () => {})
-    else await db.pause()
-    this.#since = performance.now()
+    this.#asking++
+    try {
+      return await work()
+    } finally {
+      if (--this.#asking === 0) this.#since = performance.now()
+    }
   }
 
   async #inTurn<T>(slice: () => Promise<T>): Promise<T> {
@@ -62,10 +69,8 @@ class FairReads {
     this.#leave ??= costlyWork.enter(this.#payer, { anyway: this.#costly })
     this.#signal ??= this.request.signal
     this.#costly = true
-    if (this.#signal?.aborted) throw new Busy('Whoever asked has gone.')
-    const answer = await costlyWork.run(this.#payer, slice)
-    this.#since = performance.now()
-    return answer
+    if (this.#signal.aborted) throw new Busy('Whoever asked has gone.')
+    return costlyWork.run(this.#payer, slice)
   }
 
   #isCostly = () => this.#thread > FREE_THREAD || this.#waited > FREE_WAITING

@@ -52,7 +52,7 @@ export class Members {
 /** Rows that an index has in the order of `by`, which tells any two of them apart; and which entity each is of. */
 export type Source = { from: string; where: Part; entity: string; by: string[] }
 
-const BY_VALUE = ['i.value', 'i.created', 'i.entity']
+export const BY_VALUE = ['i.value', 'i.created', 'i.entity']
 const BY_TIME = ['e.created', 'e.seq']
 
 const ofField = ({ field, path }: FieldTarget, where: Part[], by: string[]): Source => ({

@@ -15,7 +15,7 @@ const owners: Record<Owner, (db: Db, ids: string[]) => Promise<Map<string, objec
   workspace: workspaceCardsOf,
 }
 
-const TURN = 1 << 18 // characters, after which others get theirs
+const TURN = 1 << 16 // characters, after which others get theirs
 
 /** The JSON of an entity with what is to be in the place of its references. */
 export async function populatedOne(ctx: Asking, plan: Plan, form: Form, shown: string): Promise<string> {

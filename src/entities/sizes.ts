@@ -1,9 +1,10 @@
+import type { Model } from '../blueprints/model'
 import type { Reach } from '../blueprints/rules'
 import type { Db } from '../storage/port'
 import { and, type Part } from './conditions'
 import type { Condition } from './query'
 import { rangesOf } from './ranges'
-import { alone, type Scan } from './scans'
+import { passageOf, type Scan } from './scans'
 
 /** What decides how to look, in rows. Tests make them small, so that few entities are many. */
 export const bounds = {
@@ -45,15 +46,12 @@ function estimatesOf(asked: Db) {
 }
 
 /** How many entities match, all of them: a slice after the other, where those are not known to be few. */
-export async function total(db: Db, scan: Scan, reach: Reach, conditions: Condition[]) {
-  const { from, where } = alone(scan, reach, conditions)
+export async function total(db: Db, model: Model, scan: Scan, reach: Reach, conditions: Condition[]) {
+  const { matching, ...rows } = passageOf(model, scan, reach, conditions)
   const countOf = async ({ sql, params }: Part) =>
-    Number((await db.ask(`select count(*) from ${from} where ${sql}`, params))[0]![0])
-  if (scan.by === 'values') return countOf(where)
-  // Without conditions that an entity has to be looked at for, which would make finding the end of a slice as dear as all.
-  const all = from === 'entities e' ? alone(scan, reach, []).where : scan.where
+    Number((await db.ask(`select count(*) from ${rows.from} where ${sql}`, params))[0]![0])
+  if (scan.by === 'values') return countOf(matching)
   let counted = 0
-  for await (const range of rangesOf(db, { from, where: all, order: scan.time.join(', ') }))
-    counted += await countOf(and([where, ...range]))
+  for await (const { conditions } of rangesOf(db, rows)) counted += await countOf(and([matching, ...conditions]))
   return counted
 }
