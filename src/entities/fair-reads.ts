@@ -7,6 +7,7 @@ import { costlyWork, type Payer } from '../tenancy/fair-queue'
 // What a read may take before it counts as costly, in ms: of the thread, and of waiting for the database.
 const FREE_THREAD = 1.5
 const FREE_WAITING = 20
+const LIMITS = { perTenant: 100, perCaller: 20 }
 
 /**
  * Reads that take turns with all other costly work once they have turned out to be costly: then each statement is a
@@ -66,7 +67,7 @@ class FairReads {
 
   async #inTurn<T>(slice: () => Promise<T>): Promise<T> {
     // Only at its beginning it is refused, and not when much has been done for it.
-    this.#leave ??= costlyWork.enter(this.#payer, { anyway: this.#costly })
+    this.#leave ??= costlyWork.enter(this.#payer, this.#costly ? undefined : LIMITS)
     this.#signal ??= this.request.signal
     this.#costly = true
     if (this.#signal.aborted) throw new Busy('Whoever asked has gone.')

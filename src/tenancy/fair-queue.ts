@@ -4,6 +4,9 @@ import { Busy } from '../storage/errors'
 /** For whom costly work is done. */
 export type Payer = { tenant: string; caller: string }
 
+/** How many pieces of costly work may be under way. */
+export type Limits = { perTenant: number; perCaller: number }
+
 type Waiting = Map<string, (() => void)[]>
 
 const BURST = 2 // ms that costly work holds the thread before others get their turn
@@ -26,21 +29,19 @@ export class FairQueue {
   #released = 0
   #arrivals = 0
 
-  constructor(private limits: { perTenant: number; perCaller: number }) {}
-
   /** Notes that somebody has asked something. */
   arrived() {
     this.#arrivals++
   }
 
   /**
-   * Counts a piece of costly work as under way, until the function that it returns is called; what has begun already is
-   * counted `anyway`. @throws 503 BUSY when the tenant or the caller has too many
+   * Counts a piece of costly work as under way, until the function that it returns is called. What has begun already is
+   * counted without limits. @throws 503 BUSY when the tenant or the caller has as many as that
    */
-  enter({ tenant, caller }: Payer, { anyway = false } = {}): () => void {
+  enter({ tenant, caller }: Payer, limits?: Limits): () => void {
     const [ofTenant, ofCaller] = [`${tenant} `, `${tenant} ${caller}`]
-    const { perTenant, perCaller } = this.limits
-    if (!anyway && (this.#count(ofTenant) >= perTenant || this.#count(ofCaller) >= perCaller)) throw new Busy()
+    if (limits && (this.#count(ofTenant) >= limits.perTenant || this.#count(ofCaller) >= limits.perCaller))
+      throw new Busy()
     for (const name of [ofTenant, ofCaller]) this.#entered.set(name, this.#count(name) + 1)
     return () => {
       for (const name of [ofTenant, ofCaller]) {
@@ -137,4 +138,4 @@ export class FairQueue {
 }
 
 /** All costly work of this process. */
-export const costlyWork = new FairQueue({ perTenant: 100, perCaller: 20 })
+export const costlyWork = new FairQueue()
