@@ -5,6 +5,7 @@ import { app } from './app'
 import { completed } from './core/headers'
 import { Problem, refusal } from './core/problem'
 import { nameOf } from './core/request-name'
+import { releaseBody } from './tenancy/bodies'
 import { listensOn, standsFor } from './tenancy/caller'
 import { costlyWork } from './tenancy/fair-queue'
 
@@ -14,7 +15,7 @@ const ALIAS = '/api/v1'
 export async function handle(request: Request): Promise<Response> {
   costlyWork.arrived()
   const asked = addressed(request)
-  const response = await answer(asked)
+  const response = await answer(asked).finally(() => releaseBody(request))
   response.headers.set('x-request-id', nameOf(asked))
   completed(response)
   const origin = asked.headers.get('origin')

@@ -2,18 +2,25 @@ import { Problem } from './problem'
 
 const DEPTH = 64
 
+/** What is asked while a body is read: whether so many bytes may come, and of a large one whether its JSON may be looked at. */
+export type Judging = { bytes?: (count: number) => void; value?: (value: unknown) => void }
+
+const LARGE = 4 << 10 // characters; in fewer nothing can be so long that it matters
+
 /**
  * The JSON of a request's body; undefined when there is none.
- * @throws 413 beyond `limit` bytes, 415 for another type, 400 for what is not JSON or cannot be kept.
+ * @throws 413 beyond `limit` bytes, 415 for another type, 400 for what is not JSON or cannot be kept; and what is judged
  */
-export async function readJson(request: Request, limit: number): Promise<unknown> {
-  const text = await readText(request, limit)
+export async function readJson(request: Request, limit: number, judging: Judging = {}): Promise<unknown> {
+  const text = await readText(request, limit, judging)
   if (text === undefined) return
   const type = request.headers.get('content-type') ?? ''
   if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type))
     throw new Problem(415, 'UNSUPPORTED_MEDIA_TYPE', 'Send JSON, with the header Content-Type: application/json.')
   try {
-    return parseJson(text)
+    const value: unknown = JSON.parse(text)
+    if (text.length > LARGE) judging.value?.(value)
+    return keepable(value)
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
     throw new Problem(400, 'MALFORMED_BODY', 'The body is not JSON. Check its quotes, commas and brackets.')
@@ -43,10 +50,11 @@ export function isKeepable(value: unknown): boolean {
 export const keepableText = (text: string): string => text.replaceAll('\0', '').toWellFormed()
 
 /** The text of a request's body; undefined for one of no bytes. @throws 413 beyond `limit` bytes */
-export async function readText(request: Request, limit: number): Promise<string | undefined> {
+export async function readText(request: Request, limit: number, judging: Judging = {}): Promise<string | undefined> {
   const length = announced(request, limit)
+  judging.bytes?.(length ?? 0)
   if (length !== undefined) return length ? request.text().catch(unreadable) : undefined
-  const bytes = await counted(request.body!, limit)
+  const bytes = await counted(request.body!, limit, judging)
   return bytes.length ? new TextDecoder().decode(bytes) : undefined
 }
 
@@ -65,7 +73,7 @@ function announced({ body, headers }: Request, limit: number): number | undefine
 }
 
 /** A body of unannounced length is counted as it comes in. */
-async function counted(body: ReadableStream<Uint8Array>, limit: number): Promise<Uint8Array> {
+async function counted(body: ReadableStream<Uint8Array>, limit: number, judging: Judging = {}): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let size = 0
   const reader = body.getReader()
@@ -73,10 +81,13 @@ async function counted(body: ReadableStream<Uint8Array>, limit: number): Promise
     const { done, value } = await reader.read().catch(unreadable)
     if (done) return Buffer.concat(chunks)
     size += value.byteLength
-    if (size > limit) {
+    try {
+      if (size > limit) throw tooLarge(limit)
+      judging.bytes?.(size)
+    } catch (error) {
       // Nobody waits for it: a sender may never end.
       reader.cancel().catch(() => {})
-      throw tooLarge(limit)
+      throw error
     }
     chunks.push(value)
   }

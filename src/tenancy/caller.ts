@@ -11,8 +11,10 @@ export function listensOn(at: typeof server) {
 }
 
 /** Remembers whose place a request takes that was made from another. */
-export const standsFor = (request: Request, original: Request) =>
-  void originals.set(request, originals.get(original) ?? original)
+export const standsFor = (request: Request, original: Request) => void originals.set(request, originalOf(original))
+
+/** The request as it came in. */
+export const originalOf = (request: Request) => originals.get(request) ?? request
 
 /** The host and port that were asked for, in lower case. Whatever they are, no exception. */
 export const authorityOf = ({ headers }: Request): string =>
@@ -27,22 +29,21 @@ export const hostOf = (request: Request) => withoutPort(authorityOf(request))
 export function addressOf(request: Request): string {
   const forwarded = proxied && request.headers.get('x-forwarded-for')
   if (forwarded) return bare(forwarded.slice(forwarded.lastIndexOf(',') + 1).trim())
-  return server?.requestIP(originals.get(request) ?? request)?.address ?? ''
+  return server?.requestIP(originalOf(request))?.address ?? ''
 }
 
 /** An address without the port that some proxies add. */
 const bare = (address: string) => address.match(/^\[(.+)\](?::\d+)?$/)?.[1] ?? address.replace(/^([\d.]+):\d+$/, '$1')
 
 /** For work that may take long: a connection on which nothing moves for ten seconds would be cut. */
-export const waitsLong = (request: Request) => server?.timeout?.(originals.get(request) ?? request, 0)
+export const waitsLong = (request: Request) => server?.timeout?.(originalOf(request), 0)
 
 /** For the end of that: who does not take the rest in ten seconds is cut off. */
-export const waitsNoLonger = (request: Request) => server?.timeout?.(originals.get(request) ?? request, 10)
+export const waitsNoLonger = (request: Request) => server?.timeout?.(originalOf(request), 10)
 
 /** Whether the browser speaks TLS, to us or to the proxy. */
 export const isSecure = (request: Request) =>
-  (proxied && request.headers.get('x-forwarded-proto') === 'https') ||
-  (originals.get(request) ?? request).url.startsWith('https:')
+  (proxied && request.headers.get('x-forwarded-proto') === 'https') || originalOf(request).url.startsWith('https:')
 
 /** By whom a caller without an account is counted. */
 export const networkOf = (request: Request) => network(addressOf(request))
