@@ -6,7 +6,7 @@ import { completed } from './core/headers'
 import { Problem, refusal } from './core/problem'
 import { nameOf } from './core/request-name'
 import { releaseBody } from './tenancy/bodies'
-import { listensOn, standsFor } from './tenancy/caller'
+import { endWork, listensOn, standsFor, startWork } from './tenancy/caller'
 import { costlyWork } from './tenancy/fair-queue'
 
 const ALIAS = '/api/v1'
@@ -15,7 +15,11 @@ const ALIAS = '/api/v1'
 export async function handle(request: Request): Promise<Response> {
   costlyWork.arrived()
   const asked = addressed(request)
-  const response = await answer(asked).finally(() => releaseBody(request))
+  if (request.method === 'GET' || request.method === 'HEAD') startWork(request)
+  const response = await answer(asked).finally(() => {
+    endWork(request)
+    releaseBody(request)
+  })
   response.headers.set('x-request-id', nameOf(asked))
   completed(response)
   const origin = asked.headers.get('origin')

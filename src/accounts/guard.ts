@@ -5,6 +5,7 @@ import { type Judging, readJson } from '../core/body'
 import { assertLengths } from '../core/lengths'
 import { Problem, ProblemShape } from '../core/problem'
 import { holdBody } from '../tenancy/bodies'
+import { startWork } from '../tenancy/caller'
 import { type Tenant, tenantOf } from '../tenancy/tenants'
 import { type Actor, bearerOf, byApiToken, byBearer, byCookie } from './actors'
 import { clearCookie, cookieOf, keepCookie } from './cookies'
@@ -127,7 +128,7 @@ function hooks<C extends OpenCtx>(
       context.ctx = (await enter(context.request, context.set)) as C
       const { request, route, ctx } = context
       const judging: Judging = {
-        bytes: (count) => holdBody(request, ctx.tenant, count),
+        bytes: (count, most) => holdBody(request, ctx.tenant, count, most),
         value: (value) => {
           const shape = shapeOf(request.method, route)
           if (shape) assertLengths(shape, value)
@@ -137,6 +138,7 @@ function hooks<C extends OpenCtx>(
       return (await read(request, judging)) ?? null
     },
     transform: async (context: Asked<C>) => {
+      if (read !== leaveBody) startWork(context.request)
       context.ctx ??= (await enter(context.request, context.set)) as C
     },
     // Only for the types: the context has it already, and another hook would cost every request a turn.

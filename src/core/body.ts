@@ -2,8 +2,13 @@ import { Problem } from './problem'
 
 const DEPTH = 64
 
-/** What is asked while a body is read: whether so many bytes may come, and of a large one whether its JSON may be looked at. */
-export type Judging = { bytes?: (count: number) => void; value?: (value: unknown) => void }
+/** What is asked while a body is read, and throws what is not taken. */
+export type Judging = {
+  /** So many bytes are there or announced, and `most` may come. */
+  bytes?: (count: number, most: number) => void
+  /** The JSON of one that is not small. */
+  value?: (value: unknown) => void
+}
 
 const LARGE = 4 << 10 // characters; in fewer nothing can be so long that it matters
 
@@ -52,7 +57,7 @@ export const keepableText = (text: string): string => text.replaceAll('\0', '').
 /** The text of a request's body; undefined for one of no bytes. @throws 413 beyond `limit` bytes */
 export async function readText(request: Request, limit: number, judging: Judging = {}): Promise<string | undefined> {
   const length = announced(request, limit)
-  judging.bytes?.(length ?? 0)
+  if (length) judging.bytes?.(length, length)
   if (length !== undefined) return length ? request.text().catch(unreadable) : undefined
   const bytes = await counted(request.body!, limit, judging)
   return bytes.length ? new TextDecoder().decode(bytes) : undefined
@@ -83,7 +88,7 @@ async function counted(body: ReadableStream<Uint8Array>, limit: number, judging:
     size += value.byteLength
     try {
       if (size > limit) throw tooLarge(limit)
-      judging.bytes?.(size)
+      judging.bytes?.(size, limit)
     } catch (error) {
       // Nobody waits for it: a sender may never end.
       reader.cancel().catch(() => {})

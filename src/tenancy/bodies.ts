@@ -12,19 +12,19 @@ const tenants = new Map<string, number>()
 let all = 0
 
 /**
- * Counts a large body, of which so many bytes are known so far, as under way until its request is answered.
+ * Counts a large body, of which so many bytes are there or announced and `most` may come, as under way until its request
+ * is answered: by all that may come, or else many that have begun would keep each other from their end.
  * @throws 503 BUSY when its tenant has 32 MiB of such bodies under way, or all have 128 MiB
  */
-export function holdBody(request: Request, tenant: string, bytes: number) {
-  if (bytes <= LARGE) return
+export function holdBody(request: Request, tenant: string, bytes: number, most = bytes) {
   const original = originalOf(request)
-  const before = bodies.get(original)?.bytes ?? 0
-  const more = bytes - before
-  const ofTenant = (tenants.get(tenant) ?? 0) + more
-  if (ofTenant > Math.max(OF_TENANT, bytes) || all + more > Math.max(OF_ALL, bytes)) throw new Busy()
-  bodies.set(original, { tenant, bytes })
+  if (bytes <= LARGE || bodies.has(original)) return
+  const ofTenant = (tenants.get(tenant) ?? 0) + most
+  // One that is larger than that is taken where it is alone.
+  if (ofTenant > Math.max(OF_TENANT, most) || all + most > Math.max(OF_ALL, most)) throw new Busy()
+  bodies.set(original, { tenant, bytes: most })
   tenants.set(tenant, ofTenant)
-  all += more
+  all += most
 }
 
 /** For the end of a request. */
