@@ -1,12 +1,12 @@
 import type { Model } from '../blueprints/model'
 import type { Reach } from '../blueprints/rules'
 import type { Db } from '../storage/port'
-import { type Indexed, indexWhere, isIndexed } from './conditions'
+import { and, type Indexed, indexWhere, isIndexed, type Part } from './conditions'
 import { BY_VALUE, membersOf } from './members'
 import type { Condition, Query } from './query'
-import { countRows } from './ranges'
-import { everything, ofOthers } from './scans'
-import { bounds, few, total } from './sizes'
+import { countRows, rangesOf } from './ranges'
+import { everything, ofOthers, passageOf, type Scan } from './scans'
+import { bounds, few } from './sizes'
 import { scanOf } from './way'
 
 /** How many entities match. */
@@ -52,4 +52,15 @@ async function countIndexed(db: Db, model: Model, condition: Indexed) {
   if (!equal && !condition.target.single) return (await membersOf(db, model, { all: true }, [condition])).size
   const by = equal ? BY_VALUE.slice(1) : BY_VALUE
   return countRows(db, { from: 'entity_index i', where: indexWhere(condition), by })
+}
+
+/** How many entities match, all of them: a slice after the other, where those are not known to be few. */
+async function total(db: Db, model: Model, scan: Scan, reach: Reach, conditions: Condition[]) {
+  const { matching, ...rows } = passageOf(model, scan, reach, conditions)
+  const countOf = async ({ sql, params }: Part) =>
+    Number((await db.ask(`select count(*) from ${rows.from} where ${sql}`, params))[0]![0])
+  if (scan.by === 'values') return countOf(matching)
+  let counted = 0
+  for await (const { conditions } of rangesOf(db, rows)) counted += await countOf(and([matching, ...conditions]))
+  return counted
 }

@@ -4,9 +4,8 @@ import type { Db } from '../storage/port'
 import { networkOf } from '../tenancy/caller'
 import { costlyWork, type Payer } from '../tenancy/fair-queue'
 
-// What a read may take before it counts as costly, in ms: of the thread, and of waiting for the database.
-const FREE_THREAD = 1.5
-const FREE_WAITING = 20
+/** What a read may take before it counts as costly, in ms: of the thread, and of waiting for the database. */
+export const freeOfTurns = { thread: 1.5, waiting: 20 }
 const LIMITS = { perTenant: 100, perCaller: 20 }
 
 /**
@@ -74,7 +73,7 @@ class FairReads {
     return costlyWork.run(this.#payer, slice)
   }
 
-  #isCostly = () => this.#thread > FREE_THREAD || this.#waited > FREE_WAITING
+  #isCostly = () => this.#thread > freeOfTurns.thread || this.#waited > freeOfTurns.waiting
 
   #spend() {
     if (this.#since === undefined) return

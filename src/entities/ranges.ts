@@ -1,8 +1,6 @@
 import type { Db } from '../storage/port'
 import { and, type Part, part } from './conditions'
-
-/** Rows that one statement goes through at most, so that others get their turn. */
-export const ROWS_OF_SLICE = 2_000
+import { bounds } from './sizes'
 
 /** What is gone through, in the order of which columns, which tell any two rows apart; and how many rows come first. */
 export type Rows = { from: string; where: Part; by: string[]; descending?: boolean; size?: number; first?: number }
@@ -13,7 +11,7 @@ export type Range = { conditions: Part[]; rows?: number }
 /** Parts all those rows into slices, one after the other. Others get their turn after each. */
 export async function* rangesOf(
   db: Db,
-  { from, where, by, descending = false, size = ROWS_OF_SLICE, first = size }: Rows,
+  { from, where, by, descending = false, size = bounds.rows, first = size }: Rows,
 ): AsyncGenerator<Range> {
   const columns = by.join(', ')
   const order = by.map((one) => `${one} ${descending ? 'desc' : 'asc'}`).join(', ')
@@ -33,12 +31,10 @@ export async function* rangesOf(
   }
 }
 
-const ROWS_OF_INDEX = 20_000
-
 /** How many rows there are, where an index alone tells. */
 export async function countRows(db: Db, rows: Pick<Rows, 'from' | 'where' | 'by'>): Promise<number> {
   let counted = 0
-  for await (const { conditions, rows: known } of rangesOf(db, { ...rows, size: ROWS_OF_INDEX })) {
+  for await (const { conditions, rows: known } of rangesOf(db, { ...rows, size: bounds.slice })) {
     const { sql, params } = and([rows.where, ...conditions])
     counted += known ?? Number((await db.ask(`select count(*) from ${rows.from} where ${sql}`, params))[0]![0])
   }

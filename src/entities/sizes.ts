@@ -1,10 +1,5 @@
-import type { Model } from '../blueprints/model'
-import type { Reach } from '../blueprints/rules'
 import type { Db } from '../storage/port'
-import { and, type Part } from './conditions'
-import type { Condition } from './query'
-import { rangesOf } from './ranges'
-import { passageOf, type Scan } from './scans'
+import type { Part } from './conditions'
 
 /** What decides how to look, in rows. Tests make them small, so that few entities are many. */
 export const bounds = {
@@ -16,6 +11,8 @@ export const bounds = {
   sorted: 2_000,
   /** Rows of an index read by one statement. */
   slice: 20_000,
+  /** Rows that one statement goes through, asking the entity of each. */
+  rows: 2_000,
 }
 
 /**
@@ -43,15 +40,4 @@ function estimatesOf(asked: Db) {
   const known = estimated.get(db) ?? new Map()
   estimated.set(db, known)
   return known
-}
-
-/** How many entities match, all of them: a slice after the other, where those are not known to be few. */
-export async function total(db: Db, model: Model, scan: Scan, reach: Reach, conditions: Condition[]) {
-  const { matching, ...rows } = passageOf(model, scan, reach, conditions)
-  const countOf = async ({ sql, params }: Part) =>
-    Number((await db.ask(`select count(*) from ${rows.from} where ${sql}`, params))[0]![0])
-  if (scan.by === 'values') return countOf(matching)
-  let counted = 0
-  for await (const { conditions } of rangesOf(db, rows)) counted += await countOf(and([matching, ...conditions]))
-  return counted
 }

@@ -4,8 +4,9 @@ import type { Db } from '../../storage/port'
 import { and, type FieldTarget, list, type Part, part } from '../conditions'
 import { BY_VALUE, Members, slicesOf } from '../members'
 import type { Query } from '../query'
-import { countRows, ROWS_OF_SLICE, rangesOf } from '../ranges'
+import { countRows, rangesOf } from '../ranges'
 import { type Passage, passageOf } from '../scans'
+import { bounds } from '../sizes'
 import { scanOf } from '../way'
 
 /** A text (or null) for each thing asked, how many entities agree in all of them, and the first of these. */
@@ -27,7 +28,7 @@ export async function* entitiesBySlices(
   const scan = await scanOf(db, model, reach, query)
   const passage = passageOf(model, scan, reach, query.conditions)
   const values = passage.from.startsWith('entity_index') ? asked.map(ofEntity) : asked
-  yield* pass(db, { ...passage, asked: values, size: large ? LARGE : ROWS_OF_SLICE })
+  yield* pass(db, { ...passage, asked: values, size: large ? Math.min(LARGE, bounds.rows) : bounds.rows })
 }
 
 /** The values of a field, from the index alone; of entities without any there is nothing. */
