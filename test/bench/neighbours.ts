@@ -1,12 +1,12 @@
-// `bun test/bench/neighbours.ts [rows] [sqlite|postgres] [seconds]`: how many reads by id a tenant gets while one user of
+// `bun test/bench/neighbours.ts [sqlite|postgres] [rows] [seconds]`: how many reads by id a tenant gets while one user of
 // another tenant asks costly questions on four connections, as a part of what it gets alone.
 import { rmSync } from 'node:fs'
 import { startPostgres } from '../outside/postgres'
 import { emptyFolder, makeTenant, serve, signIn } from '../outside/program'
 import { type Figures, measure } from './load'
 
-const rows = Number(process.argv[2] ?? 100_000)
-const database = process.argv[3] === 'postgres' ? await startPostgres({ durable: true }) : undefined
+const database = process.argv[2] === 'postgres' ? await startPostgres({ durable: true }) : undefined
+const rows = Number(process.argv[3] ?? 100_000)
 const seconds = Number(process.argv[4] ?? 4)
 const CONNECTIONS = 4
 
