@@ -5,8 +5,8 @@ import { networkOf } from '../tenancy/caller'
 import { costlyWork, type Payer } from '../tenancy/fair-queue'
 
 /** What a read may take before it counts as costly, in ms: of the thread, and of waiting for the database. */
-export const freeOfTurns = { thread: 1.5, waiting: 20 }
-const LIMITS = { perTenant: 100, perCaller: 20 }
+export const freeOfTurns = { thread: 2.5, waiting: 200 }
+const LIMITS = { perTenant: 200, perCaller: 50 }
 
 /**
  * Reads that take turns with all other costly work once they have turned out to be costly: then each statement is a
