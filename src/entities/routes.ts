@@ -66,6 +66,8 @@ export const entityRoutes = new Elysia({ prefix: '/blueprints/:key/entities', ta
   .get('/', ({ ctx, params, request }) => pages.list(ctx, params.key, request), {
     anyone: true,
     detail: {
+      operationId: 'listEntities',
+      summary: 'List entities',
       parameters: [...filters, ...ofPages, ...forms].map(parameter),
       description:
         'Filters: `field=value`, `field[$gt]=value` with $lt, $gt, $lte, $gte, $ne, $in, $nin, $exists, $like (`%`, `_`). The header `Link` leads to the next page.',
@@ -77,27 +79,55 @@ export const entityRoutes = new Elysia({ prefix: '/blueprints/:key/entities', ta
   })
   .get('/:identifier', ({ ctx, params, request }) => entities.get(ctx, params.key, params.identifier, request), {
     anyone: true,
-    detail: { parameters: forms.map(parameter), responses: one },
+    detail: { operationId: 'getEntity', summary: 'Get an entity', parameters: forms.map(parameter), responses: one },
   })
   .post('/', ({ ctx, params, body, request }) => entities.create(ctx, params.key, body, request), {
     anyone: true,
     params: ofBlueprint,
-    detail: { requestBody: json(Entity, ''), responses: { 201: json(Entity, 'the new entity') } },
+    detail: {
+      operationId: 'createEntity',
+      summary: 'Create an entity',
+      requestBody: json(Entity, ''),
+      responses: { 201: json(Entity, 'the new entity') },
+    },
   })
   .put(
     '/:identifier',
     ({ ctx, params, body, request }) => entities.change(ctx, params.key, params.identifier, body, request),
-    { anyone: true, params, detail: { requestBody: json(Entity, ''), responses: one } },
+    {
+      anyone: true,
+      params,
+      detail: {
+        operationId: 'updateEntity',
+        summary: 'Update an entity',
+        requestBody: json(Entity, ''),
+        responses: one,
+      },
+    },
   )
   .patch(
     '/:identifier',
     ({ ctx, params, body, request }) => entities.change(ctx, params.key, params.identifier, body, request),
-    { anyone: true, params, detail: { requestBody: json(Entity, ''), responses: one } },
+    {
+      anyone: true,
+      params,
+      detail: {
+        operationId: 'patchEntity',
+        summary: 'Update an entity',
+        requestBody: json(Entity, ''),
+        responses: one,
+      },
+    },
   )
   .delete('/all', ({ ctx, params, request }) => entities.removeMatching(ctx, params.key, request), {
     anyone: true,
     params: ofBlueprint,
     response: { 200: t.Object({ success: t.Literal(true), deletedCount: t.Number() }), 409: ProblemShape },
+    detail: {
+      operationId: 'deleteMatchingEntities',
+      summary: 'Delete all entities that match a filter',
+      description: 'Takes the filters of `listEntities`. `confirm` repeats the key of the blueprint.',
+    },
   })
   .delete('/:identifier', ({ ctx, params, request }) => entities.remove(ctx, params.key, params.identifier, request), {
     anyone: true,
@@ -107,4 +137,5 @@ export const entityRoutes = new Elysia({ prefix: '/blueprints/:key/entities', ta
       404: ProblemShape,
       409: ProblemShape,
     },
+    detail: { operationId: 'deleteEntity', summary: 'Delete an entity' },
   })

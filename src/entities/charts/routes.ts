@@ -28,13 +28,19 @@ export const chartRoutes = new Elysia({ prefix: '/blueprints/:key/charts', tags:
     anyone: true,
     params: byKey,
     response: { 200: Count, ...problems },
-    detail: { description: 'How many entities match the filters of a list.' },
+    detail: {
+      operationId: 'countEntities',
+      summary: 'Count entities',
+      description: 'How many entities match the filters of a list.',
+    },
   })
   .get('/sum', ({ ctx, params, request, set }) => charts.sum(ctx, params.key, { request, set }), {
     anyone: true,
     params: byKey,
     response: { 200: Sum, ...problems },
     detail: {
+      operationId: 'sumEntities',
+      summary: 'Add up a number of entities',
       description: filters,
       parameters: [
         parameter('sum', 'the number to add up', true),
@@ -47,11 +53,16 @@ export const chartRoutes = new Elysia({ prefix: '/blueprints/:key/charts', tags:
     anyone: true,
     params: byKey,
     response: { 200: PieChart, ...problems },
-    detail: { description: filters, parameters: x },
+    detail: { operationId: 'getPieChart', summary: 'Get a pie chart', description: filters, parameters: x },
   })
   .get('/:type', ({ ctx, params, request, set }) => charts.onAxes(ctx, params.key, params.type, { request, set }), {
     anyone: true,
     params: t.Object({ key: t.String(), type: t.String({ description: 'line, bar, scatter or area' }) }),
     response: { 200: AxesChart, ...problems },
-    detail: { description: filters, parameters: x },
+    detail: {
+      operationId: 'getAxesChart',
+      summary: 'Get a line, bar, scatter or area chart',
+      description: filters,
+      parameters: x,
+    },
   })

@@ -28,6 +28,8 @@ const many = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['entities'
     anyone: true,
     params: ofBlueprint,
     detail: {
+      operationId: 'batchEntities',
+      summary: 'Write many entities in one transaction',
       description:
         'All or nothing: where one operation is refused, its refusal is the answer, with its `index` in the details.',
       requestBody: json(Batch, 'up to 1,000 operations'),
@@ -49,6 +51,8 @@ const out = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['entities']
     anyone: true,
     params: ofBlueprint,
     detail: {
+      operationId: 'exportEntities',
+      summary: 'Export entities as NDJSON or CSV',
       description:
         'All entities that match, the oldest first, with the filters of the list. In CSV, lists and objects are JSON, and ' +
         'texts that a spreadsheet would take for a formula have an apostrophe before them; only NDJSON can be populated.',
@@ -70,6 +74,8 @@ const into = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['entities'
     can: 'user',
     params: ofBlueprint,
     detail: {
+      operationId: 'importEntities',
+      summary: 'Import entities from NDJSON or CSV',
       description:
         'A line for each entity, flat, wrapped or as it was exported; a CSV begins with its columns, and an empty cell is ' +
         'no value. Lines that are refused are told, the first 1,000 of them, and left out.',
