@@ -79,6 +79,10 @@ const couponFields = {
 export const CouponData = t.Object({ code: line(100, 1), ...couponFields })
 export type CouponData = Static<typeof CouponData>
 
+export const CouponChange = change(CouponData)
+const { code, discountType, discountValue } = CouponData.properties
+export const NewCoupon = t.Object({ ...CouponChange.properties, code, discountType, discountValue })
+
 export const Coupon = t.Object({
   _id: id,
   code: t.String(),

@@ -34,8 +34,8 @@ export const changeRoutes = new Elysia({ prefix: '/blueprints/:key/entities', ta
         last,
       ].map(parameter),
       responses: {
-        200: { description: 'the events', content: { 'text/event-stream': { schema: { type: 'string' } } } },
-        429: json(ProblemShape, 'the caller, or the tenant, has too many streams'),
+        200: { description: 'The events', content: { 'text/event-stream': { schema: { type: 'string' } } } },
+        429: json(ProblemShape, 'The caller or the tenant has too many streams'),
       },
     },
   })

@@ -4,16 +4,13 @@ import { ProblemShape } from '../../core/problem'
 import { free, one } from '../../core/shapes'
 import * as coupons from '../coupons/coupons'
 import { validate } from '../coupons/validation'
-import { Coupon, CouponCode, CouponData, CouponList } from '../shapes'
+import { Coupon, CouponChange, CouponCode, CouponList, NewCoupon } from '../shapes'
 
 const changed = { 200: Coupon, 400: ProblemShape, 404: ProblemShape }
 
 /** What is sent is judged by the verb, whose refusals have a code of their own. */
-const described = (operationId: string, summary: string, required: string[]) => ({
-  operationId,
-  summary,
-  requestBody: { content: { 'application/json': { schema: { ...CouponData, required } } } },
-})
+const described = (operationId: string, summary: string, schema: object) =>
+  ({ operationId, summary, requestBody: { content: { 'application/json': { schema } } } }) as object
 
 export const couponRoutes = new Elysia({ prefix: '/coupons', tags: ['payments'] })
   .use(guard('payments'))
@@ -33,14 +30,14 @@ export const couponRoutes = new Elysia({ prefix: '/coupons', tags: ['payments'] 
     can: 'privileged',
     body: free,
     response: { 201: Coupon, 400: ProblemShape },
-    detail: described('createCoupon', 'Create a coupon', ['code', 'discountType', 'discountValue']) as object,
+    detail: described('createCoupon', 'Create a coupon', NewCoupon),
   })
   .put('/:id', ({ ctx, params, body }) => coupons.change(ctx, params.id, body), {
     can: 'privileged',
     params: one,
     body: free,
     response: changed,
-    detail: described('updateCoupon', 'Update a coupon', []) as object,
+    detail: described('updateCoupon', 'Update a coupon', CouponChange),
   })
   .delete('/:id', ({ ctx, params }) => coupons.remove(ctx, params.id), {
     can: 'privileged',
