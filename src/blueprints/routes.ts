@@ -19,7 +19,7 @@ const changing = (operationId: string) =>
     params: byKey,
     query: t.Object({ dryRun: flag }),
     body: BlueprintChange,
-    response: { ...found, 200: t.Union([Rehearsal, Blueprint]), 202: Blueprint, 409: ProblemShape },
+    response: { ...found, 200: t.Union([Rehearsal, Blueprint]), 202: Blueprint, 409: ProblemShape, 412: ProblemShape },
     detail: {
       operationId,
       summary: 'Update a blueprint',
@@ -103,7 +103,7 @@ export const blueprintRoutes = new Elysia({ prefix: '/blueprints', tags: ['bluep
       can: 'editor',
       params: byKey,
       query: t.Object({ force: flag }),
-      response: { 200: done, 404: ProblemShape, 409: ProblemShape },
+      response: { 200: done, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },
       detail: {
         operationId: 'deleteBlueprint',
         summary: 'Delete a blueprint',

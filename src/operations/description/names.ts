@@ -1,5 +1,6 @@
 import * as mail from '../../accounts/mail/shapes'
 import * as passkeys from '../../accounts/passkeys/shapes'
+import { Proof } from '../../accounts/proof'
 import * as accounts from '../../accounts/shapes'
 import * as social from '../../accounts/social/shapes'
 import * as totp from '../../accounts/totp/shapes'
@@ -86,13 +87,18 @@ const renamed = new Map<unknown, string>([
   [builders.Wish, 'BlueprintDraftRequest'],
 ])
 
-/** Every shape that has a name, with it. Two shapes of one name are a mistake, which a test finds. */
+/**
+ * Every shape that has a name, with it. Of two that allow the same the first counts; a part of a thing comes after the thing.
+ * Two shapes of one name are a mistake, which a test finds.
+ */
 export const namedShapes: [name: string, shape: object][] = [
   ['Problem', ProblemShape],
   ['Success', done],
+  ['Proof', Proof],
   ...areas
     .flatMap((area): [string, unknown][] => Object.entries(area))
-    .flatMap(([name, shape]): [string, object][] => (isNameable(shape) ? [[renamed.get(shape) ?? name, shape]] : [])),
+    .flatMap(([name, shape]): [string, object][] => (isNameable(shape) ? [[renamed.get(shape) ?? name, shape]] : []))
+    .sort(([one], [other]) => Number(one.endsWith('Change')) - Number(other.endsWith('Change'))),
 ]
 
 /** Texts and numbers are described where they stand. */

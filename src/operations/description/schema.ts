@@ -22,10 +22,13 @@ function simplified(schema: Schema): Schema {
   return Array.isArray(rest.anyOf) ? asEnum(rest) : rest
 }
 
-const describedBy = (schema: Schema, described: Schema): Schema =>
-  'type' in described
-    ? { ...(schema.description ? { description: schema.description } : {}), ...described }
-    : { ...schema, ...described }
+function describedBy(schema: Schema, { anyOf, ...described }: Schema): Schema {
+  if ('type' in described) return { ...(schema.description ? { description: schema.description } : {}), ...described }
+  if (!Array.isArray(anyOf)) return { ...schema, ...described }
+  // Whole alternatives, because generators make nothing of those that only say what is required.
+  const required = [schema.required, described.required].flatMap((names) => (Array.isArray(names) ? names : []))
+  return { anyOf: anyOf.map((one) => ({ ...schema, ...described, required: [...required, ...one.required] })) }
+}
 
 /** A choice of constants of one type is an `enum`. */
 function asEnum({ anyOf, ...schema }: Schema): Schema {
