@@ -129,6 +129,25 @@ describe('addresses and methods', () => {
 
   const allowed = (headers: Headers) => (headers.get('allow') ?? '').split(', ').sort().join()
 
+  test.each([
+    ['/api/coupons/validate', 'POST'],
+    ['/api/blueprints/client.ts', 'GET,HEAD'],
+    ['/api/blueprints/x/entities/all', 'DELETE'],
+    ['/api/blueprints/x/entities/batch', 'POST'],
+    ['/api/plans/public', 'GET,HEAD'],
+    ['/api/configurations/app-configuration', 'GET,HEAD,PATCH,PUT'],
+    ['/api/integration-sources/status', 'POST'],
+    ['/api/me/passkeys/options', 'POST'],
+  ])('OPTIONS %s names only the methods of that path, and none of the path with a parameter', async (path, methods) => {
+    const { status, headers } = await ask('OPTIONS', `${home.origin}${path}`)
+    expect([status, allowed(headers)]).toEqual([204, methods])
+  })
+
+  test('GET of a fixed path that only takes POST still asks the path with a parameter', async () => {
+    const { status, body } = await home.as('admin').get('/coupons/validate')
+    expect([status, body.code]).toEqual([404, 'COUPON_NOT_FOUND'])
+  })
+
   test('a known address with another method is 405, and says which it knows', async () => {
     const cases: [string, string, string][] = [
       ['DELETE', '/health', 'GET,HEAD'],
