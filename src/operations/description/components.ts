@@ -6,30 +6,13 @@ export class Components {
   /** Those that were referred to, by name. */
   readonly schemas: Record<string, Schema> = {}
   private readonly described = new Map<object, Schema>()
-  private readonly named = new Map<string, { name: string; schema: Schema }>()
-
-  constructor(shapes: [name: string, shape: object][] = namedShapes) {
-    const names = new Set<string>()
-    for (const [name, shape] of shapes) {
-      const schema = schemaOf(shape)
-      const text = identity(schema)
-      if (names.has(name) || this.named.has(text)) continue
-      names.add(name)
-      this.named.set(text, { name, schema })
-    }
-  }
+  private readonly named = namedSchemas()
 
   /** The schema of a shape, with references to the schemas that have names. */
   of(shape: object): Schema {
     const known = this.described.get(shape) ?? withNullType(this.referring(schemaOf(shape)))
     this.described.set(shape, known)
     return known
-  }
-
-  /** Adds a schema under a name of its own, and refers to it. */
-  add(name: string, schema: Schema): Schema {
-    this.schemas[name] = schema
-    return { $ref: `#/components/schemas/${name}` }
   }
 
   private referring(schema: Schema): Schema {
@@ -45,6 +28,27 @@ export class Components {
       ? { $ref, description: schema.description }
       : { $ref }
   }
+}
+
+type Named = Map<string, { name: string; schema: Schema }>
+let known: Named | undefined
+const namedSchemas = (): Named => {
+  known ??= byIdentity()
+  return known
+}
+
+/** The named schemas, by what they allow. */
+function byIdentity(): Named {
+  const named: Named = new Map()
+  const names = new Set<string>()
+  for (const [name, shape] of namedShapes) {
+    const schema = schemaOf(shape)
+    const text = identity(schema)
+    if (names.has(name) || named.has(text)) continue
+    names.add(name)
+    named.set(text, { name, schema })
+  }
+  return named
 }
 
 /** Equal for schemas that name the same, whatever they are said to be for. What is not closed allows more anyway. */
