@@ -5,13 +5,17 @@ export const Entity = t.Object(
   {
     _id: t.String(),
     identifier: t.String(),
-    created: t.String({ format: 'date-time' }),
-    updated: t.String({ format: 'date-time' }),
-    user: t.Nullable(t.String()),
-    workspace: t.Nullable(t.String()),
+    created: t.Optional(t.String({ format: 'date-time' })),
+    updated: t.Optional(t.String({ format: 'date-time' })),
+    user: t.Optional(t.Nullable(t.String())),
+    workspace: t.Optional(t.Nullable(t.String())),
     metadata: t.Record(t.String(), t.Unknown()),
   },
-  { additionalProperties: true, description: 'In the flat shape each property stands beside metadata, too.' },
+  {
+    additionalProperties: true,
+    description:
+      'In the flat shape each property stands beside metadata, too. `$select` leaves out what it does not name.',
+  },
 )
 
 const identifier = t.Optional(

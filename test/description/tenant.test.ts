@@ -10,7 +10,8 @@ type Document = {
 
 let home: Awaited<ReturnType<typeof house>>
 const documentFor = async (name: 'admin' | 'editor' | 'user'): Promise<Document> =>
-  (await ask('GET', `${home.origin}/openapi/json?tenant=${home.id}`, { headers: { 'x-api-key': home.tokens[name] } })).body
+  (await ask('GET', `${home.origin}/openapi/json?tenant=${home.id}`, { headers: { 'x-api-key': home.tokens[name] } }))
+    .body
 
 const fields = [
   { key: 'title', type: 'string', required: true, min: 2, max: 80, title: 'What it is' },
@@ -104,7 +105,9 @@ describe('the description for a tenant', () => {
     expect([guest.status, guest.body.code]).toEqual([401, 'UNAUTHENTICATED'])
     const other = await house()
     expect((await ask('GET', url, { headers: { 'x-api-key': other.tokens.admin } })).status).toBe(401)
-    const unknown = await ask('GET', `${home.origin}/openapi/json?tenant=nobody`, { headers: { 'x-api-key': home.tokens.admin } })
+    const unknown = await ask('GET', `${home.origin}/openapi/json?tenant=nobody`, {
+      headers: { 'x-api-key': home.tokens.admin },
+    })
     expect([unknown.status, unknown.body.code]).toEqual([404, 'TENANT_NOT_FOUND'])
   })
 
