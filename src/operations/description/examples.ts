@@ -153,7 +153,6 @@ export const examples: Record<string, unknown> = {
   PluginSecretRotation: { secret },
   NewThread: { integration: id, title: 'Plans for the week' },
   NewAgent: agent,
-  AgentChange: { systemPrompt: 'Answer in one sentence.' },
   AgentChatRequest: { messages },
   CompletionRequest: { messages },
   DraftRequest: { messages: [{ role: 'user', content: 'A shop for books' }], create: false },
