@@ -21,7 +21,7 @@ const document = describeRoutes(app.routes)
 const routes = app.routes.filter(({ hooks }) => !hooks.detail?.hide)
 const paths = document.paths as Record<string, Record<string, Operation>>
 const operationFor = (method: string, path: string): Operation =>
-  paths[path.replace(/\/$/, '').replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()] as Operation
+  paths[path.replace(/(.)\/$/, '$1').replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()] as Operation
 const named = (name: string) =>
   document.components.schemas[name] as { properties: Record<string, Schema>; required: string[] }
 const query = (path: string, name: string) =>

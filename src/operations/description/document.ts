@@ -67,7 +67,7 @@ export function describe(routes: Route[]): Document {
   const paths: Paths = {}
   for (const route of routes) {
     if (route.hooks.detail?.hide) continue
-    const path = route.path.replace(/\/$/, '').replace(/:(\w+)/g, '{$1}')
+    const path = route.path.replace(/(.)\/$/, '$1').replace(/:(\w+)/g, '{$1}')
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route, parts) }
   }
   return documentOf(paths, parts)
