@@ -1,10 +1,12 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { Command } from 'commander'
+import type { Warning } from '../blueprints/shapes'
 import { config, configSources, type Setting, Settings } from '../config'
 import { openLimit } from '../tenancy/storage'
 import { listTenants, migrateTenant } from '../tenancy/tenants'
 import { answers, table } from './output'
+import { tenantWarnings } from './warnings'
 
 type Check = { check: string; ok: boolean; told: string }
 
@@ -18,13 +20,14 @@ export const doctor = new Command('doctor')
         const data = existsSync(join(config.ATOLL_TENANTS, 'registry.db'))
         const checks = [writable(), secrets(), ...(data ? [...(await standard()), ...(await tenants())] : [])]
         if (checks.some(({ ok }) => !ok)) process.exitCode = 1
-        return { settings: settings(), openTenants: openLimit, checks }
+        return { settings: settings(), openTenants: openLimit, checks, warnings: data ? await warnings() : [] }
       },
-      ({ settings, openTenants, checks }) =>
+      ({ settings, openTenants, checks, warnings }) =>
         [
           table(settings.map(({ name, value, source, description }) => [name, value, source, description])),
           `At most ${openTenants} tenants stay open at once.`,
           ...checks.map(({ check, ok, told }) => `${ok ? 'ok     ' : 'PROBLEM'} ${check}: ${told}`),
+          ...warnings.map(({ tenant, path, message }) => `WARNING tenant ${tenant} ${path}: ${message}`),
         ].join('\n\n'),
     ),
   )
@@ -93,3 +96,11 @@ const tenants = async (): Promise<Check[]> =>
       return { check: `tenant ${id}`, ok: !told, told: told ?? `${status}, its database opens and is up to date` }
     }),
   )
+
+/** Of tenants whose database opens; that others do not is a problem, and told as one. */
+async function warnings() {
+  const found: ({ tenant: string } & Warning)[] = []
+  for (const { id } of await listTenants())
+    found.push(...(await tenantWarnings(id).catch(() => [])).map((warning) => ({ tenant: id, ...warning })))
+  return found
+}
