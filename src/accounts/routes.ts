@@ -35,7 +35,7 @@ const signing = new Elysia({ tags: ['accounts'] })
   .post(
     '/signup',
     async ({ ctx, body, request, set }) => status(201, await signin.signUp(ctx, body, { request, set })),
-    { open: true, body: SignUp, response: { 201: SignedIn, 409: ProblemShape } },
+    { open: true, body: SignUp, response: { 201: SignedIn, 409: ProblemShape, 429: ProblemShape } },
   )
   .post(
     '/token/refresh',

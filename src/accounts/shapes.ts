@@ -56,6 +56,12 @@ export const SignIn = t.Object({
   workspace: maybe(id),
   challenge: maybe(t.String({ maxLength: 200, description: 'instead of all others: of a 401 SECOND_FACTOR_REQUIRED' })),
   code: maybe(t.String({ maxLength: 100, description: 'of the second factor, or a recovery code' })),
+  refreshToken: maybe(
+    t.String({
+      maxLength: 200,
+      description: 'the last one of this device, if any: by it, wrong guesses of others do not lock the device out',
+    }),
+  ),
 })
 export type SignIn = Static<typeof SignIn>
 
