@@ -6,11 +6,13 @@ import { completed } from './core/headers'
 import { Problem, refusal } from './core/problem'
 import { nameOf } from './core/request-name'
 import { listensOn, standsFor } from './tenancy/caller'
+import { noticeUntrustedProxy } from './tenancy/untrusted-proxy'
 
 const ALIAS = '/api/v1'
 
 /** Every request's way in and every answer's way out: what concerns all of them, whatever they are about. */
 export async function handle(request: Request): Promise<Response> {
+  noticeUntrustedProxy(request)
   const asked = addressed(request)
   const response = await answer(asked)
   response.headers.set('x-request-id', nameOf(asked))

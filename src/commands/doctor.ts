@@ -3,8 +3,10 @@ import { dirname, join, resolve } from 'node:path'
 import { Command } from 'commander'
 import type { Warning } from '../blueprints/shapes'
 import { config, configSources, type Setting, Settings } from '../config'
+import { DAY, iso, now } from '../core/clock'
 import { openLimit } from '../tenancy/storage'
 import { listTenants, migrateTenant } from '../tenancy/tenants'
+import { UNTRUSTED_PROXY, untrustedProxySeen } from '../tenancy/untrusted-proxy'
 import { answers, table } from './output'
 import { tenantWarnings } from './warnings'
 
@@ -27,7 +29,9 @@ export const doctor = new Command('doctor')
           table(settings.map(({ name, value, source, description }) => [name, value, source, description])),
           `At most ${openTenants} tenants stay open at once.`,
           ...checks.map(({ check, ok, told }) => `${ok ? 'ok     ' : 'PROBLEM'} ${check}: ${told}`),
-          ...warnings.map(({ tenant, path, message }) => `WARNING tenant ${tenant} ${path}: ${message}`),
+          ...warnings.map(
+            ({ tenant, path, message }) => `WARNING ${tenant ? `tenant ${tenant} ` : ''}${path}: ${message}`,
+          ),
         ].join('\n\n'),
     ),
   )
@@ -97,10 +101,17 @@ const tenants = async (): Promise<Check[]> =>
     }),
   )
 
-/** Of tenants whose database opens; that others do not is a problem, and told as one. */
+/** What works, but probably not as it is meant; of tenants whose database opens, for others are a problem. */
 async function warnings() {
-  const found: ({ tenant: string } & Warning)[] = []
+  const found: ({ tenant?: string } & Warning)[] = proxy()
   for (const { id } of await listTenants())
     found.push(...(await tenantWarnings(id).catch(() => [])).map((warning) => ({ tenant: id, ...warning })))
   return found
+}
+
+function proxy(): Warning[] {
+  const seen = untrustedProxySeen()
+  if (config.ATOLL_TRUST_PROXY === 'on' || seen < now() - 30 * DAY) return []
+  const message = `${UNTRUSTED_PROXY} Last noted at ${iso(seen)}.`
+  return [{ path: 'ATOLL_TRUST_PROXY', code: 'UNTRUSTED_PROXY', message }]
 }
