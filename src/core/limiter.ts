@@ -1,4 +1,7 @@
 import { now } from './clock'
+import { hashed } from './secret'
+
+const MAX_KEY_LENGTH = 128 // characters; what callers send may be longer
 
 /**
  * At most `most` in any `window` (ms) for each key. Keys begin with the tenant. Remembers no more than `size` keys:
@@ -14,8 +17,9 @@ export class Limiter {
   ) {}
 
   /** Counts one more, or several; returns the milliseconds to wait when that is too many, else 0. */
-  take(key: string, several = 1): number {
+  take(name: string, several = 1): number {
     const time = now()
+    const key = name.length > MAX_KEY_LENGTH ? hashed(name) : name
     const times = (this.#times.get(key) ?? []).filter((past) => past > time - this.window && past <= time)
     this.#times.delete(key)
     this.#times.set(key, times)
