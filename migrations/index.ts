@@ -27,6 +27,7 @@ import spentPg from './postgres/0027_spent.sql' with { type: 'text' }
 import embeddingsPg from './postgres/0028_embeddings.sql' with { type: 'text' }
 import checkoutsPg from './postgres/0029_checkouts.sql' with { type: 'text' }
 import grantedRolesPg from './postgres/0033_granted_roles.sql' with { type: 'text' }
+import createdPathsPg from './postgres/0034_created_paths.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -58,6 +59,7 @@ import spent from './sqlite/0027_spent.sql' with { type: 'text' }
 import embeddings from './sqlite/0028_embeddings.sql' with { type: 'text' }
 import checkouts from './sqlite/0029_checkouts.sql' with { type: 'text' }
 import grantedRoles from './sqlite/0033_granted_roles.sql' with { type: 'text' }
+import createdPaths from './sqlite/0034_created_paths.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -93,6 +95,7 @@ export const tenantMigrations: Migrations = {
     embeddings,
     checkouts,
     grantedRoles,
+    createdPaths,
   ],
   postgres: [
     accountsPg,
@@ -123,6 +126,7 @@ export const tenantMigrations: Migrations = {
     embeddingsPg,
     checkoutsPg,
     grantedRolesPg,
+    createdPathsPg,
   ],
 }
 

@@ -6,6 +6,7 @@ import { type Tenant, tenantOf } from '../tenancy/tenants'
 import { type Actor, bearerOf, byApiToken, byBearer, byCookie } from './actors'
 import { clearCookie, cookieOf, keepCookie } from './cookies'
 import { claiming } from './idempotency/claim'
+import { endIfJudged } from './idempotency/verdict'
 import { guiseOf, impersonated, recording } from './impersonation'
 import { refuseForeign } from './origins'
 import { may, type Permission, refuseBeyond } from './permissions'
@@ -110,11 +111,13 @@ function hooks<C extends OpenCtx>(
     detail: { 'x-access': access } as object, // a key of OpenAPI's that Elysia's type does not know
     parse: async (context: Asked<C>) => {
       context.ctx = (await enter(context.request, context.set)) as C
+      endIfJudged(context.request)
       // Nothing is `null` here: after `undefined` Elysia would read the body once more by itself.
       return (await read(context.request)) ?? null
     },
     transform: async (context: Asked<C>) => {
       context.ctx ??= (await enter(context.request, context.set)) as C
+      endIfJudged(context.request)
     },
     // Only for the types: the context has it already, and another hook would cost every request a turn.
     ...({} as { resolve: () => { ctx: C } }),

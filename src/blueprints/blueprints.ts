@@ -2,6 +2,7 @@ import { eq, type SQL } from 'drizzle-orm'
 import type { Static } from 'elysia'
 import type { Actor } from '../accounts/actors'
 import type { Ctx, OpenCtx } from '../accounts/guard'
+import { noteCreated } from '../accounts/idempotency/claim'
 import { may } from '../accounts/permissions'
 import { iso, now } from '../core/clock'
 import { type Answer, etagOf, giveEtag, refuseStale } from '../core/etag'
@@ -82,6 +83,7 @@ export async function create(ctx: Ctx, input: NewBlueprint, answer: Answer) {
   const created = changing(ctx, 'blueprints', async (tx) => {
     await refuseUnknownTargets(tx, key, definition)
     await tx.insert(blueprints).values(row)
+    await noteCreated(tx, `/api/blueprints/${key}`)
     await number(tx, key, definition)
   })
   await created.catch((error) => {

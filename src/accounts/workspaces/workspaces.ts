@@ -8,6 +8,7 @@ import type { Db } from '../../storage/port'
 import { changing } from '../../tenancy/memory'
 import type { Tenant } from '../../tenancy/tenants'
 import type { Ctx } from '../guard'
+import { noteCreated } from '../idempotency/claim'
 import { endWith } from '../leaving'
 import { settingsOf } from '../settings'
 import { apiTokens, sessions } from '../tables'
@@ -64,6 +65,7 @@ export async function create(ctx: Ctx, { name, logo, labels = [] }: NewWorkspace
   const workspace = { _id, name, logo: logo || null, labels: [...new Set(labels)], created: time, updated: time }
   await ctx.write(async (tx) => {
     await tx.insert(workspaces).values(workspace)
+    await noteCreated(tx, `/api/workspaces/${_id}`)
     await tx.insert(members).values({ workspace: _id, user: ctx.actor.user, roles: ['admin'], created: time })
     await tell(ctx, tx, _id, { kind: 'workspace', eventName: 'workspace-created' }, { name })
   })
