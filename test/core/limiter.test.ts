@@ -63,3 +63,13 @@ test('keeps long keys apart without keeping their text', () => {
   expect(lengths).toHaveLength(3)
   expect(Math.max(...lengths)).toBeLessThan(200)
 })
+
+test('says how long until one more is allowed, without counting it', () => {
+  const limiter = new Limiter(2, HOUR)
+  expect([limiter.waitFor('a'), limiter.waitFor('a'), limiter.waitFor('a')]).toEqual([0, 0, 0])
+  limiter.take('a', 2)
+  expect(limiter.waitFor('a')).toBeWithin(HOUR - 10_000, HOUR + 1)
+  expect(limiter.waitFor('b')).toBe(0)
+  moveClock(start + HOUR + 10_000)
+  expect(limiter.waitFor('a')).toBe(0)
+})
