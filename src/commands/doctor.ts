@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { Command } from 'commander'
 import type { Warning } from '../blueprints/shapes'
-import { config, configSources, type Setting, Settings } from '../config'
+import { config, configSources, isSecret, type Setting, Settings } from '../config'
 import { DAY, iso, now } from '../core/clock'
 import { openLimit } from '../tenancy/storage'
 import { listTenants, migrateTenant } from '../tenancy/tenants'
@@ -14,15 +14,20 @@ type Check = { check: string; ok: boolean; told: string }
 
 /** Tells every setting with its source, and whether this installation can work. */
 export const doctor = new Command('doctor')
-  .description('check the installation, and list every setting')
-  .option('--json', 'answer in JSON')
+  .description('Check the installation, and list every setting')
+  .option('--json', 'print JSON')
   .action(
     answers(
       async (_options: object, _command: Command) => {
         const data = existsSync(join(config.ATOLL_TENANTS, 'registry.db'))
         const checks = [writable(), secrets(), ...(data ? [...(await standard()), ...(await tenants())] : [])]
         if (checks.some(({ ok }) => !ok)) process.exitCode = 1
-        return { settings: settings(), openTenants: openLimit, checks, warnings: data ? await warnings() : [] }
+        return {
+          settings: settings(),
+          openTenants: openLimit,
+          checks,
+          warnings: await warnings(data || !!config.ATOLL_DATABASE_URL),
+        }
       },
       ({ settings, openTenants, checks, warnings }) =>
         [
@@ -36,15 +41,10 @@ export const doctor = new Command('doctor')
     ),
   )
 
-const SECRET: Setting[] = [
-  ...(['ATOLL_SIGNING_KEY', 'ATOLL_DATABASE_URL', 'ATOLL_DATABASE_CLUSTERS'] as const),
-  ...(['ATOLL_OPERATOR_TOKEN', 'ATOLL_SMTP_URL'] as const),
-]
-
 const settings = () =>
   (Object.keys(Settings.properties) as Setting[]).map((name) => ({
     name,
-    value: SECRET.includes(name) && config[name] ? '(given)' : config[name],
+    value: isSecret(name) && config[name] ? '(given)' : config[name],
     source: configSources[name] ?? 'default',
     description: Settings.properties[name].description ?? '',
   }))
@@ -102,9 +102,9 @@ const tenants = async (): Promise<Check[]> =>
   )
 
 /** What works, but probably not as it is meant; of tenants whose database opens, for others are a problem. */
-async function warnings() {
+async function warnings(anyData: boolean) {
   const found: ({ tenant?: string } & Warning)[] = proxy()
-  for (const { id } of await listTenants())
+  for (const { id } of anyData ? await listTenants().catch(() => []) : [])
     found.push(...(await tenantWarnings(id).catch(() => [])).map((warning) => ({ tenant: id, ...warning })))
   return found
 }
