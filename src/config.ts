@@ -33,7 +33,7 @@ export const Settings = Type.Object({
     default: 'full',
     description: 'normal: faster, but a power cut may undo the last writes',
   }),
-  ATOLL_RATE_LIMITS: onOff('on', 'whether sign-in attempts and the writes of guests are throttled'),
+  ATOLL_RATE_LIMITS: onOff('on', 'whether sign-ins, sign-ups, coupon codes and the writes of guests are throttled'),
   ATOLL_DATABASE_URL: Type.String({
     default: '',
     secret: true,

@@ -8,12 +8,14 @@ import { nameOf } from './core/request-name'
 import { releaseBody } from './tenancy/bodies'
 import { endWork, listensOn, standsFor, startWork } from './tenancy/caller'
 import { costlyWork } from './tenancy/fair-queue'
+import { noticeUntrustedProxy } from './tenancy/untrusted-proxy'
 
 const ALIAS = '/api/v1'
 
 /** Every request's way in and every answer's way out: what concerns all of them, whatever they are about. */
 export async function handle(request: Request): Promise<Response> {
   costlyWork.arrived()
+  noticeUntrustedProxy(request)
   const asked = addressed(request)
   if (request.method === 'GET' || request.method === 'HEAD') startWork(request)
   const response = await answer(asked).finally(() => {

@@ -20,6 +20,11 @@ test('every route says who may', () => {
     ])
 })
 
+test('every route below /api is behind the guard, which judges repeated requests before their answers are given', () => {
+  for (const { method, path, hooks } of app.routes)
+    if (path.startsWith('/api/')) expect(hooks.detail?.['x-access'], `${method} ${path}`).not.toBe('operator')
+})
+
 test('a route that needs a user turns strangers away before it reads or checks what they send', async () => {
   const { origin } = await house()
   for (const { method, path, hooks } of app.routes) {

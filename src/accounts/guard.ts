@@ -10,6 +10,7 @@ import { type Tenant, tenantOf } from '../tenancy/tenants'
 import { type Actor, bearerOf, byApiToken, byBearer, byCookie } from './actors'
 import { clearCookie, cookieOf, keepCookie } from './cookies'
 import { claiming } from './idempotency/claim'
+import { endIfJudged } from './idempotency/verdict'
 import { guiseOf, impersonated, recording } from './impersonation'
 import { isCrossSite, refuseForeign } from './origins'
 import { may, type Permission, refuseBeyond } from './permissions'
@@ -140,6 +141,7 @@ function hooks<C extends OpenCtx>(
     parse: async (context: Asked<C>) => {
       context.ctx = (await enter(context.request, context.set)) as C
       const { request, route, ctx } = context
+      endIfJudged(request)
       const judging: Judging = {
         bytes: (count, most) => holdBody(request, ctx.tenant, count, most),
         value: (value) => {
@@ -153,6 +155,7 @@ function hooks<C extends OpenCtx>(
     transform: async (context: Asked<C>) => {
       if (read !== leaveBody) startWork(context.request)
       context.ctx ??= (await enter(context.request, context.set)) as C
+      endIfJudged(context.request)
     },
     // Only for the types: the context has it already, and another hook would cost every request a turn.
     ...({} as { resolve: () => { ctx: C } }),

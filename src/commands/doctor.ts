@@ -1,7 +1,9 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { Command } from 'commander'
+import type { Warning } from '../blueprints/shapes'
 import { config, configSources, isSecret, type Setting, Settings } from '../config'
+import { DAY, iso, now } from '../core/clock'
 import { causes } from '../core/log'
 import { Problem } from '../core/problem'
 import { foldersWithData, listUnknownFolders } from '../tenancy/adoption'
@@ -10,7 +12,9 @@ import { secretsFlaw } from '../tenancy/secrets'
 import { isSecretsFileOpen, secretsFile } from '../tenancy/secrets-file'
 import { openLimit } from '../tenancy/storage'
 import { checkTenant, listTenants, migrateTenant } from '../tenancy/tenants'
+import { UNTRUSTED_PROXY, untrustedProxySeen } from '../tenancy/untrusted-proxy'
 import { answers, table } from './output'
+import { tenantWarnings } from './warnings'
 
 const hasRegistry = !!config.ATOLL_DATABASE_URL || existsSync(join(config.ATOLL_TENANTS, 'registry.db'))
 
@@ -26,13 +30,16 @@ export const doctor = new Command('doctor')
       async ({ deep = false }: { deep?: boolean }, _command: Command) => {
         const checks = [writable(), ...(hasRegistry ? await ofRegistry(deep) : await ofNothing())]
         if (checks.some(({ ok }) => !ok)) process.exitCode = 1
-        return { settings: settings(), openTenants: openLimit, checks }
+        return { settings: settings(), openTenants: openLimit, checks, warnings: await warnings(hasRegistry) }
       },
-      ({ settings, openTenants, checks }) =>
+      ({ settings, openTenants, checks, warnings }) =>
         [
           table(settings.map(({ name, value, source, description }) => [name, value, source, description])),
           `At most ${openTenants} tenants stay open at once.`,
           ...checks.map(({ check, ok, told }) => `${ok ? 'ok     ' : 'PROBLEM'} ${check}: ${told}`),
+          ...warnings.map(
+            ({ tenant, path, message }) => `WARNING ${tenant ? `tenant ${tenant} ` : ''}${path}: ${message}`,
+          ),
         ].join('\n\n'),
     ),
   )
@@ -145,4 +152,19 @@ async function ofRegistry(deep: boolean): Promise<Check[]> {
   const flaws = deep ? await checkRegistry() : []
   const own: Check = { check, ok: !flaws.length, told: flaws.length ? flaws.join(' ') : 'it can be read' }
   return [own, await secrets(), ...(await standard()), ...(await folders()), ...(await tenants(deep))]
+}
+
+/** What works, but probably not as it is meant; of tenants whose database opens, for others are a problem. */
+async function warnings(anyData: boolean) {
+  const found: ({ tenant?: string } & Warning)[] = proxy()
+  for (const { id } of anyData ? await listTenants().catch(() => []) : [])
+    found.push(...(await tenantWarnings(id).catch(() => [])).map((warning) => ({ tenant: id, ...warning })))
+  return found
+}
+
+function proxy(): Warning[] {
+  const seen = untrustedProxySeen()
+  if (config.ATOLL_TRUST_PROXY === 'on' || seen < now() - 30 * DAY) return []
+  const message = `${UNTRUSTED_PROXY} Last noted at ${iso(seen)}.`
+  return [{ path: 'ATOLL_TRUST_PROXY', code: 'UNTRUSTED_PROXY', message }]
 }
