@@ -29,6 +29,7 @@ import checkoutsPg from './postgres/0029_checkouts.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
+import hostProofsPg from './postgres/registry/0004_host_proofs.sql' with { type: 'text' }
 import accounts from './sqlite/0001_accounts.sql' with { type: 'text' }
 import data from './sqlite/0002_data.sql' with { type: 'text' }
 import jobs from './sqlite/0003_jobs.sql' with { type: 'text' }
@@ -59,6 +60,7 @@ import checkouts from './sqlite/0029_checkouts.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
+import hostProofs from './sqlite/registry/0004_host_proofs.sql' with { type: 'text' }
 
 /** The schema of a tenant's database, in order, forever. */
 export const tenantMigrations: Migrations = {
@@ -124,6 +126,6 @@ export const tenantMigrations: Migrations = {
 
 /** The schema of the registry of tenants. */
 export const registryMigrations: Migrations = {
-  sqlite: [tenants, moves, hosts],
-  postgres: [tenantsPg, movesPg, hostsPg],
+  sqlite: [tenants, moves, hosts, hostProofs],
+  postgres: [tenantsPg, movesPg, hostsPg, hostProofsPg],
 }

@@ -8,6 +8,9 @@ const onOff = (value: 'on' | 'off', description: string) =>
 const whole = (value: number, minimum: number, maximum: number, description: string) =>
   Type.Integer({ default: value, minimum, maximum, description })
 
+/** The pattern of a list whose items are separated by commas or blanks. */
+const listOf = (item: string) => `^(${item}([\\s,]+${item})*)?$`
+
 /** Every setting: its name, what fits, its default. */
 export const Settings = Type.Object({
   ATOLL_PORT: whole(3000, 0, 65535, 'the port to listen on; 0 takes any free one'),
@@ -15,7 +18,26 @@ export const Settings = Type.Object({
   ATOLL_TENANTS: Type.String({ default: 'tenants', minLength: 1, description: 'the folder of all data' }),
   ATOLL_DEFAULT_TENANT: Type.String({
     default: '',
-    description: 'who answers when neither header nor host names a tenant',
+    pattern: '^([a-z0-9][a-z0-9-]{0,62})?$',
+    examples: ['acme'],
+    description: 'the tenant used when neither header nor host names one; without it, the only tenant there is',
+  }),
+  ATOLL_HOST_CLAIMS: Type.Union([Type.Literal('off'), Type.Literal('dns'), Type.Literal('open')], {
+    default: 'off',
+    description:
+      'how tenants get the hosts of their websites: off: only from the operator; dns: by a TXT record that proves ownership; open: whoever names a free host first has it',
+  }),
+  ATOLL_DNS_SERVERS: Type.String({
+    default: '',
+    pattern: listOf('(\\d+(\\.\\d+){3}(:\\d+)?|\\[[0-9a-fA-F:]+\\](:\\d+)?|[0-9a-fA-F:]+)'),
+    examples: ['9.9.9.9, [2620:fe::fe]:53'],
+    description: 'the DNS servers that are asked for proofs of ownership, instead of those of the system',
+  }),
+  ATOLL_PUBLIC_HOSTS: Type.String({
+    default: '',
+    pattern: listOf('(\\[[0-9a-fA-F:.]+\\]|[a-zA-Z0-9._-]+)'),
+    examples: ['app.example.com, www.example.com'],
+    description: "this installation's own host names, which no tenant can claim",
   }),
   ATOLL_TENANT_HEADER: onOff('on', 'whether the header "tenant" may name the tenant'),
   ATOLL_TRUST_PROXY: onOff('off', 'whether the X-Forwarded-… headers come from a proxy of yours'),
@@ -115,7 +137,7 @@ export function readConfig(environment: Record<string, string | undefined>, file
 function told(shape: (typeof Settings.properties)[Setting]): string {
   if ('anyOf' in shape) return `choose ${shape.anyOf.map((choice: { const: string }) => choice.const).join(' or ')}`
   if (shape.type === 'integer') return `give a whole number from ${shape.minimum} to ${shape.maximum}`
-  return 'give some text'
+  return shape.examples ? `give something like "${shape.examples[0]}"` : 'give some text'
 }
 
 function fileSettings(): Record<string, unknown> {
@@ -139,6 +161,9 @@ function parsedSettings(text: string): Record<string, unknown> {
   }
   throw new ConfigError('atoll.json must hold an object of settings.')
 }
+
+/** The items of a setting that is a list. */
+export const itemsOf = (list: string): string[] => list.split(/[\s,]+/).filter(Boolean)
 
 /** The only reader of the environment. */
 export const { values: config, sources: configSources } = readConfig(process.env, fileSettings())

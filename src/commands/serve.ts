@@ -19,6 +19,7 @@ export const serve = new Command('serve')
     const { endListening } = await import('../plugins/proxy')
     const { endTurns } = await import('../ai/turn/completion')
     const { chores } = await import('../operations/chores')
+    const { keepHostsProven } = await import('../tenancy/host-checks')
     const { anyTenant } = await import('../tenancy/tenants')
     // Whatever was forgotten somewhere must not end all other requests.
     process.on('unhandledRejection', (error) => report('UNHANDLED', { cause: error }))
@@ -29,6 +30,7 @@ export const serve = new Command('serve')
     const endHousekeeping = keepHouse(chores, config.ATOLL_HOUSEKEEPING * 1_000)
     const endJobs = runJobs()
     const endWarming = keepWarm()
+    const endHostChecks = keepHostsProven()
     const url = `http://${server.hostname?.includes(':') ? `[${server.hostname}]` : server.hostname}:${server.port}`
     // For a program, standard output holds the JSON and nothing else.
     const say = json ? console.error : console.log
@@ -47,6 +49,7 @@ export const serve = new Command('serve')
       endHousekeeping()
       endJobs()
       endWarming()
+      endHostChecks()
       endAll()
       endListening()
       const grace = Bun.sleep(GRACE - FAREWELL).then(endTurns)

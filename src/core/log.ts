@@ -7,6 +7,12 @@ export function report(what: string, { cause, ...more }: Record<string, unknown>
   console.error(JSON.stringify(told))
 }
 
+/** What somebody who watches for attacks looks for, by a name of its own. */
+export function logSecurity(event: SecurityEvent, about: Record<string, unknown>) {
+  console.error(JSON.stringify({ time: new Date().toISOString(), event, ...about }))
+}
+export type SecurityEvent = 'host-claimed' | 'host-released'
+
 /** What is wrapped around the innermost cause of an error, or attached to it, may quote the values of a query. */
 function origin(error: unknown) {
   const cause = causes(error).at(-1)

@@ -14,6 +14,7 @@ import * as queue from '../jobs/queue'
 import * as inbox from '../payments/inbox/inbox'
 import * as deliveries from '../plugins/deliveries'
 import * as lambdaRuns from '../plugins/lambdas/runs'
+import { checkProvenHosts } from '../tenancy/host-checks'
 
 /** What is removed from each tenant, undone or put right in it, now and then. */
 export const chores: Chore[] = [
@@ -32,4 +33,5 @@ export const chores: Chore[] = [
   inbox.removeOld,
   undoAllForsaken,
   settleHosts,
+  ({ tenant }) => checkProvenHosts(tenant),
 ]

@@ -2,7 +2,7 @@ import { asc, eq } from 'drizzle-orm'
 import { tenantMigrations } from '../../migrations'
 import { config } from '../config'
 import { iso, now } from '../core/clock'
-import { missing, Problem } from '../core/problem'
+import { Problem } from '../core/problem'
 import { Conflict } from '../storage/errors'
 import type { Store } from '../storage/port'
 import { freshHome } from './buckets'
@@ -25,8 +25,34 @@ export function tenantOf(request: Request, otherwise?: string | null): Tenant | 
   const named = (config.ATOLL_TENANT_HEADER === 'on' && request.headers.get('tenant')) || otherwise
   const entry = named ? byId(named) : byHost(hostOf(request))
   if (entry && !(entry instanceof Promise)) return asked(serving(entry))
-  const standard = async () => !named && config.ATOLL_DEFAULT_TENANT && (await byId(config.ATOLL_DEFAULT_TENANT))
-  return (async () => asked(serving((await entry) ?? ((await standard()) || missing('tenant')))))()
+  const found = async () => (await entry) ?? (named ? noTenant(named) : ((await unmapped()) ?? noTenantAt(request)))
+  return (async () => asked(serving(await found())))()
+}
+
+/** The tenant that answers where neither header nor host names one: that of the setting, or the only one there is. */
+async function unmapped(): Promise<Entry | undefined> {
+  if (config.ATOLL_DEFAULT_TENANT) return byId(config.ATOLL_DEFAULT_TENANT)
+  const { only } = await recall(registry, 'tenants', 'only', async () => {
+    const [first, second] = await registry.db.select().from(tenants).limit(2)
+    return { only: second ? undefined : first }
+  })
+  return only
+}
+
+/** The id of that tenant. */
+export const unmappedTenant = async () => (await unmapped())?.id
+
+function noTenant(id: string): never {
+  const hint = id === id.toLowerCase() ? '' : ' Ids of tenants are lower case.'
+  throw new Problem(404, 'TENANT_NOT_FOUND', `There is no tenant "${id.slice(0, 100)}".${hint}`)
+}
+
+function noTenantAt(request: Request): never {
+  const host = hostOf(request).slice(0, 253)
+  const where = host ? `No tenant answers at ${host}.` : 'The request names no host.'
+  const hint = config.ATOLL_TENANT_HEADER === 'on' ? 'Send the header "tenant", or ask' : 'Ask'
+  const message = `${where} ${hint} the operator to give the tenant this host (atoll tenant hosts).`
+  throw new Problem(404, 'TENANT_NOT_FOUND', message)
 }
 
 function asked(tenant: Known): Tenant {
@@ -35,11 +61,11 @@ function asked(tenant: Known): Tenant {
 }
 
 /** The tenant of this id; throws 404 or, when it is suspended, 403. */
-export const tenantNamed = async (id: string): Promise<Tenant> => serving((await byId(id)) ?? missing('tenant'))
+export const tenantNamed = async (id: string): Promise<Tenant> => serving((await byId(id)) ?? noTenant(id))
 
 /** The same, whatever its status: for work that is not done for callers. */
 export const anyTenantNamed = async (id: string): Promise<Tenant> => {
-  const entry = (await byId(id)) ?? missing('tenant')
+  const entry = (await byId(id)) ?? noTenant(id)
   return { tenant: id, ...storeOf(entry) }
 }
 
@@ -86,15 +112,14 @@ export async function listTenants() {
 }
 
 /** One tenant with its hosts; throws 404. */
-export const showTenant = async (id: string) =>
-  (await listTenants()).find((tenant) => tenant.id === id) ?? missing('tenant')
+export const showTenant = async (id: string) => (await listTenants()).find((tenant) => tenant.id === id) ?? noTenant(id)
 
 /** Suspends a tenant, which then answers 403 to everybody, or resumes it. */
 export async function setStatus(id: string, status: Entry['status']) {
   const changed = await changing(registry, 'tenants', (tx) =>
     tx.update(tenants).set({ status }).where(eq(tenants.id, id)).returning().get(),
   )
-  if (!changed) missing('tenant')
+  if (!changed) noTenant(id)
 }
 
 /** Replaces the hosts that a tenant was given. It also goes on answering at those of its websites. */
@@ -110,7 +135,7 @@ export async function deleteTenant(id: string): Promise<string | undefined> {
     if (removed) await leaveRemains(tx, removed.uid, removed.home)
     return removed
   })
-  if (!gone) return missing('tenant')
+  if (!gone) return noTenant(id)
   known.delete(id)
   await storage.end(placeOf(gone), tenantMigrations)
   return discard(id)
