@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { Command } from 'commander'
-import { config, configSources, type Setting, Settings } from '../config'
+import { config, configSources, itemsOf, type Setting, Settings } from '../config'
 import { openLimit } from '../tenancy/storage'
 import { listTenants, migrateTenant } from '../tenancy/tenants'
 import { answers, table } from './output'
@@ -16,7 +16,7 @@ export const doctor = new Command('doctor')
     answers(
       async (_options: object, _command: Command) => {
         const data = existsSync(join(config.ATOLL_TENANTS, 'registry.db'))
-        const checks = [writable(), secrets(), ...(data ? [...(await standard()), ...(await tenants())] : [])]
+        const checks = [writable(), secrets(), ...(data ? [...(await unmapped()), ...(await tenants())] : [])]
         if (checks.some(({ ok }) => !ok)) process.exitCode = 1
         return { settings: settings(), openTenants: openLimit, checks }
       },
@@ -74,16 +74,20 @@ function secrets(): Check {
   }
 }
 
-/** Whatever tenant names a host for its website answers there, unless it is another's. */
-async function standard(): Promise<Check[]> {
+/** Whether requests that neither header nor host leads to a tenant reach one, and whether others could take its hosts. */
+async function unmapped(): Promise<Check[]> {
   const [id, all] = [config.ATOLL_DEFAULT_TENANT, await listTenants()]
+  if (!id) return []
+  const check = 'default tenant'
   const found = all.find((tenant) => tenant.id === id)
-  if (!found || all.length < 2) return []
-  const [check, ok] = ['default tenant', found.hosts.length > 0]
-  const told = ok
-    ? `${id} also answers at ${found.hosts.join(', ')}, which no other tenant can take`
-    : `others can take the hosts at which it answers: give them to it by "atoll tenant hosts ${id} <host>"`
-  return [{ check, ok, told }]
+  if (!found) return [{ check, ok: false, told: `there is no tenant "${id}"; change ATOLL_DEFAULT_TENANT` }]
+  const hosts = [...found.hosts, ...itemsOf(config.ATOLL_PUBLIC_HOSTS)]
+  const own = hosts.length
+    ? `${id} answers at ${hosts.join(', ')} and wherever no host is mapped`
+    : `${id} answers wherever no host is mapped`
+  if (all.length < 2 || config.ATOLL_HOST_CLAIMS !== 'open' || hosts.length) return [{ check, ok: true, told: own }]
+  const told = `with ATOLL_HOST_CLAIMS=open other tenants can take its hosts: set ATOLL_PUBLIC_HOSTS, or use "atoll tenant hosts ${id} <host>"`
+  return [{ check, ok: false, told }]
 }
 
 const tenants = async (): Promise<Check[]> =>

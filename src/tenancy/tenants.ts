@@ -80,6 +80,7 @@ export async function createTenant(id: string, names: string[] = []): Promise<Te
   // It becomes the name of a folder.
   if (!/^[a-z0-9][a-z0-9-]{0,62}$/.test(id))
     throw new Problem(400, 'INVALID_INPUT', `"${id}" is no tenant id: use a-z, 0-9 and dashes, at most 63.`)
+  if (await isRegistered(id)) throw tenantExists(id)
   if (hasFolder(id))
     throw new Problem(409, 'TENANT_EXISTS', `The folder ${folderOf(id)} is there already. Move it away first.`)
   const entry: Entry = { id, uid: Bun.randomUUIDv7(), status: 'active', home: await freshHome(), moved: null }
@@ -87,7 +88,7 @@ export async function createTenant(id: string, names: string[] = []): Promise<Te
     await tx.insert(tenants).values({ ...entry, created: iso(now()) })
     await giveHosts(tx, id, names)
   })
-  await added.catch(taken)
+  await added.catch((error) => taken(error, id))
   if (!entry.home) makeFolder(id)
   const tenant = serving(entry)
   await tenant.db.ask('select 1')
@@ -125,7 +126,7 @@ export async function setStatus(id: string, status: Entry['status']) {
 /** Replaces the hosts that a tenant was given. It also goes on answering at those of its websites. */
 export async function setHosts(id: string, names: string[]) {
   await showTenant(id)
-  await changing(registry, 'tenants', (tx) => giveHosts(tx, id, names)).catch(taken)
+  await changing(registry, 'tenants', (tx) => giveHosts(tx, id, names)).catch((error) => taken(error))
 }
 
 /** Ends a tenant. Its files are moved away, not removed; returns where to. */
@@ -143,6 +144,9 @@ export async function deleteTenant(id: string): Promise<string | undefined> {
 
 /** Opens a tenant's database, whatever its status, which runs the migrations that it lacks. */
 export const migrateTenant = async (id: string) => (await anyTenantNamed(id)).db.ask('select 1')
+
+/** By what the registry says now, whatever is remembered. */
+const isRegistered = async (id: string) => (await registry.db.$count(tenants, eq(tenants.id, id))) > 0
 
 export const anyTenant = async () => (await registry.db.$count(tenants)) > 0
 
@@ -185,7 +189,11 @@ function serving(entry: Entry): Known {
 
 const storeOf = (entry: Entry) => storage.store(placeOf(entry), tenantMigrations, elsewhere(entry))
 
-function taken(error: unknown): never {
-  if (error instanceof Conflict) throw new Problem(409, 'TENANT_EXISTS', 'This id, or one of these hosts, is taken.')
-  throw error
+const tenantExists = (id: string) => new Problem(409, 'TENANT_EXISTS', `There is a tenant "${id}" already.`)
+
+/** For ids and hosts that somebody else has taken meanwhile, or before. */
+async function taken(error: unknown, id?: string): Promise<never> {
+  if (!(error instanceof Conflict)) throw error
+  if (id && (await isRegistered(id))) throw tenantExists(id)
+  throw new Problem(409, 'TENANT_EXISTS', 'Another tenant was given one of these hosts. Take it from that one first.')
 }
