@@ -5,7 +5,7 @@ import { app } from './app'
 import { completed } from './core/headers'
 import { Problem, refusal } from './core/problem'
 import { nameOf } from './core/request-name'
-import { listensOn, standsFor } from './tenancy/caller'
+import { isSecure, listensOn, standsFor } from './tenancy/caller'
 
 const ALIAS = '/api/v1'
 
@@ -14,7 +14,7 @@ export async function handle(request: Request): Promise<Response> {
   const asked = addressed(request)
   const response = await answer(asked)
   response.headers.set('x-request-id', nameOf(asked))
-  completed(response)
+  completed(response, asked.url, isSecure(asked))
   const origin = asked.headers.get('origin')
   if (origin !== null) await share(asked, origin, response)
   return response

@@ -62,7 +62,6 @@ export async function file(ctx: OpenCtx, what: What, request: Request): Promise<
   const headers = {
     'content-type': 'text/plain;charset=utf-8',
     'cache-control': 'private, no-cache',
-    vary: 'tenant',
     etag,
   }
   if (isKnown(request, etag)) return new Response(null, { status: 304, headers })
