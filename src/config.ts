@@ -70,6 +70,13 @@ export const Settings = Type.Object({
     1_000_000,
     'how many tenants stay open at once; 0 derives it from the open files allowed',
   ),
+  ATOLL_LOG_LEVEL: Type.Union(
+    (['debug', 'info', 'warn', 'error', 'silent'] as const).map((level) => Type.Literal(level)),
+    {
+      default: 'info',
+      description: 'what is logged: info has a line for each request, warn only refusals and failures',
+    },
+  ),
   ATOLL_WRITE_DEADLINE: whole(2000, 50, 60_000, 'how long a write may run, in ms'),
   ATOLL_BODY_LIMIT: whole(1 << 20, 1024, 1 << 30, 'how large a body may be, in bytes'),
   ATOLL_IMPORT_LIMIT: whole(16 << 20, 1024, 1e12, 'how large an import of entities may be, in bytes'),

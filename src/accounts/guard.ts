@@ -2,6 +2,7 @@ import { Elysia } from 'elysia'
 import { config } from '../config'
 import { readJson } from '../core/body'
 import { Problem, ProblemShape } from '../core/problem'
+import { noteRoute, noteUser } from '../core/request-log'
 import { type Tenant, tenantOf } from '../tenancy/tenants'
 import { type Actor, bearerOf, byApiToken, byBearer, byCookie } from './actors'
 import { clearCookie, cookieOf, keepCookie } from './cookies'
@@ -23,6 +24,7 @@ async function admit(request: Request, set: Set, area: string, permission?: Perm
   refuseBeyond(caller, area, isRead(request) ? 'read' : 'write')
   const guise = guiseOf(request)
   const actor = guise ? await impersonated(tenant, caller, guise) : caller
+  if (caller) noteUser(request, caller.user)
   if (!actor) {
     if (!permission) return claiming(request, tenant)
     throw new Problem(401, 'UNAUTHENTICATED', 'Sign in first, or send an API token.')
@@ -95,7 +97,7 @@ const namedIn = ({ url }: Request) => new URLSearchParams(url.split('?')[1]).get
 
 type ReadBody = (request: Request) => Promise<unknown>
 
-type Asked<C> = { request: Request; set: Set; ctx?: C }
+type Asked<C> = { request: Request; route: string; set: Set; ctx?: C }
 
 /**
  * Whoever enters does so once: before the body is read or, where there is none, before validation. Elysia reads the
@@ -109,12 +111,15 @@ function hooks<C extends OpenCtx>(
   return {
     detail: { 'x-access': access } as object, // a key of OpenAPI's that Elysia's type does not know
     parse: async (context: Asked<C>) => {
+      noteRoute(context.request, context.route)
       context.ctx = (await enter(context.request, context.set)) as C
       // Nothing is `null` here: after `undefined` Elysia would read the body once more by itself.
       return (await read(context.request)) ?? null
     },
     transform: async (context: Asked<C>) => {
-      context.ctx ??= (await enter(context.request, context.set)) as C
+      if (context.ctx) return
+      noteRoute(context.request, context.route)
+      context.ctx = (await enter(context.request, context.set)) as C
     },
     // Only for the types: the context has it already, and another hook would cost every request a turn.
     ...({} as { resolve: () => { ctx: C } }),

@@ -1,5 +1,7 @@
 import { Command } from 'commander'
 import { version } from '../../package.json'
+import { config } from '../config'
+import { setLogLevel } from '../core/log'
 import { Problem } from '../core/problem'
 import { doctor } from './doctor'
 import { migrate } from './migrate'
@@ -13,6 +15,7 @@ import { vault } from './vault'
 
 /** Runs the command line. Commands other than `serve` end the process: 0 when done, 1 when refused. */
 export async function run(argv: string[]) {
+  setLogLevel(config.ATOLL_LOG_LEVEL)
   const program = new Command('atoll')
     .description('A self-hosted application platform for many tenants.')
     .version(version, '-V, --version')

@@ -1,6 +1,8 @@
+import { resolve } from 'node:path'
 import { Command } from 'commander'
+import { version } from '../../package.json'
 import { config } from '../config'
-import { report } from '../core/log'
+import { flushLog, log, report } from '../core/log'
 
 const GRACE = 10_000 // ms that running requests get when we are told to stop
 const FAREWELL = 2_000 // ms of them, in which what models say is ended and kept
@@ -20,18 +22,28 @@ export const serve = new Command('serve')
     const { endTurns } = await import('../ai/turn/completion')
     const { chores } = await import('../operations/chores')
     const { keepHostsProven } = await import('../tenancy/host-checks')
-    const { anyTenant } = await import('../tenancy/tenants')
+    const { countTenants, isRegistered } = await import('../tenancy/tenants')
+    const engine = config.ATOLL_DATABASE_URL ? 'postgres' : 'sqlite'
+    log.info({ event: 'start', version, bun: Bun.version, folder: resolve(config.ATOLL_TENANTS), engine })
     // Whatever was forgotten somewhere must not end all other requests.
     process.on('unhandledRejection', (error) => report('UNHANDLED', { cause: error }))
     await ownData()
     const { listen } = await import('../gateway')
-    const fresh = !(await anyTenant())
+    const tenants = await countTenants()
+    const fresh = !tenants
     const server = listen(config.ATOLL_HOST, config.ATOLL_PORT)
     const endHousekeeping = keepHouse(chores, config.ATOLL_HOUSEKEEPING * 1_000)
     const endJobs = runJobs()
     const endWarming = keepWarm()
     const endHostChecks = keepHostsProven()
     const url = `http://${server.hostname?.includes(':') ? `[${server.hostname}]` : server.hostname}:${server.port}`
+    log.info({ event: 'ready', url, tenants })
+    const standard = config.ATOLL_DEFAULT_TENANT
+    if (standard && !(await isRegistered(standard)))
+      log.warn({
+        event: 'default-tenant-missing',
+        message: `ATOLL_DEFAULT_TENANT is "${standard}", but there is no such tenant: requests without a host or header of a tenant get 404.`,
+      })
     // For a program, standard output holds the JSON and nothing else.
     const say = json ? console.error : console.log
     if (json) console.log(JSON.stringify({ url }))
@@ -45,7 +57,8 @@ export const serve = new Command('serve')
       )
     }
 
-    const stop = async () => {
+    const stop = async (signal: string) => {
+      log.info({ event: 'stop', signal })
       endHousekeeping()
       endJobs()
       endWarming()
@@ -56,6 +69,8 @@ export const serve = new Command('serve')
       await Promise.all([releaseAll(), Promise.race([server.stop(), grace.then(() => Bun.sleep(FAREWELL))])])
       await server.stop(true)
       await storage.close()
+      log.info({ event: 'stopped' })
+      await flushLog()
       process.exit(0)
     }
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop)

@@ -13,7 +13,8 @@ const REVALIDATED = 'private, no-cache'
 /** JSON that is opened as a page runs nothing and is framed by nobody. */
 const JSON_POLICY = "default-src 'none'; frame-ancestors 'none'"
 const STRICT_TRANSPORT = 'max-age=31536000' // s; a host may have names below it that speak no TLS
-const complete = new WeakSet<Response>()
+/** Answers that say all this, with their length in bytes. */
+const complete = new WeakMap<Response, number>()
 
 /** Of an answer of the API in JSON that may be revalidated, with what all answers say. */
 export const jsonHeaders = new Headers({
@@ -25,9 +26,21 @@ export const jsonHeaders = new Headers({
 /** An answer whose headers began as `jsonHeaders`: copied as one, they cost a quarter of what they do one by one. */
 export function jsonAnswer(text: string | null, headers: Headers, status = 200): Response {
   const answer = new Response(text, { status, headers })
-  complete.add(answer)
+  complete.set(answer, text === null ? 0 : Buffer.byteLength(text))
   return answer
 }
+
+/** The length of an answer's body, where that is known at once. */
+export function lengthOf(answer: Response): number | undefined {
+  const known = complete.get(answer)
+  if (known !== undefined) return known
+  if (answer.status === 204 || answer.status === 304) return 0
+  const announced = answer.headers.get('content-length')
+  return announced ? Number(announced) : undefined
+}
+
+/** Whether an answer is JSON. */
+export const isJsonAnswer = ({ headers }: Response) => isJson(headers.get('content-type'))
 
 /** Has an answer say what all of them do; by TLS, that only TLS is spoken here. */
 export function completed(answer: Response, url: string, secure: boolean) {

@@ -1,17 +1,72 @@
+import pino from 'pino'
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
+
 /**
- * One line of JSON for a person who looks for what went wrong. Never pass secrets, bodies or values of queries; a `cause` is
+ * Standard error, for standard output belongs to what commands print. Lines wait for each other until they are 8 KiB, or for
+ * a quarter of a second; where nobody takes them, those beyond 16 MiB are lost, instead of holding up the server.
+ */
+const destination = pino.destination({
+  dest: 2,
+  sync: false,
+  minLength: 8 << 10,
+  maxLength: 16 << 20,
+  periodicFlush: 250,
+})
+destination.on('error', () => {}) // who has closed it wants no log
+process.on('exit', () => {
+  try {
+    destination.flushSync()
+  } catch {
+    // Nobody is left to be told.
+  }
+})
+
+/** Where all lines go, already formatted; each ends with a line break. */
+export const logOutput = {
+  write(line: string) {
+    destination.write(line)
+  },
+}
+
+/** Lines of JSON with a level and a time. Never pass secrets, bodies or values of queries. */
+export const log = pino(
+  {
+    base: null,
+    messageKey: 'message',
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (level) => ({ level }) },
+  },
+  logOutput,
+)
+
+/** What is less than this is not logged. */
+export function setLogLevel(level: LogLevel) {
+  log.level = level
+}
+
+/** Resolves when all lines so far are written. */
+export const flushLog = () => new Promise<void>((resolve) => destination.flush(() => resolve()))
+
+/**
+ * An error line for a person who looks for what went wrong. Never pass secrets, bodies or values of queries; a `cause` is
  * told by its innermost one.
  */
 export function report(what: string, { cause, ...more }: Record<string, unknown> = {}) {
-  const told = { time: new Date().toISOString(), what, ...more, ...(cause !== undefined && { cause: origin(cause) }) }
-  console.error(JSON.stringify(told))
+  log.error({ what, ...more, ...(cause !== undefined && { cause: origin(cause) }) })
+  destination.flush()
 }
 
+export type SecurityEvent =
+  | 'signin-failed'
+  | 'unauthenticated'
+  | 'forbidden'
+  | 'rate-limited'
+  | 'host-claimed'
+  | 'host-released'
+
 /** What somebody who watches for attacks looks for, by a name of its own. */
-export function logSecurity(event: SecurityEvent, about: Record<string, unknown>) {
-  console.error(JSON.stringify({ time: new Date().toISOString(), event, ...about }))
-}
-export type SecurityEvent = 'host-claimed' | 'host-released'
+export const logSecurity = (event: SecurityEvent, about: Record<string, unknown>) => log.warn({ event, ...about })
 
 /** What is wrapped around the innermost cause of an error, or attached to it, may quote the values of a query. */
 function origin(error: unknown) {

@@ -3,6 +3,7 @@ import { tenantMigrations } from '../../migrations'
 import { config } from '../config'
 import { iso, now } from '../core/clock'
 import { Problem } from '../core/problem'
+import { notesOf } from '../core/request-log'
 import { Conflict } from '../storage/errors'
 import type { Store } from '../storage/port'
 import { freshHome } from './buckets'
@@ -24,9 +25,9 @@ export type Tenant = Store & { tenant: string }
 export function tenantOf(request: Request, otherwise?: string | null): Tenant | Promise<Tenant> {
   const named = (config.ATOLL_TENANT_HEADER === 'on' && request.headers.get('tenant')) || otherwise
   const entry = named ? byId(named) : byHost(hostOf(request))
-  if (entry && !(entry instanceof Promise)) return asked(serving(entry))
+  if (entry && !(entry instanceof Promise)) return asked(request, serving(entry))
   const found = async () => (await entry) ?? (named ? noTenant(named) : ((await unmapped()) ?? noTenantAt(request)))
-  return (async () => asked(serving(await found())))()
+  return (async () => asked(request, serving(await found())))()
 }
 
 /** The tenant that answers where neither header nor host names one: that of the setting, or the only one there is. */
@@ -55,7 +56,9 @@ function noTenantAt(request: Request): never {
   throw new Problem(404, 'TENANT_NOT_FOUND', message)
 }
 
-function asked(tenant: Known): Tenant {
+function asked(request: Request, tenant: Known): Tenant {
+  const notes = notesOf(request)
+  if (notes) notes.tenant = tenant.tenant
   tenant.served = performance.now()
   return tenant
 }
@@ -145,10 +148,10 @@ export async function deleteTenant(id: string): Promise<string | undefined> {
 /** Opens a tenant's database, whatever its status, which runs the migrations that it lacks. */
 export const migrateTenant = async (id: string) => (await anyTenantNamed(id)).db.ask('select 1')
 
-/** By what the registry says now, whatever is remembered. */
-const isRegistered = async (id: string) => (await registry.db.$count(tenants, eq(tenants.id, id))) > 0
+/** Whether there is a tenant of this id by what the registry says now, whatever is remembered. */
+export const isRegistered = async (id: string) => (await registry.db.$count(tenants, eq(tenants.id, id))) > 0
 
-export const anyTenant = async () => (await registry.db.$count(tenants)) > 0
+export const countTenants = () => registry.db.$count(tenants)
 
 const byId = (id: string) =>
   recall<Entry | undefined>(registry, 'tenants', `id ${id}`, () =>
