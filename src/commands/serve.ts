@@ -56,17 +56,7 @@ export const serve = new Command('serve')
         event: 'default-tenant-missing',
         message: `ATOLL_DEFAULT_TENANT is "${standard}", but there is no such tenant: requests without a host or header of a tenant get 404.`,
       })
-    // For a program, standard output holds the JSON and nothing else.
-    const say = json ? console.error : console.log
-    if (json) console.log(JSON.stringify({ url }))
-    else console.log(`Atoll listens on ${url} (its API is described at ${url}/openapi)`)
-    if (fresh && demo) {
-      const { makeDemo } = await import('../demo/demo')
-      say(await makeDemo(server.port!, invocation))
-    } else if (fresh) {
-      say(`There is no tenant yet. Create one: ${invocation} tenant create <id> --host <host> --admin-username <name>`)
-    }
-
+    // Before the address is printed: whoever reads it may stop us at once.
     const stop = async (signal: string) => {
       log.info({ event: 'stop', signal })
       endHousekeeping()
@@ -84,4 +74,15 @@ export const serve = new Command('serve')
       process.exit(0)
     }
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop)
+
+    // For a program, standard output holds the JSON and nothing else.
+    const say = json ? console.error : console.log
+    if (json) console.log(JSON.stringify({ url }))
+    else console.log(`Atoll listens on ${url} (its API is described at ${url}/openapi)`)
+    if (fresh && demo) {
+      const { makeDemo } = await import('../demo/demo')
+      say(await makeDemo(server.port!, invocation))
+    } else if (fresh) {
+      say(`There is no tenant yet. Create one: ${invocation} tenant create <id> --host <host> --admin-username <name>`)
+    }
   })

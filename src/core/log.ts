@@ -1,31 +1,12 @@
 import pino from 'pino'
+import { allWritten, flush, writeLine } from './standard-error'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
-/**
- * Standard error, for standard output belongs to what commands print. Lines wait for each other until they are 8 KiB, or for
- * a quarter of a second; where nobody takes them, those beyond 16 MiB are lost, instead of holding up the server.
- */
-const destination = pino.destination({
-  dest: 2,
-  sync: false,
-  minLength: 8 << 10,
-  maxLength: 16 << 20,
-  periodicFlush: 250,
-})
-destination.on('error', () => {}) // who has closed it wants no log
-process.on('exit', () => {
-  try {
-    destination.flushSync()
-  } catch {
-    // Nobody is left to be told.
-  }
-})
-
-/** Where all lines go, already formatted; each ends with a line break. */
+/** Where all lines go, already formatted: standard output belongs to what commands print. Each ends with a line break. */
 export const logOutput = {
   write(line: string) {
-    destination.write(line)
+    writeLine(line)
   },
 }
 
@@ -46,7 +27,7 @@ export function setLogLevel(level: LogLevel) {
 }
 
 /** Resolves when all lines so far are written. */
-export const flushLog = () => new Promise<void>((resolve) => destination.flush(() => resolve()))
+export const flushLog = allWritten
 
 /**
  * An error line for a person who looks for what went wrong. Never pass secrets, bodies or values of queries; a `cause` is
@@ -54,7 +35,7 @@ export const flushLog = () => new Promise<void>((resolve) => destination.flush((
  */
 export function report(what: string, { cause, ...more }: Record<string, unknown> = {}) {
   log.error({ what, ...more, ...(cause !== undefined && { cause: origin(cause) }) })
-  destination.flush()
+  flush()
 }
 
 export type SecurityEvent =
