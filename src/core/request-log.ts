@@ -14,32 +14,28 @@ export type RequestNotes = {
   code?: string
 }
 
-const allNotes = new WeakMap<Request, RequestNotes>()
+// On the request itself, for a WeakMap with an entry for each request is dear to collect. Whatever takes its place has it, too.
+const NOTES = Symbol('notes')
+type Noted = Request & { [NOTES]?: RequestNotes }
 
 /** Begins the notes of a request, when it came in. */
-export function startNotes(request: Request): RequestNotes {
+export function startNotes(request: Noted): RequestNotes {
   const notes = { started: performance.now() }
-  allNotes.set(request, notes)
+  request[NOTES] = notes
   return notes
 }
 
-/** For a request that takes the place of another. */
-export function shareNotes(request: Request, original: Request) {
-  const notes = allNotes.get(original)
-  if (notes) allNotes.set(request, notes)
-}
-
 /** What is known of a request so far; undefined for one that did not come in by the gateway. */
-export const notesOf = (request: Request): RequestNotes | undefined => allNotes.get(request)
+export const notesOf = (request: Noted): RequestNotes | undefined => request[NOTES]
 
 export function noteRoute(request: Request, route: string) {
-  const notes = allNotes.get(request)
+  const notes = notesOf(request)
   if (notes) notes.route = route
 }
 
 /** Notes who asks; for somebody who acts as another user, who they are themselves. */
 export function noteUser(request: Request, user: string) {
-  const notes = allNotes.get(request)
+  const notes = notesOf(request)
   if (notes) notes.user = user
 }
 

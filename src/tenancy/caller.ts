@@ -1,6 +1,5 @@
 import type { Server } from 'bun'
 import { config } from '../config'
-import { shareNotes } from '../core/request-log'
 
 const proxied = config.ATOLL_TRUST_PROXY === 'on'
 let server: (Pick<Server<undefined>, 'requestIP'> & Partial<Pick<Server<undefined>, 'timeout'>>) | undefined
@@ -12,10 +11,8 @@ export function listensOn(at: typeof server) {
 }
 
 /** Remembers whose place a request takes that was made from another. */
-export function standsFor(request: Request, original: Request) {
-  originals.set(request, originals.get(original) ?? original)
-  shareNotes(request, original)
-}
+export const standsFor = (request: Request, original: Request) =>
+  void originals.set(request, originals.get(original) ?? original)
 
 /** The host and port that were asked for, in lower case. Whatever they are, no exception. */
 export const authorityOf = ({ headers }: Request): string =>

@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path'
 import type { Filled } from './fill'
 import { measure } from './load'
 
-const [ROWS, ROUNDS, SECONDS] = [2_000, 7, 2]
+const [ROWS, ROUNDS, SECONDS] = [1_000, 7, 1]
 const TICK = 10 // ms of CPU time, as Linux counts it
 
 const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'atoll-log-'))
