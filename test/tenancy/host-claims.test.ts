@@ -139,7 +139,7 @@ describe('with ATOLL_HOST_CLAIMS=dns', () => {
   const runChores = async (home: House) => {
     const tenant = await tenantNamed(home.id)
     const signal = new AbortController().signal
-    for (const chore of chores.slice(-2)) await chore({ ...tenant, signal, require: async () => {} } as never)
+    for (const chore of chores.slice(-3, -1)) await chore({ ...tenant, signal, require: async () => {} } as never)
   }
 
   test('a host is served once its TXT record names the tenant', async () => {
