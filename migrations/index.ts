@@ -32,6 +32,7 @@ import jobLanesPg from './postgres/0040_job_lanes.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
+import hostProofsPg from './postgres/registry/0004_host_proofs.sql' with { type: 'text' }
 import madePg from './postgres/registry/0006_made.sql' with { type: 'text' }
 import accounts from './sqlite/0001_accounts.sql' with { type: 'text' }
 import data from './sqlite/0002_data.sql' with { type: 'text' }
@@ -66,6 +67,7 @@ import jobLanes from './sqlite/0040_job_lanes.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
+import hostProofs from './sqlite/registry/0004_host_proofs.sql' with { type: 'text' }
 import made from './sqlite/registry/0006_made.sql' with { type: 'text' }
 
 /** The schema of a tenant's database, in order, forever. */
@@ -138,6 +140,6 @@ export const tenantMigrations: Migrations = {
 
 /** The schema of the registry of tenants. */
 export const registryMigrations: Migrations = {
-  sqlite: [tenants, moves, hosts, made],
-  postgres: [tenantsPg, movesPg, hostsPg, madePg],
+  sqlite: [tenants, moves, hosts, hostProofs, made],
+  postgres: [tenantsPg, movesPg, hostsPg, hostProofsPg, madePg],
 }

@@ -4,6 +4,7 @@ import { config } from '../config'
 import { type Judging, readJson } from '../core/body'
 import { assertLengths } from '../core/lengths'
 import { Problem, ProblemShape } from '../core/problem'
+import { noteRoute, noteUser } from '../core/request-log'
 import { holdBody } from '../tenancy/bodies'
 import { startWork } from '../tenancy/caller'
 import { type Tenant, tenantOf } from '../tenancy/tenants'
@@ -34,6 +35,7 @@ async function admit(
   refuseBeyond(caller, area, isRead(request) ? 'read' : 'write')
   const guise = guiseOf(request)
   const actor = guise ? await impersonated(tenant, caller, guise) : caller
+  if (caller) noteUser(request, caller.user)
   if (!actor) {
     if (!permission) return claiming(request, tenant)
     throw new Problem(401, 'UNAUTHENTICATED', 'Sign in first, or send an API token.')
@@ -139,6 +141,7 @@ function hooks<C extends OpenCtx>(
   return {
     detail: { 'x-access': access } as object, // a key of OpenAPI's that Elysia's type does not know
     parse: async (context: Asked<C>) => {
+      noteRoute(context.request, context.route)
       context.ctx = (await enter(context.request, context.set)) as C
       const { request, route, ctx } = context
       endIfJudged(request)
@@ -154,7 +157,10 @@ function hooks<C extends OpenCtx>(
     },
     transform: async (context: Asked<C>) => {
       if (read !== leaveBody) startWork(context.request)
-      context.ctx ??= (await enter(context.request, context.set)) as C
+      if (!context.ctx) {
+        noteRoute(context.request, context.route)
+        context.ctx = (await enter(context.request, context.set)) as C
+      }
       endIfJudged(context.request)
     },
     // Only for the types: the context has it already, and another hook would cost every request a turn.

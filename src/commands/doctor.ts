@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { Command } from 'commander'
 import type { Warning } from '../blueprints/shapes'
-import { config, configSources, isSecret, type Setting, Settings } from '../config'
+import { config, configSources, isSecret, itemsOf, type Setting, Settings } from '../config'
 import { DAY, iso, now } from '../core/clock'
 import { causes } from '../core/log'
 import { Problem } from '../core/problem'
@@ -86,16 +86,20 @@ async function secrets(): Promise<Check> {
   return { check, ok: true, told: 'only its owner can read secrets.json' }
 }
 
-/** Whatever tenant names a host for its website answers there, unless it is another's. */
-async function standard(): Promise<Check[]> {
+/** Whether requests that neither header nor host leads to a tenant reach one, and whether others could take its hosts. */
+async function unmapped(): Promise<Check[]> {
   const [id, all] = [config.ATOLL_DEFAULT_TENANT, await listTenants()]
+  if (!id) return []
+  const check = 'default tenant'
   const found = all.find((tenant) => tenant.id === id)
-  if (!found || all.length < 2) return []
-  const [check, ok] = ['default tenant', found.hosts.length > 0]
-  const told = ok
-    ? `${id} also answers at ${found.hosts.join(', ')}, which no other tenant can take`
-    : `others can take the hosts at which it answers: give them to it by "atoll tenant hosts ${id} <host>"`
-  return [{ check, ok, told }]
+  if (!found) return [{ check, ok: false, told: `there is no tenant "${id}"; change ATOLL_DEFAULT_TENANT` }]
+  const hosts = [...found.hosts, ...itemsOf(config.ATOLL_PUBLIC_HOSTS)]
+  const own = hosts.length
+    ? `${id} answers at ${hosts.join(', ')} and wherever no host is mapped`
+    : `${id} answers wherever no host is mapped`
+  if (all.length < 2 || config.ATOLL_HOST_CLAIMS !== 'open' || hosts.length) return [{ check, ok: true, told: own }]
+  const told = `with ATOLL_HOST_CLAIMS=open other tenants can take its hosts: set ATOLL_PUBLIC_HOSTS, or use "atoll tenant hosts ${id} <host>"`
+  return [{ check, ok: false, told }]
 }
 
 /** One after the other: there may be more tenants than files may be open. */
@@ -151,7 +155,7 @@ async function ofRegistry(deep: boolean): Promise<Check[]> {
   }
   const flaws = deep ? await checkRegistry() : []
   const own: Check = { check, ok: !flaws.length, told: flaws.length ? flaws.join(' ') : 'it can be read' }
-  return [own, await secrets(), ...(await standard()), ...(await folders()), ...(await tenants(deep))]
+  return [own, await secrets(), ...(await unmapped()), ...(await folders()), ...(await tenants(deep))]
 }
 
 /** What works, but probably not as it is meant; of tenants whose database opens, for others are a problem. */
