@@ -189,7 +189,7 @@ describe('a page of any other site', () => {
 })
 
 describe('a page of the caller’s own machine that is no website', () => {
-  const pages = ['http://localhost:5174', 'https://localhost', 'http://127.0.0.1:8080', 'http://[::1]:3000']
+  const pages = ['http://localhost:5174', 'https://localhost:7443', 'http://127.0.0.1:7080', 'http://[::1]:7000']
 
   test.each(pages)('%s uses the API by token, and signs in, without cookies', async (origin) => {
     const url = `${home.origin}/api/me`
