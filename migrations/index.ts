@@ -26,6 +26,7 @@ import driftPg from './postgres/0026_drift.sql' with { type: 'text' }
 import spentPg from './postgres/0027_spent.sql' with { type: 'text' }
 import embeddingsPg from './postgres/0028_embeddings.sql' with { type: 'text' }
 import checkoutsPg from './postgres/0029_checkouts.sql' with { type: 'text' }
+import emailChangesPg from './postgres/0030_email_changes.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
@@ -56,6 +57,7 @@ import drift from './sqlite/0026_drift.sql' with { type: 'text' }
 import spent from './sqlite/0027_spent.sql' with { type: 'text' }
 import embeddings from './sqlite/0028_embeddings.sql' with { type: 'text' }
 import checkouts from './sqlite/0029_checkouts.sql' with { type: 'text' }
+import emailChanges from './sqlite/0030_email_changes.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
@@ -90,6 +92,7 @@ export const tenantMigrations: Migrations = {
     spent,
     embeddings,
     checkouts,
+    emailChanges,
   ],
   postgres: [
     accountsPg,
@@ -119,6 +122,7 @@ export const tenantMigrations: Migrations = {
     spentPg,
     embeddingsPg,
     checkoutsPg,
+    emailChangesPg,
   ],
 }
 

@@ -4,6 +4,7 @@ import { done, one } from '../core/shapes'
 import { listing } from '../storage/lists'
 import { bearerOf } from './actors'
 import { guard } from './guard'
+import * as profile from './profile'
 import * as sessions from './sessions'
 import {
   ApiToken,
@@ -21,7 +22,6 @@ import {
 } from './shapes'
 import * as signin from './signin'
 import * as tokens from './tokens'
-import * as users from './users'
 
 const listed = t.Object(listing)
 
@@ -50,8 +50,8 @@ const signing = new Elysia({ tags: ['accounts'] })
 
 const me = new Elysia({ prefix: '/me', tags: ['accounts'] })
   .use(guard('accounts'))
-  .get('/', ({ ctx }) => users.me(ctx), { can: 'user', response: Me })
-  .post('/', ({ ctx, body }) => users.changeProfile(ctx, body), {
+  .get('/', ({ ctx }) => profile.get(ctx), { can: 'user', response: Me })
+  .post('/', ({ ctx, body, request }) => profile.change(ctx, body, request), {
     can: 'user',
     body: ProfileChange,
     response: { 200: Me, 409: ProblemShape },

@@ -15,7 +15,7 @@ import type { Actor } from './actors'
 import type { Ctx } from './guard'
 import { noteDevice } from './mail/devices'
 import { takeAll } from './one-time'
-import { sessionKeys, sessions, users } from './tables'
+import { apiTokens, sessionKeys, sessions, users } from './tables'
 
 /** How long a session goes on without being used, in ms. */
 export const SESSION_TTL = 30 * 86_400_000
@@ -148,6 +148,9 @@ export async function endOthers(tx: Tx, user: string, { session }: Pick<Actor, '
   await tx.delete(sessions).where(and(eq(sessions.user, user), ne(sessions._id, session ?? '')))
   for (const purpose of ['secondFactor', 'passwordReset', 'redirect'] as const) await takeAll(tx, purpose, user)
 }
+
+/** Ends all API tokens of a user. To be called in a write that changes the topic `actors`. */
+export const endApiTokens = (tx: Tx, user: string) => tx.delete(apiTokens).where(eq(apiTokens.user, user)).run()
 
 /** Removes sessions that have ended by themselves, and what continued them; whoever had them is refused already. */
 export async function removeExpired(tenant: Tenant & Lease) {

@@ -27,10 +27,12 @@ const create = named('create', 'make a tenant, ready for sign-in')
         const tenant = await tenants.createTenant(id, host)
         if (admin) {
           // A tenant without the administrator that was asked for would be in the way of the next attempt.
-          await register(tenant, admin, ['admin', 'user']).catch(async (error) => {
-            await tenants.deleteTenant(id)
-            throw error
-          })
+          await register(tenant, admin, ['admin', 'user'], undefined, { emailVerified: !!email }).catch(
+            async (error) => {
+              await tenants.deleteTenant(id)
+              throw error
+            },
+          )
         }
         return tenants.showTenant(id)
       },

@@ -1,7 +1,8 @@
 import { Elysia } from 'elysia'
 import { ProblemShape } from '../../core/problem'
-import { done, one } from '../../core/shapes'
+import { done, one, orNothing } from '../../core/shapes'
 import { guard } from '../guard'
+import { Proof } from '../shapes'
 import { Code, NewSecondFactor, RecoveryCodes, SecondFactor } from './shapes'
 import * as totp from './totp'
 
@@ -11,9 +12,11 @@ const refused = { 404: ProblemShape, 409: ProblemShape, 429: ProblemShape }
 export const totpRoutes = new Elysia({ tags: ['accounts'] })
   .use(guard('accounts'))
   .get('/me/totp', ({ ctx }) => totp.get(ctx), { can: 'oneself', response: SecondFactor })
-  .post('/me/totp', ({ ctx, request, set }) => totp.start(ctx, { request, set }), {
+  .post('/me/totp', ({ ctx, body, request, set }) => totp.start(ctx, body, { request, set }), {
     can: 'oneself',
-    response: { 200: NewSecondFactor, 409: ProblemShape },
+    body: orNothing(Proof),
+    response: { 200: NewSecondFactor, 409: ProblemShape, 429: ProblemShape },
+    detail: { description: 'Begins a second factor for who has signed in of late or proves who they are.' },
   })
   .post('/me/totp/confirm', ({ ctx, body, request, set }) => totp.confirm(ctx, body.code, { request, set }), {
     can: 'oneself',

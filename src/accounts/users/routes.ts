@@ -29,7 +29,7 @@ const administered = new Elysia({ prefix: '/users', tags: ['users'] })
     body: NewUser,
     response: { 201: User, 409: ProblemShape },
   })
-  .put('/:id', ({ ctx, params, body }) => administration.change(ctx, params.id, body), {
+  .put('/:id', ({ ctx, params, body, request }) => administration.change(ctx, params.id, body, request), {
     can: 'privileged',
     params: one,
     body: UserChange,
