@@ -28,7 +28,14 @@ type Secrets = {
 }
 let known: Promise<Secrets> | undefined
 
-type Purpose = 'access-token' | 'changes' | 'cursor' | 'idempotency-fingerprint' | 'idempotency-answer'
+type Purpose =
+  | 'access-token'
+  | 'refresh-token'
+  | 'social-journey'
+  | 'changes'
+  | 'cursor'
+  | 'idempotency-fingerprint'
+  | 'idempotency-answer'
 
 /** A key of 32 bytes for one purpose of one tenant. Keys of others, and for other purposes, tell nothing about it. */
 export async function keyOf(tenant: string, purpose: Purpose): Promise<Uint8Array> {
