@@ -4,7 +4,7 @@ import { readJson } from '../core/body'
 import { Problem, ProblemShape } from '../core/problem'
 import { type Tenant, tenantOf } from '../tenancy/tenants'
 import { type Actor, bearerOf, byApiToken, byBearer, byCookie } from './actors'
-import { clearCookie, cookieOf, keepCookie } from './cookies'
+import { clearCookie, cookieOf, keepCookie, requireOwnHost } from './cookies'
 import { claiming } from './idempotency/claim'
 import { guiseOf, impersonated, recording } from './impersonation'
 import { refuseForeign } from './origins'
@@ -48,6 +48,7 @@ function actorBehind(request: Request, tenant: Tenant, headers: Headers) {
 }
 
 async function byKeptCookie(request: Request, tenant: Tenant, cookie: string, headers: Headers): Promise<Actor> {
+  await requireOwnHost(request, tenant)
   const known = await byCookie(tenant, cookie)
   if (!known) {
     headers['set-cookie'] = clearCookie(request, tenant)

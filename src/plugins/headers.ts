@@ -43,21 +43,21 @@ export function passedOn(headers: Headers): Headers {
   return kept
 }
 
-/** The headers of a plugin's answer as callers get them; `ours` is how our cookies begin. */
-export function passedBack(headers: Headers, ours: string): Headers {
+/** The headers of a plugin's answer as callers get them; `isOurs` tells the names of our own cookies. */
+export function passedBack(headers: Headers, isOurs: (name: string) => boolean): Headers {
   const kept = without(headers, [...HOPS, ...named(headers), 'set-cookie'])
   for (const name of [...kept.keys()])
     if (PLACE.includes(name) || PLACE_BEGINS.some((start) => name.startsWith(start))) kept.delete(name)
-  for (const cookie of headers.getSetCookie()) if (isTheirs(cookie, ours)) kept.append('set-cookie', cookie)
+  for (const cookie of headers.getSetCookie()) if (isTheirs(cookie, isOurs)) kept.append('set-cookie', cookie)
   kept.set('content-security-policy', SANDBOX)
   return kept
 }
 
 /** A cookie without a name is sent as its value, which may look like one of ours. */
-function isTheirs(cookie: string, ours: string) {
+function isTheirs(cookie: string, isOurs: (name: string) => boolean) {
   const [pair = ''] = cookie.split(';')
   const [name = '', ...value] = pair.split('=')
-  return value.length > 0 && !!name.trim() && !name.trim().toLowerCase().startsWith(ours)
+  return value.length > 0 && !!name.trim() && !isOurs(name.trim())
 }
 
 const named = (headers: Headers) =>

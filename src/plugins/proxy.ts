@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { COOKIES } from '../accounts/cookies'
+import { isOwnCookie } from '../accounts/cookies'
 import { type OpenCtx, readmit, streamGuard } from '../accounts/guard'
 import { config } from '../config'
 import { Unreachable } from '../core/outside'
@@ -48,7 +48,7 @@ async function passOn(tenant: OpenCtx, request: Request): Promise<Response> {
       refuse(tenant, known, request, error),
     )
     noteNowAndThen(tenant, known.plugin._id)
-    const told = passedBack(answer.headers, COOKIES)
+    const told = passedBack(answer.headers, isOwnCookie)
     return { body: begun(answer), status: answer.status, headers: told }
   })
 }

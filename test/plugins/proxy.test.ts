@@ -45,6 +45,8 @@ beforeAll(async () => {
           'set-cookie': [
             `atoll_${h.id}=evil`,
             ' ATOLL_x=evil',
+            `__Host-atoll_${h.id}=evil`,
+            '__host-ATOLL_x=evil',
             `=atoll_${h.id}=evil`,
             `atoll_${h.id}`,
             'theirs=1; Path=/',

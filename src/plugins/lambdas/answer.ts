@@ -1,3 +1,4 @@
+import { isOwnCookie } from '../../accounts/cookies'
 import { Problem } from '../../core/problem'
 import type { Shape } from './sandbox/protocol'
 
@@ -17,6 +18,12 @@ const REFUSED = new Set(
   `connection content-length keep-alive proxy-authenticate proxy-connection te trailer transfer-encoding upgrade
    x-request-id x-api-version alt-svc clear-site-data service-worker-allowed strict-transport-security`.split(/\s+/),
 )
+
+/** Whether a Set-Cookie names a cookie, and none of ours. */
+function isForeignCookie(line: string) {
+  const [, name] = /^([!#$%&'*+.^_`|~0-9a-z-]+)=/i.exec(line) ?? []
+  return name !== undefined && !isOwnCookie(name)
+}
 
 /**
  * The answer that a lambda's value stands for: any JSON is the body of a 200, `{status, headers, body}` says it all.
@@ -53,8 +60,10 @@ function checked(given: unknown): Record<string, string> {
     if (!['string', 'number'].includes(typeof value) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(`${value}`))
       throw new Error(`The header "${known}" must be a text of one line.`)
     // What a browser is told here counts for the whole API: no answer may sign somebody in.
-    if (known === 'set-cookie' && !/^(?!atoll_)[!#$%&'*+.^_`|~0-9a-z-]+=/i.test(`${value}`))
-      throw new Error('A lambda cannot set cookies whose names begin with "atoll_", or which have none.')
+    if (known === 'set-cookie' && !isForeignCookie(`${value}`))
+      throw new Error(
+        'A lambda cannot set cookies whose names begin with "atoll_" (or with "__Host-atoll_"), or which have none.',
+      )
     headers[known] = `${value}`
     size += name.length + headers[known].length
   }

@@ -186,6 +186,8 @@ describe('the answer of a lambda', () => {
     ['{ status: 200, headers: { "set-cookie": "atoll_acme=1" } }', /cookies/],
     ['{ status: 200, headers: { "set-cookie": "=atoll_acme=1" } }', /cookies/],
     ['{ status: 200, headers: { "set-cookie": " Atoll_acme=1" } }', /cookies/],
+    ['{ status: 200, headers: { "set-cookie": "__Host-atoll_acme=1" } }', /cookies/],
+    ['{ status: 200, headers: { "set-cookie": "__hOST-Atoll_acme=1" } }', /cookies/],
     ['{ status: 200, headers: { a: "x".repeat(9000) } }', /at most 8192/],
   ])('is refused when it makes no sense: %s', async (value, message) => {
     expect(await result(admin, `() => (${value})`)).toEqual(['LAMBDA_FAILED', expect.stringMatching(message)])
