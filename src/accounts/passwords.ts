@@ -30,8 +30,14 @@ function workOf(hash: string) {
 }
 const WORK = workOf(OURS)
 
-/** Whether a password is to be hashed anew: in another way than ours, or with less work. One with more stays as it is. */
-export const isOutdated = (hash: string | null) => hash !== null && !(workOf(hash) >= WORK)
+/** With which passwords were hashed here before. */
+const FORMER = '$argon2id$v=19$m=65536,t=2,p=1$'
+
+/**
+ * Whether a password is to be hashed anew at the next sign-in: one that took less work, or another way, and one of our former
+ * hashes, whose time would tell who has an account. Other hashes that took more work stay as they are.
+ */
+export const isOutdated = (hash: string | null) => hash !== null && (!(workOf(hash) >= WORK) || hash.startsWith(FORMER))
 
 /**
  * Takes as long for a user who doesn't exist (no hash), or whose hash costs less than ours, as for any other. `before` runs

@@ -15,8 +15,8 @@ const AT_ONCE = 20
 const SECONDS = 4
 const ROUNDS = 5
 
-/** With which passwords were hashed before. */
-const FORMER_COST = { algorithm: 'argon2id', memoryCost: 65_536, timeCost: 2 } as const
+/** With which passwords were hashed before, and a KiB, for without it they are replaced at the first sign-in. */
+const FORMER_COST = { algorithm: 'argon2id', memoryCost: 65_537, timeCost: 2 } as const
 
 /** Whom a sign-in may mean, and how their password is kept. */
 const kinds: Record<string, (() => Promise<string | null>) | undefined> = {
@@ -27,7 +27,7 @@ const kinds: Record<string, (() => Promise<string | null>) | undefined> = {
   'with a second factor': () => Bun.password.hash(PASSWORD, PASSWORD_COST),
   'a password of less cost': () => Bun.password.hash(PASSWORD, { ...PASSWORD_COST, memoryCost: 9_216 }),
   'a password of much less': () => Bun.password.hash(PASSWORD, { ...PASSWORD_COST, memoryCost: 2_048, timeCost: 3 }),
-  // These show: they were made before, and stay until their users choose a new password.
+  // These show: they stay until their users choose a new password.
   'a password of more cost': () => Bun.password.hash(PASSWORD, FORMER_COST),
 }
 const names = Object.keys(kinds)
