@@ -54,7 +54,7 @@ const me = new Elysia({ prefix: '/me', tags: ['accounts'] })
   .post('/', ({ ctx, body, request }) => profile.change(ctx, body, request), {
     can: 'user',
     body: ProfileChange,
-    response: { 200: Me, 409: ProblemShape },
+    response: { 200: Me, 409: ProblemShape, 429: ProblemShape },
   })
   .get('/sessions', ({ ctx, query, request, set }) => sessions.list(ctx, query, { request, set }), {
     can: 'oneself',
@@ -74,7 +74,11 @@ const me = new Elysia({ prefix: '/me', tags: ['accounts'] })
   .post(
     '/api-tokens',
     async ({ ctx, body, request, set }) => status(201, await tokens.create(ctx, body, { request, set })),
-    { can: 'oneself', body: NewApiToken, response: { 201: IssuedApiToken, 409: ProblemShape } },
+    {
+      can: 'oneself',
+      body: NewApiToken,
+      response: { 201: IssuedApiToken, 404: ProblemShape, 409: ProblemShape, 429: ProblemShape },
+    },
   )
   .delete('/api-tokens/:id', ({ ctx, params }) => tokens.remove(ctx, params.id), {
     can: 'oneself',

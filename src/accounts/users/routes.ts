@@ -33,7 +33,7 @@ const administered = new Elysia({ prefix: '/users', tags: ['users'] })
     can: 'privileged',
     params: one,
     body: UserChange,
-    response: { 200: User, ...changed },
+    response: { 200: User, ...changed, 429: ProblemShape },
   })
   .delete('/:id', ({ ctx, params }) => administration.remove(ctx, params.id), {
     can: 'privileged',
