@@ -17,9 +17,6 @@ export const COOKIES = 'atoll_'
 /** By TLS, only our own host can set a cookie of this prefix, for itself alone (RFC 6265bis §4.1.3.2). */
 const HOST_PREFIX = '__Host-'
 
-/** Whether a cookie is called like one of ours; browsers take the prefix in letters of either case. */
-export const isOwnCookie = (name: string) => /^(__(host|secure)-)?atoll_/i.test(name)
-
 const nameOf = (request: Request, name: string) => (isSecure(request) ? HOST_PREFIX : '') + name
 
 /** The value of a cookie of ours; undefined when none came, or several of that name, of which a neighbour may have set one. */

@@ -9,16 +9,22 @@ const DEPTH = 64
 export async function readJson(request: Request, limit: number): Promise<unknown> {
   const text = await readText(request, limit)
   if (text === undefined) return
-  const type = request.headers.get('content-type') ?? ''
-  if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type))
+  if (!isJson(request))
     throw new Problem(415, 'UNSUPPORTED_MEDIA_TYPE', 'Send JSON, with the header Content-Type: application/json.')
   try {
     return parseJson(text)
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    throw new Problem(400, 'MALFORMED_BODY', 'The body is not JSON. Check its quotes, commas and brackets.')
+    throw malformed()
   }
 }
+
+/** Whether the body of a request calls itself JSON. */
+export const isJson = ({ headers }: Request) =>
+  /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(headers.get('content-type') ?? '')
+
+export const malformed = () =>
+  new Problem(400, 'MALFORMED_BODY', 'The body is not JSON. Check its quotes, commas and brackets.')
 
 /** The value of a JSON text. @throws SyntaxError, and 400 for what cannot be kept */
 export const parseJson = (text: string): unknown => keepable(JSON.parse(text))
@@ -42,18 +48,28 @@ export function isKeepable(value: unknown): boolean {
 /** A text that somebody else made, without what no engine can keep. */
 export const keepableText = (text: string): string => text.replaceAll('\0', '').toWellFormed()
 
+let incoming = 0
+
+/** How many bodies are being received. A server that stops does not wait long for the rest of them. */
+export const countIncomingBodies = () => incoming
+
+async function receive<T>(body: Promise<T>): Promise<T> {
+  incoming++
+  return body.finally(() => incoming--)
+}
+
 /** The text of a request's body; undefined for one of no bytes. @throws 413 beyond `limit` bytes */
 export async function readText(request: Request, limit: number): Promise<string | undefined> {
   const length = announced(request, limit)
-  if (length !== undefined) return length ? request.text().catch(unreadable) : undefined
-  const bytes = await counted(request.body!, limit)
+  if (length !== undefined) return length ? receive(request.text().catch(unreadable)) : undefined
+  const bytes = await receive(counted(request.body!, limit))
   return bytes.length ? new TextDecoder().decode(bytes) : undefined
 }
 
 /** The bytes of a request's body, as they came. @throws 413 beyond `limit` bytes */
 export async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
   const length = announced(request, limit)
-  return length === undefined ? counted(request.body!, limit) : request.bytes().catch(unreadable)
+  return receive(length === undefined ? counted(request.body!, limit) : request.bytes().catch(unreadable))
 }
 
 /** How many bytes a body has, as far as that is known before. @throws 413 */
