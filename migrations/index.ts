@@ -26,6 +26,7 @@ import driftPg from './postgres/0026_drift.sql' with { type: 'text' }
 import spentPg from './postgres/0027_spent.sql' with { type: 'text' }
 import embeddingsPg from './postgres/0028_embeddings.sql' with { type: 'text' }
 import checkoutsPg from './postgres/0029_checkouts.sql' with { type: 'text' }
+import emailChangesPg from './postgres/0030_email_changes.sql' with { type: 'text' }
 import grantedRolesPg from './postgres/0033_granted_roles.sql' with { type: 'text' }
 import createdPathsPg from './postgres/0034_created_paths.sql' with { type: 'text' }
 import jobLanesPg from './postgres/0040_job_lanes.sql' with { type: 'text' }
@@ -61,6 +62,7 @@ import drift from './sqlite/0026_drift.sql' with { type: 'text' }
 import spent from './sqlite/0027_spent.sql' with { type: 'text' }
 import embeddings from './sqlite/0028_embeddings.sql' with { type: 'text' }
 import checkouts from './sqlite/0029_checkouts.sql' with { type: 'text' }
+import emailChanges from './sqlite/0030_email_changes.sql' with { type: 'text' }
 import grantedRoles from './sqlite/0033_granted_roles.sql' with { type: 'text' }
 import createdPaths from './sqlite/0034_created_paths.sql' with { type: 'text' }
 import jobLanes from './sqlite/0040_job_lanes.sql' with { type: 'text' }
@@ -100,6 +102,7 @@ export const tenantMigrations: Migrations = {
     spent,
     embeddings,
     checkouts,
+    emailChanges,
     grantedRoles,
     createdPaths,
     jobLanes,
@@ -132,6 +135,7 @@ export const tenantMigrations: Migrations = {
     spentPg,
     embeddingsPg,
     checkoutsPg,
+    emailChangesPg,
     grantedRolesPg,
     createdPathsPg,
     jobLanesPg,

@@ -99,7 +99,7 @@ export const bearerOf = ({ headers }: Request) => headers.get('authorization')?.
 /** The actor behind an access token. @throws 401 when it, its session or its user is not good, or not any more. */
 export async function byBearer(tenant: Tenant, token: string): Promise<Actor> {
   const claims = await verifyAccess(tenant, token)
-  if (!claims) throw refused()
+  if (!claims) throw refusedBearer(tenant, token)
   const known = await recall<Known | undefined>(tenant, 'actors', claims.sid, async () => {
     const row = await statements(tenant.db).bySession.get({ session: claims.sid })
     return row && knownAs(tenant, row, { via: 'bearer', session: claims.sid })
@@ -108,8 +108,27 @@ export async function byBearer(tenant: Tenant, token: string): Promise<Actor> {
   throw refused()
 }
 
-const refused = () =>
-  new Problem(401, 'UNAUTHENTICATED', 'This token is not valid here, or not any more. Refresh it, or sign in again.')
+const refused = (message = 'The token is invalid or has expired. Refresh it, or sign in again.') =>
+  new Problem(401, 'UNAUTHENTICATED', message)
+
+/** Says of a credential that is no access token of this tenant what else it is, as far as it shows that by itself. */
+function refusedBearer({ tenant }: Tenant, token: string) {
+  if (!token) return refused('Only Bearer tokens (Authorization: Bearer …) and API tokens (x-api-key: …) are accepted.')
+  if (API_TOKEN.test(token)) return refused('This is an API token. Send it in the header x-api-key.')
+  const named = tenantIn(token)
+  if (named !== undefined && named !== tenant)
+    return refused('This token belongs to another tenant. Send the header tenant, or ask at a host of that tenant.')
+  return refused()
+}
+
+/** The tenant that a JWT names, whoever made it. */
+function tenantIn(token: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).tid
+  } catch {
+    return undefined
+  }
+}
 
 /** The actor behind a session cookie, and when the cookie ends (ms). */
 export async function byCookie(tenant: Tenant, token: string): Promise<Known | undefined> {
@@ -131,6 +150,8 @@ const touched = new WeakMap<Tenant['db'], Map<string, number>>()
 
 /** The actor behind an API token, at once when it is known. @throws 401 */
 export function byApiToken(tenant: Tenant, token: string): Actor | Promise<Actor> {
+  if (/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token))
+    throw refused('This is an access token. Send it as a Bearer token: Authorization: Bearer …')
   if (!API_TOKEN.test(token)) throw refused()
   const known = recall<Known | undefined>(tenant, 'actors', token, async () => {
     const row = await statements(tenant.db).byToken.get({ hash: hashed(token) })

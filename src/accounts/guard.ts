@@ -9,7 +9,7 @@ import { holdBody } from '../tenancy/bodies'
 import { startWork } from '../tenancy/caller'
 import { type Tenant, tenantOf } from '../tenancy/tenants'
 import { type Actor, bearerOf, byApiToken, byBearer, byCookie } from './actors'
-import { clearCookie, cookieOf, keepCookie } from './cookies'
+import { clearCookie, cookieOf, keepCookie, requireOwnHost } from './cookies'
 import { claiming } from './idempotency/claim'
 import { endIfJudged } from './idempotency/verdict'
 import { guiseOf, impersonated, recording } from './impersonation'
@@ -68,6 +68,7 @@ function actorBehind(request: Request, tenant: Tenant, headers: Headers, readsCo
 }
 
 async function byKeptCookie(request: Request, tenant: Tenant, cookie: string, headers: Headers): Promise<Actor> {
+  await requireOwnHost(request, tenant)
   const known = await byCookie(tenant, cookie)
   if (!known) {
     headers['set-cookie'] = clearCookie(request, tenant)

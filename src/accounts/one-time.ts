@@ -11,6 +11,7 @@ import { oneTimeTokens } from './tables'
 const TTL = {
   verification: 3 * DAY,
   passwordReset: 3_600_000,
+  emailRevert: 7 * DAY,
   secondFactor: 5 * 60_000,
   redirect: 60_000,
   linking: 10 * 60_000,

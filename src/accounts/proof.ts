@@ -1,10 +1,9 @@
 import { eq } from 'drizzle-orm'
-import { type Static, t } from 'elysia'
 import { now } from '../core/clock'
 import { Problem } from '../core/problem'
-import { text } from '../core/shapes'
 import type { Ctx } from './guard'
 import { verifyPassword } from './passwords'
+import type { Proof } from './shapes'
 import { sessions, type UserRow } from './tables'
 import { countAttempt, noteSuccess } from './throttle'
 import { spending } from './totp/spending'
@@ -13,17 +12,10 @@ import { find } from './users'
 
 const RECENT = 10 * 60_000 // ms
 
-/** By what a signed-in person shows that it is them, and not somebody at their screen. */
-export const Proof = t.Object({
-  currentPassword: t.Optional(text(1_000)),
-  code: t.Optional(t.String({ minLength: 1, maxLength: 100, description: 'of the second factor, where there is one' })),
-})
-export type Proof = Static<typeof Proof>
-
 const ways = {
-  code: 'Send a code of your second factor, too.',
-  currentPassword: 'Send your current password, too.',
-  signin: 'Sign in again first: you did so too long ago.',
+  code: 'A two-factor code is required: send it as code.',
+  currentPassword: 'Your current password is required: send it as currentPassword.',
+  signin: 'Sign in again first. Your last sign-in was more than ten minutes ago.',
 }
 
 /**

@@ -4,6 +4,7 @@ import { done, one } from '../core/shapes'
 import { listing } from '../storage/lists'
 import { bearerOf } from './actors'
 import { guard } from './guard'
+import * as profile from './profile'
 import * as sessions from './sessions'
 import {
   ApiToken,
@@ -21,7 +22,6 @@ import {
 } from './shapes'
 import * as signin from './signin'
 import * as tokens from './tokens'
-import * as users from './users'
 
 const listed = t.Object(listing)
 
@@ -83,15 +83,15 @@ const signing = new Elysia({ tags: ['accounts'] })
 
 const me = new Elysia({ prefix: '/me', tags: ['accounts'] })
   .use(guard('accounts'))
-  .get('/', ({ ctx }) => users.me(ctx), {
+  .get('/', ({ ctx }) => profile.get(ctx), {
     can: 'user',
     response: Me,
     detail: { operationId: 'getMe', summary: 'Get your own profile' },
   })
-  .post('/', ({ ctx, body }) => users.changeProfile(ctx, body), {
+  .post('/', ({ ctx, body, request }) => profile.change(ctx, body, request), {
     can: 'user',
     body: ProfileChange,
-    response: { 200: Me, 409: ProblemShape },
+    response: { 200: Me, 409: ProblemShape, 429: ProblemShape },
     detail: { operationId: 'updateMe', summary: 'Update your own profile' },
   })
   .get('/sessions', ({ ctx, query, request, set }) => sessions.list(ctx, query, { request, set }), {
@@ -118,7 +118,7 @@ const me = new Elysia({ prefix: '/me', tags: ['accounts'] })
     {
       can: 'oneself',
       body: NewApiToken,
-      response: { 201: IssuedApiToken, 409: ProblemShape },
+      response: { 201: IssuedApiToken, 404: ProblemShape, 409: ProblemShape, 429: ProblemShape },
       detail: {
         operationId: 'createApiToken',
         summary: 'Create an API token',

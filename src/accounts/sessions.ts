@@ -2,7 +2,7 @@ import { and, eq, gt, isNull, lt, ne } from 'drizzle-orm'
 import { iso, now } from '../core/clock'
 import type { Answer } from '../core/etag'
 import { missing, Problem } from '../core/problem'
-import { hashed, secret } from '../core/secret'
+import { derivedSecret, hashed, secret } from '../core/secret'
 import { success } from '../core/shapes'
 import type { Lease } from '../jobs/holding'
 import { removeInSlices } from '../jobs/removal'
@@ -10,19 +10,19 @@ import { BrokenReference } from '../storage/errors'
 import { answerPage, type Listing, paged, pageOf } from '../storage/lists'
 import type { Tx } from '../storage/port'
 import { changing } from '../tenancy/memory'
+import { keyOf } from '../tenancy/secrets'
 import type { Tenant } from '../tenancy/tenants'
 import type { Actor } from './actors'
 import type { Ctx } from './guard'
 import { noteDevice } from './mail/devices'
 import { takeAll } from './one-time'
-import { sessionKeys, sessions, users } from './tables'
+import { apiTokens, sessionKeys, sessions, users } from './tables'
 
 /** How long a session goes on without being used, in ms. */
 export const SESSION_TTL = 30 * 86_400_000
 
-/** Two tabs refresh at the same moment: this long (ms) the loser of the race is not taken for a thief. */
+/** So long (ms) what continued a session is answered with its successor once more: tabs refresh in parallel. */
 const GRACE = 30_000
-const SUCCESSORS = 20 // of one token: as many tabs
 
 /** From where a session is begun, for its owner to recognise it. */
 export type Device = { userAgent: string; address: string }
@@ -57,12 +57,14 @@ function removed(error: unknown): never {
 }
 
 /**
- * Exchanges a refresh token, once, for its successor. One that was spent before was stolen, now or then: the whole
- * session ends, unless it was spent just now and its successor isn't used yet.
+ * Exchanges a refresh token for its successor, which is the same whoever asks, and on whichever server. A token that was spent
+ * more than 30 s ago, or whose successor was used, has been stolen now or then: the whole session ends.
  * @throws 401 for a token that is unknown, ended or spent.
  */
 export async function exchange(tenant: Tenant, token: string) {
   const [hash, time] = [hashed(token), now()]
+  // We keep only hashes, so the successor has to be made of the token.
+  const next = derivedSecret(await keyOf(tenant.tenant, 'refresh-token'), token)
   const result = await tenant.write(async (tx) => {
     const found = await tx
       .select({ key: sessionKeys, user: users })
@@ -74,43 +76,61 @@ export async function exchange(tenant: Tenant, token: string) {
     if (!found) return
     const { key, user } = found
     const session = key.session
-    if (key.spent && !(time - Date.parse(key.spent) <= GRACE && (await mayBeRace(tx, hash)))) return { stolen: session }
-    if (!key.spent)
-      await tx
-        .update(sessionKeys)
-        .set({ spent: iso(time) })
-        .where(eq(sessionKeys.hash, hash))
+    if (key.spent || !(await spend(tx, hash, time))) {
+      const late = key.spent !== null && time - Date.parse(key.spent) > GRACE
+      const unused = (await find(tx, next))?.spent === null
+      return late || !unused ? { stolen: session } : { session, user, token: next }
+    }
     await tx.delete(sessionKeys).where(and(eq(sessionKeys.session, session), lt(sessionKeys.expires, iso(time))))
-    const expires = iso(time + SESSION_TTL)
-    await tx
-      .update(sessions)
-      .set({ used: iso(time), expires })
-      .where(eq(sessions._id, session))
-    return { session, user, token: await addKey(tx, session, hash) }
+    await prolong(tx, session, time)
+    return { session, user, token: await addKey(tx, session, next, hash) }
   })
   if (result?.stolen) await end(tenant, result.stolen)
   if (!result?.token)
-    throw new Problem(401, 'UNAUTHENTICATED', 'This refresh token is not valid, or not any more. Sign in again.')
+    throw new Problem(401, 'UNAUTHENTICATED', 'The refresh token is invalid or has expired. Sign in again.')
   return result
 }
 
-/** A new cookie for the session of the old one, which is good for half a minute more: other requests carry it still. */
+/**
+ * A new cookie for the session of the old one, which is good for 30 s more: other requests carry it still, and get the same
+ * new one.
+ */
 export async function renewCookie(tenant: Tenant, session: string, cookie: string): Promise<string> {
-  const [time, hash] = [now(), hashed(cookie)]
+  const [time, hash, key] = [now(), hashed(cookie), await keyOf(tenant.tenant, 'refresh-token')]
+  let next = derivedSecret(key, cookie)
   return changing(tenant, 'actors', async (tx) => {
-    const old = { spent: iso(time), expires: iso(time + GRACE) }
-    await tx
-      .update(sessionKeys)
-      .set(old)
-      .where(and(eq(sessionKeys.hash, hash), isNull(sessionKeys.spent)))
+    if (!(await spend(tx, hash, time, iso(time + GRACE)))) {
+      // The other tab may have renewed its own meanwhile.
+      while ((await find(tx, next))?.spent) next = derivedSecret(key, next)
+      return next
+    }
     await tx.delete(sessionKeys).where(and(eq(sessionKeys.session, session), lt(sessionKeys.expires, iso(time))))
-    await tx
-      .update(sessions)
-      .set({ used: iso(time), expires: iso(time + SESSION_TTL) })
-      .where(eq(sessions._id, session))
-    return addKey(tx, session)
+    await prolong(tx, session, time)
+    return addKey(tx, session, next, hash)
   })
 }
+
+/** Spends what continues a session; undefined when it was spent before. */
+const spend = (tx: Tx, hash: string, time: number, expires?: string) =>
+  tx
+    .update(sessionKeys)
+    .set({ spent: iso(time), ...(expires && { expires }) })
+    .where(and(eq(sessionKeys.hash, hash), isNull(sessionKeys.spent)))
+    .returning()
+    .get()
+
+const prolong = (tx: Tx, session: string, time: number) =>
+  tx
+    .update(sessions)
+    .set({ used: iso(time), expires: iso(time + SESSION_TTL) })
+    .where(eq(sessions._id, session))
+
+const find = (tx: Tx, key: string) =>
+  tx
+    .select({ spent: sessionKeys.spent })
+    .from(sessionKeys)
+    .where(eq(sessionKeys.hash, hashed(key)))
+    .get()
 
 /** The caller's sessions, the latest first. */
 export async function list({ db, actor }: Ctx, query: Listing, answer: Answer) {
@@ -149,6 +169,9 @@ export async function endOthers(tx: Tx, user: string, { session }: Pick<Actor, '
   for (const purpose of ['secondFactor', 'passwordReset', 'redirect'] as const) await takeAll(tx, purpose, user)
 }
 
+/** Ends all API tokens of a user. To be called in a write that changes the topic `actors`. */
+export const endApiTokens = (tx: Tx, user: string) => tx.delete(apiTokens).where(eq(apiTokens.user, user)).run()
+
 /** Removes sessions that have ended by themselves, and what continued them; whoever had them is refused already. */
 export async function removeExpired(tenant: Tenant & Lease) {
   // The keys go first: an old session may have thousands, which would all go with it in one write.
@@ -156,18 +179,9 @@ export async function removeExpired(tenant: Tenant & Lease) {
   await removeInSlices(tenant, sessions, sessions._id, lt(sessions.expires, iso(now())))
 }
 
-async function addKey(tx: Tx, session: string, parent?: string) {
-  const [key, time] = [secret(), now()]
+async function addKey(tx: Tx, session: string, key = secret(), parent?: string) {
+  const time = now()
   const dates = { created: iso(time), expires: iso(time + SESSION_TTL) }
   await tx.insert(sessionKeys).values({ hash: hashed(key), session, parent, ...dates })
   return key
-}
-
-/** Whether a token may have been sent again by those who sent it first: its successors are few, and unused. */
-async function mayBeRace(tx: Tx, parent: string) {
-  const successors = await tx
-    .select({ spent: sessionKeys.spent })
-    .from(sessionKeys)
-    .where(eq(sessionKeys.parent, parent))
-  return successors.length < SUCCESSORS && successors.every(({ spent }) => !spent)
 }

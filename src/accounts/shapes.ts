@@ -21,6 +21,16 @@ const orNull = t.Nullable
 export const orNone = (shape: TString) => t.Union([shape, t.Literal(''), t.Null()])
 const maybe = t.Optional
 
+/** By what a signed-in person shows that it is them, and not somebody at their screen. */
+export const Proof = t.Object({
+  currentPassword: maybe(password),
+  code: maybe(t.String({ minLength: 1, maxLength: 100, description: 'of the second factor, where there is one' })),
+})
+export type Proof = Static<typeof Proof>
+
+/** What goes along with a new password. */
+export const endTokens = maybe(t.Boolean({ description: 'with a new password: whether all API tokens end, too' }))
+
 export const Workspace = t.Object({
   _id: id,
   name: t.String(),
@@ -45,7 +55,14 @@ export const User = t.Object({
   workspace: orNull(Workspace),
   created: time,
 })
-export const Me = t.Composite([User, t.Object({ isPrivileged: t.Boolean(), emailVerified: t.Boolean() })])
+export const Me = t.Composite([
+  User,
+  t.Object({
+    isPrivileged: t.Boolean(),
+    emailVerified: t.Boolean(),
+    pendingEmail: orNull(t.String({ description: 'takes the place of email once its confirmation code came back' })),
+  }),
+])
 
 const authType = maybe(t.Literal('oauth', { description: 'asks for tokens; without it, a cookie carries the session' }))
 
@@ -98,7 +115,8 @@ export const ProfileChange = change(
     profileImage: orNull(url),
     metadata: free,
     password,
-    currentPassword: password,
+    endTokens,
+    ...Proof.properties,
   }),
 )
 export type ProfileChange = Static<typeof ProfileChange>
@@ -147,6 +165,7 @@ export const NewApiToken = t.Object({
   ),
   expiresAt: maybe(t.String({ format: 'date-time' })),
   workspace: maybe(id),
+  ...Proof.properties,
 })
 export type NewApiToken = Static<typeof NewApiToken>
 export const IssuedApiToken = t.Object({ token: t.String({ description: 'shown only now' }), apiToken: ApiToken })

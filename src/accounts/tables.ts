@@ -11,6 +11,8 @@ export const users = sqliteTable(
     email: text(),
     emailKey: text('email_key').unique(),
     emailVerified: integer('email_verified', { mode: 'boolean' }).notNull(),
+    /** The address that takes the place of `email` once its confirmation code came back. */
+    pendingEmail: text('pending_email'),
     password: text(),
     roles: text({ mode: 'json' }).$type<string[]>().notNull(),
     name: text(),
@@ -104,7 +106,9 @@ export const oneTimeTokens = sqliteTable(
   'one_time_tokens',
   {
     hash: text().primaryKey(),
-    purpose: text({ enum: ['verification', 'passwordReset', 'secondFactor', 'redirect', 'linking'] }).notNull(),
+    purpose: text({
+      enum: ['verification', 'passwordReset', 'emailRevert', 'secondFactor', 'redirect', 'linking'],
+    }).notNull(),
     user: text()
       .notNull()
       .references(() => users._id, { onDelete: 'cascade' }),

@@ -8,6 +8,7 @@ import { answerPage, type Listing, paged, pageOf } from '../storage/lists'
 import { changing } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
 import type { Ctx } from './guard'
+import { prove } from './proof'
 import type { NewApiToken } from './shapes'
 import { apiTokens } from './tables'
 import { reach } from './workspaces/reach'
@@ -32,11 +33,15 @@ const sortable = {
   expiresAt: apiTokens.expires,
 }
 
-/** A new token of the caller's. @throws 409 TOO_MANY_TOKENS, 403 for a caller who came by one, 404 for a workspace out of reach. */
-export async function create(ctx: Ctx, input: NewApiToken, answer: Answer) {
+/**
+ * A new token of the caller's, who proves who they are.
+ * @throws 409 TOO_MANY_TOKENS, 403 for a caller who came by one and what `prove` throws, 404 for a workspace out of reach
+ */
+export async function create(ctx: Ctx, { currentPassword, code, ...input }: NewApiToken, answer: Answer) {
   refuseTokens(ctx)
   forbidKeeping(answer)
   if (input.workspace) await reach(ctx.db, ctx.actor, input.workspace)
+  await prove(ctx, { currentPassword, code }, answer.request)
   return issue(ctx, ctx.actor.user, input)
 }
 

@@ -1,4 +1,4 @@
-import { and, eq, inArray, ne, or, sql } from 'drizzle-orm'
+import { and, eq, gt, inArray, ne, or, sql } from 'drizzle-orm'
 import { isDate, iso, now } from '../core/clock'
 import { type Flaw, invalid, missing, Problem } from '../core/problem'
 import type { Db, Tx } from '../storage/port'
@@ -6,17 +6,12 @@ import { prepared } from '../storage/store'
 import { changing } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
 import type { Actor } from './actors'
-import type { Ctx } from './guard'
-import { tellOldAddress } from './mail/address'
-import { sendsMail } from './mail/transport'
-import { askToVerify } from './mail/verification'
+import { emailChanges } from './mail/tables'
+import { takeAll } from './one-time'
 import { hashPassword } from './passwords'
-import { proveByPassword } from './proof'
 import { endOthers } from './sessions'
-import type { ProfileChange, Registration } from './shapes'
+import type { Registration } from './shapes'
 import { type UserRow, users } from './tables'
-import { countAttempt } from './throttle'
-import { tellUpdated } from './users/events'
 
 const statements = prepared((db) => ({
   byId: db
@@ -42,22 +37,6 @@ export async function findByName({ db }: Tenant, name: string): Promise<UserRow 
     (await db.select().from(users).where(eq(users.emailKey, key)).get())
   )
 }
-
-/** The caller, as they see themselves: made once, and as good as what is remembered of their credential. */
-export async function me(ctx: Ctx): Promise<Response> {
-  const json = portraits.get(ctx.actor) ?? JSON.stringify(shownToSelf(await find(ctx, ctx.actor.user), ctx.actor))
-  portraits.set(ctx.actor, json)
-  return new Response(json, { headers: JSON_HEADERS })
-}
-
-const portraits = new WeakMap<Actor, string>()
-const JSON_HEADERS = { 'content-type': 'application/json;charset=utf-8' }
-
-const shownToSelf = (user: UserRow, { privileged, workspace }: Actor) => ({
-  ...shown(user, privileged, workspace),
-  isPrivileged: privileged,
-  emailVerified: user.emailVerified,
-})
 
 type Named = Pick<Registration, 'username' | 'password' | 'authType'>
 /** A new user as they are told of: what is null is as if it were not said. */
@@ -108,67 +87,17 @@ export async function register(
   })
 }
 
-/** Changes the caller's own profile; a new password needs the current one, and ends all other sessions. */
-export async function changeProfile(ctx: Ctx, { password, currentPassword, metadata, ...input }: ProfileChange) {
-  const fields = { ...input, ...(input.email === '' && { email: null }) }
-  await refuseStandIns(ctx, { password, ...input })
-  if (fields.email) await countMail(ctx, fields.email)
-  refuseNoDate(fields)
-  const hash = password === undefined ? undefined : await newPassword(ctx, password, currentPassword)
-  const changed = await changing(ctx, 'actors', async (tx) => {
-    const user = (await tx.select().from(users).where(eq(users._id, ctx.actor.user)).get()) ?? missing('user')
-    const keys = keysOf(fields)
-    await refuseTaken(tx, { _id: user._id, ...keys })
-    if (hash) await endOthers(tx, user._id, ctx.actor)
-    const change = {
-      ...fields,
-      ...fullNameFrom(fields, user),
-      ...keys,
-      ...(keys.emailKey !== undefined && keys.emailKey !== user.emailKey && { emailVerified: false }),
-      ...(metadata && { metadata: small({ ...user.metadata, ...metadata }) }),
-      ...(hash && { password: hash }),
-      updated: iso(now()),
-    }
-    const changed = await tx.update(users).set(change).where(eq(users._id, user._id)).returning().get()
-    await tellUpdated(ctx, tx, user, changed)
-    await tellOldAddress(ctx, tx, user, changed)
-    if (changed.emailKey !== user.emailKey) await askToVerify(ctx, tx, changed)
-    return changed
-  })
-  return shownToSelf(changed, ctx.actor)
-}
-
 /**
- * What somebody signs in with is changed neither by an admin in their place nor by an API token for one workspace, which would
- * reach further by it. What they were told can be sent back. @throws 403
+ * Sets a password without asking for the old one: for those who run the installation. Ends the user's sessions, and a change
+ * of their e-mail address that is pending.
  */
-async function refuseStandIns(ctx: Ctx, { password, username, email }: ProfileChange) {
-  const { impersonator, token } = ctx.actor
-  if (!impersonator && !token?.bound) return
-  const user = await find(ctx, ctx.actor.user)
-  const same = (username ?? user.username) === user.username && (email === undefined || (email || null) === user.email)
-  if (password !== undefined || !same)
-    throw new Problem(
-      403,
-      'FORBIDDEN',
-      'What somebody signs in with they change themselves, or an admin at /api/users.',
-    )
-}
-
-/** Mail to an address that is to be proven goes where its user says, so not without end. @throws 429 */
-async function countMail(ctx: Ctx, email: string) {
-  const { _id, emailKey } = await find(ctx, ctx.actor.user)
-  if (sendsMail() && keyOfName(email) !== emailKey)
-    await countAttempt(ctx, { account: _id, address: _id, of: 'verification' })
-}
-
-/** Sets a password without asking for the old one: for those who run the installation. Ends the user's sessions. */
 export async function setPassword(tenant: Tenant, name: string, password: string) {
   const user = (await findByName(tenant, name)) ?? missing('user')
   const hash = await hashPassword(tenant, checkedPassword(password))
   await changing(tenant, 'actors', async (tx) => {
     await endOthers(tx, user._id, {})
-    const change = { password: hash, version: user.version + 1, updated: iso(now()) }
+    await takeAll(tx, 'verification', user._id)
+    const change = { password: hash, pendingEmail: null, version: user.version + 1, updated: iso(now()) }
     await tx.update(users).set(change).where(eq(users._id, user._id))
   })
 }
@@ -241,14 +170,6 @@ export const shown = (user: UserRow, privileged: boolean, workspace: Actor['work
   ...(privileged && { internalMetadata: user.internalMetadata }),
 })
 
-async function newPassword(ctx: Ctx, password: string, current: string | undefined) {
-  checkedPassword(password)
-  const user = await find(ctx, ctx.actor.user)
-  if (!current) return invalid({ path: '/currentPassword', message: 'Give the current password, too.' })
-  await proveByPassword(ctx, user, current)
-  return hashPassword(ctx, password)
-}
-
 const METADATA = 64 << 10 // characters
 
 /** @throws 400 for metadata that is too large */
@@ -279,17 +200,27 @@ export const keysOf = ({ username, email }: { username?: string; email?: string 
   ...(email !== undefined && { emailKey: email ? keyOfName(email) : null }),
 })
 
-/** Nobody gets a name that is another's address, or an address that is another's name: both are used to sign in. */
+/**
+ * Nobody gets a name that is another's address, or an address that is another's name: both are used to sign in. Nor what
+ * another user can still have back.
+ * @throws 400, 409 USERNAME_EXISTS, EMAIL_EXISTS
+ */
 export async function refuseTaken(
   tx: Pick<Tx, 'select'>,
   row: { _id: string; usernameKey?: string; emailKey?: string | null },
 ) {
-  const taken = (key: string) =>
-    tx
+  const taken = async (key: string) =>
+    (await tx
       .select({ _id: users._id })
       .from(users)
       .where(and(ne(users._id, row._id), or(eq(users.usernameKey, key), eq(users.emailKey, key))))
-      .get()
+      .get()) ??
+    (await tx
+      .select({ _id: emailChanges._id })
+      .from(emailChanges)
+      .where(and(ne(emailChanges.user, row._id), eq(emailChanges.emailKey, key), gt(emailChanges.expires, iso(now()))))
+      .limit(1)
+      .get())
   if (row.usernameKey === '') invalid({ path: '/username', message: 'A username needs a character that can be seen.' })
   if (row.usernameKey && (await taken(row.usernameKey)))
     throw new Problem(409, 'USERNAME_EXISTS', 'This username is taken. Choose another.')

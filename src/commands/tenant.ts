@@ -44,10 +44,12 @@ Example:
         const tenant = await tenants.createTenant(id, host)
         if (admin) {
           // A tenant without the administrator that was asked for would be in the way of the next attempt.
-          await register(tenant, admin, ['admin', 'user']).catch(async (error) => {
-            await tenants.deleteTenant(id)
-            throw error
-          })
+          await register(tenant, admin, ['admin', 'user'], undefined, { emailVerified: !!email }).catch(
+            async (error) => {
+              await tenants.deleteTenant(id)
+              throw error
+            },
+          )
         }
         await tellAloneNoMore(options)
         return tenants.showTenant(id)

@@ -1,3 +1,4 @@
+import * as emailChanges from '../accounts/mail/email-changes'
 import * as mails from '../accounts/mail/mails'
 import * as oneTime from '../accounts/one-time'
 import * as challenges from '../accounts/passkeys/challenges'
@@ -22,6 +23,7 @@ export const chores: Chore[] = [
   removeExpired,
   oneTime.removeExpired,
   challenges.removeExpired,
+  emailChanges.removeExpired,
   mails.removeOld,
   changes.removeOld,
   events.removeOld,

@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNotNull, isNull, lte, ne, notInArray } from 'drizzle-orm'
+import { and, asc, eq, inArray, isNotNull, isNull, lte, ne, notInArray } from 'drizzle-orm'
 import { config, itemsOf } from '../config'
 import { isAddress } from '../core/addresses'
 import { logSecurity } from '../core/log'
@@ -162,6 +162,13 @@ export const claimedHosts = (tenant: string) =>
     .select({ host: hosts.host, version: hosts.claimed })
     .from(hosts)
     .where(and(eq(hosts.tenant, tenant), isNotNull(hosts.claimed)))
+
+/** The hosts that a tenant was given by who runs the installation, sorted. */
+export const hostsGivenTo = async (tenant: string): Promise<string[]> => {
+  const given = and(eq(hosts.tenant, tenant), eq(hosts.given, true))
+  const rows = await registry.db.select({ host: hosts.host }).from(hosts).where(given).orderBy(asc(hosts.host))
+  return rows.map(({ host }) => host)
+}
 
 const dropUnused = (tx: Tx, tenant: string) =>
   tx.delete(hosts).where(and(eq(hosts.tenant, tenant), eq(hosts.given, false), isNull(hosts.claimed)))

@@ -25,6 +25,8 @@ let known: Promise<Secrets> | undefined
 
 type Purpose =
   | 'access-token'
+  | 'refresh-token'
+  | 'social-journey'
   | 'changes'
   | 'cursor'
   | 'device-cookie'

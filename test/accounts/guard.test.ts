@@ -76,6 +76,23 @@ describe('credentials', () => {
     expect((await ask('GET', `${home.origin}/health`, { headers: bad })).status).toBe(200)
   })
 
+  test('of another kind is told where it belongs', async () => {
+    const { token } = await pairOf(home, 'user')
+    const told = async (headers: Record<string, string>, at = stranger) => {
+      const answer = await at.get('/me', headers)
+      expect(refusal(answer)).toEqual(UNKNOWN)
+      return answer.body.message as string
+    }
+    expect(await told(bearer(home.tokens.user))).toBe('This is an API token. Send it in the header x-api-key.')
+    expect(await told(bearer(`atl_${'0'.repeat(64)}`))).toContain('x-api-key')
+    expect(await told(key(token))).toContain('Authorization: Bearer')
+    for (const authorization of ['Basic YWRhOnNlY3JldA==', 'Bearer', 'Digest x'])
+      expect(await told({ authorization })).toStartWith('Only Bearer tokens')
+    expect(await told(bearer(token), (await house()).stranger)).toStartWith('This token belongs to another tenant.')
+    for (const broken of ['x', 'a.b.c', `${token}x`, 'a.e30.c', 'a.bnVsbA.c', `x.${btoa('{"tid":5}')}`.slice(0, 3)])
+      expect(await told(bearer(broken)), broken).toStartWith('The token is invalid or has expired.')
+  })
+
   test('each is good in its own place only', async () => {
     const { token, refreshToken } = await pairOf(home, 'user')
     const value = (await cookieOf(home, 'user')).cookie.split('=')[1] ?? ''
@@ -202,9 +219,12 @@ describe('another tenant', () => {
     const { token } = await pairOf(home, 'admin')
     const { cookie } = await cookieOf(home, 'admin')
     const renamed = cookie.replace(home.id, abroad.id)
-    for (const headers of [key(home.tokens.admin), bearer(token), { cookie }, { cookie: renamed }])
-      for (const path of paths.slice(0, 3))
+    for (const path of paths.slice(0, 3)) {
+      for (const headers of [key(home.tokens.admin), bearer(token), { cookie }])
         expect(refusal(await stranger.get(path, { ...headers, ...there }))).toEqual(UNKNOWN)
+      const answer = await stranger.get(path, { cookie: renamed, ...there })
+      expect(refusal(answer)).toEqual([403, 'COOKIE_OF_ANOTHER_HOST'])
+    }
     // The header works: those who belong there get in.
     expect(await whoIs({ ...key(abroad.tokens.user), ...there })).toBe('user')
   })

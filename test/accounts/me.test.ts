@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { issue } from '../../src/accounts/tokens'
 import { register } from '../../src/accounts/users'
 import { house, refusal } from '../house'
-import { bearer, cookieOf, given, pairOf } from './people'
+import { bearer, cookieOf, given, pairOf, signedIn } from './people'
 
 const home = await house()
 const { stranger, as } = home
@@ -27,6 +27,7 @@ test('I see who I am, and nothing secret', async () => {
     created: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     isPrivileged: false,
     emailVerified: false,
+    pendingEmail: null,
   })
 })
 
@@ -105,7 +106,7 @@ test('a profile that was read can be sent back whole', async () => {
 })
 
 test('I do not take the name or the address of somebody else, however I write it', async () => {
-  const me = as('user')
+  const me = await signedIn(home, 'user')
   for (const username of ['admin', 'ADMIN', 'ａｄｍｉｎ', `admin@${home.id}.test`])
     expect(refusal(await me.post('/me', { username }))).toEqual([409, 'USERNAME_EXISTS'])
   for (const email of [`admin@${home.id}.test`, `ADMIN@${home.id}.TEST`])
@@ -114,7 +115,7 @@ test('I do not take the name or the address of somebody else, however I write it
 })
 
 test('my own name is mine to write as I like, and one that I gave up is free', async () => {
-  const [editor, other] = [as('editor'), as('other')]
+  const [editor, other] = [await signedIn(home, 'editor'), await signedIn(home, 'other')]
   expect((await editor.post('/me', { username: 'EDITOR' })).body.username).toBe('EDITOR')
   expect((await editor.post('/me', { username: 'chief' })).body.username).toBe('chief')
   expect((await other.post('/me', { username: 'Editor' })).body.username).toBe('Editor')

@@ -1,8 +1,10 @@
-import { afterEach, expect, spyOn, test } from 'bun:test'
+import { afterEach, describe, expect, spyOn, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { eq } from 'drizzle-orm'
 import { AT_ONCE, hashNewcomersPassword, hashPassword, verifyPassword } from '../../src/accounts/passwords'
 import { users } from '../../src/accounts/tables'
+import { register } from '../../src/accounts/users'
 import { config } from '../../src/config'
 import { folderOf } from '../../src/tenancy/storage'
 import { house, refusal } from '../house'
@@ -100,6 +102,44 @@ test('two who have the same password cannot be told by its hash', async () => {
   expect(ada).toStartWith('$argon2id$')
   expect(bob).toStartWith('$argon2id$')
   expect(ada).not.toBe(bob)
+})
+
+describe('a password is hashed by argon2id with 19 MiB, two passes and one lane', () => {
+  const PARAMETERS = '$argon2id$v=19$m=19456,t=2,p=1$'
+  /** Somebody whose password was hashed in another way, and how it is hashed after a sign-in. */
+  async function hashedBy(kind: Parameters<typeof hash>[1]) {
+    const username = `of ${crypto.randomUUID()}`
+    const { _id } = await register(home.tenant, { username })
+    const before = await hash(password, kind)
+    await home.tenant.write((tx) => tx.update(users).set({ password: before }).where(eq(users._id, _id)))
+    const { status } = await stranger.post('/signin', { username, password })
+    const row = await home.tenant.db.select().from(users).where(eq(users._id, _id)).get()
+    const again = await stranger.post('/signin', { username, password })
+    return { before, statuses: [status, again.status], after: row!.password! }
+  }
+
+  test('when somebody signs up or chooses another one', async () => {
+    const row = await home.tenant.db.select().from(users).where(eq(users.username, 'ada')).get()
+    expect(row!.password).toStartWith(PARAMETERS)
+  })
+
+  test('and a stronger hash stays valid, as it is', async () => {
+    const { before, statuses, after } = await hashedBy({ algorithm: 'argon2id', memoryCost: 65_536, timeCost: 3 })
+    expect(before).toStartWith('$argon2id$v=19$m=65536,t=3,p=1$')
+    expect([statuses, after]).toEqual([[200, 200], before])
+  })
+
+  test.each([
+    ['one of ours from before', { algorithm: 'argon2id', memoryCost: 65_536, timeCost: 2 }],
+    ['a weaker one', { algorithm: 'argon2id', memoryCost: 4_096, timeCost: 3 }],
+    ['one of argon2i', { algorithm: 'argon2i', memoryCost: 65_536, timeCost: 2 }],
+    ['one of bcrypt', { algorithm: 'bcrypt', cost: 4 }],
+  ] as const)('and %s is replaced at the next sign-in', async (_, kind) => {
+    const { before, statuses, after } = await hashedBy(kind)
+    expect(before).not.toStartWith(PARAMETERS)
+    expect(statuses).toEqual([200, 200])
+    expect(after).toStartWith(PARAMETERS)
+  })
 })
 
 /** All that is kept of a tenant: its files, or the rows of its tables. */

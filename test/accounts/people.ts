@@ -29,6 +29,9 @@ export async function cookieOf({ id, tenant, users }: House, name: Name) {
   return { cookie: `atoll_${id}=${key}` }
 }
 
+/** A client of somebody who has just signed in, for what API tokens may not do. */
+export const signedIn = async (here: House, name: Name) => here.stranger.with(await cookieOf(here, name))
+
 /** The cookie that an answer gives, as a browser would send it back, and with which attributes it came. */
 export function given({ headers }: Answer) {
   // The first is that of the session; a sign-in also gives one of the device.

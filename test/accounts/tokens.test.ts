@@ -1,13 +1,10 @@
 import { afterEach, expect, test } from 'bun:test'
 import { iso, now } from '../../src/core/clock'
 import { house, refusal } from '../house'
-import { backToNow, cookieOf, later, MINUTE } from './people'
+import { backToNow, later, MINUTE, signedIn } from './people'
 
 const home = await house()
 const { stranger } = home
-/** Somebody who is signed in by cookie. */
-const signedIn = async (here: typeof home, name: 'user' | 'other' | 'admin') =>
-  here.stranger.with(await cookieOf(here, name))
 const user = await signedIn(home, 'user')
 const holderOf = (token: string) => stranger.with({ 'x-api-key': token })
 

@@ -126,7 +126,9 @@ describe('users', () => {
     expect((await atoll(['user', 'roles', 'acme', 'eve', '', '--json'], at)).json.roles).toEqual([])
 
     await using server = await serve(at)
-    await signIn(server.url, 'acme', 'bob', '87654321')
+    const bob = caller(server.url, await signIn(server.url, 'acme', 'bob', '87654321'))
+    // Who runs the installation answers for the address.
+    expect((await bob('GET', '/api/me')).body).toMatchObject({ email: 'bob@acme.test', emailVerified: true })
     await signIn(server.url, 'acme', 'bob@acme.test', '87654321')
     await signIn(server.url, 'acme', 'eve', 'from the pipe')
     await expect(signIn(server.url, 'acme', 'bob', '12345678')).rejects.toThrow('INVALID_CREDENTIALS')

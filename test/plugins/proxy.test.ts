@@ -51,6 +51,8 @@ beforeAll(async () => {
             'wide=1; Path=/; domain=.example.com',
             `atoll_${h.id}=evil`,
             ' ATOLL_x=evil',
+            `__Host-atoll_${h.id}=evil`,
+            '__host-ATOLL_x=evil',
             `=atoll_${h.id}=evil`,
             `atoll_${h.id}`,
             'theirs=1; Path=/',

@@ -40,6 +40,30 @@ describe.skipIf(!databaseUrl)('two servers on one database', () => {
     expect(performance.now() - began).toBeLessThan(2_000 + 3_000)
   }, 30_000)
 
+  test('answer a refresh token that comes to both at once with the same successor', async () => {
+    const [one, two] = [
+      { at: emptyFolder(), env },
+      { at: emptyFolder(), env },
+    ]
+    const id = `refresh-${crypto.randomUUID().slice(0, 8)}`
+    await makeTenant(one, id)
+    await using first = await serve(one)
+    await using second = await serve(two)
+    const [here, there] = [first, second].map(({ url }) => caller(url, { tenant: id }))
+    const person = { username: 'ada', password: 'correct horse', authType: 'oauth' }
+    let { refreshToken } = (await here!('POST', '/api/signup', person)).body.payload
+    for (let round = 0; round < 10; round++) {
+      const answers = await Promise.all(
+        [here!, there!, here!, there!].map((ask) => ask('POST', '/api/token/refresh', { refreshToken })),
+      )
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+      const successors = new Set(answers.map(({ body }) => body.payload.refreshToken as string))
+      expect(successors.size).toBe(1)
+      refreshToken = [...successors][0]
+    }
+    expect((await there!('POST', '/api/token/refresh', { refreshToken })).status).toBe(200)
+  }, 60_000)
+
   test('see each other’s workspaces: an activation, new roles, and the end of a membership', async () => {
     const [one, two] = [
       { at: emptyFolder(), env },

@@ -10,7 +10,7 @@ import { networkOf, standsFor, waitsLong } from '../../tenancy/caller'
 import { keyOf } from '../../tenancy/secrets'
 import { type Tenant, tenantOf } from '../../tenancy/tenants'
 import { type Actor, bearerOf, byApiToken, byBearer, byCookie } from '../actors'
-import { cookieOf } from '../cookies'
+import { cookieOf, requireOwnHost } from '../cookies'
 import { guiseOf } from '../impersonation'
 import { Claim, claimFor, inProgress, PROCESS } from './claim'
 import { Heard } from './heard'
@@ -194,7 +194,9 @@ async function actorBehind(request: Request, tenant: Tenant): Promise<Actor | un
   if (key) return byApiToken(tenant, key)
   if (request.headers.get('authorization')) return byBearer(tenant, bearerOf(request))
   const cookie = cookieOf(request, tenant)
-  return cookie ? (await byCookie(tenant, cookie))?.actor : undefined
+  if (!cookie) return
+  await requireOwnHost(request, tenant)
+  return (await byCookie(tenant, cookie))?.actor
 }
 
 type Answered = { status: number; headers: [string, string][]; text: string; rights?: string[] }

@@ -1,15 +1,20 @@
 import { eq } from 'drizzle-orm'
+import { config } from '../../config'
 import { DAY, iso, now } from '../../core/clock'
 import type { Lease } from '../../jobs/holding'
 import type { Ending, Job } from '../../jobs/queue'
 import { Failure, type Work } from '../../jobs/work'
 import type { Tx } from '../../storage/port'
+import { hostsGivenTo } from '../../tenancy/hosts'
 import type { Tenant } from '../../tenancy/tenants'
 import { giveOnce } from '../one-time'
+import { isLoopback } from '../origins'
 import { settingsOf } from '../settings'
 import { type UserRow, users } from '../tables'
 import { fullNameOf } from '../users'
+import { revertTokenFor } from './email-changes'
 import { type MailRow, roomAt } from './mails'
+import { plainValues } from './plain-text'
 import { mails } from './tables'
 import { type Template, templates, written } from './templates'
 import { send, sendsMail } from './transport'
@@ -27,7 +32,7 @@ export const delivery: Work = {
     if (room > now()) return { state: 'again', due: room }
     const note = (change: Partial<MailRow>) => (tx: Tx) => tx.update(mails).set(change).where(eq(mails._id, _id))
     const user = mail.user ? await tenant.db.select().from(users).where(eq(users._id, mail.user)).get() : undefined
-    if (mail.user && user?.emailKey !== mail.recipientKey)
+    if (mail.user && !(user && isMeant(mail, user)))
       return {
         state: 'done',
         effect: note({ state: 'failed', error: 'Its user has another address now, or is gone.' }),
@@ -48,10 +53,15 @@ export const delivery: Work = {
   },
 }
 
+/** Whether its recipient is still an address of the user; only a confirmation code goes to one that is pending. */
+const isMeant = ({ template, recipient, recipientKey }: MailRow, { emailKey, pendingEmail }: UserRow) =>
+  template === 'verification' && pendingEmail !== null ? recipient === pendingEmail : recipientKey === emailKey
+
 /** What proves that its reader has read it. */
-async function tokenFor(tenant: Tenant, { template, user, recipientKey }: MailRow): Promise<string> {
+async function tokenFor(tenant: Tenant, { template, user, recipient, recipientKey, data }: MailRow): Promise<string> {
+  if (template === 'emailChanged') return data.change ? revertTokenFor(tenant, data.change) : ''
   if (!user || (template !== 'verification' && template !== 'passwordReset')) return ''
-  return tenant.write((tx) => giveOnce(tx, template, user, { emailKey: recipientKey }))
+  return tenant.write((tx) => giveOnce(tx, template, user, { emailKey: recipientKey, email: recipient }))
 }
 
 async function templateOf(tenant: Tenant, name: MailRow['template']): Promise<Template> {
@@ -66,5 +76,13 @@ async function templateOf(tenant: Tenant, name: MailRow['template']): Promise<Te
 async function valuesOf(tenant: Tenant, mail: MailRow, user: UserRow | undefined, token: string) {
   const [website = ''] = (await settingsOf(tenant, 'app-configuration')).websiteUrls
   const site = URL.parse(website)?.host ?? tenant.tenant
-  return { name: user ? fullNameOf(user) || user.username : '', site, token, ...mail.data }
+  const name = user ? fullNameOf(user) || user.username : ''
+  return { site, token, api: await apiAddressOf(tenant), ...plainValues(mail.template, { name, ...mail.data }) }
+}
+
+/** Where the API of a tenant is, by the first host that it was given; empty when it was given none. */
+async function apiAddressOf({ tenant }: Tenant): Promise<string> {
+  const [host] = await hostsGivenTo(tenant)
+  if (!host) return ''
+  return isLoopback(host) ? `http://${host}:${config.ATOLL_PORT}/api` : `https://${host}/api`
 }

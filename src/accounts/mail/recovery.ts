@@ -6,10 +6,9 @@ import type { Work } from '../../jobs/work'
 import { networkOf } from '../../tenancy/caller'
 import { changing } from '../../tenancy/memory'
 import type { Tenant } from '../../tenancy/tenants'
-import { endAllWaysIn } from '../handover'
+import { endSignIns } from '../handover'
 import { lookAt, takeOnce } from '../one-time'
 import { hashPassword } from '../passwords'
-import { endOthers } from '../sessions'
 import { users } from '../tables'
 import { countAttempt } from '../throttle'
 import { checkedPassword, keyOfName } from '../users'
@@ -30,13 +29,18 @@ export const forgottenPassword: Work = {
   async run(tenant: Tenant, { payload }: Job) {
     const emailKey = keyOfName((payload as { email: string }).email)
     const user = await tenant.db.select().from(users).where(eq(users.emailKey, emailKey)).get()
-    if (!user) return { state: 'done' }
-    const mail = { to: user.email!, template: 'passwordReset', user: user._id } as const
+    // Whoever gave the address at sign-up may have given a stranger's.
+    if (!user?.email || !user.emailVerified) return { state: 'done' }
+    const mail = { to: user.email, template: 'passwordReset', user: user._id } as const
     return { state: 'done', effect: (tx) => post(tenant, tx, mail) }
   },
 }
 
-/** Sets a password for who proves by a token that they read the user's mail; all sessions end. @throws 400 INVALID_TOKEN */
+/**
+ * Sets a password for who proves by a token that they read mail at the user's verified address. All sessions and API tokens
+ * end, and so does a change of the address that is pending.
+ * @throws 400 INVALID_TOKEN
+ */
 export async function reset(tenant: Tenant, token: string, password: string) {
   checkedPassword(password)
   // Hashing is costly: nobody has it done with a token that is worth nothing.
@@ -45,10 +49,9 @@ export async function reset(tenant: Tenant, token: string, password: string) {
   await changing(tenant, 'actors', async (tx) => {
     const { user: _id, data } = (await takeOnce(tx, 'passwordReset', token)) ?? worthless()
     const user = await tx.select().from(users).where(eq(users._id, _id)).get()
-    if (!user || user.emailKey !== data.emailKey) return worthless()
-    if (!user.emailVerified) await endAllWaysIn(tx, _id)
-    await endOthers(tx, _id, {})
-    const change = { password: hash, emailVerified: true, version: user.version + 1, updated: iso(now()) }
+    if (!user?.emailVerified || user.emailKey !== data.emailKey) return worthless()
+    await endSignIns(tx, _id)
+    const change = { password: hash, version: user.version + 1, updated: iso(now()) }
     await tx.update(users).set(change).where(eq(users._id, _id))
   })
   return success

@@ -2,6 +2,7 @@ import { Elysia, t } from 'elysia'
 import { ProblemShape } from '../../core/problem'
 import { done } from '../../core/shapes'
 import { guard } from '../guard'
+import { revert } from './email-changes'
 import { list } from './mails'
 import { forgot, reset } from './recovery'
 import { ForgottenPassword, Mail, MailQuery, PasswordReset, Verification } from './shapes'
@@ -23,13 +24,24 @@ export const mailRoutes = new Elysia({ tags: ['accounts'] })
   .post('/email/verify', ({ ctx, body }) => verify(ctx, body.token), {
     open: true,
     body: Verification,
-    response: { 200: done, 400: ProblemShape },
+    response: { 200: done, 400: ProblemShape, 409: ProblemShape },
     detail: { operationId: 'verifyEmail', summary: 'Verify an e-mail address' },
   })
   .post('/email/verification', ({ ctx, request }) => askAgain(ctx, request), {
     can: 'user',
     response: { 200: done, 409: ProblemShape, 429: ProblemShape },
     detail: { operationId: 'requestEmailVerification', summary: 'Request another verification mail' },
+  })
+  .post('/email/revert', ({ ctx, body }) => revert(ctx, body.token), {
+    open: true,
+    body: Verification,
+    response: { 200: done, 400: ProblemShape, 409: ProblemShape },
+    detail: {
+      operationId: 'revertEmailChange',
+      summary: 'Take back a change of the e-mail address',
+      description:
+        'Takes a change of the e-mail address back, by the token in the notice to the old one. All sessions and API tokens of the user end.',
+    },
   })
   .post('/password/forgot', ({ ctx, body, request }) => forgot(ctx, body.email, request), {
     open: true,
@@ -38,7 +50,7 @@ export const mailRoutes = new Elysia({ tags: ['accounts'] })
     detail: {
       operationId: 'requestPasswordReset',
       summary: 'Request a password reset mail',
-      description: 'Sends a mail to who has this address. The answer is the same for every address.',
+      description: 'Sends a mail to this address if a user has verified it. The answer is the same for every address.',
     },
   })
   .post('/password/reset', ({ ctx, body }) => reset(ctx, body.token, body.password), {

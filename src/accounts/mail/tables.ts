@@ -31,6 +31,27 @@ export const mails = sqliteTable(
   ],
 )
 
+/** Verified addresses that users gave up: whoever reads mail there can take the change back until it expires. */
+export const emailChanges = sqliteTable(
+  'email_changes',
+  {
+    _id: text().primaryKey(),
+    user: text()
+      .notNull()
+      .references(() => users._id, { onDelete: 'cascade' }),
+    /** The address before the change. */
+    email: text().notNull(),
+    emailKey: text('email_key').notNull(),
+    created: time().notNull(),
+    expires: time().notNull(),
+  },
+  (table) => [
+    index('email_changes_of_user').on(table.user),
+    index('email_changes_by_key').on(table.emailKey),
+    index('email_changes_by_end').on(table.expires),
+  ],
+)
+
 /** From where users signed in before. */
 export const devices = sqliteTable(
   'devices',

@@ -13,43 +13,52 @@ export type Template = {
 }
 export type Mail = { subject: string; text: string; html: string }
 
-const either = (link: string, code: string) =>
-  `{{#link}}${link}\n\n{{link}}{{/link}}{{^link}}${code}\n\n{{token}}{{/link}}`
+const api = '{{#api}}{{api}}{{/api}}{{^api}}/api{{/api}}'
+
+/** A link where the tenant has a website, else the code, and where the API takes it. */
+const linkOrCode = (link: string, code: string, route: string) =>
+  `{{#link}}${link}\n\n{{link}}{{/link}}{{^link}}${code}\n\n{{token}}\n\nGive it to the app that asked for it, or send it as the token to POST ${api}${route}.{{/link}}`
 
 /** What mails say where a tenant has not set anything else. */
 export const templates: Record<TemplateName, Template> = {
   verification: {
     subject: 'Confirm your e-mail address',
     path: '/verify-email?token={{token}}',
-    text: `Hello {{name}},
+    text: `Hello,
 
-this e-mail address was given to {{site}}. ${either('Confirm it here:', 'This code confirms it:')}
+this e-mail address was given to {{site}}. ${linkOrCode('Confirm it here:', 'This code confirms it:', '/email/verify')}
 
 If it was not you who did so, ignore this mail.`,
   },
   passwordReset: {
     subject: 'Choose a new password',
     path: '/reset-password?token={{token}}',
-    text: `Hello {{name}},
+    text: `Hello{{#name}} {{name}}{{/name}},
 
-a new password was asked for at {{site}}. ${either('Choose one within an hour:', 'This code is good for an hour:')}
+a new password was asked for at {{site}}. ${linkOrCode('Choose one within an hour:', 'This code is good for an hour:', '/password/reset')}
 
 If it was not you who asked, ignore this mail: your password stays as it is.`,
   },
   invitation: {
-    subject: '{{inviter}} invites you to {{workspace}}',
+    subject: 'An invitation to a workspace at {{site}}',
     path: '/invites',
-    text: `Hello{{#name}} {{name}}{{/name}},
+    text: `Hello,
 
-{{inviter}} invites you to the workspace {{workspace}} at {{site}}. Sign in there with this e-mail address to accept or to decline.{{#link}}
+you are invited to {{#workspace}}the workspace "{{workspace}}"{{/workspace}}{{^workspace}}a workspace{{/workspace}} at {{site}}. {{#link}}Sign in there with this e-mail address to accept or to decline:
 
-{{link}}{{/link}}`,
+{{link}}{{/link}}{{^link}}To accept or to decline:
+
+1. Sign in with this e-mail address, or sign up with it: POST ${api}/signin or ${api}/signup.
+2. Confirm the address by the code that is mailed to you: POST ${api}/email/verify.
+3. Find the invitation by GET ${api}/invites, and answer it by POST ${api}/invites.{{/link}}
+
+If you do not expect this, ignore this mail.`,
   },
   /** What an integration writes. */
   message: { subject: '{{subject}}', text: '{{text}}' },
   newDevice: {
     subject: 'A new sign-in at {{site}}',
-    text: `Hello {{name}},
+    text: `Hello{{#name}} {{name}}{{/name}},
 
 somebody has signed in as you at {{site}} from where nobody did before:
 
@@ -61,13 +70,14 @@ If it was not you, change your password, which ends all other sessions.`,
   },
   emailChanged: {
     subject: 'Your e-mail address at {{site}} was changed',
-    text: `Hello {{name}},
+    path: '/revert-email?token={{token}}',
+    text: `Hello,
 
-this is no longer the e-mail address of your account at {{site}}. It was changed {{#byAdmin}}by an administrator{{/byAdmin}}{{^byAdmin}}in your profile{{/byAdmin}}:
+{{#pending}}another e-mail address was asked for in the profile of your account at {{site}}, and takes the place of this one as soon as it is confirmed:{{/pending}}{{^pending}}this is no longer the e-mail address of your account at {{site}}. It was changed {{#byAdmin}}by an administrator{{/byAdmin}}{{^byAdmin}}in your profile{{/byAdmin}}:{{/pending}}
 
 {{time}}
 
-If you do not know of this, write to those who run {{site}} at once: who has the new address can ask for a new password there.`,
+{{#token}}If it was not you, take it back within seven days. That ends all sessions and API tokens; then choose a new password. ${linkOrCode('Take it back here:', 'This code takes it back:', '/email/revert')}{{/token}}{{^token}}If you do not know of this, write to those who run {{site}} at once: whoever has the new address can ask for a new password there.{{/token}}`,
   },
 }
 

@@ -1,4 +1,4 @@
-import { and, eq } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import { iso, now } from '../../core/clock'
 import { Problem } from '../../core/problem'
 import { success } from '../../core/shapes'
@@ -10,36 +10,52 @@ import type { Ctx } from '../guard'
 import { takeOnce } from '../one-time'
 import { type UserRow, users } from '../tables'
 import { countAttempt } from '../throttle'
-import { find } from '../users'
+import { find, keysOf, refuseTaken } from '../users'
+import { tellUpdated } from '../users/events'
 import { post } from './mails'
 
-/** Asks who has an unproven address to prove it, after this transaction. */
-export async function askToVerify(tenant: Pick<Tenant, 'tenant'>, tx: Tx, { _id, email, emailVerified }: UserRow) {
-  if (email && !emailVerified) await post(tenant, tx, { to: email, template: 'verification', user: _id })
+type Asked = Pick<UserRow, '_id' | 'email' | 'emailVerified' | 'pendingEmail'>
+
+/** Sends a confirmation code, after this transaction, to the address of a user that is pending or not verified yet. */
+export async function askToVerify(tenant: Pick<Tenant, 'tenant'>, tx: Tx, user: Asked) {
+  const to = user.pendingEmail ?? (user.emailVerified ? null : user.email)
+  if (to) await post(tenant, tx, { to, template: 'verification', user: user._id })
 }
 
-/** Sends the caller another mail, unless their address is proven. @throws 409 NO_EMAIL, 429 */
+/** Sends the caller another code, unless their address is verified. @throws 409 NO_EMAIL, 429 */
 export async function askAgain(ctx: Ctx, request: Request) {
   const user = await find(ctx, ctx.actor.user)
-  if (!user.email) throw new Problem(409, 'NO_EMAIL', 'Add an e-mail address to your profile first.')
-  if (user.emailVerified) return success
+  if (!user.email && !user.pendingEmail)
+    throw new Problem(409, 'NO_EMAIL', 'Add an e-mail address to your profile first.')
+  if (user.emailVerified && !user.pendingEmail) return success
   await countAttempt(ctx, { account: user._id, address: networkOf(request), of: 'verification' })
   await ctx.write((tx) => askToVerify(ctx, tx, user))
   return success
 }
 
-/** Takes it as proven that a user reads what is sent to their address. @throws 400 INVALID_TOKEN */
+/**
+ * Takes an address as verified for who sends its code back; one that was pending takes the place of the old one.
+ * @throws 400 INVALID_TOKEN, 409 EMAIL_EXISTS
+ */
 export async function verify(tenant: Tenant, token: string) {
   await changing(tenant, 'actors', async (tx) => {
-    const { user, data } = (await takeOnce(tx, 'verification', token)) ?? worthless()
-    const change = { emailVerified: true, updated: iso(now()) }
-    const same = and(eq(users._id, user), eq(users.emailKey, data.emailKey ?? ''))
-    if (!(await tx.update(users).set(change).where(same).returning().get())) worthless()
+    const { user: _id, data } = (await takeOnce(tx, 'verification', token)) ?? worthless()
+    const user = (await tx.select().from(users).where(eq(users._id, _id)).get()) ?? worthless()
+    const email = user.pendingEmail
+    const pending = email !== null && email === data.email
+    if (!pending && user.emailKey !== data.emailKey) return worthless()
+    if (pending) await refuseTaken(tx, { _id, ...keysOf({ email }) })
+    const change = {
+      ...(pending && { email, ...keysOf({ email }), pendingEmail: null }),
+      ...{ emailVerified: true, updated: iso(now()) },
+    }
+    const changed = await tx.update(users).set(change).where(eq(users._id, _id)).returning().get()
+    if (pending) await tellUpdated(tenant, tx, user, changed)
   })
   return success
 }
 
 /** Refuses what is no token of ours, or not any more. */
 export const worthless = (): never => {
-  throw new Problem(400, 'INVALID_TOKEN', 'This is not valid, or not any more. Ask for another mail.')
+  throw new Problem(400, 'INVALID_TOKEN', 'This link is invalid or has expired. Request a new one.')
 }

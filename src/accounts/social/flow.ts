@@ -24,7 +24,7 @@ const starts = new Limiter(60, 60_000)
 /** Sends a browser to a provider. @throws 400 PROVIDER_NOT_CONFIGURED, or for an address that is not allowed; 429, 502 */
 export async function start(tenant: Tenant, name: string, input: Start, answer: Answer) {
   const { address, journey } = await begin(tenant, name, input, answer.request)
-  return redirected(answer, address, packed(answer.request, tenant, journey))
+  return redirected(answer, address, await packed(answer.request, tenant, journey))
 }
 
 /**
@@ -38,7 +38,7 @@ export async function startLinking(ctx: Ctx, { provider, returnUrl, state, ...pr
   await prove(ctx, proof, answer.request)
   const { user, session = '' } = ctx.actor
   const link = await ctx.write((tx) => giveOnce(tx, 'linking', user, { session }))
-  const cookie = packed(answer.request, ctx, { ...journey, link })
+  const cookie = await packed(answer.request, ctx, { ...journey, link })
   Object.assign(answer.set.headers as object, { 'set-cookie': cookie })
   return { url: address }
 }
@@ -64,7 +64,7 @@ async function begin(tenant: Tenant, name: string, { returnUrl, state }: Start, 
 export async function callback(tenant: Tenant, name: string, answer: Answer) {
   const { request } = answer
   const query = new URLSearchParams(request.url.split('?')[1])
-  const journey = journeyOf(request, tenant, name, query.get('state'))
+  const journey = await journeyOf(request, tenant, name, query.get('state'))
   const done = unpacked(request, tenant)
   // It may have been allowed only when the journey began.
   const returnUrl = journey.returnUrl && (await allowed(tenant, journey.returnUrl))

@@ -1,11 +1,15 @@
 import { Value } from '@sinclair/typebox/value'
 import { t } from 'elysia'
+import { now } from '../../core/clock'
+import { decrypted, encrypted } from '../../core/encryption'
 import { Problem } from '../../core/problem'
 import { same } from '../../core/secret'
-import { isSecure } from '../../tenancy/caller'
+import { authorityOf } from '../../tenancy/caller'
+import { keyOf } from '../../tenancy/secrets'
 import type { Tenant } from '../../tenancy/tenants'
+import { COOKIES, readCookie, writeCookie } from '../cookies'
 
-const MINUTES = 10
+const SECONDS = 600
 const short = t.String({ minLength: 1, maxLength: 100 })
 
 /** What a browser keeps while it is at a provider, so that nobody else can end what it began. */
@@ -22,36 +26,46 @@ const Journey = t.Object({
 })
 export type Journey = typeof Journey.static
 
-const nameOf = ({ tenant }: Tenant) => `atoll_${tenant}_auth`
+/** The same with its end, in ms. */
+const Sealed = t.Composite([Journey, t.Object({ expires: t.Number() })])
 
-/** A Set-Cookie that comes along when the provider sends the browser back. */
-export const packed = (request: Request, tenant: Tenant, journey: Journey) =>
-  cookie(request, tenant, Buffer.from(JSON.stringify(journey)).toString('base64url'), MINUTES * 60)
+const nameOf = ({ tenant }: Tenant) => `${COOKIES}${tenant}_auth`
 
-/** A Set-Cookie that ends it. */
-export const unpacked = (request: Request, tenant: Tenant) => cookie(request, tenant, '', 0)
-
-function cookie(request: Request, tenant: Tenant, value: string, seconds: number) {
-  const secure = isSecure(request) ? '; Secure' : ''
-  return `${nameOf(tenant)}=${value}; Path=/api; Max-Age=${seconds}; HttpOnly; SameSite=Lax${secure}`
+/** A Set-Cookie that comes along when the provider sends the browser back. Only we can make or read it. */
+export async function packed(request: Request, tenant: Tenant, journey: Journey) {
+  const text = JSON.stringify({ ...journey, expires: now() + SECONDS * 1000 })
+  const sealed = encrypted(await keyOf(tenant.tenant, 'social-journey'), text, placeOf(request, tenant))
+  return writeCookie(request, nameOf(tenant), sealed.toString('base64url'), SECONDS)
 }
 
+/** A Set-Cookie that ends it. */
+export const unpacked = (request: Request, tenant: Tenant) => writeCookie(request, nameOf(tenant), '', 0)
+
+/** A journey goes on at the host where it began. */
+const placeOf = (request: Request, { tenant }: Tenant) => JSON.stringify([tenant, authorityOf(request)])
+
 /** The journey that this browser is on with a provider. @throws 400 INVALID_STATE when it is another one, or none */
-export function journeyOf(request: Request, tenant: Tenant, provider: string, state: string | null): Journey {
-  const pairs = (request.headers.get('cookie') ?? '').split(';').map((pair) => pair.trim())
-  const start = `${nameOf(tenant)}=`
-  const journey = parsed(pairs.find((pair) => pair.startsWith(start))?.slice(start.length))
+export async function journeyOf(
+  request: Request,
+  tenant: Tenant,
+  provider: string,
+  state: string | null,
+): Promise<Journey> {
+  const journey = await opened(request, tenant, readCookie(request, nameOf(tenant)))
   if (journey?.provider === provider && state && same(journey.state, state)) return journey
   throw stale()
 }
 
 export const stale = () =>
-  new Problem(400, 'INVALID_STATE', 'This sign-in was not begun in this browser, or long ago. Begin anew.')
+  new Problem(400, 'INVALID_STATE', 'The sign-in has expired or was started in another browser. Start again.')
 
-function parsed(text = ''): Journey | undefined {
+async function opened(request: Request, tenant: Tenant, sealed = ''): Promise<Journey | undefined> {
+  const key = await keyOf(tenant.tenant, 'social-journey')
   try {
-    const journey: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
-    if (Value.Check(Journey, journey)) return journey
+    const journey: unknown = JSON.parse(decrypted(key, Buffer.from(sealed, 'base64url'), placeOf(request, tenant)))
+    if (!Value.Check(Sealed, journey)) return
+    const { expires, ...rest } = journey
+    if (expires > now()) return rest
   } catch {
     // It is not ours.
   }

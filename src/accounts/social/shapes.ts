@@ -1,7 +1,6 @@
 import { type Static, t } from 'elysia'
 import { id, time } from '../../core/shapes'
-import { Proof } from '../proof'
-import { SignIn } from '../shapes'
+import { Proof, SignIn } from '../shapes'
 
 export const Start = t.Object({
   returnUrl: t.Optional(t.String({ maxLength: 2_000, description: 'where to go then, with ?rt=…' })),

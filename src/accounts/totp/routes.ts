@@ -1,7 +1,8 @@
 import { Elysia } from 'elysia'
 import { ProblemShape } from '../../core/problem'
-import { done, one } from '../../core/shapes'
+import { done, one, orNothing } from '../../core/shapes'
 import { guard } from '../guard'
+import { Proof } from '../shapes'
 import { Code, NewSecondFactor, RecoveryCodes, SecondFactor } from './shapes'
 import * as totp from './totp'
 
@@ -15,13 +16,15 @@ export const totpRoutes = new Elysia({ tags: ['accounts'] })
     response: SecondFactor,
     detail: { operationId: 'getTotp', summary: 'Get the state of your second factor' },
   })
-  .post('/me/totp', ({ ctx, request, set }) => totp.start(ctx, { request, set }), {
+  .post('/me/totp', ({ ctx, body, request, set }) => totp.start(ctx, body, { request, set }), {
     can: 'oneself',
-    response: { 200: NewSecondFactor, 409: ProblemShape },
+    body: orNothing(Proof),
+    response: { 200: NewSecondFactor, 409: ProblemShape, 429: ProblemShape },
     detail: {
       operationId: 'startTotp',
       summary: 'Start setting up a second factor',
-      description: 'Answers with the secret for an authenticator app. The second factor counts after `confirmTotp`.',
+      description:
+        'Needs a recent sign-in or another proof. Answers with the secret for an authenticator app. The second factor counts after `confirmTotp`.',
     },
   })
   .post('/me/totp/confirm', ({ ctx, body, request, set }) => totp.confirm(ctx, body.code, { request, set }), {

@@ -7,6 +7,8 @@ import { networkOf } from '../../tenancy/caller'
 import type { Tenant } from '../../tenancy/tenants'
 import { findKnownDevice } from '../devices'
 import type { Ctx } from '../guard'
+import { prove } from '../proof'
+import type { Proof } from '../shapes'
 import { users } from '../tables'
 import { countAttempt, noteSuccess } from '../throttle'
 import { refuseTokens } from '../tokens'
@@ -23,11 +25,16 @@ export async function get({ db, actor }: Ctx) {
   return { enabled, recoveryCodes: await db.$count(recoveryCodes, left) }
 }
 
-/** A secret for the caller's authenticator app, which counts once they confirm it. @throws 409 TOTP_EXISTS */
-export async function start(ctx: Ctx, answer: Answer) {
+/**
+ * A secret for the authenticator app of the caller, who proves who they are. It counts once they confirm it.
+ * @throws 409 TOTP_EXISTS, and what `prove` throws
+ */
+export async function start(ctx: Ctx, proof: Proof | null | undefined, answer: Answer) {
   refuseTokens(ctx)
   forbidKeeping(answer)
   const { _id, username } = await find(ctx, ctx.actor.user)
+  if (await isEnabled(ctx, _id)) throw exists()
+  await prove(ctx, proof ?? {}, answer.request)
   const secret = newSecret()
   await sealing(ctx, async (tx, vault) => {
     const before = await tx.select().from(totp).where(eq(totp.user, _id)).get()

@@ -4,11 +4,13 @@ import { missing } from '../../core/problem'
 import { success } from '../../core/shapes'
 import type { Tx } from '../../storage/port'
 import { changing } from '../../tenancy/memory'
+import { hashOwnPassword, requireOwner, validateEndTokens, withoutUnchanged } from '../credentials'
 import type { Ctx } from '../guard'
 import { endWith } from '../leaving'
-import { tellOldAddress } from '../mail/address'
+import { changeEmailByAdmin } from '../mail/email-changes'
+import { takeAll } from '../one-time'
 import { hashPassword } from '../passwords'
-import { endOthers } from '../sessions'
+import { endApiTokens, endOthers } from '../sessions'
 import { type UserRow, users } from '../tables'
 import {
   checkedPassword,
@@ -43,23 +45,39 @@ export async function create(ctx: Ctx, { roles, metadata = {}, internalMetadata 
   return shown(await register(ctx, fields, roles, also, given), true)
 }
 
-/** Changes what it mentions; a new password ends the user's sessions. @throws 400, 404, 409 also LAST_ADMIN */
-export async function change(ctx: Ctx, id: string, { password, metadata, internalMetadata, ...input }: UserChange) {
-  const fields = known(input)
-  refuseNoDate(fields)
-  await find(ctx, id)
-  const hash = password === undefined ? undefined : await hashPassword(ctx, checkedPassword(password))
+/**
+ * Changes what it mentions; a new password ends the user's sessions. Admins prove who they are for what they themselves sign in
+ * with, as in their profile.
+ * @throws 400, 403 PROOF_REQUIRED, INVALID_CREDENTIALS, 404, 409 also LAST_ADMIN
+ */
+export async function change(ctx: Ctx, id: string, input: UserChange, request: Request) {
+  const { password, currentPassword, code, endTokens, metadata, internalMetadata, ...rest } = input
+  validateEndTokens(input)
+  refuseNoDate(rest)
+  const user = await find(ctx, id)
+  const own = id === ctx.actor.user
+  const { email, ...fields } = withoutUnchanged(known(rest), user)
+  const proof = { currentPassword, code }
+  if (own && (email !== undefined || fields.username !== undefined)) await requireOwner(ctx, proof, request)
+  const hash =
+    password === undefined
+      ? undefined
+      : own
+        ? await hashOwnPassword(ctx, user, password, proof, request)
+        : await hashPassword(ctx, checkedPassword(password))
   const changed = await changing(ctx, 'actors', async (tx) => {
     const before = (await tx.select().from(users).where(eq(users._id, id)).get()) ?? missing('user')
-    const keys = keysOf(fields)
-    await refuseTaken(tx, { _id: id, ...keys })
+    await refuseTaken(tx, { _id: id, ...keysOf({ ...fields, email }) })
     if (fields.roles && !fields.roles.includes('admin')) await refuseLastAdmin(tx, id)
-    if (hash) await endOthers(tx, id, id === ctx.actor.user ? ctx.actor : {})
+    if (hash) await endOthers(tx, id, own ? ctx.actor : {})
+    if (hash && !own) await takeAll(tx, 'verification', id)
+    if (hash && endTokens) await endApiTokens(tx, id)
     const change = {
       ...fields,
       ...fullNameFrom(fields, before),
-      ...keys,
-      ...(keys.emailKey !== undefined && keys.emailKey !== before.emailKey && { emailVerified: !!keys.emailKey }),
+      ...keysOf(fields),
+      ...(hash && !own && { pendingEmail: null }),
+      ...(email !== undefined && (await changeEmailByAdmin(ctx, tx, before, email))),
       ...(metadata && { metadata: small({ ...before.metadata, ...metadata }) }),
       ...(internalMetadata && {
         internalMetadata: small({ ...before.internalMetadata, ...internalMetadata }, '/internalMetadata'),
@@ -69,7 +87,6 @@ export async function change(ctx: Ctx, id: string, { password, metadata, interna
     }
     const after = await tx.update(users).set(change).where(eq(users._id, id)).returning().get()
     await tellUpdated(ctx, tx, before, after)
-    await tellOldAddress(ctx, tx, before, after)
     return after
   })
   return shown(changed, true)

@@ -40,11 +40,11 @@ const administered = new Elysia({ prefix: '/users', tags: ['users'] })
     response: { 201: User, 409: ProblemShape },
     detail: { operationId: 'createUser', summary: 'Create a user' },
   })
-  .put('/:id', ({ ctx, params, body }) => administration.change(ctx, params.id, body), {
+  .put('/:id', ({ ctx, params, body, request }) => administration.change(ctx, params.id, body, request), {
     can: 'privileged',
     params: one,
     body: UserChange,
-    response: { 200: User, ...changed },
+    response: { 200: User, ...changed, 429: ProblemShape },
     detail: { operationId: 'updateUser', summary: 'Update a user' },
   })
   .delete('/:id', ({ ctx, params }) => administration.remove(ctx, params.id), {

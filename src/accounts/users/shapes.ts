@@ -1,7 +1,7 @@
 import { type Static, t } from 'elysia'
 import { change, flag, free } from '../../core/shapes'
 import { listing } from '../../storage/lists'
-import { orNone, ProfileChange, Registration, User, url } from '../shapes'
+import { endTokens, orNone, ProfileChange, Proof, Registration, User, url } from '../shapes'
 
 const maybe = t.Optional
 const roles = t.Array(t.String({ minLength: 1, maxLength: 100, pattern: '^[^,\\u0000-\\u001f\\u007f]+$' }), {
@@ -19,7 +19,8 @@ export const NewUser = t.Composite([
 ])
 export type NewUser = Static<typeof NewUser>
 
-export const UserChange = change(NewUser)
+/** Proof is for those who change what they themselves sign in with. */
+export const UserChange = t.Composite([change(NewUser), t.Object({ endTokens }), Proof])
 export type UserChange = Static<typeof UserChange>
 
 /** A user in a list, with what was selected. */

@@ -55,7 +55,10 @@ export async function mine(ctx: Ctx, query: Listing, answer: Answer) {
   return answerPage(answer, page, shown, () => ctx.db.$count(invites, those))
 }
 
-/** Accepts an invitation, which gives its roles, or declines it; both end it. @throws 403 also for roles that were restricted since, 404 */
+/**
+ * Accepts an invitation, which gives its roles, or declines it; both end it.
+ * @throws 403 also for roles that were restricted since, 404, 409 EMAIL_NOT_VERIFIED
+ */
 export async function reply(ctx: Ctx, { workspace, kind }: InvitationAnswer) {
   if (isElsewhere(ctx.actor, workspace)) missing('invite')
   if (kind === 'accept') await refuseInactive(ctx)
@@ -63,10 +66,10 @@ export async function reply(ctx: Ctx, { workspace, kind }: InvitationAnswer) {
   await changing(ctx, 'actors', async (tx) => {
     const user = await tx.select().from(users).where(eq(users._id, ctx.actor.user)).get()
     const those = and(eq(invites.workspace, workspace), eq(invites.emailKey, user?.emailKey ?? ''))
-    const invite = user && (await tx.delete(invites).where(those).returning().get())
-    if (!invite) return missing('invite')
-    if (!isProven(user))
-      throw new Problem(403, 'EMAIL_NOT_VERIFIED', 'Verify your e-mail address first; the invitation was sent to it.')
+    const invite = user && (await tx.select().from(invites).where(those).get())
+    if (!invite) return refuseUnnamed(tx, workspace, user)
+    if (!isProven(user)) throw notVerified(`Confirm ${invite.email} first: ${HOW_TO_VERIFY}`)
+    if (!(await tx.delete(invites).where(those).returning().get())) return missing('invite')
     if (kind === 'accept') {
       assertMayGiveRoles(restricted, invite.roles, invite.grantedRoles)
       await join(tx, workspace, user._id, invite.roles)
@@ -75,6 +78,24 @@ export async function reply(ctx: Ctx, { workspace, kind }: InvitationAnswer) {
     await tell(ctx, tx, workspace, { kind: 'invite', eventName }, detailsOf(invite))
   })
   return success
+}
+
+const HOW_TO_VERIFY = 'POST /api/email/verification sends a code to it, and POST /api/email/verify takes the code.'
+
+const notVerified = (message: string) => new Problem(409, 'EMAIL_NOT_VERIFIED', message)
+
+/** Tells who signs in by the invited address, or waits for its confirmation, what is missing. @throws 404, 409 EMAIL_NOT_VERIFIED */
+async function refuseUnnamed(tx: Tx, workspace: string, user: UserRow | undefined): Promise<never> {
+  const waiting = user?.pendingEmail ? keyOfName(user.pendingEmail) : ''
+  const keys = [user?.usernameKey ?? '', waiting].filter((key) => key !== '')
+  const those = and(eq(invites.workspace, workspace), inArray(invites.emailKey, keys))
+  const invite = keys.length ? await tx.select().from(invites).where(those).limit(1).get() : undefined
+  if (!invite) return missing('invite')
+  throw notVerified(
+    invite.emailKey === waiting
+      ? `Confirm ${invite.email} first: ${HOW_TO_VERIFY}`
+      : `Add ${invite.email} to your profile as its email first (POST /api/me), and confirm it: ${HOW_TO_VERIFY}`,
+  )
 }
 
 /** Invites who has an address. @throws 403, 404, 409 INVITE_EXISTS, MEMBER_EXISTS, TOO_MANY_INVITES */

@@ -1,6 +1,5 @@
 import * as mail from '../../accounts/mail/shapes'
 import * as passkeys from '../../accounts/passkeys/shapes'
-import { Proof } from '../../accounts/proof'
 import * as accounts from '../../accounts/shapes'
 import * as social from '../../accounts/social/shapes'
 import * as totp from '../../accounts/totp/shapes'
@@ -94,7 +93,6 @@ const renamed = new Map<unknown, string>([
 export const namedShapes: [name: string, shape: object][] = [
   ['Problem', ProblemShape],
   ['Success', done],
-  ['Proof', Proof],
   ...areas
     .flatMap((area): [string, unknown][] => Object.entries(area))
     .flatMap(([name, shape]): [string, object][] => (isNameable(shape) ? [[renamed.get(shape) ?? name, shape]] : []))

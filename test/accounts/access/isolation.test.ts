@@ -7,7 +7,7 @@ import { now } from '../../../src/core/clock'
 import { type Answer, ask, client, refusal } from '../../house'
 import { bearer, pairOf } from '../people'
 import { type Asked, password, place, routes, send, stateOf } from './place'
-import { requests } from './requests'
+import { requests, revertToken } from './requests'
 
 // Who comes this often would be held back before they are turned away.
 config.ATOLL_RATE_LIMITS = 'off'
@@ -38,6 +38,7 @@ const secrets = {
   'API token': ours.tokens.admin,
   verification: await once('verification'),
   'password reset': await once('passwordReset'),
+  'address to have back': await revertToken(ours),
   redirect: await once('redirect'),
   challenge: await once('secondFactor', wary),
   recovery: recovery as string,
@@ -58,7 +59,8 @@ const guise = { 'x-impersonate-user': theirs.users.user, 'x-impersonate-workspac
 const visits = Object.entries(secrets).flatMap(([kind, secret]) =>
   Object.entries(carriers).map(([how, carry], n) => ({
     name: `${kind} ${how}`,
-    origin: n % 2 ? ours.origin : theirs.origin,
+    // A cookie counts for another tenant at no host of ours, so it comes from the caller's own machine.
+    origin: n % 2 ? (how.includes('cookie') ? 'http://localhost' : ours.origin) : theirs.origin,
     headers: { ...(n % 2 && { tenant: theirs.id }), ...carry(secret) } as Record<string, string>,
   })),
 )
@@ -127,6 +129,7 @@ const taken: Record<string, [body: (secret: string) => object, refusal: [number,
   'POST /api/signin/passkey/': [(challenge) => ({ challenge, credential }), [401, 'INVALID_CHALLENGE']],
   'POST /api/token/refresh': [(refreshToken) => ({ refreshToken }), [401, 'UNAUTHENTICATED']],
   'POST /api/email/verify': [(token) => ({ token }), [400, 'INVALID_TOKEN']],
+  'POST /api/email/revert': [(token) => ({ token }), [400, 'INVALID_TOKEN']],
   'POST /api/password/reset': [(token) => ({ token, password }), [400, 'INVALID_TOKEN']],
   'POST /api/auth/callback': [(rt) => ({ rt }), [401, 'INVALID_REDIRECT_TOKEN']],
 }
@@ -175,6 +178,7 @@ test('after all of that each is as good as before where it was given', async () 
   expect(await sent('/token/refresh', { refreshToken: refresh })).toBe(200)
   expect(await sent('/email/verify', { token: verification })).toBe(200)
   expect(await sent('/password/reset', { token: reset, password })).toBe(200)
+  expect(await sent('/email/revert', { token: secrets['address to have back'] })).toBe(200)
   expect(await sent('/auth/callback', { rt: redirect })).toBe(200)
   expect(await sent('/signin', { challenge, code: secrets.recovery })).toBe(200)
 })

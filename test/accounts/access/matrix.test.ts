@@ -23,6 +23,7 @@ const table = `
     200 POST /api/signin/passkey/
     200 POST /api/token/refresh
     200 POST /api/email/verify
+    200 POST /api/email/revert
     200 POST /api/password/forgot
     200 POST /api/password/reset
     200 GET /api/auth/providers

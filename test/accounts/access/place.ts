@@ -48,7 +48,9 @@ export async function place() {
   /** Somebody new. */
   const someone = async () => {
     const username = name()
-    const { _id, emailKey } = await register(tenant, { username, email: email(username) })
+    const { _id, emailKey } = await register(tenant, { username, email: email(username) }, ['user'], undefined, {
+      emailVerified: true,
+    })
     return { id: _id, emailKey: emailKey! }
   }
   await admin.post('/users', { username: 'ada', password })

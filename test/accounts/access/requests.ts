@@ -1,3 +1,4 @@
+import { emailChanges } from '../../../src/accounts/mail/tables'
 import { giveOnce, type Purpose } from '../../../src/accounts/one-time'
 import { passkeys } from '../../../src/accounts/passkeys/tables'
 import { begin } from '../../../src/accounts/sessions'
@@ -47,6 +48,17 @@ async function once({ tenant, someone }: Place, purpose: Purpose) {
   return tenant.write((tx) => giveOnce(tx, purpose, id, { emailKey }))
 }
 
+/** A token by which somebody new has their old address back. */
+export async function revertToken({ tenant, someone }: Pick<Place, 'tenant' | 'someone'>) {
+  const { id: user, emailKey } = await someone()
+  const _id = Bun.randomUUIDv7()
+  const dates = { created: iso(now()), expires: iso(now() + 60_000) }
+  return tenant.write(async (tx) => {
+    await tx.insert(emailChanges).values({ _id, user, email: emailKey, emailKey, ...dates })
+    return giveOnce(tx, 'emailRevert', user, { change: _id })
+  })
+}
+
 /** Begins a second factor for who asks: a code of it, and when it is confirmed the codes for an emergency. */
 async function factor({ tenant, origin }: Place, { user, headers }: By) {
   await tenant.write((tx) => discard(tx, user))
@@ -94,6 +106,7 @@ export const requests: Record<string, Making> = {
   'POST /api/me/api-tokens': () => ({ body: { nickname: 'x' } }),
   'DELETE /api/me/api-tokens/:id': async (at, { user }) => ({ path: { id: await at.token(user) } }),
   'POST /api/email/verify': async (at) => ({ body: { token: await once(at, 'verification') } }),
+  'POST /api/email/revert': async (at) => ({ body: { token: await revertToken(at) } }),
   'POST /api/password/forgot': (at) => ({ body: { email: at.email(at.name()) } }),
   'POST /api/password/reset': async (at) => ({ body: { token: await once(at, 'passwordReset'), password } }),
   'POST /api/me/totp/confirm': async (at, by) => ({ body: { code: (await factor(at, by)).code } }),

@@ -1,3 +1,4 @@
+import { expect } from 'bun:test'
 import { runDue } from '../../../src/jobs/runner'
 import { type Answer, house } from '../../house'
 
@@ -11,7 +12,18 @@ export async function inhabited(email = 'ada@lovelace.test') {
   const home = await house()
   const signedUp = await home.stranger.post('/signup', { username: 'ada', email, password, authType: 'oauth' })
   const { user, token } = signedUp.body.payload
-  return { ...home, token, ada: home.stranger.with({ authorization: `Bearer ${token}` }), user, email, ...mailOf(home) }
+  const mail = mailOf(home)
+  /** Has them send the code back that was mailed to them. */
+  const verify = async () => {
+    const answer = await home.stranger.post('/email/verify', { token: await mail.codeOf('verification') })
+    expect(answer.status).toBe(200)
+  }
+  return {
+    ...home,
+    ...{ token, user, email, verify },
+    ada: home.stranger.with({ authorization: `Bearer ${token}` }),
+    ...mail,
+  }
 }
 
 /** Does what is due, and reads the outbox as an admin does. */

@@ -1,10 +1,14 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { post, removeOld } from '../../../src/accounts/mail/mails'
+import { plainDevice, plainName } from '../../../src/accounts/mail/plain-text'
 import { written } from '../../../src/accounts/mail/templates'
+import { config } from '../../../src/config'
 import { holding } from '../../../src/jobs/holding'
+import { runDue } from '../../../src/jobs/runner'
+import { setHosts } from '../../../src/tenancy/tenants'
 import { house, refusal } from '../../house'
 import { backToNow, DAY, later } from '../people'
-import { configure, ID, TIME } from '../workspaces/kit'
+import { configure, ID, made, TIME } from '../workspaces/kit'
 import { inhabited } from './kit'
 
 afterEach(backToNow)
@@ -21,8 +25,8 @@ describe('without a mail server', () => {
       user: user._id,
       state: 'kept',
       subject: 'Confirm your e-mail address',
-      text: expect.stringMatching(/^Hello ada,\n\nthis e-mail address.*\n\n[\w-]{43}\n\n/),
-      html: expect.stringMatching(/^<p>Hello ada,<\/p>/),
+      text: expect.stringMatching(/^Hello,\n\nthis e-mail address.*\n\n[\w-]{43}\n\n/),
+      html: expect.stringMatching(/^<p>Hello,<\/p>/),
       error: null,
       created: TIME,
       sent: null,
@@ -78,8 +82,92 @@ describe('without a mail server', () => {
   })
 })
 
+describe('the words of strangers', () => {
+  const lure = 'Your account is locked, call +1 555 0100 or see http://evil.example'
+
+  test('are not in the mail that a sign-up sends to whatever address it gave', async () => {
+    const { stranger, outbox } = await inhabited()
+    const person = { username: lure, firstName: lure, lastName: 'evil.example', fullName: lure, name: lure }
+    const email = 'victim@x.test'
+    expect((await stranger.post('/signup', { ...person, email, password: 'correct horse' })).status).toBe(201)
+    const { subject, text, html } = (await outbox()).at(-1)
+    expect(`${subject}${text}${html}`).not.toMatch(/evil|locked|555/)
+  })
+
+  test('are in an invitation only as the name of the workspace, on one line, short, and without anything to click or call', async () => {
+    const { as, outbox } = await inhabited()
+    const invitationTo = async (workspace: string) => {
+      const { _id } = await made(as('user'), { name: workspace })
+      const email = `${crypto.randomUUID()}@x.test`
+      await as('user').post(`/workspaces/${_id}/invites`, { email, name: lure })
+      const mail = (await outbox()).find(({ to }: { to: string }) => to === email)
+      expect(`${mail.subject}${mail.text}`).not.toMatch(/evil|locked|555/)
+      return mail.text as string
+    }
+    await as('user').post('/me', { fullName: lure })
+    expect(await invitationTo('Analytical Engine & Co.')).toContain('to the workspace "Analytical Engine & Co." at')
+    expect(await invitationTo(`${'Long '.repeat(30)}http`)).toContain(`"${'Long '.repeat(8)}" at`)
+    for (const name of [
+      'http://evil.example',
+      'see evil.example now',
+      'evil\u3002example',
+      'ｅｖｉｌ．example',
+      'a@evil',
+    ])
+      expect(await invitationTo(name), name).toContain('you are invited to a workspace at')
+    for (const name of ['call 0800 555 0100', 'ev\u200dil.example', '+1-555-0100'])
+      expect(await invitationTo(name), name).toContain('you are invited to a workspace at')
+  })
+
+  test('are not in the mail about a new device: what a browser calls itself is short and links nowhere', () => {
+    expect(plainDevice('Mozilla/5.0 (X11; Linux) Chrome/120.0.0.0')).toBe('Mozilla/5.0 (X11; Linux) Chrome/120.0.0.0')
+    expect(plainDevice('Locked! See https://evil.example or\nwww.evil or evil.example')).toBe('Locked! See or or')
+    expect(plainDevice('x'.repeat(300))).toHaveLength(120)
+  })
+
+  test.each([
+    ['St. Mary’s School', 'St. Mary’s School'],
+    ['J. R. R. Tolkien', 'J. R. R. Tolkien'],
+    ['Müller & Söhne GmbH', 'Müller & Söhne GmbH'],
+    ['Team 42', 'Team 42'],
+    ['node.js', ''],
+    ['a\u202eb\nc', 'ab c'],
+  ])('leave %j as %j', (name, shown) => {
+    expect(plainName(name)).toBe(shown)
+  })
+})
+
+describe('a mail to who has no page to go to', () => {
+  test('says where the API takes its code, by the first host of the tenant', async () => {
+    const { id, outbox, stranger, as } = await inhabited()
+    const at = `https://${id}.test/api`
+    expect((await outbox())[0].text).toContain(`POST ${at}/email/verify.`)
+    const { _id } = await made(as('user'))
+    await as('user').post(`/workspaces/${_id}/invites`, { email: 'guest@x.test' })
+    const { text } = (await outbox()).at(-1)
+    for (const route of ['POST', 'GET'].map((method) => `${method} ${at}/invites`)) expect(text).toContain(route)
+    expect(text).toContain(`${at}/email/verify`)
+    expect((await stranger.get('/invites')).status).toBe(401)
+  })
+
+  test('names the port of the caller’s own machine, and no host where the tenant has none', async () => {
+    const { id, outbox, ada, tenant } = await inhabited()
+    const sentFrom = async (...hosts: string[]) => {
+      await ada.post('/email/verification')
+      await setHosts(id, hosts)
+      await runDue(tenant)
+      await setHosts(id, [`${id}.test`])
+      return (await outbox()).at(-1).text
+    }
+    expect(await sentFrom(`${id}.localhost`)).toContain(
+      `POST http://${id}.localhost:${config.ATOLL_PORT}/api/email/verify.`,
+    )
+    expect(await sentFrom()).toContain('POST /api/email/verify.')
+  })
+})
+
 describe('a tenant’s own words', () => {
-  test('take the place of ours, with a link to a page of its own', async () => {
+  test('take the place of ours, with a link to a page of its own, and greet nobody by a name that a stranger gave', async () => {
     const { tenant, outbox, ada } = await inhabited()
     await configure(tenant, 'mail-templates', {
       verification: {
@@ -91,9 +179,9 @@ describe('a tenant’s own words', () => {
     })
     await ada.post('/me', { fullName: 'Ada & <Lovelace>', email: 'b@x.test' })
     const mail = (await outbox()).at(-1)
-    expect(mail.subject).toBe('Welcome, Ada & <Lovelace>')
-    expect(mail.text).toMatch(/^Here: https:\/\/app\.example\.com\/hello\/[\w-]{43}\?of=Ada%20%26%20%3CLovelace%3E$/)
-    expect(mail.html).toStartWith('<b>Ada &amp; &lt;Lovelace&gt;</b> <a href="https://app.example.com/hello/')
+    expect(mail.subject).toBe('Welcome,')
+    expect(mail.text).toMatch(/^Here: https:\/\/app\.example\.com\/hello\/[\w-]{43}\?of=$/)
+    expect(mail.html).toStartWith('<b></b> <a href="https://app.example.com/hello/')
   })
 
   test('what does not fit counts as not set', async () => {

@@ -27,30 +27,30 @@ const invitation = (to: string) => ({
   data: { inviter: 'Ada', workspace: 'Öffice' },
 })
 const sending = async (...to: string[]) => {
-  const { tenant, as } = await house()
+  const { tenant, as, id } = await house()
   await tenant.write((tx) => post(tenant, tx, ...to.map(invitation)))
   await runDue(tenant)
   const state = async () => (await as('admin').get('/mails?sort=created')).body
-  return { tenant, as, state }
+  return { tenant, as, id, state }
 }
 
 describe('mail', () => {
   test('goes out by SMTP, in plain text and HTML, from the address that is set', async () => {
     const to = 'bob@sent.test'
-    const { state } = await sending(to)
+    const { state, id } = await sending(to)
     const [letter, ...others] = box.to(to)
     expect(others).toEqual([])
     expect(letter!.from).toBe('house@atoll.test')
     expect(letter!.to).toEqual([to])
     expect(letter!.headers).toContain('From: The House <house@atoll.test>')
     expect(letter!.headers).toContain('Auto-Submitted: auto-generated')
-    expect(letter!.text).toContain('Ada invites you to the workspace Öffice')
-    expect(letter!.html).toContain('<p>Ada invites you to the workspace Öffice')
+    expect(letter!.text).toContain('you are invited to the workspace "Öffice"')
+    expect(letter!.html).toContain('<p>you are invited to the workspace &quot;Öffice&quot;')
     const [mail] = await state()
     expect(mail).toMatchObject({
       to,
       state: 'sent',
-      subject: 'Ada invites you to Öffice',
+      subject: `An invitation to a workspace at ${id}`,
       text: null,
       html: null,
       error: null,
@@ -124,12 +124,12 @@ describe('mail', () => {
     await configure(tenant, 'mail-templates', {
       invitation: { subject: 'Hi\r\nBcc: evil@x.test\r\n\r\n{{workspace}}' },
     })
-    const data = { inviter: 'x', workspace: 'y\r\nTo: evil@x.test' }
+    const data = { inviter: 'x', workspace: 'y\r\nTo: evil' }
     await tenant.write((tx) => post(tenant, tx, { to, template: 'invitation', data }))
     await runDue(tenant)
     const [letter] = box.to(to)
     expect(letter!.to).toEqual([to])
-    expect(letter!.headers).toContain('Subject: Hi Bcc: evil@x.test y To: evil@x.test\r\n')
+    expect(letter!.headers).toContain('Subject: Hi Bcc: evil@x.test y To: evil\r\n')
     expect(letter!.headers).not.toMatch(/^(Bcc|To: evil)/m)
     expect(box.to('evil@x.test')).toEqual([])
   })
@@ -186,11 +186,10 @@ describe('an invitation', () => {
     expect((await as('user').post(`/workspaces/${_id}/invites`, { email, name: 'Countess' })).status).toBe(201)
     await runDue(tenant)
     const letters = box.to(email)
-    expect(letters.find(({ text }) => text.includes('user invites you to the workspace Engine'))!.text).toStartWith(
-      '\nHello Countess,'.trim(),
-    )
+    const letter = letters.find(({ text }) => text.includes('you are invited to the workspace "Engine"'))!
+    expect(letter.text).not.toMatch(/Countess|user/)
     const accept = () => ada.post('/invites', { workspace: _id, kind: 'accept' })
-    expect(refusal(await accept())).toEqual([403, 'EMAIL_NOT_VERIFIED'])
+    expect(refusal(await accept())).toEqual([409, 'EMAIL_NOT_VERIFIED'])
     const token = letters.map(({ text }) => codeIn(text)).find(Boolean)
     expect((await ada.post('/email/verify', { token })).status).toBe(200)
     expect((await accept()).status).toBe(200)

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { config } from '../../../src/config'
+import { setHosts } from '../../../src/tenancy/tenants'
 import { ask, house, refusal } from '../../house'
 import { provider } from '../../outside/provider'
 import { password } from '../mail/kit'
@@ -62,7 +63,7 @@ describe('a sign-in by a provider', () => {
       code_challenge_method: 'S256',
     })
     const [line] = sent.headers.getSetCookie()
-    expect(line).toMatch(new RegExp(`^atoll_${id}_auth=[\\w-]+; Path=/api; Max-Age=600; HttpOnly; SameSite=Lax$`))
+    expect(line).toMatch(new RegExp(`^atoll_${id}_auth=[\\w-]+; Path=/; Max-Age=600; HttpOnly; SameSite=Lax$`))
     const other = new URL((await visitor.begin('corp')).sent.location).searchParams
     for (const name of ['state', 'nonce', 'code_challenge']) expect(other.get(name)).not.toBe(asked[name])
   })
@@ -422,4 +423,55 @@ test('a browser that was away too long begins anew', async () => {
   const { back } = await visitor.begin('corp')
   visitor.jar.clear()
   expect(refusal(await visitor.visit(back))).toEqual([400, 'INVALID_STATE'])
+})
+
+test('a browser takes nothing along that anybody else could have written, or read', async () => {
+  const { id, browser } = await hotel(at)
+  const name = `atoll_${id}_auth`
+  const visitor = browser()
+  const { sent, back } = await visitor.begin('corp')
+  const sealed = visitor.jar.get(name)!
+  const state = new URL(sent.location).searchParams.get('state')!
+  const readable = Buffer.from(sealed, 'base64url').toString('latin1')
+  for (const secret of ['verifier', 'nonce', state]) expect(readable).not.toContain(secret)
+  const forged = Buffer.from(JSON.stringify({ provider: 'corp', state, nonce: 'n', verifier: 'v' })).toString(
+    'base64url',
+  )
+  const STATE = [400, 'INVALID_STATE']
+  for (const value of [forged, `${sealed.slice(0, -2)}AA`, sealed.slice(0, 40), '']) {
+    visitor.jar.set(name, value)
+    expect(refusal(await visitor.visit(back)), value).toEqual(STATE)
+  }
+  // Of two, one was set by a neighbour.
+  visitor.jar.set(name, `${sealed}; ${name}=${sealed}`)
+  expect(refusal(await visitor.visit(back))).toEqual(STATE)
+  visitor.jar.set(name, sealed)
+  expect((await visitor.visit(back)).status).toBe(302)
+})
+
+test('a journey ends at the host and tenant where it began, within ten minutes', async () => {
+  const [here, there] = [await hotel(at), await hotel(at)]
+  await setHosts(here.id, [`${here.id}.test`, `${here.id}.example`])
+  const visitor = here.browser()
+  const { back } = await visitor.begin('corp')
+  const sealed = visitor.jar.get(`atoll_${here.id}_auth`)!
+  for (const [host, tenant] of [
+    [`${here.id}.example`, here.id],
+    [`${there.id}.test`, there.id],
+  ] as const) {
+    const url = back.replace(`${here.id}.test`, host)
+    const cookie = `atoll_${tenant}_auth=${sealed}`
+    expect(refusal(await ask('GET', url, { headers: { cookie } })), host).toEqual([400, 'INVALID_STATE'])
+  }
+  later(11 * 60 * SECOND)
+  expect(refusal(await visitor.visit(back))).toEqual([400, 'INVALID_STATE'])
+})
+
+test('by TLS a browser keeps the journey under the prefix __Host-', async () => {
+  const { origin, id } = await hotel(at)
+  const visitor = browser(origin.replace('http:', 'https:'))
+  const { sent } = await visitor.begin('corp')
+  const [line] = sent.headers.getSetCookie()
+  expect(line).toStartWith(`__Host-atoll_${id}_auth=`)
+  expect(line).toEndWith('; Path=/; Max-Age=600; HttpOnly; SameSite=Lax; Secure')
 })

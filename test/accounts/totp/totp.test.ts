@@ -86,7 +86,8 @@ describe('a second factor', () => {
   })
 
   test('is asked for after a new password was chosen by mail, too', async () => {
-    const { stranger, codeOf, signIn } = await careful()
+    const { stranger, codeOf, signIn, verify } = await careful()
+    await verify()
     await stranger.post('/password/forgot', { email: 'ada@lovelace.test' })
     const token = await codeOf('passwordReset')
     await stranger.post('/password/reset', { token, password: 'battery staple' })

@@ -1,7 +1,11 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { config } from '../../../src/config'
+import { runDue } from '../../../src/jobs/runner'
 import { nextOf } from '../../entities/kit'
 import { house, refusal } from '../../house'
+import { postbox } from '../../outside/postbox'
+import { codeIn } from '../mail/kit'
+import { signedIn } from '../people'
 import { FORBIDDEN, GONE, ID, made, office, TIME } from './kit'
 
 const UNKNOWN = [404, 'INVITE_NOT_FOUND']
@@ -69,9 +73,9 @@ describe('an invite', () => {
   })
 
   test('is nobody’s who has another address, or none', async () => {
-    const { as, editor, workspace } = await invited()
+    const { as, editor, workspace, ...home } = await invited()
     expect(refusal(await as('admin').post('/invites', accept(workspace)))).toEqual(UNKNOWN)
-    await editor.post('/me', { email: '' })
+    expect((await (await signedIn({ ...home, as }, 'editor')).post('/me', { email: '' })).status).toBe(200)
     expect((await editor.get('/invites')).body).toEqual([])
     for (const answer of [accept, decline].map((reply) => editor.post('/invites', reply(workspace))))
       expect(refusal(await answer)).toEqual(UNKNOWN)
@@ -81,10 +85,52 @@ describe('an invite', () => {
     const { editor, workspace, tenant, users } = await invited()
     config.ATOLL_SMTP_URL = 'smtp://mail.invalid'
     expect((await editor.get('/invites')).body).toEqual([])
-    expect(refusal(await editor.post('/invites', accept(workspace)))).toEqual([403, 'EMAIL_NOT_VERIFIED'])
+    expect(refusal(await editor.post('/invites', accept(workspace)))).toEqual([409, 'EMAIL_NOT_VERIFIED'])
     await tenant.write((tx) => tx.ask('update users set email_verified = 1 where _id = ?', [users.editor]))
     expect((await editor.get('/invites')).body).toHaveLength(1)
     expect((await editor.post('/invites', accept(workspace))).status).toBe(200)
+  })
+
+  test('tells who holds the invited address, but has not proven it, what is missing: as the address, as the username, or pending', async () => {
+    const { as, at, workspace, stranger, tenant } = await office()
+    const box = await postbox()
+    config.ATOLL_SMTP_URL = box.url
+    const password = 'correct horse'
+    const signedUp = async (person: object) => {
+      const { body } = await stranger.post('/signup', { password, authType: 'oauth', ...person })
+      return stranger.with({ authorization: `Bearer ${body.payload.token}` })
+    }
+    for (const name of ['eve', 'ada', 'bob']) await as('user').post(`${at}/invites`, { email: `${name}@x.test` })
+    const [eve, ada, bob] = [
+      await signedUp({ username: 'Eve@x.test' }),
+      await signedUp({ username: 'ada', email: 'ADA@x.test' }),
+      await signedUp({ username: 'bob' }),
+    ]
+    expect((await bob.post('/me', { email: 'bob@x.test' })).body.pendingEmail).toBe('bob@x.test')
+    const told = async (me: typeof eve) => {
+      const answer = await me.post('/invites', accept(workspace))
+      expect(refusal(answer)).toEqual([409, 'EMAIL_NOT_VERIFIED'])
+      return answer.body.message as string
+    }
+    expect(await told(eve)).toStartWith('Add eve@x.test to your profile')
+    expect(await told(ada)).toStartWith('Confirm ada@x.test first: POST /api/email/verification')
+    expect(await told(bob)).toStartWith('Confirm bob@x.test first')
+    // As it says.
+    await eve.post('/me', { email: 'eve@x.test' })
+    for (const [me, to] of [
+      [eve, 'eve@x.test'],
+      [bob, 'bob@x.test'],
+    ] as const) {
+      await runDue(tenant)
+      const token = box
+        .to(to)
+        .map(({ text }) => codeIn(text))
+        .find(Boolean)
+      expect((await me.post('/email/verify', { token })).status).toBe(200)
+      expect((await me.post('/invites', accept(workspace))).status).toBe(200)
+    }
+    expect(refusal(await ada.post('/invites', accept('x')))).toEqual(UNKNOWN)
+    await box.close()
   })
 
   test('is made and withdrawn by those who administer the workspace', async () => {
@@ -109,7 +155,7 @@ describe('an invite', () => {
   test('goes with its workspace, and is no other tenant’s', async () => {
     const { as, editor, at, workspace, email } = await invited()
     const abroad = await house()
-    await abroad.as('user').post('/me', { email })
+    await (await signedIn(abroad, 'user')).post('/me', { email })
     expect((await abroad.as('user').get('/invites')).body).toEqual([])
     expect(refusal(await abroad.as('user').post('/invites', accept(workspace)))).toEqual(UNKNOWN)
     await as('user').delete(at)

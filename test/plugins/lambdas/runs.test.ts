@@ -187,6 +187,8 @@ describe('the answer of a lambda', () => {
     ['{ status: 200, headers: { "set-cookie": "atoll_acme=1" } }', /cookies/],
     ['{ status: 200, headers: { "set-cookie": "=atoll_acme=1" } }', /cookies/],
     ['{ status: 200, headers: { "set-cookie": " Atoll_acme=1" } }', /cookies/],
+    ['{ status: 200, headers: { "set-cookie": "__Host-atoll_acme=1" } }', /cookies/],
+    ['{ status: 200, headers: { "set-cookie": "__hOST-Atoll_acme=1" } }', /cookies/],
     ['{ status: 200, headers: { "set-cookie": "__Host-atoll_acme=1; Secure; Path=/" } }', /cookies/],
     ['{ status: 200, headers: { "set-cookie": "a=1; Domain=example.com" } }', /cookies/],
     ['{ status: 200, headers: { "x-accel-redirect": "/files" } }', /x-accel-redirect/],
