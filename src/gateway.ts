@@ -5,14 +5,21 @@ import { app } from './app'
 import { completed } from './core/headers'
 import { Problem, refusal } from './core/problem'
 import { nameOf } from './core/request-name'
-import { listensOn, standsFor } from './tenancy/caller'
+import { releaseBody } from './tenancy/bodies'
+import { endWork, listensOn, standsFor, startWork } from './tenancy/caller'
+import { costlyWork } from './tenancy/fair-queue'
 
 const ALIAS = '/api/v1'
 
 /** Every request's way in and every answer's way out: what concerns all of them, whatever they are about. */
 export async function handle(request: Request): Promise<Response> {
+  costlyWork.arrived()
   const asked = addressed(request)
-  const response = await answer(asked)
+  if (request.method === 'GET' || request.method === 'HEAD') startWork(request)
+  const response = await answer(asked).finally(() => {
+    endWork(request)
+    releaseBody(request)
+  })
   response.headers.set('x-request-id', nameOf(asked))
   completed(response)
   const origin = asked.headers.get('origin')

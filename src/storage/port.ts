@@ -30,7 +30,14 @@ export type Manner = { alone?: boolean }
  * what the engines share: `?` for values (texts, finite numbers, bytes, null), double quotes for names, NULLS LAST where
  * order meets NULL, comparisons only as conditions, and nothing that folds letters (`like`, `lower`, `upper`).
  */
-export type Db = Pick<SqliteRemoteDatabase, 'select' | 'selectDistinct' | '$count'> & { ask: Ask; comparing: Comparing }
+export type Db = Pick<SqliteRemoteDatabase, 'select' | 'selectDistinct' | '$count'> & {
+  ask: Ask
+  comparing: Comparing
+  /** Lets others have their turn, between two pieces of work that take some ms each. */
+  pause(): Promise<void>
+  /** The database that this one reads, where it only differs in how: what is kept in memory is kept by that. */
+  origin?: Db
+}
 
 /** By what vectors are compared: by who asks, or by functions of an extension that the database was given. */
 export type Comparing = 'javascript' | 'sqlite-vec'
@@ -56,6 +63,10 @@ export type Place = {
   file: string
   /** Tells a tenant's data from that of an earlier tenant of the same name. */
   identity?: string
+  /** Whether its data was made before: nothing is made in the place of what is missing then. */
+  exists?: boolean
+  /** Whether it stays open, beside those that may be open at once. */
+  pinned?: boolean
   /** Where engines that keep many tenants together have it: on which servers, and the schema whose tables it shares. */
   cluster?: string
   bucket?: string
@@ -87,6 +98,8 @@ export interface Database {
    * begin at once, but nobody is told of this one until it is `kept`: before that, only memory may have it.
    */
   transaction(work: (asking: Asking) => Promise<void>): Promise<{ kept?: Promise<void> }>
+  /** Whether it can't be relied on any more, and has to be opened anew. */
+  isBroken?(): boolean
   /** Gives back memory that only serves those who ask again soon; when nobody asks anything. */
   rest?(): void
   close(): Promise<void>

@@ -1,5 +1,5 @@
 import { Elysia, status, t } from 'elysia'
-import { aiGuard } from '../../accounts/guard'
+import { uploadGuard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
 import * as files from '../knowledge/files'
 import { ClearAnswer, Clearing, NewStore, StoreAnswer, Upload, UploadAnswer } from '../knowledge/shapes'
@@ -10,7 +10,7 @@ const refusals = { 404: ProblemShape, 409: ProblemShape }
 const failures = { ...refusals, 429: ProblemShape, 502: ProblemShape, 503: ProblemShape, 504: ProblemShape }
 
 export const storageRoutes = new Elysia({ prefix: '/ai/sources/:sourceId/storage', tags: ['ai'] })
-  .use(aiGuard('ai'))
+  .use(uploadGuard('ai'))
   .post(
     '/',
     async ({ ctx, params, body }) => {

@@ -53,7 +53,7 @@ export const connectionRoutes = new Elysia({ prefix: '/integration-sources', tag
     response: { 200: done, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },
     detail: { operationId: 'deleteIntegrationSource', summary: 'Delete an integration source' },
   })
-  .post('/status', ({ body, request }) => checking.statusOfDraft(body, request), {
+  .post('/status', ({ ctx, body, request }) => checking.statusOfDraft(ctx, body, request), {
     can: 'privileged',
     body: ConnectionDraft,
     response: Status,
