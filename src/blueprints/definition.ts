@@ -59,7 +59,9 @@ export async function refuseSenseless({ fields, permissions = [], limitations = 
     const field = fields.find((field) => field.key === key)
     if (!field) flaws.push({ path, message: `There is no field "${key}".` })
     else if (field.default !== undefined) flaws.push({ path, message: `"${key}" is computed, so it has no default.` })
-    await formula(text).catch(({ message }) => flaws.push({ path, message: `It cannot be used: ${message}.` }))
+    await formula(text).catch(({ message }) =>
+      flaws.push({ path, message: `The formula of "${key}" cannot be used: ${message}.` }),
+    )
   }
   if (flaws.length) invalid(...flaws.slice(0, 100))
 }
@@ -108,7 +110,12 @@ async function flawsOf(field: Field): Promise<Flaw[]> {
     model = await ready(field, 0)
   } catch (error) {
     const message = error instanceof Error ? error.message.slice(0, 300) : ''
-    return [{ path: field.pattern === undefined ? '/schema' : '/pattern', message: `It cannot be used: ${message}` }]
+    return [
+      {
+        path: field.pattern === undefined ? '/schema' : '/pattern',
+        message: `This ${field.pattern === undefined ? 'schema' : 'pattern'} cannot be used: ${message}`,
+      },
+    ]
   }
   if (field.default === undefined || field.default === null) return flaws
   return model.flaws(field.default).map(({ path, message }) => ({ path: `/default${path}`, message: `It ${message}.` }))

@@ -9,16 +9,31 @@ const DEPTH = 64
 export async function readJson(request: Request, limit: number): Promise<unknown> {
   const text = await readText(request, limit)
   if (text === undefined) return
-  const type = request.headers.get('content-type') ?? ''
-  if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type))
+  if (!isJson(request))
     throw new Problem(415, 'UNSUPPORTED_MEDIA_TYPE', 'Send JSON, with the header Content-Type: application/json.')
   try {
     return parseJson(text)
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    throw new Problem(400, 'MALFORMED_BODY', 'The body is not JSON. Check its quotes, commas and brackets.')
+    throw malformed()
   }
 }
+
+/** Refuses a body that calls itself JSON and is not, where any text is taken. @throws 400 MALFORMED_BODY */
+export function assertJson(request: Request, text: string) {
+  if (!text || !isJson(request)) return
+  try {
+    JSON.parse(text)
+  } catch {
+    throw malformed()
+  }
+}
+
+const isJson = ({ headers }: Request) =>
+  /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(headers.get('content-type') ?? '')
+
+const malformed = () =>
+  new Problem(400, 'MALFORMED_BODY', 'The body is not JSON. Check its quotes, commas and brackets.')
 
 /** The value of a JSON text. @throws SyntaxError, and 400 for what cannot be kept */
 export const parseJson = (text: string): unknown => keepable(JSON.parse(text))

@@ -2,6 +2,7 @@ import { Value } from '@sinclair/typebox/value'
 import { parseJson } from '../core/body'
 import { outside } from '../core/outside'
 import { Problem } from '../core/problem'
+import { listFlaws } from '../core/validation'
 import { privateNetwork } from './addresses'
 import { Manifest } from './shapes'
 
@@ -19,7 +20,7 @@ export async function readManifest(address: string): Promise<Manifest> {
   const answer = await outside(address, asked, bounds).catch((cause) => unreachable('did not answer', cause))
   if (answer.status !== 200) return unreachable(`answered ${answer.status}`)
   const said = absolute(parsed(await answer.text()), address)
-  const flaws = [...Value.Errors(Manifest, said)].slice(0, 20).map(({ path, message }) => ({ path, message }))
+  const flaws = listFlaws(Manifest, said).slice(0, 20)
   if (flaws.length) throw unfit(flaws)
   return Value.Clean(Manifest, said) as Manifest
 }

@@ -6,14 +6,14 @@ import { type Flaw, invalid } from '../core/problem'
 import { given, isOn } from '../core/shapes'
 
 const LIMIT = 100
-const MOST = 1_000
+const MAX_LIMIT = 1_000
 const ORDERS = 10
 
 const option = (description: string) => t.Optional(t.String({ description }))
 
 /** What the query of a list may say. A route's own filters stand beside it: `t.Object({ ...listing, kind: … })`. */
 export const listing = {
-  limit: option('how many, 100 unless told, at most 1000'),
+  limit: option('how many; default: 100, at most 1000 (the header X-Limit says so where more were asked for)'),
   page: option('which page of so many, from 1'),
   sort: option('what to sort by, comma-separated; "-" before one for descending'),
   count: option('true: adds the header X-Total-Count'),
@@ -25,12 +25,13 @@ export type Listing = { [option in keyof typeof listing]?: string }
 export type Sortable = { _id: SQLiteColumn; [name: string]: SQLiteColumn }
 
 /** What to read, in which order. */
-export type Page = { limit: number; offset: number; order: SQL[]; number: number; count: boolean }
+export type Page = { limit: number; clamped: boolean; offset: number; order: SQL[]; number: number; count: boolean }
 
 /** Reads the query of a list. @throws 400 with everything that makes no sense. */
 export function pageOf(query: Listing, sortable: Sortable, standard = '-created'): Page {
   const flaws: Flaw[] = []
-  const limit = Math.min(whole('limit', LIMIT), MOST)
+  const asked = whole('limit', LIMIT)
+  const limit = Math.min(asked, MAX_LIMIT)
   const number = Math.max(1, whole('page', 1))
   const parts = (given(query.sort) ?? standard).split(',').map((part) => part.trim())
   const keys = [...new Set(parts.filter(Boolean))]
@@ -38,14 +39,14 @@ export function pageOf(query: Listing, sortable: Sortable, standard = '-created'
   const order = keys.flatMap((key) => {
     const name = key.replace(/^[+-]/, '')
     if (Object.hasOwn(sortable, name)) return [ordered(sortable[name]!, key.startsWith('-'))]
-    refuse('sort', `This list cannot be sorted by "${name}", but by ${Object.keys(sortable).join(', ')}.`)
+    refuse('sort', `This list cannot be sorted by "${name}". Use one of: ${Object.keys(sortable).join(', ')}.`)
     return []
   })
   order.push(ordered(sortable._id, !!keys[0]?.startsWith('-')))
   const count = given(query.count) ?? given(query.$count) ?? 'false'
   if (!/^(true|false|0|1)$/.test(count)) refuse('count', 'count must be true or false.')
   if (flaws.length) invalid(...flaws)
-  return { limit, offset: (number - 1) * limit, order, number, count: isOn(count) }
+  return { limit, clamped: asked > limit, offset: (number - 1) * limit, order, number, count: isOn(count) }
 
   function whole(name: keyof Listing, otherwise: number) {
     const text = given(query[name]) ?? `${otherwise}`
@@ -75,11 +76,12 @@ const ordered = (column: SQLiteColumn, descending: boolean) => {
 /** A page's rows; `Link` tells where the next ones are, and `X-Total-Count` how many there are, if that was asked. */
 export async function answerPage<Row>(
   { request: { url }, set }: Answer,
-  { limit, number, count }: Page,
+  { limit, clamped, number, count }: Page,
   rows: Row[],
   total: () => Promise<number>,
 ): Promise<Row[]> {
   const headers = set.headers as Record<string, string>
+  if (clamped) headers['x-limit'] = `${limit}`
   if (count) headers['x-total-count'] = `${await total()}`
   if (limit && rows.length > limit) {
     const [path = '', search] = url.slice(url.indexOf('/', 8)).split('?')

@@ -1,7 +1,7 @@
 import { type OpenCtx, readmit } from '../../accounts/guard'
 import { throttling } from '../../accounts/guests'
 import { config } from '../../config'
-import { readText } from '../../core/body'
+import { assertJson, readText } from '../../core/body'
 import { missing, Problem } from '../../core/problem'
 import { success } from '../../core/shapes'
 import { enqueue } from '../../jobs/queue'
@@ -25,7 +25,9 @@ export async function call(tenant: OpenCtx, id: string, request: Request): Promi
   refuseUnlessMayRun(ctx, row)
   if (request.method === 'HEAD') return new Response()
   throttle(ctx, row._id, request)
-  const asked = { ...askedBy(ctx, request, (await readText(request, config.ATOLL_BODY_LIMIT)) ?? ''), ...whoIs(ctx) }
+  const text = (await readText(request, config.ATOLL_BODY_LIMIT)) ?? ''
+  assertJson(request, text)
+  const asked = { ...askedBy(ctx, request, text), ...whoIs(ctx) }
   if (targetOf(row).later) {
     await ctx.write((tx) => enqueue(ctx, tx, runOf({ integration: row._id, depth: 1, asked })))
     return Response.json(success, { status: 202 })
