@@ -73,7 +73,10 @@ function bodiesOf({ routes }: AnyElysia): Map<string, Body> {
     const shape = hooks.body as TSchema | undefined
     const known = shape ? keysOf(shape) : []
     if (!shape || !known.length) continue
-    const shown = answers.get(plainPath(path))!.flatMap(({ hooks }) => answeredBy(hooks.response))
+    const shown = answers
+      .get(plainPath(path))!
+      .flatMap(({ hooks }) => answeredBy(hooks.response))
+      .map(itemOf)
     const { ignored = [] } = policyOf(shape)
     bodies.set(`${method} ${path}`, { shape, known, shown: new Set([...shown.flatMap(keysOf), ...ignored]) })
   }
@@ -88,6 +91,9 @@ function answeredBy(response: object | undefined): TSchema[] {
   const byStatus = Object.entries(response).filter(([status]) => /^2\d\d$/.test(status))
   return byStatus.length ? byStatus.map(([, shape]) => shape as TSchema) : [response as TSchema]
 }
+
+/** What a list is of; what is no list, itself. */
+const itemOf = (shape: TSchema): TSchema => shape.items ?? shape
 
 /** The keys that a shape names, of whichever of several things it may be. */
 function keysOf(shape: TSchema): string[] {

@@ -29,7 +29,7 @@ const many = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['entities'
     params: ofBlueprint,
     detail: {
       description:
-        'All or nothing: where one operation is refused, its refusal is the answer, with its `index` in the details.',
+        'All or nothing: where one operation is refused, its refusal is the answer, and the paths of the details begin with `/operations/<number>`.',
       requestBody: json(Batch, 'up to 1,000 operations'),
       responses: { 200: json(BatchDone, 'what became of each'), 409: json(ProblemShape, 'one of them is refused') },
     },
