@@ -23,6 +23,7 @@ import { run as runModel } from './ai/running'
 import { entitiesAreKeptBy } from './blueprints/kept'
 import { blueprintRoutes } from './blueprints/routes'
 import { config } from './config'
+import { registerConfigurationCheck } from './content/configurations'
 import { blockRoutes } from './content/routes/blocks'
 import { componentRoutes, staticRoutes } from './content/routes/components'
 import { configurationRoutes } from './content/routes/configurations'
@@ -45,7 +46,9 @@ import { eventsAreHeardBy, fanOut } from './jobs/fanout'
 import { jobsAreDoneBy } from './jobs/work'
 import { documentation } from './operations/documentation'
 import { operatorRoutes } from './operations/operator'
+import { rootRoutes } from './operations/root'
 import { operations } from './operations/routes'
+import { validatePaymentSource } from './payments/configuration'
 import { planLimit } from './payments/entitlements'
 import { SWEEP } from './payments/inbox/parked'
 import { inboxRoutes } from './payments/inbox/routes'
@@ -89,6 +92,7 @@ eventsAreHeardBy(pluginsHear, integrationsHear)
 jobsAreDoneBy({ [CANCEL]: canceling, [REPRICE]: repricing, [SWEEP]: sweep })
 jobsAreDoneBy({ [TIME]: timing, [CALL_OFF]: callingOff, [THREADS]: removingThreads })
 connectionsAreUsedBy(integrationsBy, paymentsBy)
+registerConfigurationCheck('payments-configuration', validatePaymentSource)
 targetsAreRunBy({ ai: runModel })
 records.sourcesAreNamedBy(pluginBehind)
 pathsAreTakenBy((segment) =>
@@ -138,6 +142,7 @@ export const app = new Elysia({ handler: { standardHostname: false }, normalize:
   .use(problems)
   .use(unknownKeys((): AnyElysia => app))
   .use(operations)
+  .use(rootRoutes)
   .use(config.ATOLL_TEST_CLOCK === 'on' ? operatorRoutes : new Elysia())
   .use(api)
   .use(documentation((): AnyElysia => app))

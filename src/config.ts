@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { ConfigError } from './core/config-error'
+import { nearestKey } from './core/nearest-key'
 
 const onOff = (value: 'on' | 'off', description: string) =>
   Type.Union([Type.Literal('on'), Type.Literal('off')], { default: value, description })
@@ -15,7 +16,7 @@ export const Settings = Type.Object({
   ATOLL_TENANTS: Type.String({ default: 'tenants', minLength: 1, description: 'the folder of all data' }),
   ATOLL_DEFAULT_TENANT: Type.String({
     default: '',
-    description: 'who answers when neither header nor host names a tenant',
+    description: 'the tenant used when neither header nor host names one',
   }),
   ATOLL_TENANT_HEADER: onOff('on', 'whether the header "tenant" may name the tenant'),
   ATOLL_TRUST_PROXY: onOff('off', 'whether the X-Forwarded-… headers come from a proxy of yours'),
@@ -35,10 +36,12 @@ export const Settings = Type.Object({
   ATOLL_RATE_LIMITS: onOff('on', 'whether sign-in attempts and the writes of guests are throttled'),
   ATOLL_DATABASE_URL: Type.String({
     default: '',
+    secret: true,
     description: 'a PostgreSQL database for the registry and new tenants, instead of files: postgres://…',
   }),
   ATOLL_DATABASE_CLUSTERS: Type.String({
     default: '',
+    secret: true,
     description: 'further PostgreSQL databases for tenants: name=postgres://… name=postgres://…',
   }),
   ATOLL_DATABASE_CONNECTIONS: whole(10, 2, 1000, 'how many connections to each PostgreSQL database at most'),
@@ -70,23 +73,28 @@ export const Settings = Type.Object({
   ATOLL_AI_BODY_LIMIT: whole(16 << 20, 1024, 1 << 30, 'how large a body of a request to AI may be, in bytes'),
   ATOLL_SMTP_URL: Type.String({
     default: '',
+    secret: true,
     pattern: '^(smtps?://\\S+)?$',
+    expected: 'an address such as smtps://user:password@mail.example.com',
     description: 'the server that mail is sent by: smtps://user:password@host; without it, admins see it in an outbox',
   }),
   ATOLL_MAIL_FROM: Type.String({
     default: 'Atoll <atoll@localhost>',
     pattern: '^[^\\r\\n]*[^\\s@<>]+@[^\\s@<>]+>?$',
+    expected: 'an address such as Atoll <atoll@example.com>',
     description: 'the sender of mail: Name <address>',
   }),
-  ATOLL_OPERATOR_TOKEN: Type.String({ default: '', description: 'admits who runs the installation to /operator' }),
+  ATOLL_OPERATOR_TOKEN: Type.String({ default: '', secret: true, description: 'the bearer token for /operator' }),
   ATOLL_TEST_CLOCK: onOff('off', 'whether the operator may set the clock, for tests'),
   ATOLL_SIGNING_KEY: Type.String({
     default: '',
+    secret: true,
     description: 'signs access tokens; kept in secrets.json when not given',
   }),
 })
 
 export type Setting = keyof Static<typeof Settings>
+type Shape = (typeof Settings.properties)[Setting]
 export type Source = 'default' | 'environment' | 'atoll.json'
 
 /** Reads the environment over `atoll.json` over the defaults; throws a ConfigError that names what does not fit. */
@@ -100,10 +108,9 @@ export function readConfig(environment: Record<string, string | undefined>, file
   ] as const)
     for (const [key, value] of entries) {
       const shape = Object.hasOwn(Settings.properties, key) && Settings.properties[key as Setting]
-      if (!shape) throw new ConfigError(`The ${source} has ${key}, which is no setting. "atoll doctor" lists them all.`)
+      if (!shape) throw new ConfigError(unknownSetting(key, source))
       const fitting = shape.type === 'integer' && /^-?\d{1,15}$/.test(`${value}`) ? Number(value) : value
-      if (!Value.Check(shape, fitting))
-        throw new ConfigError(`The ${source} sets ${key} to "${value}", which does not fit: ${told(shape)}.`)
+      if (!Value.Check(shape, fitting)) throw new ConfigError(invalidSetting(key, value, shape, source))
       values[key] = fitting
       sources[key] = source
     }
@@ -112,10 +119,29 @@ export function readConfig(environment: Record<string, string | undefined>, file
   return { values: values as Static<typeof Settings>, sources: sources as Partial<Record<Setting, Source>> }
 }
 
-function told(shape: (typeof Settings.properties)[Setting]): string {
-  if ('anyOf' in shape) return `choose ${shape.anyOf.map((choice: { const: string }) => choice.const).join(' or ')}`
-  if (shape.type === 'integer') return `give a whole number from ${shape.minimum} to ${shape.maximum}`
-  return 'give some text'
+const PLACES: Record<Exclude<Source, 'default'>, string> = {
+  environment: 'the environment',
+  'atoll.json': 'atoll.json',
+}
+
+function unknownSetting(key: string, source: Exclude<Source, 'default'>) {
+  const near = nearestKey(key, Object.keys(Settings.properties))
+  const hint = near ? `Did you mean ${near}?` : '"atoll doctor" lists all settings.'
+  return `Unknown setting ${key} in ${PLACES[source]}. ${hint}`
+}
+
+function invalidSetting(key: string, value: unknown, shape: Shape, source: Exclude<Source, 'default'>) {
+  const shown = isSecret(key as Setting) ? '' : ` "${value}"`
+  return `Invalid value${shown} for ${key} in ${PLACES[source]}: ${expectation(shape)}.`
+}
+
+/** Whether its value may hold a password or a key, which is shown nowhere. */
+export const isSecret = (name: Setting) => 'secret' in Settings.properties[name]
+
+function expectation(shape: Shape): string {
+  if ('anyOf' in shape) return `use ${shape.anyOf.map((choice: { const: string }) => choice.const).join(' or ')}`
+  if (shape.type === 'integer') return `use a whole number from ${shape.minimum} to ${shape.maximum}`
+  return 'expected' in shape ? `use ${shape.expected}` : 'use a text that is not empty'
 }
 
 function fileSettings(): Record<string, unknown> {

@@ -8,12 +8,11 @@ try {
   else await (await import('./commands/program')).run(process.argv)
 } catch (error) {
   // A sentence for what a person can mend; the rest with all that helps to find out.
-  const { ConfigError } = await import('./core/config-error')
-  const { causes } = await import('./core/log')
-  const mendable = causes(error).find((cause) => cause instanceof ConfigError)
-  if (!mendable) throw error
-  console.error(mendable.message)
-  process.exit(2)
+  const { explainFailure, printFailure } = await import('./commands/failure')
+  const failure = explainFailure(error)
+  if (!failure) throw error
+  printFailure(failure, process.argv.includes('--json'))
+  process.exit()
 }
 
 export {}

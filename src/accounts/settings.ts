@@ -102,6 +102,9 @@ export const settings = {
       default: 3,
       description: 'how long a payment may be missing',
     }),
+    workspaceAdminsOnly: t.Optional(
+      t.Boolean({ description: 'only admins of a workspace subscribe, check out and cancel for it; default: false' }),
+    ),
     successUrl: page('where a checkout leads that was paid'),
     cancelUrl: page('where one leads that was not'),
   }),

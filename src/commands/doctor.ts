@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { Command } from 'commander'
-import { config, configSources, type Setting, Settings } from '../config'
+import { config, configSources, isSecret, type Setting, Settings } from '../config'
 import { openLimit } from '../tenancy/storage'
 import { listTenants, migrateTenant } from '../tenancy/tenants'
 import { answers, table } from './output'
@@ -10,8 +10,8 @@ type Check = { check: string; ok: boolean; told: string }
 
 /** Tells every setting with its source, and whether this installation can work. */
 export const doctor = new Command('doctor')
-  .description('check the installation, and list every setting')
-  .option('--json', 'answer in JSON')
+  .description('Check the installation, and list every setting')
+  .option('--json', 'print JSON')
   .action(
     answers(
       async (_options: object, _command: Command) => {
@@ -29,15 +29,10 @@ export const doctor = new Command('doctor')
     ),
   )
 
-const SECRET: Setting[] = [
-  ...(['ATOLL_SIGNING_KEY', 'ATOLL_DATABASE_URL', 'ATOLL_DATABASE_CLUSTERS'] as const),
-  ...(['ATOLL_OPERATOR_TOKEN', 'ATOLL_SMTP_URL'] as const),
-]
-
 const settings = () =>
   (Object.keys(Settings.properties) as Setting[]).map((name) => ({
     name,
-    value: SECRET.includes(name) && config[name] ? '(given)' : config[name],
+    value: isSecret(name) && config[name] ? '(given)' : config[name],
     source: configSources[name] ?? 'default',
     description: Settings.properties[name].description ?? '',
   }))

@@ -4,8 +4,8 @@ import { answers } from './output'
 
 /** Tenants are migrated when they are opened; this opens them all, to see before a release that every one can be. */
 export const migrate = new Command('migrate')
-  .description('bring the database of every tenant up to date')
-  .option('--json', 'answer in JSON')
+  .description('Bring the database of every tenant up to date')
+  .option('--json', 'print JSON')
   .action(
     answers(
       async (_options: object, _command: Command) => {

@@ -3,9 +3,9 @@ import { storage } from '../tenancy/storage'
 import { keep, write } from './output'
 
 export const openapi = new Command('openapi')
-  .description('write the description of the API (OpenAPI)')
-  .option('--out <file>', 'where to write it; printed when not given')
-  .option('--json', 'answer in JSON')
+  .description('Write the description of the API (OpenAPI)')
+  .option('--out <file>', 'the file to write; default: standard output')
+  .option('--json', 'print JSON')
   .action(async ({ out, json }: { out?: string; json?: boolean }) => {
     try {
       const { app } = await import('../app')

@@ -1,21 +1,29 @@
 import { rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import type { FileSink } from 'bun'
 import { invalid } from '../core/problem'
 import { storage } from '../tenancy/storage'
+import { WRITE_REFUSED } from './failure'
 
 /** An action of a command: what it returns is printed, as JSON when `--json` asks for it, and the files are closed. */
 export const answers =
-  <Args extends unknown[], Result>(work: (...args: Args) => Promise<Result>, tell: (result: Result) => string) =>
+  <Args extends unknown[], Result>(
+    work: (...args: Args) => Promise<Result>,
+    tell: (result: Result, ...args: Args) => string,
+  ) =>
   async (...args: Args) => {
     try {
       const result = await work(...args)
       // Commander hands the command itself over as the last argument.
       const { json } = (args.at(-1) as { optsWithGlobals(): { json?: boolean } }).optsWithGlobals()
-      console.log(json ? JSON.stringify(result, null, 2) : tell(result))
+      console.log(json ? JSON.stringify(result, null, 2) : tell(result, ...args))
     } finally {
       await storage.close()
     }
   }
+
+/** `1 tenant`, `2 tenants`. */
+export const count = (number: number, noun: string) => `${number} ${noun}${number === 1 ? '' : 's'}`
 
 /** Lines of columns, as wide as they need to be. */
 export function table(rows: (string | number)[][]): string {
@@ -44,8 +52,13 @@ export async function keep(texts: Texts, file: string) {
   } catch (error) {
     await rm(draft, { force: true })
     if (!(error instanceof Error && 'syscall' in error)) throw error
-    invalid({ path: '--out', message: `"${file}" cannot be written: ${error.message}.` })
+    invalid({ path: '--out', message: explainWriteFailure(file, error) })
   }
+}
+
+function explainWriteFailure(file: string, { code }: Error & { code?: string }) {
+  if (code === 'ENOENT') return `The folder "${dirname(file)}" does not exist.`
+  return `"${file}" cannot be written: ${WRITE_REFUSED[`${code}`] ?? code}.`
 }
 
 /** Writes one after the other, for as long as somebody reads. */

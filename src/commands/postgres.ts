@@ -2,11 +2,12 @@ import { Command } from 'commander'
 import { addBucket, initialize, listBuckets, moveBucket } from '../tenancy/buckets'
 import { purge } from '../tenancy/remains'
 import { clusterStates } from '../tenancy/storage'
-import { answers, table } from './output'
+import { requireConfirmation } from './confirmation'
+import { answers, count, table } from './output'
 
 const init = new Command('init')
-  .description('prepare the database of ATOLL_DATABASE_URL, and take over the tenants whose files are here')
-  .option('--json', 'answer in JSON')
+  .description('Prepare the database of ATOLL_DATABASE_URL, and take over the tenants whose files are here')
+  .option('--json', 'print JSON')
   .action(
     answers(
       (_options: object, _command: Command) => initialize(),
@@ -18,8 +19,8 @@ const init = new Command('init')
   )
 
 const status = new Command('status')
-  .description('show the clusters, the buckets, and how many tenants are in each')
-  .option('--json', 'answer in JSON')
+  .description('Show the clusters, the buckets, and how many tenants are in each')
+  .option('--json', 'print JSON')
   .action(
     answers(
       async (_options: object, _command: Command) => {
@@ -29,29 +30,35 @@ const status = new Command('status')
         return { clusters, buckets: reachable ? await listBuckets() : [] }
       },
       ({ clusters, buckets }) =>
-        [
-          table(clusters.map(({ name, server, citus, problem }) => [name, problem ?? server, citus ? 'Citus' : ''])),
-          buckets.length ? table(buckets.map(({ home, tenants }) => [home, `${tenants} tenants`])) : 'No buckets.',
-        ].join('\n\n'),
+        clusters.length
+          ? [
+              table(
+                clusters.map(({ name, server, citus, problem }) => [name, problem ?? server, citus ? 'Citus' : '']),
+              ),
+              buckets.length
+                ? table(buckets.map(({ home, tenants }) => [home, count(tenants, 'tenant')]))
+                : 'No buckets.',
+            ].join('\n\n')
+          : 'This installation keeps its data in files. Set ATOLL_DATABASE_URL to use PostgreSQL.',
     ),
   )
 
 const add = new Command('add')
-  .description('make one more bucket')
-  .argument('[cluster]', 'on which cluster', 'main')
-  .option('--json', 'answer in JSON')
+  .description('Create a bucket')
+  .argument('[cluster]', 'the cluster that gets it', 'main')
+  .option('--json', 'print JSON')
   .action(
     answers(
       (cluster: string, _options: object, _command: Command) => addBucket(cluster),
-      ({ home }) => `Made the bucket ${home}.`,
+      ({ home }) => `Created the bucket ${home}.`,
     ),
   )
 
 const move = new Command('move')
-  .description('move a bucket, with all its tenants, to another node of a Citus cluster')
+  .description('Move a bucket, with all its tenants, to another node of a Citus cluster')
   .argument('<bucket>', 'which bucket: <cluster>/<bucket>')
   .argument('<node>', 'where to: <host>:<port>')
-  .option('--json', 'answer in JSON')
+  .option('--json', 'print JSON')
   .action(
     answers(
       (bucket: string, node: string, _options: object, _command: Command) => moveBucket(bucket, node),
@@ -60,24 +67,30 @@ const move = new Command('move')
   )
 
 const removal = new Command('purge')
-  .description('remove the rows of tenants that were deleted or moved elsewhere')
-  .option('--hours <number>', 'that long ago at least', '24')
-  .option('--json', 'answer in JSON')
+  .description('Remove the rows of tenants that were deleted or moved elsewhere')
+  .option('--hours <number>', 'minimum age in hours', '24')
+  .option('--yes', 'do not ask for confirmation')
+  .option('--json', 'print JSON')
   .action(
     answers(
-      ({ hours }: { hours: string }, command: Command) =>
-        /^\d{1,6}$/.test(hours) ? purge(Number(hours)) : command.error('--hours takes a whole number.'),
+      ({ hours, yes }: { hours: string; yes?: boolean }, command: Command) => {
+        if (!/^\d{1,6}$/.test(hours)) command.error('--hours takes a whole number.')
+        requireConfirmation(command, `Remove rows that were left behind over ${hours} hours ago?`, { yes })
+        return purge(Number(hours))
+      },
       (purged) =>
         purged.length
-          ? table(purged.map(({ home, tenants, rows }) => [home, `${rows} rows of ${tenants} tenants`]))
+          ? table(
+              purged.map(({ home, tenants, rows }) => [home, `${count(rows, 'row')} of ${count(tenants, 'tenant')}`]),
+            )
           : 'Nothing is left over.',
     ),
   )
 
 export const postgres = new Command('postgres')
-  .description('prepare and show the databases of PostgreSQL')
+  .description('Manage PostgreSQL clusters and buckets')
   .addCommand(init)
   .addCommand(status)
   .addCommand(move)
   .addCommand(removal)
-  .addCommand(new Command('bucket').description('the schemas that tenants share').addCommand(add))
+  .addCommand(new Command('bucket').description('Manage buckets, the schemas that tenants share').addCommand(add))

@@ -1,7 +1,8 @@
-import { Command } from 'commander'
+import { Command, CommanderError } from 'commander'
 import { version } from '../../package.json'
-import { Problem } from '../core/problem'
+import { completion } from './completion'
 import { doctor } from './doctor'
+import { explainFailure, printFailure } from './failure'
 import { migrate } from './migrate'
 import { openapi } from './openapi'
 import { postgres } from './postgres'
@@ -11,13 +12,19 @@ import { types } from './types'
 import { user } from './user'
 import { vault } from './vault'
 
-/** Runs the command line. Commands other than `serve` end the process: 0 when done, 1 when refused. */
-export async function run(argv: string[]) {
+const EXAMPLES = `
+Examples:
+  atoll tenant create acme --host acme.example.com --admin-username ada
+  atoll serve
+  atoll doctor
+
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage or settings.`
+
+function makeProgram() {
   const program = new Command('atoll')
     .description('A self-hosted application platform for many tenants.')
     .version(version, '-V, --version')
-    .configureHelp({ showGlobalOptions: true })
-    .showSuggestionAfterError()
+    .addHelpText('after', EXAMPLES)
     .addCommand(serve)
     .addCommand(tenant)
     .addCommand(user)
@@ -27,20 +34,54 @@ export async function run(argv: string[]) {
     .addCommand(types)
     .addCommand(openapi)
     .addCommand(doctor)
+    .addCommand(completion)
     .addCommand(
       new Command('version')
-        .description('tell the version')
-        .option('--json', 'answer in JSON')
+        .description('Print the version')
+        .option('--json', 'print JSON')
         .action(({ json }) => console.log(json ? JSON.stringify({ version, bun: Bun.version }) : version)),
     )
+    .helpCommand(false)
+  const help = new Command('help')
+    .description('Print the help of a command')
+    .argument('[command...]', 'the command, such as tenant create')
+    .action((names: string[]) => findCommand(program, names).help())
+  return program.addCommand(help)
+}
+
+function findCommand(program: Command, names: string[]) {
+  let found = program
+  for (const name of names)
+    found =
+      found.commands.find((command) => command.name() === name) ??
+      found.error(`There is no command "${names.join(' ')}".`)
+  return found
+}
+
+/** Has commander throw what it would print, so that all failures are printed alike. */
+function throwUsageErrors(command: Command) {
+  command
+    .exitOverride()
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({ outputError: () => {} })
+    .showSuggestionAfterError()
+  for (const child of command.commands) throwUsageErrors(child)
+}
+
+/** Runs the command line. Commands other than `serve` end the process: 0 when done, 1 when refused, 2 for wrong usage. */
+export async function run(argv: string[]) {
+  const program = makeProgram()
+  throwUsageErrors(program)
   try {
     await program.parseAsync(argv)
   } catch (error) {
-    if (!(error instanceof Problem)) throw error
-    const { code, message, more } = error
-    const details = Array.isArray(more.details) ? more.details : []
-    if (argv.includes('--json')) console.error(JSON.stringify({ code, message, details }))
-    else console.error([message, ...details.map(({ path, message }) => `  ${path} ${message}`)].join('\n'))
-    process.exitCode = 1
+    // Help and version are printed by then; help instead of a missing subcommand is a failure.
+    if (error instanceof CommanderError && (error.exitCode === 0 || error.code === 'commander.help')) {
+      process.exitCode = error.exitCode === 0 ? 0 : 2
+      return
+    }
+    const failure = explainFailure(error)
+    if (!failure) throw error
+    printFailure(failure, argv.includes('--json'))
   }
 }

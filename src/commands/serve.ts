@@ -1,14 +1,26 @@
 import { Command } from 'commander'
 import { config } from '../config'
 import { report } from '../core/log'
+import type { listen } from '../gateway'
+import { explainListenFailure } from './failure'
+import { invocation } from './invocation'
 
 const GRACE = 10_000 // ms that running requests get when we are told to stop
 const FAREWELL = 2_000 // ms of them, in which what models say is ended and kept
 
+function listenOrExplain(start: typeof listen) {
+  const { ATOLL_HOST: host, ATOLL_PORT: port } = config
+  try {
+    return start(host, port)
+  } catch (error) {
+    throw explainListenFailure(error, host, port)
+  }
+}
+
 export const serve = new Command('serve')
-  .description('answer requests until told to stop')
-  .option('--demo', 'with a demo tenant when there is none yet')
-  .option('--json', 'tell the address in JSON')
+  .description('Start the server')
+  .option('--demo', 'create a demo tenant if none exists')
+  .option('--json', 'print the address as JSON')
   .action(async ({ demo, json }: { demo?: boolean; json?: boolean }) => {
     const { ownData, storage } = await import('../tenancy/storage')
     const { releaseAll } = await import('../jobs/holding')
@@ -25,7 +37,7 @@ export const serve = new Command('serve')
     await ownData()
     const { listen } = await import('../gateway')
     const fresh = !(await anyTenant())
-    const server = listen(config.ATOLL_HOST, config.ATOLL_PORT)
+    const server = listenOrExplain(listen)
     const endHousekeeping = keepHouse(chores, config.ATOLL_HOUSEKEEPING * 1_000)
     const endJobs = runJobs()
     const endWarming = keepWarm()
@@ -36,11 +48,9 @@ export const serve = new Command('serve')
     else console.log(`Atoll listens on ${url} (its API is described at ${url}/openapi)`)
     if (fresh && demo) {
       const { makeDemo } = await import('../demo/demo')
-      say(await makeDemo(server.port!))
+      say(await makeDemo(server.port!, invocation))
     } else if (fresh) {
-      say(
-        'There is no tenant yet. Make one: atoll tenant create <id> --host <host> --admin-username … --admin-password …',
-      )
+      say(`There is no tenant yet. Create one: ${invocation} tenant create <id> --host <host> --admin-username <name>`)
     }
 
     const stop = async () => {

@@ -4,25 +4,40 @@ import { register } from '../accounts/users'
 import { fitting } from '../core/shapes'
 import { moveTenant } from '../tenancy/moves'
 import * as tenants from '../tenancy/tenants'
+import { requireConfirmation } from './confirmation'
+import { invocation } from './invocation'
 import { answers, table } from './output'
+import { readPassword } from './password'
 
 const named = (name: string, description: string) =>
-  new Command(name).description(description).argument('<id>', 'the id of the tenant').option('--json', 'answer in JSON')
+  new Command(name).description(description).argument('<id>', 'the id of the tenant').option('--json', 'print JSON')
 
 const many = (value: string, before: string[] = []) => [...before, ...value.split(',').filter(Boolean)]
 
 type Created = { host?: string[]; adminUsername?: string; adminPassword?: string; adminEmail?: string }
 
-const create = named('create', 'make a tenant, ready for sign-in')
+const create = named('create', 'Create a tenant, ready for sign-in')
   .option('--host <host>', 'a host at which it answers; may be repeated', many)
-  .option('--admin-username <name>', 'its first administrator')
-  .option('--admin-password <password>', 'the password, at least 8 characters')
-  .option('--admin-email <address>', 'the e-mail address')
+  .option('--admin-username <name>', 'the username of its first administrator')
+  .option(
+    '--admin-password <password>',
+    'at least 8 characters; asked for, or read from standard input, when not given',
+  )
+  .option('--admin-email <address>', 'the e-mail address of the administrator')
+  .addHelpText(
+    'after',
+    `
+
+Example:
+  atoll tenant create acme --host acme.example.com --admin-username ada < password.txt`,
+  )
   .action(
     answers(
       async (id: string, options: Created, command: Command) => {
-        const { host = [], adminUsername: username, adminPassword: password, adminEmail: email } = options
-        if (!username !== !password) command.error('Give both --admin-username and --admin-password, or neither.')
+        const { host = [], adminUsername: username, adminEmail: email } = options
+        if (!username && (options.adminPassword || email))
+          command.error('--admin-username is required with its password or e-mail address.')
+        const password = username && (options.adminPassword ?? (await readPassword('--admin-password')))
         const admin = username && fitting(Registration, { username, password, ...(email && { email }) })
         const tenant = await tenants.createTenant(id, host)
         if (admin) {
@@ -34,13 +49,21 @@ const create = named('create', 'make a tenant, ready for sign-in')
         }
         return tenants.showTenant(id)
       },
-      ({ id, hosts }) => `Created the tenant "${id}"${hosts.length ? `, which answers at ${hosts.join(', ')}` : ''}.`,
+      ({ id, hosts }, _id, { adminUsername }) =>
+        [
+          `Created the tenant "${id}"${hosts.length ? `, which answers at ${hosts.join(', ')}` : ''}.`,
+          ...(adminUsername
+            ? []
+            : [
+                `Nobody can sign in yet. Create its administrator: ${invocation} user create ${id} <username> --roles admin,user`,
+              ]),
+        ].join('\n'),
     ),
   )
 
 const list = new Command('list')
-  .description('show all tenants')
-  .option('--json', 'answer in JSON')
+  .description('List all tenants')
+  .option('--json', 'print JSON')
   .action(
     answers(
       (_options: object, _command: Command) => tenants.listTenants(),
@@ -51,7 +74,7 @@ const list = new Command('list')
     ),
   )
 
-const show = named('show', 'show one tenant').action(
+const show = named('show', 'Show a tenant').action(
   answers(
     (id: string, _options: object, _command: Command) => tenants.showTenant(id),
     ({ id, status, created, hosts }) =>
@@ -75,17 +98,20 @@ const status = (name: string, to: 'active' | 'suspended', description: string) =
     ),
   )
 
-const remove = named('delete', 'end a tenant; its files are moved to .trash').action(
-  answers(
-    async (id: string, _options: object, _command: Command) => ({
-      id,
-      trash: (await tenants.deleteTenant(id)) ?? null,
-    }),
-    ({ id, trash }) => `Deleted the tenant "${id}".${trash ? ` Its files are in ${trash}.` : ''}`,
-  ),
-)
+const remove = named('delete', 'Delete a tenant; its files are moved to .trash')
+  .option('--yes', 'do not ask for confirmation')
+  .action(
+    answers(
+      async (id: string, options: { yes?: boolean }, command: Command) => {
+        await tenants.showTenant(id)
+        requireConfirmation(command, `Delete the tenant "${id}"?`, options)
+        return { id, trash: (await tenants.deleteTenant(id)) ?? null }
+      },
+      ({ id, trash }) => `Deleted the tenant "${id}".${trash ? ` Its files are in ${trash}.` : ''}`,
+    ),
+  )
 
-const move = named('move', 'move a tenant to another database while it is served')
+const move = named('move', 'Move a tenant to another database while it is served')
   .requiredOption('--to <home>', 'sqlite, postgres (the emptiest bucket), or <cluster>/<bucket>')
   .action(
     answers(
@@ -93,14 +119,14 @@ const move = named('move', 'move a tenant to another database while it is served
         moveTenant(id, to, (line) => json || console.error(line)),
       ({ id, from, to, rows, waited, ms, trash }) =>
         (from === to
-          ? `The tenant "${id}" is in ${to} already.`
+          ? `The tenant "${id}" is already in ${to === 'sqlite' ? 'a file' : to}.`
           : `Moved the tenant "${id}" from ${from} to ${to}: ${rows} rows in ${ms} ms, for ${waited} of which writes waited.`) +
         (trash ? ` The files that it left are in ${trash}.` : ''),
     ),
   )
 
-const hosts = named('hosts', 'show the hosts at which a tenant answers, or replace those that it was given')
-  .argument('[hosts...]', 'the new hosts; none shows them')
+const hosts = named('hosts', 'Show or replace the hosts of a tenant')
+  .argument('[hosts...]', 'the new hosts; without any, the present ones are shown')
   .option('--clear', 'leave it only those of its websites')
   .action(
     answers(
@@ -117,12 +143,12 @@ const hosts = named('hosts', 'show the hosts at which a tenant answers, or repla
   )
 
 export const tenant = new Command('tenant')
-  .description('make, show, suspend and delete tenants')
+  .description('Manage tenants')
   .addCommand(create)
   .addCommand(list)
   .addCommand(show)
-  .addCommand(status('suspend', 'suspended', 'answer 403 to everybody'))
-  .addCommand(status('resume', 'active', 'end a suspension'))
+  .addCommand(status('suspend', 'suspended', 'Suspend a tenant: all of its requests get 403'))
+  .addCommand(status('resume', 'active', 'Resume a suspended tenant'))
   .addCommand(remove)
   .addCommand(move)
   .addCommand(hosts)

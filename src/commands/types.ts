@@ -7,11 +7,11 @@ import { keep, write } from './output'
 type Asked = { tenant: string; client?: boolean; out?: string; json?: boolean }
 
 export const types = new Command('types')
-  .description("write a tenant's blueprints as TypeScript")
+  .description("Write a tenant's blueprints as TypeScript")
   .requiredOption('--tenant <id>', 'the id of the tenant')
-  .option('--client', 'with a client of its entities')
-  .option('--out <file>', 'where to write it; printed when not given')
-  .option('--json', 'answer in JSON')
+  .option('--client', 'include a client of its entities')
+  .option('--out <file>', 'the file to write; default: standard output')
+  .option('--json', 'print JSON')
   .action(async ({ tenant, client, out, json }: Asked) => {
     try {
       const texts = written(await tenantNamed(tenant), client ? 'client' : 'types')

@@ -1,10 +1,10 @@
 import { Command } from 'commander'
 import { rotate } from '../accounts/vault/rotate'
-import { answers } from './output'
+import { answers, count } from './output'
 
 const change = new Command('rotate')
-  .description('encrypt what is in the vaults with a new key, while tenants are served')
-  .option('--json', 'answer in JSON')
+  .description('Rotate the encryption key, while tenants are served')
+  .option('--json', 'print JSON')
   .action(
     answers(
       async (_options: object, _command: Command) => {
@@ -14,12 +14,14 @@ const change = new Command('rotate')
       },
       ({ key, tenants, sealed, lost, failed }) =>
         [
-          `Encrypted ${sealed} texts of ${tenants} tenants with the key ${key}.`,
-          ...(lost ? [`${lost} can be opened by no key that is here. They were left as they are.`] : []),
+          `Encrypted ${count(sealed, 'value')} of ${count(tenants, 'tenant')} with key ${key}.`,
+          ...(lost
+            ? [`${count(lost, 'value')} could not be decrypted with any key of this installation and stayed as before.`]
+            : []),
           ...failed.map(({ tenant, error }) => `${tenant}: ${error}`),
-          failed.length ? 'The old key is kept. Run this again when that is mended.' : 'The old key is forgotten.',
+          failed.length ? 'The old key stays. Run this again when that is repaired.' : 'The old key was removed.',
         ].join('\n'),
     ),
   )
 
-export const vault = new Command('vault').description('change the key of what is kept encrypted').addCommand(change)
+export const vault = new Command('vault').description('Manage the encryption key').addCommand(change)

@@ -59,12 +59,19 @@ export async function getApp({ db }: OpenCtx, answer: Answer) {
   return { metadata: row?.metadata ?? {} }
 }
 
+type Check = (ctx: Ctx, metadata: Metadata) => Promise<void>
+const checks = new Map<string, Check>()
+
+/** Has what is written to a configuration of the server checked by the area that goes by it. */
+export const registerConfigurationCheck = (key: string, check: Check) => void checks.set(key, check)
+
 /** A new configuration. @throws 400, 409 CONFIGURATION_EXISTS, TOO_MANY_CONFIGURATIONS. */
 export async function create(ctx: Ctx, input: NewConfiguration, answer: Answer) {
   const { key, public: open = false, kind = '', description = '', metadata = {} } = input
   if (key === APP) throw exists()
   refuseOpen(key, open)
   const time = iso(now())
+  await checks.get(key)?.(ctx, metadata)
   const full = merged(key, {}, metadata, '/metadata')
   const row = {
     ...{ _id: Bun.randomUUIDv7(), key, public: open, kind, description, version: 1 },
@@ -84,6 +91,7 @@ export async function create(ctx: Ctx, input: NewConfiguration, answer: Answer) 
 /** Changes what it mentions; of the metadata, its keys. Makes one of the server's. @throws 400, 404, 412 when stale. */
 export async function change(ctx: Ctx, key: string, { metadata = {}, ...input }: ConfigurationChange, answer: Answer) {
   refuseOpen(key, input.public)
+  await checks.get(key)?.(ctx, metadata)
   return told(await written(ctx, key, input, metadata, '/metadata', answer), answer)
 }
 

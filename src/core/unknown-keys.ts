@@ -1,12 +1,13 @@
 import type { TSchema } from '@sinclair/typebox'
 import { type AnyElysia, Elysia } from 'elysia'
 import { KEYS, type KeyPolicy } from './annotations'
+import { nearestKey } from './nearest-key'
 import { invalid } from './problem'
 import { type Flaw, MAX_FLAWS, nameOf } from './validation'
 
 const MAX_HEADER_LENGTH = 500
 const MAX_HEADER_KEY_LENGTH = 64
-const MAX_COMPARED_LENGTH = 100 // characters of a key that may be a misspelling
+const MAX_COMPARED_KEYS = 200 // of a body
 
 /** The keys that an object may have, and where it stands, for keys that belong further up. */
 type Level = { keys: readonly string[]; at: string }
@@ -28,7 +29,7 @@ export const listMisspelledKeys = (value: object, known: readonly string[], at =
 
 /** What stands after a message about a name that nothing has: the name that was probably meant. */
 export const suggestionOf = (name: string, known: readonly string[]): string => {
-  const meant = nearestKey(name, known, 2)
+  const meant = nearestKey(name, known)
   return meant === undefined ? '' : ` Did you mean \`${meant}\`?`
 }
 
@@ -55,12 +56,11 @@ type Body = { shape: TSchema; known: readonly string[]; shown: Set<string> }
 function checkBody({ shape, known, shown }: Body, body: Record<string, unknown>): string[] {
   const flaws = listUnknownKeys(shape, body)
   const ignored: string[] = []
-  for (const key of Object.keys(body)) {
-    if (known.includes(key) || shown.has(key)) continue
+  const unknown = Object.keys(body).filter((key) => !known.includes(key) && !shown.has(key))
+  for (const key of unknown.slice(0, MAX_COMPARED_KEYS)) {
     const meant = misspelled(key, known)
     if (meant !== undefined) flaws.push(unknownKey(`/${escaped(key)}`, meant))
     else ignored.push(key)
-    if (flaws.length > MAX_FLAWS) break
   }
   if (flaws.length) invalid(...flaws)
   return ignored
@@ -171,7 +171,7 @@ function allOf(all: (Check | undefined)[]): Check | undefined {
 
 /** A key that a strict part does not have: what was meant, or where it belongs. */
 function strayKey(path: string, key: string, known: readonly string[], above: Level[]): Flaw {
-  const meant = nearestKey(key, known, 2)
+  const meant = nearestKey(key, known)
   if (meant !== undefined) return unknownKey(path, meant)
   const level = above.findLast(({ keys }) => keys.includes(key))
   if (level) {
@@ -188,40 +188,10 @@ const unknownKey = (path: string, meant: string): Flaw => ({
 })
 
 /** The known key of which another one is nearly certainly a misspelling: the shorter it is, the less may differ. */
-const misspelled = (key: string, known: readonly string[]) =>
-  known.includes(key) ? undefined : nearestKey(key, known, (name) => (name.length < 3 ? 0 : name.length < 6 ? 1 : 2))
-
-type Tolerance = number | ((name: string) => number)
-
-/** The known key that another one is closest to, if no more letters than that differ; the case of letters doesn't count. */
-function nearestKey(key: string, known: readonly string[], tolerance: Tolerance): string | undefined {
-  if (key.length > MAX_COMPARED_LENGTH) return
-  let [nearest, least]: [string | undefined, number] = [undefined, Number.POSITIVE_INFINITY]
-  for (const name of known) {
-    const most = Math.min(typeof tolerance === 'number' ? tolerance : tolerance(name), Math.max(0, name.length - 2))
-    const distance = plain(key) === plain(name) ? 0 : distanceOf(key.toLowerCase(), name.toLowerCase(), most)
-    if (distance <= most && distance < least) [nearest, least] = [name, distance]
-  }
-  return nearest
-}
-
-const plain = (key: string) => key.toLowerCase().replace(/(?<=.)[_-]/g, '')
-
-/** How many letters have to be put in, taken out, exchanged or swapped (optimal string alignment); above `most`, infinite. */
-function distanceOf(a: string, b: string, most: number): number {
-  if (Math.abs(a.length - b.length) > most) return Number.POSITIVE_INFINITY
-  let before: number[] = []
-  let last = Array.from({ length: b.length + 1 }, (_, j) => j)
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const same = a[i - 1] === b[j - 1]
-      row[j] = Math.min(last[j]! + 1, row[j - 1]! + 1, last[j - 1]! + (same ? 0 : 1))
-      if (a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) row[j] = Math.min(row[j]!, before[j - 2]! + 1)
-    }
-    ;[before, last] = [last, row]
-  }
-  return last[b.length]!
+function misspelled(key: string, known: readonly string[]): string | undefined {
+  if (known.includes(key)) return
+  const longerThan = (length: number) => known.filter((name) => name.length > length)
+  return nearestKey(key, known, 0) ?? nearestKey(key, longerThan(2), 1) ?? nearestKey(key, longerThan(5), 2)
 }
 
 const escaped = (key: string) => key.replaceAll('~', '~0').replaceAll('/', '~1')

@@ -83,7 +83,7 @@ const contact = (n: number) => {
 }
 
 /** Makes the tenant "demo" with data to try things on, and returns what to tell about it: a sign-in and three lines. */
-export async function makeDemo(port: number): Promise<string> {
+export async function makeDemo(port: number, invocation: string): Promise<string> {
   const tenant = await createTenant('demo', ['localhost', '127.0.0.1', '[::1]'])
   const password = secret().slice(0, 12)
   const user = await register(tenant, { username: 'admin', password, firstName: 'Ada', lastName: 'Admin' }, [
@@ -110,7 +110,7 @@ export async function makeDemo(port: number): Promise<string> {
   const key = `-H 'x-api-key: ${token}'`
   return `
 This is a demo: the tenant "demo" has ${companyNames.length} companies and ${CONTACTS} contacts.
-Sign in as "admin" with the password "${password}". It is shown only now; "user password demo admin" sets another.
+Sign in as "admin" with the password "${password}". It is shown only now; "${invocation} user password demo admin" sets another.
 
 Try these:
 

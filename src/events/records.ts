@@ -10,7 +10,7 @@ import type { Lease } from '../jobs/holding'
 import { emit, type Event as Kept, toldEvent as shown } from '../jobs/outbox'
 import { removeInSlices } from '../jobs/removal'
 import { events } from '../jobs/tables'
-import { answerPage, type Listing, paged, pageOf } from '../storage/lists'
+import { answerGrowingPage, type GrowingListing, paged, pageOf } from '../storage/lists'
 import type { Db } from '../storage/port'
 import type { Tenant } from '../tenancy/tenants'
 import type { Event, Filters, NewEvent } from './shapes'
@@ -28,24 +28,25 @@ const { _id, source, kind, eventName, user, workspace, created } = events
 const sortable = { _id, source, kind, eventName, created }
 
 /** A page of events, newest first. */
-export async function list({ db }: Ctx, query: Filters & Listing, answer: Answer): Promise<Event[]> {
+export async function list({ db }: Ctx, query: Filters & GrowingListing, answer: Answer): Promise<Event[]> {
   const page = pageOf(query, sortable)
   const search = given(query.search)
   if (search) {
     // What is searched is looked through in the order of the list, until the page is full.
     const found: Kept[] = []
     let [skip, total] = [page.offset, 0]
-    for await (const event of matching(db, query, page.order)) {
+    for await (const event of matching(db, query, page)) {
       total++
       if (skip > 0) skip--
       else if (found.length <= page.limit) found.push(event)
       else if (!page.count) break
     }
-    return answerPage(answer, page, found.map(shown), async () => total)
+    const counted = page.after && page.count ? (await count({ db }, query)).count : total
+    return answerGrowingPage(answer, page, found, async () => counted, shown)
   }
   const where = conditionOf(query)
-  const rows = await paged(page, db.select().from(events).where(where))
-  return answerPage(answer, page, rows.map(shown), () => db.$count(events, where))
+  const rows = await paged(page, db.select().from(events).where(and(where, page.after)))
+  return answerGrowingPage(answer, page, rows, () => db.$count(events, where), shown)
 }
 
 export const get = async ({ db }: Ctx, id: string): Promise<Event> =>
@@ -67,7 +68,7 @@ export async function create(ctx: Ctx, { source = 'api', kind = 'custom', eventN
   return shown(await ctx.write((tx) => emit(ctx, tx, { ...told, user, workspace: workspace?._id })))
 }
 
-export async function count({ db }: Ctx, query: Filters) {
+export async function count({ db }: Pick<Ctx, 'db'>, query: Filters) {
   if (!given(query.search)) return { count: await db.$count(events, conditionOf(query)) }
   let count = 0
   for await (const _ of matching(db, query)) count++
@@ -82,8 +83,12 @@ export async function filterOptions({ db }: Ctx) {
   return { kinds: kinds!, eventNames: eventNames!, sources: sources! }
 }
 
-/** The events that are meant, oldest first unless told, a slice at a time. */
-export async function* matching(db: Db, query: Filters, order: SQL[] = []): AsyncGenerator<Kept> {
+/** The events that are meant, in the order of a page, else oldest first; a slice at a time. */
+export async function* matching(
+  db: Db,
+  query: Filters,
+  { order, after }: { order: SQL[]; after?: SQL } = { order: [] },
+): AsyncGenerator<Kept> {
   const [where, search] = [conditionOf(query), given(query.search)?.toLowerCase()]
   let last = 0
   for (let offset = 0; ; offset += SLICE) {
@@ -91,7 +96,7 @@ export async function* matching(db: Db, query: Filters, order: SQL[] = []): Asyn
       ? await db
           .select()
           .from(events)
-          .where(where)
+          .where(and(where, after))
           .orderBy(...order)
           .limit(SLICE)
           .offset(offset)

@@ -1,6 +1,6 @@
 import { type Static, t } from 'elysia'
 import { free, id, line, text, time } from '../core/shapes'
-import { listing } from '../storage/lists'
+import { growingListing } from '../storage/lists'
 
 const maybe = t.Optional
 const option = (description: string) => t.Optional(t.String({ description }))
@@ -42,7 +42,7 @@ const filters = {
 }
 export type Filters = { [filter in keyof typeof filters]?: string }
 
-export const EventList = t.Object({ ...listing, ...filters })
+export const EventList = t.Object({ ...growingListing, ...filters })
 export const EventFilters = t.Object(filters)
 export const EventCount = t.Object({ count: t.Number() })
 export const FilterOptions = t.Object({

@@ -1,5 +1,6 @@
 import { and, eq } from 'drizzle-orm'
 import { type Ctx, type OpenCtx, readmit } from '../accounts/guard'
+import { settingsOf } from '../accounts/settings'
 import { users } from '../accounts/tables'
 import { workspaces } from '../accounts/workspaces/tables'
 import { type Flaw, invalid, missing, Problem } from '../core/problem'
@@ -27,6 +28,21 @@ export function refuseForeign<Thing extends Billable>(ctx: Pick<Ctx, 'actor'>, t
   const own = type === 'user' ? id === user && !token?.bound : id === workspace?._id
   if (own || privileged) return thing
   throw new Problem(403, 'FORBIDDEN', 'This belongs to somebody else.')
+}
+
+/**
+ * Whoever buys or cancels for a workspace has to be an admin of it, where the tenant wants that (`workspaceAdminsOnly`).
+ * @throws 403
+ */
+export async function requireBuyer(ctx: Ctx, { billableEntityType: type, billableEntityId: id }: Billable) {
+  const { workspace, privileged } = ctx.actor
+  if (type !== 'workspace' || privileged || (workspace?._id === id && workspace.roles.includes('admin'))) return
+  if (!(await settingsOf(ctx, 'payments-configuration')).workspaceAdminsOnly) return
+  throw new Problem(
+    403,
+    'FORBIDDEN',
+    'Only admins of the workspace may subscribe, pay or cancel for it. Ask one of them.',
+  )
 }
 
 /** The same as a condition on lists, whatever the query says: nothing for admins. */

@@ -43,6 +43,18 @@ export async function change(ctx: Ctx, { metadata = {} }: { metadata?: Metadata 
 
 const pages = new RegExp(PAGE)
 
+/** Refuses a connection that cannot take payments, before a customer meets it. @throws 400 INVALID_PAYMENTS_CONFIGURATION */
+export async function validatePaymentSource(ctx: Ctx, { paymentSourceId: id }: Metadata) {
+  if (typeof id !== 'string' || !id) return
+  const row = id.includes('\0') ? undefined : await found(ctx.db, id).catch(unlessMissing)
+  if (row && isProviderKind(row.kind)) return
+  const message = row
+    ? `The connection "${row.name}" is of the kind ${row.kind}. Choose one of the kind ${providerKinds.join(', ')}.`
+    : `There is no integration source "${id.slice(0, 128)}". Create one of the kind ${providerKinds.join(', ')} first.`
+  const details = [{ path: '/metadata/paymentSourceId', message }]
+  throw new Problem(400, 'INVALID_PAYMENTS_CONFIGURATION', message, { details })
+}
+
 /** Whether something is an address to which a browser can be led. */
 export function isPage(url: unknown): url is string {
   return typeof url === 'string' && url.length <= 2_000 && pages.test(url) && !!URL.parse(url)

@@ -1,7 +1,7 @@
 import { type Static, t } from 'elysia'
 import { email, orNone } from '../accounts/shapes'
 import { change, free, id, line, part, text, time } from '../core/shapes'
-import { listing } from '../storage/lists'
+import { growingListing, listing } from '../storage/lists'
 
 const maybe = t.Optional
 const money = t.Number({ description: 'of the currency, with decimals' })
@@ -214,7 +214,7 @@ export const Invoice = t.Object({
 export type Invoice = Static<typeof Invoice>
 
 export const InvoiceList = t.Object({
-  ...listing,
+  ...growingListing,
   billableEntityType: filter('user or workspace; for admins'),
   billableEntityId: filter('for admins'),
   status: filter('paid, open or void, comma-separated'),

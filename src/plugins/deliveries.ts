@@ -10,7 +10,7 @@ import { toldEvent } from '../jobs/outbox'
 import { enqueue, replay as tryAgain } from '../jobs/queue'
 import { removeInSlices } from '../jobs/removal'
 import { events } from '../jobs/tables'
-import { answerPage, type Listing, paged, pageOf } from '../storage/lists'
+import { answerGrowingPage, type GrowingListing, paged, pageOf } from '../storage/lists'
 import { changing } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
 import { deliveryOf } from './hearing'
@@ -28,7 +28,7 @@ const sortable = { _id, state, eventName, status, attempts, created, updated }
 export async function list(
   ctx: Ctx,
   id: string,
-  query: Listing & DeliveryFilters,
+  query: GrowingListing & DeliveryFilters,
   answer: Answer,
 ): Promise<Delivery[]> {
   await found(ctx.db, id)
@@ -43,8 +43,8 @@ export async function list(
     anyOf(kind, query.kind),
     anyOf(eventName, query.eventName),
   )
-  const rows = await paged(page, ctx.db.select().from(deliveries).where(those))
-  return answerPage(answer, page, rows.map(shown), () => ctx.db.$count(deliveries, those))
+  const rows = await paged(page, ctx.db.select().from(deliveries).where(and(those, page.after)))
+  return answerGrowingPage(answer, page, rows, () => ctx.db.$count(deliveries, those), shown)
 }
 
 /**

@@ -1,6 +1,6 @@
 import { type Static, t } from 'elysia'
 import { change, id, line, part, text, textMatching, time, webAddress } from '../core/shapes'
-import { listing } from '../storage/lists'
+import { growingListing } from '../storage/lists'
 
 const maybe = t.Optional
 const address = webAddress({ maxLength: 2_000 })
@@ -105,7 +105,7 @@ export const Delivery = t.Object({
 export type Delivery = Static<typeof Delivery>
 
 export const DeliveryList = t.Object({
-  ...listing,
+  ...growingListing,
   state: maybe(t.Union([state, t.Literal(''), t.Literal('undefined')])),
   event: option('the id of an event'),
   source: option('comma-separated'),

@@ -4,6 +4,7 @@ import { t } from 'elysia'
 import type { Answer } from '../core/etag'
 import { type Flaw, invalid } from '../core/problem'
 import { given, isOn } from '../core/shapes'
+import { conditionAfter, cursorAfter, type OrderKey } from './keyset'
 
 const LIMIT = 100
 const MAX_LIMIT = 1_000
@@ -21,14 +22,32 @@ export const listing = {
 }
 export type Listing = { [option in keyof typeof listing]?: string }
 
+/** The same for lists that grow at their head: they page by a place in the list, so that nothing comes twice. */
+export const growingListing = {
+  ...listing,
+  $after: option('the place in the list behind which the page begins, as the Link of the page before names it'),
+}
+export type GrowingListing = { [option in keyof typeof growingListing]?: string }
+
 /** By what a list can be sorted, as the wire calls it. `_id` tells equals apart. */
 export type Sortable = { _id: SQLiteColumn; [name: string]: SQLiteColumn }
 
 /** What to read, in which order. */
-export type Page = { limit: number; clamped: boolean; offset: number; order: SQL[]; number: number; count: boolean }
+export type Page = {
+  limit: number
+  /** Whether more were asked for than a page may have. */
+  clamped: boolean
+  offset: number
+  order: SQL[]
+  number: number
+  count: boolean
+  keys: OrderKey[]
+  /** What `$after` asks for, which belongs to the condition of the list, but not of its count. */
+  after?: SQL
+}
 
 /** Reads the query of a list. @throws 400 with everything that makes no sense. */
-export function pageOf(query: Listing, sortable: Sortable, standard = '-created'): Page {
+export function pageOf(query: GrowingListing, sortable: Sortable, standard = '-created'): Page {
   const flaws: Flaw[] = []
   const asked = whole('limit', LIMIT)
   const limit = Math.min(asked, MAX_LIMIT)
@@ -36,17 +55,22 @@ export function pageOf(query: Listing, sortable: Sortable, standard = '-created'
   const parts = (given(query.sort) ?? standard).split(',').map((part) => part.trim())
   const keys = [...new Set(parts.filter(Boolean))]
   if (keys.length > ORDERS) refuse('sort', `Sort by at most ${ORDERS} things.`)
-  const order = keys.flatMap((key) => {
+  const orderKeys = keys.flatMap((key): OrderKey[] => {
     const name = key.replace(/^[+-]/, '')
-    if (Object.hasOwn(sortable, name)) return [ordered(sortable[name]!, key.startsWith('-'))]
+    if (Object.hasOwn(sortable, name)) return [{ name, column: sortable[name]!, descending: key.startsWith('-') }]
     refuse('sort', `This list cannot be sorted by "${name}". Use one of: ${Object.keys(sortable).join(', ')}.`)
     return []
   })
-  order.push(ordered(sortable._id, !!keys[0]?.startsWith('-')))
+  if (!orderKeys.some(({ column }) => column === sortable._id))
+    orderKeys.push({ name: '_id', column: sortable._id, descending: !!keys[0]?.startsWith('-') })
   const count = given(query.count) ?? given(query.$count) ?? 'false'
   if (!/^(true|false|0|1)$/.test(count)) refuse('count', 'count must be true or false.')
   if (flaws.length) invalid(...flaws)
-  return { limit, clamped: asked > limit, offset: (number - 1) * limit, order, number, count: isOn(count) }
+  const order = orderKeys.map(({ column, descending }) => ordered(column, descending))
+  const page = { limit, clamped: asked > limit, order, number, count: isOn(count), keys: orderKeys }
+  const cursor = given(query.$after)
+  if (cursor === undefined) return { ...page, offset: (number - 1) * limit }
+  return { ...page, offset: 0, after: conditionAfter(orderKeys, cursor) }
 
   function whole(name: keyof Listing, otherwise: number) {
     const text = given(query[name]) ?? `${otherwise}`
@@ -73,7 +97,7 @@ const ordered = (column: SQLiteColumn, descending: boolean) => {
   return column.notNull ? direction : sql`${direction} nulls last`
 }
 
-/** A page's rows; `Link` tells where the next ones are, and `X-Total-Count` how many there are, if that was asked. */
+/** A page's rows; `X-Limit` tells how many a page has at most, where more were asked for; `Link` tells where the next ones are, and `X-Total-Count` how many there are, if that was asked. */
 export async function answerPage<Row>(
   { request: { url }, set }: Answer,
   { limit, clamped, number, count }: Page,
@@ -83,13 +107,35 @@ export async function answerPage<Row>(
   const headers = set.headers as Record<string, string>
   if (clamped) headers['x-limit'] = `${limit}`
   if (count) headers['x-total-count'] = `${await total()}`
-  if (limit && rows.length > limit) {
-    const [path = '', search] = url.slice(url.indexOf('/', 8)).split('?')
-    const next = new URLSearchParams(search)
-    next.set('page', `${number + 1}`)
-    headers.link = `<${path}?${next}>; rel="next"`
-  }
+  if (limit && rows.length > limit) headers.link = linkTo(url, { page: `${number + 1}` })
   return rows.slice(0, limit)
+}
+
+/** A page of a list that grows at its head: `Link` names the place where it ends, so the next page begins right there. */
+export async function answerGrowingPage<Row extends Record<string, unknown>, Shown>(
+  answer: Answer,
+  page: Page,
+  rows: Row[],
+  total: () => Promise<number>,
+  show: (row: Row) => Shown,
+): Promise<Shown[]> {
+  const headers = answer.set.headers as Record<string, string>
+  const shown = rows.slice(0, page.limit)
+  const last = shown.at(-1)
+  if (page.clamped) headers['x-limit'] = `${page.limit}`
+  if (page.count) headers['x-total-count'] = `${await total()}`
+  if (last && rows.length > page.limit)
+    headers.link = linkTo(answer.request.url, { $after: cursorAfter(page.keys, last), page: undefined })
+  return shown.map(show)
+}
+
+function linkTo(url: string, changes: Record<string, string | undefined>) {
+  const [path = '', search] = url.slice(url.indexOf('/', 8)).split('?')
+  const next = new URLSearchParams(search)
+  for (const [name, value] of Object.entries(changes))
+    if (value === undefined) next.delete(name)
+    else next.set(name, value)
+  return `<${path}?${next}>; rel="next"`
 }
 
 const SLICE = 500 // rows that are looked at together

@@ -40,7 +40,7 @@ describe('tenants', () => {
     expect(await json('tenant suspend acme')).toEqual({ ...acme, status: 'suspended' })
     expect(await json('tenant show acme')).toEqual({ ...acme, status: 'suspended' })
     expect(await json('tenant resume acme')).toEqual(acme)
-    const { id, trash } = await json('tenant delete acme')
+    const { id, trash } = await json('tenant delete acme --yes')
     expect([id, existsSync(join(at.at, trash, 'data.db'))]).toEqual(['acme', true])
     expect(await json('tenant list')).toMatchObject([{ id: 'beta' }])
     expect(existsSync(join(at.at, 'tenants/acme'))).toBeFalse()
@@ -58,7 +58,14 @@ describe('tenants', () => {
   })
 
   test('that are not there are refused, whatever is asked of them', async () => {
-    const commands = ['show none', 'suspend none', 'resume none', 'delete none', 'hosts none', 'hosts none a.test']
+    const commands = [
+      'show none',
+      'suspend none',
+      'resume none',
+      'delete none --yes',
+      'hosts none',
+      'hosts none a.test',
+    ]
     const told = await Promise.all(commands.map((command) => refused(`tenant ${command}`, at)))
     for (const one of told) expect(one).toEqual([1, 'TENANT_NOT_FOUND'])
     expect(await refused('user create none x --password 12345678', at)).toEqual([1, 'TENANT_NOT_FOUND'])
@@ -76,6 +83,8 @@ describe('tenants', () => {
     for (const [args, code] of cases) expect(await refused(['tenant', ...args], at), args.join(' ')).toEqual([1, code])
     const half = await atoll(['tenant', 'create', 'x', '--admin-username', 'root'], at)
     expect([half.code, half.err]).toEqual([1, expect.stringContaining('--admin-password')])
+    const nameless = await atoll('tenant create x --admin-password 12345678', at)
+    expect([nameless.code, nameless.err]).toEqual([2, expect.stringContaining('--admin-username')])
     const after = readdirSync(join(at.at, 'tenants')).sort()
     expect(after.filter((name) => name !== '.trash')).toEqual(before.filter((name) => name !== '.trash'))
     expect(await json('tenant create x')).toMatchObject({ id: 'x' })
@@ -83,12 +92,14 @@ describe('tenants', () => {
 
   test('are told to people in sentences', async () => {
     const told = async (command: string) => (await atoll(command, at)).out
-    expect(await told('tenant create said --host said.test')).toBe(
+    expect(await told('tenant create said --host said.test')).toStartWith(
       'Created the tenant "said", which answers at said.test.\n',
     )
     expect(await told('tenant list')).toMatch(/^said +active +\S+Z +said\.test$/m)
     expect(await told('tenant suspend said')).toBe('The tenant "said" is suspended.\n')
-    expect(await told('tenant delete said')).toMatch(/^Deleted the tenant "said"\. Its files are in \S*\.trash\S*\.\n$/)
+    expect(await told('tenant delete said --yes')).toMatch(
+      /^Deleted the tenant "said"\. Its files are in \S*\.trash\S*\.\n$/,
+    )
     const { code, err } = await atoll('tenant show said', at)
     expect([code, err]).toEqual([1, 'There is no such tenant.\n'])
   })
@@ -271,7 +282,8 @@ describe('the command line', () => {
   test('refuses what it does not know or what is incomplete', async () => {
     const commands = ['bogus', 'tenant bogus', 'tenant create', 'user roles acme x', 'serve --bogus', 'version --bogus']
     const told = await Promise.all(commands.map((command) => atoll(command, at)))
-    for (const { code, out, err } of told) expect([code, out, err]).toEqual([1, '', expect.stringMatching(/^error: /)])
+    for (const { code, out, err } of told)
+      expect([code, out, err]).toEqual([2, '', expect.stringMatching(/^[A-Z].+[.)]\n$/)])
   })
 
   test('leaves nothing behind where it was only asked', async () => {
@@ -296,10 +308,12 @@ describe('settings that cannot be used stop the start with one sentence and exit
     const at = { at: emptyFolder(), env, timeout: 3_000 }
     if (file !== undefined) await Bun.write(join(at.at, 'atoll.json'), file)
     const { code, out, err } = await atoll('serve --json', at)
-    expect([code, out]).toEqual([2, ''])
-    expect(err).toContain(name)
-    expect(err.trim().split('\n')).toHaveLength(1)
-    expect(err.trim()).toEndWith('.')
+    const { code: problem, message } = JSON.parse(err)
+    expect([code, out, problem]).toEqual([2, '', 'BAD_SETTING'])
+    expect(message).toContain(name)
+    expect(message).toMatch(/[.?]$/)
+    const sentence = await atoll('serve', at)
+    expect([sentence.code, sentence.out, sentence.err]).toEqual([2, '', `${message}\n`])
   })
 
   test('a file that cannot be read', async () => {
@@ -311,14 +325,15 @@ describe('settings that cannot be used stop the start with one sentence and exit
 })
 
 describe('what goes wrong', () => {
-  test('unexpectedly is printed with all that helps, and the exit code is not 0', async () => {
+  test('with a registry that is no database is said in one sentence', async () => {
     const at = { at: emptyFolder() }
     await Bun.write(join(at.at, 'tenants/registry.db'), 'no database at all, but long enough to be read. '.repeat(100))
     for (const command of ['tenant list --json', 'tenant create acme', 'migrate', 'doctor']) {
       const { code, out, err } = await atoll(command, at)
       expect([command, code]).toEqual([command, 1])
       expect(out).toBe('')
-      expect(err).toMatch(/not a database/)
+      expect(err).toContain('registry.db is not a SQLite database.')
+      expect(err.trim().split('\n')).toHaveLength(1)
     }
   })
 
@@ -326,11 +341,98 @@ describe('what goes wrong', () => {
     const at = { at: emptyFolder() }
     await using server = await serve(at)
     const second = await atoll('serve --json', at)
-    expect([second.code, second.out]).toEqual([1, ''])
-    expect(second.err).toContain('Another process serves the folder "tenants".')
+    expect([second.code, second.out]).toEqual([2, ''])
+    expect(JSON.parse(second.err).message).toBe(
+      'Another process serves the folder "tenants". Stop it, or choose another ATOLL_TENANTS.',
+    )
     const elsewhere = await atoll('serve --json', { at: emptyFolder(), env: { ATOLL_PORT: `${server.port}` } })
-    expect([elsewhere.code, elsewhere.out]).toEqual([1, ''])
-    expect(elsewhere.err).toContain(`${server.port}`)
+    expect([elsewhere.code, elsewhere.out]).toEqual([2, ''])
+    expect(JSON.parse(elsewhere.err).message).toStartWith(`Port ${server.port} is already in use.`)
     expect((await caller(server.url)('GET', '/health')).status).toBe(200)
   })
+})
+
+describe('what destroys', () => {
+  const at = { at: emptyFolder() }
+  beforeAll(() => makeTenant(at, 'acme'))
+
+  test('is refused with exit code 2 where nobody can be asked and --yes is missing', async () => {
+    const { code, out, err } = await atoll('tenant delete acme --json', at)
+    expect([code, out, JSON.parse(err).code]).toEqual([2, '', 'USAGE'])
+    expect(err).toContain('--yes')
+    expect((await atoll('tenant list', at)).out).toContain('acme')
+    expect((await atoll('tenant delete acme --yes', at)).code).toBe(0)
+    expect((await atoll('tenant list', at)).out).not.toContain('acme')
+  })
+})
+
+describe('roles on the command line', () => {
+  const at = { at: emptyFolder() }
+  beforeAll(() => makeTenant(at, 'acme'))
+
+  test('are refused where they look like a misspelled one', async () => {
+    const { code, err } = await atoll('user create acme bob --password 12345678 --roles admni', at)
+    expect([code, err]).toEqual([1, 'There is no role "admni". Did you mean "admin"?\n'])
+    expect((await atoll('user roles acme bob user', at)).code).toBe(1)
+  })
+
+  test('may be new ones, which is pointed out', async () => {
+    const { code, err } = await atoll('user create acme eve --password 12345678 --roles auditor,user', at)
+    expect([code, err]).toEqual([0, expect.stringContaining('"auditor" is a new role')])
+    expect((await atoll('user create acme kim --password 12345678 --roles auditor', at)).err).toBe('')
+  })
+})
+
+describe('the start of a server', () => {
+  test.each([
+    ['an address of no machine', { ATOLL_HOST: '999.1.1.1' }, '"999.1.1.1" is not an address of this machine.'],
+    ['an address that is none', { ATOLL_HOST: '::zz' }, '"::zz" is not an address of this machine.'],
+    ['a folder that cannot be made', { ATOLL_TENANTS: '/proc/x' }, '"/proc/x" cannot be written'],
+    [
+      'a database that does not answer',
+      { ATOLL_DATABASE_URL: 'postgres://127.0.0.1:1/x' },
+      'PostgreSQL does not answer.',
+    ],
+  ] as [string, Record<string, string>, string][])(
+    'fails with one sentence and exit code 2 for %s',
+    async (_, env, sentence) => {
+      const { code, out, err } = await atoll('serve', { at: emptyFolder(), env })
+      expect([code, out]).toEqual([2, ''])
+      expect(err).toStartWith(sentence)
+      expect(err.trim().split('\n')).toHaveLength(1)
+    },
+  )
+})
+
+describe('the shell completion', () => {
+  test('offers the commands and options at the place where the cursor is', async () => {
+    const at = { at: emptyFolder() }
+    const { out } = await atoll('completion bash', at)
+    const complete = async (...words: string[]) => {
+      const script = `${out}\nCOMP_WORDS=(atoll ${words.map((word) => `'${word}'`).join(' ')})\nCOMP_CWORD=${words.length}\n_atoll\necho "\${COMPREPLY[@]}"`
+      return (await Bun.$`bash -c ${script}`.text()).trim().split(' ')
+    }
+    expect(await complete('ten')).toEqual(['tenant'])
+    expect(await complete('tenant', 's')).toEqual(['show', 'suspend'])
+    expect(await complete('tenant', 'create', 'acme', '--admin-p')).toEqual(['--admin-password'])
+    for (const shell of ['zsh', 'fish']) expect((await atoll(`completion ${shell}`, at)).out).toContain('atoll')
+    expect((await atoll('completion tcsh', at)).code).toBe(2)
+  })
+})
+
+test('help explains a subcommand as --help does', async () => {
+  const at = { at: emptyFolder() }
+  const [help, option] = [await atoll('help tenant create', at), await atoll('tenant create --help', at)]
+  expect([help.code, help.err]).toEqual([0, ''])
+  expect(help.out).toBe(option.out)
+  expect((await atoll('help tenant bogus', at)).code).toBe(2)
+})
+
+test('a tenant without an administrator is created with a hint at the next command', async () => {
+  const at = { at: emptyFolder() }
+  expect((await atoll('tenant create acme', at)).out).toContain('user create acme <username> --roles admin,user')
+  const piped = await atoll('tenant create beta --admin-username ada', { ...at, stdin: 'correct-horse\n' })
+  expect([piped.code, piped.out]).toEqual([0, 'Created the tenant "beta".\n'])
+  await using server = await serve(at)
+  await signIn(server.url, 'beta', 'ada', 'correct-horse')
 })

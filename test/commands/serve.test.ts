@@ -59,7 +59,7 @@ test('a running server sees what the command line changes within 5 s', async () 
 
   await atoll('tenant create other --host acme.test', at)
   await becomes(by('acme.test'), '401 UNAUTHENTICATED')
-  await atoll('tenant delete acme', at)
+  await atoll('tenant delete acme --yes', at)
   await becomes(again, '404 TENANT_NOT_FOUND')
   await becomes(by('new.test'), '404 TENANT_NOT_FOUND')
 })

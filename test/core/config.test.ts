@@ -76,14 +76,27 @@ const bad: [Setting, unknown, string][] = [
 test.each(bad)('%s=%j is refused by a sentence that names it and says what fits', (name, value, fits) => {
   for (const source of ['environment', 'atoll.json'] as const) {
     const sentence = told(name, value, source)
-    expect(sentence).toStartWith(`The ${source} sets ${name} to "${value}", which does not fit`)
+    const place = source === 'environment' ? 'the environment' : 'atoll.json'
+    expect(sentence).toStartWith(`Invalid value "${value}" for ${name} in ${place}: use `)
     expect(sentence).toContain(fits)
     expect(sentence).toEndWith('.')
   }
 })
 
-test.each(['ATOLL_PORTS', 'ATOLL_', 'ATOLL_port'])('an unknown variable %s is refused by its name', (name) => {
-  expect(told(name, 'x', 'environment')).toContain(`${name}, which is no setting`)
+test.each(['ATOLL_PORTS', 'ATOLL_', 'ATOLL_port'])('refuses the unknown variable %s by its name', (name) => {
+  expect(told(name, 'x', 'environment')).toStartWith(`Unknown setting ${name} in the environment.`)
+})
+
+test('suggests the setting that was probably meant', () => {
+  expect(told('ATOLL_PORTS', 'x', 'environment')).toEndWith('Did you mean ATOLL_PORT?')
+  expect(told('ATOLL_DIR_OF_OURS', 'x', 'environment')).toEndWith('"atoll doctor" lists all settings.')
+})
+
+test('does not repeat a value that may hold a password', () => {
+  const sentence = told('ATOLL_SMTP_URL', 'mail.example.com:hunter22', 'environment')
+  expect(sentence).toContain('ATOLL_SMTP_URL')
+  expect(sentence).toContain('smtps://')
+  expect(sentence).not.toContain('hunter22')
 })
 
 test.each(['port', 'constructor', 'toString', '__proto__', ''])(
@@ -91,11 +104,11 @@ test.each(['port', 'constructor', 'toString', '__proto__', ''])(
   (name) => {
     const file = JSON.parse(`{${JSON.stringify(name)}: "x"}`) as Record<string, unknown>
     expect(() => readConfig({}, file)).toThrow(ConfigError)
-    expect(() => readConfig({}, file)).toThrow(`${name}, which is no setting`)
+    expect(() => readConfig({}, file)).toThrow(`Unknown setting ${name} in atoll.json.`)
   },
 )
 
 test('what is null or a list or an object in atoll.json fits nothing', () => {
   for (const name of Object.keys(Settings.properties))
-    for (const value of [null, [], {}]) expect(told(name, value, 'atoll.json')).toContain(`${name} to`)
+    for (const value of [null, [], {}]) expect(told(name, value, 'atoll.json')).toContain(`for ${name} in atoll.json`)
 })

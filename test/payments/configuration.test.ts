@@ -66,3 +66,30 @@ test('it is for admins only', async () => {
     for (const sent of [who.get(PATH), who.put(PATH, {})]) expect(refusal(await sent)).toEqual(FORBIDDEN)
   for (const sent of [at.stranger.get(PATH), at.stranger.put(PATH, {})]) expect(refusal(await sent)).toEqual(STRANGER)
 })
+
+test('refuses a payment connection that does not exist or is of another kind, on both routes', async () => {
+  const own = await shop()
+  const http = { name: 'Ours', kind: 'http', metadata: { url: 'https://example.com' } }
+  const { _id: other } = await done(own.admin.post('/integration-sources', http), 201)
+  for (const path of [PATH, '/configurations/payments-configuration'])
+    for (const paymentSourceId of ['none', other, 'a\0b']) {
+      const { status, body } = await own.admin.put(path, { metadata: { paymentSourceId, gracePeriodDays: 9 } })
+      expect([path, status], JSON.stringify(body)).toEqual([path, 400])
+      if (!paymentSourceId.includes('\0')) expect(body.code).toBe('INVALID_PAYMENTS_CONFIGURATION')
+      expect((await done(own.admin.get(PATH))).metadata.gracePeriodDays).toBe(3)
+    }
+  const refused = await own.admin.put(PATH, { metadata: { paymentSourceId: other } })
+  expect(refused.body.details[0].path).toBe('/metadata/paymentSourceId')
+  expect(refused.body.message).toContain('of the kind http')
+  const stripe = {
+    name: 'S',
+    kind: 'stripe',
+    metadata: {},
+    authentication: { secretKey: 'sk_1', webhookSecret: 'whsec_1' },
+  }
+  const { _id } = await done(own.admin.post('/integration-sources', stripe), 201)
+  expect((await done(own.admin.put(PATH, { metadata: { paymentSourceId: _id } }))).metadata.paymentSourceId).toBe(_id)
+  expect(
+    (await done(own.admin.put(PATH, { metadata: { paymentSourceId: null } }))).metadata.paymentSourceId,
+  ).toBeUndefined()
+})

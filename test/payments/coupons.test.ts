@@ -175,3 +175,13 @@ describe('coupons', () => {
     expect((await done(admin.get('/coupons?isActive=true'))).map((one: { _id: string }) => one._id)).not.toContain(_id)
   })
 })
+
+test('refuses a coupon on a subscription that has ended with 409 SUBSCRIPTION_ENDED', async () => {
+  const { code } = await at.coupon({})
+  const id = await at.pending()
+  await done(admin.put(`/subscriptions/${id}/cancel`))
+  const path = `/subscriptions/${id}/coupon`
+  expect(refusal(await admin.put(path, { couponCode: code }))).toEqual([409, 'SUBSCRIPTION_ENDED'])
+  expect(refusal(await admin.put(path, { couponCode: 'nonsense' }))).toEqual([409, 'SUBSCRIPTION_ENDED'])
+  expect((await done(admin.put(path, { couponCode: null }))).status).toBe('canceled')
+})

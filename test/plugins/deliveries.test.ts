@@ -324,7 +324,7 @@ describe('the log of deliveries', () => {
     const path = `/plugins/${made._id}/deliveries`
     const page = await admin.get(`${path}?sort=eventName&limit=2&count=true`)
     expect([names(page), page.headers.get('x-total-count')]).toEqual([['a', 'b'], '4'])
-    expect(page.headers.get('link')).toContain('page=2')
+    expect(page.headers.get('link')).toContain('%24after=')
     expect(names(await admin.get(`${path}?eventName=b,d&sort=-eventName`))).toEqual(['d', 'b'])
     expect(names(await admin.get(`${path}?event=${page.body[0].event}`))).toEqual(['a'])
     for (const none of ['state=dead', 'source=x', 'kind=x', 'eventName=x', 'event=x'])

@@ -52,7 +52,7 @@ describe.skipIf(!databaseUrl)('the command `postgres`', () => {
     const refused = await atoll('postgres init --json', at)
     expect([refused.code, JSON.parse(refused.err)]).toMatchObject([1, { code: 'OTHER_KEYS' }])
     expect((await atoll('tenant list --json', at)).json.map(({ id }: { id: string }) => id)).toEqual(['new'])
-    await atoll('tenant delete old', files)
+    await atoll('tenant delete old --yes', files)
     expect((await atoll('postgres init --json', at)).json.adopted).toEqual(['plain'])
   }, 60_000)
 

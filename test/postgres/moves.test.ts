@@ -305,7 +305,7 @@ describe.skipIf(!databaseUrl)('beside a running server', () => {
     const far = (sql: string) => ask(at.env!.ATOLL_DATABASE_CLUSTERS!.slice('far='.length), sql)
     const left = async () => (await far(`select from atoll_b0001.entities where tenant_id = '${uid}'`)).length
     await makeTenant(at, 'deleted') // in the emptiest bucket
-    await atoll('tenant delete deleted', at)
+    await atoll('tenant delete deleted --yes', at)
     expect(await left()).toBeGreaterThan(0)
     expect((await atoll('postgres purge --json', at)).json).toEqual([]) // not that soon
     expect((await atoll('postgres purge --hours 0 --json', at)).json).toEqual([

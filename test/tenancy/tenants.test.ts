@@ -339,7 +339,7 @@ describe('a server and the command line', () => {
     const old = await signIn(server.url, 'acme')
     const made = await caller(server.url, old)('POST', '/api/blueprints', { key: 'old', name: 'Old', fields: [] })
     expect(made.status).toBe(201)
-    await atoll('tenant delete acme', at)
+    await atoll('tenant delete acme --yes', at)
     await makeTenant(at, 'acme')
     expect((await within5s(me(server, old), ({ status }) => status === 401)).status).toBe(401)
     const call = caller(server.url, await signIn(server.url, 'acme'))
@@ -360,7 +360,7 @@ describe('a server and the command line', () => {
       const ask = me(server, { tenant: 'acme', 'x-api-key': NOBODY })
       await within5s(ask, ({ status }) => status === 401)
       await me(server, { tenant: 'other', 'x-api-key': NOBODY })() // which closes acme
-      expect((await atoll('tenant delete acme', at)).code).toBe(0)
+      expect((await atoll('tenant delete acme --yes', at)).code).toBe(0)
       await ask()
       expect(existsSync(join(at.at, 'tenants/acme'))).toBeFalse()
       await makeTenant(at, 'acme')

@@ -4,7 +4,7 @@ import { type Answer, forbidKeeping } from '../../core/etag'
 import type { Lease } from '../../jobs/holding'
 import { enqueue } from '../../jobs/queue'
 import { removeInSlices } from '../../jobs/removal'
-import { answerPage, type Listing, paged, pageOf } from '../../storage/lists'
+import { answerGrowingPage, type GrowingListing, paged, pageOf } from '../../storage/lists'
 import type { Db, Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import type { Ctx } from '../guard'
@@ -43,17 +43,21 @@ const sortable = { _id: mails._id, created: mails.created, sent: mails.sent, to:
  * A page of the mails of a tenant, the latest first. Those that were sent are told without what they said, and so are all to
  * an API token of limited scope: links in them let in whoever has them.
  */
-export async function list(ctx: Ctx, query: Listing & { to?: string; state?: MailRow['state'] }, answer: Answer) {
+export async function list(
+  ctx: Ctx,
+  query: GrowingListing & { to?: string; state?: MailRow['state'] },
+  answer: Answer,
+) {
   forbidKeeping(answer)
   const page = pageOf(query, sortable)
   const those = and(
     query.to ? eq(mails.recipientKey, keyOfName(query.to)) : undefined,
     query.state ? eq(mails.state, query.state) : undefined,
   )
-  const rows = await paged(page, ctx.db.select().from(mails).where(those))
+  const rows = await paged(page, ctx.db.select().from(mails).where(and(those, page.after)))
   const untold = ctx.actor.scopes.length > 0 && { text: null, html: null }
-  const shown = rows.map(({ recipient: to, recipientKey: _, data: __, ...mail }) => ({ ...mail, to, ...untold }))
-  return answerPage(answer, page, shown, () => ctx.db.$count(mails, those))
+  const show = ({ recipient: to, recipientKey: _, data: __, ...mail }: MailRow) => ({ ...mail, to, ...untold })
+  return answerGrowingPage(answer, page, rows, () => ctx.db.$count(mails, those), show)
 }
 
 const HOURLY = 20 // mails to one address

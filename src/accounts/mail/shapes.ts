@@ -1,6 +1,6 @@
 import { t } from 'elysia'
 import { id, text, time } from '../../core/shapes'
-import { listing } from '../../storage/lists'
+import { growingListing } from '../../storage/lists'
 import { email } from '../shapes'
 
 export const Mail = t.Object({
@@ -19,7 +19,7 @@ export const Mail = t.Object({
 
 const states = ['waiting', 'sent', 'kept', 'failed'] as const
 export const MailQuery = t.Object({
-  ...listing,
+  ...growingListing,
   to: t.Optional(t.String({ description: 'an address' })),
   state: t.Optional(t.Union(states.map((state) => t.Literal(state)))),
 })

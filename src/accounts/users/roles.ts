@@ -3,7 +3,7 @@ import { catalog } from '../permissions'
 import { users } from '../tables'
 
 /** The roles that there are anyway, and those that somebody has. */
-export async function roles({ db }: Ctx): Promise<string[]> {
+export async function roles({ db }: Pick<Ctx, 'db'>): Promise<string[]> {
   const lists = await db.selectDistinct({ roles: users.roles }).from(users)
   return [...new Set([...catalog, ...lists.flatMap(({ roles }) => roles)])].sort()
 }

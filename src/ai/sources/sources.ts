@@ -32,7 +32,7 @@ export async function clientOf(tenant: Tenant, id: string): Promise<Source> {
   const { token } = authentication
   const { embeddingModel, roles = [] } = metadata
   const client = await speaking(baseOf(metadata), token, (url, init) => asking(url, token ? init : unnamed(init)))
-  return { _id: id, client, model: metadata.model ?? MODEL, embeddingModel, roles }
+  return { _id: id, client, model: metadata.model ?? metadata.defaultModel ?? MODEL, embeddingModel, roles }
 }
 
 const MODEL = 'gpt-4o-mini'

@@ -1,6 +1,6 @@
 import { type Static, t } from 'elysia'
 import { id, time } from '../../core/shapes'
-import { listing } from '../../storage/lists'
+import { growingListing } from '../../storage/lists'
 
 const maybe = t.Optional
 const tokens = t.Number({ description: 'tokens' })
@@ -77,7 +77,7 @@ const filters = {
   kind: csv('`completion` or `embedding`'),
 }
 export const UsageList = t.Object({
-  ...listing,
+  ...growingListing,
   ...filters,
   groupBy: csv(`adds up by these instead: ${groupings.join(', ')}`),
 })

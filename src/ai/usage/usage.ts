@@ -4,7 +4,7 @@ import { DAY, isDate, iso } from '../../core/clock'
 import { type Answer, forbidKeeping } from '../../core/etag'
 import { type Flaw, invalid } from '../../core/problem'
 import { given } from '../../core/shapes'
-import { answerPage, namesOf, paged, pageOf } from '../../storage/lists'
+import { answerGrowingPage, answerPage, namesOf, paged, pageOf } from '../../storage/lists'
 import { usage } from '../tables'
 import { groupingsOf, groupsOf } from './groups'
 import { MILLION } from './prices'
@@ -21,15 +21,15 @@ export async function list(ctx: Ctx, query: UsageQuery, answer: Answer): Promise
   const where = conditionOf(query)
   const by = groupingsOf(query.groupBy)
   if (by.length) {
-    const page = pageOf({ ...query, sort: '' }, sortable)
+    const page = pageOf({ ...query, sort: '', $after: '' }, sortable)
     const all = await groupsOf(ctx, by, where, given(query.sort))
     const some = all.slice(page.offset, page.offset + page.limit + 1)
     return answerPage<UsedTogether>(answer, page, some, async () => all.length)
   }
   const page = pageOf(query, sortable)
-  const rows = await paged(page, ctx.db.select().from(usage).where(where))
-  const told = rows.map(({ cost, ...row }) => ({ ...row, cost: cost / MILLION }))
-  return answerPage<Used>(answer, page, told, () => ctx.db.$count(usage, where))
+  const rows = await paged(page, ctx.db.select().from(usage).where(and(where, page.after)))
+  const show = ({ cost, ...row }: (typeof rows)[number]): Used => ({ ...row, cost: cost / MILLION })
+  return answerGrowingPage(answer, page, rows, () => ctx.db.$count(usage, where), show)
 }
 
 function conditionOf(query: Filters): SQL | undefined {

@@ -103,7 +103,11 @@ const inForceAlready = (existingSubscriptionId: string) =>
 async function refuseBusy(tx: Tx, row: Subscription) {
   const busy = and(ofEntity(row), eq(subscriptions.status, 'pending'), gt(subscriptions.checkoutUntil, now()))
   const other = await tx.select({ _id: subscriptions._id }).from(subscriptions).where(busy).get()
-  if (other) throw inForceAlready(other._id)
+  if (!other) return
+  throw new Problem(409, 'ACTIVE_SUBSCRIPTION_EXISTS', 'Another checkout is being started. Try again in a moment.', {
+    details: { existingSubscriptionId: other._id },
+    headers: { 'retry-after': '1' },
+  })
 }
 
 /** With the coupon that is named now, else with the one that it has, if that is still good. */

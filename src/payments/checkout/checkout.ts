@@ -7,6 +7,7 @@ import { Problem } from '../../core/problem'
 import type { Tx } from '../../storage/port'
 import { authorityOf, isSecure } from '../../tenancy/caller'
 import type { Tenant } from '../../tenancy/tenants'
+import { ownEntity, refuseForeign, requireBuyer, saidEntity } from '../billable'
 import { isPage, type Source, source } from '../configuration'
 import { turnedUp } from '../inbox/parked'
 import type { Checkout as Made, Order } from '../providers/provider'
@@ -26,6 +27,7 @@ import { type Begun, begin, notPending } from './begin'
  */
 export async function checkout(ctx: Ctx, input: NewCheckout, request: Request): Promise<Checkout> {
   refuseAddresses(input)
+  await requireBuyer(ctx, await entityOf(ctx, input))
   const by = await source(ctx).catch(asProblem)
   for (;;) {
     const begun = await ctx.write((tx) => begin(tx, ctx, input, by))
@@ -34,6 +36,10 @@ export async function checkout(ctx: Ctx, input: NewCheckout, request: Request): 
     else return pay(ctx, begun, by as Source, input, request)
   }
 }
+
+/** For whom it is. @throws 403 for somebody else's, 404 */
+const entityOf = async (ctx: Ctx, { subscriptionId, ...input }: NewCheckout) =>
+  subscriptionId ? refuseForeign(ctx, await found(ctx.db, subscriptionId)) : (saidEntity(ctx, input) ?? ownEntity(ctx))
 
 /** @throws 400 INVALID_REDIRECT_URL */
 function refuseAddresses({ successUrl, cancelUrl }: NewCheckout) {

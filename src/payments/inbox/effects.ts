@@ -13,12 +13,16 @@ import { turnedUp } from './parked'
 /** What has become of an event, and why, in a sentence. */
 export type Effect = Pick<ProviderEventRow, 'status' | 'subscriptionId' | 'outcome'>
 
-/** Has an event its effect by what is known of where it came from, in the transaction in which that is written down. */
+/**
+ * Has an event its effect by what is known of where it came from, in the transaction in which that is written down. The
+ * connection of a checkout stays the subscription's while it is among the `senders`.
+ */
 export async function effectOf(
   tx: Tx,
   ctx: Pick<Tenant, 'tenant'>,
   { providerKind: kind, source }: Pick<ProviderEventRow, 'providerKind' | 'source'>,
   event: ProviderEvent,
+  senders: Set<string>,
 ): Promise<Effect> {
   const { meaning, externalSubscriptionId, subscriptionId = null } = event
   if (!meaning) return { status: 'ignored', subscriptionId: null, outcome: `Nothing follows from ${event.type}.` }
@@ -35,7 +39,7 @@ export async function effectOf(
     ...event,
     invoice: event.invoice ?? owed(kind, subscription, event),
     providerKind: kind,
-    providerSourceId: source,
+    providerSourceId: senders.has(subscription.providerSourceId ?? '') ? subscription.providerSourceId! : source,
   })
   if (after.externalSubscriptionId && after.externalSubscriptionId !== subscription.externalSubscriptionId)
     await turnedUp(tx, ctx, kind, after.externalSubscriptionId)

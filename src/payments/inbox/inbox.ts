@@ -7,7 +7,7 @@ import { missing } from '../../core/problem'
 import { given } from '../../core/shapes'
 import type { Lease } from '../../jobs/holding'
 import { removeInSlices } from '../../jobs/removal'
-import { answerPage, type Listing, namesOf, paged, pageOf } from '../../storage/lists'
+import { answerGrowingPage, type GrowingListing, namesOf, paged, pageOf } from '../../storage/lists'
 import type { Tenant } from '../../tenancy/tenants'
 import { type ProviderEventRow, providerEvents } from '../tables'
 import { retry } from './keeping'
@@ -19,7 +19,7 @@ const sortable = { _id, providerKind, type, status, occurredAt, attempts, create
 /** A page of what providers have sent, the newest first. */
 export async function list(
   { db }: Ctx,
-  query: Listing & ProviderEventFilters,
+  query: GrowingListing & ProviderEventFilters,
   answer: Answer,
 ): Promise<ProviderEvent[]> {
   const page = pageOf(query, sortable)
@@ -31,8 +31,8 @@ export async function list(
     anyOf(type, namesOf(query.type, 'type')),
     subscription === undefined ? undefined : eq(subscriptionId, subscription),
   )
-  const rows = await paged(page, db.select().from(providerEvents).where(those))
-  return answerPage(answer, page, rows.map(shown), () => db.$count(providerEvents, those))
+  const rows = await paged(page, db.select().from(providerEvents).where(and(those, page.after)))
+  return answerGrowingPage(answer, page, rows, () => db.$count(providerEvents, those), shown)
 }
 
 /** One of them, with what was sent. @throws 404 */

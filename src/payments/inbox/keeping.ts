@@ -11,6 +11,7 @@ import { providerOf } from '../providers/providers'
 import { type ProviderEventRow, providerEvents } from '../tables'
 import { type Effect, effectOf } from './effects'
 import { nextTry, sweepSoon } from './parked'
+import { connectionsSharingSecret } from './senders'
 import type { Receipt } from './shapes'
 
 type Of = Pick<Tenant, 'tenant'>
@@ -40,11 +41,18 @@ export async function keep(
       updated: time,
     },
   }
+  const senders = await connectionsSharingSecret(ctx, kind, source)
   try {
     const status = await ctx.write(async (tx) => {
       const [before] = await known(tx, { kind, event: event.id })
       if (before && before.status !== 'failed') return 'duplicate'
-      const row = await settled(tx, ctx, before ?? fresh, await effectOf(tx, ctx, before ?? fresh, event), !before)
+      const row = await settled(
+        tx,
+        ctx,
+        before ?? fresh,
+        await effectOf(tx, ctx, before ?? fresh, event, senders),
+        !before,
+      )
       return row.status as Receipt['status']
     })
     return { status }
@@ -74,8 +82,9 @@ const rows = rowsOf(providerEvents)
 /** Tries an event that is kept once more, whatever came of it before. */
 export async function retry(ctx: Tenant, row: ProviderEventRow): Promise<ProviderEventRow> {
   const read = () => providerOf(row.providerKind).parseEvent(new TextEncoder().encode(row.body))
+  const senders = await connectionsSharingSecret(ctx, row.providerKind, row.source)
   try {
-    return await ctx.write(async (tx) => settled(tx, ctx, row, await effectOf(tx, ctx, row, read()), false))
+    return await ctx.write(async (tx) => settled(tx, ctx, row, await effectOf(tx, ctx, row, read(), senders), false))
   } catch (error) {
     if (isPassing(error)) throw error
     return ctx.write((tx) => failed(tx, ctx, row, error, false))

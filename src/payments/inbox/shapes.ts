@@ -1,6 +1,6 @@
 import { type Static, t } from 'elysia'
 import { textMatching, time } from '../../core/shapes'
-import { listing } from '../../storage/lists'
+import { growingListing } from '../../storage/lists'
 import { MOST } from '../money'
 
 const maybe = t.Optional
@@ -53,7 +53,7 @@ export const WholeProviderEvent = t.Object({ ...ProviderEvent.properties, body: 
 export type WholeProviderEvent = Static<typeof WholeProviderEvent>
 
 export const ProviderEventList = t.Object({
-  ...listing,
+  ...growingListing,
   status: maybe(t.String({ description: 'processed, ignored, parked, failed; comma-separated' })),
   providerKind: maybe(t.String({ description: 'comma-separated' })),
   type: maybe(t.String({ description: 'comma-separated' })),

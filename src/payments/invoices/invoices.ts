@@ -3,7 +3,7 @@ import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Ctx } from '../../accounts/guard'
 import type { Answer } from '../../core/etag'
 import { invalid, missing } from '../../core/problem'
-import { answerPage, type Listing, namesOf, paged, pageOf } from '../../storage/lists'
+import { answerGrowingPage, type GrowingListing, namesOf, paged, pageOf } from '../../storage/lists'
 import { ownOnly, refuseForeign } from '../billable'
 import { decimalFrom } from '../money'
 import type { Invoice as Told } from '../shapes'
@@ -19,12 +19,11 @@ const KNOWN: Partial<Record<keyof Filters, string[]>> = {
 type Filters = { billableEntityType?: string; billableEntityId?: string; status?: string }
 
 /** A page of invoices, newest first: all for admins, else those of the caller's entity. */
-export async function list(ctx: Ctx, query: Filters & Listing, answer: Answer) {
+export async function list(ctx: Ctx, query: Filters & GrowingListing, answer: Answer) {
   const { db } = ctx
   const page = pageOf(query, sortable)
-  const own = ownOnly(ctx)
-  // What only admins may ask for is not looked at in what others send.
-  const filters: Filters = own ?? query
+  // Only admins choose whose invoices they see; the status filters for everybody.
+  const filters: Filters = { ...query, ...ownOnly(ctx) }
   const anyOf = (column: SQLiteColumn, path: keyof Filters) => {
     const values = namesOf(filters[path], path)
     const unknown = values?.find((value) => KNOWN[path] && !KNOWN[path].includes(value))
@@ -36,8 +35,8 @@ export async function list(ctx: Ctx, query: Filters & Listing, answer: Answer) {
     anyOf(billableEntityId, 'billableEntityId'),
     anyOf(status, 'status'),
   )
-  const rows = await paged(page, db.select().from(invoices).where(where))
-  return answerPage(answer, page, rows.map(shown), () => db.$count(invoices, where))
+  const rows = await paged(page, db.select().from(invoices).where(and(where, page.after)))
+  return answerGrowingPage(answer, page, rows, () => db.$count(invoices, where), shown)
 }
 
 /** One invoice. @throws 404 INVOICE_NOT_FOUND, 403 for somebody else's */

@@ -80,6 +80,8 @@ export const paddle: Provider<'paddle'> = {
       return { externalSubscriptionId: externalId, status, ...standing, invoices }
     }),
 
+  webhookSecrets: ({ authentication }) => secretsOf(authentication.webhookSecret),
+
   async verifyWebhook({ authentication }, raw, headers) {
     const { ts, h1 } = signatureIn(headers.get('paddle-signature') ?? '')
     if (!ts || !isLately(Number(ts))) return false

@@ -58,6 +58,8 @@ export const paypal: Provider<'paypal'> = {
       return { externalSubscriptionId: externalId, status, ...standing, invoices }
     }),
 
+  webhookSecrets: ({ authentication }) => secretsOf(authentication.webhookId),
+
   async verifyWebhook(opened, raw, headers) {
     const event = textOf(raw)
     const told = Object.entries(HEADERS).map(([name, header]) => [name, headers.get(header)] as const)

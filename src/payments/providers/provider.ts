@@ -118,6 +118,8 @@ export type Provider<Kind extends ProviderKind = ProviderKind> = {
   subscriptionOf?(opened: Opened<Kind>, externalCheckoutId: string): Promise<string | undefined>
   /** What it knows of a subscription; undefined when that is nothing. @throws 502 */
   fetchSubscription(opened: Opened<Kind>, externalId: string): Promise<ProviderSubscription | undefined>
+  /** What a connection knows the provider's webhooks by. */
+  webhookSecrets(opened: Opened<Kind>): string[]
   /** Whether this very body was sent by the provider, lately. @throws 502 where the provider itself has to be asked */
   verifyWebhook(opened: Opened<Kind>, raw: Uint8Array, headers: Headers): Promise<boolean>
   /** Reads a body that was verified. @throws 400 where it is no event */

@@ -77,6 +77,8 @@ export const stripe: Provider<'stripe'> = {
       return { externalSubscriptionId: found.id, status, ...standing, invoices }
     }),
 
+  webhookSecrets: ({ authentication }) => secretsOf(authentication.webhookSecret),
+
   async verifyWebhook({ authentication }, raw, headers) {
     const [text, header] = [textOf(raw), headers.get('stripe-signature')]
     if (!text || !header || !isLately(Number(/(?:^|,)t=(\d+)/.exec(header)?.[1]))) return false

@@ -7,7 +7,7 @@ import { enqueue } from '../../jobs/queue'
 import { Failure, type Work } from '../../jobs/work'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
-import { refuseForeign } from '../billable'
+import { refuseForeign, requireBuyer } from '../billable'
 import { sourceOf } from '../configuration'
 import { type Subscription, subscriptions } from '../tables'
 import { callOff, isAttached } from './arranging'
@@ -23,6 +23,7 @@ import { found } from './subscriptions'
  */
 export async function cancel(ctx: Ctx, id: string) {
   const row = refuseForeign(ctx, await found(ctx.db, id))
+  await requireBuyer(ctx, row)
   if (row.status === 'expired')
     throw new Problem(409, 'SUBSCRIPTION_ENDED', 'This subscription is expired, so there is nothing to cancel.')
   return row.status === 'canceled' ? shown(row) : shown(await end(ctx, row, ctx.actor.user))

@@ -37,11 +37,13 @@ export async function setAmount(ctx: Ctx, id: string, { amount }: { amount?: unk
 
 /**
  * Attaches a coupon, or takes it away: an active subscription redeems it at once, others when they become active. The same
- * code again changes nothing. @throws 400 COUPON_…, 404 SUBSCRIPTION_NOT_FOUND, COUPON_NOT_FOUND, 502 PROVIDER_ERROR
+ * code again changes nothing.
+ * @throws 400 COUPON_…, 404 SUBSCRIPTION_NOT_FOUND, COUPON_NOT_FOUND, 409 SUBSCRIPTION_ENDED, 502 PROVIDER_ERROR
  */
 export const setCoupon = (ctx: Ctx, id: string, { couponCode: code }: { couponCode: string | null }) =>
   changed(ctx, id, async (tx, row) => {
     if (code === null) return { ...row, ...withoutCoupon }
+    refuseEnded(row)
     const attached = await coupon(tx, code, row, 404).catch((error) => {
       if (isSame(row, code)) return
       throw error

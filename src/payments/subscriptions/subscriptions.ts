@@ -5,7 +5,7 @@ import type { Answer } from '../../core/etag'
 import { invalid, missing, Problem } from '../../core/problem'
 import { answerPage, type Listing, namesOf, paged, pageOf } from '../../storage/lists'
 import type { Db } from '../../storage/port'
-import { ofEntity, ownEntity, ownOnly, refuseForeign, refuseNobody, saidEntity } from '../billable'
+import { ofEntity, ownEntity, ownOnly, refuseForeign, refuseNobody, requireBuyer, saidEntity } from '../billable'
 import { coupon } from '../coupons/validation'
 import { shownToAdmins } from '../plans'
 import type { NewSubscription } from '../shapes'
@@ -81,13 +81,14 @@ export const found = async (db: Pick<Db, 'select'>, id: string): Promise<Subscri
 
 /**
  * A subscription that waits for its checkout. For whom it is, and at which price, admins say; others get what is theirs.
- * @throws 400 PLAN_NOT_ACTIVE, INVALID_AMOUNT, COUPON_…, 404 PLAN_NOT_FOUND, USER_NOT_FOUND, WORKSPACE_NOT_FOUND
+ * @throws 400 PLAN_NOT_ACTIVE, INVALID_AMOUNT, COUPON_…, 403, 404 PLAN_NOT_FOUND, USER_NOT_FOUND, WORKSPACE_NOT_FOUND
  */
 export async function create(ctx: Ctx, input: NewSubscription) {
   const said = saidEntity(ctx, input)
   if (ctx.actor.privileged && !said)
     invalid({ path: '/billableEntityType', message: 'Say for whom it is: billableEntityType and billableEntityId.' })
   const entity = said ?? ownEntity(ctx)
+  await requireBuyer(ctx, entity)
   return ctx.write(async (tx) => {
     const plan = await planFor(tx, input.planId)
     await refuseNobody(tx, entity)

@@ -6,7 +6,7 @@ import { missing } from '../../core/problem'
 import { given } from '../../core/shapes'
 import { type Job, replay as tryAgain } from '../../jobs/queue'
 import { jobs } from '../../jobs/tables'
-import { answerPage, type Listing, paged, pageOf } from '../../storage/lists'
+import { answerGrowingPage, type GrowingListing, paged, pageOf } from '../../storage/lists'
 import { found } from './integrations'
 import { type Load, laneOf } from './running'
 import type { Run } from './shapes'
@@ -15,14 +15,19 @@ const { _id, attempts, created, finished, state } = jobs
 const sortable = { _id, attempts, created, finished }
 
 /** A page of what waits to be run, and what was given up, the newest first. What succeeded is not kept. @throws 404 */
-export async function list(ctx: Ctx, id: string, query: Listing & { state?: string }, answer: Answer): Promise<Run[]> {
+export async function list(
+  ctx: Ctx,
+  id: string,
+  query: GrowingListing & { state?: string },
+  answer: Answer,
+): Promise<Run[]> {
   await found(ctx.db, id)
   forbidKeeping(answer)
   const page = pageOf(query, sortable)
   const wanted = given(query.state) as Job['state'] | undefined
   const those = and(eq(jobs.lane, laneOf(id)), wanted && eq(state, wanted))
-  const rows = await paged(page, ctx.db.select().from(jobs).where(those))
-  return answerPage(answer, page, rows.map(shown), () => ctx.db.$count(jobs, those))
+  const rows = await paged(page, ctx.db.select().from(jobs).where(and(those, page.after)))
+  return answerGrowingPage(answer, page, rows, () => ctx.db.$count(jobs, those), shown)
 }
 
 /** Has a run that was given up tried again, when it is its turn; what waits is tried now. @throws 404 */

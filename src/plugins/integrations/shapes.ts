@@ -1,7 +1,7 @@
 import type { TObject, TProperties } from '@sinclair/typebox'
 import { type Static, t } from 'elysia'
 import { change, id, line, time } from '../../core/shapes'
-import { listing } from '../../storage/lists'
+import { growingListing, listing } from '../../storage/lists'
 import { type Target, targetNames, targets } from './targets'
 import { type Trigger, triggerNames, triggers } from './triggers'
 
@@ -83,6 +83,6 @@ export const Run = t.Object({
 export type Run = Static<typeof Run>
 
 export const RunList = t.Object({
-  ...listing,
+  ...growingListing,
   state: maybe(t.Union(['waiting', 'dead', '', 'undefined'].map((state) => t.Literal(state)))),
 })

@@ -3,7 +3,7 @@ import { guard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
 import { done, one, orNothing, textMatching } from '../../core/shapes'
 import { json } from '../../entities/routes'
-import { listing } from '../../storage/lists'
+import { growingListing, listing } from '../../storage/lists'
 import * as lambdas from './lambdas'
 import { execute } from './run'
 import * as runs from './runs'
@@ -72,7 +72,7 @@ export const lambdaRoutes = new Elysia({ prefix: '/lambdas', tags: ['lambdas'] }
     can: 'privileged',
     params: one,
     query: t.Object({
-      ...listing,
+      ...growingListing,
       status: t.Optional(
         textMatching('^([1-5]\\d\\d|undefined)?$', 'Write a status from 100 to 599.', {
           description: 'only runs of this status',

@@ -7,7 +7,7 @@ import { given } from '../../core/shapes'
 import type { Lease } from '../../jobs/holding'
 import { emit } from '../../jobs/outbox'
 import { removeInSlices } from '../../jobs/removal'
-import { answerPage, type Listing, paged, pageOf } from '../../storage/lists'
+import { answerGrowingPage, type GrowingListing, paged, pageOf } from '../../storage/lists'
 import { type Tenant, tenantNamed } from '../../tenancy/tenants'
 import { named } from './lambdas'
 import { runs } from './tables'
@@ -24,7 +24,12 @@ const sortable = { _id: runs._id, started: runs.started, duration: runs.duration
 type Filters = { status?: string; trigger?: string }
 
 /** A page of what became of a lambda's runs, newest first. @throws 404 */
-export async function list({ db }: Ctx, id: string, { status, trigger, ...query }: Listing & Filters, answer: Answer) {
+export async function list(
+  { db }: Ctx,
+  id: string,
+  { status, trigger, ...query }: GrowingListing & Filters,
+  answer: Answer,
+) {
   await named(db, id)
   const page = pageOf(query, sortable, '-started')
   const where = and(
@@ -32,9 +37,14 @@ export async function list({ db }: Ctx, id: string, { status, trigger, ...query 
     given(trigger) ? eq(runs.trigger, trigger!) : undefined,
     given(status) ? eq(runs.status, Number(status)) : undefined,
   )
-  const rows = await paged(page, db.select().from(runs).where(where))
-  const shown = rows.map(({ lambda: _, ...run }) => run)
-  return answerPage(answer, page, shown, () => db.$count(runs, where))
+  const rows = await paged(page, db.select().from(runs).where(and(where, page.after)))
+  return answerGrowingPage(
+    answer,
+    page,
+    rows,
+    () => db.$count(runs, where),
+    ({ lambda: _, ...run }) => run,
+  )
 }
 
 type Noted = { run: Run; name: string; unattended: boolean }

@@ -13,8 +13,9 @@ export const openai = kind({
   metadata: t.Object({
     apiUrl: address(`${OPENAI} unless told`),
     model: t.Optional(
-      t.String({ minLength: 1, maxLength: 200, description: 'the one that is asked unless another is named' }),
+      t.String({ minLength: 1, maxLength: 200, description: 'the model of requests and agents that name none' }),
     ),
+    defaultModel: t.Optional(t.String({ minLength: 1, maxLength: 200, description: 'the same as `model`' })),
     embeddingModel: t.Optional(t.String({ minLength: 1, maxLength: 200 })),
     roles: t.Optional(
       t.Array(line(100, 1), { maxItems: 100, description: 'who may ask it directly; anybody unless it names some' }),

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { ConfigError } from '../../../core/config-error'
 import { missing } from '../../../core/problem'
 import { hashed } from '../../../core/secret'
-import { storageError } from '../../errors'
+import { Busy, storageError } from '../../errors'
 import { type Bulk, type Comparing, type Database, type Engine, type Migrations, type Place, pending } from '../../port'
 import { SqliteBulk, tablesOf } from './bulk'
 import { Checkpoints } from './checkpoints'
@@ -144,9 +144,8 @@ export class Sqlite implements Engine {
       lock.exec('pragma busy_timeout = 0; begin exclusive')
     } catch (cause) {
       lock.close()
-      throw new Error(`Another process serves the folder "${folder}". Stop it, or choose another ATOLL_TENANTS.`, {
-        cause: storageError(cause),
-      })
+      if (!(storageError(cause) instanceof Busy)) throw cause
+      throw new ConfigError(`Another process serves the folder "${folder}". Stop it, or choose another ATOLL_TENANTS.`)
     }
     this.#owned = lock
   }

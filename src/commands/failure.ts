@@ -1,0 +1,96 @@
+import { CommanderError } from 'commander'
+import { ConfigError } from '../core/config-error'
+import { causes } from '../core/log'
+import { type Flaw, Problem } from '../core/problem'
+
+/** Why a command ended without doing its work: 1 for a refusal or failure, 2 for wrong usage or settings. */
+export type Failure = { code: string; message: string; details?: Flaw[]; exitCode: 1 | 2 }
+
+type SystemError = { code?: string; path?: string; syscall?: string }
+
+const WRITES = ['mkdir', 'open', 'rename', 'link', 'write', 'chmod', 'fsync']
+
+/** Why the system refuses to write a file, by its code. */
+export const WRITE_REFUSED: Record<string, string> = {
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'the disk is full',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'a part of its path is not a folder',
+  EEXIST: 'a file of that name is in the way',
+  ENOENT: 'it cannot be created there',
+}
+
+const DATABASE_REFUSED: Record<string, string> = {
+  '28P01': 'PostgreSQL refused the password. Correct ATOLL_DATABASE_URL.',
+  '28000': 'PostgreSQL refused the user. Correct ATOLL_DATABASE_URL.',
+  '3D000': 'PostgreSQL has no such database. Create it, or correct ATOLL_DATABASE_URL.',
+  '53300': 'PostgreSQL has no connection left. Raise its max_connections, or lower ATOLL_DATABASE_CONNECTIONS.',
+  ECONNREFUSED: 'PostgreSQL does not answer. Start it, or correct ATOLL_DATABASE_URL.',
+  ENOTFOUND: 'The host of ATOLL_DATABASE_URL does not exist. Correct it.',
+  EAI_AGAIN: 'The host of ATOLL_DATABASE_URL cannot be resolved. Check the name and the DNS servers.',
+  ETIMEDOUT: 'PostgreSQL does not answer. Check the host and the port of ATOLL_DATABASE_URL.',
+  SQLITE_CANTOPEN: 'A database file cannot be opened. Check the permissions of the folder ATOLL_TENANTS.',
+  SQLITE_READONLY: 'A database file cannot be written. Check the permissions of the folder ATOLL_TENANTS.',
+}
+
+const DATABASE_DAMAGED: Record<string, string> = {
+  SQLITE_NOTADB: 'registry.db is not a SQLite database. Restore it from a copy, or choose another ATOLL_TENANTS.',
+  SQLITE_CORRUPT: 'registry.db is damaged. Restore it from a copy, or choose another ATOLL_TENANTS.',
+  SQLITE_FULL: 'The disk is full. Make room, and try again.',
+}
+
+/** Explains what a person can mend; undefined for everything else, which is a bug and wants its stack. */
+export function explainFailure(error: unknown): Failure | undefined {
+  const chain = causes(error)
+  const setting = chain.find((cause) => cause instanceof ConfigError)
+  if (setting) return { code: 'BAD_SETTING', message: setting.message, exitCode: 2 }
+  if (error instanceof CommanderError) return { code: 'USAGE', message: usageMessage(error), exitCode: 2 }
+  const problem = chain.find((cause) => cause instanceof Problem)
+  // The database being busy is only the surface of a server that is not there.
+  const cause = !problem || problem.code === 'BUSY' ? explainCause((chain.at(-1) ?? {}) as SystemError) : undefined
+  return cause ?? (problem && explainProblem(problem))
+}
+
+function explainProblem({ code, message, more }: Problem): Failure {
+  const details = Array.isArray(more.details) ? (more.details as Flaw[]) : []
+  return { code, message, details, exitCode: 1 }
+}
+
+function explainCause({ code = '', path, syscall = '' }: SystemError): Failure | undefined {
+  const refused = DATABASE_REFUSED[code]
+  if (refused) return { code: 'DATABASE_UNAVAILABLE', message: refused, exitCode: 2 }
+  const damage = DATABASE_DAMAGED[code]
+  if (damage) return { code: 'DATABASE_DAMAGED', message: damage, exitCode: 1 }
+  const reason = path && WRITES.includes(syscall) && WRITE_REFUSED[code]
+  if (reason) return { code: 'FOLDER_NOT_WRITABLE', message: `"${path}" cannot be written: ${reason}.`, exitCode: 2 }
+}
+
+/** Commander writes "error: missing required argument 'id'". */
+function usageMessage({ message }: CommanderError) {
+  const [first = '', ...rest] = message.replace(/^error: /, '').split('\n')
+  const sentence = `${first.slice(0, 1).toUpperCase()}${first.slice(1)}`
+  return [/[.!?)]$/.test(sentence) ? sentence : `${sentence}.`, ...rest].join(' ')
+}
+
+/** Prints a failure on standard error, as JSON where that was asked for, and sets the exit code of the process. */
+export function printFailure({ exitCode, code, message, details = [] }: Failure, json: boolean) {
+  // A single flaw is the message itself, and the path into a JSON body means nothing on a command line.
+  const flaws = details.filter((flaw) => flaw.message !== message).map((flaw) => `  ${flaw.message}`)
+  console.error(json ? JSON.stringify({ code, message, details }) : [message, ...flaws].join('\n'))
+  process.exitCode = exitCode
+}
+
+/** Why the server cannot listen; anything else that went wrong there comes back as it is. */
+export function explainListenFailure(error: unknown, host: string, port: number): unknown {
+  const { code = '' } = error as SystemError
+  const because = (message: string) => new ConfigError(message, { cause: error })
+  if (code === 'EADDRINUSE')
+    return because(`Port ${port} is already in use. Stop the program that uses it, or choose another ATOLL_PORT.`)
+  if (code === 'EACCES')
+    return because(`Listening on port ${port} needs more rights. Choose an ATOLL_PORT above 1023, or grant them.`)
+  if (['EINVAL', 'EADDRNOTAVAIL', 'ENOENT', 'ENOTFOUND', 'ERR_INVALID_ARG_TYPE'].includes(code))
+    return because(`"${host}" is not an address of this machine. Correct ATOLL_HOST: 127.0.0.1, 0.0.0.0 or ::1, say.`)
+  return error
+}

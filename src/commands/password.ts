@@ -1,0 +1,11 @@
+import { invalid } from '../core/problem'
+
+/** A password that must not stand on the command line: asked for on a terminal, else the first line of standard input. */
+export async function readPassword(option: string): Promise<string> {
+  if (process.stdin.isTTY) return prompt('Password:') ?? ''
+  const [line = ''] = (await Bun.stdin.text()).split('\n')
+  return (
+    line.replace(/\r$/, '') ||
+    invalid({ path: option, message: `Give ${option}, or write the password to standard input.` })
+  )
+}

@@ -1,0 +1,30 @@
+/** The known key that was probably meant: the same but for case and separators, or at most `distance` letters off. */
+export function nearestKey(key: string, known: readonly string[], distance = 2): string | undefined {
+  const plain = simplify(key)
+  const limit = plain.length < 4 ? Math.min(1, distance) : distance
+  let nearest: string | undefined
+  let least = limit + 1
+  for (const candidate of known) {
+    const edits = editDistance(plain, simplify(candidate), limit)
+    if (edits < least) [nearest, least] = [candidate, edits]
+  }
+  return nearest
+}
+
+const simplify = (key: string) => key.toLowerCase().replace(/[-_ ]/g, '')
+
+/** Optimal string alignment: insertions, deletions, replacements and swaps of neighbours; beyond the limit, Infinity. */
+function editDistance(a: string, b: string, limit: number): number {
+  if (Math.abs(a.length - b.length) > limit) return Infinity
+  let [before, last] = [[] as number[], Array.from({ length: b.length + 1 }, (_, n) => n)]
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = last[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? before[j - 2]! + 1 : Infinity
+      row[j] = Math.min(replaced, last[j]! + 1, row[j - 1]! + 1, swapped)
+    }
+    ;[before, last] = [last, row]
+  }
+  return last[b.length]!
+}

@@ -1,0 +1,89 @@
+import { and, eq, getTableColumns, gt, isNull, lt, or, type SQL, sql } from 'drizzle-orm'
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
+import { type Flaw, invalid } from '../core/problem'
+
+/** One column of an order, as the wire calls it. */
+export type OrderKey = { name: string; column: SQLiteColumn; descending: boolean }
+
+type Value = string | number | boolean | null
+
+const LONGEST_CURSOR = 8_192 // characters
+
+/** `$after` of the page that begins behind this row: the values of the row by which the list is sorted. */
+export function cursorAfter(keys: OrderKey[], row: Record<string, unknown>): string {
+  return Buffer.from(
+    JSON.stringify([signatureOf(keys), ...keys.map(({ column }) => columnValue(row, column))]),
+  ).toString('base64url')
+}
+
+/**
+ * The condition on what comes behind a place in the order, where missing values come last in both directions. It holds
+ * no matter what was added or removed since. @throws 400 for a cursor of another list or order
+ */
+export function conditionAfter(keys: OrderKey[], cursor: string): SQL | undefined {
+  const values = readCursor(keys, cursor)
+  const [first] = keys
+  // Compared as a row, an index of these columns leads straight to the place.
+  if (first && keys.every(({ column, descending }) => column.notNull && descending === first.descending)) {
+    const columns = sql.join(
+      keys.map(({ column }) => sql`${column}`),
+      sql`, `,
+    )
+    const place = sql.join(
+      keys.map(({ column }, n) => sql.param(values[n], column)),
+      sql`, `,
+    )
+    return first.descending ? sql`(${columns}) < (${place})` : sql`(${columns}) > (${place})`
+  }
+  return or(
+    ...keys.map((key, n) => {
+      const equal = keys.slice(0, n).map(({ column }, m) => isEqual(column, values[m]!))
+      return and(...equal, isBehind(key, values[n]!))
+    }),
+  )
+}
+
+const isEqual = (column: SQLiteColumn, value: Value) => (value === null ? isNull(column) : eq(column, value))
+
+function isBehind({ column, descending }: OrderKey, value: Value): SQL | undefined {
+  if (value === null) return sql`1 = 0`
+  const further = descending ? lt(column, value) : gt(column, value)
+  return column.notNull ? further : or(further, isNull(column))
+}
+
+const signatureOf = (keys: OrderKey[]) => keys.map(({ name, descending }) => `${descending ? '-' : ''}${name}`).join()
+
+function readCursor(keys: OrderKey[], cursor: string): Value[] {
+  const [signature, ...values] = parseCursor(cursor)
+  const fits = keys.every(({ column }, n) => isValueOf(column, values[n]))
+  if (signature !== signatureOf(keys) || values.length !== keys.length || !fits) return invalid(foreignCursor)
+  return values as Value[]
+}
+
+function parseCursor(cursor: string): unknown[] {
+  try {
+    const parsed: unknown = cursor.length <= LONGEST_CURSOR && JSON.parse(`${Buffer.from(cursor, 'base64url')}`)
+    return Array.isArray(parsed) ? parsed : []
+  } catch {
+    return []
+  }
+}
+
+const isValueOf = (column: SQLiteColumn, value: unknown) =>
+  value === null
+    ? !column.notNull
+    : column.dataType === 'number'
+      ? Number.isSafeInteger(value)
+      : typeof value === column.dataType && !`${value}`.includes('\0')
+
+const foreignCursor: Flaw = {
+  path: '$after',
+  message:
+    'This $after does not belong to this list in this order. Leave it out, then follow the link to the next page.',
+}
+
+/** A row is read by the names that the table has in the code. */
+function columnValue(row: Record<string, unknown>, column: SQLiteColumn) {
+  const [name = ''] = Object.entries(getTableColumns(column.table)).find(([, own]) => own === column) ?? []
+  return row[name] ?? null
+}

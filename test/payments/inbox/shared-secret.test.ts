@@ -1,0 +1,55 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { moveClock } from '../../../src/core/clock'
+import { stripe } from '../../../src/payments/providers/stripe'
+import { house } from '../../house'
+import { startStripe } from '../../outside/vendors/stripe'
+import { closed, open } from '../../plugins/kit'
+import { opened, order } from '../providers/kit'
+import { connect, deliver, metadataOf, pending, shown } from './kit'
+
+// The endpoint at the provider, and so its secret, stays when a connection is made anew for another API key.
+const there = await house()
+const SECRET = 'whsec_of_the_endpoint'
+const [before, after] = [await startStripe({ secret: SECRET }), await startStripe({ secret: SECRET })]
+let sources: { before: string; after: string }
+beforeAll(async () => {
+  open()
+  sources = { before: await connect(there, before.connection()), after: await connect(there, after.connection()) }
+})
+afterEach(() => moveClock(Date.now()))
+afterAll(async () => {
+  closed()
+  await before.stop()
+  await after.stop()
+})
+
+/** Pays for a subscription whose checkout was made by one of the connections, and delivers what Stripe tells. */
+async function buy(providerSourceId: string | null, vendor = after) {
+  const row = await pending(there, { providerKind: 'stripe', providerSourceId })
+  const one = order({ subscriptionId: row._id, metadata: metadataOf(there, row) })
+  const { externalCheckoutId } = await stripe.createCheckout(opened(vendor.connection()), one)
+  vendor.pay(externalCheckoutId!)
+  for (const event of vendor.events.splice(0))
+    expect((await deliver(there, 'stripe', vendor.sent(event))).status).toBe(200)
+  return shown(there, row)
+}
+
+test('keeps the connection of a checkout when its secret verifies the webhook as well', async () => {
+  for (const source of [sources.before, sources.after])
+    expect(await buy(source)).toMatchObject({ status: 'active', providerSourceId: source })
+})
+
+test('takes the connection that verified the webhook where the checkout named none that is still there', async () => {
+  for (const source of [null, 'a-connection-that-was-removed'])
+    expect(await buy(source)).toMatchObject({ status: 'active', providerSourceId: sources.before })
+})
+
+test('takes the connection that verified the webhook where the one of the checkout has another secret', async () => {
+  const other = await startStripe({ secret: 'whsec_of_another_account' })
+  try {
+    const source = await connect(there, other.connection())
+    expect(await buy(source)).toMatchObject({ status: 'active', providerSourceId: sources.before })
+  } finally {
+    await other.stop()
+  }
+})
