@@ -177,6 +177,6 @@ export function selectedOf(select: string | undefined, fields: readonly string[]
     .filter(Boolean)
   const unknown = names?.find((name) => !fields.includes(name))
   if (unknown !== undefined)
-    invalid({ path: 'select', message: `There is no field "${unknown}". Choose among ${fields.join(', ')}.` })
+    invalid({ path: 'select', message: `There is no field "${unknown}". Use one of: ${fields.join(', ')}.` })
   return names && new Set(names)
 }
