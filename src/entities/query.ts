@@ -133,6 +133,7 @@ function read(model: Model, actor: Actor | undefined, search: string): Query {
   const parts = (options.get('$sort') ?? '-created').split(',').map((part) => part.trim())
   const order = [...new Set(parts.filter(Boolean))]
   if (order.length > ORDERS) refuse('$sort', `Sort by at most ${ORDERS} fields.`)
+  const limit = number('$limit', LIMIT)
   const query: Query & { skip: number; select?: string[]; search?: string } = {
     conditions: together(conditions),
     likes,
@@ -145,8 +146,8 @@ function read(model: Model, actor: Actor | undefined, search: string): Query {
       return []
     }),
     ranked: false,
-    limit: Math.min(number('$limit', LIMIT), MAX_LIMIT),
-    clamped: number('$limit', LIMIT) > MAX_LIMIT,
+    limit: Math.min(limit, MAX_LIMIT),
+    clamped: limit > MAX_LIMIT,
     skip: number('$skip', 0),
     count: flag('$count', false),
     flat: flag('$flat', true),
