@@ -7,7 +7,7 @@ import { type Actor, bearerOf, byApiToken, byBearer, byCookie } from './actors'
 import { clearCookie, cookieOf, keepCookie } from './cookies'
 import { claiming } from './idempotency/claim'
 import { guiseOf, impersonated, recording } from './impersonation'
-import { refuseForeign } from './origins'
+import { isCrossSite, refuseForeign } from './origins'
 import { may, missingRole, type Permission, refuseBeyond } from './permissions'
 
 /** Who asks, and in whose house. Every verb takes one as its first argument. */
@@ -17,9 +17,15 @@ export type OpenCtx = Tenant & { actor?: Actor }
 type Headers = Record<string, string | number | string[]>
 type Set = { headers: unknown }
 
-async function admit(request: Request, set: Set, area: string, permission?: Permission): Promise<OpenCtx> {
+async function admit(
+  request: Request,
+  set: Set,
+  area: string,
+  permission?: Permission,
+  readsCookie = true,
+): Promise<OpenCtx> {
   const tenant = await tenantOf(request)
-  const caller = await actorBehind(request, tenant, set.headers as Headers)
+  const caller = await actorBehind(request, tenant, set.headers as Headers, readsCookie)
   refuseBeyond(caller, area, isRead(request) ? 'read' : 'write')
   const guise = guiseOf(request)
   const actor = guise ? await impersonated(tenant, caller, guise) : caller
@@ -38,12 +44,19 @@ async function admit(request: Request, set: Set, area: string, permission?: Perm
 /** The caller of a request some time later, while it is still answered. @throws as if they came now */
 export const readmit = (request: Request, area: string): Promise<OpenCtx> => admit(request, { headers: {} }, area)
 
+/**
+ * The same where a GET may have effects, as it has what code of the tenant's makes of it. Browsers send a session cookie
+ * along when a page of another site leads here, so then it counts for nothing, and its owner is anonymous.
+ */
+export const readmitSameSite = (request: Request, area: string): Promise<OpenCtx> =>
+  admit(request, { headers: {} }, area, undefined, !(isRead(request) && isCrossSite(request)))
+
 /** The first credential decides; one that is no good is refused, never overlooked. */
-function actorBehind(request: Request, tenant: Tenant, headers: Headers) {
+function actorBehind(request: Request, tenant: Tenant, headers: Headers, readsCookie: boolean) {
   const key = request.headers.get('x-api-key')
   if (key) return byApiToken(tenant, key)
   if (request.headers.get('authorization')) return byBearer(tenant, bearerOf(request))
-  const cookie = cookieOf(request, tenant)
+  const cookie = readsCookie && cookieOf(request, tenant)
   if (cookie) return byKeptCookie(request, tenant, cookie, headers)
 }
 

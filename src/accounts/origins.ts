@@ -18,9 +18,12 @@ export const originsOf = (tenant: Pick<Store, 'db' | 'heard'>) =>
 export async function refuseForeign(request: Request, tenant: Pick<Store, 'db' | 'heard'>) {
   const origin = request.headers.get('origin')
   const foreign = origin && URL.parse(origin)?.host !== authorityOf(request)
-  if (foreign ? !(await originsOf(tenant)).has(origin) : request.headers.get('sec-fetch-site') === 'cross-site')
+  if (foreign ? !(await originsOf(tenant)).has(origin) : isCrossSite(request))
     throw new Problem(403, 'CROSS_SITE', 'This came from a page of another site, which may not write here.')
 }
+
+/** Whether a browser says that a page of another site had it ask (Fetch Metadata). */
+export const isCrossSite = ({ headers }: Request) => headers.get('sec-fetch-site') === 'cross-site'
 
 /** The origin of an absolute address of a website. */
 export function originOf(url: string): string | undefined {

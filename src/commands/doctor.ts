@@ -1,22 +1,30 @@
-import { accessSync, constants, existsSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { Command } from 'commander'
 import { config, configSources, isSecret, type Setting, Settings } from '../config'
+import { causes } from '../core/log'
+import { Problem } from '../core/problem'
+import { foldersWithData, listUnknownFolders } from '../tenancy/adoption'
+import { checkRegistry } from '../tenancy/registry'
+import { secretsFlaw } from '../tenancy/secrets'
+import { isSecretsFileOpen, secretsFile } from '../tenancy/secrets-file'
 import { openLimit } from '../tenancy/storage'
-import { listTenants, migrateTenant } from '../tenancy/tenants'
+import { checkTenant, listTenants, migrateTenant } from '../tenancy/tenants'
 import { answers, table } from './output'
+
+const hasRegistry = !!config.ATOLL_DATABASE_URL || existsSync(join(config.ATOLL_TENANTS, 'registry.db'))
 
 type Check = { check: string; ok: boolean; told: string }
 
 /** Tells every setting with its source, and whether this installation can work. */
 export const doctor = new Command('doctor')
   .description('Check the installation, and list every setting')
+  .option('--deep', 'also read every database as a whole, which takes a while')
   .option('--json', 'print JSON')
   .action(
     answers(
-      async (_options: object, _command: Command) => {
-        const data = existsSync(join(config.ATOLL_TENANTS, 'registry.db'))
-        const checks = [writable(), secrets(), ...(data ? [...(await standard()), ...(await tenants())] : [])]
+      async ({ deep = false }: { deep?: boolean }, _command: Command) => {
+        const checks = [writable(), ...(hasRegistry ? await ofRegistry(deep) : await ofNothing())]
         if (checks.some(({ ok }) => !ok)) process.exitCode = 1
         return { settings: settings(), openTenants: openLimit, checks }
       },
@@ -55,18 +63,20 @@ function writable(): Check {
   }
 }
 
-function secrets(): Check {
-  try {
-    const { mode } = statSync(join(config.ATOLL_TENANTS, 'secrets.json'))
-    const open = mode & 0o077
+async function secrets(): Promise<Check> {
+  const check = 'secrets'
+  if (!hasRegistry && !existsSync(secretsFile))
+    return { check, ok: true, told: 'secrets.json is made with the first tenant' }
+  const flaw = hasRegistry ? await secretsFlaw() : undefined
+  if (flaw) return { check, ok: false, told: flaw }
+  if (config.ATOLL_DATABASE_URL) return { check, ok: true, told: 'the keys in the database are those of its data' }
+  if (isSecretsFileOpen())
     return {
-      check: 'secrets',
-      ok: !open,
-      told: open ? 'secrets.json is readable by others; chmod 600 it' : 'only its owner can read secrets.json',
+      check,
+      ok: false,
+      told: 'secrets.json is readable by others; chmod 600 it, or start the server, which does',
     }
-  } catch {
-    return { check: 'secrets', ok: true, told: 'secrets.json is made at the first start' }
-  }
+  return { check, ok: true, told: 'only its owner can read secrets.json' }
 }
 
 /** Whatever tenant names a host for its website answers there, unless it is another's. */
@@ -81,10 +91,58 @@ async function standard(): Promise<Check[]> {
   return [{ check, ok, told }]
 }
 
-const tenants = async (): Promise<Check[]> =>
-  Promise.all(
-    (await listTenants()).map(async ({ id, status }) => {
-      const told = await migrateTenant(id).then(() => undefined, String)
-      return { check: `tenant ${id}`, ok: !told, told: told ?? `${status}, its database opens and is up to date` }
-    }),
-  )
+/** One after the other: there may be more tenants than files may be open. */
+async function tenants(deep: boolean): Promise<Check[]> {
+  const checks: Check[] = []
+  for (const { id, status } of await listTenants()) {
+    const flaw = await flawOf(id, deep)
+    const told = `${status}, its database opens and is up to date${deep ? ', and all of it can be read' : ''}`
+    checks.push({ check: `tenant ${id}`, ok: !flaw, told: flaw ?? told })
+  }
+  return checks
+}
+
+async function flawOf(id: string, deep: boolean): Promise<string | undefined> {
+  try {
+    await migrateTenant(id)
+    const flaws = deep ? await checkTenant(id) : []
+    return flaws.length ? `${flaws.join(' ')} ${toDo(id)}` : undefined
+  } catch (error) {
+    const isDamaged = error instanceof Problem && error.code === 'TENANT_DAMAGED'
+    return isDamaged ? `${(causes(error)[1] as Error).message} ${toDo(id)}` : String(error)
+  }
+}
+
+const toDo = (id: string) => `Restore it from a backup, or end the tenant by "atoll tenant delete ${id}".`
+
+async function folders(): Promise<Check[]> {
+  return (await listUnknownFolders()).map((name) => ({
+    check: `folder ${name}`,
+    ok: false,
+    told: `no tenant has it; "atoll tenant adopt ${name}" makes one of it`,
+  }))
+}
+
+/** Before the first start; or the registry is lost, and the folders are not. */
+async function ofNothing(): Promise<Check[]> {
+  const lost = foldersWithData().map((name) => ({
+    name,
+    told: `no registry knows it; "atoll tenant adopt ${name}" takes it in`,
+  }))
+  return [await secrets(), ...lost.map(({ name, told }) => ({ check: `folder ${name}`, ok: false, told }))]
+}
+
+/** What can only be asked of a registry that can be read. */
+async function ofRegistry(deep: boolean): Promise<Check[]> {
+  const check = 'registry'
+  try {
+    await listTenants()
+  } catch (error) {
+    const reason = causes(error).at(-1)
+    const told = `it cannot be read: ${reason instanceof Error ? reason.message : reason}. Restore it from a backup.`
+    return [{ check, ok: false, told }]
+  }
+  const flaws = deep ? await checkRegistry() : []
+  const own: Check = { check, ok: !flaws.length, told: flaws.length ? flaws.join(' ') : 'it can be read' }
+  return [own, await secrets(), ...(await standard()), ...(await folders()), ...(await tenants(deep))]
+}

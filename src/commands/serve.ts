@@ -1,12 +1,28 @@
 import { Command } from 'commander'
 import { config } from '../config'
+import { countIncomingBodies } from '../core/body'
 import { report } from '../core/log'
 import type { listen } from '../gateway'
 import { explainListenFailure } from './failure'
 import { invocation } from './invocation'
 
 const GRACE = 10_000 // ms that running requests get when we are told to stop
+const BODY_PATIENCE = 2_000 // ms that the rest of bodies gets which are still coming in
+const LOOK = 10 // ms between two looks whether all are answered
 const FAREWELL = 2_000 // ms of them, in which what models say is ended and kept
+
+/**
+ * Waits until all requests are answered. A connection that has sent a part of a request holds nothing up, and the rest of
+ * a body is waited for only for a moment: whoever sends it may never end.
+ */
+async function waitForAnswers(server: { pendingRequests: number }) {
+  const began = performance.now()
+  for (;;) {
+    const late = performance.now() - began > BODY_PATIENCE ? countIncomingBodies() : 0
+    if (server.pendingRequests <= late) return
+    await Bun.sleep(LOOK)
+  }
+}
 
 function listenOrExplain(start: typeof listen) {
   const { ATOLL_HOST: host, ATOLL_PORT: port } = config
@@ -35,6 +51,15 @@ export const serve = new Command('serve')
     // Whatever was forgotten somewhere must not end all other requests.
     process.on('unhandledRejection', (error) => report('UNHANDLED', { cause: error }))
     await ownData()
+    const { requireSecrets } = await import('../tenancy/secrets')
+    await requireSecrets()
+    const { listUnknownFolders } = await import('../tenancy/adoption')
+    const folders = await listUnknownFolders()
+    if (folders.length)
+      report('UNKNOWN_FOLDERS', {
+        folders,
+        told: 'No tenant has these folders. "atoll tenant adopt <folder>" makes one of it.',
+      })
     const { listen } = await import('../gateway')
     const fresh = !(await anyTenant())
     const server = listenOrExplain(listen)
@@ -60,10 +85,17 @@ export const serve = new Command('serve')
       endAll()
       endListening()
       const grace = Bun.sleep(GRACE - FAREWELL).then(endTurns)
-      await Promise.all([releaseAll(), Promise.race([server.stop(), grace.then(() => Bun.sleep(FAREWELL))])])
+      const answered = Promise.race([server.stop(), waitForAnswers(server), grace.then(() => Bun.sleep(FAREWELL))])
+      await Promise.all([releaseAll(), answered])
       await server.stop(true)
       await storage.close()
       process.exit(0)
     }
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop)
+    let stopping: Promise<void> | undefined
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+      process.on(signal, () => {
+        // Whoever presses Ctrl+C again does not want to wait.
+        if (stopping && signal === 'SIGINT') process.exit(130)
+        stopping ??= stop()
+      })
   })

@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { Registration } from '../accounts/shapes'
 import { register } from '../accounts/users'
 import { fitting } from '../core/shapes'
+import { adoptTenant } from '../tenancy/adoption'
 import { moveTenant } from '../tenancy/moves'
 import * as tenants from '../tenancy/tenants'
 import { requireConfirmation } from './confirmation'
@@ -142,6 +143,18 @@ const hosts = named('hosts', 'Show or replace the hosts of a tenant')
     ),
   )
 
+const adopt = new Command('adopt')
+  .description('Take in a folder of a tenant that the registry does not know')
+  .argument('<folder>', 'its folder, whose name becomes the id')
+  .option('--host <host>', 'a host at which it answers; may be repeated', many)
+  .option('--json', 'print JSON')
+  .action(
+    answers(
+      (folder: string, { host }: { host?: string[] }, _command: Command) => adoptTenant(folder, host),
+      ({ id }) => `Adopted the tenant "${id}".`,
+    ),
+  )
+
 export const tenant = new Command('tenant')
   .description('Manage tenants')
   .addCommand(create)
@@ -151,4 +164,5 @@ export const tenant = new Command('tenant')
   .addCommand(status('resume', 'active', 'Resume a suspended tenant'))
   .addCommand(remove)
   .addCommand(move)
+  .addCommand(adopt)
   .addCommand(hosts)

@@ -1,5 +1,7 @@
 import { Command } from 'commander'
 import { rotate } from '../accounts/vault/rotate'
+import { renewSecrets } from '../tenancy/secrets'
+import { requireConfirmation } from './confirmation'
 import { answers, count } from './output'
 
 const change = new Command('rotate')
@@ -24,4 +26,19 @@ const change = new Command('rotate')
     ),
   )
 
-export const vault = new Command('vault').description('Manage the encryption key').addCommand(change)
+const renew = new Command('new-keys')
+  .description('Replace lost keys: everybody is signed out, and encrypted values are lost')
+  .option('--yes', 'do not ask for confirmation')
+  .option('--json', 'print JSON')
+  .action(
+    answers(
+      async (options: { yes?: boolean }, command: Command) => {
+        const question = 'Sign everybody out, and give up what was encrypted with the lost keys?'
+        requireConfirmation(command, question, options)
+        return renewSecrets()
+      },
+      ({ aside }) => `There are new keys now.${aside ? ` The old file is ${aside}.` : ''}`,
+    ),
+  )
+
+export const vault = new Command('vault').description('Manage the encryption key').addCommand(change).addCommand(renew)

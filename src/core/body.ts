@@ -19,20 +19,11 @@ export async function readJson(request: Request, limit: number): Promise<unknown
   }
 }
 
-/** Refuses a body that calls itself JSON and is not, where any text is taken. @throws 400 MALFORMED_BODY */
-export function assertJson(request: Request, text: string) {
-  if (!text || !isJson(request)) return
-  try {
-    JSON.parse(text)
-  } catch {
-    throw malformed()
-  }
-}
-
-const isJson = ({ headers }: Request) =>
+/** Whether the body of a request calls itself JSON. */
+export const isJson = ({ headers }: Request) =>
   /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(headers.get('content-type') ?? '')
 
-const malformed = () =>
+export const malformed = () =>
   new Problem(400, 'MALFORMED_BODY', 'The body is not JSON. Check its quotes, commas and brackets.')
 
 /** The value of a JSON text. @throws SyntaxError, and 400 for what cannot be kept */
@@ -57,18 +48,28 @@ export function isKeepable(value: unknown): boolean {
 /** A text that somebody else made, without what no engine can keep. */
 export const keepableText = (text: string): string => text.replaceAll('\0', '').toWellFormed()
 
+let incoming = 0
+
+/** How many bodies are being received. A server that stops does not wait long for the rest of them. */
+export const countIncomingBodies = () => incoming
+
+async function receive<T>(body: Promise<T>): Promise<T> {
+  incoming++
+  return body.finally(() => incoming--)
+}
+
 /** The text of a request's body; undefined for one of no bytes. @throws 413 beyond `limit` bytes */
 export async function readText(request: Request, limit: number): Promise<string | undefined> {
   const length = announced(request, limit)
-  if (length !== undefined) return length ? request.text().catch(unreadable) : undefined
-  const bytes = await counted(request.body!, limit)
+  if (length !== undefined) return length ? receive(request.text().catch(unreadable)) : undefined
+  const bytes = await receive(counted(request.body!, limit))
   return bytes.length ? new TextDecoder().decode(bytes) : undefined
 }
 
 /** The bytes of a request's body, as they came. @throws 413 beyond `limit` bytes */
 export async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
   const length = announced(request, limit)
-  return length === undefined ? counted(request.body!, limit) : request.bytes().catch(unreadable)
+  return receive(length === undefined ? counted(request.body!, limit) : request.bytes().catch(unreadable))
 }
 
 /** How many bytes a body has, as far as that is known before. @throws 413 */

@@ -1,10 +1,16 @@
-import { isIP } from 'node:net'
-import { addressesOf, hostIn, type Reach, Refused } from './addresses'
+import type { IncomingMessage } from 'node:http'
+import { promisify } from 'node:util'
+import { brotliDecompress, gunzip, inflate } from 'node:zlib'
+import { type Reach, Refused } from './addresses'
+import { type HttpRequest, headersOf, sendHttpRequest } from './http-request'
+import { TooManyCalls, withOutgoingCall } from './outgoing-calls'
 import { Problem } from './problem'
 
 /** What another server may cost us, and who it may be. */
 export type Bounds = Reach & {
-  /** ms until all of its answer is there. */
+  /** Whose call it is: what it has to wait for are calls of this tenant. */
+  tenant: string
+  /** ms until all of its answer is there, waiting for its turn included. */
   timeout: number
   /** Bytes of its answer. */
   limit: number
@@ -31,13 +37,14 @@ export class Unreachable extends Problem {
 
 class TooLarge extends Error {}
 
-type Asked = { url: URL; init: RequestInit }
+type Asked = { url: URL; asked: HttpRequest }
 
 /**
  * Asks another server, which some tenant has named, and reads its answer whole. Into the network of this installation
  * nobody gets by it: unless that is allowed, hosts need a public address, and the connection is made to the very
- * address that was looked at. Redirections are looked at as addresses are.
- * @throws 502 OUTSIDE_UNREACHABLE, which tells nothing of what is there
+ * address that was looked at. Redirections are looked at as addresses are. Of one tenant 64 calls are under way, 8 of them
+ * at one host; others wait for their turn.
+ * @throws 502 OUTSIDE_UNREACHABLE, which tells nothing of what is there, 503 BUSY when its turn did not come in time
  */
 export async function outside(url: string, init: RequestInit, bounds: Bounds): Promise<Response> {
   const ending = new AbortController()
@@ -51,13 +58,10 @@ export async function outside(url: string, init: RequestInit, bounds: Bounds): P
   if (init.signal?.aborted) give()
   init.signal?.addEventListener('abort', give)
   try {
-    const response = await follow({ url: new URL(url), init: { ...init, signal } }, bounds, bounds.redirects ?? 0)
-    const body = await bounded(response, bounds)
-    const headers = new Headers(response.headers)
-    // They are about the bytes on the way.
-    for (const name of ['content-encoding', 'content-length', 'transfer-encoding']) headers.delete(name)
-    return new Response(body, { status: response.status, headers })
+    const asked = await requestOf(init, signal)
+    return await follow({ url: new URL(url), asked }, bounds, bounds.redirects ?? 0)
   } catch (cause) {
+    if (cause instanceof TooManyCalls) throw cause
     throw new Unreachable(late ? 'timeout' : whyOf(cause), cause)
   } finally {
     clearTimeout(timer)
@@ -68,77 +72,98 @@ export async function outside(url: string, init: RequestInit, bounds: Bounds): P
 const whyOf = (cause: unknown): Why =>
   cause instanceof Refused ? 'refused' : cause instanceof TooLarge ? 'too-large' : 'unreachable'
 
-async function follow(asked: Asked, bounds: Bounds, left: number): Promise<Response> {
-  const response = await ask(asked, bounds)
-  const next = left > 0 ? redirected(asked, response) : undefined
-  if (!next) return response
-  await response.body?.cancel()
-  return follow(next, bounds, left - 1)
+/** What is to be sent, with the headers that its body asks for. */
+async function requestOf({ method = 'GET', headers, body }: RequestInit, signal: AbortSignal): Promise<HttpRequest> {
+  const sent = new Headers(headers)
+  if (!body) return { method: method.toUpperCase(), headers: sent, body: null, signal }
+  if (typeof body === 'string' && sent.has('content-type'))
+    return { method: method.toUpperCase(), headers: sent, body: Buffer.from(body), signal }
+  const request = new Request('http://any.invalid', { method, headers, body })
+  return { method: request.method, headers: request.headers, body: await request.bytes(), signal }
+}
+
+async function follow({ url, asked }: Asked, bounds: Bounds, left: number): Promise<Response> {
+  const outcome = await withOutgoingCall(bounds.tenant, url.host, asked.signal, async () => {
+    const message = await sendHttpRequest(bounds.tenant, url, asked, bounds)
+    const next = left > 0 ? redirected({ url, asked }, message) : undefined
+    if (next) message.destroy()
+    return next ?? read(message, asked.method, bounds)
+  })
+  return outcome instanceof Response ? outcome : follow(outcome, bounds, left - 1)
 }
 
 /** What another origin may know of the question. */
 const HARMLESS = ['accept', 'accept-language', 'user-agent']
 
-/** The question that a redirection asks for (Fetch standard, HTTP-redirect fetch); undefined where it is an answer. */
-function redirected({ url, init }: Asked, { status, headers }: Response): Asked | undefined {
-  const to = URL.parse(headers.get('location') ?? '', url.href)
-  if (!headers.has('location') || !to || ![301, 302, 303, 307, 308].includes(status)) return
-  const { method = 'GET', body, signal } = init
-  const read = ['GET', 'HEAD'].includes(method)
-  const turnsToGet = status === 303 ? !read : status < 303 && method === 'POST'
-  if (to.origin === url.origin && !turnsToGet) return body instanceof ReadableStream ? undefined : { url: to, init }
+/** The request that a redirection asks for (Fetch standard, HTTP-redirect fetch); undefined where it is an answer. */
+function redirected({ url, asked }: Asked, { statusCode = 0, headers }: IncomingMessage): Asked | undefined {
+  const { location } = headers
+  const to = URL.parse(location ?? '', url.href)
+  if (location === undefined || !to || ![301, 302, 303, 307, 308].includes(statusCode)) return
+  const { method, signal } = asked
+  const reads = ['GET', 'HEAD'].includes(method)
+  const turnsToGet = statusCode === 303 ? !reads : statusCode < 303 && method === 'POST'
+  if (to.origin === url.origin && !turnsToGet) return { url: to, asked }
   // What is sent was meant for the one who was asked, and for nobody else.
-  if (!read && !turnsToGet) return
-  const kept = new Headers(init.headers)
+  if (!reads && !turnsToGet) return
+  const kept = new Headers(asked.headers)
   for (const name of [...kept.keys()])
     if (to.origin === url.origin ? name.startsWith('content-') : !HARMLESS.includes(name)) kept.delete(name)
-  return { url: to, init: { signal, headers: kept, method: read ? method : 'GET' } }
+  return { url: to, asked: { signal, headers: kept, body: null, method: reads ? method : 'GET' } }
 }
 
-/** Tries one address after the other, until one can be connected to. */
-async function ask({ url, init }: Asked, bounds: Bounds): Promise<Response> {
-  const addresses = await unless(init.signal, addressesOf(url, bounds))
-  const host = hostIn(url)
-  const headers = new Headers(init.headers)
-  headers.set('host', url.port ? `${nameOf(host)}:${url.port}` : nameOf(host))
-  const tls = { ...(bounds.ca && { ca: bounds.ca }), ...(!isIP(host) && { serverName: host }) }
-  const again = !(init.body instanceof ReadableStream)
-  for (const [n, address] of addresses.entries()) {
-    const at = new URL(url)
-    at.hostname = nameOf(address)
-    try {
-      return await fetch(at, { ...init, headers, redirect: 'manual', ...(url.protocol === 'https:' && { tls }) })
-    } catch (error) {
-      const { code = '' } = error as { code?: string }
-      if (!again || n === addresses.length - 1 || !NOT_THERE.test(code)) throw error
-    }
-  }
-  throw new Refused(`${host} has no address.`)
-}
-
-const NOT_THERE = /^(ConnectionRefused|FailedToOpenSocket|ECONNREFUSED|ENETUNREACH|EHOSTUNREACH|EADDRNOTAVAIL)$/
-const nameOf = (host: string) => (isIP(host) === 6 ? `[${host}]` : host)
-
-/** Looking for a name can't be broken off, but need not be waited for. */
-function unless<T>(signal: AbortSignal | null | undefined, work: Promise<T>): Promise<T> {
-  if (!signal) return work
-  const { promise, reject } = Promise.withResolvers<never>()
-  const give = () => reject(signal.reason)
-  if (signal.aborted) give()
-  signal.addEventListener('abort', give, { once: true })
-  return Promise.race([work, promise]).finally(() => signal.removeEventListener('abort', give))
-}
-
-async function bounded(response: Response, { limit, cut = false }: Bounds) {
+/** The whole answer. */
+async function read(message: IncomingMessage, method: string, bounds: Bounds): Promise<Response> {
+  const headers = headersOf(message)
+  const { statusCode: status = 502 } = message
+  const encoding = headers.get('content-encoding')?.trim().toLowerCase() ?? ''
+  // They are about the bytes on the way.
+  for (const name of ['content-encoding', 'content-length', 'transfer-encoding']) headers.delete(name)
+  const empty = method === 'HEAD' || [204, 205, 304].includes(status)
+  const bytes = await bytesOf(message, bounds)
   // What has no body must not get an empty one.
-  if (!response.body || [204, 205, 304].includes(response.status)) return null
-  const chunks: Uint8Array[] = []
+  return new Response(empty ? null : await decoded(bytes, encoding, bounds), { status, headers })
+}
+
+function bytesOf(message: IncomingMessage, { limit, cut = false }: Bounds): Promise<Buffer<ArrayBuffer>> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer<ArrayBuffer>>()
+  const chunks: Buffer[] = []
   let size = 0
-  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+  const end = () => resolve(Buffer.concat(chunks).subarray(0, limit))
+  message.on('data', (chunk: Buffer) => {
     size += chunk.byteLength
-    if (size > limit && !cut) throw new TooLarge(`The answer has more than ${limit} bytes.`)
     chunks.push(chunk)
-    if (size > limit) break
+    if (size <= limit) return
+    if (cut) end()
+    else reject(new TooLarge(`The answer has more than ${limit} bytes.`))
+    message.destroy()
+  })
+  message.on('end', end).on('error', reject)
+  message.on('close', () => reject(new Error('The answer broke off.')))
+  return promise
+}
+
+const decoders: Record<string, (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>> = {
+  gzip: promisify(gunzip),
+  'x-gzip': promisify(gunzip),
+  deflate: promisify(inflate),
+  br: promisify(brotliDecompress),
+}
+
+/** Nobody asks for a compressed answer, but some send one. What is cut can't be decoded. */
+async function decoded(
+  bytes: Buffer<ArrayBuffer>,
+  encoding: string,
+  { limit, cut }: Bounds,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const decode = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined
+  if (!decode || !bytes.byteLength) return bytes
+  try {
+    return new Uint8Array(await decode(bytes, { maxOutputLength: limit }))
+  } catch (error) {
+    if (cut) return new Uint8Array()
+    throw (error as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE'
+      ? new TooLarge('The answer is too large.')
+      : error
   }
-  return Buffer.concat(chunks).subarray(0, limit)
 }

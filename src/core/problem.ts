@@ -6,6 +6,9 @@ import { type Flaw, flawsOf, MAX_FLAWS } from './validation'
 
 export type { Flaw }
 
+/** Of failures that are told by whoever meets them, or that need no telling. */
+const EXPECTED = [503, 507]
+
 /** What callers are told when something is not right. Anything else thrown is a bug, and they are told only that. */
 export class Problem extends Error {
   constructor(
@@ -18,9 +21,13 @@ export class Problem extends Error {
   }
 }
 
+/** What `missing` throws. */
+export const notFound = (what: string) =>
+  new Problem(404, `${what.toUpperCase().replaceAll(' ', '_')}_NOT_FOUND`, `There is no such ${what}.`)
+
 /** Fetch or throw: `?? missing('blueprint')` answers 404 BLUEPRINT_NOT_FOUND. */
 export const missing = (what: string): never => {
-  throw new Problem(404, `${what.toUpperCase().replaceAll(' ', '_')}_NOT_FOUND`, `There is no such ${what}.`)
+  throw notFound(what)
 }
 
 /** Refuses input with the flaws that were found (400). */
@@ -65,7 +72,7 @@ export const problems = new Elysia({ name: 'problems' }).onError({ as: 'global' 
 export function refusal(error: unknown, request: Request, headers: Record<string, string> = {}): Response {
   const problem = told(error) ?? internal(keptNameOf(request))
   const { code, message, more } = problem
-  if (problem.status >= 500 && problem.status !== 503)
+  if (problem.status >= 500 && !EXPECTED.includes(problem.status))
     report(code, { requestId: keptNameOf(request), ...asked(request), cause: error })
   return Response.json(
     { code, message, details: more.details },

@@ -1,4 +1,4 @@
-import { and, asc, eq, inArray, isNull, lt, lte, ne, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, inArray, isNotNull, isNull, lt, lte, ne, or, sql } from 'drizzle-orm'
 import { DAY, now } from '../core/clock'
 import type { Db, Tx } from '../storage/port'
 import { prepared } from '../storage/store'
@@ -59,29 +59,68 @@ export async function enqueueAll({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, lis
   tx.afterwards(() => wake(tenant))
 }
 
-const statements = prepared((db) => ({
-  due: db
+// Each has an index of its own, which is found by these very words.
+const lanes = { fresh: sql`attempts = 0`, retried: sql`attempts > 0` }
+
+/** Jobs that were never tried, or those whose last attempt failed. */
+export type Tried = keyof typeof lanes
+
+const dueJobs = (db: Db, tried: Tried) =>
+  db
     .select()
     .from(jobs)
-    .where(lte(jobs.due, sql.placeholder('now')))
+    .where(and(lte(jobs.due, sql.placeholder('now')), lanes[tried]))
     .orderBy(asc(jobs.due), asc(jobs.seq))
     .limit(sql.placeholder('limit'))
-    .prepare(),
-  next: db
+    .prepare()
+
+const nextJob = (db: Db, tried: Tried) =>
+  db
     .select({ due: jobs.due })
     .from(jobs)
-    .where(sql`${jobs.due} is not null`)
+    .where(and(isNotNull(jobs.due), lanes[tried]))
     .orderBy(asc(jobs.due))
     .limit(1)
-    .prepare(),
+    .prepare()
+
+const statements = prepared((db) => ({
+  due: { fresh: dueJobs(db, 'fresh'), retried: dueJobs(db, 'retried') },
+  next: { fresh: nextJob(db, 'fresh'), retried: nextJob(db, 'retried') },
 }))
 
 /** The first jobs that are due, one of each lane at most. */
-export const due = (db: Db, limit: number): Promise<Job[]> => statements(db).due.all({ now: now(), limit })
+export const due = (db: Db, tried: Tried, limit: number): Promise<Job[]> =>
+  statements(db).due[tried].all({ now: now(), limit })
 
 /** When the next job is due (ms). */
-export const nextDue = async (db: Db): Promise<number | undefined> =>
-  (await statements(db).next.get())?.due ?? undefined
+export async function nextDue(db: Db): Promise<number | undefined> {
+  const { fresh, retried } = statements(db).next
+  const rows = [await fresh.get(), await retried.get()]
+  const moments = rows.flatMap((row) => row?.due ?? [])
+  return moments.length ? Math.min(...moments) : undefined
+}
+
+/** Whether a job is due. */
+export const isDue = async (db: Db): Promise<boolean> => ((await nextDue(db)) ?? Number.POSITIVE_INFINITY) <= now()
+
+/** The jobs that wait for a later time: those of some kinds, and those that a clock has made which was ahead of ours. */
+export const waitingLater = (db: Db, time: number, kinds: string[]): Promise<Job[]> =>
+  db
+    .select()
+    .from(jobs)
+    .where(and(gt(jobs.due, time), or(inArray(jobs.kind, kinds), gt(jobs.created, time))))
+
+/** Has jobs come at another time, if they still wait for the one that was read. */
+export async function reschedule(
+  tx: Tx,
+  changes: { job: Job; next: { due: number; payload?: NonNullable<unknown> } }[],
+) {
+  for (const { job, next } of changes)
+    await tx
+      .update(jobs)
+      .set({ due: next.due, payload: next.payload ?? job.payload, created: Math.min(job.created, now()) })
+      .where(and(eq(jobs.seq, job.seq), eq(jobs.due, job.due ?? next.due)))
+}
 
 /** The jobs that wait in a lane, in their order. */
 export const waiting = (db: Db, lane: string, limit: number): Promise<Job[]> =>

@@ -1,10 +1,11 @@
 import { now } from '../core/clock'
-import { report } from '../core/log'
+import { causes, report } from '../core/log'
 import { Problem } from '../core/problem'
-import { listTenants, servedSince, type Tenant, tenantNamed } from '../tenancy/tenants'
+import { listTenants, openServedSince, type Tenant, tenantNamed } from '../tenancy/tenants'
+import { Turns } from '../tenancy/turns'
 import { holding, type Lease } from './holding'
 import { wakesGoTo } from './wake'
-import { drain, hasWork, nextAt } from './work'
+import { drain, hasWork, judgeAnew, nextAt } from './work'
 
 const LENGTH = 6_000 // ms; so long nobody goes on with the jobs of a process that died
 const LINGER = 500 // ms, after which the lease is given back when nothing comes
@@ -13,9 +14,20 @@ const SUSPENDED = 5_000 // ms between two looks whether a tenant was resumed, of
 const LOOK = 10_000 // ms between two looks at tenants that are in use, for what other processes may have left there
 const SWEEP = 3_600_000 // ms between two looks at all tenants
 const RATE = 20 // ms for each of them
+const SLICE = 50 // tenants that are looked at together
+const LOOKS = 8 // tenants that are asked at once whether they have work; a hundred schedules may be due together
+const BROKEN = 60_000 // ms until a tenant is asked again that can't be served before somebody has mended it
+const JUMP = 1_000 // ms by which the clock differs from the stopwatch when it was set
 const FAR = 2 ** 30 // ms; timers can't be set for later
 
-type Attention = { busy: boolean; again: boolean; wake?: () => void; timer?: Timer }
+type Attention = {
+  busy: boolean
+  again: boolean
+  /** Whether what is due was judged by the clock as it is. */
+  judged?: boolean
+  wake?: () => void
+  timer?: Timer
+}
 
 /**
  * Does the jobs of all tenants as they become due, each tenant's by one process at a time. Returns what stops it: nothing
@@ -46,9 +58,12 @@ export function runJobs(): () => void {
         wait = await work(await tenantNamed(id), attention)
       }
     } catch (error) {
-      const status = error instanceof Problem ? error.status : 500
-      if (status >= 500) report('JOBS_FAILED', { tenant: id, cause: error })
-      wait = status >= 500 ? RETRY : status === 403 ? SUSPENDED : undefined
+      const problem = causes(error).find((cause) => cause instanceof Problem)
+      const { status, code } = problem ?? { status: 500, code: 'INTERNAL' }
+      // Whoever serves the tenant has told of these.
+      const isTold = ['TENANT_DAMAGED', 'STORAGE_FULL', 'STORAGE_FAILED'].includes(code)
+      if (status >= 500 && !isTold) report('JOBS_FAILED', { tenant: id, cause: error })
+      wait = isTold ? BROKEN : status >= 500 ? RETRY : status === 403 ? SUSPENDED : undefined
     }
     attention.busy = false
     if (signal.aborted) return
@@ -59,7 +74,12 @@ export function runJobs(): () => void {
 
   /** Answers after how many ms to come back, if at all. */
   async function work(tenant: Tenant, attention: Attention): Promise<number | undefined> {
-    if (await hasWork(tenant)) {
+    const hasSome = await looks.take(tenant, async () => {
+      if (!attention.judged) await judgeAnew(tenant)
+      attention.judged = true
+      return hasWork(tenant)
+    })
+    if (hasSome) {
       const outcome = await holding(tenant, 'jobs', (held) => drainLinger(held, attention), { length: LENGTH })
       if (outcome.state !== 'done') return Math.min(RETRY, 'left' in outcome ? outcome.left : RETRY)
     }
@@ -87,19 +107,42 @@ export function runJobs(): () => void {
       if (signal.aborted) return
       look(id)
       await Bun.sleep(RATE)
+      // Where all that may be open is in use, the others are looked at later.
+      while (looks.isBusy && !signal.aborted) await Bun.sleep(RATE)
     }
   }
   const swept = () => void sweep().catch((error) => report('JOBS_FAILED', { cause: error }))
   let last = performance.now()
-  const lookAround = () => {
-    const served = servedSince(last)
+  /** What was closed meanwhile was looked at when it was opened, or is looked at by the next sweep. */
+  async function lookAround() {
+    const served = openServedSince(last)
     last = performance.now()
-    for (const { tenant } of served) look(tenant)
+    for (const [place, { tenant }] of served.entries()) {
+      if (signal.aborted) return
+      look(tenant)
+      if (place % SLICE === SLICE - 1) await Bun.sleep(RATE)
+    }
+  }
+
+  let lead = now() - performance.now()
+  /** Timers go by the stopwatch, and what is due by the clock: when that was set, both are judged anew. */
+  const watchClock = () => {
+    const before = lead
+    lead = now() - performance.now()
+    if (Math.abs(lead - before) < JUMP) return
+    for (const [id, attention] of attended) {
+      attention.judged = false
+      look(id)
+    }
   }
 
   wakesGoTo(look)
   swept()
-  const timers = [setInterval(swept, SWEEP).unref(), setInterval(lookAround, LOOK).unref()]
+  const timers = [
+    setInterval(swept, SWEEP).unref(),
+    setInterval(() => void lookAround(), LOOK).unref(),
+    setInterval(watchClock, JUMP).unref(),
+  ]
   return () => {
     stopping.abort()
     wakesGoTo(undefined)
@@ -111,9 +154,12 @@ export function runJobs(): () => void {
   }
 }
 
+const looks = new Turns(LOOKS, Number.POSITIVE_INFINITY)
+
 /** Does all that is due at a tenant, and answers how many jobs were tried. */
 export async function runDue(tenant: Tenant): Promise<number> {
   let tried = 0
+  await judgeAnew(tenant)
   while (await hasWork(tenant)) {
     const outcome = await holding(tenant, 'jobs', (held) => drain(held, () => new Promise(() => {})), {
       length: LENGTH,

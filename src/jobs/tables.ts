@@ -62,7 +62,8 @@ export const jobs = sqliteTable(
     outcome: text({ mode: 'json' }),
   },
   ({ due, seq, lane, state, kind, finished }) => [
-    index('jobs_due').on(due, seq).where(sql`due is not null`),
+    index('jobs_fresh').on(due, seq).where(sql`due is not null and attempts = 0`),
+    index('jobs_retried').on(due, seq).where(sql`due is not null and attempts > 0`),
     index('jobs_by_lane').on(lane, state, seq),
     index('jobs_by_kind').on(kind, state, finished),
   ],

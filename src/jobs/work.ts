@@ -1,11 +1,23 @@
 import { DAY, now } from '../core/clock'
 import { report } from '../core/log'
+import { TooManyCalls } from '../core/outgoing-calls'
 import type { Tx } from '../storage/port'
 import type { Tenant } from '../tenancy/tenants'
 import { Turns } from '../tenancy/turns'
 import type { Lease } from './holding'
 import { LeaseLost } from './leases'
-import { due, type Ending, type Job, nextDue, settle, waiting } from './queue'
+import {
+  due,
+  type Ending,
+  isDue,
+  type Job,
+  nextDue,
+  reschedule,
+  settle,
+  type Tried,
+  waiting,
+  waitingLater,
+} from './queue'
 
 /** How jobs of a kind are done. What it did may be done once more: a process can die before it has written it down. */
 export type Work = {
@@ -13,6 +25,8 @@ export type Work = {
   run(tenant: Tenant & Lease, job: Job): Promise<Ending>
   /** How long it is tried before it is given up, in ms. */
   patience?: number
+  /** When a job that waits comes next by the clock as it is now: for those whose time follows from the clock alone. */
+  nextTime?(job: Job): { due: number; payload: NonNullable<unknown> } | undefined
   /** Writes down what attempts came to in the transaction in which they end: of one lane, in their order. */
   note?(tenant: Tenant, tx: Tx, endings: [Job, Ending][]): Promise<unknown>
 }
@@ -30,8 +44,11 @@ export class Failure extends Error {
 /** Something besides jobs that is looked after at each wake: it makes jobs of what it finds. */
 export type Feed = { waits(tenant: Tenant): Promise<boolean>; take(tenant: Tenant & Lease): Promise<void> }
 
-const AT_ONCE = 16 // lanes of one tenant
-const ALL_AT_ONCE = 128 // lanes of all tenants
+/** Lanes that are begun at once: of one tenant, which is an eighth of all, and of all tenants. */
+const MAX_STARTING_LANES = { fresh: 16, retried: 8 }
+const MAX_STARTING_LANES_OF_ALL = { fresh: 128, retried: 64 }
+const MAX_LANES = 64 // of one tenant
+const SLOW = 1_000 // ms after which a lane only waits for somebody else, and others begin in its place
 const SLICE = 50 // jobs of one lane between two looks at what else is due
 const TURN = 1_000 // ms after which others get their turn, though there may be more in the lane
 const FEED = 200 // ms between two looks at feeds when nobody told of news
@@ -42,7 +59,12 @@ const LATE = 3_600_000
 
 const kinds = new Map<string, Work>()
 const feeds: Feed[] = []
-const turns = new Turns(ALL_AT_ONCE, AT_ONCE)
+// Lanes whose last attempt failed have places of their own, so none of them is in the way of those that work.
+const turns = {
+  fresh: new Turns(MAX_STARTING_LANES_OF_ALL.fresh, MAX_STARTING_LANES.fresh),
+  retried: new Turns(MAX_STARTING_LANES_OF_ALL.retried, MAX_STARTING_LANES.retried),
+}
+const KINDS_OF_LANES = ['fresh', 'retried'] as const
 
 /** Says by whom jobs of these kinds are done. */
 export function jobsAreDoneBy(works: Record<string, Work>, ...more: Feed[]) {
@@ -52,7 +74,7 @@ export function jobsAreDoneBy(works: Record<string, Work>, ...more: Feed[]) {
 
 /** Whether there is anything to do at a tenant now. */
 export async function hasWork(tenant: Tenant): Promise<boolean> {
-  if ((await due(tenant.db, 1)).length) return true
+  if (await isDue(tenant.db)) return true
   for (const feed of feeds) if (await feed.waits(tenant)) return true
   return false
 }
@@ -63,10 +85,20 @@ export async function hasWork(tenant: Tenant): Promise<boolean> {
  */
 export async function drain(tenant: Tenant & Lease, woken: () => Promise<void>): Promise<number> {
   const running = new Map<string, Promise<void>>()
+  const starting = { fresh: 0, retried: 0 }
+  let freed = Promise.withResolvers<void>()
   let [tried, broken] = [0, undefined as { error: unknown } | undefined]
-  const begin = (head: Job) => {
+  const begin = (head: Job, which: Tried) => {
     const work = async () => {
-      const several = await turns.take(tenant, () => follow(tenant, head))
+      starting[which]++
+      let lane = Promise.resolve(0)
+      const start = () => {
+        lane = follow(tenant, head)
+        return untilSlow(lane)
+      }
+      const slow = await turns[which].take(tenant, start).finally(() => starting[which]--)
+      if (slow) freed.resolve()
+      const several = await lane
       tried += several
     }
     const ended = work()
@@ -95,15 +127,46 @@ export async function drain(tenant: Tenant & Lease, woken: () => Promise<void>):
         })
         fed = performance.now()
       }
-      const heads = running.size < AT_ONCE ? await due(tenant.db, AT_ONCE) : []
-      for (const head of heads) if (running.size < AT_ONCE && !running.has(head.lane)) begin(head)
+      for (const which of KINDS_OF_LANES) {
+        const places = () => Math.min(MAX_STARTING_LANES[which] - starting[which], MAX_LANES - running.size)
+        // Jobs of lanes that are running are due, too.
+        const heads = places() > 0 ? await due(tenant.db, which, places() + running.size) : []
+        for (const head of heads) if (places() > 0 && !running.has(head.lane)) begin(head, which)
+      }
     }
     if (!running.size) break
-    await Promise.race([...running.values(), more])
+    await Promise.race([...running.values(), more, freed.promise])
+    freed = Promise.withResolvers<void>()
   }
   const failure = broken ?? sick
   if (failure) throw failure.error
   return tried
+}
+
+/** Waits until a lane has ended, or is slow, which is answered. */
+async function untilSlow(lane: Promise<unknown>): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const timer = setTimeout(resolve, SLOW, true).unref()
+  return Promise.race([lane.then(() => false), promise]).finally(() => clearTimeout(timer))
+}
+
+/**
+ * Has what waits wait no longer than it should by the clock as it is now: while that was ahead, times were noted that
+ * may be years away.
+ */
+export async function judgeAnew(tenant: Tenant): Promise<void> {
+  const time = now()
+  const timed = [...kinds].flatMap(([kind, { nextTime }]) => (nextTime ? [kind] : []))
+  const next = (job: Job) => {
+    const own = kinds.get(job.kind)?.nextTime
+    if (own) return own(job)
+    return job.due === null ? undefined : { due: time + Math.max(0, job.due - job.created) }
+  }
+  const changes = (await waitingLater(tenant.db, time, timed)).flatMap((job) => {
+    const sooner = next(job)
+    return sooner && job.due !== null && sooner.due < job.due ? [{ job, next: sooner }] : []
+  })
+  if (changes.length) await tenant.write((tx) => reschedule(tx, changes))
 }
 
 export const nextAt = ({ db }: Tenant) => nextDue(db)
@@ -157,8 +220,9 @@ async function attempt(tenant: Tenant & Lease, job: Job): Promise<Ending | undef
 function failed({ tenant }: Tenant, job: Job, error: unknown, patience: number): Ending {
   const known = error instanceof Failure
   const { outcome, hopeless, after = pause(job.attempts) } = known ? error.more : {}
-  if (!known) report('JOB_FAILED', { tenant, kind: job.kind, job: job._id, cause: error })
-  const told = outcome ?? { message: known ? error.message : 'It failed.' }
+  if (!known && !(error instanceof TooManyCalls))
+    report('JOB_FAILED', { tenant, kind: job.kind, job: job._id, cause: error })
+  const told = outcome ?? { message: known || error instanceof TooManyCalls ? error.message : 'It failed.' }
   const time = now()
   if (hopeless || time - job.created >= patience) return { state: 'dead', outcome: told }
   return { state: 'failed', due: time + after, outcome: told }

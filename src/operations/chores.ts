@@ -14,8 +14,9 @@ import * as queue from '../jobs/queue'
 import * as inbox from '../payments/inbox/inbox'
 import * as deliveries from '../plugins/deliveries'
 import * as lambdaRuns from '../plugins/lambdas/runs'
+import { checkWeekly } from './integrity'
 
-/** What is removed from each tenant, undone or put right in it, now and then. */
+/** What is removed from each tenant, undone, put right or checked in it, now and then. */
 export const chores: Chore[] = [
   removeExpired,
   oneTime.removeExpired,
@@ -32,4 +33,5 @@ export const chores: Chore[] = [
   inbox.removeOld,
   undoAllForsaken,
   settleHosts,
+  checkWeekly,
 ]

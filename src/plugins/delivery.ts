@@ -35,7 +35,13 @@ export const delivery: Work = {
     }
     const began = performance.now()
     const asked = { method: 'POST', body, headers, signal: tenant.signal }
-    const bounds = { timeout: TIMEOUT, limit: ANSWER, cut: true, privateNetwork: privateNetwork() }
+    const bounds = {
+      tenant: tenant.tenant,
+      timeout: TIMEOUT,
+      limit: ANSWER,
+      cut: true,
+      privateNetwork: privateNetwork(),
+    }
     const response = await outside(hookUrl, asked, bounds).catch((error) => {
       if (!(error instanceof Unreachable)) throw error
       return error

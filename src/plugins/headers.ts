@@ -1,72 +1,87 @@
-/** About the connection, not about what it carries (RFC 9110 §7.6.1). */
-const HOPS = [
+/** About the connection, not about what it carries (RFC 9110 §7.6.1). Nothing of this kind passes in either direction. */
+const HOP_BY_HOP = [
   ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te', 'trailer'],
   ...['transfer-encoding', 'upgrade', 'expect', 'host'],
 ]
 
-/** By what we know callers, and what we say to plugins ourselves. */
-const OURS = [
-  'authorization',
-  'cookie',
-  'tenant',
-  'forwarded',
-  'x-api-key',
-  'x-real-ip',
-  'idempotency-key',
-  'x-request-id',
+/** What identifies callers to us, and what servers behind a proxy believe about the caller, the address or the method. */
+const REQUEST_ONLY_OURS = [
+  ...['authorization', 'cookie', 'tenant', 'idempotency-key', 'x-api-key', 'x-request-id', 'forwarded'],
+  ...['x-real-ip', 'x-client-ip', 'x-cluster-client-ip', 'true-client-ip', 'cf-connecting-ip', 'fastly-client-ip'],
+  ...['x-host', 'x-http-method', 'x-http-method-override', 'x-method-override', 'x-script-name'],
+  // CGI makes HTTP_PROXY of it (CVE-2016-5385).
+  'proxy',
 ]
-const OURS_BEGIN = ['x-atoll-', 'x-forwarded-', 'x-impersonate-', 'x-encrypted-']
-
-/** What concerns the place that an answer comes from, which is ours. */
-const PLACE = [
-  ...['alt-svc', 'clear-site-data', 'content-security-policy-report-only', 'date', 'nel', 'origin-agent-cluster'],
-  ...[
-    'public-key-pins',
-    'report-to',
-    'reporting-endpoints',
-    'server',
-    'service-worker-allowed',
-    'strict-transport-security',
-  ],
-  ...['x-api-version', 'x-request-id'],
+const REQUEST_PREFIXES_OURS = [
+  ...['x-atoll-', 'x-forwarded-', 'x-impersonate-', 'x-encrypted-', 'x-original-', 'x-rewrite-'],
 ]
-const PLACE_BEGINS = ['access-control-', 'cross-origin-']
 
-/** A page of a plugin is none of ours: its scripts run, but not with what the browser holds for us. */
+/** What an answer says about its origin, or has a browser do there: the origin is ours. */
+const ANSWER_ONLY_OURS = [
+  ...['alt-svc', 'authentication-info', 'clear-site-data', 'content-security-policy-report-only', 'date', 'nel'],
+  ...['origin-agent-cluster', 'public-key-pins', 'refresh', 'report-to', 'reporting-endpoints', 'server'],
+  ...['service-worker-allowed', 'strict-transport-security', 'www-authenticate', 'x-api-version', 'x-request-id'],
+]
+const ANSWER_PREFIXES_OURS = ['access-control-', 'cross-origin-', 'x-original-', 'x-rewrite-']
+
+/** By these a proxy in front of us would answer with a file, or another server's answer, that only it can reach. */
+export const PROXY_ORDERS = ['x-accel-redirect', 'x-lighttpd-send-file', 'x-reproxy-url', 'x-sendfile', 'x-sendfile2']
+
+/** The scripts of a page that is not ours run, but not with what the browser keeps for our origin. */
 const SANDBOX = 'sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads'
+const POLICY = 'content-security-policy'
 
-/** The headers of a request as a plugin gets them: without what shows who the caller is to us. */
-export function passedOn(headers: Headers): Headers {
-  const kept = without(headers, [...HOPS, ...named(headers)])
-  for (const name of [...kept.keys()])
-    if (OURS.includes(name) || OURS_BEGIN.some((start) => name.startsWith(start))) kept.delete(name)
-  return kept
+/**
+ * The headers of a request as a plugin gets them: without what shows who the caller is to us. CGI and WSGI read `x_a` and
+ * `x-a` as one name, so of names only those in letters, digits and hyphens pass.
+ */
+export function headersForPlugin(headers: Headers): Headers {
+  const passed = withoutHopByHop(headers)
+  for (const name of [...passed.keys()])
+    if (!/^[a-z0-9-]+$/.test(name) || isListed(name, REQUEST_ONLY_OURS, REQUEST_PREFIXES_OURS)) passed.delete(name)
+  return passed
 }
 
-/** The headers of a plugin's answer as callers get them; `ours` is how our cookies begin. */
-export function passedBack(headers: Headers, ours: string): Headers {
-  const kept = without(headers, [...HOPS, ...named(headers), 'set-cookie'])
-  for (const name of [...kept.keys()])
-    if (PLACE.includes(name) || PLACE_BEGINS.some((start) => name.startsWith(start))) kept.delete(name)
-  for (const cookie of headers.getSetCookie()) if (isTheirs(cookie, ours)) kept.append('set-cookie', cookie)
-  kept.set('content-security-policy', SANDBOX)
-  return kept
+/** The headers of a plugin's answer as callers get them. */
+export function headersFromPlugin(headers: Headers): Headers {
+  const passed = withoutHopByHop(headers)
+  passed.delete('set-cookie')
+  for (const name of [...passed.keys()])
+    if (isListed(name, [...ANSWER_ONLY_OURS, ...PROXY_ORDERS], ANSWER_PREFIXES_OURS)) passed.delete(name)
+  for (const cookie of headers.getSetCookie()) if (isHarmlessCookie(cookie)) passed.append('set-cookie', cookie)
+  sandboxPage(passed)
+  return passed
 }
 
-/** A cookie without a name is sent as its value, which may look like one of ours. */
-function isTheirs(cookie: string, ours: string) {
-  const [pair = ''] = cookie.split(';')
+/**
+ * Has a browser keep a page apart from our origin, in addition to the page's own policy: of several policies all hold
+ * (Content Security Policy Level 3, §4.2).
+ */
+export function sandboxPage(headers: Headers) {
+  const theirs = headers.get(POLICY)?.trim()
+  headers.set(POLICY, theirs ? `${SANDBOX}, ${theirs}` : SANDBOX)
+}
+
+/**
+ * Whether a cookie that is not ours can neither be taken for one of ours nor reach other hosts. One without a name is
+ * sent as its value, which may look like one of ours.
+ */
+export function isHarmlessCookie(cookie: string): boolean {
+  const [pair = '', ...attributes] = cookie.split(';')
   const [name = '', ...value] = pair.split('=')
-  return value.length > 0 && !!name.trim() && !name.trim().toLowerCase().startsWith(ours)
+  const plain = name.trim().replace(/^(__(host|secure|http|host-http)-)+/i, '')
+  const reachesOthers = attributes.some((attribute) => /^\s*domain\s*=/i.test(attribute))
+  return value.length > 0 && !!plain && !/^atoll[_-]/i.test(plain) && !reachesOthers
 }
 
-const named = (headers: Headers) =>
-  (headers.get('connection') ?? '').split(',').map((name) => name.trim().toLowerCase())
+const isListed = (name: string, names: string[], prefixes: string[]) =>
+  names.includes(name) || prefixes.some((prefix) => name.startsWith(prefix))
 
-function without(headers: Headers, names: string[]) {
-  const kept = new Headers(headers)
-  for (const name of names.filter(isName)) kept.delete(name)
-  return kept
+function withoutHopByHop(headers: Headers) {
+  const passed = new Headers(headers)
+  const named = (headers.get('connection') ?? '').split(',').map((name) => name.trim())
+  for (const name of [...HOP_BY_HOP, ...named.filter(isName)]) passed.delete(name)
+  return passed
 }
 
 const isName = (name: string) => /^[\w!#$%&'*+.^`|~-]+$/.test(name)

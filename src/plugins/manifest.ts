@@ -1,8 +1,10 @@
 import { Value } from '@sinclair/typebox/value'
 import { parseJson } from '../core/body'
+import { TooManyCalls } from '../core/outgoing-calls'
 import { outside } from '../core/outside'
 import { Problem } from '../core/problem'
 import { listFlaws } from '../core/validation'
+import type { Tenant } from '../tenancy/tenants'
 import { privateNetwork } from './addresses'
 import { Manifest } from './shapes'
 
@@ -12,12 +14,15 @@ const REDIRECTS = 3
 
 /**
  * What a plugin says of itself at its address, in JSON: `{ name, description, apiPath, proxyUrl, subscribedEvents }`, any
- * part of it; others are overlooked. @throws 502 MANIFEST_UNREACHABLE, 400 MANIFEST_INVALID with what is wrong
+ * part of it; others are overlooked. @throws 502 MANIFEST_UNREACHABLE, 503, 400 MANIFEST_INVALID with what is wrong
  */
-export async function readManifest(address: string): Promise<Manifest> {
+export async function readManifest({ tenant }: Pick<Tenant, 'tenant'>, address: string): Promise<Manifest> {
   const asked = { headers: { accept: 'application/json', 'user-agent': 'atoll' } }
-  const bounds = { timeout: TIMEOUT, limit: LIMIT, redirects: REDIRECTS, privateNetwork: privateNetwork() }
-  const answer = await outside(address, asked, bounds).catch((cause) => unreachable('did not answer', cause))
+  const bounds = { tenant, timeout: TIMEOUT, limit: LIMIT, redirects: REDIRECTS, privateNetwork: privateNetwork() }
+  const answer = await outside(address, asked, bounds).catch((cause) => {
+    if (cause instanceof TooManyCalls) throw cause
+    return unreachable('did not answer', cause)
+  })
   if (answer.status !== 200) return unreachable(`answered ${answer.status}`)
   const said = absolute(parsed(await answer.text()), address)
   const flaws = listFlaws(Manifest, said).slice(0, 20)

@@ -49,7 +49,7 @@ export const found = async (db: Pick<Db, 'select'>, id: string): Promise<PluginR
 export async function create(ctx: Ctx, { secret = newSecret(), ...input }: NewPlugin, answer: Answer) {
   forbidKeeping(answer)
   refuseOddSecret(secret)
-  const told = { ...(input.manifestUrl && (await manifestOf(input.manifestUrl))), ...given(input) }
+  const told = { ...(input.manifestUrl && (await manifestOf(ctx, input.manifestUrl))), ...given(input) }
   if (!told.name) invalid({ path: '/name', message: 'Give the plugin a name, or a manifest that does.' })
   const time = iso(now())
   const made = await sealing(ctx, async (tx, vault) => {
@@ -75,7 +75,7 @@ const EMPTY = {
 export async function change(ctx: Ctx, id: string, input: PluginChange): Promise<Plugin> {
   const before = await found(ctx.db, id)
   const other = input.manifestUrl && input.manifestUrl !== before.manifestUrl
-  const told = { ...(other && (await manifestOf(input.manifestUrl!))), ...given(input) }
+  const told = { ...(other && (await manifestOf(ctx, input.manifestUrl!))), ...given(input) }
   return write(ctx, id, told)
 }
 
@@ -84,7 +84,7 @@ export async function reload(ctx: Ctx, id: string): Promise<Plugin> {
   const { manifestUrl } = await found(ctx.db, id)
   if (!manifestUrl) throw new Problem(409, 'NO_MANIFEST', 'This plugin has no manifestUrl to be loaded from.')
   try {
-    const changed = await write(ctx, id, await manifestOf(manifestUrl))
+    const changed = await write(ctx, id, await manifestOf(ctx, manifestUrl))
     await ctx.write((tx) => noteSuccess(tx, id))
     return { ...changed, health: shownHealth(await found(ctx.db, id)) }
   } catch (error) {
@@ -141,9 +141,9 @@ function refuseOddSecret(secret: string) {
 
 const given = (input: object) => Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
 
-async function manifestOf(address: string): Promise<Manifest> {
+async function manifestOf(tenant: Ctx, address: string): Promise<Manifest> {
   refuseAddresses([{ path: '/manifestUrl', url: address }])
-  return readManifest(address)
+  return readManifest(tenant, address)
 }
 
 async function write(ctx: Ctx, id: string, told: PluginChange): Promise<Plugin> {

@@ -1,6 +1,5 @@
 import { Elysia } from 'elysia'
-import { COOKIES } from '../accounts/cookies'
-import { type OpenCtx, readmit, streamGuard } from '../accounts/guard'
+import { type OpenCtx, readmitSameSite, streamGuard } from '../accounts/guard'
 import { config } from '../config'
 import { Unreachable } from '../core/outside'
 import { Problem } from '../core/problem'
@@ -10,7 +9,7 @@ import { Busy } from '../storage/errors'
 import { addressOf, authorityOf, isSecure, waitsLong, waitsNoLonger } from '../tenancy/caller'
 import type { Tenant } from '../tenancy/tenants'
 import { privateNetwork } from './addresses'
-import { passedBack, passedOn } from './headers'
+import { headersForPlugin, headersFromPlugin } from './headers'
 import { noteNowAndThen } from './health'
 import { type Known, pluginAt, pluginNamed } from './known'
 import { tokenFor } from './secrets'
@@ -33,28 +32,43 @@ async function passOn(tenant: OpenCtx, request: Request): Promise<Response> {
   const [, , segment = ''] = pathname.split('/')
   const id = await pluginAt(tenant, segment)
   const known = id && (await pluginNamed(tenant, id))
-  if (!known) throw new Problem(404, 'ROUTE_NOT_FOUND', 'There is no such route.')
-  const { actor } = await readmit(request, 'plugin-calls')
+  const below = pathname.slice(`/api/${segment}`.length)
+  if (!known || climbs(below)) throw new Problem(404, 'ROUTE_NOT_FOUND', 'There is no such route.')
+  const { actor } = await readmitSameSite(request, 'plugin-calls')
   const target = new URL(known.plugin.proxyUrl!)
-  target.pathname = target.pathname.replace(/\/$/, '') + pathname.slice(`/api/${segment}`.length)
+  target.pathname = target.pathname.replace(/\/$/, '') + below
   // A query that is there already, such as a key, stays.
   target.search = [target.search.slice(1), search.slice(1)].filter(Boolean).join('&')
   const headers = headersFor(tenant, request, known, actor)
   waitsLong(request)
   return counted(tenant, request, async () => {
     const asked = { method: request.method, headers, body: request.body, signal: request.signal }
-    const reach = { privateNetwork: privateNetwork(), head: config.ATOLL_PLUGIN_TIMEOUT }
+    const reach = { tenant: tenant.tenant, privateNetwork: privateNetwork(), head: config.ATOLL_PLUGIN_TIMEOUT }
     const answer = await outsideAsItComes(target.href, asked, reach).catch((error) =>
       refuse(tenant, known, request, error),
     )
     noteNowAndThen(tenant, known.plugin._id)
-    const told = passedBack(answer.headers, COOKIES)
-    return { body: begun(answer), status: answer.status, headers: told }
+    return { body: begun(answer), status: answer.status, headers: headersFromPlugin(answer.headers) }
   })
 }
 
+const DECODINGS = 5
+
+/**
+ * Whether a path may lead above where it begins for a server that decodes it, however often, takes `\` for `/`, or leaves
+ * out what follows a `;` in a segment.
+ */
+function climbs(path: string): boolean {
+  let decoded = path
+  for (let times = 0; /%(2e|2f|5c|3b|25)/i.test(decoded); times++) {
+    if (times === DECODINGS) return true
+    decoded = decoded.replace(/%(2e|2f|5c|3b|25)/gi, decodeURIComponent)
+  }
+  return decoded.split(/[/\\]/).some((segment) => /^\.\.?$/.test(segment.replace(/;.*/s, '')))
+}
+
 function headersFor({ tenant }: Tenant, request: Request, { plugin, secrets }: Known, actor: OpenCtx['actor']) {
-  const headers = passedOn(request.headers)
+  const headers = headersForPlugin(request.headers)
   headers.set('x-atoll-tenant', tenant)
   headers.set('x-request-id', keptNameOf(request))
   headers.set('x-forwarded-for', addressOf(request))

@@ -32,10 +32,32 @@ export class Moved extends Busy {
 /** The database gave up on a transaction that did no wrong, or is gone: done again, it may succeed. */
 export class Interrupted extends Busy {}
 
+/** The disk has no room for what was to be written (507). Reads go on. */
+export class StorageFull extends Problem {
+  constructor(cause?: unknown) {
+    const headers = { 'retry-after': '30' }
+    super(507, 'STORAGE_FULL', 'The server has no storage space left. Try again later.', { cause, headers })
+  }
+}
+
 /** A bug of ours or a broken disk. */
 export class StorageFault extends Error {
+  constructor(cause: unknown, message = 'The database refused a statement.') {
+    super(message, { cause })
+  }
+}
+
+/** Reading or writing a file failed. The database is opened anew, because what it has in memory can't be relied on. */
+export class DiskFault extends StorageFault {
   constructor(cause: unknown) {
-    super('The database refused a statement.', { cause })
+    super(cause, 'The disk failed.')
+  }
+}
+
+/** The data at a place is missing, malformed or not this tenant's. The message says which. */
+export class Damaged extends StorageFault {
+  constructor(cause: unknown, message = 'The database file is malformed.') {
+    super(cause, message)
   }
 }
 
@@ -48,10 +70,21 @@ const kinds: Record<string, new (cause: unknown) => Error> = {
   SQLITE_BUSY_SNAPSHOT: Busy,
   SQLITE_BUSY_TIMEOUT: Busy,
   SQLITE_LOCKED: Busy,
+  SQLITE_FULL: StorageFull,
+  ENOSPC: StorageFull,
+  EDQUOT: StorageFull,
+  EMFILE: Busy,
+  ENFILE: Busy,
+  EIO: DiskFault,
+  SQLITE_NOTADB: Damaged,
+  SQLITE_READONLY_DBMOVED: Damaged,
   '23505': Conflict, // unique_violation
   '23503': BrokenReference, // foreign_key_violation
   '40001': Interrupted, // serialization_failure
   '40P01': Interrupted, // deadlock_detected
+  '53100': StorageFull, // disk_full
+  XX001: Damaged, // data_corrupted
+  XX002: Damaged, // index_corrupted
   '53300': Busy, // too_many_connections
   '55P03': Busy, // lock_not_available
   '57014': Busy, // query_canceled, by statement_timeout
@@ -74,6 +107,8 @@ export function storageError(error: unknown): Error {
   if (error instanceof Problem || error instanceof ConfigError || error instanceof StorageFault) return error
   const { code = '', message = '' } = error as { code?: string; message?: string }
   if (MISCOUNTED.test(message)) return new StorageFault(error)
+  if (code.startsWith('SQLITE_CORRUPT')) return new Damaged(error)
+  if (code.startsWith('SQLITE_IOERR')) return new DiskFault(error)
   return new (kinds[code] ?? (GONE.test(message) ? Interrupted : StorageFault))(error)
 }
 

@@ -56,6 +56,10 @@ export type Place = {
   file: string
   /** Tells a tenant's data from that of an earlier tenant of the same name. */
   identity?: string
+  /** Whether its data was made before: nothing is made in the place of what is missing then. */
+  exists?: boolean
+  /** Whether it stays open, beside those that may be open at once. */
+  pinned?: boolean
   /** Where engines that keep many tenants together have it: on which servers, and the schema whose tables it shares. */
   cluster?: string
   bucket?: string
@@ -87,6 +91,8 @@ export interface Database {
    * begin at once, but nobody is told of this one until it is `kept`: before that, only memory may have it.
    */
   transaction(work: (asking: Asking) => Promise<void>): Promise<{ kept?: Promise<void> }>
+  /** Whether it can't be relied on any more, and has to be opened anew. */
+  isBroken?(): boolean
   /** Gives back memory that only serves those who ask again soon; when nobody asks anything. */
   rest?(): void
   close(): Promise<void>

@@ -1,6 +1,7 @@
 import { drizzle } from 'drizzle-orm/sqlite-proxy'
 import { report } from '../core/log'
 import { Problem } from '../core/problem'
+import { Busy } from './errors'
 import type {
   Afterwards,
   Ask,
@@ -19,6 +20,9 @@ import { Writer } from './writer'
 
 type Opened = { database: Database; writer: Writer }
 type Lease = {
+  key: string
+  /** It neither counts nor is closed for others. */
+  pinned: boolean
   ready: Promise<Opened>
   opened?: Opened
   users: number
@@ -44,6 +48,10 @@ export class Storage {
   #leases = new Map<string, Lease>()
   #uses = 0
   #retiring = new Set<Promise<void>>()
+  /** How many are open, being opened or being closed; pinned ones apart. */
+  #held = 0
+  /** Those who wait until they may open one more. */
+  #waiting: PromiseWithResolvers<void>[] = []
   #looking?: ReturnType<typeof setInterval>
 
   constructor(
@@ -68,16 +76,20 @@ export class Storage {
     }
   }
 
-  /** How many databases are open now. */
+  /** How many databases are open now, apart from pinned ones. */
   get open() {
-    return this.#leases.size
+    return this.#leases.values().reduce((count, { pinned }) => (pinned ? count : count + 1), 0)
+  }
+
+  isOpen(place: Place): boolean {
+    return !!this.#leases.get(keyOf(place))?.opened
   }
 
   /** Closes a database as soon as nobody uses it; who asks again opens whatever is at its place then. */
   async release(place: Place) {
     const lease = this.#leases.get(keyOf(place))
     if (!lease) return
-    const closing = this.#retire(keyOf(place), lease)
+    const closing = this.#retire(lease)
     if (lease.users) closing.catch(failed)
     else await closing
   }
@@ -108,7 +120,7 @@ export class Storage {
   /** Closes everything, what is in use as soon as it isn't any more. */
   async close() {
     clearInterval(this.#looking)
-    for (const [key, lease] of this.#leases) this.#retire(key, lease).catch(failed)
+    for (const lease of this.#leases.values()) this.#retire(lease).catch(failed)
     while (this.#retiring.size) {
       await Promise.allSettled(this.#retiring)
       await Bun.sleep(1)
@@ -123,6 +135,7 @@ export class Storage {
     try {
       return await work(lease.opened ?? (await lease.ready))
     } catch (error) {
+      if (lease.opened?.database.isBroken?.()) this.#reopen(lease)
       throw await told(error)
     } finally {
       lease.users--
@@ -131,41 +144,79 @@ export class Storage {
     }
   }
 
+  /** Who asks next opens it anew. */
+  #reopen(lease: Lease) {
+    if (this.#leases.get(lease.key) === lease) this.#retire(lease).catch(failed)
+  }
+
   #lease(key: string, place: Place, migrations: Migrations): Lease {
-    const lease: Lease = { ready: this.#open(place, migrations), users: 0, used: 0 }
+    const { pinned = false } = place
+    const lease: Lease = { key, pinned, ready: this.#open(place, migrations), users: 0, used: 0 }
     lease.ready.then(
       (opened) => Object.assign(lease, { opened }),
-      () => this.#leases.delete(key),
+      () => {
+        if (this.#leases.get(key) === lease) this.#leases.delete(key)
+      },
     )
     this.#leases.set(key, lease)
+    if (this.#leases.size > this.limits.open) this.#trim()
     this.#looking ??= setInterval(() => this.rest(), REST).unref()
     return lease
   }
 
   /** Nobody gets this lease any more; whoever has it may end what they do. */
-  #retire(key: string, lease: Lease): Promise<void> {
-    this.#leases.delete(key)
+  #retire(lease: Lease): Promise<void> {
+    this.#leases.delete(lease.key)
     const retiring = (async () => {
       if (lease.users)
         await new Promise<void>((resolve) => {
           lease.idle = resolve
         })
       const { database } = lease.opened ?? (await lease.ready)
-      await database.close()
+      await database.close().finally(() => this.#giveBack(lease.pinned))
     })()
     this.#retiring.add(retiring)
     return retiring.finally(() => this.#retiring.delete(retiring))
   }
 
-  #open(place: Place, migrations: Migrations): Promise<Opened> {
-    const opening = this.engine.open(place, migrations)
-    return opening.then((database) => ({ database, writer: new Writer(database.transaction, this.limits.deadline) }))
+  async #open(place: Place, migrations: Migrations): Promise<Opened> {
+    if (!place.pinned) await this.#take()
+    try {
+      const database = await this.engine.open(place, migrations)
+      return { database, writer: new Writer(database.transaction, this.limits.deadline) }
+    } catch (error) {
+      this.#giveBack(!!place.pinned)
+      throw error
+    }
+  }
+
+  /** Waits until one more may be open. @throws Busy when all that may be open are in use for too long */
+  async #take() {
+    // At least one, or nothing could be asked.
+    if (this.#held < Math.max(1, this.limits.open)) {
+      this.#held++
+      return
+    }
+    const turn = Promise.withResolvers<void>()
+    this.#waiting.push(turn)
+    const timer = setTimeout(() => {
+      this.#waiting = this.#waiting.filter((one) => one !== turn)
+      turn.reject(new Busy('All databases that may be open are in use.'))
+    }, this.limits.deadline)
+    await turn.promise.finally(() => clearTimeout(timer))
+  }
+
+  #giveBack(pinned: boolean) {
+    if (pinned) return
+    const next = this.#waiting.shift()
+    if (next) next.resolve()
+    else this.#held--
   }
 
   #trim() {
-    const idle = [...this.#leases].filter(([, { users }]) => !users).sort(([, one], [, other]) => one.used - other.used)
-    for (const [key, lease] of idle.slice(0, this.#leases.size - this.limits.open))
-      this.#retire(key, lease).catch(failed)
+    const leases = [...this.#leases.values()].filter(({ pinned }) => !pinned)
+    const idle = leases.filter(({ users, opened }) => opened && !users).sort((one, other) => one.used - other.used)
+    for (const lease of idle.slice(0, Math.max(0, leases.length - this.limits.open))) this.#retire(lease).catch(failed)
   }
 }
 

@@ -3,7 +3,7 @@ import { registryMigrations, tenantMigrations } from '../../migrations'
 import { config } from '../config'
 import { iso, now } from '../core/clock'
 import { Problem } from '../core/problem'
-import type { Db, Tx } from '../storage/port'
+import type { Ask, Db, Tx } from '../storage/port'
 import { type Entry, placeOf } from './homes'
 import { registry } from './registry'
 import { hasOwnKeys } from './secrets'
@@ -83,7 +83,7 @@ export async function initialize(): Promise<{ buckets: Bucket[]; adopted: string
   if (!(await listBuckets()).length) await addBucket()
   const files = storage.store({ tenant: 'registry', file: 'registry.db', identity: '' }, registryMigrations)
   const [entries, names] = [await files.db.select().from(tenants), await files.db.select().from(hosts)]
-  if (await hasOwnKeys()) for (const entry of entries) await refuseEncrypted(entry)
+  for (const entry of entries) await refuseEncrypted(entry)
   const adopted = await registry.write(async (tx) => {
     const known = (await tx.select().from(tenants)).map(({ id }) => id)
     const strangers = entries.filter(({ id }) => !known.includes(id))
@@ -97,12 +97,15 @@ export async function initialize(): Promise<{ buckets: Bucket[]; adopted: string
 
 async function refuseEncrypted(entry: Entry) {
   const known = await registry.db.select().from(tenants).where(eq(tenants.id, entry.id)).get()
-  const { db } = storage.store(placeOf(entry), tenantMigrations)
-  const [found] = known
-    ? []
-    : await db.ask("select 1 from versions where topic = 'vault' union all select 1 from sealed")
+  if (!known) await requireReadable(entry.id, storage.store(placeOf(entry), tenantMigrations).db.ask)
+}
+
+/** @throws 409 where files have encrypted texts of which the database that is used has no key */
+export async function requireReadable(id: string, ask: Ask) {
+  if (!config.ATOLL_DATABASE_URL || !(await hasOwnKeys())) return
+  const [found] = await ask("select 1 from versions where topic = 'vault' union all select 1 from sealed")
   if (!found) return
-  const message = `The tenant "${entry.id}" has encrypted texts, but the database has other keys than the secrets.json here.`
+  const message = `The tenant "${id}" has encrypted texts, but the database has other keys than the secrets.json here.`
   throw new Problem(409, 'OTHER_KEYS', `${message} Take these files over into a database of their own.`)
 }
 

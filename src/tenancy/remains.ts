@@ -35,7 +35,7 @@ export async function purge(hours: number): Promise<Purged[]> {
 async function removeRows(uid: string, home: string): Promise<number> {
   const tenant = await registry.db.select().from(tenants).where(eq(tenants.uid, uid)).get()
   if (tenant?.home === home) return 0
-  const bulk = await storage.bulk(placeOf({ id: '', uid, home }), tenantMigrations)
+  const bulk = await storage.bulk(placeOf({ id: '', uid, home, made: null }), tenantMigrations)
   try {
     return await clear(bulk)
   } finally {

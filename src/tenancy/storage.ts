@@ -5,7 +5,7 @@ import { now } from '../core/clock'
 import { ConfigError } from '../core/config-error'
 import type { Postgres } from '../storage/engines/postgres/engine'
 import { Sqlite } from '../storage/engines/sqlite/engine'
-import type { Engine } from '../storage/port'
+import type { Engine, Place } from '../storage/port'
 import { Storage } from '../storage/store'
 
 const FILES_PER_TENANT = 7 // six of a database, and one that is being opened or closed
@@ -92,6 +92,10 @@ export const ownData = async () => {
 export const folderOf = (tenant: string) => join(config.ATOLL_TENANTS, tenant)
 export const makeFolder = (tenant: string) => void mkdirSync(folderOf(tenant), { recursive: true, mode: 0o700 })
 export const hasFolder = (tenant: string) => existsSync(folderOf(tenant))
+export const hasDatabase = (tenant: string) => existsSync(join(folderOf(tenant), 'data.db'))
+
+/** Reads a whole database and tells what is wrong with it; nothing where its engine sees to that. */
+export const checkDatabase = async (place: Place): Promise<string[]> => (place.cluster ? [] : sqlite.check(place))
 
 /** Moves a tenant's files to where nobody serves them, and returns the place. */
 export function discard(tenant: string): string | undefined {

@@ -11,6 +11,8 @@ export const tenants = sqliteTable('tenants', {
   created: time().notNull(),
   /** When it came to this home. What a process has open of another time is not this one's, even of the same home. */
   moved: time(),
+  /** When its database was made; nothing while that is being done. */
+  made: time(),
 })
 
 export const hosts = sqliteTable(

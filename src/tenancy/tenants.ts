@@ -11,7 +11,8 @@ import { type Entry, elsewhere, leaveRemains, placeOf } from './homes'
 import { giveHosts } from './hosts'
 import { changing, recall } from './memory'
 import { registry } from './registry'
-import { discard, folderOf, hasFolder, makeFolder, storage } from './storage'
+import { requireSecrets } from './secrets'
+import { checkDatabase, discard, folderOf, hasFolder, makeFolder, storage } from './storage'
 import { hosts, tenants } from './tables'
 
 /** One tenant's data: `db` reads, `write` changes. */
@@ -51,25 +52,47 @@ export const tenantAt = async (host: string): Promise<Tenant | undefined> => {
 
 /** Makes a tenant that answers at the given hosts, with its database ready. */
 export async function createTenant(id: string, names: string[] = []): Promise<Tenant> {
-  // It becomes the name of a folder.
-  if (!/^[a-z0-9][a-z0-9-]{0,62}$/.test(id))
-    throw new Problem(400, 'INVALID_INPUT', `"${id}" is no tenant id: use a-z, 0-9 and dashes, at most 63.`)
+  requireTenantId(id)
   if (hasFolder(id))
     throw new Problem(409, 'TENANT_EXISTS', `The folder ${folderOf(id)} is there already. Move it away first.`)
-  const entry: Entry = { id, uid: Bun.randomUUIDv7(), status: 'active', home: await freshHome(), moved: null }
+  // Where there is a tenant, missing keys are lost ones: they are made before the first.
+  await requireSecrets()
+  const entry: Entry = {
+    ...{ id, uid: Bun.randomUUIDv7(), status: 'active' },
+    ...{ home: await freshHome(), moved: null, made: null },
+  }
   const added = changing(registry, 'tenants', async (tx) => {
     await tx.insert(tenants).values({ ...entry, created: iso(now()) })
     await giveHosts(tx, id, names)
   })
   await added.catch(taken)
   if (!entry.home) makeFolder(id)
-  const tenant = serving(entry)
-  await tenant.db.ask('select 1')
-  return tenant
+  await storeOf(entry).db.ask('select 1')
+  return serving(await noteMade(entry))
 }
+
+/** It becomes the name of a folder. @throws 400 */
+export function requireTenantId(id: string) {
+  if (!/^[a-z0-9][a-z0-9-]{0,62}$/.test(id))
+    throw new Problem(400, 'INVALID_INPUT', `"${id}" is no tenant id: use a-z, 0-9 and dashes, at most 63.`)
+}
+
+/** Notes that a tenant's database was made: from now on it is never made again. */
+async function noteMade(entry: Entry): Promise<Entry> {
+  const made = iso(now())
+  await changing(registry, 'tenants', (tx) => tx.update(tenants).set({ made }).where(eq(tenants.uid, entry.uid)))
+  return { ...entry, made }
+}
+
+/** Reads a tenant's whole database, and tells what is wrong with it. */
+export const checkTenant = async (id: string) => checkDatabase(placeOf((await byId(id)) ?? missing('tenant')))
 
 /** The tenants that requests came for since a moment of this process's stopwatch (`performance.now`). */
 export const servedSince = (moment: number): Tenant[] => [...known.values()].filter(({ served }) => served >= moment)
+
+/** Those of them whose databases are open still. */
+export const openServedSince = (moment: number): Tenant[] =>
+  [...known.values()].filter((one) => one.served >= moment && storage.isOpen(placeOf({ ...one, id: one.tenant })))
 
 /** Every tenant with its hosts, by id. */
 export async function listTenants() {
@@ -77,7 +100,7 @@ export async function listTenants() {
     registry.db.select().from(tenants).orderBy(asc(tenants.id)),
     registry.db.select().from(hosts).orderBy(asc(hosts.host)),
   ])
-  return all.map(({ uid: _, home, moved, ...entry }) => ({
+  return all.map(({ uid: _, made: __, home, moved, ...entry }) => ({
     ...entry,
     ...(home && { home }),
     ...(moved && { moved }),
@@ -117,7 +140,12 @@ export async function deleteTenant(id: string): Promise<string | undefined> {
 }
 
 /** Opens a tenant's database, whatever its status, which runs the migrations that it lacks. */
-export const migrateTenant = async (id: string) => (await anyTenantNamed(id)).db.ask('select 1')
+export async function migrateTenant(id: string) {
+  const entry = (await byId(id)) ?? missing('tenant')
+  await storeOf(entry).db.ask('select 1')
+  // Whoever made the tenant may have been stopped before this.
+  if (!entry.made) await noteMade(entry)
+}
 
 export const anyTenant = async () => (await registry.db.$count(tenants)) > 0
 
@@ -139,20 +167,19 @@ const byHost = (host: string) =>
 
 /** Saves building stores, and what is remembered with them, for each request. They hold nothing open. */
 const known = new Map<string, Known>()
-type Known = Tenant & Pick<Entry, 'uid' | 'home' | 'moved'> & { served: number }
+type Known = Tenant & Pick<Entry, 'uid' | 'home' | 'moved' | 'made'> & { served: number }
 const KNOWN = 50_000
 
 function serving(entry: Entry): Known {
-  const { id, uid, status, home, moved } = entry
+  const { id, uid, status, home, moved, made } = entry
   if (status === 'suspended')
     throw new Problem(403, 'TENANT_SUSPENDED', 'This tenant is suspended. Ask who runs this installation.')
   const found = known.get(id)
-  if (found?.uid === uid && found.home === home && found.moved === moved) {
-    return found
-  }
+  const isThere = found?.uid === uid && found.home === home && found.moved === moved
+  if (isThere && found.made === made) return found
   // Another tenant of the same id was served before, or this one elsewhere: that data is not ours.
-  if (found) storage.release(placeOf({ ...found, id })).catch(() => {})
-  const tenant = { tenant: id, uid, home, moved, served: Number.NEGATIVE_INFINITY, ...storeOf(entry) }
+  if (found && !isThere) storage.release(placeOf({ ...found, id })).catch(() => {})
+  const tenant = { tenant: id, uid, home, moved, made, served: Number.NEGATIVE_INFINITY, ...storeOf(entry) }
   known.set(id, tenant)
   if (known.size > KNOWN) known.delete(known.keys().next().value!)
   return tenant

@@ -15,6 +15,11 @@ export class Turns {
     private more: { each?: number; patience?: number } = {},
   ) {}
 
+  /** Whether whoever comes now has to wait. */
+  get isBusy() {
+    return this.#total >= this.atOnce
+  }
+
   /** @throws 503 when too many of the tenant wait already, or it has waited for too long. */
   async take<T>({ tenant }: Pick<Tenant, 'tenant'>, work: () => Promise<T>): Promise<T> {
     if (this.#total < this.atOnce && this.#mayRun(tenant)) this.#count(tenant, 1)

@@ -328,13 +328,16 @@ describe('what goes wrong', () => {
   test('with a registry that is no database is said in one sentence', async () => {
     const at = { at: emptyFolder() }
     await Bun.write(join(at.at, 'tenants/registry.db'), 'no database at all, but long enough to be read. '.repeat(100))
-    for (const command of ['tenant list --json', 'tenant create acme', 'migrate', 'doctor']) {
+    for (const command of ['tenant list --json', 'tenant create acme', 'migrate']) {
       const { code, out, err } = await atoll(command, at)
       expect([command, code]).toEqual([command, 1])
       expect(out).toBe('')
       expect(err).toContain('registry.db is not a SQLite database.')
       expect(err.trim().split('\n')).toHaveLength(1)
     }
+    const { code, json } = await atoll('doctor --json', at)
+    const told = expect.stringContaining('not a database')
+    expect([code, json.checks]).toMatchObject([1, expect.arrayContaining([{ check: 'registry', ok: false, told }])])
   })
 
   test('at the start of a server is said in a sentence', async () => {

@@ -89,7 +89,7 @@ test('the command line and a server that write at the same time do not fail each
 })
 
 describe('a server that is told to stop', () => {
-  test.each(['SIGTERM', 'SIGINT'] as const)('by %s ends with exit code 0, its log empty', async (signal) => {
+  test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('by %s ends with exit code 0, its log empty', async (signal) => {
     await using server = await serve({ at: emptyFolder() })
     expect((await caller(server.url)('GET', '/api/me')).status).toBe(404)
     expect(await server.end(signal)).toBe(0)
@@ -178,6 +178,56 @@ describe('a server that is told to stop', () => {
       socket.destroy()
     }
   })
+})
+
+describe('a server with connections that have sent a part of a request', () => {
+  const head =
+    'POST /api/signin HTTP/1.1\r\nHost: acme.test\r\nContent-Type: application/json\r\nContent-Length: 99\r\n'
+  test.each([
+    ['of the head', head],
+    ['of the body', `${head}\r\n{"username":`],
+  ])('%s ends long before its time is up', async (_, part) => {
+    const at = { at: emptyFolder() }
+    await atoll('tenant create acme --host acme.test', at)
+    await using server = await serve(at)
+    const socket = connect(server.port, '127.0.0.1')
+    socket.on('error', () => {})
+    try {
+      await new Promise((sent) => socket.write(part, sent))
+      for (let n = 0; n < 3; n++) await fetch(`http://127.0.0.1:${server.port}/health`)
+      const began = performance.now()
+      expect(await server.end('SIGTERM')).toBe(0)
+      expect(performance.now() - began).toBeLessThan(7_000)
+    } finally {
+      socket.destroy()
+    }
+  })
+})
+
+test('a second SIGINT ends a server at once, and a second SIGTERM changes nothing', async () => {
+  const at = { at: emptyFolder() }
+  await atoll('tenant create acme --host acme.test', at)
+  for (const [signal, code] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 0],
+  ] as const) {
+    await using server = await serve(at)
+    const socket = connect(server.port, '127.0.0.1')
+    socket.on('error', () => {})
+    try {
+      // It is waited for, so that there is a moment for the second signal.
+      socket.write(
+        'POST /api/signin HTTP/1.1\r\nHost: acme.test\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{',
+      )
+      for (let n = 0; n < 3; n++) await fetch(`http://127.0.0.1:${server.port}/health`)
+      process.kill(server.pid, signal)
+      await Bun.sleep(300)
+      process.kill(server.pid, signal)
+      expect(await server.exited).toBe(code)
+    } finally {
+      socket.destroy()
+    }
+  }
 })
 
 test('the first start says how to make a tenant, and with --demo makes one, once', async () => {

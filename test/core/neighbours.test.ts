@@ -53,7 +53,7 @@ let bounds: Bounds
 beforeAll(async () => {
   nameserver = await startNameserver(names)
   const { resolve } = nameserver
-  bounds = { timeout: 5_000, limit: 10_000, privateNetwork: false, http: true, redirects: 5, resolve }
+  bounds = { tenant: 'core', timeout: 5_000, limit: 10_000, privateNetwork: false, http: true, redirects: 5, resolve }
 })
 afterAll(async () => {
   nameserver.stop()

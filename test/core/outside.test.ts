@@ -3,7 +3,7 @@ import { isPublic } from '../../src/core/addresses'
 import { outside } from '../../src/core/outside'
 import type { Problem } from '../../src/core/problem'
 
-const bounds = { timeout: 5_000, limit: 1_000, privateNetwork: true }
+const bounds = { tenant: 'core', timeout: 5_000, limit: 1_000, privateNetwork: true }
 const hanging: ReadableStreamDefaultController[] = []
 const server = Bun.serve({
   port: 0,

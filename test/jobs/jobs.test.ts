@@ -278,6 +278,77 @@ describe('jobs of one lane', () => {
   })
 })
 
+describe('lanes that hang', () => {
+  const hanging = () => {
+    const held = Promise.withResolvers<void>()
+    const begun = new Set<unknown>()
+    const { kind } = kindOf(({ payload }) => {
+      begun.add(payload)
+      return held.promise
+    })
+    return { kind, begun, release: held.resolve }
+  }
+  const lanes = (kind: string, count: number) => times(count).map((n) => ({ kind, lane: `hang ${n}`, payload: n }))
+
+  test('of eight tenants do not delay a job of a ninth until they end', async () => {
+    const { kind, begun, release } = hanging()
+    const tenants = await Promise.all(times(8).map(house))
+    const quiet = await house()
+    for (const { tenant } of tenants)
+      await add(tenant, ...lanes(kind, 20).map((job) => ({ ...job, payload: `${tenant.tenant} ${job.payload}` })))
+    const running = tenants.map(({ tenant }) => runDue(tenant))
+    await until(() => begun.size >= 128)
+    const { kind: quick, done } = kindOf(() => {})
+    await add(quiet.tenant, { kind: quick, payload: 'quick' })
+    await runDue(quiet.tenant)
+    expect(done).toEqual(['quick'])
+    // Nor do they delay each other: all are under way, though there are more of them than places.
+    await until(() => begun.size === 160)
+    release()
+    await Promise.all(running)
+    for (const { tenant } of tenants) expect(await rows(tenant)).toEqual([])
+  })
+
+  test('do not delay others of their tenant until they end', async () => {
+    const { tenant } = await house()
+    const { kind, begun, release } = hanging()
+    const { kind: quick, done } = kindOf(() => {})
+    await add(tenant, ...lanes(kind, 40), { kind: quick, payload: 'quick' })
+    const running = runDue(tenant)
+    await until(() => done.length)
+    await until(() => begun.size === 40)
+    release()
+    await running
+    expect(await rows(tenant)).toEqual([])
+  })
+
+  test('wait behind others once an attempt has failed', async () => {
+    const { tenant } = await house()
+    const held = Promise.withResolvers<void>()
+    const order: unknown[] = []
+    let broken = true
+    const { kind } = kindOf(({ payload }) => {
+      order.push(payload)
+      if (broken) failing()
+      return String(payload).startsWith('hang') && held.promise
+    })
+    await add(tenant, ...times(30).map((n) => ({ kind, lane: `hang ${n}`, payload: `hang ${n}` })))
+    await runDue(tenant)
+    moveClock(now() + HOUR)
+    broken = false
+    order.length = 0
+    // They have been due for longer than those that come now.
+    await add(tenant, ...times(100).map((n) => ({ kind, lane: `${n}`, payload: n })))
+    const running = runDue(tenant)
+    const isDone = (n: number) => order.includes(n)
+    await until(() => times(100).every(isDone))
+    held.resolve()
+    await running
+    expect(await rows(tenant)).toEqual([])
+    moveClock(Date.now())
+  })
+})
+
 describe('the runner', () => {
   afterEach(() => moveClock(Date.now()))
 
@@ -358,4 +429,45 @@ test('an event is written down with its transaction, or not at all', async () =>
   })
   await expect(failed).rejects.toThrow()
   expect(await tenant.db.ask('select _id from events')).toEqual([[event._id]])
+})
+
+describe('a clock that was ahead', () => {
+  afterEach(() => moveClock(Date.now()))
+
+  test('holds up no job that was added by it, and none that is to come some time later', async () => {
+    const { tenant } = await house()
+    const { kind, done } = kindOf(() => {})
+    moveClock(now() + 40 * 24 * HOUR)
+    await add(tenant, { kind, payload: 'now' }, { kind, payload: 'in an hour', at: now() + HOUR })
+    moveClock(Date.now())
+    await runDue(tenant)
+    expect(done).toEqual(['now'])
+    moveClock(now() + HOUR)
+    await runDue(tenant)
+    expect(done).toEqual(['now', 'in an hour'])
+  })
+
+  test('is noticed by the runner when it is set back', async () => {
+    const { tenant } = await house()
+    const { kind, done } = kindOf(() => {})
+    const stop = runJobs()
+    moveClock(now() + HOUR)
+    await add(tenant, { kind, payload: 'later', at: now() + 100 })
+    await Bun.sleep(1_500) // it looks at the clock each second
+    moveClock(Date.now())
+    await until(() => done.length)
+    stop()
+    expect(done).toEqual(['later'])
+  })
+
+  test('that is set forward is noticed, too', async () => {
+    const { tenant } = await house()
+    const { kind, done } = kindOf(() => {})
+    const stop = runJobs()
+    await add(tenant, { kind, payload: 'later', at: now() + HOUR })
+    await Bun.sleep(100)
+    moveClock(now() + 2 * HOUR)
+    await until(() => done.length)
+    stop()
+  })
 })

@@ -72,7 +72,7 @@ export async function serve({ at, env, program = source }: Surroundings, ...opti
     }
     return what.exec(told.all)!
   }
-  const end = async (signal: 'SIGTERM' | 'SIGKILL' | 'SIGINT') => {
+  const end = async (signal: 'SIGTERM' | 'SIGKILL' | 'SIGINT' | 'SIGHUP') => {
     if (child.exitCode === null && !child.killed) child.kill(signal)
     await Promise.all([child.exited, reading])
     return child.exitCode

@@ -117,6 +117,33 @@ describe('an event that a plugin has subscribed to', () => {
     for (const path of ['/a', '/b', '/c']) expect(numbers(path)).toEqual(times(200))
   })
 
+  test('reaches a subscriber while twenty others, each at a server of its own, do not answer', async () => {
+    const held: (() => void)[] = []
+    const silent = times(20).map(() =>
+      Bun.serve({
+        hostname: '127.0.0.1',
+        port: 0,
+        idleTimeout: 0,
+        fetch: () => new Promise<Response>((resolve) => held.push(() => resolve(new Response()))),
+      }),
+    )
+    for (const { url: address } of silent) await orders(h.as('admin'), [address.href])
+    await orders(h.as('admin'), [`${url}/good`])
+    const delivering = happen(h.tenant, placed(1), placed(2))
+    while (numbers('/good').length < 2) await Bun.sleep(5)
+    // All have begun, and none has ended: nobody waited for their time-out.
+    while (held.length < 20) await Bun.sleep(5)
+    let ended = false
+    delivering.then(() => {
+      ended = true
+    })
+    while (!ended) {
+      for (const release of held.splice(0)) release()
+      await Bun.sleep(5)
+    }
+    await Promise.all(silent.map((server) => server.stop(true)))
+  })
+
   test('is one that happens while the plugin is active and subscribed', async () => {
     const admin = h.as('admin')
     await happen(h.tenant, placed(1))

@@ -5,6 +5,7 @@ import { issue } from '../../src/accounts/tokens'
 import { config } from '../../src/config'
 import { listen } from '../../src/gateway'
 import { endListening } from '../../src/plugins/proxy'
+import { cookieOf } from '../accounts/people'
 import { type Answer, house } from '../house'
 import { memoryOf } from '../outside/children'
 import { emptyFolder, makeTenant, serve, signIn } from '../outside/program'
@@ -42,7 +43,12 @@ beforeAll(async () => {
           },
           ...{ 'content-security-policy': 'default-src *', 'x-request-id': 'theirs', 'x-content-type-options': 'none' },
           ...{ 'strict-transport-security': 'max-age=1', 'clear-site-data': '"*"', 'service-worker-allowed': '/' },
+          ...{ 'x-original-url': '/admin', 'x-rewrite-url': '/admin', refresh: '0; url=https://elsewhere.test/' },
+          ...{ 'www-authenticate': 'Basic realm="x"', 'x-accel-redirect': '/files', 'x-sendfile': '/etc/passwd' },
           'set-cookie': [
+            `__Host-atoll_${h.id}=evil`,
+            `__secure-atoll_${h.id}=evil`,
+            'wide=1; Path=/; domain=.example.com',
             `atoll_${h.id}=evil`,
             ' ATOLL_x=evil',
             `=atoll_${h.id}=evil`,
@@ -128,6 +134,15 @@ describe('what no route of ours is for', () => {
       '/api/crm/%2e%2e/%2E%2E/secret',
       '/api/crm/..%2f..%2fsecret',
       '/api/crm/..\\..\\secret',
+      '/api/crm/%2e%2e%2fsecret',
+      '/api/crm/a/%2E%2E%5Csecret',
+      '/api/crm/a/.%2e%2f.%2e%2fsecret',
+      '/api/crm/%252e%252e%252fsecret',
+      '/api/crm/a%2f%2e%2e%2f%2e%2e%2fsecret',
+      '/api/crm/..;/secret',
+      '/api/crm/..%3bx=1/secret',
+      '/api/crm/a/%2e%2f',
+      `/api/crm/%${'25'.repeat(1_000)}2e%2e`,
     ]) {
       const before = upstream.seen.length
       const raw = await new Promise<string>((resolve) => {
@@ -140,9 +155,13 @@ describe('what no route of ours is for', () => {
         })
         socket.on('close', () => resolve(text))
       })
-      if (upstream.seen.length > before) expect(upstream.seen.at(-1)!.url, path).toStartWith('/base/')
+      const passed = upstream.seen.length > before
+      if (passed) expect(upstream.seen.at(-1)!.url, path).toMatch(/^\/base\/(?!.*(\.\.|%2e|%5c|;))/i)
       else expect(raw, path).toContain('404')
     }
+    // What only looks like it stays as it was sent.
+    for (const path of ['/a..b', '/...', '/a%2Fb', '/v1.2/x;y=1', '/100%25', '/.well-known'])
+      expect((await seenBy(`/crm${path}`)).url).toBe(`/base${path}`)
   })
 
   test('is answered as the plugin answers, but for what is ours to say', async () => {
@@ -159,9 +178,11 @@ describe('what no route of ours is for', () => {
       'clear-site-data',
       'service-worker-allowed',
       'x-hop',
+      ...['x-original-url', 'x-rewrite-url', 'refresh', 'www-authenticate', 'x-accel-redirect', 'x-sendfile'],
     ])
       expect(answer.headers.has(name), name).toBeFalse()
-    expect(answer.headers.get('content-security-policy')).toStartWith('sandbox ')
+    // Of several policies all hold.
+    expect(answer.headers.get('content-security-policy')).toMatch(/^sandbox (?!.*same-origin).*, default-src \*$/)
     expect(answer.headers.has('x-frame-options')).toBeFalse()
     expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
     expect(answer.headers.get('x-request-id')).toBe('mine')
@@ -207,6 +228,15 @@ describe('a plugin that is asked', () => {
         'proxy-authorization': 'x',
       },
       ...{ te: 'trailers', 'x-own': 'stays', accept: 'a/b', connection: 'x-secret', 'x-secret': 'hop' },
+      // CGI and WSGI read `_` and `-` as the same.
+      ...{ x_atoll_tenant: 'forged', x_atoll_user: 'forged', 'x-forwarded_for': '1.2.3.4', x_any: '1' },
+      ...{
+        'x-original-url': '/admin',
+        'x-rewrite-url': '/admin',
+        'x-http-method-override': 'DELETE',
+        proxy: 'http://x',
+      },
+      ...{ 'x-client-ip': '1.2.3.4', 'true-client-ip': '1.2.3.4', 'x.atoll.user': 'forged' },
     }
     const seen = await seenBy('/crm/x', { headers: shown })
     expect(Object.values(seen.headers).join()).not.toMatch(new RegExp(`${h.tokens.user}|forged|1\\.2\\.3\\.4`))
@@ -220,8 +250,10 @@ describe('a plugin that is asked', () => {
       'te',
       'proxy-authorization',
       'x-secret',
+      ...['x_any', 'x-original-url', 'x-rewrite-url', 'x-http-method-override', 'proxy'],
     ])
       expect(seen.headers, name).not.toHaveProperty(name)
+    expect(Object.keys(seen.headers).filter((name) => /[^a-z0-9-]/.test(name))).toEqual([])
     expect(seen.headers).toMatchObject({
       'x-own': 'stays',
       accept: 'a/b',
@@ -242,6 +274,19 @@ describe('a plugin that is asked', () => {
     const { headers } = await seenBy('/crm/x', { headers: { 'x-atoll-user': 'forged' } })
     expect(headers['x-atoll-tenant']).toBe(h.id)
     expect(headers).not.toHaveProperty('x-atoll-user')
+  })
+
+  test('is asked by nobody in particular when a page of another site led there, whatever cookie came along', async () => {
+    const cookie = await cookieOf(h, 'user')
+    for (const method of ['GET', 'HEAD']) {
+      await call('/crm/x', { method, headers: { ...cookie, 'sec-fetch-site': 'cross-site' } })
+      expect(upstream.seen.at(-1)!.headers, method).not.toHaveProperty('x-atoll-user')
+      await call('/crm/x', { method, headers: { ...cookie, 'sec-fetch-site': 'same-origin' } })
+      expect(await claimsIn(upstream.seen.at(-1)!), method).toMatchObject({ sub: h.users.user })
+    }
+    expect(
+      await refused(call('/crm/x', { method: 'POST', headers: { ...cookie, origin: 'https://evil.test' } })),
+    ).toEqual([403, 'CROSS_SITE'])
   })
 
   test('is not asked by who shows what is no good, or is not good for it', async () => {

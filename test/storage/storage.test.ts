@@ -465,12 +465,58 @@ function faked(open: number) {
 }
 
 test('what is in use is not closed', async () => {
-  const { notes, store } = faked(1)
-  const [used, other] = [store('used'), store('other')]
-  await used.write(() => other.write(async () => {}))
+  const { notes, store } = faked(2)
+  const [used, other, third] = [store('used'), store('other'), store('third')]
+  await used.write(async () => {
+    await other.write(async () => {})
+    await third.write(async () => {})
+  })
   expect(notes.filter((note) => note.startsWith('close'))).toEqual(['close other'])
   await other.write(async () => {})
   expect(notes).toContain('close used')
+})
+
+test('more databases than may be open wait for their turn, and are told to come back when it does not come', async () => {
+  const { notes, store } = faked(3)
+  const everything = times(40).map((n) => store(`${n}`).db.ask('wait'))
+  await Promise.all(everything.slice(0, 9))
+  let open = 0
+  for (const note of notes) {
+    if (note.startsWith('open')) open++
+    if (note.startsWith('close')) open--
+    expect(open).toBeLessThanOrEqual(3)
+  }
+  const outcomes = await Promise.allSettled(everything)
+  expect(outcomes.find(({ status }) => status === 'rejected')).toMatchObject({ reason: { status: 503, code: 'BUSY' } })
+  await store('later').db.ask('select 1')
+})
+
+test('a pinned database neither counts nor is closed for others', async () => {
+  const { notes, storage, store } = faked(1)
+  const pinned = storage.store({ tenant: 'p', file: 'pinned', pinned: true }, migrations)
+  await pinned.db.ask('select 1')
+  for (const id of ['a', 'b']) await pinned.write(() => store(id).db.ask('select 1'))
+  expect(notes.filter((note) => note.startsWith('close'))).toEqual(['close a'])
+})
+
+test('a database that is broken is opened anew for who asks next', async () => {
+  const notes: string[] = []
+  let broken = true
+  const engine: Engine = {
+    open: async ({ file }) => {
+      notes.push(`open ${file}`)
+      const failing = broken ? () => Promise.reject(new Error('It broke.')) : async () => [[1]]
+      return { ...fake(notes, file), ask: failing, isBroken: () => broken }
+    },
+    bulk: () => Promise.reject(new Error('not here')),
+    close: async () => {},
+  }
+  const storage = new Storage(engine, { open: 2, deadline: 300 })
+  const { db } = storage.store({ tenant: 'a', file: 'a' }, migrations)
+  await expect(db.ask('select 1')).rejects.toThrow('It broke.')
+  broken = false
+  expect(await db.ask('select 1')).toEqual([[1]])
+  expect(notes).toEqual(['open a', 'close a', 'open a'])
 })
 
 test('a database is not closed before its transaction has ended, even when the work in it failed', async () => {

@@ -1,24 +1,26 @@
 import * as oauth from 'oauth4webapi'
 import { config } from '../../config'
 import { now } from '../../core/clock'
+import { TooManyCalls } from '../../core/outgoing-calls'
 import { outside } from '../../core/outside'
 import { Problem } from '../../core/problem'
 import type { Kind, Profile, Setup } from './providers/kind'
 
-const bounds = () => ({
+const bounds = (tenant: string) => ({
+  tenant,
   timeout: 10_000,
   limit: 256 << 10,
   privateNetwork: config.ATOLL_ALLOW_PRIVATE_NETWORK === 'on',
 })
 
-const get = (url: string, headers: Record<string, string> = {}) =>
-  outside(url, { headers: { accept: 'application/json', 'user-agent': 'atoll', ...headers } }, bounds())
+const get = ({ tenant }: Setup, url: string, headers: Record<string, string> = {}) =>
+  outside(url, { headers: { accept: 'application/json', 'user-agent': 'atoll', ...headers } }, bounds(tenant))
 
 /** By these the library asks; which protocols may be spoken is judged there. */
-const by = {
+const by = ({ tenant }: Setup) => ({
   [oauth.allowInsecureRequests]: true,
-  [oauth.customFetch]: (url: string, init: object) => outside(url, init, bounds()),
-}
+  [oauth.customFetch]: (url: string, init: object) => outside(url, init, bounds(tenant)),
+})
 
 /** What a browser takes along to come back with: none of it is known to anybody else. */
 export type Secrets = { state: string; nonce: string; verifier: string }
@@ -31,7 +33,7 @@ export const newSecrets = (): Secrets => ({
 
 /** Where a browser is sent to (RFC 6749 §4.1.1, with PKCE of RFC 7636). @throws 502 PROVIDER_ERROR */
 export async function addressFor(kind: Kind, setup: Setup, redirectUri: string, { state, nonce, verifier }: Secrets) {
-  const { authorization_endpoint } = await told(() => kind.server(setup, get))
+  const { authorization_endpoint } = await told(() => kind.server(setup, (url) => get(setup, url)))
   const url = authorization_endpoint ? URL.parse(authorization_endpoint) : null
   if (!url || !/^https?:$/.test(url.protocol)) throw failed()
   const asked = {
@@ -55,18 +57,18 @@ export async function addressFor(kind: Kind, setup: Setup, redirectUri: string, 
  */
 export function profileOf(kind: Kind, setup: Setup, redirectUri: string, secrets: Secrets, query: URLSearchParams) {
   return told(async (): Promise<Profile> => {
-    const server = await kind.server(setup, get)
+    const server = await kind.server(setup, (url) => get(setup, url))
     const skew = Math.round((now() - Date.now()) / 1000)
     const client = { client_id: setup.clientId, [oauth.clockSkew]: skew, [oauth.clockTolerance]: 30 }
     const answer = oauth.validateAuthResponse(server, client, query, secrets.state)
     const response = await oauth.authorizationCodeGrantRequest(
       ...([server, client, authenticationOf(setup, server), answer, redirectUri, secrets.verifier] as const),
-      by,
+      by(setup),
     )
-    const tokens = await tokensOf(kind, server, client, response, secrets.nonce)
+    const tokens = await tokensOf(kind, setup, server, client, response, secrets.nonce)
     const claims = oauth.getValidatedIdTokenClaims(tokens)
     const ask = async (url: string) => {
-      const found = await get(url, { authorization: `Bearer ${tokens.access_token}` })
+      const found = await get(setup, url, { authorization: `Bearer ${tokens.access_token}` })
       if (found.status !== 200) throw failed(new Error(`${url} answered ${found.status}.`))
       return (await found.json()) as Record<string, unknown>
     }
@@ -78,6 +80,7 @@ export function profileOf(kind: Kind, setup: Setup, redirectUri: string, secrets
 
 async function tokensOf(
   kind: Kind,
+  setup: Setup,
   server: oauth.AuthorizationServer,
   client: oauth.Client,
   response: Response,
@@ -89,7 +92,7 @@ async function tokensOf(
   if (!checks) return oauth.processAuthorizationCodeResponse(server, client, Response.json(rest, { status, headers }))
   const options = { expectedNonce: nonce, requireIdToken: true }
   const tokens = await oauth.processAuthorizationCodeResponse(server, client, response, options)
-  await oauth.validateApplicationLevelSignature(server, response, by)
+  await oauth.validateApplicationLevelSignature(server, response, by(setup))
   return tokens
 }
 
@@ -110,7 +113,8 @@ async function told<T>(work: () => T | Promise<T>): Promise<T> {
       throw new Problem(400, 'PROVIDER_REFUSED', 'The provider did not let you in. Try again, or choose another way.', {
         details: { error: error.error.slice(0, 100) },
       })
-    if (error instanceof Problem) throw error.code === 'PROVIDER_ERROR' ? error : failed(error)
+    if (error instanceof Problem)
+      throw error.code === 'PROVIDER_ERROR' || error instanceof TooManyCalls ? error : failed(error)
     // Its own cause is what was answered, with tokens in it.
     throw failed(new Error(String(error)))
   }

@@ -28,7 +28,7 @@ export async function providerOf(tenant: Tenant, name: string): Promise<{ kind: 
     )
   const { clientId, issuer, baseUrl } = provider
   const clientSecret = (await open(tenant, secretOf(name))) ?? undefined
-  return { kind, setup: { name, clientId, clientSecret, issuer, baseUrl } }
+  return { kind, setup: { tenant: tenant.tenant, name, clientId, clientSecret, issuer, baseUrl } }
 }
 
 const kindOf = (name: string, { kind, issuer }: { kind?: 'oidc'; issuer?: string }): Kind | undefined =>

@@ -15,14 +15,18 @@ type Init = { method?: string; headers?: unknown; body?: unknown; signal?: Abort
  * Asks another server as the client of OpenAI's would by `fetch`, under the bounds that all other servers are under. What it
  * makes no sense to try again is an answer that says so: nothing in time, an address that may not be asked, too many questions.
  */
-export async function asking(url: string, { method = 'GET', headers, body, signal }: Init): Promise<Response> {
+export async function asking(
+  tenant: string,
+  url: string,
+  { method = 'GET', headers, body, signal }: Init,
+): Promise<Response> {
   const sent = new Headers(headers as Headers)
   for (const name of [...sent.keys()]) if (name.startsWith('x-stainless-')) sent.delete(name)
   sent.set('user-agent', 'atoll')
   const question = { method, headers: sent, body: typeof body === 'string' ? Buffer.from(body) : null }
   const silence = config.ATOLL_AI_TIMEOUT
   const limit = sent.get('accept') === EVENTS ? STREAMED : WHOLE
-  const reach = { privateNetwork: privateNetwork(), head: silence, silence, limit }
+  const reach = { tenant, privateNetwork: privateNetwork(), head: silence, silence, limit }
   try {
     const answer = await outsideAsItComes(url, { ...question, signal: signal ?? new AbortController().signal }, reach)
     if (answer.status === 429) answer.headers.set(AGAIN, 'false')

@@ -31,7 +31,9 @@ export async function clientOf(tenant: Tenant, id: string): Promise<Source> {
   const { metadata, authentication } = await opened(tenant, id, 'openai')
   const { token } = authentication
   const { embeddingModel, roles = [] } = metadata
-  const client = await speaking(baseOf(metadata), token, (url, init) => asking(url, token ? init : unnamed(init)))
+  const client = await speaking(baseOf(metadata), token, (url, init) =>
+    asking(tenant.tenant, url, token ? init : unnamed(init)),
+  )
   return { _id: id, client, model: metadata.model ?? metadata.defaultModel ?? MODEL, embeddingModel, roles }
 }
 

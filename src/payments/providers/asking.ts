@@ -43,13 +43,16 @@ export const unlessGone = async <T>(work: Promise<T>, ...statuses: number[]): Pr
     throw error
   })
 
+/** Which provider is asked, and for whom. */
+type Asked = { kind: ProviderKind; tenant: string }
+
 /**
  * Asks a provider, once more when the connection breaks off: each question carries a key by which the provider knows it
  * again, or changes nothing the second time.
  * @throws Unreachable
  */
-export async function reach(url: string, init: RequestInit): Promise<Response> {
-  const bounds = { timeout: TIMEOUT, limit: LIMIT, privateNetwork: privateNetwork() }
+export async function reach(tenant: string, url: string, init: RequestInit): Promise<Response> {
+  const bounds = { tenant, timeout: TIMEOUT, limit: LIMIT, privateNetwork: privateNetwork() }
   const once = () => outside(url, init, bounds)
   return once().catch((error) => {
     if (error instanceof Unreachable && error.why === 'unreachable') return once()
@@ -62,8 +65,8 @@ export async function reach(url: string, init: RequestInit): Promise<Response> {
  * object, nobody could catch, and a failure that does not call itself one it takes for a success.
  * @throws Unreachable, Refusal
  */
-export async function reachObject(kind: ProviderKind, url: string, init: RequestInit): Promise<Response> {
-  const response = await reach(url, init)
+export async function reachObject({ kind, tenant }: Asked, url: string, init: RequestInit): Promise<Response> {
+  const response = await reach(tenant, url, init)
   const { status, headers, ok } = response
   const text = await response.text()
   const answer = parsed(text)
@@ -80,13 +83,17 @@ export type Question = { method?: string; headers: Record<string, string>; json?
  * @throws Unreachable, Refusal
  */
 export async function reachJson<Answer>(
-  kind: ProviderKind,
+  { kind, tenant }: Asked,
   url: string,
   { headers, json, body = json === undefined ? undefined : JSON.stringify(json), ...question }: Question,
   codeIn: (answer: Record<string, unknown>) => unknown,
 ): Promise<Answer> {
   const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' }
-  const response = await reach(url, { ...question, body, headers: { 'user-agent': 'atoll', ...type, ...headers } })
+  const response = await reach(tenant, url, {
+    ...question,
+    body,
+    headers: { 'user-agent': 'atoll', ...type, ...headers },
+  })
   const text = await response.text()
   if (!response.ok) throw new Refusal(kind, response.status, codeIn(parsed(text) ?? {}))
   const answer = text ? parsed(text) : {}

@@ -125,17 +125,18 @@ const answered = async <Data>(opened: Connected, path: string, asking?: Asking):
   (await wholeAnswer<Data>(opened, path, asking)).data
 
 async function wholeAnswer<Data>(
-  { metadata, authentication }: Connected,
+  opened: Connected,
   path: string,
   { key, method = 'GET', json }: Asking = {},
 ): Promise<{ data: Data; meta?: { pagination?: { has_more?: boolean } } }> {
+  const { metadata, authentication } = opened
   if (!authentication.apiKey) throw new Refusal('paddle', 401, 'no_api_key')
   const { environment = 'live', apiUrl = PADDLE[environment] } = metadata
   const headers: Question['headers'] = { authorization: `Bearer ${authentication.apiKey}`, 'paddle-version': '1' }
   if (key) headers['idempotency-key'] = key
   type Refused = { error?: { code?: string } }
   const codeIn = ({ error }: Refused) => error?.code
-  return reachJson('paddle', joined(apiUrl, path), { method, headers, json }, codeIn)
+  return reachJson(opened, joined(apiUrl, path), { method, headers, json }, codeIn)
 }
 
 const PAGES = 300

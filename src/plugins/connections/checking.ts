@@ -8,7 +8,7 @@ import { type Kind, NotConnected } from './kinds/kind'
 import { found, withSecrets } from './opening'
 import type { ConnectionDraft, Status } from './shapes'
 
-type Given = Pick<Opened, 'kind' | 'metadata' | 'authentication'>
+type Given = Pick<Opened, 'tenant' | 'kind' | 'metadata' | 'authentication'>
 
 /** Whether a connection's server takes us now. @throws 404 */
 export async function status(ctx: Ctx, id: string, request: Request): Promise<Status> {
@@ -16,8 +16,8 @@ export async function status(ctx: Ctx, id: string, request: Request): Promise<St
 }
 
 /** The same before it is kept. @throws 400 */
-export const statusOfDraft = async (draft: ConnectionDraft, request: Request): Promise<Status> =>
-  checked(fittingDraft(draft) as Given, request)
+export const statusOfDraft = async ({ tenant }: Ctx, draft: ConnectionDraft, request: Request): Promise<Status> =>
+  checked({ tenant, ...fittingDraft(draft) } as Given, request)
 
 async function checked({ kind, ...given }: Given, request: Request): Promise<Status> {
   // A connection on which nothing moves for ten seconds would be cut.

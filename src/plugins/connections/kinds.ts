@@ -15,6 +15,8 @@ export const kindNames = Object.keys(kinds) as KindName[]
 export type Opened<Name extends KindName = KindName> = {
   [K in Name]: {
     _id: string
+    /** Whose it is. */
+    tenant: string
     name: string
     kind: K
     metadata: Static<(typeof kinds)[K]['metadata']>

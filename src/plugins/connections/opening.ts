@@ -37,5 +37,12 @@ export const found = async (db: Pick<Db, 'select'>, id: string): Promise<Row> =>
 /** Of whatever kind it is. */
 export async function withSecrets(tenant: Tenant, { _id, name, kind, metadata }: Row): Promise<Opened> {
   const names = Object.keys(kinds[kind].authentication.properties)
-  return { _id, name, kind, metadata, authentication: await openSecrets(tenant, _id, names) } as Opened
+  return {
+    _id,
+    tenant: tenant.tenant,
+    name,
+    kind,
+    metadata,
+    authentication: await openSecrets(tenant, _id, names),
+  } as Opened
 }

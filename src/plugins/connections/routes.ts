@@ -43,7 +43,7 @@ export const connectionRoutes = new Elysia({ prefix: '/integration-sources', tag
     params: one,
     response: { 200: done, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },
   })
-  .post('/status', ({ body, request }) => checking.statusOfDraft(body, request), {
+  .post('/status', ({ ctx, body, request }) => checking.statusOfDraft(ctx, body, request), {
     can: 'privileged',
     body: ConnectionDraft,
     response: Status,

@@ -30,6 +30,11 @@ export async function arrange(tenant: Pick<Tenant, 'tenant'>, tx: Tx, { _id, act
  * that were missed meanwhile are one; and a run that still waits or goes on stands for those that come due before it ends.
  */
 export const tick: Work = {
+  nextTime(job) {
+    const tick = job.payload as Tick
+    const due = dueAfter(tick, now())
+    return due === undefined ? undefined : { due, payload: { ...tick, due } }
+  },
   async run(tenant, job): Promise<Ending> {
     const { integration, cron, timezone, due } = job.payload as Tick
     const next = dueAfter({ cron, timezone }, now())

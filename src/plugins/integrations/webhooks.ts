@@ -1,12 +1,13 @@
-import { type OpenCtx, readmit } from '../../accounts/guard'
+import { type OpenCtx, readmitSameSite } from '../../accounts/guard'
 import { throttling } from '../../accounts/guests'
 import { config } from '../../config'
-import { assertJson, readText } from '../../core/body'
+import { readText } from '../../core/body'
 import { missing, Problem } from '../../core/problem'
 import { success } from '../../core/shapes'
 import { enqueue } from '../../jobs/queue'
 import { Failure } from '../../jobs/work'
 import { waitsLong } from '../../tenancy/caller'
+import { sandboxPage } from '../headers'
 import { askedBy } from '../lambdas/asked'
 import { refuseUnlessMayRun } from './permission'
 import { activeNamed, perform, runOf, targetOf } from './running'
@@ -21,12 +22,11 @@ const throttle = throttling(50, 5_000, 'Too many calls by guests.')
 export async function call(tenant: OpenCtx, id: string, request: Request): Promise<Response> {
   const row = await activeNamed(tenant.db, id)
   if (row?.triggerKind !== 'webhook') return missing('webhook')
-  const ctx = await readmit(request, 'webhooks').catch((error) => asGuest(error, row.guest, tenant))
+  const ctx = await readmitSameSite(request, 'webhooks').catch((error) => asGuest(error, row.guest, tenant))
   refuseUnlessMayRun(ctx, row)
   if (request.method === 'HEAD') return new Response()
   throttle(ctx, row._id, request)
   const text = (await readText(request, config.ATOLL_BODY_LIMIT)) ?? ''
-  assertJson(request, text)
   const asked = { ...askedBy(ctx, request, text), ...whoIs(ctx) }
   if (targetOf(row).later) {
     await ctx.write((tx) => enqueue(ctx, tx, runOf({ integration: row._id, depth: 1, asked })))
@@ -34,7 +34,9 @@ export async function call(tenant: OpenCtx, id: string, request: Request): Promi
   }
   waitsLong(request)
   const occasion = { _id: Bun.randomUUIDv7() as string, trigger: 'webhook' as const, asked, request }
-  return sandboxed(await perform(ctx, row, occasion, 1).catch(refused))
+  const response = await perform(ctx, row, occasion, 1).catch(refused)
+  sandboxPage(response.headers)
+  return response
 }
 
 /** Where guests are welcome, a credential that is no good here is none: it may be for whoever the call is passed on to. */
@@ -47,14 +49,6 @@ const whoIs = ({ actor }: OpenCtx) => ({
   user: actor ? { _id: actor.user, roles: actor.roles } : null,
   workspace: actor?.workspace ?? null,
 })
-
-/** A page that an integration answers is none of ours: its scripts are not to ask in the name of who looks at it. */
-function sandboxed(response: Response) {
-  if (!response.headers.has(POLICY))
-    response.headers.set(POLICY, 'sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads')
-  return response
-}
-const POLICY = 'content-security-policy'
 
 const refused = (error: unknown): never => {
   if (error instanceof Failure) throw new Problem(502, 'TARGET_FAILED', error.message)

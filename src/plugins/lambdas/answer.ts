@@ -1,4 +1,5 @@
 import { Problem } from '../../core/problem'
+import { isHarmlessCookie, PROXY_ORDERS } from '../headers'
 import type { Shape } from './sandbox/protocol'
 
 /** What a lambda answers. `body` is text, JSON unless the headers say otherwise, or bytes; null where there is none. */
@@ -13,10 +14,11 @@ const EMPTY = [204, 205, 304]
 const HEADERS = 8 << 10 // characters
 
 /** What is between us and the next in line (RFC 9110 §7.6.1), ours to say, or about more than this answer. */
-const REFUSED = new Set(
-  `connection content-length keep-alive proxy-authenticate proxy-connection te trailer transfer-encoding upgrade
-   x-request-id x-api-version alt-svc clear-site-data service-worker-allowed strict-transport-security`.split(/\s+/),
-)
+const REFUSED = new Set([
+  ...['connection', 'content-length', 'keep-alive', 'proxy-authenticate', 'proxy-connection', 'te', 'trailer'],
+  ...['transfer-encoding', 'upgrade', 'x-request-id', 'x-api-version', 'alt-svc', 'clear-site-data'],
+  ...['service-worker-allowed', 'strict-transport-security', ...PROXY_ORDERS],
+])
 
 /**
  * The answer that a lambda's value stands for: any JSON is the body of a 200, `{status, headers, body}` says it all.
@@ -53,8 +55,8 @@ function checked(given: unknown): Record<string, string> {
     if (!['string', 'number'].includes(typeof value) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(`${value}`))
       throw new Error(`The header "${known}" must be a text of one line.`)
     // What a browser is told here counts for the whole API: no answer may sign somebody in.
-    if (known === 'set-cookie' && !/^(?!atoll_)[!#$%&'*+.^_`|~0-9a-z-]+=/i.test(`${value}`))
-      throw new Error('A lambda cannot set cookies whose names begin with "atoll_", or which have none.')
+    if (known === 'set-cookie' && !isHarmlessCookie(`${value}`))
+      throw new Error('A lambda can only set cookies that have a name, not like "atoll_…", and no Domain.')
     headers[known] = `${value}`
     size += name.length + headers[known].length
   }
@@ -68,9 +70,11 @@ export const responseOf = ({ body, ...init }: LambdaAnswer) => new Response(body
 /** Why a run has no answer. */
 export type Failed = { status: number; code: string; message: string; stack?: string }
 
+const FAILED = 'The lambda failed. Its log tells why (admins: GET /api/lambdas/:id/logs).'
+
 /** The same for callers: what a lambda has thrown is told only to those who may read its log. */
 export function problemOf({ status, code, message, stack }: Failed, privileged: boolean) {
   if (code !== 'LAMBDA_FAILED') return new Problem(status, code, message)
-  if (!privileged) return new Problem(status, code, 'The lambda failed. Who administers it finds out more in its log.')
+  if (!privileged) return new Problem(status, code, FAILED)
   return new Problem(status, code, message, { details: { stack } })
 }

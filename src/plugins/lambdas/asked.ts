@@ -1,4 +1,5 @@
 import type { OpenCtx } from '../../accounts/guard'
+import { isJson, malformed } from '../../core/body'
 import type { Input } from './shapes'
 
 /** What a lambda sees of the request that it answers. */
@@ -17,6 +18,7 @@ const CREDENTIALS = ['cookie', 'x-api-key']
 /**
  * What a lambda sees of a request that came by HTTP, whose body was read as text already. Of several values of one name
  * in the query it sees the list. Where nobody signed in, `authorization` is the sender's and the lambda's own matter.
+ * @throws 400 MALFORMED_BODY when what calls itself JSON is none
  */
 export function askedBy({ actor }: Pick<OpenCtx, 'actor'>, request: Request, rawBody: string): Asked {
   const { pathname, searchParams } = new URL(request.url)
@@ -27,17 +29,22 @@ export function askedBy({ actor }: Pick<OpenCtx, 'actor'>, request: Request, raw
     return [name, values.length > 1 ? values : values[0]] as const
   })
   const query = Object.fromEntries(names)
-  return { method: request.method, path: pathname, query, headers, body: read(rawBody), rawBody }
+  const body = read(rawBody, isJson(request) ? refuseMalformed : undefined)
+  return { method: request.method, path: pathname, query, headers, body, rawBody }
 }
 
 /** JSON where it is that, else the text; null for nothing. */
-function read(text: string): unknown {
+function read(text: string, otherwise = (text: string): unknown => text): unknown {
   if (!text) return null
   try {
     return JSON.parse(text)
   } catch {
-    return text
+    return otherwise(text)
   }
+}
+
+const refuseMalformed = () => {
+  throw malformed()
 }
 
 /** The same of what somebody runs a lambda with by hand, or what has happened. */

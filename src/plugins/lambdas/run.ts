@@ -63,7 +63,9 @@ async function performIn(sandbox: Child, ctx: OpenCtx, lambda: Running, asked: A
   const [started, began] = [now(), performance.now()]
   const logs: Line[] = []
   const deadline = began + lambda.bounds.time
-  const { call, end } = answering({ ctx: actingFor(ctx, lambda), deadline, request: how.request, fetches: 0 })
+  const { serviceRole } = lambda
+  const asking = { ctx: actingFor(ctx, lambda), deadline, request: how.request, fetches: 0, serviceRole }
+  const { call, end } = answering(asking)
   const job = { js: lambda.js, request: requestText(ctx, asked, how), env: lambda.env, bounds: lambda.bounds }
   const ending = await sandbox.run(job, { call, line: (line) => void logs.push(line) })
   end()

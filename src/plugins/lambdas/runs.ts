@@ -1,4 +1,4 @@
-import { and, eq, lt, sql } from 'drizzle-orm'
+import { and, eq, gt, lt, sql } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/guard'
 import { DAY, iso, now } from '../../core/clock'
 import type { Answer } from '../../core/etag'
@@ -7,7 +7,9 @@ import { given } from '../../core/shapes'
 import type { Lease } from '../../jobs/holding'
 import { emit } from '../../jobs/outbox'
 import { removeInSlices } from '../../jobs/removal'
+import { events } from '../../jobs/tables'
 import { answerGrowingPage, type GrowingListing, paged, pageOf } from '../../storage/lists'
+import type { Tx } from '../../storage/port'
 import { type Tenant, tenantNamed } from '../../tenancy/tenants'
 import { named } from './lambdas'
 import { runs } from './tables'
@@ -16,6 +18,8 @@ const KEPT = 200 // runs of a lambda
 const AGE = 30 * DAY
 const OFTEN = 50 // runs of a lambda between two looks at how many are kept
 const TOGETHER = 100 // runs that are written at once
+const FAILURE = 'lambda-failed'
+const QUIET = 60_000 // ms between two events of one lambda's failures at webhooks
 
 export type Run = Omit<typeof runs.$inferSelect, '_id'>
 
@@ -55,7 +59,7 @@ let count = 0
 
 /**
  * Writes down what became of a run, when it is over and its caller was answered: what comes while others are written is
- * written together. What fails while nobody waits for it is told as an event, too.
+ * written together. What fails while nobody waits for it, or at a webhook, is told as an event, too.
  */
 export async function note({ tenant }: Pick<Tenant, 'tenant'>, run: Run, name: string, unattended: boolean) {
   const one = { run, name, unattended }
@@ -72,21 +76,41 @@ async function written(tenant: string, some: Noted[]) {
     const { write } = await tenantNamed(tenant)
     await write(async (tx) => {
       await tx.insert(runs).values(some.map(({ run }) => ({ _id: Bun.randomUUIDv7(), ...run })))
-      for (const one of some) {
-        if (++count % OFTEN === 0) await tx.delete(runs).where(beyond(one.run.lambda))
-        if (one.unattended && one.run.error) await emit({ tenant }, tx, failure(one))
-      }
+      for (const one of some) if (++count % OFTEN === 0) await tx.delete(runs).where(beyond(one.run.lambda))
+      for (const one of await worthTelling(tx, some)) await emit({ tenant }, tx, failure(one))
     })
   } catch (cause) {
     report('LAMBDA_LOG_FAILED', { tenant, lambda: some[0]!.run.lambda, cause })
   }
 }
 
+/**
+ * Failures that are told as events: all of runs that nobody waits for, and of webhooks at most one a minute and lambda, as
+ * their callers, who may be anybody, can make one fail as often as they like.
+ */
+async function worthTelling(tx: Tx, some: Noted[]): Promise<Noted[]> {
+  const failed = some.filter(
+    ({ run: { error, trigger }, unattended }) => error && (unattended || trigger === 'webhook'),
+  )
+  if (!failed.length) return []
+  const { eventName, created, metadata } = events
+  const recent = await tx
+    .select({ metadata })
+    .from(events)
+    .where(and(eq(eventName, FAILURE), gt(created, now() - QUIET)))
+  const told = new Set(recent.map(({ metadata }) => metadata.lambda))
+  return failed.filter(({ run: { lambda }, unattended }) => {
+    if (!unattended && told.has(lambda)) return false
+    told.add(lambda)
+    return true
+  })
+}
+
 /** What the lambda has thrown is for those who may read its log. */
 const failure = ({ run, name }: Noted) => ({
   source: 'plugins',
   kind: 'lambda',
-  eventName: 'lambda-failed',
+  eventName: FAILURE,
   description: `The lambda "${name}" failed.`,
   metadata: { lambda: run.lambda, name, version: run.version, trigger: run.trigger, code: run.error!.code },
 })

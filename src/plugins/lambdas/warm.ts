@@ -1,6 +1,6 @@
 import { report } from '../../core/log'
 import { recall } from '../../tenancy/memory'
-import { servedSince, type Tenant } from '../../tenancy/tenants'
+import { openServedSince, type Tenant } from '../../tenancy/tenants'
 import { pool } from './sandbox/pool'
 
 const OFTEN = 3_000 // ms
@@ -12,7 +12,7 @@ const OFTEN = 3_000 // ms
 export function keepWarm(): () => void {
   let last = 0
   const look = async () => {
-    const served = servedSince(last)
+    const served = openServedSince(last)
     last = performance.now()
     for (const tenant of served) if (await hasLambdas(tenant)) return pool.ready()
   }

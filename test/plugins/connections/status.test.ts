@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { TIME } from '../../accounts/workspaces/kit'
-import { type Client, house } from '../../house'
+import { type Answer, type Client, house } from '../../house'
 import { postbox } from '../../outside/postbox'
-import { closed, open } from '../kit'
+import { closed, open, times } from '../kit'
 
 setDefaultTimeout(30_000)
 
@@ -129,6 +129,37 @@ describe('the status of a connection', () => {
     expect(await drafted('email', { host: '127.0.0.1', port: box.port })).toEqual(no)
     expect(await drafted('email', { host: 'localhost', port: box.port })).toEqual(no)
     open()
+  })
+
+  test('of hundreds of servers that never answer delays no check of another tenant', async () => {
+    const [acme, quiet] = [(await house()).as('admin'), (await house()).as('admin')]
+    const held: (() => void)[] = []
+    const silent = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      idleTimeout: 0,
+      fetch: () => new Promise<Response>((resolve) => held.push(() => resolve(new Response()))),
+    })
+    const draft = (at: string) => ({ kind: 'http', metadata: { url: at } })
+    const hanging = times(300).map(() => acme.post(`${PATH}/status`, draft(silent.url.href)))
+    // Eight are under way and 256 wait; the others are told to come again.
+    const busy: Answer[] = []
+    for (const one of hanging) one.then((answer) => answer.status === 503 && busy.push(answer))
+    while (busy.length < 36 || held.length < 8) await Bun.sleep(5)
+    expect(held).toHaveLength(8)
+    expect([busy[0]!.body.code, busy[0]!.headers.get('retry-after')]).toEqual(['BUSY', '1'])
+    const other = await quiet.post(`${PATH}/status`, draft(`${url}/no-head`))
+    expect(other.body.status).toBe('connected')
+    // A server of the same tenant that answers does so, too.
+    expect((await acme.post(`${PATH}/status`, draft(`${url}/no-head`))).body.status).toBe('connected')
+    expect([held.length, busy.length]).toEqual([8, 36])
+    let ended = 0
+    for (const one of hanging) one.then(() => ended++)
+    while (ended < 300) {
+      for (const release of held.splice(0)) release()
+      await Bun.sleep(5)
+    }
+    await silent.stop(true)
   })
 
   test('a draft is as its kind has to be', async () => {

@@ -59,6 +59,30 @@ describe('a schedule', () => {
     expect(dues()).toEqual(['2031-05-01T10:05:00.000Z', '2031-05-01T10:10:00.000Z'])
   })
 
+  test('waits no longer than until its next time by a clock that was set back', async () => {
+    at('2031-06-10T10:04:00Z')
+    await every('*/5 * * * *')
+    await come('2031-06-10T10:05:01Z')
+    // It was ahead, and is right again.
+    await come('2031-05-01T10:00:30Z')
+    expect(await next()).toEqual(['2031-05-01T10:05:00.000Z'])
+    await come('2031-05-01T10:05:01Z')
+    expect(dues()).toEqual(['2031-06-10T10:05:00.000Z', '2031-05-01T10:05:00.000Z'])
+  })
+
+  test('is not held up by a run that waits since the clock was ahead', async () => {
+    at('2031-07-10T10:04:00Z')
+    await every('*/5 * * * *')
+    own.answer = () => 503
+    await come('2031-07-10T10:05:01Z')
+    own.answer = () => 200
+    await come('2031-07-01T10:05:30Z')
+    // That run stands for the times until it is done.
+    await come('2031-07-01T10:15:01Z')
+    await come('2031-07-01T10:20:01Z')
+    expect(dues().at(-1)).toBe('2031-07-01T10:20:00.000Z')
+  })
+
   test('runs a lambda, which sees what time has come', async () => {
     at('2031-05-01T10:00:30Z')
     const lambdaId = await h.lambda('({ event, user }) => { console.log(event.metadata.due, user) }')

@@ -4,6 +4,8 @@ import { handle } from '../../../src/gateway'
 import { listensOn } from '../../../src/tenancy/caller'
 import { backToNow, cookieOf, later } from '../../accounts/people'
 import { ask, type Client, refusal } from '../../house'
+import { times } from '../kit'
+import { until } from '../lambdas/kit'
 import { type Workshop, workshop } from './kit'
 
 setDefaultTimeout(30_000)
@@ -78,6 +80,18 @@ describe('a webhook', () => {
   })
 
   test.each([
+    ['""', /^sandbox [^,]*$/],
+    ['" "', /^sandbox [^,]*$/],
+    [`"default-src 'self'"`, /^sandbox [^,]*, default-src 'self'$/],
+    ['"sandbox allow-same-origin allow-scripts"', /^sandbox (?![^,]*same-origin)[^,]*, sandbox allow-same-origin/],
+  ])('sandboxes a page without its origin in addition to its own policy %s', async (policy, expected) => {
+    const path = await h.webhook(
+      `() => ({ status: 200, headers: { 'content-type': 'text/html', 'Content-Security-Policy': ${policy} }, body: '' })`,
+    )
+    expect((await send('GET', path)).headers.get('content-security-policy')).toMatch(expected)
+  })
+
+  test.each([
     ['new Uint8Array([0, 1, 2, 128, 255])', [0, 1, 2, 128, 255]],
     ['new Uint8Array([9, 0, 200, 9]).subarray(1, 3)', [0, 200]],
     ['new Uint16Array([513]).buffer', [1, 2]],
@@ -90,6 +104,48 @@ describe('a webhook', () => {
     expect([...new Uint8Array(await answer.arrayBuffer())]).toEqual(expected)
   })
 
+  test.each(['application/json', 'application/problem+json; charset=utf-8'])(
+    'refuses a body of the type %s that is not JSON with 400 MALFORMED_BODY, and runs nothing',
+    async (type) => {
+      const path = await h.webhook(`() => { throw new Error('run') }`)
+      const headers = { 'content-type': type }
+      for (const method of ['POST', 'PUT'])
+        expect(refusal(await send(method, path, { raw: '{"a":', headers }))).toEqual([400, 'MALFORMED_BODY'])
+      expect((await send('POST', seen, { raw: '[1]', headers })).body.body).toEqual([1])
+      expect((await send('POST', seen, { headers })).body.body).toBeNull()
+      expect((await send('POST', seen, { raw: '{"a":', headers: { 'content-type': 'text/plain' } })).body.body).toBe(
+        '{"a":',
+      )
+    },
+  )
+
+  test('tells an event when its lambda fails, at most once a minute and lambda', async () => {
+    const path = await h.webhook(`() => { throw new Error('the secret reason') }`, { guest: true })
+    const other = await h.webhook(`() => { throw new Error('the secret reason') }`, { guest: true })
+    const failures = async () => (await admin.get('/events?source=plugins&eventName=lambda-failed&limit=100')).body
+    const before = (await failures()).length
+    const runs = async (count: number) => {
+      for (const one of [path, other]) {
+        const integration = (await admin.get(`/integrations/${one.split('/').at(-1)}`)).body
+        const logs = () => admin.get(`/lambdas/${integration.target.lambdaId}/logs`)
+        await until(logs, ({ body }) => body.length === count)
+      }
+    }
+    await Promise.all([...times(5).map(() => h.stranger.post(path)), ...times(5).map(() => h.stranger.post(other))])
+    await runs(5)
+    const first = (await failures()).slice(0, -before || undefined)
+    expect(first).toHaveLength(2)
+    expect(first).toMatchObject(
+      Array(2).fill({ kind: 'lambda', metadata: { trigger: 'webhook', code: 'LAMBDA_FAILED' } }),
+    )
+    expect(new Set(first.map(({ metadata }: { metadata: { lambda: string } }) => metadata.lambda)).size).toBe(2)
+    expect(JSON.stringify(first)).not.toContain('secret')
+    later(61_000)
+    for (const one of [path, other]) await h.stranger.post(one)
+    await runs(6)
+    expect((await failures()).length - before).toBe(4)
+  })
+
   test('tells only admins why its lambda failed', async () => {
     const path = await h.webhook(`() => { throw new Error('the secret reason') }`)
     const [user, privileged] = [await send('POST', path), await admin.post(path)]
@@ -98,6 +154,7 @@ describe('a webhook', () => {
       [500, 'LAMBDA_FAILED'],
     ])
     expect(JSON.stringify(user.body)).not.toContain('secret reason')
+    expect(user.body.message).toBe('The lambda failed. Its log tells why (admins: GET /api/lambdas/:id/logs).')
     expect(privileged.body.message).toContain('the secret reason')
   })
 
@@ -169,6 +226,22 @@ describe('a webhook', () => {
     const home = h.stranger.with(headers)
     expect((await home.post(seen, {}, { origin: h.origin })).status).toBe(200)
     expect(refusal(await home.post(seen, {}, { origin: 'https://evil.test' }))).toEqual([403, 'CROSS_SITE'])
+  })
+
+  test('treats the cookie of a GET or HEAD from another site as no credential', async () => {
+    const home = h.stranger.with(await cookieOf(h, 'user'))
+    const open = await h.webhook('({ user }) => ({ user: user?._id ?? null })', { guest: true })
+    const crossSite = { 'sec-fetch-site': 'cross-site' }
+    expect((await home.get(open, crossSite)).body).toEqual({ user: null })
+    expect(refusal(await home.get(seen, crossSite))).toEqual([401, 'UNAUTHENTICATED'])
+    for (const site of ['same-origin', 'same-site', 'none'])
+      expect((await home.get(open, { 'sec-fetch-site': site })).body, site).toEqual({ user: h.users.user })
+    // Other credentials are not sent by a browser on its own.
+    expect((await h.as('user').get(open, crossSite)).body).toEqual({ user: h.users.user })
+    const { origin } = h
+    const headers = { ...crossSite, ...(await cookieOf(h, 'user')) }
+    expect((await ask('HEAD', `${origin}/api${seen}`, { headers })).status).toBe(401)
+    expect((await ask('HEAD', `${origin}/api${open}`, { headers })).status).toBe(200)
   })
 
   test('takes a body of bounded size', async () => {

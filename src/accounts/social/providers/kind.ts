@@ -1,7 +1,14 @@
 import type { AuthorizationServer, IDToken } from 'oauth4webapi'
 
-/** How this installation is known to a provider, and where that is. */
-export type Setup = { name: string; clientId: string; clientSecret?: string; issuer?: string; baseUrl?: string }
+/** How a tenant of this installation is known to a provider, and where that is. */
+export type Setup = {
+  tenant: string
+  name: string
+  clientId: string
+  clientSecret?: string
+  issuer?: string
+  baseUrl?: string
+}
 
 /** Whom a provider says that it is. */
 export type Profile = {

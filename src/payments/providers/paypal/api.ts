@@ -25,7 +25,7 @@ export async function paypalAnswers<Answer>(
     const headers: Question['headers'] = { authorization: `Bearer ${await tokenOf(opened)}` }
     if (key) headers['paypal-request-id'] = key
     if (method === 'POST') headers.prefer = 'return=representation'
-    return reachJson<Answer>('paypal', urlOf(opened, path), { ...question, method, headers }, codeIn)
+    return reachJson<Answer>(opened, urlOf(opened, path), { ...question, method, headers }, codeIn)
   }
   return asking().catch((error) => {
     // A token may be taken back before its time.
@@ -69,7 +69,7 @@ async function grant(opened: Connected): Promise<{ access_token: string; expires
   const headers = { authorization: `Basic ${basic}`, 'content-type': 'application/x-www-form-urlencoded' }
   const question = { method: 'POST', headers, body: 'grant_type=client_credentials' }
   const granted = await reachJson<{ access_token?: string; expires_in?: number }>(
-    'paypal',
+    opened,
     urlOf(opened, 'v1/oauth2/token'),
     question,
     codeIn,

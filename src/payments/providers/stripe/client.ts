@@ -9,13 +9,11 @@ import { refusing } from './refusing'
 const STRIPE = 'https://api.stripe.com'
 
 /** Does something by a client of the vendor, which asks as everything here asks other servers. */
-export function asked<T>(
-  { metadata, authentication }: Opened<'stripe'>,
-  work: (client: Stripe) => Promise<T>,
-): Promise<T> {
+export function asked<T>(opened: Opened<'stripe'>, work: (client: Stripe) => Promise<T>): Promise<T> {
+  const { metadata, authentication } = opened
   const base = metadata.apiUrl ?? STRIPE
   const fetching = ((url: string, init: RequestInit) =>
-    reachObject('stripe', joined(base, url.slice(STRIPE.length)), init)) as unknown as typeof fetch
+    reachObject(opened, joined(base, url.slice(STRIPE.length)), init)) as unknown as typeof fetch
   return by('stripe', () => {
     if (!authentication.secretKey) throw new Refusal('stripe', 401, 'no_secret_key')
     const httpClient = Stripe.createFetchHttpClient(fetching)

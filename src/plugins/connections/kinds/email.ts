@@ -1,10 +1,13 @@
 import { t } from 'elysia'
 import { failureOf, transportTo } from '../../../accounts/mail/transport'
 import { addressesOf } from '../../../core/addresses'
+import { withOutgoingCall } from '../../../core/outgoing-calls'
 import { Unreachable } from '../../../core/outside'
 import { textMatching } from '../../../core/shapes'
 import { privateNetwork } from '../../addresses'
 import { kind, NotConnected, secretText } from './kind'
+
+const TIMEOUT = 8_000 // ms to wait for a turn
 
 const metadata = t.Object({
   host: textMatching('^[A-Za-z0-9._-]+$', 'Write the name or the address of a host, such as smtp.example.com.', {
@@ -26,18 +29,23 @@ const metadata = t.Object({
 export const email = kind({
   metadata,
   authentication: t.Object({ password: secretText }),
-  async check(of) {
-    const transport = await transportOf(of)
-    try {
-      await transport.verify()
-      return 'It lets us in.'
-    } catch (error) {
-      throw new NotConnected(failureOf(error).message)
-    } finally {
-      transport.close()
-    }
+  async check({ tenant, ...of }) {
+    const { host, port = 587 } = of.metadata
+    return withOutgoingCall(tenant, `${host}:${port}`, AbortSignal.timeout(TIMEOUT), () => verified(of))
   },
 })
+
+async function verified(of: Of): Promise<string> {
+  const transport = await transportOf(of)
+  try {
+    await transport.verify()
+    return 'It lets us in.'
+  } catch (error) {
+    throw new NotConnected(failureOf(error).message)
+  } finally {
+    transport.close()
+  }
+}
 
 type Of = { metadata: (typeof metadata)['static']; authentication: { password?: string } }
 

@@ -29,13 +29,13 @@ export const http = kind({
       ),
     ),
   }),
-  async check({ metadata: { url }, authentication }) {
+  async check({ tenant, metadata: { url }, authentication }) {
     const headers = headersOf(authentication)
     try {
-      return await greet(url, { method: 'HEAD', headers })
+      return await greet(tenant, url, { method: 'HEAD', headers })
     } catch (error) {
       // Some know no HEAD.
-      if (error instanceof NotConnected) return greet(url, { headers })
+      if (error instanceof NotConnected) return greet(tenant, url, { headers })
       throw error
     }
   },

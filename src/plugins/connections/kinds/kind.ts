@@ -7,8 +7,8 @@ export type Kind<Metadata extends TObject, Authentication extends TObject> = {
   metadata: Metadata
   /** None is required: a connection may be made before its secrets are known, and `check` tells what is missing. */
   authentication: Authentication
-  /** A small call, which changes nothing. Answers in a sentence. @throws NotConnected, 502 OUTSIDE_UNREACHABLE */
-  check(of: { metadata: Static<Metadata>; authentication: Static<Authentication> }): Promise<string>
+  /** A small call, which changes nothing. Answers in a sentence. @throws NotConnected, 502 OUTSIDE_UNREACHABLE, 503 */
+  check(of: { tenant: string; metadata: Static<Metadata>; authentication: Static<Authentication> }): Promise<string>
 }
 
 export const kind = <Metadata extends TObject, Authentication extends TObject>(of: Kind<Metadata, Authentication>) => of

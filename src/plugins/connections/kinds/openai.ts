@@ -22,5 +22,6 @@ export const openai = kind({
     ),
   }),
   authentication: t.Object({ token: secretText }),
-  check: ({ metadata, authentication }) => greet(joined(baseOf(metadata), 'models'), bearer(authentication.token)),
+  check: ({ tenant, metadata, authentication }) =>
+    greet(tenant, joined(baseOf(metadata), 'models'), bearer(authentication.token)),
 })

@@ -9,6 +9,6 @@ export const PADDLE = { live: 'https://api.paddle.com', sandbox: 'https://sandbo
 export const paddle = kind({
   metadata: t.Object({ environment, apiUrl: address('where its environment is, unless told') }),
   authentication: t.Object({ apiKey: secretText, webhookSecret }),
-  check: ({ metadata: { environment = 'live', apiUrl = PADDLE[environment] }, authentication: { apiKey } }) =>
-    greet(joined(apiUrl, 'event-types'), bearer(needed(apiKey, 'authentication.apiKey'))),
+  check: ({ tenant, metadata: { environment = 'live', apiUrl = PADDLE[environment] }, authentication: { apiKey } }) =>
+    greet(tenant, joined(apiUrl, 'event-types'), bearer(needed(apiKey, 'authentication.apiKey'))),
 })

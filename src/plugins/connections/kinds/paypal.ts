@@ -13,10 +13,10 @@ export const paypal = kind({
     apiUrl: address('where its environment is, unless told'),
   }),
   authentication: t.Object({ clientSecret: secretText, webhookId: webhookSecret }),
-  async check({ metadata: { clientId, environment = 'live', apiUrl = PAYPAL[environment] }, authentication }) {
+  async check({ tenant, metadata: { clientId, environment = 'live', apiUrl = PAYPAL[environment] }, authentication }) {
     const name = needed(clientId, 'metadata.clientId')
     const password = needed(authentication.clientSecret, 'authentication.clientSecret')
-    return greet(joined(apiUrl, 'v1/oauth2/token'), {
+    return greet(tenant, joined(apiUrl, 'v1/oauth2/token'), {
       method: 'POST',
       headers: { authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}` },
       body: new URLSearchParams({ grant_type: 'client_credentials' }),

@@ -14,6 +14,6 @@ export const stripe = kind({
     ),
   }),
   authentication: t.Object({ secretKey: secretText, webhookSecret }),
-  check: ({ metadata: { apiUrl = STRIPE }, authentication: { secretKey } }) =>
-    greet(joined(apiUrl, 'v1/balance'), bearer(needed(secretKey, 'authentication.secretKey'))),
+  check: ({ tenant, metadata: { apiUrl = STRIPE }, authentication: { secretKey } }) =>
+    greet(tenant, joined(apiUrl, 'v1/balance'), bearer(needed(secretKey, 'authentication.secretKey'))),
 })

@@ -50,7 +50,8 @@ export const http: TargetKind<typeof shape> = {
     const body = method === 'GET' ? undefined : JSON.stringify(told(occasion))
     if (body) headers.set('content-type', 'application/json')
     const { signal } = occasion
-    const bounds = { timeout: TIMEOUT, limit: LIMIT, redirects: REDIRECTS, privateNetwork: privateNetwork() }
+    const { tenant } = ctx
+    const bounds = { tenant, timeout: TIMEOUT, limit: LIMIT, redirects: REDIRECTS, privateNetwork: privateNetwork() }
     const answer = await outside(path ? joined(base, path) : base, { method, headers, body, signal }, bounds)
     const type = answer.headers.get('content-type')
     return new Response(answer.body, { status: answer.status, headers: type ? { 'content-type': type } : {} })

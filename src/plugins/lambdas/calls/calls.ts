@@ -5,8 +5,20 @@ import { Turns } from '../../../tenancy/turns'
 import { create, find, get, remove, update } from './entities'
 import { fetching } from './fetch'
 
-/** On whose behalf a run asks, and until when (by `performance.now`). `request` is the one that it answers. */
-export type Asking = { ctx: OpenCtx; deadline: number; request?: Request; fetches: number }
+/** On whose behalf a run asks. */
+export type Asking = {
+  ctx: OpenCtx
+  /** When its time is over, by `performance.now`. */
+  deadline: number
+  /** Aborted when it has ended. */
+  signal?: AbortSignal
+  /** The request that it answers. */
+  request?: Request
+  /** How often it has asked other servers. */
+  fetches: number
+  /** The role by whose rights a lambda asks, where it has one of its own. */
+  serviceRole?: string | null
+}
 
 /** Something that a lambda can ask `atoll` for. What comes in is whatever it sent. */
 export type Call = (asking: Asking, ...input: unknown[]) => Promise<unknown>
@@ -29,23 +41,21 @@ export function lambdasMayAsk(more: Record<string, Call>) {
 }
 
 /** Answers what one run asks, some at a time, until it has ended. */
-export function answering(asking: Asking) {
+export function answering(options: Asking) {
   const turns = new Turns(AT_ONCE, Number.POSITIVE_INFINITY)
-  let over = false
+  const ending = new AbortController()
+  const asking = { ...options, signal: ending.signal }
   const call = (name: string, input: string) =>
     turns.take(asking.ctx, async () => {
       // What was still to come when it ended is not done any more.
-      if (over) return { ok: false, answer: 'null' }
+      if (ending.signal.aborted) return { ok: false, answer: 'null' }
       try {
         return { ok: true, answer: await answered(asking, name, input) }
       } catch (error) {
-        return { ok: false, answer: JSON.stringify(refused(asking.ctx, error)) }
+        return { ok: false, answer: JSON.stringify(refused(asking, error, name, input)) }
       }
     })
-  const end = () => {
-    over = true
-  }
-  return { call, end }
+  return { call, end: () => ending.abort() }
 }
 
 async function answered(asking: Asking, name: string, input: string): Promise<string> {
@@ -58,11 +68,29 @@ async function answered(asking: Asking, name: string, input: string): Promise<st
   return text || 'null'
 }
 
-function refused({ tenant }: OpenCtx, error: unknown) {
+function refused(asking: Asking, error: unknown, name: string, input: string) {
   if (error instanceof Problem) {
-    const { status, code, message, more } = error
-    return { status, code, message, details: more.details }
+    const { status, code, more } = error
+    return { status, code, message: explained(error, asking, name, input), details: more.details }
   }
-  report('LAMBDA_CALL_FAILED', { tenant, cause: error })
+  report('LAMBDA_CALL_FAILED', { tenant: asking.ctx.tenant, cause: error })
   return { status: 500, code: 'INTERNAL', message: 'Something went wrong on the side of the platform.' }
+}
+
+/** What was refused for want of rights names the call and the way out; other refusals speak for themselves. */
+function explained({ status, message }: Problem, { ctx, serviceRole }: Asking, name: string, input: string): string {
+  if (status !== 401 && status !== 403) return message
+  const call = `${written(name, input)} was refused`
+  if (serviceRole) return `${call} to the lambda's serviceRole "${serviceRole}": ${message}`
+  const way = 'Give the lambda a serviceRole that may do this'
+  if (!ctx.actor) return `${call}, because nobody is signed in. ${way}, or have it called by a user who may.`
+  return `${call} to the caller: ${message} ${way}.`
+}
+
+/** A call as its lambda has written it: `entities('todos').find`. */
+function written(name: string, input: string): string {
+  const [area, verb] = name.split('.')
+  if (area !== 'entities') return name
+  const [blueprint] = JSON.parse(input) as unknown[]
+  return `entities('${String(blueprint).slice(0, 100)}').${verb}`
 }

@@ -11,8 +11,8 @@ export const telling =
   <Shape extends TSchema>(shape: Shape, tell: (ctx: Ctx, event: Static<Shape>) => Promise<unknown>): Call =>
   async ({ ctx }, event) => {
     const { actor } = ctx
-    if (!actor) throw new Problem(401, 'UNAUTHENTICATED', 'Nobody is signed in, so nothing can be told in their name.')
+    if (!actor) throw new Problem(401, 'UNAUTHENTICATED', 'Emitting events requires an authenticated caller.')
     if (!may(actor, 'teller') || !within(actor.scopes, 'events', 'write'))
-      throw new Problem(403, 'FORBIDDEN', 'These rights do not allow to tell events.')
+      throw new Problem(403, 'FORBIDDEN', 'Missing permission to emit events.')
     return tell({ ...ctx, actor }, fitting(shape, keepable(event)))
   }

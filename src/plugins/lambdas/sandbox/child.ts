@@ -26,6 +26,15 @@ export type Broken = { failure: 'broken' }
 type Told = Ending | Compiled | Broken
 type Current = { number: number; settle: (told: Told) => void; listener?: Listener }
 
+let reported = false
+
+/** Tells once what the system does not let sandboxes go without. */
+function reportMissing(missing: string[]) {
+  if (!missing.length || reported) return
+  reported = true
+  report('SANDBOX_LESS_CONFINED', { missing })
+}
+
 const children = new Set<Child>()
 process.once('exit', () => {
   for (const child of children) child.end()
@@ -53,6 +62,7 @@ export class Child {
       ipc: (word: Word) => {
         if ('ready' in word) {
           clearTimeout(timer)
+          reportMissing(word.missing)
           resolve(true)
         } else this.#hear(word)
       },
@@ -66,6 +76,11 @@ export class Child {
     })
     this.#process.unref()
     children.add(this)
+  }
+
+  /** The number of its process. */
+  get pid() {
+    return this.#process.pid
   }
 
   /** Runs a lambda until it ends or has to be ended. */

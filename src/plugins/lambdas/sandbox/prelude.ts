@@ -25,7 +25,7 @@ export type Inner = {
  * can't exchange.
  */
 export function prelude(host: Host, signing: object): Inner {
-  type Waiting = { resolve(answer: unknown): void; reject(error: unknown): void }
+  type Waiting = { resolve(answer: unknown): void; reject(error: unknown): void; place: string | undefined }
   type Asked = { status: number; headers: Record<string, string>; body: string }
 
   const { parse, stringify } = JSON
@@ -38,7 +38,7 @@ export function prelude(host: Host, signing: object): Inner {
   const call = (name: string, ...input: unknown[]) =>
     new Promise<unknown>((resolve, reject) => {
       const id = ++last
-      calls.set(id, { resolve, reject })
+      calls.set(id, { resolve, reject, place: new AtollError().stack })
       host.call(id, name, stringify(input))
     })
 
@@ -179,7 +179,7 @@ export function prelude(host: Host, signing: object): Inner {
       calls.delete(id)
       const value = parse(answer)
       if (ok) waiting?.resolve(value)
-      else waiting?.reject(Object.assign(new AtollError(value.message), value))
+      else waiting?.reject(Object.assign(new AtollError(value.message), value, { stack: waiting.place }))
     },
     rang: (id) => timers.get(id)?.(),
   }

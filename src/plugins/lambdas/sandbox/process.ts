@@ -1,6 +1,7 @@
-import { writeFileSync } from 'node:fs'
+import { openSync, writeFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { compiled } from './compiling'
+import { confineProcess } from './confinement'
 import { grown } from './engine'
 import type { Order, Word } from './protocol'
 import { Run } from './run'
@@ -20,15 +21,30 @@ if (process.platform === 'linux')
     writeFileSync('/proc/self/oom_score_adj', '1000')
   } catch {}
 
+// The zone in which days begin is found in a file, and then remembered.
+new Date().toString()
+// Held open, because nothing can be opened below.
+const status = process.platform === 'linux' ? openSync('/proc/self/status', 'r') : -1
+
+// After all that is needed was loaded, and before the thread below, which inherits it.
+const missing = confineProcess()
+
 /** While a lambda is at it, this thread hears nothing; the other one ends both when the server is gone, or memory goes. */
-function watching(most: number, every: number) {
+function watching(most: number, every: number, status: number) {
+  const { readSync } = process.getBuiltinModule('node:fs')
   const parent = process.ppid
+  const text = Buffer.alloc(4_096)
+  const resident = () => {
+    if (status < 0) return process.memoryUsage.rss()
+    const length = readSync(status, text, 0, text.length, 0)
+    return Number(/VmRSS:\s+(\d+) kB/.exec(text.toString('latin1', 0, length))?.[1]) * 1024
+  }
   setInterval(() => {
-    if (process.ppid !== parent || process.memoryUsage.rss() > most) process.kill(process.pid, 'SIGKILL')
+    if (process.ppid !== parent || !(resident() <= most)) process.kill(process.pid, 'SIGKILL')
   }, every)
   self.postMessage('watching')
 }
-const watch = new Worker(URL.createObjectURL(new Blob([`(${watching})(${MEMORY}, ${WATCH})`])))
+const watch = new Worker(URL.createObjectURL(new Blob([`(${watching})(${MEMORY}, ${WATCH}, ${status})`])))
 const watched = new Promise((resolve) => {
   watch.onmessage = resolve
 })
@@ -53,4 +69,4 @@ process.on('message', (order: Order) => {
   })
   current.begin()
 })
-say({ ready: true })
+say({ ready: true, missing })

@@ -9,7 +9,8 @@ export type Order =
 
 /** What it says. */
 export type Word =
-  | { ready: true }
+  /** What it could not be confined by (`confinement.ts`). */
+  | { ready: true; missing: string[] }
   | { run: number; call: number; name: string; input: string }
   | { run: number; line: Line }
   | { run: number; end: Ending | Compiled; worn: boolean }

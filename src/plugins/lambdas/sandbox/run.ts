@@ -87,6 +87,8 @@ export class Run implements Occupant {
   /** A step of the run, with all that follows from it at once. */
   #doing(step: () => void) {
     if (this.#ending) return
+    // The timer that says so may come after the answer that is being handed in.
+    if (this.late()) return this.end({ failure: 'timeout' })
     this.#busy = true
     try {
       step()

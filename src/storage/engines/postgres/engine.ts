@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { missing } from '../../../core/problem'
-import { Busy, Interrupted, Moved, storageError } from '../../errors'
+import { Busy, Damaged, Interrupted, Moved, storageError } from '../../errors'
 import type { Asking, Bulk, Claim, Database, Engine, Migrations, Place } from '../../port'
 import { ask, each } from './asking'
 import { migrate, ROLE } from './buckets'
@@ -61,14 +61,16 @@ export class Postgres implements Engine {
     this.#pool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}))
   }
 
-  /** @throws 404 for a tenant that was ended. */
+  /** @throws 404 for a tenant that was ended, Damaged when its rows are missing, though they exist */
   async open(place: Place, { postgres: migrations }: Migrations): Promise<Database> {
     const { bucket, tenant } = homeOf(place)
     await this.#migrate(bucket, migrations)
     const start = this.#start(bucket, tenant)
     await this.#attempt(start, async ({ ask }) => {
-      await ask('insert into tenant_lock default values on conflict do nothing')
-      requireServed(await ask(SERVED))
+      if (!place.exists) await ask('insert into tenant_lock default values on conflict do nothing')
+      const rows = await ask(SERVED)
+      if (!rows.length) throw new Damaged(undefined, `The rows of this tenant are missing in the schema "${bucket}".`)
+      requireServed(rows)
     })
     // A row, unlike an advisory lock, is locked on the node that has the bucket. The policy picks our own. Who waited for
     // it knows by it whether somebody follows the changes.

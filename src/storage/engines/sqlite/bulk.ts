@@ -3,6 +3,11 @@ import { Busy } from '../../errors'
 import type { Alone, Ask, Bulk } from '../../port'
 import { markOfMoved, type Session } from './session'
 
+/** For what another process does in our place. */
+export const unlessBusy = (error: unknown) => {
+  if (!(error instanceof Busy)) throw error
+}
+
 const PATIENCE = 10_000 // ms
 const FOLLOWED = 60 // s
 const OWN = ['moved', 'following', CHANGED] // the engine's
@@ -63,7 +68,7 @@ export class SqliteBulk implements Bulk {
       const [derives] = await this.session.ask('select 1 from sqlite_schema where name = ?', [table])
       if (derives) await this.session.ask(`delete from ${table}`)
     }
-    await this.session.ask('pragma wal_checkpoint(truncate)')
+    await this.session.emptyLog().catch(unlessBusy)
   }
 
   async close() {

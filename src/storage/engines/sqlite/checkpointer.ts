@@ -8,7 +8,7 @@ export type Order = { file: string; driver: keyof typeof drivers }
 // Runs in a thread of its own: copies what was committed from a log to its file, and waits for the disk.
 self.onmessage = async ({ data: { file, driver } }: MessageEvent<Order>) => {
   try {
-    const connection = (await drivers[driver]())(file)
+    const connection = (await drivers[driver]())(file, true)
     connection.exec('pragma busy_timeout = 0')
     const statement = connection.prepare('pragma wal_checkpoint(passive)')
     statement.values()

@@ -10,7 +10,9 @@ const BUNDLED = './storage/engines/sqlite/checkpointer.js'
 
 const PATIENCE = 5_000 // ms
 
-type State = { written: number; logged: number; running?: Promise<void> }
+type State = { written: number; logged: number /** bytes */; longest: number; running?: Promise<void> }
+/** What a write has written, and the length of the log after it (bytes). */
+type Written = { statements: number; log: number; logLimit: number }
 
 /**
  * Empties the logs of busy databases. A checkpoint writes thousands of pages and waits for the disk, so it runs in
@@ -19,47 +21,63 @@ type State = { written: number; logged: number; running?: Promise<void> }
 export class Checkpoints {
   #worker?: Worker
   #broken = false
-  #waiting = new Map<string, () => void>()
+  /** The files that the thread has been told to checkpoint. */
+  #waiting = new Map<string, PromiseWithResolvers<void>>()
   #states = new Map<string, State>()
 
   constructor(private driver: keyof typeof drivers) {}
 
-  /** To be called between two writes, with the number of statements of the last one. */
-  async wrote(file: string, statements: number) {
-    const state = this.#states.get(file) ?? { written: 0, logged: 0 }
+  /** To be called between two writes, with what the last one has written. */
+  async wrote(file: string, { statements, log, logLimit }: Written) {
+    const state = this.#states.get(file) ?? { written: 0, logged: 0, longest: log }
     this.#states.set(file, state)
     state.written += statements
     state.logged += statements
-    if (state.written < DUE) return
+    // A log that begins anew keeps its length, so only one that grows tells how long it is.
+    const grown = log > state.longest ? log : 0
+    state.longest = Math.max(state.longest, log)
+    if (state.written < DUE && grown < logLimit / 2) return
     state.running ??= this.#run(file, state)
-    if (state.logged < FULL) return
+    if (state.logged < FULL && grown < logLimit) return
     // The log begins anew only when nothing was written since the last checkpoint; most of it is copied already.
     await state.running
     await this.#run(file, state)
     state.logged = 0
   }
 
-  /** The file is closed: it has no log any more. */
-  forget(file: string) {
+  /** Waits until the thread has nothing to do with the file any more, which is about to be closed. */
+  async finish(file: string) {
     this.#states.delete(file)
+    const done = this.#waiting.get(file)?.promise
+    if (!done) return
+    // Whoever waits for the thread must not be ended before it.
+    this.#worker?.ref()
+    await done
+    if (!this.#waiting.size) this.#worker?.unref()
   }
 
   close() {
     this.#worker?.terminate()
-    for (const resolve of this.#waiting.values()) resolve()
+    for (const { resolve } of this.#waiting.values()) resolve()
   }
 
   async #run(file: string, state: State) {
     const covered = state.written
-    const done = new Promise<void>((resolve) => {
-      this.#waiting.set(file, resolve)
-      this.#thread()?.postMessage({ file, driver: this.driver } satisfies Order)
-    })
-    // Without the thread the log grows until SQLite copies it by itself; no write may wait for that in vain.
-    if (this.#worker) await Promise.race([done, Bun.sleep(PATIENCE)])
-    this.#waiting.delete(file)
+    const done = this.#waiting.get(file)?.promise ?? this.#order(file)
+    // A slow disk must not hold up the next write for longer: the log grows, and SQLite copies it by itself at last.
+    await Promise.race([done, Bun.sleep(PATIENCE)])
     state.written -= covered
     state.running = undefined
+  }
+
+  /** Until the thread has checkpointed a file; at once when there is no thread. */
+  #order(file: string): Promise<void> {
+    const worker = this.#thread()
+    if (!worker) return Promise.resolve()
+    const waiting = Promise.withResolvers<void>()
+    this.#waiting.set(file, waiting)
+    worker.postMessage({ file, driver: this.driver } satisfies Order)
+    return waiting.promise.finally(() => this.#waiting.delete(file))
   }
 
   #thread() {
@@ -73,12 +91,12 @@ export class Checkpoints {
       report('CHECKPOINTS_STOPPED', { cause: error })
       return
     }
-    worker.onmessage = ({ data: file }: MessageEvent<string>) => this.#waiting.get(file)?.()
+    worker.onmessage = ({ data: file }: MessageEvent<string>) => this.#waiting.get(file)?.resolve()
     worker.onerror = ({ message }) => {
       this.#broken = true
       this.#worker = undefined
       report('CHECKPOINTS_STOPPED', { cause: message })
-      for (const resolve of this.#waiting.values()) resolve()
+      for (const { resolve } of this.#waiting.values()) resolve()
     }
     worker.unref()
     this.#worker = worker

@@ -3,11 +3,13 @@ import { dirname, join } from 'node:path'
 import { ConfigError } from '../../../core/config-error'
 import { missing } from '../../../core/problem'
 import { hashed } from '../../../core/secret'
-import { Busy, storageError } from '../../errors'
+import { Busy, Damaged, StorageFault, StorageFull, storageError } from '../../errors'
 import { type Bulk, type Comparing, type Database, type Engine, type Migrations, type Place, pending } from '../../port'
-import { SqliteBulk, tablesOf } from './bulk'
+import { SqliteBulk, tablesOf, unlessBusy } from './bulk'
+import { checkFile } from './check'
 import { Checkpoints } from './checkpoints'
-import { type Connection, drivers } from './drivers'
+import { type Connect, type Connection, drivers } from './drivers'
+import { areDescriptorsUsedUp, Files, requireFile } from './files'
 import { keepNames, Log } from './log'
 import { Session } from './session'
 import { Snapshot } from './snapshot'
@@ -33,45 +35,75 @@ const PRAGMAS = `pragma busy_timeout = 20; pragma journal_mode = wal; pragma for
 /** Which words there are. It holds nothing, so each connection has its own. */
 const VOCABULARY = `create virtual table if not exists temp.search_vocabulary using fts5vocab('main', 'search_words', 'instance')`
 
+/** Leaves one whole file and no log. */
+async function closeWhole(writer: Session, reader: Session) {
+  reader.close()
+  try {
+    await writer.emptyLog().catch(unlessBusyOrFull)
+  } finally {
+    writer.close()
+  }
+}
+
+/** Where the disk is full the log stays beside its file, and nothing is lost. */
+const unlessBusyOrFull = (error: unknown) => {
+  if (!(error instanceof StorageFull)) unlessBusy(error)
+}
+
 /** A file says whose it is by SQLite's `application_id`, a number of 31 bits. */
 const markOf = (identity?: string) => (identity ? Number.parseInt(hashed(identity).slice(0, 8), 16) >>> 1 : 0)
 
 /** A file for each database, with a connection that writes and one that reads and never sees work in progress. */
 export class Sqlite implements Engine {
-  #driver?: Promise<(file: string) => Connection>
+  #driver?: Promise<Connect>
   #owned?: Connection
 
   #checkpoints: Checkpoints
+  /** Paths where the disk has failed: what is in their logs may not be on it. */
+  #failed = new Set<string>()
+  /** Connections to files in whose place there are others now; to close them would remove the log of those. */
+  #abandoned: { files: Files; sessions: Session[] }[] = []
 
   constructor(private options: SqliteOptions) {
     this.#checkpoints = new Checkpoints(options.driver)
   }
 
-  /** @throws 404 when the folder of the file, or what was in it, is gone. */
-  async open({ file, identity }: Place, { sqlite: migrations }: Migrations): Promise<Database> {
+  /**
+   * @throws 404 when the folder of the file is gone, or its tenant was ended; Damaged when there is no database of this
+   * identity, though it exists
+   */
+  async open({ file, identity, exists = false }: Place, { sqlite: migrations }: Migrations): Promise<Database> {
     const { folder, patience, synchronous } = this.options
     const connect = await this.#connect()
     const [path, mark] = [join(folder, file), markOf(identity)]
     mkdirSync(folder, { recursive: true, mode: 0o700 })
-    if (!existsSync(dirname(path))) missing('tenant')
+    if (exists) requireFile(path)
+    else if (!existsSync(dirname(path))) missing('tenant')
     const sessions: Session[] = []
     const session = async (pragmas: string) => {
-      const opened = new Session(connect(path), patience)
+      const opened = new Session(connect(path, exists), patience)
       sessions.push(opened)
       await opened.setUp(`${PRAGMAS}; ${VOCABULARY}; ${pragmas}`)
       return opened
     }
     try {
       const writer = await session('pragma synchronous = full')
+      if (await writer.pragma('user_version')) await writer.requireMark(mark)
+      else if (exists) throw new Damaged(undefined, `${path} is not a database of Atoll.`)
       await writer.migrate((version) => pending(version, migrations), mark)
       await writer.requireMark(mark)
+      // What the system has in memory passes for written once it could not be: it is written again before it counts.
+      if (this.#failed.has(path)) await writer.emptyLog()
+      this.#failed.delete(path)
       writer.run('pragma synchronous = normal')
       const reader = await session('pragma query_only = on')
       const log = synchronous === 'full' ? new Log(path, [...new Set([dirname(path), folder])]) : undefined
-      return this.#database(path, mark, writer, reader, log)
+      this.#closeAbandoned(path)
+      return this.#database(new Files(path), mark, writer, reader, log)
     } catch (error) {
       for (const opened of sessions) opened.close()
-      throw error
+      const told = storageError(error)
+      throw told instanceof StorageFault && areDescriptorsUsedUp() ? new Busy(error) : told
     }
   }
 
@@ -92,8 +124,10 @@ export class Sqlite implements Engine {
     }
   }
 
-  #database(path: string, mark: number, writer: Session, reader: Session, log: Log | undefined): Database {
+  #database(files: Files, mark: number, writer: Session, reader: Session, log: Log | undefined): Database {
     const checkpoints = this.#checkpoints
+    const { path, logLimit } = files
+    const hasFailed = () => writer.failed || reader.failed || !!log?.failed
     const snapshot = new Snapshot(reader)
     return {
       ask: snapshot.ask,
@@ -105,26 +139,41 @@ export class Sqlite implements Engine {
           await work(asking)
         })
         snapshot.end()
+        const length = files.requireInPlace()
         const kept = log?.kept()
         kept?.catch(() => {}) // who waits for it hears of it, but only after the checkpoint
-        await checkpoints.wrote(path, writer.asked - before)
+        await checkpoints.wrote(path, { statements: writer.asked - before, log: length, logLimit })
         return { kept }
       },
+      isBroken: () => hasFailed() || !files.areInPlace(),
       rest() {
         for (const session of [reader, writer]) session.run('pragma shrink_memory')
       },
-      async close() {
+      close: async () => {
         snapshot.end()
-        reader.close()
-        try {
-          await writer.ask('pragma wal_checkpoint(truncate)')
-        } finally {
-          writer.close()
-          log?.close()
-          checkpoints.forget(path)
-        }
+        if (hasFailed()) this.#failed.add(path)
+        await Promise.all([checkpoints.finish(path), log?.close()])
+        if (files.areReplaced()) this.#abandoned.push({ files, sessions: [reader, writer] })
+        else await closeWhole(writer, reader)
       },
     }
+  }
+
+  /** What was abandoned can be closed without harm once its files are back, and somebody else has them open. */
+  #closeAbandoned(path: string) {
+    const back = this.#abandoned.filter(({ files }) => files.path === path && files.areInPlace())
+    this.#abandoned = this.#abandoned.filter((one) => !back.includes(one))
+    for (const { sessions } of back) for (const session of sessions) session.close()
+  }
+
+  /**
+   * What is wrong with a file as a whole, in SQLite's words; nothing when it is well. A thread of its own reads all of it,
+   * while others use it.
+   */
+  async check({ file }: Place): Promise<string[]> {
+    const path = join(this.options.folder, file)
+    requireFile(path)
+    return checkFile({ file: path, driver: this.options.driver })
   }
 
   async close() {
@@ -160,13 +209,15 @@ export class Sqlite implements Engine {
 }
 
 /** @throws ConfigError where the library can't be loaded */
-const extended = (connect: (file: string) => Connection, path: string) => (file: string) => {
-  const connection = connect(file)
-  try {
-    connection.loadExtension(path)
-    return connection
-  } catch (cause) {
-    connection.close()
-    throw new ConfigError(`ATOLL_SQLITE_VEC is ${path}, which SQLite cannot load here.`, { cause })
+const extended =
+  (connect: Connect, path: string): Connect =>
+  (file, exists) => {
+    const connection = connect(file, exists)
+    try {
+      connection.loadExtension(path)
+      return connection
+    } catch (cause) {
+      connection.close()
+      throw new ConfigError(`ATOLL_SQLITE_VEC is ${path}, which SQLite cannot load here.`, { cause })
+    }
   }
-}

@@ -1,7 +1,8 @@
-import { close, fdatasync, fsync, openSync } from 'node:fs'
+import { closeSync, fdatasync, fsync, openSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { StorageFault } from '../../errors'
+import { Problem } from '../../../core/problem'
+import { Busy, DiskFault, storageError } from '../../errors'
 
 // Apple's file systems may keep a file's data but not that it has grown.
 const synchronize = promisify(process.platform === 'darwin' ? fsync : fdatasync)
@@ -12,9 +13,11 @@ const synchronize = promisify(process.platform === 'darwin' ? fsync : fdatasync)
  */
 export class Log {
   #file: number
-  #failed: StorageFault | undefined
+  #failed: Error | undefined
+  /** Those that the disk does not know by name yet. */
+  #folders: string[]
   /** Until the disk has what it was asked for last. */
-  #latest: Promise<void>
+  #latest: Promise<void> = Promise.resolve()
   /** The same for the round that has not begun yet. */
   #next: Promise<void> | undefined
 
@@ -24,8 +27,11 @@ export class Log {
    */
   constructor(database: string, folders: string[]) {
     this.#file = openSync(`${database}-wal`, 'r+')
-    this.#latest = this.#failing(() => Promise.all(folders.map(keepNames)))
-    this.#latest.catch(() => {})
+    this.#folders = folders
+  }
+
+  get failed() {
+    return !!this.#failed
   }
 
   /** @throws once the disk has failed: what was lost then makes all that follows in the log unreadable. */
@@ -35,27 +41,45 @@ export class Log {
 
   /** Until the disk has all that is committed now; who asks while it is busy shares its next round. */
   kept(): Promise<void> {
-    this.#next ??= this.#latest.then(() => {
-      this.#next = undefined
-      return this.#failing(() => synchronize(this.#file))
-    })
+    this.#next ??= this.#latest
+      .catch(() => {}) // of an earlier round, whose writers were told
+      .then(() => {
+        this.#next = undefined
+        return this.#failing(() => this.#synchronize())
+      })
     this.#latest = this.#next
     return this.#next
   }
 
-  /** To be called when nobody waits for it any more. */
-  close() {
-    close(this.#file, () => {})
+  async close() {
+    await this.#latest.catch(() => {})
+    closeSync(this.#file)
+  }
+
+  /** Names come with the first write: of a database that is only read, the disk need not know anything. */
+  async #synchronize() {
+    await Promise.all(this.#folders.map(keepNames))
+    this.#folders = []
+    await synchronize(this.#file)
   }
 
   async #failing(work: () => Promise<unknown>) {
+    this.refuseBroken()
     try {
       await work()
     } catch (error) {
-      this.#failed = new StorageFault(error)
-      throw this.#failed
+      const told = failureOf(error)
+      // Without a free descriptor nothing was lost: the next round tries again.
+      if (!(told instanceof Busy)) this.#failed = told
+      throw told
     }
   }
+}
+
+/** Whatever is wrong with a file that was to be kept, the disk has failed; unless it is full, or files are used up. */
+function failureOf(error: unknown): Error {
+  const told = storageError(error)
+  return told instanceof Problem ? told : new DiskFault(error)
 }
 
 /** Until the disk knows which files are in a folder. Windows neither needs nor allows it. */

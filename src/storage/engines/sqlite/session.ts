@@ -1,5 +1,5 @@
 import { missing } from '../../../core/problem'
-import { Busy, Moved, storageError } from '../../errors'
+import { Busy, Damaged, DiskFault, Moved, storageError } from '../../errors'
 import type { Ask, Asking, Each } from '../../port'
 import type { Connection, Statement } from './drivers'
 import { together } from './together'
@@ -12,6 +12,8 @@ export const markOfMoved = (mark: number) => ~mark
 /** A connection that keeps statements prepared, the latest that were new to it. */
 export class Session {
   #kept = new Map<string, Statement>()
+  /** Whether the disk has failed under it. */
+  failed = false
   /** How many statements were run so far, by what they write. */
   asked = 0
 
@@ -24,7 +26,7 @@ export class Session {
     try {
       this.connection.exec(sql)
     } catch (error) {
-      throw storageError(error)
+      throw this.#failure(error)
     }
   }
 
@@ -39,7 +41,7 @@ export class Session {
     try {
       return this.#prepared(sql).values(...params)
     } catch (error) {
-      throw storageError(error)
+      throw this.#failure(error)
     }
   }
 
@@ -50,7 +52,7 @@ export class Session {
         this.#prepared(text).values(...params)
       }
     } catch (error) {
-      throw storageError(error)
+      throw this.#failure(error)
     }
   }
 
@@ -75,18 +77,30 @@ export class Session {
         const at = await this.pragma('user_version')
         const migrations = left(at)
         if (!at) this.connection.exec(`pragma application_id = ${mark}`)
-        for (const sql of migrations) this.connection.exec(sql)
+        for (const sql of migrations) this.run(sql)
         this.connection.exec(`pragma user_version = ${at + migrations.length}`)
       })
   }
 
-  /** @throws 404 for a file with the mark of another, 503 when its tenant was moved elsewhere */
+  /** @throws Damaged for a file with the mark of another, 503 when its tenant was moved elsewhere, 404 when it was ended */
   async requireMark(mark: number) {
     const found = await this.pragma('application_id')
     if (found === mark) return
-    const [[home] = []] = found === markOfMoved(mark) ? await this.ask('select home from moved') : []
+    if (found !== markOfMoved(mark)) throw new Damaged(undefined, 'The database file belongs to another tenant.')
+    const [[home] = []] = await this.ask('select home from moved')
     if (typeof home === 'string') throw new Moved(home)
     missing('tenant')
+  }
+
+  /**
+   * Copies the whole log into the file and empties it. A checkpoint that somebody is in the way of is no error but a row,
+   * so it is tried again. @throws Busy when another process stays in the way, which empties it when it closes the file
+   */
+  emptyLog() {
+    return this.#patiently(async () => {
+      const [[busy] = []] = await this.ask('pragma wal_checkpoint(truncate)')
+      if (busy) throw new Busy('The log is in use.')
+    })
   }
 
   pragma = async (name: string) => (await this.ask(`pragma ${name}`))[0]![0] as number
@@ -109,6 +123,12 @@ export class Session {
         await Bun.sleep(5 + Math.random() * 15)
       }
     }
+  }
+
+  #failure(error: unknown) {
+    const told = storageError(error)
+    if (told instanceof DiskFault) this.failed = true
+    return told
   }
 
   #prepared(sql: string) {

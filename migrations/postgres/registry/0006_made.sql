@@ -1,0 +1,2 @@
+alter table tenants add column made bigint;
+update tenants set made = created;

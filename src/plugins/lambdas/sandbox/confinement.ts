@@ -1,0 +1,171 @@
+import { dlopen, type Library, ptr } from 'bun:ffi'
+import { closeSync } from 'node:fs'
+
+// What is done here holds whatever becomes of the engine: a lambda that broke out of it finds a process that can do nothing.
+
+/** What a sandbox process goes without. Each is tried by itself, for no system has all of them. */
+export type Confinement = 'user' | 'limits' | 'new-privileges' | 'files' | 'system-calls'
+
+const NOBODY = 65_534
+const MAX_OPEN_FILES = 64
+
+const [PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS] = [4, 38]
+const RLIMITS: [resource: number, most: number][] = [
+  [1, 0], // RLIMIT_FSIZE
+  [4, 0], // RLIMIT_CORE
+  [7, MAX_OPEN_FILES], // RLIMIT_NOFILE
+]
+
+// https://docs.kernel.org/userspace-api/landlock.html: what may be asked for from each version of it on.
+const FILE_ACCESS = [
+  [1, 0x1fff],
+  [2, 1 << 13],
+  [3, 1 << 14],
+  [5, 1 << 15],
+] as const
+const [TCP_SINCE, TCP, SCOPES_SINCE, SCOPES] = [4, 0b11, 6, 0b11]
+const [CREATE_RULESET, RESTRICT_SELF] = [444, 446]
+
+/** System calls by which a file, another process, program or connection would be had, on each architecture. */
+const SYSTEM_CALLS = {
+  x64: {
+    audit: 0xc000003e,
+    seccomp: 317,
+    clone: 56,
+    refused: [
+      ...[57, 58, 59, 322, 101, 310, 311], // fork, vfork, execve, execveat, ptrace, process_vm_readv, process_vm_writev
+      ...[41, 42, 49, 50, 425], // socket, connect, bind, listen, io_uring_setup
+      ...[2, 85, 257, 437, 304], // open, creat, openat, openat2, open_by_handle_at
+      ...[76, 87, 263, 82, 264, 316], // truncate, unlink, unlinkat, rename, renameat, renameat2
+    ],
+  },
+  arm64: {
+    audit: 0xc00000b7,
+    seccomp: 277,
+    clone: 220,
+    refused: [
+      ...[221, 281, 117, 270, 271], // execve, execveat, ptrace, process_vm_readv, process_vm_writev
+      ...[198, 203, 200, 201, 425], // socket, connect, bind, listen, io_uring_setup
+      ...[56, 437, 265], // openat, openat2, open_by_handle_at
+      ...[45, 35, 38, 276], // truncate, unlinkat, renameat, renameat2
+    ],
+  },
+}
+const CLONE3 = 435
+const CLONE_THREAD = 0x10000
+const [EPERM, ENOSYS] = [1, 38]
+const [SET_MODE_FILTER, ALL_THREADS] = [1, 1]
+
+const symbols = {
+  prctl: { args: ['int', 'u64', 'u64', 'u64', 'u64'], returns: 'int' },
+  setrlimit: { args: ['int', 'ptr'], returns: 'int' },
+  setgroups: { args: ['u64', 'ptr'], returns: 'int' },
+  setresgid: { args: ['u32', 'u32', 'u32'], returns: 'int' },
+  setresuid: { args: ['u32', 'u32', 'u32'], returns: 'int' },
+  syscall: { args: ['i64', 'u64', 'u64', 'u64', 'u64'], returns: 'i64' },
+} as const
+type Libc = Library<typeof symbols>['symbols']
+
+/**
+ * Gives up, for good, what this process needs no more: its user where that is root, files, other programs, connections.
+ * Answers what the system did not let it give up. Only Linux is known; elsewhere nothing is done.
+ */
+export function confineProcess(): Confinement[] {
+  if (process.platform !== 'linux') return []
+  const steps: [Confinement, (libc: Libc) => boolean][] = [
+    ['limits', limitResources],
+    ['new-privileges', refuseNewPrivileges],
+    ['files', refuseFiles],
+    ['user', leaveRoot],
+    // Last, because it applies to all threads, and takes the other steps' refusal of privileges to them.
+    ['system-calls', refuseSystemCalls],
+  ]
+  const libc = openLibc()
+  return steps.filter(([, step]) => !libc || !attempt(step, libc)).map(([name]) => name)
+}
+
+function attempt(step: (libc: Libc) => boolean, libc: Libc): boolean {
+  try {
+    return step(libc)
+  } catch {
+    return false
+  }
+}
+
+function openLibc(): Libc | undefined {
+  for (const name of ['libc.so.6', `libc.musl-${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}.so.1`])
+    try {
+      return dlopen(name, symbols).symbols
+    } catch {}
+}
+
+/** No file, core dump or many descriptors. Address space has no bound: the engine reserves far more than it uses. */
+const limitResources = ({ setrlimit }: Libc) =>
+  RLIMITS.every(([resource, most]) => setrlimit(resource, ptr(new BigUint64Array([BigInt(most), BigInt(most)]))) === 0)
+
+/** Nothing that is run gains rights by it, and nobody of the same user looks into the memory. */
+const refuseNewPrivileges = ({ prctl }: Libc) =>
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) === 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) === 0
+
+/** No file by its path, and no TCP (Landlock): in this thread and those that it makes. */
+function refuseFiles({ syscall }: Libc): boolean {
+  const version = Number(syscall(CREATE_RULESET, 0, 0, 1, 0))
+  if (version < 1) return false
+  const files = FILE_ACCESS.filter(([since]) => version >= since).reduce((all, [, access]) => all | access, 0)
+  const [tcp, scopes] = [version >= TCP_SINCE ? TCP : 0, version >= SCOPES_SINCE ? SCOPES : 0]
+  const attributes = new BigUint64Array([files, tcp, scopes].map(BigInt))
+  const size = version >= SCOPES_SINCE ? 24 : version >= TCP_SINCE ? 16 : 8
+  const rules = Number(syscall(CREATE_RULESET, ptr(attributes), size, 0, 0))
+  if (rules < 0) return false
+  const isRestricted = Number(syscall(RESTRICT_SELF, rules, 0, 0, 0)) === 0
+  closeSync(rules)
+  return isRestricted
+}
+
+/** Who is not root stays who they are. */
+function leaveRoot({ setgroups, setresgid, setresuid }: Libc): boolean {
+  if (process.getuid?.() !== 0) return true
+  const isNobody = () => setresgid(NOBODY, NOBODY, NOBODY) === 0 && setresuid(NOBODY, NOBODY, NOBODY) === 0
+  return setgroups(0, null) === 0 && isNobody()
+}
+
+type Instruction = [code: number, ifTrue: number, ifFalse: number, value: number]
+const [LOAD, EQUALS, AT_LEAST, HAS, RETURN] = [0x20, 0x15, 0x35, 0x45, 0x06]
+const [NUMBER, ARCHITECTURE, FIRST_ARGUMENT] = [0, 4, 16]
+const [ALLOW, REFUSE] = [0x7fff0000, 0x00050000]
+const FOREIGN = 0x40000000 // numbers of x32, another way to the same calls
+
+/** A filter for all threads (https://docs.kernel.org/userspace-api/seccomp_filter.html). */
+function refuseSystemCalls({ syscall }: Libc): boolean {
+  const known = process.arch === 'x64' || process.arch === 'arm64' ? SYSTEM_CALLS[process.arch] : undefined
+  if (!known) return false
+  const program: Instruction[] = [
+    [LOAD, 0, 0, ARCHITECTURE],
+    [EQUALS, 1, 0, known.audit],
+    [RETURN, 0, 0, REFUSE | EPERM],
+    [LOAD, 0, 0, NUMBER],
+    [AT_LEAST, 0, 1, FOREIGN],
+    [RETURN, 0, 0, REFUSE | EPERM],
+    // Its flags can't be looked at; without it threads are made by `clone`.
+    [EQUALS, 0, 1, CLONE3],
+    [RETURN, 0, 0, REFUSE | ENOSYS],
+    ...known.refused.flatMap((number): Instruction[] => [
+      [EQUALS, 0, 1, number],
+      [RETURN, 0, 0, REFUSE | EPERM],
+    ]),
+    [EQUALS, 0, 3, known.clone],
+    [LOAD, 0, 0, FIRST_ARGUMENT],
+    [HAS, 1, 0, CLONE_THREAD],
+    [RETURN, 0, 0, REFUSE | EPERM],
+    [RETURN, 0, 0, ALLOW],
+  ]
+  const filter = new DataView(new ArrayBuffer(program.length * 8))
+  for (const [n, [code, ifTrue, ifFalse, value]] of program.entries()) {
+    filter.setUint16(n * 8, code, true)
+    filter.setUint8(n * 8 + 2, ifTrue)
+    filter.setUint8(n * 8 + 3, ifFalse)
+    filter.setUint32(n * 8 + 4, value, true)
+  }
+  const whole = new BigUint64Array([BigInt(program.length), BigInt(ptr(filter))])
+  return Number(syscall(known.seccomp, SET_MODE_FILTER, ALL_THREADS, ptr(whole), 0)) === 0
+}

@@ -1,0 +1,99 @@
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { readdirSync, readlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { atoll, caller, emptyFolder, serve } from '../outside/program'
+import { startReceiver } from '../outside/receiver'
+
+setDefaultTimeout(120_000)
+
+const TENANTS = 50
+const OPEN = 10
+
+/** How many tenants' files a process has open. */
+function databasesOpenIn(pid: number): number {
+  const names = readdirSync(`/proc/${pid}/fd`).flatMap((descriptor) => {
+    try {
+      return /tenants\/(t\d+)\/data\.db/.exec(readlinkSync(`/proc/${pid}/fd/${descriptor}`))?.[1] ?? []
+    } catch {
+      return [] // it was closed meanwhile
+    }
+  })
+  return new Set(names).size
+}
+
+/** Makes many tenants quickly: in one process, which prints their ids. */
+async function makeMany(at: string, count: number) {
+  const tenants = join(import.meta.dir, '../../src/tenancy')
+  const script = `
+    const { createTenant } = await import('${tenants}/tenants')
+    const { storage } = await import('${tenants}/storage')
+    const { register } = await import('${tenants}/../accounts/users')
+    const { issue } = await import('${tenants}/../accounts/tokens')
+    const tokens = {}
+    for (let n = 0; n < ${count}; n++) {
+      const tenant = await createTenant('t' + n)
+      const { _id } = await register(tenant, { username: 'root', email: 'root@t.test' }, ['admin', 'user'])
+      tokens['t' + n] = (await issue(tenant, _id, { nickname: 'test' })).token
+    }
+    await storage.close()
+    console.log(JSON.stringify(tokens))`
+  const env = { ATOLL_DURABILITY: 'normal', PATH: process.env.PATH ?? '' }
+  const child = Bun.spawn([process.execPath, '-e', script], { cwd: at, env, stderr: 'inherit' })
+  return JSON.parse(await child.stdout.text()) as Record<string, string>
+}
+
+test.skipIf(process.platform !== 'linux')(
+  'a server never has more databases open than it may, and does what becomes due in closed ones',
+  async () => {
+    const receiver = startReceiver()
+    const env = { ATOLL_OPEN_TENANTS: `${OPEN}`, ATOLL_DURABILITY: 'full', ATOLL_ALLOW_PRIVATE_NETWORK: 'on' }
+    const at = { at: emptyFolder(), env }
+    const tokens = await makeMany(at.at, TENANTS)
+    await using server = await serve(at)
+    let most = 0
+    const watching = setInterval(() => {
+      most = Math.max(most, databasesOpenIn(server.pid))
+    }, 2)
+    try {
+      const visit = async ([tenant, token]: [string, string]) => {
+        const call = caller(server.url, { tenant, 'x-api-key': token })
+        const target = { kind: 'http', url: `${receiver.url}/${tenant}` }
+        const made = await call('POST', '/api/integrations', {
+          trigger: { kind: 'schedule', cron: '*/15 * * * * *' },
+          target,
+        })
+        expect([made.status, made.body.code]).toEqual([201, undefined])
+      }
+      const entries = Object.entries(tokens)
+      // All of them within the time between two looks at tenants in use.
+      for (let n = 0; n < entries.length; n += 4) await Promise.all(entries.slice(n, n + 4).map(visit))
+      const until = performance.now() + 30_000
+      const heard = () => new Set(receiver.got.map(({ path }) => path)).size
+      while (heard() < TENANTS && performance.now() < until) await Bun.sleep(50)
+      expect(heard()).toBe(TENANTS)
+      await Bun.sleep(11_000) // until it has looked around
+    } finally {
+      clearInterval(watching)
+      await receiver.stop()
+    }
+    expect(most).toBeGreaterThan(1)
+    // Descriptors are listed one after the other, while databases are closed and opened.
+    expect(most).toBeLessThanOrEqual(OPEN + 3)
+    expect(await server.end('SIGTERM')).toBe(0)
+  },
+)
+
+test.skipIf(!Bun.which('prlimit'))('migrate and doctor manage with few descriptors', async () => {
+  const at = { at: emptyFolder(), env: { ATOLL_DURABILITY: 'full' } }
+  await makeMany(at.at, 120)
+  const program = [
+    Bun.which('prlimit')!,
+    '--nofile=160:160',
+    process.execPath,
+    join(import.meta.dir, '../../src/main.ts'),
+  ]
+  const migrated = await atoll('migrate --json', { ...at, program, timeout: 60_000 })
+  expect([migrated.code, migrated.json.length]).toEqual([0, 120])
+  const doctor = await atoll('doctor --json', { ...at, program, timeout: 60_000 })
+  expect([doctor.code, doctor.json.checks.filter(({ ok }: { ok: boolean }) => !ok)]).toEqual([0, []])
+})

@@ -1,0 +1,85 @@
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { copyFileSync, existsSync } from 'node:fs'
+import { join } from 'node:path'
+import BetterSqlite from 'better-sqlite3'
+import { Storage } from '../../src/storage/store'
+import { atoll, caller, emptyFolder, makeTenant, serve, signIn } from '../outside/program'
+import { fileEngines, freshFolder } from './engines'
+import { migrations, place } from './things'
+
+setDefaultTimeout(60_000)
+
+/** What an independent library finds in a copy of the database file alone, without its log. */
+function inspectCopy(file: string, sql: string) {
+  const copy = join(freshFolder(), 'copy.db')
+  copyFileSync(file, copy)
+  const database = new BetterSqlite(copy)
+  try {
+    return { integrity: database.pragma('integrity_check', { simple: true }), rows: database.prepare(sql).raw().get() }
+  } finally {
+    database.close()
+  }
+}
+
+test.each(fileEngines)(
+  '%s: closing in the middle of a checkpoint leaves one whole file and no log',
+  async (_, engine) => {
+    for (const pause of [0, 5, 15, 30]) {
+      const folder = freshFolder()
+      const storage = new Storage(engine({ folder }), { open: 2, deadline: 20_000 })
+      const at = place()
+      const store = storage.store(at, migrations)
+      const file = join(folder, at.file)
+      const add = (first: number, length: number) =>
+        store.write(async (tx) => {
+          for (let row = first; row < first + 10_000; row++)
+            await tx.ask('insert into things (id, count, doc) values (?, ?, ?)', [
+              `row ${row}`,
+              row,
+              'x'.repeat(length),
+            ])
+        })
+      await add(0, 1)
+      await Bun.sleep(300) // the first checkpoint begins with the start of its thread
+      // This one copies 80 MB.
+      await add(10_000, 4_000)
+      await Bun.sleep(pause)
+      await storage.close()
+      expect([existsSync(`${file}-wal`), existsSync(`${file}-shm`)]).toEqual([false, false])
+      expect(inspectCopy(file, 'select count(*) from things')).toEqual({ integrity: 'ok', rows: [20_000] })
+    }
+  },
+)
+
+test('a server that is stopped under load leaves a data.db that is whole without its log', async () => {
+  const at = { at: emptyFolder(), env: { ATOLL_DURABILITY: 'full' } }
+  await makeTenant(at, 'acme')
+  let imported = 0
+  {
+    await using server = await serve(at)
+    const headers = await signIn(server.url, 'acme')
+    const call = caller(server.url, headers)
+    const things = { key: 'things', name: 'Things', fields: [{ key: 'text', type: 'string' }] }
+    expect((await call('POST', '/api/blueprints', things)).status).toBe(201)
+    const writer = async () => {
+      for (;;) {
+        const operations = Array.from({ length: 100 }, () => ({ op: 'create', data: { text: 'x'.repeat(2_000) } }))
+        const answer = await call('POST', '/api/blueprints/things/entities/batch', { operations }).catch(
+          () => undefined,
+        )
+        if (answer?.status !== 200) return
+        imported += operations.length
+      }
+    }
+    const writers = Promise.all(Array.from({ length: 4 }, writer))
+    while (imported < 6_000) await Bun.sleep(1)
+    expect(await server.end('SIGTERM')).toBe(0)
+    await writers
+  }
+  const file = join(at.at, 'tenants/acme/data.db')
+  expect([existsSync(`${file}-wal`), existsSync(`${file}-shm`)]).toEqual([false, false])
+  const { integrity, rows } = inspectCopy(file, 'select count(*) from entities')
+  expect(integrity).toBe('ok')
+  expect((rows as number[])[0]).toBeGreaterThanOrEqual(imported)
+  expect((await atoll('doctor --json', at)).code).toBe(0)
+})

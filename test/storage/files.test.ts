@@ -1,0 +1,84 @@
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Damaged } from '../../src/storage/errors'
+import { Storage } from '../../src/storage/store'
+import { fileEngines, freshFolder } from './engines'
+import { ids, migrations, place, put } from './things'
+
+setDefaultTimeout(30_000)
+
+describe.each(fileEngines)('%s', (_, engine) => {
+  async function made() {
+    const folder = freshFolder()
+    const at = { ...place(), file: 'acme/data.db' }
+    mkdirSync(join(folder, 'acme'))
+    const storage = new Storage(engine({ folder, synchronous: 'full' }), { open: 2, deadline: 2_000 })
+    await storage.store(at, migrations).write((tx) => put(tx, 'a'))
+    const store = storage.store({ ...at, exists: true }, migrations)
+    return { at, folder, file: join(folder, at.file), storage, store }
+  }
+
+  test('nothing is made in the place of a database that exists and is missing, empty, foreign or none', async () => {
+    const { at, folder, file, storage, store } = await made()
+    const other = { ...place(), file: 'acme/data.db' }
+    await storage.release(at)
+    renameSync(file, join(folder, 'whole'))
+    const faults: [() => void, RegExp][] = [
+      [() => {}, /is missing/],
+      [() => writeFileSync(file, ''), /is empty/],
+      [() => writeFileSync(file, 'no database at all, but long enough to be read. '.repeat(100)), /malformed/],
+      [() => rmSync(join(folder, 'acme'), { recursive: true }), /is missing/],
+    ]
+    for (const [fault, reason] of faults) {
+      fault()
+      const before = existsSync(file) && readFileSync(file)
+      for (const attempt of [() => store.db.ask('select 1'), () => store.write((tx) => put(tx, 'b'))]) {
+        const error = await attempt().catch((error) => error)
+        expect(error).toBeInstanceOf(Damaged)
+        expect(error.message).toMatch(reason)
+      }
+      expect(existsSync(file) && readFileSync(file)).toEqual(before)
+    }
+    mkdirSync(join(folder, 'acme'))
+    await storage.store(other, migrations).write((tx) => put(tx, 'of another'))
+    await expect(store.db.ask('select 1')).rejects.toThrow('The database file belongs to another tenant.')
+    await storage.release(other)
+    renameSync(join(folder, 'whole'), file)
+    expect(await ids(store)).toBe('a')
+    await storage.close()
+  })
+
+  test('a database whose folder is moved away acknowledges nothing more, and goes on when it is back', async () => {
+    const { folder, storage, store } = await made()
+    await store.write((tx) => put(tx, 'b'))
+    renameSync(join(folder, 'acme'), join(folder, 'away'))
+    for (const id of ['c', 'd']) await expect(store.write((tx) => put(tx, id))).rejects.toBeInstanceOf(Damaged)
+    expect(existsSync(join(folder, 'acme'))).toBeFalse()
+    renameSync(join(folder, 'away'), join(folder, 'acme'))
+    await store.write((tx) => put(tx, 'e'))
+    expect(await ids(store)).toMatch(/^a,b,(c,)?e$/)
+    await storage.close()
+    expect(existsSync(join(folder, 'acme/data.db-wal'))).toBeFalse()
+  })
+
+  test('a database whose file is replaced acknowledges nothing more, and the log of the new file survives', async () => {
+    const { at, folder, file, storage, store } = await made()
+    await storage.release(at)
+    // What takes its place has writes in its log only, as a copy of files in use has.
+    const other = new Storage(engine({ folder }), { open: 2, deadline: 2_000 })
+    const busy = other.store(at, migrations)
+    await busy.write((tx) => put(tx, 'from the log'))
+    mkdirSync(join(folder, 'copy'))
+    for (const end of ['', '-wal']) copyFileSync(`${file}${end}`, join(folder, `copy/data.db${end}`))
+    await other.close()
+
+    await store.write((tx) => put(tx, 'b'))
+    renameSync(join(folder, 'acme'), join(folder, 'away'))
+    renameSync(join(folder, 'copy'), join(folder, 'acme'))
+    await expect(store.write((tx) => put(tx, 'c'))).rejects.toBeInstanceOf(Damaged)
+    expect(await ids(store)).toBe('a,from the log')
+    await storage.close()
+    expect(existsSync(join(folder, 'acme/data.db-wal'))).toBeFalse()
+  })
+})
