@@ -1,4 +1,6 @@
+import type { TSchema } from '@sinclair/typebox'
 import { type AnyElysia, Elysia } from 'elysia'
+import { setBodyShapes } from './accounts/guard'
 import { removalEnds } from './accounts/leaving'
 import { delivery } from './accounts/mail/delivery'
 import { forgottenPassword } from './accounts/mail/recovery'
@@ -98,6 +100,12 @@ records.sourcesAreNamedBy(pluginBehind)
 pathsAreTakenBy((segment) =>
   app.routes.some(({ path }) => path.split('/')[1] === 'api' && path.split('/')[2] === segment),
 )
+
+let bodyShapes: Map<string, TSchema> | undefined
+setBodyShapes((method, route) => {
+  bodyShapes ??= new Map(app.routes.map(({ method, path, hooks }) => [`${method} ${path}`, hooks.body]))
+  return bodyShapes.get(`${method} ${route}`)
+})
 
 const api = new Elysia({ prefix: '/api' })
   .use(accounts)

@@ -70,7 +70,8 @@ export const Settings = Type.Object({
   ),
   ATOLL_AI_TIMEOUT: whole(60_000, 100, 3_600_000, 'how long the server of an AI source may say nothing, in ms'),
   ATOLL_AI_USAGE_RETENTION: whole(400, 62, 36_500, 'how long it is kept what completions took, in days'),
-  ATOLL_AI_BODY_LIMIT: whole(16 << 20, 1024, 1 << 30, 'how large a body of a request to AI may be, in bytes'),
+  ATOLL_AI_BODY_LIMIT: whole(4 << 20, 1024, 1 << 30, 'how large a body of a request to AI may be, in bytes'),
+  ATOLL_UPLOAD_LIMIT: whole(16 << 20, 1024, 1 << 30, 'how large an upload to a vector store may be, in bytes'),
   ATOLL_SMTP_URL: Type.String({
     default: '',
     secret: true,

@@ -5,14 +5,21 @@ import { app } from './app'
 import { completed } from './core/headers'
 import { Problem, refusal } from './core/problem'
 import { nameOf } from './core/request-name'
-import { listensOn, standsFor } from './tenancy/caller'
+import { releaseBody } from './tenancy/bodies'
+import { endWork, listensOn, standsFor, startWork } from './tenancy/caller'
+import { costlyWork } from './tenancy/fair-queue'
 
 const ALIAS = '/api/v1'
 
 /** Every request's way in and every answer's way out: what concerns all of them, whatever they are about. */
 export async function handle(request: Request): Promise<Response> {
+  costlyWork.arrived()
   const asked = addressed(request)
-  const response = await answer(asked)
+  if (request.method === 'GET' || request.method === 'HEAD') startWork(request)
+  const response = await answer(asked).finally(() => {
+    endWork(request)
+    releaseBody(request)
+  })
   response.headers.set('x-request-id', nameOf(asked))
   completed(response)
   const origin = asked.headers.get('origin')
@@ -53,22 +60,27 @@ async function worked(request: Request): Promise<Response> {
 /** For a path that exists with other methods only: which. */
 function otherMethods(request: Request): Response | undefined {
   const path = URL.parse(request.url)?.pathname ?? ''
-  const methods = new Set(routes().flatMap(({ method, pattern }) => (pattern.test(path) ? [method] : [])))
+  const matching = routes().filter(({ pattern }) => pattern.test(path))
+  // Beside `/:id`, a path of its own wins.
+  const fewest = Math.min(...matching.map(({ parameters }) => parameters))
+  const asked = request.method === 'HEAD' ? 'GET' : request.method
+  const methods = new Set(matching.flatMap(({ method, parameters }) => (parameters === fewest ? [method] : [])))
   if (methods.has('GET')) methods.add('HEAD')
-  if (!methods.size || methods.has(request.method)) return
+  if (!matching.length || matching.some(({ method }) => method === asked)) return
   const headers = { allow: [...methods].join(', ') }
   if (request.method === 'OPTIONS') return new Response(null, { status: 204, headers })
   const message = `${request.method} is not allowed here. Allowed: ${headers.allow}.`
   return refusal(new Problem(405, 'METHOD_NOT_ALLOWED', message, { headers }), request)
 }
 
-let known: { method: string; pattern: RegExp }[] | undefined
+let known: { method: string; pattern: RegExp; parameters: number }[] | undefined
 const routes = () => {
   known ??= app.routes
     .filter(({ path }) => !path.endsWith('*'))
     .map(({ method, path }) => ({
       method,
       pattern: new RegExp(`^${path.replace(/\/$/, '').replace(/:\w+/g, '[^/]+')}/?$`),
+      parameters: path.split(':').length - 1,
     }))
   return known
 }

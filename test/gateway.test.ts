@@ -111,7 +111,6 @@ describe('versions', () => {
 describe('addresses and methods', () => {
   test('an unknown address is 404 ROUTE_NOT_FOUND, whatever the method', async () => {
     for (const path of [
-      '/',
       '/nowhere',
       '/api',
       '/api/',
@@ -128,6 +127,25 @@ describe('addresses and methods', () => {
   })
 
   const allowed = (headers: Headers) => (headers.get('allow') ?? '').split(', ').sort().join()
+
+  test.each([
+    ['/api/coupons/validate', 'POST'],
+    ['/api/blueprints/client.ts', 'GET,HEAD'],
+    ['/api/blueprints/x/entities/all', 'DELETE'],
+    ['/api/blueprints/x/entities/batch', 'POST'],
+    ['/api/plans/public', 'GET,HEAD'],
+    ['/api/configurations/app-configuration', 'GET,HEAD,PATCH,PUT'],
+    ['/api/integration-sources/status', 'POST'],
+    ['/api/me/passkeys/options', 'POST'],
+  ])('OPTIONS %s names only the methods of that path, and none of the path with a parameter', async (path, methods) => {
+    const { status, headers } = await ask('OPTIONS', `${home.origin}${path}`)
+    expect([status, allowed(headers)]).toEqual([204, methods])
+  })
+
+  test('GET of a fixed path that only takes POST still asks the path with a parameter', async () => {
+    const { status, body } = await home.as('admin').get('/coupons/validate')
+    expect([status, body.code]).toEqual([404, 'COUPON_NOT_FOUND'])
+  })
 
   test('a known address with another method is 405, and says which it knows', async () => {
     const cases: [string, string, string][] = [
@@ -396,7 +414,7 @@ describe('over a real connection', () => {
 describe('the description of the API', () => {
   type Schema = Record<string, unknown>
   type Operation = {
-    responses: Record<string, { description?: string; content?: Record<string, { schema?: Schema }> }>
+    responses: Record<string, { $ref?: string; description?: string; content?: Record<string, { schema?: Schema }> }>
     parameters?: { name: string; in: string; required?: boolean; schema?: Schema; $ref?: string }[]
     requestBody?: { content: Record<string, { schema: Schema }> }
     operationId?: string
@@ -426,10 +444,9 @@ describe('the description of the API', () => {
 
   test('has every route', () => {
     const described = operations.map(([name]) => name)
-    const hidden = ['/openapi', '/openapi/json', '/openapi/script.js', '/openapi/style.css', '/openapi/start.js']
-    for (const { method, path } of app.routes) {
-      // What plugins answer they describe themselves.
-      if (hidden.includes(path) || path.endsWith('*')) continue
+    for (const { method, path, hooks } of app.routes) {
+      // Pages of ours, and what plugins answer, which they describe themselves.
+      if (hooks.detail?.hide) continue
       const name = `${method.toLowerCase()} ${path.replace(/:(\w+)/g, '{$1}')}`
       const found = described.some((one) => one.replace(/\/$/, '') === name.replace(/\/$/, ''))
       expect(found, name).toBeTrue()
@@ -453,9 +470,9 @@ describe('the description of the API', () => {
         Object.keys(responses).some((status) => /^[23]/.test(status)),
         `${name} can succeed`,
       ).toBeTrue()
-      for (const [status, { description }] of Object.entries(responses)) {
+      for (const [status, { description, $ref }] of Object.entries(responses)) {
         expect(status, name).toMatch(/^([1-5]\d\d|default)$/)
-        expect(typeof description, `${name} ${status}`).toBe('string')
+        expect($ref ?? description, `${name} ${status}`).toBeString()
       }
     }
   })
@@ -466,8 +483,9 @@ describe('the description of the API', () => {
       const told = parameters.filter((one) => one.in === 'path')
       expect(told.map((one) => one.name).sort(), name).toEqual(inPath.sort())
       for (const one of told) expect(one.required, `${name} ${one.name}`).toBeTrue()
-      expect(new Set(parameters.map((one) => `${one.in} ${one.name}`)).size, name).toBe(parameters.length)
-      for (const one of parameters) expect(one.schema, `${name} ${one.name}`).toBeObject()
+      const own = parameters.filter(({ $ref }) => !$ref)
+      expect(new Set(own.map((one) => `${one.in} ${one.name}`)).size, name).toBe(own.length)
+      for (const one of own) expect(one.schema, `${name} ${one.name}`).toBeObject()
     }
     const ids = operations.map(([, { operationId }]) => operationId).filter(Boolean)
     expect(new Set(ids).size).toBe(ids.length)
@@ -481,17 +499,34 @@ describe('the description of the API', () => {
     }
   })
 
-  test('uses only the words of its version of OpenAPI', () => {
-    if (!api.openapi.startsWith('3.0')) return expect(api.openapi).toStartWith('3.1')
-    const unknown = ['const', 'patternProperties', '$defs', '$id', 'if', 'prefixItems', 'contains', 'propertyNames']
-    for (const [at, part] of objects(api.paths)) {
-      const isSchema = typeof part.type === 'string' || Array.isArray(part.type) || 'const' in part || 'anyOf' in part
-      // Under `properties`, words are names.
-      if (!isSchema || at.endsWith('/properties')) continue
-      for (const word of unknown) expect(Object.keys(part), at).not.toContain(word)
-      expect(part.type, at).not.toBe('null')
-      expect(part.type ?? '', at).not.toBeArray()
-      expect(part.exclusiveMinimum ?? false, at).toBeBoolean()
+  test('describes the body of each operation that takes one', () => {
+    const bodies = operations.flatMap(([name, { requestBody }]) => (requestBody ? [[name, requestBody] as const] : []))
+    expect(bodies.length).toBeGreaterThan(80)
+    for (const [name, { content }] of bodies) {
+      expect(Object.keys(content), name).not.toBeEmpty()
+      for (const { schema } of Object.values(content)) expect(schema, name).toBeObject()
+    }
+    for (const { method, path, hooks } of app.routes) {
+      const name = `${method.toLowerCase()} ${path.replace(/(.)\/$/, '$1').replace(/:(\w+)/g, '{$1}')}`
+      if (hooks.body)
+        expect(
+          bodies.map(([one]) => one),
+          name,
+        ).toContain(name)
+    }
+  })
+
+  test('uses only the words of OpenAPI 3.1', () => {
+    expect(api.openapi).toStartWith('3.1')
+    for (const [at, part] of objects({ paths: api.paths, components: api.components })) {
+      // Under these, words are names or data.
+      if (/\/(properties|example|enum|headers|responses|schemas)$|\/example\//.test(at)) continue
+      for (const word of ['nullable', 'x-nullable', 'definitions', '$id'])
+        expect(Object.keys(part), at).not.toContain(word)
+      if ('schema' in part || 'properties' in part) expect(part.type ?? 'object', at).not.toBe('file')
+      expect(part.exclusiveMinimum ?? 0, at).toBeNumber()
+      expect(part.exclusiveMaximum ?? 0, at).toBeNumber()
+      expect(part.required ?? [], at).toSatisfy((value) => Array.isArray(value) || typeof value === 'boolean')
     }
   })
 

@@ -1,7 +1,11 @@
+import type { TSchema } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { config } from '../config'
-import { readJson } from '../core/body'
+import { type Judging, readJson } from '../core/body'
+import { assertLengths } from '../core/lengths'
 import { Problem, ProblemShape } from '../core/problem'
+import { holdBody } from '../tenancy/bodies'
+import { startWork } from '../tenancy/caller'
 import { type Tenant, tenantOf } from '../tenancy/tenants'
 import { type Actor, bearerOf, byApiToken, byBearer, byCookie } from './actors'
 import { clearCookie, cookieOf, keepCookie } from './cookies'
@@ -88,8 +92,12 @@ export const aiGuard = <Area extends string>(area: Area) => guarding(area, readL
 /** The same for routes that read the body themselves, as it comes in. */
 export const streamGuard = <Area extends string>(area: Area) => guarding(area, leaveBody)
 
-const readBody = (request: Request) => readJson(request, config.ATOLL_BODY_LIMIT)
-const readLargeBody = (request: Request) => readJson(request, config.ATOLL_AI_BODY_LIMIT)
+/** The same for uploads. */
+export const uploadGuard = <Area extends string>(area: Area) => guarding(area, readUpload)
+
+const readBody: ReadBody = (request, judging) => readJson(request, config.ATOLL_BODY_LIMIT, judging)
+const readLargeBody: ReadBody = (request, judging) => readJson(request, config.ATOLL_AI_BODY_LIMIT, judging)
+const readUpload: ReadBody = (request, judging) => readJson(request, config.ATOLL_UPLOAD_LIMIT, judging)
 const leaveBody = async () => {}
 
 const guarding = <Area extends string>(area: Area, read: ReadBody) =>
@@ -106,9 +114,17 @@ const guarding = <Area extends string>(area: Area, read: ReadBody) =>
 
 const namedIn = ({ url }: Request) => new URLSearchParams(url.split('?')[1]).get('tenant')
 
-type ReadBody = (request: Request) => Promise<unknown>
+type ReadBody = (request: Request, judging: Judging) => Promise<unknown>
 
-type Asked<C> = { request: Request; set: Set; ctx?: C }
+type ShapeOf = (method: string, route: string) => TSchema | undefined
+let shapeOf: ShapeOf = () => undefined
+
+/** Who knows the shapes of bodies, by the method and the path of their routes. */
+export const setBodyShapes = (find: ShapeOf) => {
+  shapeOf = find
+}
+
+type Asked<C> = { request: Request; route: string; set: Set; ctx?: C }
 
 /**
  * Whoever enters does so once: before the body is read or, where there is none, before validation. Elysia reads the
@@ -123,10 +139,19 @@ function hooks<C extends OpenCtx>(
     detail: { 'x-access': access } as object, // a key of OpenAPI's that Elysia's type does not know
     parse: async (context: Asked<C>) => {
       context.ctx = (await enter(context.request, context.set)) as C
+      const { request, route, ctx } = context
+      const judging: Judging = {
+        bytes: (count, most) => holdBody(request, ctx.tenant, count, most),
+        value: (value) => {
+          const shape = shapeOf(request.method, route)
+          if (shape) assertLengths(shape, value)
+        },
+      }
       // Nothing is `null` here: after `undefined` Elysia would read the body once more by itself.
-      return (await read(context.request)) ?? null
+      return (await read(request, judging)) ?? null
     },
     transform: async (context: Asked<C>) => {
+      if (read !== leaveBody) startWork(context.request)
       context.ctx ??= (await enter(context.request, context.set)) as C
     },
     // Only for the types: the context has it already, and another hook would cost every request a turn.

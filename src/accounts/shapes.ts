@@ -55,14 +55,19 @@ export const Me = t.Composite([User, t.Object({ isPrivileged: t.Boolean(), email
 
 const authType = maybe(t.Literal('oauth', { description: 'asks for tokens; without it, a cookie carries the session' }))
 
-export const SignIn = t.Object({
-  username: maybe(t.String({ minLength: 1, maxLength: 254, description: 'the username, or the e-mail address' })),
-  password: maybe(password),
-  authType,
-  workspace: maybe(id),
-  challenge: maybe(t.String({ maxLength: 200, description: 'instead of all others: of a 401 SECOND_FACTOR_REQUIRED' })),
-  code: maybe(t.String({ maxLength: 100, description: 'of the second factor, or a recovery code' })),
-})
+export const SignIn = t.Object(
+  {
+    username: maybe(t.String({ minLength: 1, maxLength: 254, description: 'the username, or the e-mail address' })),
+    password: maybe(password),
+    authType,
+    workspace: maybe(id),
+    challenge: maybe(
+      t.String({ maxLength: 200, description: 'instead of all others: of a 401 SECOND_FACTOR_REQUIRED' }),
+    ),
+    code: maybe(t.String({ maxLength: 100, description: 'of the second factor, or a recovery code' })),
+  },
+  { 'x-schema': { anyOf: [{ required: ['username', 'password'] }, { required: ['challenge', 'code'] }] } },
+)
 export type SignIn = Static<typeof SignIn>
 
 export const Registration = t.Object({

@@ -72,7 +72,9 @@ export const ThreadList = t.Object({
   integration: maybe(t.String({ description: 'comma-separated' })),
   user: maybe(t.String({ description: 'of these users, comma-separated, for admins' })),
   workspace: maybe(t.String({ description: 'made in these workspaces, comma-separated' })),
-  bypassAdmin: maybe(t.String({ description: 'true: only one’s own, also for admins' })),
+  bypassAdmin: maybe(
+    t.String({ description: 'only the caller’s own, also for admins', 'x-schema': { type: 'boolean' } }),
+  ),
 })
 
 const number = (minimum: number, maximum: number) => maybe(t.Nullable(t.Number({ minimum, maximum })))

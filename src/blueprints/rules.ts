@@ -79,8 +79,9 @@ export const reaches = (reach: Reach, row: { user: string | null; workspace: str
 export const concerns = (model: Model, actor: Caller | undefined) =>
   !!actor?.privileged || !!model.permissions?.some((rule) => applies(rule, actor))
 
-export const mayRead = (field: ModelField, actor: Caller | undefined) => has(field.readRoles, actor)
-export const mayWrite = (field: ModelField, actor: Caller | undefined) => has(field.writeRoles, actor)
+export const mayRead = (field: Pick<ModelField, 'readRoles'>, actor: Caller | undefined) => has(field.readRoles, actor)
+export const mayWrite = (field: Pick<ModelField, 'writeRoles'>, actor: Caller | undefined) =>
+  has(field.writeRoles, actor)
 
 const has = (roles: string[] | undefined, actor: Caller | undefined) =>
   !roles?.length || (!!actor && (actor.privileged || holdsOne(roles, actor.roles)))

@@ -9,8 +9,8 @@ export const openapi = new Command('openapi')
   .action(async ({ out, json }: { out?: string; json?: boolean }) => {
     try {
       const { app } = await import('../app')
-      const { describe } = await import('../operations/documentation')
-      const text = `${JSON.stringify(await describe(app), null, 2)}\n`
+      const { describe } = await import('../operations/description/document')
+      const text = `${JSON.stringify(describe(app.routes), null, 2)}\n`
       if (!out) return await write([text], Bun.stdout.writer())
       await keep([text], out)
       console.log(json ? JSON.stringify({ file: out }) : `Wrote ${out}.`)

@@ -2,17 +2,29 @@ import { Problem } from './problem'
 
 const DEPTH = 64
 
+/** What is asked while a body is read, and throws what is not taken. */
+export type Judging = {
+  /** So many bytes are there or announced, and `most` may come. */
+  bytes?: (count: number, most: number) => void
+  /** The JSON of one that is not small. */
+  value?: (value: unknown) => void
+}
+
+const LARGE = 4 << 10 // characters; in fewer nothing can be so long that it matters
+
 /**
  * The JSON of a request's body; undefined when there is none.
- * @throws 413 beyond `limit` bytes, 415 for another type, 400 for what is not JSON or cannot be kept.
+ * @throws 413 beyond `limit` bytes, 415 for another type, 400 for what is not JSON or cannot be kept; and what is judged
  */
-export async function readJson(request: Request, limit: number): Promise<unknown> {
-  const text = await readText(request, limit)
+export async function readJson(request: Request, limit: number, judging: Judging = {}): Promise<unknown> {
+  const text = await readText(request, limit, judging)
   if (text === undefined) return
   if (!isJson(request))
     throw new Problem(415, 'UNSUPPORTED_MEDIA_TYPE', 'Send JSON, with the header Content-Type: application/json.')
   try {
-    return parseJson(text)
+    const value: unknown = JSON.parse(text)
+    if (text.length > LARGE) judging.value?.(value)
+    return keepable(value)
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
     throw malformed()
@@ -59,10 +71,11 @@ async function receive<T>(body: Promise<T>): Promise<T> {
 }
 
 /** The text of a request's body; undefined for one of no bytes. @throws 413 beyond `limit` bytes */
-export async function readText(request: Request, limit: number): Promise<string | undefined> {
+export async function readText(request: Request, limit: number, judging: Judging = {}): Promise<string | undefined> {
   const length = announced(request, limit)
+  if (length) judging.bytes?.(length, length)
   if (length !== undefined) return length ? receive(request.text().catch(unreadable)) : undefined
-  const bytes = await receive(counted(request.body!, limit))
+  const bytes = await receive(counted(request.body!, limit, judging))
   return bytes.length ? new TextDecoder().decode(bytes) : undefined
 }
 
@@ -81,7 +94,7 @@ function announced({ body, headers }: Request, limit: number): number | undefine
 }
 
 /** A body of unannounced length is counted as it comes in. */
-async function counted(body: ReadableStream<Uint8Array>, limit: number): Promise<Uint8Array> {
+async function counted(body: ReadableStream<Uint8Array>, limit: number, judging: Judging = {}): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let size = 0
   const reader = body.getReader()
@@ -89,10 +102,13 @@ async function counted(body: ReadableStream<Uint8Array>, limit: number): Promise
     const { done, value } = await reader.read().catch(unreadable)
     if (done) return Buffer.concat(chunks)
     size += value.byteLength
-    if (size > limit) {
+    try {
+      if (size > limit) throw tooLarge(limit)
+      judging.bytes?.(size, limit)
+    } catch (error) {
       // Nobody waits for it: a sender may never end.
       reader.cancel().catch(() => {})
-      throw tooLarge(limit)
+      throw error
     }
     chunks.push(value)
   }

@@ -60,8 +60,9 @@ export const free = t.Unsafe<Record<string, unknown>>({
 export const one = t.Object({ id: t.String() })
 export const done = t.Object({ success: t.Literal(true) })
 
-/** Any part of a thing. Input shapes carry no defaults, or a change would reset what it does not mention. */
-export const change = <Fields extends TProperties>(thing: TObject<Fields>) => t.Partial(thing)
+/** Any part of a thing. Input shapes carry no defaults, or a change would reset what it does not mention. What a thing needs as a whole (`x-schema`), a part of it does not. */
+export const change = <Fields extends TProperties>(thing: TObject<Fields>) =>
+  t.Partial(thing, { 'x-schema': undefined })
 
 /**
  * A body that may be left out, or be `null`. It is left open, because Elysia closes what is not an object alone, and then does

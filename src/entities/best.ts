@@ -1,9 +1,10 @@
 import type { Model } from '../blueprints/model'
 import type { Reach } from '../blueprints/rules'
 import type { Db } from '../storage/port'
-import { and, noneOf, part } from './conditions'
+import { and, noneOf, type Part, part } from './conditions'
 import type { Found } from './plan'
 import type { Query } from './query'
+import { rangesOf } from './ranges'
 import { filter, has, haveWords, ranked, type Scan, WORDS } from './scans'
 import { bounds, few } from './sizes'
 import { AND } from './words'
@@ -18,6 +19,8 @@ const [FIRST, LAST] = ['0', '\u{10ffff}']
 const BEST = 300
 /** Words that so many have together say nothing of any, and to compare them all would take long. */
 const RANKED = 500
+/** Of the latest, so many are looked at first, and more where too few of them match. */
+const FIRST_SLICE = 200 // words
 
 /** The best first; where too many have the words, the latest. */
 export async function best<Row extends unknown[]>(
@@ -25,19 +28,40 @@ export async function best<Row extends unknown[]>(
   { shown, from }: Fitting = { shown: [] },
 ): Promise<Found<Row>> {
   const { db, columns, model, reach, query, limit } = asked
-  const { conditions, skip } = query
+  const { skip } = query
   const search = await withoutNeedlessBeginnings(db, query.search ?? '')
   const latest = from !== undefined || shown.length >= BEST || (await few(db, WORDS, has(search), RANKED)) >= RANKED
   const scan = latest ? ranked(model, search) : await weighed(db, model, search)
-  const where = [filter(scan, reach, conditions)]
+  const where = [filter(scan, reach, query.conditions)]
   if (shown.length) where.push(noneOf('e.seq', shown))
   if (from !== undefined) where.push(part('e.seq < ?', from))
-  const { sql, params } = and(where)
   const by = latest ? 'w.rowid desc' : 'w.rank, e.seq desc'
-  const rows = await db.ask(
-    `select ${[...columns, 'e.seq'].join(', ')} from ${scan.from} where ${sql} order by ${by} limit ? offset ?`,
-    [...params, limit, skip],
-  )
+  const ask = (more: Part[], limit: number, skip: number) => {
+    const { sql, params } = and([...where, ...more])
+    const told = [...columns, 'e.seq'].join(', ')
+    return db.ask(`select ${told} from ${scan.from} where ${sql} order by ${by} limit ? offset ?`, [
+      ...params,
+      limit,
+      skip,
+    ])
+  }
+  let rows: unknown[][] = []
+  if (!latest) rows = await ask([], limit, skip)
+  else {
+    const own = and([has(search), ...(from === undefined ? [] : [part('w.rowid < ?', from)])])
+    const first = FIRST_SLICE + 2 * (skip + limit)
+    for await (const { conditions } of rangesOf(db, {
+      from: WORDS,
+      where: own,
+      by: ['w.rowid'],
+      descending: true,
+      first,
+    })) {
+      rows.push(...(await ask(conditions, skip + limit - rows.length, 0)))
+      if (rows.length >= skip + limit) break
+    }
+    rows = rows.slice(skip)
+  }
   const numbers = rows.map((row) => row.at(-1) as number)
   return {
     rows: rows as Row[],

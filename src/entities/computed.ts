@@ -4,6 +4,7 @@ import { type Caller, mayRead } from '../blueprints/rules'
 import { isKeepable } from '../core/body'
 import { type Flaw, invalid } from '../core/problem'
 import type { Complete, Doc } from './document'
+import { evaluateInTurn } from './evaluation'
 import type { System } from './wire'
 
 /** What the system knows of an entity before it writes. */
@@ -11,12 +12,19 @@ export type Known = Pick<System, '_id' | 'identifier' | 'user' | 'workspace'>
 
 /**
  * Fills in the computed properties, one after the other in the order of the fields: a formula sees what callers set, what
- * was computed before it, and what the system knows before it writes. It takes its time, so it is no work for a write.
- * @throws 400 naming each field whose formula fails, or makes what doesn't fit
+ * was computed before it, and what the system knows before it writes. It takes its time, so it is no work for a write,
+ * which, where it must be, does it `atOnce`; else evaluations take turns with all other costly work.
+ * @throws 400 naming each field whose formula fails, or makes what doesn't fit; 503 BUSY for too many at a time
  */
-export function computed(model: Model, draft: Doc, known: Known, actor: Caller | undefined) {
-  return model.formulas.length ? compute(model, draft, known, actor) : (draft as Complete)
+export function computed(model: Model, draft: Doc, known: Known, actor: Caller | undefined, { atOnce = false } = {}) {
+  if (!model.formulas.length) return draft as Complete
+  const evaluate: Evaluate = atOnce
+    ? (work) => work()
+    : (work) => evaluateInTurn({ tenant: model.tenant, caller: actor?.user || 'nobody' }, work)
+  return compute(model, draft, known, actor, evaluate)
 }
+
+type Evaluate = <T>(work: () => Promise<T>) => Promise<T>
 
 /** What formulas see of a document: all but what they have made of it before. */
 export function uncomputed({ formulas }: Model, draft: Doc): Doc {
@@ -25,14 +33,20 @@ export function uncomputed({ formulas }: Model, draft: Doc): Doc {
   return doc
 }
 
-async function compute(model: Model, draft: Doc, { _id, identifier, user, workspace }: Known, actor?: Caller) {
+async function compute(
+  model: Model,
+  draft: Doc,
+  { _id, identifier, user, workspace }: Known,
+  actor: Caller | undefined,
+  evaluate: Evaluate,
+) {
   const { formulas } = model
   const doc = uncomputed(model, draft)
   const entity: Doc = { ...doc, _id, identifier, user, workspace }
   const [meter, flaws]: [Meter, Flaw[]] = [new Meter(), []]
   for (const { field, formula } of formulas)
     try {
-      const value = fitted(field, await formula.of(entity, meter))
+      const value = fitted(field, await evaluate(() => formula.of(entity, meter)))
       if (value === undefined) continue
       doc[field.key] = value
       entity[field.key] = value

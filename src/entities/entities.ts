@@ -12,6 +12,7 @@ import { drafted, insert } from './adding'
 import { computed } from './computed'
 import { readInput } from './document'
 import { changeOf, draftOf, reachable } from './drafts'
+import { readFairly } from './fair-reads'
 import { narrowedWhole } from './fitting'
 import { throttleGuests } from './guests'
 import { among, find } from './plan'
@@ -221,7 +222,10 @@ function answer(
   const [shown, , , version, updated] = row
   const headers = headersOf(form)
   // It has no ETag, for it changes with entities whose versions this one does not count.
-  if (plan) return populatedOne(ctx, plan, form, shown).then((body) => jsonAnswer(body, headers, status))
+  if (plan)
+    return readFairly(ctx, request, (db) => populatedOne({ ...ctx, db }, plan, form, shown)).then((body) =>
+      jsonAnswer(body, headers, status),
+    )
   const etag = etagOf(version, updated, model.form)
   headers.set('etag', etag)
   if (request.method === 'GET' && isKnown(request, etag)) return jsonAnswer(null, headers, 304)

@@ -2,7 +2,6 @@ import { isCut, startOf, textKey } from '../blueprints/fields/keys'
 import type { Model } from '../blueprints/model'
 import type { Reach } from '../blueprints/rules'
 import { invalid } from '../core/problem'
-import { turn } from '../core/turn'
 import type { Db } from '../storage/port'
 import { and, type FieldTarget, type Part, part } from './conditions'
 import { count } from './counting'
@@ -92,7 +91,7 @@ async function conditionOf(db: Db, model: Model, { target, pattern }: Like): Pro
       if (found.length > FEW) return
       if (rows.reduce((sum, [, count]) => sum + count, 0) < SLICE) break
       after = [part(`${of} > ?`, rows.at(-1)![0])]
-      await turn()
+      await db.pause()
     }
   }
   return { target, is: 'in', values: found }
@@ -111,7 +110,7 @@ async function fitsWhole(db: Db, { field, path }: FieldTarget, pattern: Pattern,
      where i.field = ? and i.path = ? and i.value = ? limit 1`,
     [field.number, path, key],
   )
-  await turn()
+  await db.pause()
   return !!row && fits(pattern, longText(JSON.parse(docOf(row[0] as string))[field.key], text))
 }
 
@@ -171,7 +170,7 @@ export async function findFitting<Row extends unknown[]>(
     from = passed(rows.length)
     // A search keeps in mind all that was passed.
     if (!query.ranked) size = Math.min(MOST, size * 2)
-    await turn()
+    await db.pause()
   }
   return { rows: found.map(({ row }) => row), passed: (count) => found[count - 1]!.passed() }
 }

@@ -1,4 +1,3 @@
-import { turn } from '../core/turn'
 import type { Db } from '../storage/port'
 import { and, inPortions, oneOf, type Part, part, within } from './conditions'
 import type { OuterSet, Readable } from './related'
@@ -35,7 +34,7 @@ export async function read<Key extends string | number>(
       left -= shown.length
     }
     if (rows.length < Number(rows[0]?.[2] ?? 0)) return { texts, complete: false }
-    if (names.length > some.length) await turn()
+    if (names.length > some.length) await db.pause()
   }
   return { texts, complete: true }
 }

@@ -1,6 +1,5 @@
 import type { Model } from '../blueprints/model'
 import type { Reach } from '../blueprints/rules'
-import { turn } from '../core/turn'
 import type { Db } from '../storage/port'
 import { and, type FieldTarget, holds, type Indexed, type Part, part, valueIs, within } from './conditions'
 import { type Condition, nameOf, type Target, type Test } from './query'
@@ -53,7 +52,7 @@ export class Members {
 /** Rows that an index has in the order of `by`, which tells any two of them apart; and which entity each is of. */
 export type Source = { from: string; where: Part; entity: string; by: string[] }
 
-const BY_VALUE = ['i.value', 'i.created', 'i.entity']
+export const BY_VALUE = ['i.value', 'i.created', 'i.entity']
 const BY_TIME = ['e.created', 'e.seq']
 
 const ofField = ({ field, path }: FieldTarget, where: Part[], by: string[]): Source => ({
@@ -161,7 +160,7 @@ export async function* slicesOf(db: Db, source: Source, descending = false, firs
     const [last] = await db.ask(next, [...params, size - 1])
     if (!last) return
     after = [part(beyond, ...last)]
-    await turn()
+    await db.pause()
   }
 }
 

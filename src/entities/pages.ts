@@ -8,6 +8,7 @@ import type { Db } from '../storage/port'
 import { cursorOf, type Passed, readCursor } from './cursor'
 import { formOf, headersOf, narrowed, searchOf, steady } from './entities'
 import { explained } from './explain'
+import { readFairly } from './fair-reads'
 import { countFitting, findFitting, narrowedBy } from './fitting'
 import { shownAmong } from './plan'
 import { populatedPage } from './populate'
@@ -21,10 +22,10 @@ const AT_ONCE = 100 // entities read by one statement
 /** A list of entities: those within the caller's reach that match the query. */
 export async function list(asked: OpenCtx, key: string, request: Request): Promise<Response> {
   const ctx = narrowed(asked, request)
-  return steady(ctx, key, (model) => listOf(asked, ctx, model, request))
+  return readFairly(ctx, request, (db) => steady(ctx, key, (model) => listOf(asked, ctx, db, model, request)))
 }
 
-async function listOf(asked: OpenCtx, ctx: OpenCtx, model: Model, request: Request): Promise<Response> {
+async function listOf(asked: OpenCtx, ctx: OpenCtx, db: Db, model: Model, request: Request): Promise<Response> {
   const reach = reachOrRefuse(model, 'read', ctx.actor)
   const { search, cursor, explain } = ofPage(searchOf(request))
   if (explain && !asked.actor?.privileged)
@@ -37,19 +38,19 @@ async function listOf(asked: OpenCtx, ctx: OpenCtx, model: Model, request: Reque
   const plan = form.related && (await planOf(ctx, model, form.related, form.select))
   let endOf: ((shown: number) => Passed) | undefined
   const read = async (write: (shown: string) => string) => {
-    const read = await page(ctx.db, model, reach, query, after, write)
+    const read = await page(db, model, reach, query, after, write)
     endOf = read.endOf
     return read
   }
   const { entities, shown, more } = await (plan
-    ? populatedPage(ctx, plan, form, read)
+    ? populatedPage({ ...ctx, db }, plan, form, read)
     : read(writer(model, ctx.actor, form)))
   const headers = headersOf(form)
   if (more && endOf)
     headers.append('link', `<${nextPage(request, query, await cursorOf(ctx, model, query, endOf(shown)))}>; rel="next"`)
   if (query.clamped) headers.set('x-limit', `${MAX_LIMIT}`)
   if (query.count)
-    headers.set('x-total-count', `${await countFitting(ctx.db, model, reach, await narrowedBy(ctx.db, model, query))}`)
+    headers.set('x-total-count', `${await countFitting(db, model, reach, await narrowedBy(db, model, query))}`)
   return jsonAnswer(`[${entities}]`, headers)
 }
 

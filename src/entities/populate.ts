@@ -1,7 +1,6 @@
 import type { Actor } from '../accounts/actors'
 import { cardsOf } from '../accounts/users'
 import { workspaceCardsOf } from '../accounts/workspaces/workspaces'
-import { turn } from '../core/turn'
 import type { Db } from '../storage/port'
 import { inPortions, padded, within } from './conditions'
 import { pointingTo, read } from './joins'
@@ -16,7 +15,7 @@ const owners: Record<Owner, (db: Db, ids: string[]) => Promise<Map<string, objec
   workspace: workspaceCardsOf,
 }
 
-const TURN = 1 << 20 // characters, after which others get theirs
+const TURN = 1 << 16 // characters, after which others get theirs
 
 /** The JSON of an entity with what is to be in the place of its references. */
 export async function populatedOne(ctx: Asking, plan: Plan, form: Form, shown: string): Promise<string> {
@@ -67,7 +66,7 @@ async function populated(ctx: Asking, plan: Plan, form: Form, texts: string[], b
       shown++
       if (entities.length - rested < TURN) continue
       rested = entities.length
-      await turn()
+      await ctx.db.pause()
     }
   }
   return { entities, shown }
@@ -89,7 +88,7 @@ async function filling(
   allowed: number,
 ): Promise<Filling> {
   if (!joins.length && !sets.length) return { write: writer(model, ctx.actor, form), complete: true }
-  const { identifiers, references } = await referencesIn(texts, joins)
+  const { identifiers, references } = await referencesIn(ctx.db, texts, joins)
   const joined = await Promise.all(
     joins.map(async (join) => ({ join, ...(await joinedBy(ctx, join, [...references.get(join)!], allowed)) })),
   )
@@ -105,7 +104,7 @@ async function filling(
 }
 
 /** To what entities refer, by each relation. */
-async function referencesIn(texts: string[], joins: Join[]) {
+async function referencesIn(db: Db, texts: string[], joins: Join[]) {
   const references = new Map(joins.map((join) => [join, new Set<string>()]))
   const identifiers: string[] = []
   let read = 0
@@ -117,7 +116,7 @@ async function referencesIn(texts: string[], joins: Join[]) {
     read += text.length
     if (read < TURN) continue
     read = 0
-    await turn()
+    await db.pause()
   }
   return { identifiers, references }
 }

@@ -2,6 +2,7 @@ import type { Model } from '../blueprints/model'
 import type { Reach } from '../blueprints/rules'
 import { and, holds, type Indexed, indexWhere, type Part, part, within } from './conditions'
 import type { Condition } from './query'
+import type { Rows } from './ranges'
 
 /** The rows that a statement goes through, and what needs not be asked of them any more. */
 export type Scan = {
@@ -12,6 +13,8 @@ export type Scan = {
   where: Part
   covered: Condition[]
   time: [created: string, seq: string]
+  /** The words that lead to the rows. */
+  search?: string
 }
 
 /** What leads to the rows. */
@@ -26,6 +29,7 @@ export const everything = (model: Model): Scan => ({
   time: ['e.created', 'e.seq'],
 })
 
+const INDEX_ALONE = 'entity_index i'
 const JOINED = 'entity_index i join entities e on e.seq = i.entity'
 
 /** The entities that have one value, in order of time. */
@@ -41,6 +45,7 @@ export const matching = (condition: Indexed): Scan => ({
 export const searched = (model: Model, search: string): Scan => ({
   ...everything(model),
   by: 'words',
+  search,
   where: and([haveWords(search), everything(model).where]),
 })
 
@@ -102,6 +107,22 @@ export function filter(scan: Scan, reach: Reach, conditions: Condition[]): Part 
   return and([scan.where, ...within(reach), ...left])
 }
 
+/** What a scan can be gone through by in slices: which rows, in which order, and the part of them that matches. */
+export type Passage = Rows & { matching: Part; entity: string }
+
+/** How a scan is gone through in slices. */
+export function passageOf(model: Model, scan: Scan, reach: Reach, conditions: Condition[]): Passage {
+  if (scan.search !== undefined) {
+    const { from, where } = ranked(model, scan.search)
+    const matching = and([where, ...within(reach), ...conditions.map(holds)])
+    return { from, where: has(scan.search), matching, by: ['w.rowid'], entity: 'e.seq' }
+  }
+  const { from, where: matching } = alone(scan, reach, conditions)
+  // Without what an entity has to be looked at for, which would make finding the end of a slice as dear as all the rest.
+  const where = from === INDEX_ALONE ? scan.where : alone(scan, reach, []).where
+  return { from, where, matching, by: scan.time, entity: scan.time[1] }
+}
+
 /**
  * What a scan goes through, without a join: where PostgreSQL expects few rows, it may go through all of the index for
  * each entity.
@@ -112,5 +133,5 @@ export function alone(scan: Scan, reach: Reach, conditions: Condition[]): { from
   const left = filter({ ...scan, where: own }, reach, conditions)
   const met =
     left.sql === own.sql ? [] : [part(`(select 1 from entities e where ${left.sql}) is not null`, ...left.params)]
-  return { from: 'entity_index i', where: and([scan.where, ...met]) }
+  return { from: INDEX_ALONE, where: and([scan.where, ...met]) }
 }

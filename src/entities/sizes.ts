@@ -1,8 +1,5 @@
-import type { Reach } from '../blueprints/rules'
 import type { Db } from '../storage/port'
 import type { Part } from './conditions'
-import type { Condition } from './query'
-import { alone, type Scan } from './scans'
 
 /** What decides how to look, in rows. Tests make them small, so that few entities are many. */
 export const bounds = {
@@ -13,7 +10,9 @@ export const bounds = {
   /** As many are sorted by the engine. */
   sorted: 2_000,
   /** Rows of an index read by one statement. */
-  slice: 100_000,
+  slice: 20_000,
+  /** Rows that one statement goes through, asking the entity of each. */
+  rows: 2_000,
 }
 
 /**
@@ -36,15 +35,9 @@ export const TRUSTED = 5_000 // ms
 const ESTIMATES = 5_000
 const estimated = new WeakMap<Db, Map<string, { size: number; until: number }>>()
 
-function estimatesOf(db: Db) {
+function estimatesOf(asked: Db) {
+  const db = asked.origin ?? asked
   const known = estimated.get(db) ?? new Map()
   estimated.set(db, known)
   return known
-}
-
-/** How many entities match, all of them. */
-export async function total(db: Db, scan: Scan, reach: Reach, conditions: Condition[]) {
-  const { from, where } = alone(scan, reach, conditions)
-  const [row] = await db.ask(`select count(*) from ${from} where ${where.sql}`, where.params)
-  return Number(row![0])
 }

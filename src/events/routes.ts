@@ -11,21 +11,38 @@ export const eventRoutes = new Elysia({ prefix: '/events', tags: ['events'] })
     can: 'curator',
     query: EventList,
     response: t.Array(Event),
+    detail: { operationId: 'listEvents', summary: 'List events' },
   })
-  .get('/filter-options', ({ ctx }) => records.filterOptions(ctx), { can: 'curator', response: FilterOptions })
+  .get('/filter-options', ({ ctx }) => records.filterOptions(ctx), {
+    can: 'curator',
+    response: FilterOptions,
+    detail: { operationId: 'getEventFilterOptions', summary: 'List the values that events can be filtered by' },
+  })
   .get('/count', ({ ctx, query }) => records.count(ctx, query), {
     can: 'curator',
     query: EventFilters,
     response: EventCount,
+    detail: { operationId: 'countEvents', summary: 'Count events' },
   })
-  .get('/sum', ({ ctx, query }) => sum(ctx, query), { can: 'curator', query: SumQuery, response: EventSum })
+  .get('/sum', ({ ctx, query }) => sum(ctx, query), {
+    can: 'curator',
+    query: SumQuery,
+    response: EventSum,
+    detail: { operationId: 'sumEvents', summary: 'Add up a number of events' },
+  })
   .get('/:eventId', ({ ctx, params }) => records.get(ctx, params.eventId), {
     can: 'curator',
     params: t.Object({ eventId: t.String() }),
     response: { 200: Event, 404: ProblemShape },
+    detail: { operationId: 'getEvent', summary: 'Get an event' },
   })
   .post('/', async ({ ctx, body }) => status(201, await records.create(ctx, body)), {
     can: 'teller',
     body: NewEvent,
     response: { 201: Event },
+    detail: {
+      operationId: 'createEvent',
+      summary: 'Create an event',
+      description: 'Subscribed plugins and integrations receive the event.',
+    },
   })

@@ -35,7 +35,11 @@ const filters = {
   source: option('comma-separated'),
   user: option('identifiers, comma-separated'),
   workspace: option('identifiers, comma-separated'),
-  period: option('`last-day`, `last-week`, `last-month`, `last-year` or `all-time`'),
+  period: t.Optional(
+    t.String({
+      'x-schema': { type: 'string', enum: ['last-day', 'last-week', 'last-month', 'last-year', 'all-time'] },
+    }),
+  ),
   from: option('ISO 8601: from this moment on'),
   to: option('ISO 8601: before this moment'),
   search: option('what description, kind, name or source contain, in letters of either case'),

@@ -1,8 +1,9 @@
 import type { AnyElysia } from 'elysia'
-import { Elysia } from 'elysia'
+import { Elysia, t } from 'elysia'
 import style from 'swagger-ui-dist/swagger-ui.css' with { type: 'file' }
 import script from 'swagger-ui-dist/swagger-ui-bundle.js' with { type: 'file' }
-import { version } from '../../package.json'
+import { type Document, describe } from './description/document'
+import { describeTenant } from './description/tenant'
 
 const page = `<!doctype html>
 <html lang="en">
@@ -19,7 +20,7 @@ const page = `<!doctype html>
 </body>
 </html>
 `
-const start = `SwaggerUIBundle({ url: '/openapi/json', dom_id: '#api', persistAuthorization: true, tryItOutEnabled: true })\n`
+const start = `SwaggerUIBundle({ url: '/openapi/json' + location.search, dom_id: '#api', persistAuthorization: true, tryItOutEnabled: true })\n`
 
 // Everything comes from this server: the page works without a network, and tells nobody that it was opened.
 const policy =
@@ -30,64 +31,25 @@ const serve = (body: string | Blob, type: string) =>
 
 const hidden = { detail: { hide: true, 'x-access': 'open' } as object }
 
-/** The description of every route of `app` (OpenAPI 3.1), and a page to read and to try it. */
+/**
+ * The description of every route of `app` (OpenAPI 3.1), and a page to read and to try it. With `?tenant=` it has the
+ * blueprints of that tenant, too, as the caller may see them.
+ */
 export const documentation = (app: () => AnyElysia) => {
-  let described: Promise<object> | undefined
+  let described: Document | undefined
   return new Elysia()
     .get('/openapi', () => serve(page, 'text/html;charset=utf-8'), hidden)
     .get('/openapi/script.js', () => serve(Bun.file(script), 'text/javascript;charset=utf-8'), hidden)
     .get('/openapi/style.css', () => serve(Bun.file(style), 'text/css;charset=utf-8'), hidden)
     .get('/openapi/start.js', () => serve(start, 'text/javascript;charset=utf-8'), hidden)
-    .get('/openapi/json', () => (described ??= describe(app())), hidden)
-}
-
-const schemes = {
-  apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
-  bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
-}
-const needed = Object.keys(schemes).map((name) => ({ [name]: [] }))
-
-type Parameter = { name: string; in: string }
-type Operation = {
-  'x-access'?: string
-  security?: object[]
-  parameters?: Parameter[]
-  responses?: Record<string, object>
-}
-
-type Paths = Record<string, Record<string, Operation>>
-
-const VERSION = '3.1.0'
-const description = `A self-hosted application platform for many tenants.
-
-Admins may send any request that needs credentials as one of the tenant's users: the header \`x-impersonate-user\` has the
-user's id, \`x-impersonate-workspace\` the id of the workspace to be in. It may do what that user may; what it writes is
-recorded as an event.`
-
-/** OpenAPI of the app's shapes; with who may call each operation. @see https://spec.openapis.org/oas/v3.1.0 */
-export async function describe(app: AnyElysia): Promise<object> {
-  const { toOpenAPISchema } = await import('@elysiajs/openapi')
-  const { paths, components } = toOpenAPISchema(app, { staticFile: false }, undefined, undefined, VERSION)
-  for (const { method, path, hooks } of app.routes) {
-    const operation = (paths as Paths)[path.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()]
-    const [told, known] = [(hooks.detail?.parameters ?? []) as Parameter[], operation?.parameters ?? []]
-    // Those of the path have pushed out what a route tells of its query.
-    const others = told.filter((one) => !known.some((other) => other.name === one.name && other.in === one.in))
-    if (!operation) continue
-    if (others.length) operation.parameters = [...known, ...others]
-    // And those that have shapes, what it tells of the others.
-    operation.responses = { ...hooks.detail?.responses, ...operation.responses }
-  }
-  for (const operations of Object.values(paths as Paths))
-    for (const operation of Object.values(operations)) {
-      const access = operation['x-access']
-      if (access === 'open') operation.security = []
-      else operation.security = access === 'anyone' ? [{}, ...needed] : needed
-    }
-  return {
-    openapi: VERSION,
-    info: { title: 'Atoll', version, description },
-    paths,
-    components: { ...components, securitySchemes: schemes },
-  }
+    .get(
+      '/openapi/json',
+      ({ query, request, set }) => {
+        described ??= describe(app().routes)
+        if (!query.tenant) return described
+        set.headers['cache-control'] = 'private, no-store'
+        return describeTenant(described, request, query.tenant)
+      },
+      { ...hidden, query: t.Object({ tenant: t.Optional(t.String()) }) },
+    )
 }

@@ -37,25 +37,25 @@ async function runJobs(id: string) {
   return { ran }
 }
 
-const operator = {
-  detail: { 'x-access': 'operator' } as object,
+const operator = (operationId: string, summary: string) => ({
+  detail: { 'x-access': 'operator', operationId, summary } as object,
   parse: async ({ request }: { request: Request }) => {
     admit(request)
     return (await readJson(request, config.ATOLL_BODY_LIMIT)) ?? null
   },
   // Without a body there is nothing to parse.
   transform: async ({ request }: { request: Request }) => admit(request),
-}
+})
 
 /** For tests that move the clock; there only with `ATOLL_TEST_CLOCK`. */
 export const operatorRoutes = new Elysia({ prefix: '/operator', tags: ['operations'] })
   .post('/clock', ({ body }) => setClock(body.now), {
-    ...operator,
+    ...operator('setClock', 'Move the clock of the installation'),
     body: t.Object({ now: time }),
     response: { 200: t.Object({ now: time }), 401: ProblemShape },
   })
   .post('/jobs/run', ({ body }) => runJobs(body.tenant), {
-    ...operator,
+    ...operator('runJobs', 'Run the due jobs of a tenant'),
     body: t.Object({ tenant: t.String() }),
     response: { 200: t.Object({ ran: t.Number({ description: 'attempts' }) }), 401: ProblemShape, 404: ProblemShape },
   })

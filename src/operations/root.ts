@@ -1,6 +1,9 @@
-import { Elysia } from 'elysia'
+import { Elysia, t } from 'elysia'
 
 const LINKS = { api: '/api', documentation: '/openapi', description: '/openapi/json', health: '/health' }
+
+const path = t.String()
+const Links = t.Object({ name: t.String(), api: path, documentation: path, description: path, health: path })
 
 const PAGE = `<!doctype html>
 <html lang="en">
@@ -21,7 +24,20 @@ const POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors '
 
 /** Tells whoever opens the bare address where they are: a page for browsers, JSON for everything else. */
 export const rootRoutes = new Elysia({ tags: ['operations'] })
-  .get('/', ({ request }) => describeServer(request), { detail: { 'x-access': 'open' } as object })
+  .get('/', ({ request }) => describeServer(request), {
+    detail: {
+      'x-access': 'open',
+      operationId: 'describeServer',
+      summary: 'Find the documentation of the server',
+      description: 'A page for browsers, and JSON for everybody else.',
+      responses: {
+        200: {
+          description: 'Where things are',
+          content: { 'application/json': { schema: Links }, 'text/html': { schema: { type: 'string' } } },
+        },
+      },
+    } as object,
+  })
   .get('/favicon.ico', () => new Response(null, { status: 204, headers: { 'cache-control': 'max-age=86400' } }), {
     detail: { 'x-access': 'open', hide: true } as object,
   })

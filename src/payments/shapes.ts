@@ -19,25 +19,33 @@ const ExternalIds = part({
   yearlyPlanId: external,
 })
 
-export const NewPlan = t.Object({
-  name: maybe(line(200, 1)),
-  description: maybe(text(10_000)),
-  monthlyPrice: maybe(price),
-  yearlyPrice: maybe(price),
-  currency: maybe(t.String({ maxLength: 10, description: 'ISO 4217; what the configuration says, unless told' })),
-  dynamic: maybe(t.Boolean({ description: 'whether an admin says the price, for each subscription' })),
-  isActive: maybe(t.Boolean({ description: 'true unless told' })),
-  features: maybe(t.Array(line(500), { maxItems: 200 })),
-  sortOrder: maybe(t.Number({ multipleOf: 1, minimum: -1_000_000, maximum: 1_000_000 })),
-  limits: maybe({ ...free, description: 'numbers by name, to which limitations of blueprints can refer' }),
-  metadata: maybe(free),
-  externalIds: maybe(
-    part(
-      { stripe: maybe(ExternalIds), paypal: maybe(ExternalIds), paddle: maybe(ExternalIds) },
-      { description: 'how providers call it, and its prices' },
+export const NewPlan = t.Object(
+  {
+    name: maybe(line(200, 1)),
+    description: maybe(text(10_000)),
+    monthlyPrice: maybe(price),
+    yearlyPrice: maybe(price),
+    currency: maybe(t.String({ maxLength: 10, description: 'ISO 4217; what the configuration says, unless told' })),
+    dynamic: maybe(t.Boolean({ description: 'whether an admin says the price, for each subscription' })),
+    isActive: maybe(t.Boolean({ description: 'true unless told' })),
+    features: maybe(t.Array(line(500), { maxItems: 200 })),
+    sortOrder: maybe(t.Number({ multipleOf: 1, minimum: -1_000_000, maximum: 1_000_000 })),
+    limits: maybe({ ...free, description: 'numbers by name, to which limitations of blueprints can refer' }),
+    metadata: maybe(free),
+    externalIds: maybe(
+      part(
+        { stripe: maybe(ExternalIds), paypal: maybe(ExternalIds), paddle: maybe(ExternalIds) },
+        { description: 'how providers call it, and its prices' },
+      ),
     ),
-  ),
-})
+  },
+  {
+    'x-schema': {
+      required: ['name'],
+      anyOf: [{ required: ['monthlyPrice', 'yearlyPrice'] }, { required: ['dynamic'] }],
+    },
+  },
+)
 export type NewPlan = Static<typeof NewPlan>
 export const PlanChange = change(NewPlan)
 
@@ -60,7 +68,7 @@ export const Plan = t.Object({
 })
 export type Plan = Static<typeof Plan>
 
-export const PlanList = t.Object({ ...listing, isActive: filter('true or false') })
+export const PlanList = t.Object({ ...listing, isActive: maybe(t.String({ 'x-schema': { type: 'boolean' } })) })
 
 const couponFields = {
   discountType: t.Union([t.Literal('percentage'), t.Literal('fixed')]),
@@ -79,6 +87,10 @@ const couponFields = {
 export const CouponData = t.Object({ code: line(100, 1), ...couponFields })
 export type CouponData = Static<typeof CouponData>
 
+export const CouponChange = change(CouponData)
+const { code, discountType, discountValue } = CouponData.properties
+export const NewCoupon = t.Object({ ...CouponChange.properties, code, discountType, discountValue })
+
 export const Coupon = t.Object({
   _id: id,
   code: t.String(),
@@ -90,7 +102,7 @@ export const Coupon = t.Object({
 })
 export type Coupon = Static<typeof Coupon>
 
-export const CouponList = t.Object({ ...listing, isActive: filter('true or false') })
+export const CouponList = t.Object({ ...listing, isActive: maybe(t.String({ 'x-schema': { type: 'boolean' } })) })
 export const CouponCode = t.Object({
   code: t.String({ minLength: 1, maxLength: 200 }),
   planId: maybe(t.Nullable(t.String())),
@@ -154,36 +166,45 @@ export const WorkspaceSubscriptionList = t.Object({
 })
 
 // Of callers who may not say for whom, these are not looked at, whatever they are.
-const forAdmins = (description: string) => maybe(t.Unknown({ description: `${description}; only of admins` }))
+const forAdmins = (description: string, schema: object) =>
+  maybe(t.Unknown({ description: `${description}; only of admins`, 'x-schema': schema }))
+const types = { type: ['string', 'null'], enum: ['user', 'workspace', null] }
+const amount = { type: ['number', 'null'], exclusiveMinimum: 0 }
 
 export const NewSubscription = t.Object({
   planId: id,
   billingCycle: cycle,
   couponCode: maybe(t.Nullable(t.String({ maxLength: 200 }))),
-  billableEntityType: forAdmins('user or workspace'),
-  billableEntityId: forAdmins('its id'),
-  dynamicAmount: forAdmins('what each cycle costs, of dynamic plans'),
+  billableEntityType: forAdmins('for whom it is', types),
+  billableEntityId: forAdmins('the id of the user or the workspace', { type: ['string', 'null'] }),
+  dynamicAmount: forAdmins('what each cycle costs, of dynamic plans', amount),
 })
 export type NewSubscription = Static<typeof NewSubscription>
 
-export const DynamicAmount = t.Object({ amount: maybe(t.Unknown({ description: 'a positive number' })) })
+export const DynamicAmount = t.Object(
+  { amount: maybe(t.Unknown({ 'x-schema': { type: 'number', exclusiveMinimum: 0 } })) },
+  { 'x-schema': { required: ['amount'] } },
+)
 export const CouponAttachment = t.Object({ couponCode: t.Nullable(t.String({ maxLength: 200 })) })
 
 const address = maybe(t.Nullable(t.String({ maxLength: 2_000 })))
 
-export const NewCheckout = t.Object({
-  subscriptionId: maybe(t.Nullable(t.String({ description: 'one that is pending' }))),
-  planId: maybe(t.Nullable(t.String({ description: 'or a plan with a price' }))),
-  billingCycle: maybe(t.Nullable(cycle)),
-  couponCode: maybe(t.Nullable(t.String({ maxLength: 200 }))),
-  successUrl: address,
-  cancelUrl: address,
-  billableEntityType: forAdmins('user or workspace'),
-  billableEntityId: forAdmins('its id'),
-  amount: forAdmins('what each cycle costs, of dynamic plans'),
-  customer: maybe(part({ name: maybe(t.Nullable(line(300))), email: maybe(orNone(email)) })),
-  reset: maybe(t.Boolean({ description: 'cancels first what the entity has' })),
-})
+export const NewCheckout = t.Object(
+  {
+    subscriptionId: maybe(t.Nullable(t.String({ description: 'one that is pending' }))),
+    planId: maybe(t.Nullable(t.String({ description: 'or a plan with a price' }))),
+    billingCycle: maybe(t.Nullable(cycle)),
+    couponCode: maybe(t.Nullable(t.String({ maxLength: 200 }))),
+    successUrl: address,
+    cancelUrl: address,
+    billableEntityType: forAdmins('for whom it is', types),
+    billableEntityId: forAdmins('the id of the user or the workspace', { type: ['string', 'null'] }),
+    amount: forAdmins('what each cycle costs, of dynamic plans', amount),
+    customer: maybe(part({ name: maybe(t.Nullable(line(300))), email: maybe(orNone(email)) })),
+    reset: maybe(t.Boolean({ description: 'cancels first what the entity has' })),
+  },
+  { 'x-schema': { anyOf: [{ required: ['subscriptionId'] }, { required: ['planId', 'billingCycle'] }] } },
+)
 export type NewCheckout = Static<typeof NewCheckout>
 
 export const Checkout = t.Object({

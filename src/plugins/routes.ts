@@ -26,39 +26,53 @@ export const pluginRoutes = new Elysia({ prefix: '/plugins', tags: ['plugins'] }
     can: 'privileged',
     query: t.Object(listing),
     response: t.Array(Plugin),
+    detail: { operationId: 'listPlugins', summary: 'List plugins' },
   })
   .get('/:id', ({ ctx, params }) => plugins.get(ctx, params.id), {
     can: 'privileged',
     params: one,
     response: { 200: Plugin, 404: ProblemShape },
+    detail: { operationId: 'getPlugin', summary: 'Get a plugin' },
   })
   .post('/', async ({ ctx, body, request, set }) => status(201, await plugins.create(ctx, body, { request, set })), {
     can: 'privileged',
     body: NewPlugin,
     response: { 201: MadePlugin, 409: ProblemShape, 502: ProblemShape },
+    detail: {
+      operationId: 'createPlugin',
+      summary: 'Install a plugin',
+      description: 'Loads the manifest, and registers what it declares.',
+    },
   })
   .put('/:id', ({ ctx, params, body }) => plugins.change(ctx, params.id, body), {
     can: 'privileged',
     params: one,
     body: PluginChange,
     response: { 200: Plugin, ...refusals },
+    detail: { operationId: 'updatePlugin', summary: 'Update a plugin' },
   })
   .patch('/:id', ({ ctx, params, body }) => plugins.change(ctx, params.id, body), {
     can: 'privileged',
     params: one,
     body: PluginChange,
     response: { 200: Plugin, ...refusals },
+    detail: { operationId: 'patchPlugin', summary: 'Update a plugin' },
   })
   .delete('/:id', ({ ctx, params }) => plugins.remove(ctx, params.id), {
     can: 'privileged',
     params: one,
     response: { 200: done, 404: ProblemShape },
+    detail: { operationId: 'deletePlugin', summary: 'Remove a plugin' },
   })
   .post('/:id/reload', ({ ctx, params }) => plugins.reload(ctx, params.id), {
     can: 'privileged',
     params: one,
     response: { 200: Plugin, ...refusals },
-    detail: { summary: 'Take over what the manifest says now' },
+    detail: {
+      operationId: 'reloadPlugin',
+      summary: 'Reload the manifest of a plugin',
+      description: 'Loads the manifest again and applies it.',
+    },
   })
   .post(
     '/:id/rotate-secret',
@@ -68,7 +82,11 @@ export const pluginRoutes = new Elysia({ prefix: '/plugins', tags: ['plugins'] }
       params: one,
       body: orNothing(Rotation),
       response: { 200: NewSecret, 404: ProblemShape },
-      detail: { summary: 'Another secret; for a day both sign' },
+      detail: {
+        operationId: 'rotatePluginSecret',
+        summary: 'Rotate the signing secret of a plugin',
+        description: 'For a day both secrets sign.',
+      },
     },
   )
   .post(
@@ -78,7 +96,11 @@ export const pluginRoutes = new Elysia({ prefix: '/plugins', tags: ['plugins'] }
       can: 'privileged',
       params: one,
       response: { 201: NewToken, 404: ProblemShape },
-      detail: { summary: 'An API token for the plugin, in the place of those that it had' },
+      detail: {
+        operationId: 'createPluginToken',
+        summary: 'Replace the API token of a plugin',
+        description: 'Replaces the tokens that the plugin had.',
+      },
     },
   )
   .get(
@@ -89,7 +111,11 @@ export const pluginRoutes = new Elysia({ prefix: '/plugins', tags: ['plugins'] }
       params: one,
       query: DeliveryList,
       response: { 200: t.Array(Delivery), 404: ProblemShape },
-      detail: { summary: 'What the plugin was told, and what it said' },
+      detail: {
+        operationId: 'listPluginDeliveries',
+        summary: 'List event deliveries to a plugin',
+        description: 'Which events were sent, and what the plugin answered.',
+      },
     },
   )
   .post(
@@ -99,6 +125,6 @@ export const pluginRoutes = new Elysia({ prefix: '/plugins', tags: ['plugins'] }
       can: 'privileged',
       params: t.Object({ id: t.String(), deliveryId: t.String() }),
       response: { 200: Delivery, 404: ProblemShape, 409: ProblemShape },
-      detail: { summary: 'Send it once more' },
+      detail: { operationId: 'replayPluginDelivery', summary: 'Deliver an event again' },
     },
   )

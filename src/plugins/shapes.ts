@@ -41,13 +41,16 @@ const secret = textMatching(
   { description: 'whsec_ and 24 to 64 bytes in base64; made by us unless given' },
 )
 
-export const NewPlugin = t.Object({
-  ...said,
-  name: maybe(said.name),
-  manifestUrl: maybe(t.Nullable(address, { description: 'what it says fills what is not told here' })),
-  active: maybe(t.Boolean()),
-  secret: maybe(secret),
-})
+export const NewPlugin = t.Object(
+  {
+    ...said,
+    name: maybe(said.name),
+    manifestUrl: maybe(t.Nullable(address, { description: 'what it says fills what is not told here' })),
+    active: maybe(t.Boolean()),
+    secret: maybe(secret),
+  },
+  { 'x-schema': { anyOf: [{ required: ['name'] }, { required: ['manifestUrl'] }] } },
+)
 export type NewPlugin = Static<typeof NewPlugin>
 
 export const PluginChange = change(t.Omit(NewPlugin, ['secret']))

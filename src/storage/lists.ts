@@ -10,22 +10,31 @@ const LIMIT = 100
 const MAX_LIMIT = 1_000
 const ORDERS = 10
 
-const option = (description: string) => t.Optional(t.String({ description }))
+const option = (schema: object, description: string) => t.Optional(t.String({ description, 'x-schema': schema }))
 
 /** What the query of a list may say. A route's own filters stand beside it: `t.Object({ ...listing, kind: … })`. */
 export const listing = {
-  limit: option('how many; default: 100, at most 1000 (the header X-Limit says so where more were asked for)'),
-  page: option('which page of so many, from 1'),
-  sort: option('what to sort by, comma-separated; "-" before one for descending'),
-  count: option('true: adds the header X-Total-Count'),
-  $count: option('the same as `count`, as lists of entities call it'),
+  limit: option(
+    { type: 'integer', minimum: 0, default: LIMIT },
+    `how many; at most ${MAX_LIMIT} are answered, and the header X-Limit says so`,
+  ),
+  page: option({ type: 'integer', minimum: 0, default: 1 }, 'which page of that many, from 1'),
+  sort: option(
+    { type: 'string', pattern: '^ *[+-]?\\w+ *(, *[+-]?\\w+ *)*$' },
+    'fields to sort by, comma-separated; "-" before one for descending',
+  ),
+  count: option({ type: 'boolean' }, 'adds the header X-Total-Count'),
+  $count: option({ type: 'boolean' }, 'the same as `count`'),
 }
 export type Listing = { [option in keyof typeof listing]?: string }
 
 /** The same for lists that grow at their head: they page by a place in the list, so that nothing comes twice. */
 export const growingListing = {
   ...listing,
-  $after: option('the place in the list behind which the page begins, as the Link of the page before names it'),
+  $after: option(
+    { type: 'string' },
+    'the place in the list behind which the page begins: take the `Link` of the page before',
+  ),
 }
 export type GrowingListing = { [option in keyof typeof growingListing]?: string }
 

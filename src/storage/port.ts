@@ -30,7 +30,14 @@ export type Manner = { alone?: boolean }
  * what the engines share: `?` for values (texts, finite numbers, bytes, null), double quotes for names, NULLS LAST where
  * order meets NULL, comparisons only as conditions, and nothing that folds letters (`like`, `lower`, `upper`).
  */
-export type Db = Pick<SqliteRemoteDatabase, 'select' | 'selectDistinct' | '$count'> & { ask: Ask; comparing: Comparing }
+export type Db = Pick<SqliteRemoteDatabase, 'select' | 'selectDistinct' | '$count'> & {
+  ask: Ask
+  comparing: Comparing
+  /** Lets others have their turn, between two pieces of work that take some ms each. */
+  pause(): Promise<void>
+  /** The database that this one reads, where it only differs in how: what is kept in memory is kept by that. */
+  origin?: Db
+}
 
 /** By what vectors are compared: by who asks, or by functions of an extension that the database was given. */
 export type Comparing = 'javascript' | 'sqlite-vec'

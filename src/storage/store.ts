@@ -1,6 +1,7 @@
 import { drizzle } from 'drizzle-orm/sqlite-proxy'
 import { report } from '../core/log'
 import { Problem } from '../core/problem'
+import { turn } from '../core/turn'
 import { Busy } from './errors'
 import type {
   Afterwards,
@@ -254,6 +255,7 @@ function db(ask: Ask, { each, lastly, afterwards }: Writing = nothing): Tx {
     lastly,
     afterwards,
     comparing: 'javascript',
+    pause: turn,
     select: ((fields: never) => drizzled().select(fields)) as unknown as Tx['select'],
     selectDistinct: ((fields: never) => drizzled().selectDistinct(fields)) as unknown as Tx['selectDistinct'],
     $count: (...of) => drizzled().$count(...of),
@@ -283,7 +285,8 @@ const nul = () => {
 /** Statements that are asked often are built once for each store. */
 export function prepared<Statements>(prepare: (db: Db) => Statements) {
   const known = new WeakMap<Db, Statements>()
-  return (db: Db): Statements => {
+  return (asked: Db): Statements => {
+    const db = asked.origin ?? asked
     const statements = known.get(db) ?? prepare(db)
     known.set(db, statements)
     return statements

@@ -11,8 +11,10 @@ export function listensOn(at: typeof server) {
 }
 
 /** Remembers whose place a request takes that was made from another. */
-export const standsFor = (request: Request, original: Request) =>
-  void originals.set(request, originals.get(original) ?? original)
+export const standsFor = (request: Request, original: Request) => void originals.set(request, originalOf(original))
+
+/** The request as it came in. */
+export const originalOf = (request: Request) => originals.get(request) ?? request
 
 /** The host and port that were asked for, in lower case. Whatever they are, no exception. */
 export const authorityOf = ({ headers }: Request): string =>
@@ -27,22 +29,58 @@ export const hostOf = (request: Request) => withoutPort(authorityOf(request))
 export function addressOf(request: Request): string {
   const forwarded = proxied && request.headers.get('x-forwarded-for')
   if (forwarded) return bare(forwarded.slice(forwarded.lastIndexOf(',') + 1).trim())
-  return server?.requestIP(originals.get(request) ?? request)?.address ?? ''
+  return server?.requestIP(originalOf(request))?.address ?? ''
 }
 
 /** An address without the port that some proxies add. */
 const bare = (address: string) => address.match(/^\[(.+)\](?::\d+)?$/)?.[1] ?? address.replace(/^([\d.]+):\d+$/, '$1')
 
-/** For work that may take long: a connection on which nothing moves for ten seconds would be cut. */
-export const waitsLong = (request: Request) => server?.timeout?.(originals.get(request) ?? request, 0)
+const IDLE = 10 // s without any byte on a connection, after which it is cut
+const LOOK = 2_500 // ms
+const working = new Map<Request, { since: number; longer?: boolean }>()
+let watch: ReturnType<typeof setInterval> | undefined
+
+/** Notes that all of a request has come in: from now on its connection is not cut for being quiet, until it is answered. */
+export function startWork(request: Request) {
+  const original = originalOf(request)
+  if (working.has(original)) return
+  working.set(original, { since: performance.now() })
+  watch ??= setInterval(extendWork, LOOK).unref()
+}
+
+export function endWork(request: Request) {
+  const work = working.get(request)
+  if (!work) return
+  working.delete(request)
+  if (work.longer) server?.timeout?.(request, IDLE)
+}
+
+/** Only of what takes a while, for most are answered long before anything would be cut. */
+function extendWork() {
+  const before = performance.now() - LOOK
+  for (const [request, work] of working) {
+    if (work.longer || work.since > before) continue
+    work.longer = true
+    server?.timeout?.(request, 0)
+  }
+  if (working.size) return
+  clearInterval(watch)
+  watch = undefined
+}
+
+/** For work that goes on after the answer has begun: a connection on which nothing moves for ten seconds would be cut. */
+export function waitsLong(request: Request) {
+  const original = originalOf(request)
+  working.delete(original)
+  server?.timeout?.(original, 0)
+}
 
 /** For the end of that: who does not take the rest in ten seconds is cut off. */
-export const waitsNoLonger = (request: Request) => server?.timeout?.(originals.get(request) ?? request, 10)
+export const waitsNoLonger = (request: Request) => server?.timeout?.(originalOf(request), IDLE)
 
 /** Whether the browser speaks TLS, to us or to the proxy. */
 export const isSecure = (request: Request) =>
-  (proxied && request.headers.get('x-forwarded-proto') === 'https') ||
-  (originals.get(request) ?? request).url.startsWith('https:')
+  (proxied && request.headers.get('x-forwarded-proto') === 'https') || originalOf(request).url.startsWith('https:')
 
 /** By whom a caller without an account is counted. */
 export const networkOf = (request: Request) => network(addressOf(request))

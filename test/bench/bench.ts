@@ -31,15 +31,16 @@ const { values: options } = parseArgs({
     knowledge: { type: 'boolean', default: false },
     /** Only this: how late the words of models are. */
     ai: { type: 'boolean', default: false },
+    /** Only this: reads of one tenant beside costly questions of another, at 100,000 rows. */
+    neighbours: { type: 'boolean', default: false },
   },
 })
-const alone = (['signin', 'payments', 'knowledge', 'ai'] as const).find((name) => options[name])
-if (alone) {
-  const child = Bun.spawn([process.execPath, `test/bench/${alone}.ts`, options.engine], {
+const runAlone = (name: string, ...more: string[]) =>
+  Bun.spawn([process.execPath, `test/bench/${name}.ts`, options.engine, ...more], {
     stdio: ['ignore', 'inherit', 'inherit'],
-  })
-  process.exit(await child.exited)
-}
+  }).exited
+const alone = (['signin', 'payments', 'knowledge', 'ai', 'neighbours'] as const).find((name) => options[name])
+if (alone) process.exit(await runAlone(alone))
 const [rows, seconds, rounds] = [Number(options.rows), Number(options.seconds), Number(options.rounds)]
 
 // On the disk that the data would be on, not in memory.
@@ -251,6 +252,7 @@ async function creates() {
 
 await reads()
 await creates()
+await runAlone('neighbours', '20000', '2')
 await database?.stop()
 mkdirSync(join(options.out, '..'), { recursive: true })
 writeFileSync(options.out, `${JSON.stringify(report, null, 2)}\n`)

@@ -15,6 +15,7 @@ export type Load = {
 export type Figures = { perSecond: number; p50: number; p99: number; errors: number }
 
 const wrk = Bun.which('wrk')
+let scripts = 0
 export const client = wrk ? 'wrk' : 'the built-in client'
 
 /** Puts load on a server; latencies in ms. */
@@ -22,7 +23,7 @@ export const measure = (load: Load): Promise<Figures> => (wrk ? byWrk(load) : by
 
 async function byWrk({ url, headers, method, paths, bodies, connections, seconds }: Load): Promise<Figures> {
   const list = (values: string[]) => values.map((value) => `[==[${value}]==]`).join(',')
-  const script = `/tmp/atoll-bench-${process.pid}.lua`
+  const script = `/tmp/atoll-bench-${process.pid}-${++scripts}.lua`
   writeFileSync(
     script,
     `local paths = {${list(paths)}}
@@ -37,8 +38,7 @@ async function byWrk({ url, headers, method, paths, bodies, connections, seconds
      end`,
   )
   const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '-s', script, url]
-  const { stdout } = Bun.spawnSync([wrk!, ...args])
-  const text = stdout.toString()
+  const text = await new Response(Bun.spawn([wrk!, ...args], { stdout: 'pipe' }).stdout).text()
   const ms = (percent: string) => {
     const [, value = 'NaN', unit = 'ms'] = text.match(new RegExp(`${percent}%\\s+([\\d.]+)(us|ms|s)`)) ?? []
     return Number(value) * { us: 0.001, ms: 1, s: 1000 }[unit as 'us']!

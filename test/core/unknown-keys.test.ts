@@ -62,7 +62,7 @@ describe('every route that takes a body', () => {
 })
 
 test('the header X-Ignored-Keys is bounded, and pages of other origins may read it', async () => {
-  const many = Object.fromEntries(Array.from({ length: 300 }, (_, n) => [`${n}${'z'.repeat(500)}`, 1]))
+  const many = Object.fromEntries(Array.from({ length: 40 }, (_, n) => [`${n}${'z'.repeat(500)}`, 1]))
   const answer = await admin.post('/blocks', { name: 'x', content: '', ...many })
   expect(answer.status).toBe(201)
   expect(ignored(answer)!.length).toBeLessThan(520)

@@ -5,8 +5,8 @@ const usual = { ...bounds }
 /** From when on entities are many: with such bounds, few take the ways that are meant for many. */
 export const SIZES = {
   usual,
-  middle: { few: 100, stretch: 60, sorted: 80, slice: 1_500 },
-  small: { few: 3, stretch: 2, sorted: 4, slice: 25 },
+  middle: { few: 100, stretch: 60, sorted: 80, slice: 1_500, rows: 150 },
+  small: { few: 3, stretch: 2, sorted: 4, slice: 25, rows: 3 },
 }
 
 /** Does something while these bounds are in force. */

@@ -1,7 +1,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { atoll, caller, emptyFolder, serve } from '../outside/program'
+import { atoll, caller, emptyFolder, serve, within5s } from '../outside/program'
 import { startReceiver } from '../outside/receiver'
 
 setDefaultTimeout(120_000)
@@ -97,3 +97,31 @@ test.skipIf(!Bun.which('prlimit'))('migrate and doctor manage with few descripto
   const doctor = await atoll('doctor --json', { ...at, program, timeout: 60_000 })
   expect([doctor.code, doctor.json.checks.filter(({ ok }: { ok: boolean }) => !ok)]).toEqual([0, []])
 })
+
+test.skipIf(!Bun.which('prlimit'))(
+  'a server that has used up its descriptors answers 503 BUSY, and recovers',
+  async () => {
+    const env = { ATOLL_OPEN_TENANTS: '60', ATOLL_DURABILITY: 'full' }
+    const at = { at: emptyFolder(), env }
+    const tokens = Object.entries(await makeMany(at.at, 30))
+    const program = [
+      Bun.which('prlimit')!,
+      '--nofile=150:150',
+      process.execPath,
+      join(import.meta.dir, '../../src/main.ts'),
+    ]
+    await using server = await serve({ ...at, program })
+    const statuses = new Set<string>()
+    const create = async ([tenant, token]: [string, string], key: string) => {
+      const call = caller(server.url, { tenant, 'x-api-key': token })
+      const { status, body } = await call('POST', '/api/blueprints', { key, name: key, fields: [] })
+      return `${status} ${body.code ?? ''}`
+    }
+    await Promise.all(tokens.map(async (one) => statuses.add(await create(one, 'many'))))
+    for (const status of statuses) expect(status).toBeOneOf(['201 ', '503 BUSY'])
+    expect(statuses).toContain('503 BUSY')
+    const first = tokens[0]!
+    const open = () => caller(server.url, { tenant: first[0], 'x-api-key': first[1] })('GET', '/api/me')
+    expect((await within5s(open, ({ status }) => status === 200)).status).toBe(200)
+  },
+)

@@ -147,7 +147,7 @@ describe('the keys in secrets.json', () => {
   test.each(faults)(
     'that are %s stop `serve` with exit code 2 and one sentence, and doctor tells it',
     async (_, damage, reason) => {
-      const at = { at: emptyFolder(), timeout: 10_000 }
+      const at = { at: emptyFolder(), timeout: 60_000 }
       await makeTenant(at, 'acme')
       const file = join(at.at, 'tenants/secrets.json')
       const good = readFileSync(file)
@@ -190,7 +190,7 @@ describe('the keys in secrets.json', () => {
   })
 
   test('that were rotated are known again, and those before them are not', async () => {
-    const at = { at: emptyFolder(), timeout: 10_000 }
+    const at = { at: emptyFolder(), timeout: 60_000 }
     await makeTenant(at, 'acme')
     const file = join(at.at, 'tenants/secrets.json')
     const old = readFileSync(file)
@@ -207,7 +207,7 @@ const AS_REGISTRY = "set search_path to atoll_registry; set app.tenant to '00000
 describe.skipIf(!databaseUrl)('on PostgreSQL', () => {
   test('keys that are missing, damaged or others stop `serve` with exit code 2', async () => {
     const url = await freshDatabase(databaseUrl!)
-    const at = { at: emptyFolder(), env: { ATOLL_DATABASE_URL: url }, timeout: 10_000 }
+    const at = { at: emptyFolder(), env: { ATOLL_DATABASE_URL: url }, timeout: 60_000 }
     await makeTenant(at, 'acme')
     const [{ value }] = await askDatabase(url, "select value from atoll_registry.secrets where name = 'keys'")
     const changes: [string, RegExp][] = [

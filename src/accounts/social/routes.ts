@@ -10,9 +10,13 @@ import { list } from './setup'
 import { Departure, Identity, NewIdentity, RedirectToken, Start } from './shapes'
 
 const params = t.Object({ provider: t.String() })
-const leads = (description: string) => ({
+const redirect = (operationId: string, summary: string) => ({
   response: { 400: ProblemShape, 429: ProblemShape, 502: ProblemShape },
-  detail: { description, responses: { 302: { description: 'where to go' } } },
+  detail: {
+    operationId,
+    summary,
+    responses: { 302: { description: 'Redirects to the provider, or back to the app' } },
+  },
 })
 
 const signing = new Elysia({ prefix: '/auth', tags: ['accounts'] })
@@ -20,17 +24,21 @@ const signing = new Elysia({ prefix: '/auth', tags: ['accounts'] })
   .get('/providers', ({ ctx }) => list(ctx), {
     open: true,
     response: t.Array(t.String()),
-    detail: { description: 'The names of those by whom users may sign in.' },
+    detail: {
+      operationId: 'listAuthProviders',
+      summary: 'List the sign-in providers',
+      description: 'The names of those by whom users may sign in.',
+    },
   })
   .get(
     '/:provider',
     ({ ctx, params, query, request, set }) => flow.start(ctx, params.provider, query, { request, set }),
-    { open: true, params, query: Start, ...leads('Leads to the provider.') },
+    { open: true, params, query: Start, ...redirect('startProviderSignIn', 'Start a sign-in with a provider') },
   )
   .get(
     '/:provider/callback',
     ({ ctx, params, request, set }) => flow.callback(ctx, params.provider, { request, set }),
-    { open: true, params, ...leads('Where the provider leads back to.') },
+    { open: true, params, ...redirect('completeProviderSignIn', 'Return from a sign-in provider') },
   )
   .post(
     '/callback',
@@ -40,7 +48,11 @@ const signing = new Elysia({ prefix: '/auth', tags: ['accounts'] })
       query: RedirectToken,
       body: orNothing(RedirectToken),
       response: { 200: SignedIn, 401: ProblemShape },
-      detail: { description: 'Signs in by the token that came with a returnUrl.' },
+      detail: {
+        operationId: 'exchangeRedirectToken',
+        summary: 'Exchange a redirect token for a session',
+        description: 'Signs in by the token that came with a returnUrl.',
+      },
     },
   )
 
@@ -50,12 +62,15 @@ const own = new Elysia({ prefix: '/me/identities', tags: ['accounts'] })
     can: 'oneself',
     query: t.Object(listing),
     response: t.Array(Identity),
+    detail: { operationId: 'listIdentities', summary: 'List your linked identities' },
   })
   .post('/', ({ ctx, body, request, set }) => flow.startLinking(ctx, body, { request, set }), {
     can: 'oneself',
     body: NewIdentity,
     response: { 200: Departure, 400: ProblemShape, 429: ProblemShape, 502: ProblemShape },
     detail: {
+      operationId: 'startIdentityLink',
+      summary: 'Start linking an identity',
       description: 'Leads to a provider, and comes back with ?linked=… or ?error=… to a returnUrl, else to /.',
     },
   })
@@ -63,6 +78,7 @@ const own = new Elysia({ prefix: '/me/identities', tags: ['accounts'] })
     can: 'oneself',
     params: one,
     response: { 200: done, 404: ProblemShape, 409: ProblemShape },
+    detail: { operationId: 'deleteIdentity', summary: 'Unlink an identity' },
   })
 
 /** Signing in by Google and others. */

@@ -17,33 +17,54 @@ const administered = new Elysia({ prefix: '/users', tags: ['users'] })
     can: 'privileged',
     query: UsersQuery,
     response: t.Array(SomeUser),
+    detail: { operationId: 'listUsers', summary: 'List users' },
   })
-  .get('/stats', ({ ctx }) => stats(ctx), { can: 'privileged', response: UserStats })
+  .get('/stats', ({ ctx }) => stats(ctx), {
+    can: 'privileged',
+    response: UserStats,
+    detail: {
+      operationId: 'getUserStats',
+      summary: 'Count users',
+      description: 'By role, and by when they registered or were last active.',
+    },
+  })
   .get('/:id', ({ ctx, params }) => administration.get(ctx, params.id), {
     can: 'privileged',
     params: one,
     response: { 200: User, 404: ProblemShape },
+    detail: { operationId: 'getUser', summary: 'Get a user' },
   })
   .post('/', async ({ ctx, body }) => status(201, await administration.create(ctx, body)), {
     can: 'privileged',
     body: NewUser,
     response: { 201: User, 409: ProblemShape },
+    detail: { operationId: 'createUser', summary: 'Create a user' },
   })
   .put('/:id', ({ ctx, params, body }) => administration.change(ctx, params.id, body), {
     can: 'privileged',
     params: one,
     body: UserChange,
     response: { 200: User, ...changed },
+    detail: { operationId: 'updateUser', summary: 'Update a user' },
   })
   .delete('/:id', ({ ctx, params }) => administration.remove(ctx, params.id), {
     can: 'privileged',
     params: one,
     response: { 200: done, ...changed },
+    detail: { operationId: 'deleteUser', summary: 'Delete a user' },
   })
 
 const named = new Elysia({ tags: ['users'] })
   .use(guard('users'))
-  .get('/roles', ({ ctx }) => roles(ctx), { can: 'privileged', response: t.Array(t.String()) })
+  .get('/roles', ({ ctx }) => roles(ctx), {
+    can: 'privileged',
+    response: t.Array(t.String()),
+    detail: {
+      operationId: 'listRoles',
+      summary: 'List the roles in use',
+      description: 'The built-in roles and those that a user has.',
+    },
+  })
 
 /** Users and roles, for those who administer the tenant. */
 export const userRoutes = new Elysia().use(administered).use(named)

@@ -22,21 +22,33 @@ export const encryptedRoutes = new Elysia({ tags: ['accounts'] })
     '/workspaces/:id/encrypted',
     async ({ ctx, params, headers, request, set }) =>
       orNull(await encrypted.get(ctx, 'workspace', params.id, headers['x-encrypted-id'], { request, set })),
-    { can: 'privileged', ...kept },
+    {
+      can: 'privileged',
+      ...kept,
+      detail: { operationId: 'getWorkspaceSecret', summary: 'Get encrypted data of a workspace' },
+    },
   )
   .post(
     '/workspaces/:id/encrypted',
     ({ ctx, params, headers, body }) => encrypted.put(ctx, 'workspace', params.id, headers['x-encrypted-id'], body),
-    { can: 'privileged', ...keeping },
+    {
+      can: 'privileged',
+      ...keeping,
+      detail: { operationId: 'putWorkspaceSecret', summary: 'Store encrypted data of a workspace' },
+    },
   )
   .get(
     '/users/:id/encrypted',
     async ({ ctx, params, headers, request, set }) =>
       orNull(await encrypted.get(ctx, 'user', params.id, headers['x-encrypted-id'], { request, set })),
-    { can: 'privileged', ...kept },
+    { can: 'privileged', ...kept, detail: { operationId: 'getUserSecret', summary: 'Get encrypted data of a user' } },
   )
   .post(
     '/users/:id/encrypted',
     ({ ctx, params, headers, body }) => encrypted.put(ctx, 'user', params.id, headers['x-encrypted-id'], body),
-    { can: 'privileged', ...keeping },
+    {
+      can: 'privileged',
+      ...keeping,
+      detail: { operationId: 'putUserSecret', summary: 'Store encrypted data of a user' },
+    },
   )

@@ -30,20 +30,25 @@ const named = {
   vectorStoreId: maybe(id),
 }
 
-export const Upload = t.Object({
-  ...named,
-  content: t.Union([t.String(), free, t.Array(t.Unknown())], { description: 'text, Markdown or JSON' }),
-  fileName: maybe({ ...line(500), description: 'what ends in .json is read as JSON' }),
-  metadata: maybe(free),
-})
+const oneStore = { 'x-schema': { anyOf: [{ required: ['integrationId'] }, { required: ['vectorStoreId'] }] } }
+
+export const Upload = t.Object(
+  {
+    ...named,
+    content: t.Union([t.String(), free, t.Array(t.Unknown())], { description: 'text, Markdown or JSON' }),
+    fileName: maybe({ ...line(500), description: 'what ends in .json is read as JSON' }),
+    metadata: maybe(free),
+  },
+  oneStore,
+)
 export type Upload = Static<typeof Upload>
 
 export const UploadAnswer = t.Object({ success: t.Literal(true), message: t.String(), fileId: id, vectorStoreId: id })
 
-export const Clearing = t.Object({
-  ...named,
-  fileIds: maybe(t.Array(id, { maxItems: 1_000, description: 'all files, unless told' })),
-})
+export const Clearing = t.Object(
+  { ...named, fileIds: maybe(t.Array(id, { maxItems: 1_000, description: 'default: all files' })) },
+  oneStore,
+)
 export type Clearing = Static<typeof Clearing>
 
 export const ClearAnswer = t.Object({

@@ -16,49 +16,53 @@ export const agentRoutes = new Elysia({ prefix: '/ai/agents', tags: ['ai'] })
     can: 'user',
     query: AgentList,
     response: t.Array(Agent),
-    detail: { summary: 'The agents that one may use, newest first' },
+    detail: {
+      operationId: 'listAgents',
+      summary: 'List agents',
+      description: 'Newest first: the agents that the caller may use.',
+    },
   })
   .get('/:id', ({ ctx, params }) => agents.get(ctx, params.id), {
     can: 'user',
     params: one,
     response: { 200: Agent, 404: ProblemShape },
-    detail: { summary: 'An agent; what it is told to do, only admins see' },
+    detail: { operationId: 'getAgent', summary: 'Get an agent', description: 'Only admins see its instructions.' },
   })
   .post('/', async ({ ctx, body, request, set }) => status(201, await agents.create(ctx, body, { request, set })), {
     can: 'privileged',
     body: NewAgent,
     response: { 201: Agent, 409: ProblemShape },
-    detail: { summary: 'Adds an agent' },
+    detail: { operationId: 'createAgent', summary: 'Create an agent' },
   })
   .put('/:id', ({ ctx, params, body, request, set }) => agents.change(ctx, params.id, body, { request, set }), {
     can: 'privileged',
     params: one,
     body: AgentChange,
     response: changed,
-    detail: { summary: 'Changes what is given of an agent' },
+    detail: { operationId: 'updateAgent', summary: 'Update an agent' },
   })
   .patch('/:id', ({ ctx, params, body, request, set }) => agents.change(ctx, params.id, body, { request, set }), {
     can: 'privileged',
     params: one,
     body: AgentChange,
     response: changed,
-    detail: { summary: 'Changes what is given of an agent' },
+    detail: { operationId: 'patchAgent', summary: 'Update an agent' },
   })
   .delete('/:id', ({ ctx, params, request, set }) => agents.remove(ctx, params.id, { request, set }), {
     can: 'privileged',
     params: one,
     response: { 200: done, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },
-    detail: { summary: 'Removes an agent; its threads can still be read' },
+    detail: { operationId: 'deleteAgent', summary: 'Delete an agent', description: 'Its threads can still be read.' },
   })
   .post('/:id/chat', ({ ctx, params, body, request }) => chatted(ctx, params.id, body, request), {
     can: 'user',
     params: one,
     body: AgentAsked,
-    detail: { summary: 'Have an agent answer', responses },
+    detail: { operationId: 'chatWithAgent', summary: 'Chat with an agent', responses },
   })
   .get('/:id/chat', ({ ctx, params, query, request }) => chattedByAddress(ctx, params.id, query, request), {
     can: 'user',
     params: t.Object({ id: t.String() }),
     query: AgentAskedByAddress,
-    detail: { summary: 'The same as a stream, for the EventSource of browsers', responses },
+    detail: { operationId: 'streamAgentChat', summary: 'Chat with an agent through an EventSource', responses },
   })

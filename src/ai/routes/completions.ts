@@ -25,19 +25,20 @@ export const responses = {
 } as const
 
 /** One for each route: Elysia changes what it gets. */
-const asked = (summary: string) => ({ can: 'user', body: Asked, detail: { summary, responses } }) as const
+const asked = (operationId: string, summary: string) =>
+  ({ can: 'user', body: Asked, detail: { operationId, summary, responses } }) as const
 
 export const completionRoutes = new Elysia({ prefix: '/ai/:integrationId/chat-completion', tags: ['ai'] })
   .use(aiGuard('ai'))
   .post('/', ({ ctx, params, body, request }) => completed(ctx, params.integrationId, body, request), {
-    ...asked('Have a model answer'),
+    ...asked('createCompletion', 'Create a chat completion'),
     params: t.Object({ integrationId: t.String() }),
   })
   .post(
     '/:threadId',
     ({ ctx, params, body, request }) => completed(ctx, params.integrationId, body, request, params.threadId),
     {
-      ...asked('Have a model answer in a thread, which keeps what is said'),
+      ...asked('createThreadCompletion', 'Create a chat completion in a thread'),
       params: t.Object({ integrationId: t.String(), threadId: t.String() }),
     },
   )

@@ -10,5 +10,10 @@ export const mcpRoutes = new Elysia({ prefix: '/mcp', tags: ['ai'] })
     can: 'user',
     body: t.Unknown(),
     response: { 200: t.Unknown({ description: 'What JSON-RPC answers' }), 406: ProblemShape },
-    detail: { summary: 'The Model Context Protocol: blueprints and tools for assistants, with the caller’s rights' },
+    detail: {
+      operationId: 'callMcp',
+      summary: 'Call the Model Context Protocol server',
+      description:
+        'JSON-RPC over streamable HTTP, without sessions. Assistants use blueprints and tools with the rights of the caller.',
+    },
   })

@@ -11,8 +11,8 @@ const params = t.Object({ sourceId: t.String() })
 const drafts = 'The end of its answer has what was drafted in `drafts`: `{kind, draft, created?}`.'
 
 /** One for each route: Elysia changes what it gets. */
-const asked = (summary: string) =>
-  ({ can: 'user', params, body: Building, detail: { summary, description: drafts, responses } }) as const
+const asked = (operationId: string, summary: string) =>
+  ({ can: 'user', params, body: Building, detail: { operationId, summary, description: drafts, responses } }) as const
 
 /** Sources that are asked directly, without an integration: by anybody who is signed in, unless they name roles. */
 export const sourceRoutes = new Elysia({ prefix: '/ai/sources/:sourceId', tags: ['ai'] })
@@ -20,23 +20,28 @@ export const sourceRoutes = new Elysia({ prefix: '/ai/sources/:sourceId', tags: 
   .post(
     '/chat-completion',
     ({ ctx, params, body, request }) => build(ctx, params.sourceId, 'all', body, request),
-    asked('Have a source draft blueprints, blocks and integrations'),
+    asked('draftWithSource', 'Draft blueprints, blocks and integrations'),
   )
   .post('/chat-completion/plain', ({ ctx, params, body, request }) => plain(ctx, params.sourceId, body, request), {
     can: 'user',
     params,
     body: Asked,
-    detail: { summary: 'Have a source answer', responses },
+    detail: {
+      operationId: 'createSourceCompletion',
+      summary: 'Create a chat completion with a source',
+      description: 'Asks the source directly, without an integration.',
+      responses,
+    },
   })
   .post(
     '/chat-completion/pages',
     ({ ctx, params, body, request }) => build(ctx, params.sourceId, 'pages', body, request),
-    asked('Have a source draft the blocks of pages'),
+    asked('draftPages', 'Draft the blocks of pages'),
   )
   .post(
     '/chat-completion/integrations',
     ({ ctx, params, body, request }) => build(ctx, params.sourceId, 'integrations', body, request),
-    asked('Have a source draft integrations'),
+    asked('draftIntegrations', 'Draft integrations'),
   )
   .post('/blueprints', ({ ctx, params, body, request }) => draftBlueprints(ctx, params.sourceId, body, request), {
     can: 'user',
@@ -51,5 +56,9 @@ export const sourceRoutes = new Elysia({ prefix: '/ai/sources/:sourceId', tags: 
       503: ProblemShape,
       504: ProblemShape,
     },
-    detail: { summary: 'Have a source draft blueprints, each as it can be sent to /api/blueprints' },
+    detail: {
+      operationId: 'draftBlueprints',
+      summary: 'Draft blueprints',
+      description: 'Each draft can be sent to `POST /api/blueprints` as it is.',
+    },
   })

@@ -1,5 +1,5 @@
 import { Elysia, status, t } from 'elysia'
-import { aiGuard } from '../../accounts/guard'
+import { uploadGuard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
 import * as files from '../knowledge/files'
 import { ClearAnswer, Clearing, NewStore, StoreAnswer, Upload, UploadAnswer } from '../knowledge/shapes'
@@ -10,7 +10,7 @@ const refusals = { 404: ProblemShape, 409: ProblemShape }
 const failures = { ...refusals, 429: ProblemShape, 502: ProblemShape, 503: ProblemShape, 504: ProblemShape }
 
 export const storageRoutes = new Elysia({ prefix: '/ai/sources/:sourceId/storage', tags: ['ai'] })
-  .use(aiGuard('ai'))
+  .use(uploadGuard('ai'))
   .post(
     '/',
     async ({ ctx, params, body }) => {
@@ -22,7 +22,11 @@ export const storageRoutes = new Elysia({ prefix: '/ai/sources/:sourceId/storage
       params: source,
       body: NewStore,
       response: { 200: StoreAnswer, 201: StoreAnswer, ...refusals },
-      detail: { summary: 'A vector store of an integration, for a thread, a user, a workspace or all' },
+      detail: {
+        operationId: 'createVectorStore',
+        summary: 'Create a vector store',
+        description: 'Answers 200 with the existing store if there is one for this scope.',
+      },
     },
   )
   .post(
@@ -33,7 +37,7 @@ export const storageRoutes = new Elysia({ prefix: '/ai/sources/:sourceId/storage
       params: source,
       body: Upload,
       response: { 201: UploadAnswer, ...failures },
-      detail: { summary: 'Adds a file to a vector store' },
+      detail: { operationId: 'uploadToVectorStore', summary: 'Upload a file to a vector store' },
     },
   )
   .post('/clear', ({ ctx, params, body, request }) => files.clear(ctx, params.sourceId, body, request), {
@@ -41,5 +45,5 @@ export const storageRoutes = new Elysia({ prefix: '/ai/sources/:sourceId/storage
     params: source,
     body: Clearing,
     response: { 200: ClearAnswer, ...refusals },
-    detail: { summary: 'Takes files out of a vector store' },
+    detail: { operationId: 'clearVectorStore', summary: 'Remove files from a vector store' },
   })

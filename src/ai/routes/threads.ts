@@ -11,23 +11,35 @@ export const threadRoutes = new Elysia({ prefix: '/ai/threads', tags: ['ai'] })
     can: 'user',
     query: ThreadList,
     response: t.Array(Thread),
-    detail: { summary: 'One’s threads, newest first, without their messages; admins see those of all' },
+    detail: {
+      operationId: 'listThreads',
+      summary: 'List your threads',
+      description: 'Newest first, without their messages. Admins see the threads of all users.',
+    },
   })
   .get('/:id', ({ ctx, params }) => threads.get(ctx, params.id), {
     can: 'user',
     params: one,
     response: { 200: Thread, 404: ProblemShape },
-    detail: { summary: 'A thread with all that was said in it' },
+    detail: { operationId: 'getThread', summary: 'Get a thread with its messages' },
   })
   .post('/', async ({ ctx, body }) => status(201, await threads.create(ctx, body)), {
     can: 'user',
     body: NewThread,
     response: { 201: Thread, 404: ProblemShape },
-    detail: { summary: 'Begins a thread with an integration' },
+    detail: {
+      operationId: 'createThread',
+      summary: 'Create a thread',
+      description: 'Starts a conversation with an integration or an agent.',
+    },
   })
   .delete('/:id', ({ ctx, params }) => threads.remove(ctx, params.id), {
     can: 'user',
     params: one,
     response: { 200: done, 404: ProblemShape },
-    detail: { summary: 'Removes a thread, and what only it knows' },
+    detail: {
+      operationId: 'deleteThread',
+      summary: 'Delete a thread',
+      description: 'Also deletes the files that only this thread knows.',
+    },
   })

@@ -9,5 +9,9 @@ export const usageRoutes = new Elysia({ prefix: '/ai/usage', tags: ['ai'] })
     can: 'privileged',
     query: UsageList,
     response: t.Array(t.Union([Used, UsedTogether])),
-    detail: { summary: 'What completions and embeddings took, one by one, or together by `groupBy`' },
+    detail: {
+      operationId: 'listAiUsage',
+      summary: 'List AI usage',
+      description: 'One entry for each completion or embedding, or totals with `groupBy`.',
+    },
   })

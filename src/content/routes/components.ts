@@ -18,34 +18,50 @@ export const componentRoutes = new Elysia({ prefix: '/components', tags: ['compo
     can: 'user',
     query,
     response: t.Array(Component),
+    detail: { operationId: 'listComponents', summary: 'List components' },
   })
   .get('/:id', ({ ctx, params, request, set }) => components.get(ctx, params.id, { request, set }), {
     can: 'user',
     params: byName,
     response: { 200: Component, 404: ProblemShape },
+    detail: { operationId: 'getComponent', summary: 'Get a component' },
   })
   .post('/', async ({ ctx, body, request, set }) => status(201, await components.create(ctx, body, { request, set })), {
     can: 'editor',
     body: NewComponent,
     response: { 201: Component, 409: ProblemShape },
+    detail: { operationId: 'createComponent', summary: 'Create a component' },
   })
-  .post('/bulk', ({ ctx, body }) => putAll(ctx, body.components), { can: 'editor', body: Bulk, response: BulkResult })
+  .post('/bulk', ({ ctx, body }) => putAll(ctx, body.components), {
+    can: 'editor',
+    body: Bulk,
+    response: BulkResult,
+    detail: {
+      operationId: 'putComponents',
+      summary: 'Create or update many components',
+      description:
+        'Each component is judged on its own. The answer says for each whether it was created, updated or refused.',
+    },
+  })
   .put('/:id', ({ ctx, params, body, request, set }) => components.change(ctx, params.id, body, { request, set }), {
     can: 'editor',
     params: byName,
     body: ComponentChange,
     response: changed,
+    detail: { operationId: 'updateComponent', summary: 'Update a component' },
   })
   .patch('/:id', ({ ctx, params, body, request, set }) => components.change(ctx, params.id, body, { request, set }), {
     can: 'editor',
     params: byName,
     body: ComponentChange,
     response: changed,
+    detail: { operationId: 'patchComponent', summary: 'Update a component' },
   })
   .delete('/:id', ({ ctx, params, request, set }) => components.remove(ctx, params.id, { request, set }), {
     can: 'editor',
     params: byName,
     response: { 200: done, 404: ProblemShape, 412: ProblemShape },
+    detail: { operationId: 'deleteComponent', summary: 'Delete a component' },
   })
 
 export const staticRoutes = new Elysia({ prefix: '/static', tags: ['components'] })
@@ -54,11 +70,14 @@ export const staticRoutes = new Elysia({ prefix: '/static', tags: ['components']
     open: true,
     query,
     response: t.Array(StaticFiles),
+    detail: { operationId: 'listStaticFiles', summary: 'List compiled component files' },
   })
   .get('/:file', ({ ctx, params, request }) => builds.file(ctx, params.file, request), {
     open: true,
     params: t.Object({ file: t.String({ description: '`<identifier>.<hash>.js`, or `.css`' }) }),
     detail: {
+      operationId: 'getStaticFile',
+      summary: 'Download a compiled component file',
       responses: {
         200: { description: 'the file, which never changes', content: { 'text/javascript': {}, 'text/css': {} } },
         404: {

@@ -22,43 +22,66 @@ export const configurationRoutes = new Elysia({ prefix: '/configurations', tags:
     can: 'privileged',
     query: t.Object(listing),
     response: t.Array(Configuration),
+    detail: { operationId: 'listConfigurations', summary: 'List configurations' },
   })
   .get('/app-configuration', ({ ctx, request, set }) => configurations.getApp(ctx, { request, set }), {
     open: true,
     response: AppConfiguration,
+    detail: { operationId: 'getAppConfiguration', summary: 'Get the app configuration' },
   })
   .get('/:key', ({ ctx, params, request, set }) => configurations.get(ctx, params.key, { request, set }), {
     anyone: true,
     params: byKey,
     response: { 200: Configuration, 401: ProblemShape, 403: ProblemShape, 404: ProblemShape },
+    detail: { operationId: 'getConfiguration', summary: 'Get a configuration' },
   })
   .post(
     '/',
     async ({ ctx, body, request, set }) => status(201, await configurations.create(ctx, body, { request, set })),
-    { can: 'privileged', body: NewConfiguration, response: { 201: Configuration, 409: ProblemShape } },
+    {
+      can: 'privileged',
+      body: NewConfiguration,
+      response: { 201: Configuration, 409: ProblemShape },
+      detail: { operationId: 'createConfiguration', summary: 'Create a configuration' },
+    },
   )
   .put('/app-configuration', ({ ctx, body, request, set }) => configurations.changeApp(ctx, body, { request, set }), {
     can: 'privileged',
     body: AppConfigurationChange,
     response: changedApp,
+    detail: { operationId: 'updateAppConfiguration', summary: 'Update the app configuration' },
   })
   .patch('/app-configuration', ({ ctx, body, request, set }) => configurations.changeApp(ctx, body, { request, set }), {
     can: 'privileged',
     body: AppConfigurationChange,
     response: changedApp,
+    detail: { operationId: 'patchAppConfiguration', summary: 'Update the app configuration' },
   })
   .put(
     '/:key',
     ({ ctx, params, body, request, set }) => configurations.change(ctx, params.key, body, { request, set }),
-    { can: 'privileged', params: byKey, body: ConfigurationChange, response: changed },
+    {
+      can: 'privileged',
+      params: byKey,
+      body: ConfigurationChange,
+      response: changed,
+      detail: { operationId: 'updateConfiguration', summary: 'Update a configuration' },
+    },
   )
   .patch(
     '/:key',
     ({ ctx, params, body, request, set }) => configurations.change(ctx, params.key, body, { request, set }),
-    { can: 'privileged', params: byKey, body: ConfigurationChange, response: changed },
+    {
+      can: 'privileged',
+      params: byKey,
+      body: ConfigurationChange,
+      response: changed,
+      detail: { operationId: 'patchConfiguration', summary: 'Update a configuration' },
+    },
   )
   .delete('/:key', ({ ctx, params, request, set }) => configurations.remove(ctx, params.key, { request, set }), {
     can: 'privileged',
     params: byKey,
     response: { 200: done, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },
+    detail: { operationId: 'deleteConfiguration', summary: 'Delete a configuration' },
   })

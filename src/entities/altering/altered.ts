@@ -17,15 +17,20 @@ export type Altered = { doc: Doc; keys: Keys; index: IndexRow[]; troubles: Troub
 
 const ANYBODY: Caller = { user: '', roles: [], privileged: true, workspace: null }
 
-/** Works out what becomes of an entity. */
-export async function altered(plan: Plan, known: Known, before: Doc): Promise<Altered> {
+/** Works out what becomes of an entity: within a write `atOnce`, else its formulas wait for their turn. */
+export async function altered(
+  plan: Plan,
+  known: Known,
+  before: Doc,
+  when: { atOnce?: boolean } = {},
+): Promise<Altered> {
   const { alteration, next } = plan
   const troubles: Trouble[] = []
   let doc = shaped(plan, before, troubles)
   const made: Altered = { doc, keys: {}, index: [], troubles }
   if (troubles.length) return made
   try {
-    if (alteration.recomputes) doc = await computed(next, doc, known, ANYBODY)
+    if (alteration.recomputes) doc = await computed(next, doc, known, ANYBODY, when)
     const keys = freshOnly(plan, keysOf(next, doc))
     return { doc, keys, index: rowsOf(next, keys), troubles }
   } catch (error) {

@@ -57,7 +57,7 @@ export async function prepare(tenant: Tenant & Lease, model: Model, coming: Comi
       const now: Entity[] = []
       for (const { seq } of entities) {
         if (!changed.has(seq)) now.push(ahead.get(seq)!)
-        else if (changed.get(seq)) now.push(await entityOf(coming, changed.get(seq)!))
+        else if (changed.get(seq)) now.push(await entityOf(coming, changed.get(seq)!, { atOnce: true }))
       }
       await keep(tx, model, coming, now)
       if (end) await advance(tx, state, end, some.length)
@@ -66,7 +66,7 @@ export async function prepare(tenant: Tenant & Lease, model: Model, coming: Comi
       const left = end ? [] : await marked(tx, model, most + 1)
       if (end || left.length > most) return true
       const last: Entity[] = []
-      for (const kept of left) last.push(await entityOf(coming, kept))
+      for (const kept of left) last.push(await entityOf(coming, kept, { atOnce: true }))
       await keep(tx, model, coming, last)
       await putInForce(tx, state)
       return false
@@ -84,9 +84,9 @@ export async function prepare(tenant: Tenant & Lease, model: Model, coming: Comi
   }
 }
 
-async function entityOf(plan: Plan, kept: Kept): Promise<Entity> {
+async function entityOf(plan: Plan, kept: Kept, when: { atOnce?: boolean } = {}): Promise<Entity> {
   const before = JSON.parse(docOf(kept.shown)) as Doc
-  return { kept, before, after: await altered(plan, kept, before) }
+  return { kept, before, after: await altered(plan, kept, before, when) }
 }
 
 const areWordsMade = async (db: Pick<Tx, 'ask'>, key: string) =>

@@ -1,13 +1,18 @@
 import { now } from '../../core/clock'
 import { report } from '../../core/log'
 import { Problem } from '../../core/problem'
+import { turn } from '../../core/turn'
 import type { Db } from '../../storage/port'
+import { costlyWork } from '../../tenancy/fair-queue'
 import { recall } from '../../tenancy/memory'
 import type { Tenant } from '../../tenancy/tenants'
 import { Change } from './change'
 import { AT_ONCE, changesAfter, hearOf, lastOf, listening, RENEWAL } from './log'
 
-const IN_A_TURN = 200 // listeners woken in one turn of the event loop
+// How many listeners are woken in one turn of the event loop: as many as take so many ms.
+const GROUP_TIME = 4
+const MIN_GROUP = 5
+const MAX_GROUP = 200
 
 /** Who is told of a feed's changes. */
 export type Ear = {
@@ -33,6 +38,7 @@ export class Feed {
   #reading = false
   #again = false
   #renewed = now()
+  #group = 50
   #deaf: () => void
 
   constructor(
@@ -113,12 +119,24 @@ export class Feed {
     }
   }
 
-  /** Thousands would keep all others waiting: in between those get their turn. */
+  /**
+   * Thousands would keep all others waiting: they are woken a group after the other, each a slice of the tenant's costly
+   * work, and the smaller the more a listener takes.
+   */
   async #each(work: (ear: Ear) => void) {
-    let count = 0
-    for (const ear of this.#ears) {
-      work(ear)
-      if (++count % IN_A_TURN === 0) await new Promise(setImmediate)
+    const payer = { tenant: this.tenant.tenant, caller: 'changes' }
+    for (let left = [...this.#ears]; left.length; ) {
+      const some = left.slice(0, this.#group)
+      left = left.slice(this.#group)
+      const wake = async () => {
+        const began = performance.now()
+        for (const ear of some) if (this.#ears.has(ear)) work(ear)
+        // What they do is done when this is over.
+        await turn()
+        const possible = Math.floor((some.length * GROUP_TIME) / Math.max(performance.now() - began, 0.1))
+        this.#group = Math.max(MIN_GROUP, Math.min(MAX_GROUP, possible, 2 * this.#group))
+      }
+      await (left.length ? costlyWork.run(payer, wake, { whole: true }) : wake())
     }
   }
 }

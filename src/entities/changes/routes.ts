@@ -16,7 +16,8 @@ export const changeRoutes = new Elysia({ prefix: '/blueprints/:key/entities', ta
     anyone: true,
     params: ofBlueprint,
     detail: {
-      summary: 'Live changes',
+      operationId: 'streamEntityChanges',
+      summary: 'Stream live changes',
       description:
         'Server-sent events: what happens to the entities that a list with the same filters (also `$q`) shows to you. ' +
         '`ready` comes first, `create` and `update` bring the entity as the list shows it, `delete` its `_id` and ' +
@@ -33,8 +34,8 @@ export const changeRoutes = new Elysia({ prefix: '/blueprints/:key/entities', ta
         last,
       ].map(parameter),
       responses: {
-        200: { description: 'the events', content: { 'text/event-stream': { schema: { type: 'string' } } } },
-        429: json(ProblemShape, 'the caller, or the tenant, has too many streams'),
+        200: { description: 'The events', content: { 'text/event-stream': { schema: { type: 'string' } } } },
+        429: json(ProblemShape, 'The caller or the tenant has too many streams'),
       },
     },
   })

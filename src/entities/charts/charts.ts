@@ -3,7 +3,9 @@ import type { Model } from '../../blueprints/model'
 import { type Reach, reachOrRefuse } from '../../blueprints/rules'
 import type { Answer } from '../../core/etag'
 import { missing } from '../../core/problem'
+import type { Db } from '../../storage/port'
 import { narrowed, searchOf, steady } from '../entities'
+import { readFairly } from '../fair-reads'
 import { countFitting, narrowedBy, narrowedWhole } from '../fitting'
 import { ofPage } from '../pages'
 import { type Resolved, readQuery } from '../query'
@@ -16,10 +18,10 @@ import { namesOf } from './values'
 
 /** How many entities match a list's query. */
 export async function count(asked: OpenCtx, key: string, request: Request) {
-  return about(asked, key, request, async ({ ctx, model, reach }) => {
+  return about(asked, key, request, async ({ ctx, db, model, reach }) => {
     const query = readQuery(model, ctx.actor, ofPage(searchOf(request)).search)
     if (query.search) await searchable(ctx, model)
-    return { count: await countFitting(ctx.db, model, reach, await narrowedBy(ctx.db, model, query)) }
+    return { count: await countFitting(db, model, reach, await narrowedBy(db, model, query)) }
   })
 }
 
@@ -44,11 +46,13 @@ export async function onAxes(asked: OpenCtx, key: string, type: string, answer: 
   return axes(type, label, groups)
 }
 
-type About = { ctx: OpenCtx; model: Model; reach: Reach }
+type About = { ctx: OpenCtx; db: Db; model: Model; reach: Reach }
 
 function about<T>(asked: OpenCtx, key: string, request: Request, read: (of: About) => Promise<T>): Promise<T> {
   const ctx = narrowed(asked, request)
-  return steady(ctx, key, (model) => read({ ctx, model, reach: reachOrRefuse(model, 'read', ctx.actor) }))
+  return readFairly(ctx, request, (db) =>
+    steady(ctx, key, (model) => read({ ctx, db, model, reach: reachOrRefuse(model, 'read', ctx.actor) })),
+  )
 }
 
 const UNKNOWN = 'Unknown'
@@ -60,13 +64,13 @@ type Grouped = { value: number | string; label: string; groups: Shown[] | undefi
 const grouped = (asked: OpenCtx, key: string, answer: Answer, names: Names): Promise<Grouped> =>
   about(asked, key, answer.request, (of) => groupedOf(of, answer, names))
 
-async function groupedOf({ ctx, model, reach }: About, { request, set }: Answer, names: Names): Promise<Grouped> {
+async function groupedOf({ ctx, db, model, reach }: About, { request, set }: Answer, names: Names): Promise<Grouped> {
   const question = readQuestion(model, ctx.actor, searchOf(request), names)
   const { by, sum, interval } = question
   if (question.query.search) await searchable(ctx, model)
-  const query = await narrowedWhole(ctx.db, model, question.query)
+  const query = await narrowedWhole(db, model, question.query)
   const grouping = by && groupingOf(by, interval)
-  const { all, groups, unknown } = await tally(ctx.db, model, reach, { ...question, query }, grouping)
+  const { all, groups, unknown } = await tally(db, model, reach, { ...question, query }, grouping)
   const amountOf = ({ count, units }: Amount) => sum?.kind?.addition?.told(units) ?? count
   const result = { value: amountOf(all), label: sum ? labelOf(sum) : 'count' }
   if (!grouping) return { ...result, groups: undefined }
@@ -75,7 +79,7 @@ async function groupedOf({ ctx, model, reach }: About, { request, set }: Answer,
   const total = places.length + (unknown.count ? 1 : 0)
   const [start, end] = [query.skip, query.skip + query.limit]
   const page = places.slice(start, end).map((place) => groups.get(place) ?? nobody(place))
-  const called = await namesOf(ctx.db, model, by, grouping, page)
+  const called = await namesOf(db, model, by, grouping, page)
   const shown: Shown[] = page.map((group, at) => ({ name: called[at]!, value: amountOf(group) }))
   if (unknown.count && start < total && total <= end) shown.push({ name: UNKNOWN, value: amountOf(unknown) })
   const headers: Record<string, string> = {}

@@ -1,21 +1,20 @@
 import type { Model } from '../../blueprints/model'
 import type { Reach } from '../../blueprints/rules'
-import { turn } from '../../core/turn'
 import type { Db } from '../../storage/port'
 import { and, type FieldTarget, list, type Part, part } from '../conditions'
+import { BY_VALUE, Members, slicesOf } from '../members'
 import type { Query } from '../query'
-import { alone } from '../scans'
+import { countRows, rangesOf } from '../ranges'
+import { type Passage, passageOf } from '../scans'
+import { bounds } from '../sizes'
 import { scanOf } from '../way'
 
 /** A text (or null) for each thing asked, how many entities agree in all of them, and the first of these. */
 export type Row = [...texts: (string | number | null)[], count: number, first: number]
 
-/** Rows that one statement goes through at most, so that others get their turn. */
-const SLICE = 10_000
 const LARGE = 100 // where each has a list or a document, which may be as long as a body
 
-/** What is gone through, in the order of which columns, and what is asked of the rows that match. */
-type Pass = { from: string; all: Part; matching: Part; order: string; asked: Part[]; first: string; slice: number }
+type Pass = Passage & { asked: Part[] }
 
 /** What entities that match have, a slice after the other. Nothing but one slice is ever in memory. */
 export async function* entitiesBySlices(
@@ -27,44 +26,38 @@ export async function* entitiesBySlices(
   large = false,
 ): AsyncGenerator<Row[]> {
   const scan = await scanOf(db, model, reach, query)
-  const { from, where: all } = alone(scan, reach, [])
-  const { where: matching } = alone(scan, reach, query.conditions)
-  const [order, first, slice] = [scan.time.join(', '), scan.time[1], large ? LARGE : SLICE]
-  const values = from === 'entities e' ? asked : asked.map(ofEntity)
-  yield* pass(db, { from, all, matching, order, asked: values, first, slice })
+  const passage = passageOf(model, scan, reach, query.conditions)
+  const values = passage.from.startsWith('entity_index') ? asked.map(ofEntity) : asked
+  yield* pass(db, { ...passage, asked: values, size: large ? Math.min(LARGE, bounds.rows) : bounds.rows })
 }
 
 /** The values of a field, from the index alone; of entities without any there is nothing. */
 export async function* valuesBySlices(db: Db, { field, path }: FieldTarget): AsyncGenerator<Row[]> {
   const all = part('i.field = ? and i.path = ?', field.number, path)
-  const [order, asked] = ['i.value, i.created, i.entity', [part('i.value')]]
-  yield* pass(db, { from: 'entity_index i', all, matching: all, order, asked, first: 'i.entity', slice: SLICE })
+  const [by, asked] = [BY_VALUE, [part('i.value')]]
+  yield* pass(db, { from: 'entity_index i', where: all, matching: all, by, asked, entity: 'i.entity' })
 }
 
 /** How many entities have values of a field, as the index has it. */
-export async function countWithValues(db: Db, { field, path, single }: FieldTarget): Promise<number> {
-  const counted = single ? '*' : 'distinct entity'
-  const sql = `select count(${counted}) from entity_index where field = ? and path = ?`
-  return Number((await db.ask(sql, [field.number, path]))[0]![0])
+export async function countWithValues(db: Db, target: FieldTarget): Promise<number> {
+  const where = part('i.field = ? and i.path = ?', target.field.number, target.path)
+  const rows = { from: 'entity_index i', where, by: BY_VALUE }
+  if (target.single) return countRows(db, rows)
+  const members = new Members()
+  for await (const entities of slicesOf(db, { ...rows, entity: 'i.entity' }))
+    for (const one of entities) members.add(one)
+  return members.size
 }
 
 /** What is asked of the entity of a row of the index. */
 const ofEntity = ({ sql, params }: Part) => part(`(select ${sql} from entities e where e.seq = i.entity)`, ...params)
 
-async function* pass(db: Db, { from, all, matching, order, asked, first, slice }: Pass): AsyncGenerator<Row[]> {
-  const what = list([...asked, part(`count(*), min(${first})`)])
+async function* pass(db: Db, { matching, asked, entity, ...rows }: Pass): AsyncGenerator<Row[]> {
+  const what = list([...asked, part(`count(*), min(${entity})`)])
   const groups = asked.map((_, at) => at + 1).join(', ')
-  for (let after: Part[] = []; ; ) {
-    const rest = and([all, ...after])
-    const last = `select ${order} from ${from} where ${rest.sql} order by ${order} limit 1 offset ?`
-    const [end] = await db.ask(last, [...rest.params, slice - 1])
-    const compared = (sign: string) =>
-      end ? [part(`(${order}) ${sign} (${end.map(() => '?').join(', ')})`, ...end)] : []
-    const where = and([matching, ...after, ...compared('<=')])
-    const sql = `select ${what.sql} from ${from} where ${where.sql} group by ${groups}`
+  for await (const { conditions } of rangesOf(db, rows)) {
+    const where = and([matching, ...conditions])
+    const sql = `select ${what.sql} from ${rows.from} where ${where.sql} group by ${groups}`
     yield (await db.ask(sql, [...what.params, ...where.params])) as Row[]
-    if (!end) return
-    after = compared('>')
-    await turn()
   }
 }

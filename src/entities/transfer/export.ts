@@ -5,10 +5,11 @@ import { mayRead, reachOrRefuse } from '../../blueprints/rules'
 import { invalid, Problem } from '../../core/problem'
 import { given } from '../../core/shapes'
 import { streamOf } from '../../core/stream'
-import { turn } from '../../core/turn'
+import type { Db } from '../../storage/port'
 import { waitsLong } from '../../tenancy/caller'
 import type { Doc } from '../document'
 import { formOf, headersOf, narrowed, searchOf } from '../entities'
+import { readFairly, streamFairly } from '../fair-reads'
 import { narrowedBy } from '../fitting'
 import { populatedLines } from '../populate'
 import { type Query, readQuery } from '../query'
@@ -36,7 +37,7 @@ export async function exportAll(asked: OpenCtx, key: string, request: Request): 
       invalid({ path: option, message: `An export has all that match: ${option} is for lists.` })
   const query = readQuery(model, ctx.actor, `${search}`)
   if (query.search) await searchable(ctx, model)
-  const narrow = await narrowedBy(ctx.db, model, query)
+  const narrow = await readFairly(ctx, request, (db) => narrowedBy(db, model, query))
   if (query.related && format === 'csv')
     invalid({ path: '$populate', message: 'A cell of a CSV has no place for another entity. Export as NDJSON.' })
   // What makes no sense is told before anything is.
@@ -44,24 +45,24 @@ export async function exportAll(asked: OpenCtx, key: string, request: Request): 
   const form = format === 'csv' ? FLAT : formOf(model, ctx, request, query)
   const { head, lines } = format === 'csv' ? csv(model, ctx, query) : ndjson(model, ctx, form)
 
-  async function* texts() {
+  async function* texts(db: Db) {
     if (head) yield head
-    for await (const slice of walk(ctx.db, model, reach, narrow)) {
+    for await (const slice of walk(db, model, reach, narrow)) {
       // What may be shown could be less by now.
       const { version } = await modelOf(ctx, key)
       if (version !== model.version) throw new Problem(409, 'CONFLICT', 'The blueprint was changed. Export again.')
-      if (slice.length) yield* lines(slice)
-      await turn()
+      if (slice.length) yield* lines(slice, db)
+      await db.pause()
     }
   }
   waitsLong(request)
   const headers = headersOf(form)
   headers.set('content-type', TYPES[format])
   headers.set('content-disposition', `attachment; filename="${key}.${format}"`)
-  return new Response(streamOf(texts()), { headers })
+  return new Response(streamOf(streamFairly(ctx, request, texts)), { headers })
 }
 
-type Lines = { head: string; lines: (slice: string[]) => Iterable<string> | AsyncIterable<string> }
+type Lines = { head: string; lines: (slice: string[], db: Db) => Iterable<string> | AsyncIterable<string> }
 
 function ndjson(model: Model, ctx: OpenCtx, { related, ...form }: Form): Lines {
   const { select } = form
@@ -69,9 +70,9 @@ function ndjson(model: Model, ctx: OpenCtx, { related, ...form }: Form): Lines {
   if (!related) return { head: '', lines: (slice) => [slice.map((shown) => `${write(shown)}\n`).join('')] }
   return {
     head: '',
-    async *lines(slice) {
+    async *lines(slice, db) {
       // Each time anew, for what of the related may be shown could be less by now.
-      yield* populatedLines(ctx, await planOf(ctx, model, related, select), form, slice)
+      yield* populatedLines({ ...ctx, db }, await planOf(ctx, model, related, select), form, slice)
     },
   }
 }

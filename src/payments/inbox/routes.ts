@@ -12,19 +12,27 @@ const administered = new Elysia({ prefix: '/payments/events', tags: ['payments']
     can: 'privileged',
     query: ProviderEventList,
     response: t.Array(ProviderEvent),
-    detail: { summary: 'What payment providers have sent, and what came of it' },
+    detail: {
+      operationId: 'listProviderEvents',
+      summary: 'List events of payment providers',
+      description: 'What payment providers sent, and what came of it.',
+    },
   })
   .get('/:id', ({ ctx, params }) => inbox.get(ctx, params.id), {
     can: 'privileged',
     params: one,
     response: { 200: WholeProviderEvent, 404: ProblemShape },
-    detail: { summary: 'The same of one event, with its body' },
+    detail: { operationId: 'getProviderEvent', summary: 'Get an event of a payment provider' },
   })
   .post('/:id/replay', ({ ctx, params }) => inbox.replay(ctx, params.id), {
     can: 'privileged',
     params: one,
     response: { 200: ProviderEvent, 404: ProblemShape },
-    detail: { summary: 'Have an event its effect now, as far as it has not had it' },
+    detail: {
+      operationId: 'replayProviderEvent',
+      summary: 'Apply an event of a payment provider again',
+      description: 'Does only what has not been done yet.',
+    },
   })
 
 const webhooks = new Elysia({ prefix: '/payments/webhooks', tags: ['payments'] })
@@ -33,7 +41,11 @@ const webhooks = new Elysia({ prefix: '/payments/webhooks', tags: ['payments'] }
     openAtAddress: true,
     params: t.Object({ providerKind: t.String() }),
     response: { 200: Receipt, 400: ProblemShape, 401: ProblemShape, 413: ProblemShape, 502: ProblemShape },
-    detail: { summary: 'Takes what a payment provider sends, by its signature; `?tenant=` may name the tenant' },
+    detail: {
+      operationId: 'receiveProviderEvent',
+      summary: 'Receive an event of a payment provider',
+      description: 'Verified by the signature of the provider. `?tenant=` may name the tenant.',
+    },
   })
 
 /** What payment providers send. */

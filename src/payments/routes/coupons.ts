@@ -4,16 +4,15 @@ import { ProblemShape } from '../../core/problem'
 import { free, one, withKeys } from '../../core/shapes'
 import * as coupons from '../coupons/coupons'
 import { validate } from '../coupons/validation'
-import { Coupon, CouponCode, CouponData, CouponList } from '../shapes'
+import { Coupon, CouponChange, CouponCode, CouponList, NewCoupon } from '../shapes'
 
 const changed = { 200: Coupon, 400: ProblemShape, 404: ProblemShape }
 
-const anyCoupon = { ...free, ...withKeys({ known: Object.keys(CouponData.properties) }) }
+const anyCoupon = { ...free, ...withKeys({ known: Object.keys(CouponChange.properties) }) }
 
 /** What is sent is judged by the verb, whose refusals have a code of their own. */
-const described = (required: string[]) => ({
-  requestBody: { content: { 'application/json': { schema: { ...CouponData, required } } } },
-})
+const described = (operationId: string, summary: string, schema: object) =>
+  ({ operationId, summary, requestBody: { content: { 'application/json': { schema } } } }) as object
 
 export const couponRoutes = new Elysia({ prefix: '/coupons', tags: ['payments'] })
   .use(guard('payments'))
@@ -21,34 +20,44 @@ export const couponRoutes = new Elysia({ prefix: '/coupons', tags: ['payments'] 
     can: 'privileged',
     query: CouponList,
     response: t.Array(Coupon),
+    detail: { operationId: 'listCoupons', summary: 'List coupons' },
   })
   .get('/:id', ({ ctx, params }) => coupons.get(ctx, params.id), {
     can: 'privileged',
     params: one,
     response: { 200: Coupon, 404: ProblemShape },
+    detail: { operationId: 'getCoupon', summary: 'Get a coupon' },
   })
   .post('/', async ({ ctx, body }) => status(201, await coupons.create(ctx, body)), {
     can: 'privileged',
     body: anyCoupon,
     response: { 201: Coupon, 400: ProblemShape },
-    detail: described(['code', 'discountType', 'discountValue']) as object,
+    detail: described('createCoupon', 'Create a coupon', NewCoupon),
   })
   .put('/:id', ({ ctx, params, body }) => coupons.change(ctx, params.id, body), {
     can: 'privileged',
     params: one,
     body: anyCoupon,
     response: changed,
-    detail: described([]) as object,
+    detail: described('updateCoupon', 'Update a coupon', CouponChange),
   })
   .delete('/:id', ({ ctx, params }) => coupons.remove(ctx, params.id), {
     can: 'privileged',
     params: one,
     response: changed,
-    detail: { summary: 'Have nobody redeem it any more' },
+    detail: {
+      operationId: 'deactivateCoupon',
+      summary: 'Deactivate a coupon',
+      description: 'Nobody can redeem it any more.',
+    },
   })
   .post('/validate', ({ ctx, body, request }) => validate(ctx, body, request), {
     anyone: true,
     body: CouponCode,
     response: { 200: Coupon, 400: ProblemShape, 429: ProblemShape },
-    detail: { summary: 'What a code is good for, and whether for a plan' },
+    detail: {
+      operationId: 'validateCoupon',
+      summary: 'Validate a coupon code',
+      description: 'Answers with the coupon if it is valid, also for the plan if one is given.',
+    },
   })

@@ -23,13 +23,17 @@ const checkoutRoutes = new Elysia({ prefix: '/checkout', tags: ['payments'] })
     can: 'user',
     body: NewCheckout,
     response: { 200: Checkout, ...refusals },
-    detail: { summary: 'Begin to pay: by an address to go to, or by a token for the provider’s script' },
+    detail: {
+      operationId: 'startCheckout',
+      summary: 'Start a checkout',
+      description: 'Answers with a URL to go to, or with a token for the script of the provider.',
+    },
   })
   .put('/:subscriptionId/cancel', ({ ctx, params }) => cancel(ctx, params.subscriptionId), {
     can: 'user',
     params: t.Object({ subscriptionId: t.String() }),
     response: { 200: Subscription, ...refusals },
-    detail: { summary: 'End what was begun by a checkout' },
+    detail: { operationId: 'cancelCheckout', summary: 'Cancel a pending checkout' },
   })
 
 const invoiceRoutes = new Elysia({ prefix: '/invoices', tags: ['payments'] })
@@ -38,20 +42,27 @@ const invoiceRoutes = new Elysia({ prefix: '/invoices', tags: ['payments'] })
     can: 'user',
     query: InvoiceList,
     response: t.Array(Invoice),
+    detail: { operationId: 'listInvoices', summary: 'List invoices' },
   })
   .get('/:invoiceId', ({ ctx, params }) => invoices.get(ctx, params.invoiceId), {
     can: 'user',
     params: t.Object({ invoiceId: t.String() }),
     response: { 200: Invoice, 404: ProblemShape },
+    detail: { operationId: 'getInvoice', summary: 'Get an invoice' },
   })
 
 const configurationRoutes = new Elysia({ prefix: '/payments/configuration', tags: ['payments'] })
   .use(guard('payments'))
-  .get('/', ({ ctx }) => configuration.get(ctx), { can: 'privileged', response: PaymentsConfiguration })
+  .get('/', ({ ctx }) => configuration.get(ctx), {
+    can: 'privileged',
+    response: PaymentsConfiguration,
+    detail: { operationId: 'getPaymentsConfiguration', summary: 'Get the payments configuration' },
+  })
   .put('/', ({ ctx, body, request, set }) => configuration.change(ctx, body, { request, set }), {
     can: 'privileged',
     body: PaymentsConfigurationChange,
     response: { 200: PaymentsConfiguration, 400: ProblemShape, 412: ProblemShape },
+    detail: { operationId: 'updatePaymentsConfiguration', summary: 'Update the payments configuration' },
   })
 
 /** Checkout, invoices, and what the tenant has set. */

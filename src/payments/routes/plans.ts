@@ -13,32 +13,44 @@ export const planRoutes = new Elysia({ prefix: '/plans', tags: ['payments'] })
     open: true,
     query: PlanList,
     response: t.Array(Plan),
-    detail: { summary: 'What anybody may subscribe to' },
+    detail: {
+      operationId: 'listPublicPlans',
+      summary: 'List public plans',
+      description: 'Plans that can be subscribed to. Admins can ask for archived ones with `isActive=false`.',
+    },
   })
   .get('/', ({ ctx, query, request, set }) => plans.list(ctx, query, { request, set }), {
     can: 'privileged',
     query: PlanList,
     response: t.Array(Plan),
+    detail: { operationId: 'listPlans', summary: 'List plans' },
   })
   .get('/:id', ({ ctx, params }) => plans.get(ctx, params.id), {
     can: 'user',
     params: one,
     response: { 200: Plan, 404: ProblemShape },
+    detail: { operationId: 'getPlan', summary: 'Get a plan' },
   })
   .post('/', ({ ctx, body }) => plans.create(ctx, body), {
     can: 'privileged',
     body: NewPlan,
     response: { 200: Plan, 400: ProblemShape },
+    detail: { operationId: 'createPlan', summary: 'Create a plan' },
   })
   .put('/:id', ({ ctx, params, body }) => plans.change(ctx, params.id, body), {
     can: 'privileged',
     params: one,
     body: PlanChange,
     response: changed,
+    detail: { operationId: 'updatePlan', summary: 'Update a plan' },
   })
   .delete('/:id', ({ ctx, params }) => plans.remove(ctx, params.id), {
     can: 'privileged',
     params: one,
     response: changed,
-    detail: { summary: 'Have nobody subscribe to it any more' },
+    detail: {
+      operationId: 'archivePlan',
+      summary: 'Archive a plan',
+      description: 'Nobody can subscribe to it any more. Existing subscriptions go on.',
+    },
   })

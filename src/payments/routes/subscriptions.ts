@@ -23,47 +23,65 @@ export const subscriptionRoutes = new Elysia({ prefix: '/subscriptions', tags: [
   .get('/me', async ({ ctx }) => orNull(await subscriptions.mine(ctx)), {
     can: 'user',
     response: OwnSubscription,
-    detail: { summary: 'What is in force for the caller, and what its plan allows' },
+    detail: {
+      operationId: 'getMySubscription',
+      summary: 'Get your current subscription',
+      description: 'The subscription in force with the limits of its plan, or `null`.',
+    },
   })
   .get('/', ({ ctx, query, request, set }) => subscriptions.list(ctx, query, { request, set }), {
     can: 'user',
     query: SubscriptionList,
     response: t.Array(Subscription),
+    detail: { operationId: 'listSubscriptions', summary: 'List subscriptions' },
   })
   .get('/workspaces', ({ ctx, query, request, set }) => subscriptions.listOfWorkspaces(ctx, query, { request, set }), {
     can: 'privileged',
     query: WorkspaceSubscriptionList,
     response: t.Array(WorkspaceSubscription),
-    detail: { summary: 'Those of workspaces, with their plans' },
+    detail: { operationId: 'listWorkspaceSubscriptions', summary: 'List the subscriptions of workspaces' },
   })
   .get('/:id', ({ ctx, params }) => subscriptions.get(ctx, params.id), {
     can: 'user',
     params: one,
     response: { 200: Subscription, 404: ProblemShape },
+    detail: { operationId: 'getSubscription', summary: 'Get a subscription' },
   })
   .post('/', ({ ctx, body }) => subscriptions.create(ctx, body), {
     can: 'user',
     body: NewSubscription,
     response: { 200: Subscription, 400: ProblemShape, 404: ProblemShape, 409: ProblemShape },
-    detail: { summary: 'Make one that waits for its checkout' },
+    detail: {
+      operationId: 'createSubscription',
+      summary: 'Create a pending subscription',
+      description: 'It is pending until its checkout is completed.',
+    },
   })
   .put('/:id/dynamic-amount', ({ ctx, params, body }) => setAmount(ctx, params.id, body), {
     can: 'privileged',
     params: one,
     body: DynamicAmount,
     response: changed,
-    detail: { summary: 'Say what a dynamic plan costs, from the next cycle on' },
+    detail: {
+      operationId: 'setDynamicAmount',
+      summary: 'Set the price of a dynamic plan',
+      description: 'The price counts from the next billing cycle.',
+    },
   })
   .put('/:id/coupon', ({ ctx, params, body }) => setCoupon(ctx, params.id, body), {
     can: 'privileged',
     params: one,
     body: CouponAttachment,
     response: changed,
-    detail: { summary: 'Attach a coupon, or take it away' },
+    detail: {
+      operationId: 'setSubscriptionCoupon',
+      summary: 'Attach or remove a coupon',
+      description: '`null` removes the coupon.',
+    },
   })
   .put('/:id/cancel', ({ ctx, params }) => cancel(ctx, params.id), {
     can: 'user',
     params: one,
     response: changed,
-    detail: { summary: 'End it now' },
+    detail: { operationId: 'cancelSubscription', summary: 'Cancel a subscription' },
   })

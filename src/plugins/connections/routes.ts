@@ -15,43 +15,57 @@ export const connectionRoutes = new Elysia({ prefix: '/integration-sources', tag
     can: 'privileged',
     query: ConnectionList,
     response: t.Array(Connection),
+    detail: { operationId: 'listIntegrationSources', summary: 'List integration sources' },
   })
   .get('/:id', ({ ctx, params, request, set }) => connections.get(ctx, params.id, { request, set }), {
     can: 'privileged',
     params: one,
     response: { 200: Connection, 404: ProblemShape },
+    detail: { operationId: 'getIntegrationSource', summary: 'Get an integration source' },
   })
   .post(
     '/',
     async ({ ctx, body, request, set }) => status(201, await connections.create(ctx, body, { request, set })),
-    { can: 'privileged', body: NewConnection, response: { 201: Connection, 409: ProblemShape } },
+    {
+      can: 'privileged',
+      body: NewConnection,
+      response: { 201: Connection, 409: ProblemShape },
+      detail: { operationId: 'createIntegrationSource', summary: 'Create an integration source' },
+    },
   )
   .put('/:id', ({ ctx, params, body, request, set }) => connections.change(ctx, params.id, body, { request, set }), {
     can: 'privileged',
     params: one,
     body: ConnectionChange,
     response: changed,
+    detail: { operationId: 'updateIntegrationSource', summary: 'Update an integration source' },
   })
   .patch('/:id', ({ ctx, params, body, request, set }) => connections.change(ctx, params.id, body, { request, set }), {
     can: 'privileged',
     params: one,
     body: ConnectionChange,
     response: changed,
+    detail: { operationId: 'patchIntegrationSource', summary: 'Update an integration source' },
   })
   .delete('/:id', ({ ctx, params, request, set }) => connections.remove(ctx, params.id, { request, set }), {
     can: 'privileged',
     params: one,
     response: { 200: done, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },
+    detail: { operationId: 'deleteIntegrationSource', summary: 'Delete an integration source' },
   })
   .post('/status', ({ ctx, body, request }) => checking.statusOfDraft(ctx, body, request), {
     can: 'privileged',
     body: ConnectionDraft,
     response: Status,
-    detail: { summary: 'Whether a server would take us, before the connection is kept' },
+    detail: {
+      operationId: 'testIntegrationSource',
+      summary: 'Test an integration source before it is created',
+      description: 'Calls the server with these settings. Nothing is stored.',
+    },
   })
   .post('/:id/status', ({ ctx, params, request }) => checking.status(ctx, params.id, request), {
     can: 'privileged',
     params: one,
     response: { 200: Status, 404: ProblemShape },
-    detail: { summary: 'Whether its server takes us now' },
+    detail: { operationId: 'checkIntegrationSource', summary: 'Check the connection of an integration source' },
   })

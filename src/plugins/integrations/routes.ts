@@ -15,69 +15,93 @@ const administered = new Elysia({ prefix: '/integrations', tags: ['integrations'
     can: 'privileged',
     query: IntegrationList,
     response: t.Array(Integration),
+    detail: { operationId: 'listIntegrations', summary: 'List integrations' },
   })
   .get('/:id', ({ ctx, params, request, set }) => integrations.get(ctx, params.id, { request, set }), {
     can: 'privileged',
     params: one,
     response: { 200: Integration, 404: ProblemShape },
+    detail: { operationId: 'getIntegration', summary: 'Get an integration' },
   })
   .post(
     '/',
     async ({ ctx, body, request, set }) => status(201, await integrations.create(ctx, body, { request, set })),
-    { can: 'privileged', body: NewIntegration, response: { 201: Integration, 409: ProblemShape } },
+    {
+      can: 'privileged',
+      body: NewIntegration,
+      response: { 201: Integration, 409: ProblemShape },
+      detail: { operationId: 'createIntegration', summary: 'Create an integration' },
+    },
   )
   .put('/:id', ({ ctx, params, body, request, set }) => integrations.change(ctx, params.id, body, { request, set }), {
     can: 'privileged',
     params: one,
     body: IntegrationChange,
     response: changed,
+    detail: { operationId: 'updateIntegration', summary: 'Update an integration' },
   })
   .patch('/:id', ({ ctx, params, body, request, set }) => integrations.change(ctx, params.id, body, { request, set }), {
     can: 'privileged',
     params: one,
     body: IntegrationChange,
     response: changed,
+    detail: { operationId: 'patchIntegration', summary: 'Update an integration' },
   })
   .delete('/:id', ({ ctx, params, request, set }) => integrations.remove(ctx, params.id, { request, set }), {
     can: 'privileged',
     params: one,
     response: { 200: done, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },
+    detail: { operationId: 'deleteIntegration', summary: 'Delete an integration' },
   })
   .get('/:id/runs', ({ ctx, params, query, request, set }) => runs.list(ctx, params.id, query, { request, set }), {
     can: 'privileged',
     params: one,
     query: RunList,
     response: { 200: t.Array(Run), 404: ProblemShape },
-    detail: { summary: 'What waits to be run, and what was given up' },
+    detail: {
+      operationId: 'listIntegrationRuns',
+      summary: 'List pending and failed runs',
+      description: 'Runs that wait, are retried, or have failed for good.',
+    },
   })
   .post('/:id/runs/:runId/replay', ({ ctx, params }) => runs.replay(ctx, params.id, params.runId), {
     can: 'privileged',
     params: t.Object({ id: t.String(), runId: t.String() }),
     response: { 200: Run, 404: ProblemShape },
-    detail: { summary: 'Try again what was given up, and what waits now' },
+    detail: { operationId: 'replayIntegrationRun', summary: 'Retry a run' },
   })
 
 /** One for each route: Elysia changes what it gets. */
-const asked = () =>
+const asked = (operationId: string) =>
   ({
     open: true,
     params: t.Object({ integrationId: t.String() }),
     detail: {
-      summary: 'Have an integration do what it does; any body is passed on',
+      operationId,
+      summary: 'Call a webhook',
+      description: 'Runs the integration and passes on any body.',
       responses: {
-        200: { description: 'what its target answers, with the status that it says' },
-        202: { description: 'it is done after this' },
-        404: { description: 'nobody listens here' },
+        200: { description: 'The answer of the target, with its own status' },
+        202: { description: 'Accepted: the integration runs in the background' },
+        404: { description: 'There is no such webhook' },
       },
     },
   }) as const
 
 const webhooks = new Elysia({ prefix: '/webhooks', tags: ['integrations'] })
   .use(streamGuard('webhooks'))
-  .get('/:integrationId', ({ ctx, params, request }) => call(ctx, params.integrationId, request), asked())
-  .post('/:integrationId', ({ ctx, params, request }) => call(ctx, params.integrationId, request), asked())
-  .put('/:integrationId', ({ ctx, params, request }) => call(ctx, params.integrationId, request), asked())
-  .delete('/:integrationId', ({ ctx, params, request }) => call(ctx, params.integrationId, request), asked())
+  .get('/:integrationId', ({ ctx, params, request }) => call(ctx, params.integrationId, request), asked('callWebhook'))
+  .post(
+    '/:integrationId',
+    ({ ctx, params, request }) => call(ctx, params.integrationId, request),
+    asked('postToWebhook'),
+  )
+  .put('/:integrationId', ({ ctx, params, request }) => call(ctx, params.integrationId, request), asked('putToWebhook'))
+  .delete(
+    '/:integrationId',
+    ({ ctx, params, request }) => call(ctx, params.integrationId, request),
+    asked('deleteByWebhook'),
+  )
 
 /** Integrations, and the addresses by which they are called. */
 export const integrationRoutes = new Elysia().use(administered).use(webhooks)

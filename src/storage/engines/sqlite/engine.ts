@@ -9,7 +9,7 @@ import { SqliteBulk, tablesOf, unlessBusy } from './bulk'
 import { checkFile } from './check'
 import { Checkpoints } from './checkpoints'
 import { type Connect, type Connection, drivers } from './drivers'
-import { areDescriptorsUsedUp, Files, requireFile } from './files'
+import { areDescriptorsUsedUp, couldBeOpened, Files, requireFile } from './files'
 import { keepNames, Log } from './log'
 import { Session } from './session'
 import { Snapshot } from './snapshot'
@@ -101,9 +101,10 @@ export class Sqlite implements Engine {
       this.#closeAbandoned(path)
       return this.#database(new Files(path), mark, writer, reader, log)
     } catch (error) {
+      const isBusy = areDescriptorsUsedUp() || couldBeOpened(error, path)
       for (const opened of sessions) opened.close()
       const told = storageError(error)
-      throw told instanceof StorageFault && areDescriptorsUsedUp() ? new Busy(error) : told
+      throw told instanceof StorageFault && isBusy ? new Busy(error) : told
     }
   }
 

@@ -1,6 +1,7 @@
-import { closeSync, openSync, type Stats, statfsSync, statSync } from 'node:fs'
+import { accessSync, closeSync, constants, openSync, type Stats, statfsSync, statSync } from 'node:fs'
 import { devNull } from 'node:os'
 import { dirname } from 'node:path'
+import { causes } from '../../../core/log'
 import { Damaged } from '../../errors'
 
 /** A database's log may take this part of its disk, within bounds (bytes). */
@@ -54,6 +55,18 @@ export function areDescriptorsUsedUp(): boolean {
     return false
   } catch {
     return true
+  }
+}
+
+/** Whether a file that SQLite could not open is there for us: then a descriptor was missing that is free again. */
+export function couldBeOpened(error: unknown, path: string): boolean {
+  if (!causes(error).some((cause) => (cause as { code?: string }).code === 'SQLITE_CANTOPEN')) return false
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK)
+    accessSync(dirname(path), constants.W_OK)
+    return statSync(path).isFile()
+  } catch {
+    return false
   }
 }
 

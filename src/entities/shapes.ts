@@ -1,0 +1,72 @@
+import { t } from 'elysia'
+
+/** Entities answer with a Response of their own, so most of their shapes only describe. */
+export const Entity = t.Object(
+  {
+    _id: t.String(),
+    identifier: t.String(),
+    created: t.Optional(t.String({ format: 'date-time' })),
+    updated: t.Optional(t.String({ format: 'date-time' })),
+    user: t.Optional(t.Nullable(t.String())),
+    workspace: t.Optional(t.Nullable(t.String())),
+    metadata: t.Record(t.String(), t.Unknown()),
+  },
+  {
+    additionalProperties: true,
+    description:
+      'In the flat shape each property stands beside metadata, too. `$select` leaves out what it does not name.',
+  },
+)
+
+const identifier = t.Optional(
+  t.Nullable(t.String({ description: 'names it in paths; made by the server where there is none' })),
+)
+
+export const EntityInput = t.Object(
+  { identifier, metadata: t.Optional(t.Record(t.String(), t.Unknown())) },
+  {
+    additionalProperties: true,
+    description:
+      'Properties by the keys of their fields, at the top or under `metadata`. What was read can be sent back.',
+  },
+)
+
+export const EntityBatch = t.Object({
+  operations: t.Array(
+    t.Object({
+      op: t.Union(['create', 'update', 'upsert', 'delete'].map((op) => t.Literal(op))),
+      identifier: t.Optional(t.String()),
+      data: t.Optional(t.Record(t.String(), t.Unknown())),
+    }),
+    { maxItems: 1_000 },
+  ),
+})
+
+export const EntityBatchResult = t.Object({
+  results: t.Array(
+    t.Object({ op: t.String(), identifier: t.String(), status: t.Number(), entity: t.Optional(Entity) }),
+  ),
+})
+
+export const EntityImportResult = t.Object({
+  imported: t.Number(),
+  failed: t.Number(),
+  errors: t.Array(t.Object({ line: t.Number(), code: t.String(), message: t.String() })),
+})
+
+export const EntitiesDeleted = t.Object({ success: t.Literal(true), deletedCount: t.Number() })
+export const EntityDeleted = t.Object({ success: t.Literal(true), identifier: t.String() })
+
+/** How a list is answered, for `$explain`. */
+export const QueryPlan = t.Object({
+  driver: t.Object({ by: t.String(), of: t.Optional(t.String()) }, { description: 'what is gone through' }),
+  considered: t.Array(t.Object({ of: t.String(), rows: t.Number(), more: t.Optional(t.Boolean()) })),
+  left: t.Array(t.String(), { description: 'what is asked of each row' }),
+  reach: t.String({ description: 'all, or the user’s and the workspace’s' }),
+  order: t.Array(t.String()),
+  statements: t.Array(t.Object({ sql: t.String(), rows: t.Number(), ms: t.Number() })),
+  rowsRead: t.Number(),
+  shown: t.Number(),
+  more: t.Boolean(),
+  ms: t.Number(),
+})

@@ -1,0 +1,103 @@
+import { version } from '../../../package.json'
+import { Components } from './components'
+import { operationOf, type Parts, type Route } from './operation'
+import type { Schema } from './schema'
+
+export type Paths = Record<string, Record<string, object>>
+export type Document = {
+  paths: Paths
+  components: { schemas: Record<string, Schema>; [kind: string]: object }
+  [part: string]: unknown
+}
+
+const description = `A self-hosted application platform for many tenants.
+
+**Tenants.** A request belongs to the tenant of its host, or to the one that the header \`tenant\` names.
+
+**Credentials.** Send a token of \`POST /api/signin\` as a bearer token, an API token as \`x-api-key\`, or let the browser send
+the session cookie. Admins may act as one of the tenant's users: the header \`x-impersonate-user\` has the user's id,
+\`x-impersonate-workspace\` the id of the workspace to be in.
+
+**Requests.** \`/api/v1/…\` is the same as \`/api/…\`. In queries, an empty value and \`undefined\` count as absent. JSON texts
+must not contain U+0000 or half of a surrogate pair, and JSON is nested at most 64 levels deep. PUT and PATCH both merge:
+what is left out stays as it is.
+
+**Errors.** Every error has the body \`{code, message, details?}\`. The \`code\` is stable.`
+
+const tags: Record<string, string> = {
+  accounts: 'Sign-in, sign-up, sessions, API tokens, second factors and the caller’s own profile',
+  users: 'Administration of users and roles',
+  workspaces: 'Workspaces, their members and invitations',
+  blueprints: 'Definitions of entities: fields, rules and limitations',
+  entities: 'Entities of blueprints',
+  charts: 'Entities counted, added up and drawn',
+  components: 'Components in TypeScript or JSX, and their compiled files',
+  blocks: 'Blocks of content and HTML',
+  configurations: 'Settings of the tenant',
+  events: 'What has happened in the tenant',
+  lambdas: 'Code that runs on the server',
+  integrations: 'Integrations, the sources they use, and their webhooks',
+  payments: 'Plans, coupons, subscriptions, checkout and invoices',
+  plugins: 'Plugins and event deliveries to them',
+  ai: 'Agents, chat completions, threads, vector stores and usage',
+  operations: 'For whoever runs the installation',
+}
+
+const securitySchemes = {
+  bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'The `token` of `POST /api/signin`' },
+  apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'An API token of `POST /api/me/api-tokens`' },
+  session: { type: 'apiKey', in: 'cookie', name: 'atoll_{tenant}', description: 'The session cookie of a browser' },
+  tenant: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'tenant',
+    description: 'The id of the tenant, where the host does not name it',
+  },
+  operator: { type: 'http', scheme: 'bearer', description: 'ATOLL_OPERATOR_TOKEN' },
+}
+
+const headers = {
+  Link: { description: 'The next page, with `rel="next"`, if there is one', schema: { type: 'string' } },
+  TotalCount: { description: 'How many there are in all, if `count` asks for it', schema: { type: 'integer' } },
+}
+
+/** Describes every route that is not hidden, in OpenAPI 3.1. @see https://spec.openapis.org/oas/v3.1.0 */
+export function describe(routes: Route[]): Document {
+  const parts: Parts = { components: new Components(), responses: {}, parameters: {} }
+  const paths: Paths = {}
+  for (const route of routes) {
+    if (route.hooks.detail?.hide) continue
+    const path = route.path.replace(/(.)\/$/, '$1').replace(/:(\w+)/g, '{$1}')
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route, parts) }
+  }
+  return documentOf(paths, parts)
+}
+
+function documentOf(paths: Paths, { components, responses, parameters }: Parts): Document {
+  const used = JSON.stringify(paths)
+  const usedTags = Object.entries(tags).filter(([name]) => used.includes(`"tags":["${name}"]`))
+  const usedSchemes = Object.entries(securitySchemes).filter(([name]) => used.includes(`"${name}":[]`))
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Atoll',
+      version,
+      description,
+      contact: { name: 'Whoever runs this installation' },
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: '/', description: 'This server' }],
+    tags: usedTags.map(([name, description]) => ({ name, description })),
+    paths,
+    components: {
+      schemas: sorted(components.schemas),
+      responses: sorted(responses),
+      parameters: sorted(parameters),
+      headers,
+      securitySchemes: Object.fromEntries(usedSchemes),
+    },
+  }
+}
+
+const sorted = <Value>(map: Record<string, Value>): Record<string, Value> =>
+  Object.fromEntries(Object.entries(map).sort(([one], [other]) => (one < other ? -1 : 1)))

@@ -1,0 +1,172 @@
+import { beforeAll, describe, expect, test } from 'bun:test'
+import { Ajv2020 } from 'ajv/dist/2020'
+import { app } from '../../src/app'
+import { describe as describeRoutes } from '../../src/operations/description/document'
+import { examples } from '../../src/operations/description/examples'
+import { namedShapes } from '../../src/operations/description/names'
+import { schemaOf } from '../../src/operations/description/schema'
+
+type Schema = { [word: string]: unknown }
+type Media = Record<string, { schema?: Schema; example?: unknown }>
+type Operation = {
+  operationId: string
+  summary: string
+  description: string
+  parameters?: { name: string; in: string; schema: Schema; required: boolean; $ref?: string }[]
+  requestBody?: { required: boolean; content: Media }
+  responses: Record<string, { $ref?: string; description?: string; content?: Media }>
+}
+
+const document = describeRoutes(app.routes)
+const routes = app.routes.filter(({ hooks }) => !hooks.detail?.hide)
+const paths = document.paths as Record<string, Record<string, Operation>>
+const operationFor = (method: string, path: string): Operation =>
+  paths[path.replace(/(.)\/$/, '$1').replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()] as Operation
+const named = (name: string) =>
+  document.components.schemas[name] as { properties: Record<string, Schema>; required: string[] }
+const query = (path: string, name: string) =>
+  operationFor('GET', path).parameters?.find((one) => one.in === 'query' && one.name === name)
+
+let ajv: Ajv2020
+beforeAll(() => {
+  ajv = new Ajv2020({ strict: false, validateFormats: false })
+  ajv.addSchema({ $id: 'api', components: { schemas: document.components.schemas } })
+})
+const fits = (name: string, value: unknown) => {
+  const validate = ajv.getSchema(`api#/components/schemas/${name}`)
+  return validate?.(value) ? '' : ajv.errorsText(validate?.errors ?? [{ message: 'no schema' } as never])
+}
+
+describe('each route', () => {
+  test.each(routes.map(({ method, path, hooks }) => [`${method} ${path}`, method, path, hooks] as const))(
+    '%s is described with a name, a summary, its body and its errors',
+    (_, method, path, hooks) => {
+      const operation = operationFor(method, path)
+      expect(operation.operationId).toMatch(/^[a-z][A-Za-z0-9]+$/)
+      expect(operation.summary).toMatch(/^[A-Z][^.]{4,70}$/)
+      expect(operation.description).toMatch(/\.$/)
+      const body = operation.requestBody
+      if (hooks.body) expect(Object.keys(body?.content ?? {}), 'the body has a type').not.toBeEmpty()
+      for (const { schema } of Object.values(body?.content ?? {})) expect(schema, 'the body has a schema').toBeObject()
+      const statuses = Object.keys(operation.responses)
+      expect(statuses, 'errors that any route can answer').toContainValues(['400', 'default'])
+      if (path.startsWith('/api/')) expect(statuses).toContainValues(['403', '404', '503'])
+      if (hooks.detail?.['x-access'] !== 'open') expect(statuses).toContain('401')
+      if (body) expect(statuses).toContain('413')
+      if (body?.content['application/json']) expect(statuses).toContain('415')
+    },
+  )
+
+  test('has an operationId of its own', () => {
+    const ids = routes.map(({ method, path }) => operationFor(method, path).operationId)
+    expect(ids).toEqual([...new Set(ids)])
+  })
+})
+
+describe('schemas', () => {
+  test('have names of their own', () => {
+    const known = new Map<string, string>()
+    for (const [name, shape] of namedShapes) {
+      const text = JSON.stringify(schemaOf(shape))
+      expect(known.get(name) ?? text, `${name} is the name of two shapes: give one another in names.ts`).toBe(text)
+      known.set(name, text)
+    }
+  })
+
+  test('of things that many routes answer with are referred to by name', () => {
+    for (const name of [
+      'User',
+      'Workspace',
+      'Blueprint',
+      'Entity',
+      'Plan',
+      'Problem',
+      'Integration',
+      'Lambda',
+      'Event',
+    ])
+      expect(named(name).properties, name).toBeObject()
+    const inline = routes.flatMap(({ method, path }) => {
+      const content = operationFor(method, path).requestBody?.content['application/json']
+      return content?.schema && Object.keys((content.schema.properties ?? {}) as object).length
+        ? [`${method} ${path}`]
+        : []
+    })
+    expect(inline).toEqual([])
+  })
+
+  test('say null as a type, and never by the word of OpenAPI 3.0', () => {
+    expect(JSON.stringify(document)).not.toContain('"nullable"')
+    expect(named('User').properties.phone).toEqual({ type: ['string', 'null'] })
+  })
+
+  test('are the same before and after routes have been used', async () => {
+    await app.fetch(new Request('http://nowhere.test/api/blueprints', { method: 'POST', body: '{}' }))
+    expect(describeRoutes(app.routes)).toEqual(document)
+  })
+
+  test('ask for what the server asks for', () => {
+    expect(named('NewCoupon').required).toEqual(['code', 'discountType', 'discountValue'])
+    expect(fits('SignIn', {})).not.toBe('')
+    expect(fits('SignIn', { username: 'ada' })).not.toBe('')
+    expect(fits('SignIn', { challenge: 'x', code: '1' })).toBe('')
+    expect(fits('NewCheckout', { planId: 'x' })).not.toBe('')
+    expect(fits('NewPlan', { name: 'x' })).not.toBe('')
+    expect(fits('PlanChange', {})).toBe('')
+    expect(fits('DynamicAmount', {})).not.toBe('')
+    expect(fits('NewPlugin', {})).not.toBe('')
+    expect(fits('PluginChange', {})).toBe('')
+  })
+})
+
+describe('parameters', () => {
+  test('are of the types that the server takes', () => {
+    const types = ['limit', 'page', 'count', 'sort', 'isActive'].map((name) => query('/api/plans/', name)?.schema.type)
+    expect(types).toEqual(['integer', 'integer', 'boolean', 'string', 'boolean'])
+    expect(query('/api/events/', 'period')?.schema.enum).toContain('last-week')
+    expect(query('/api/blocks/', 'contentType')?.schema.enum).toEqual(['content', 'html'])
+    const sorted = new RegExp(`${query('/api/plans/', 'sort')?.schema.pattern}`)
+    expect(['-created', '_id, -name', '', 'a,,b'].map((text) => sorted.test(text))).toEqual([true, true, false, false])
+  })
+
+  test('are required where the server requires them', () => {
+    expect(query('/api/blueprints/:key/charts/pie', 'x')?.required).toBeTrue()
+    expect(query('/api/blueprints/:key/charts/sum', 'sum')?.required).toBeTrue()
+    expect(query('/api/events/sum', 'sum')?.required).toBeTrue()
+    expect(query('/api/ai/agents/:id/chat', 'messages')?.required).toBeTrue()
+    const confirm = operationFor('DELETE', '/api/blueprints/:key/entities/all').parameters?.find(
+      (one) => one.name === 'confirm',
+    )
+    expect(confirm?.required).toBeTrue()
+  })
+
+  test('include the headers that count for the route', () => {
+    const headers = (method: string, path: string) =>
+      operationFor(method, path).parameters?.flatMap(({ $ref }) => $ref?.split('/').at(-1) ?? []) ?? []
+    expect(headers('POST', '/api/blueprints/')).toEqual([
+      'IdempotencyKey',
+      'ImpersonateUser',
+      'ImpersonateWorkspace',
+      'AcceptVersion',
+    ])
+    expect(headers('PUT', '/api/blueprints/:key')).toContain('IfMatch')
+    expect(headers('DELETE', '/api/blueprints/:key/entities/:identifier')).toContain('IfMatch')
+    expect(headers('GET', '/api/plans/')).not.toContain('IfMatch')
+    expect(headers('POST', '/api/signin')).not.toContain('ImpersonateUser')
+  })
+})
+
+describe('examples', () => {
+  test.each(Object.keys(examples).map((name) => [name]))('%s fits its schema', (name) => {
+    expect(fits(name, examples[name])).toBe('')
+  })
+
+  test('are there for each body in JSON', () => {
+    const without = routes.flatMap(({ method, path }) => {
+      const media = operationFor(method, path).requestBody?.content['application/json']
+      const free = media?.schema && !('$ref' in media.schema) && !('anyOf' in media.schema)
+      return media && !free && media.example === undefined ? [`${method} ${path}`] : []
+    })
+    expect(without).toEqual([])
+  })
+})
