@@ -32,6 +32,7 @@ import { blockRoutes } from './content/routes/blocks'
 import { componentRoutes, staticRoutes } from './content/routes/components'
 import { configurationRoutes } from './content/routes/configurations'
 import { problems } from './core/problem'
+import { unknownKeys } from './core/unknown-keys'
 import { alter } from './entities/altering/alter'
 import { survey } from './entities/altering/survey'
 import { countOfWorkspace } from './entities/belonging'
@@ -151,6 +152,7 @@ const api = new Elysia({ prefix: '/api' })
 /** The server's table of contents. */
 export const app = new Elysia({ handler: { standardHostname: false }, normalize: 'typebox' })
   .use(problems)
+  .use(unknownKeys((): AnyElysia => app))
   .use(operations)
   .use(rootRoutes)
   .use(config.ATOLL_TEST_CLOCK === 'on' ? operatorRoutes : new Elysia())

@@ -80,7 +80,7 @@ async function answer(request: Request): Promise<Response> {
   if (isPreflight(request)) return preflight(request)
   const version = request.headers.get('accept-version')?.trim()
   if (version && version.toLowerCase() !== 'v1')
-    return refusal(new Problem(400, 'UNSUPPORTED_VERSION', 'Accept-Version knows only v1.'), request)
+    return refusal(new Problem(400, 'UNSUPPORTED_VERSION', 'Unsupported API version. Use v1.'), request)
   const response = await worked(request)
   return response.status === 404 ? (otherMethods(request) ?? response) : response
 }
@@ -104,7 +104,7 @@ function otherMethods(request: Request): Response | undefined {
   if (!matching.length || matching.some(({ method }) => method === asked)) return
   const headers = { allow: [...methods].join(', ') }
   if (request.method === 'OPTIONS') return new Response(null, { status: 204, headers })
-  const message = `This address knows ${headers.allow}, but not ${request.method}.`
+  const message = `${request.method} is not allowed here. Allowed: ${headers.allow}.`
   return refusal(new Problem(405, 'METHOD_NOT_ALLOWED', message, { headers }), request)
 }
 

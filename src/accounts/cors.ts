@@ -12,7 +12,16 @@ const SENT = [
 ].join(', ')
 const SEEN = [
   ...['Allow', 'Content-Disposition', 'Deprecation', 'ETag', 'Idempotency-Replayed', 'Link', 'RateLimit-Limit'],
-  ...['RateLimit-Remaining', 'RateLimit-Reset', 'Retry-After', 'X-API-Version', 'X-Request-Id', 'X-Total-Count'],
+  ...[
+    'RateLimit-Remaining',
+    'RateLimit-Reset',
+    'Retry-After',
+    'X-API-Version',
+    'X-Ignored-Keys',
+    'X-Limit',
+    'X-Request-Id',
+    'X-Total-Count',
+  ],
 ].join(', ')
 const REMEMBERED = '600' // s; what a page then asks is judged each time
 

@@ -14,7 +14,7 @@ import { claiming } from './idempotency/claim'
 import { endIfJudged } from './idempotency/verdict'
 import { guiseOf, impersonated, recording } from './impersonation'
 import { isCrossSite, refuseForeign } from './origins'
-import { may, type Permission, refuseBeyond } from './permissions'
+import { may, missingRole, type Permission, refuseBeyond } from './permissions'
 
 /** Who asks, and in whose house. Every verb takes one as its first argument. */
 export type Ctx = Tenant & { actor: Actor }
@@ -40,7 +40,7 @@ async function admit(
     if (!permission) return claiming(request, tenant)
     throw new Problem(401, 'UNAUTHENTICATED', 'Sign in first, or send an API token.')
   }
-  if (permission && !may(actor, permission)) throw new Problem(403, 'FORBIDDEN', 'Your roles do not allow this.')
+  if (permission && !may(actor, permission)) throw new Problem(403, 'FORBIDDEN', missingRole(permission))
   if (actor.impersonator && permission === 'oneself')
     throw new Problem(403, 'FORBIDDEN', 'This everybody does themselves: nobody else may act as them here.')
   const { db, heard, write, tenant: id } = claiming(request, tenant)

@@ -27,6 +27,10 @@ export const isPrivileged = (roles: string[]) => roles.includes('admin')
 export const may = ({ roles }: Pick<Actor, 'roles'>, permission: Permission) =>
   ROLES[permission]?.some((role) => roles.includes(role)) ?? true
 
+/** What callers are told whose roles do not suffice: which would. */
+export const missingRole = (permission: Permission) =>
+  `Only users with the role ${ROLES[permission]?.join(' or ')} may do this.`
+
 /** Whether an API token is good for this: one without scopes for everything, `write` also reads. */
 export function within(scopes: string[], area: string, mode: 'read' | 'write') {
   return !scopes.length || scopes.includes(`${area}:write`) || (mode === 'read' && scopes.includes(`${area}:read`))

@@ -2,6 +2,7 @@ import type { Static, TObject } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { eq } from 'drizzle-orm'
 import { t } from 'elysia'
+import { part, textMatching, webAddress, withMessage } from '../core/shapes'
 import type { Store } from '../storage/port'
 import { recall } from '../tenancy/memory'
 import { configurations } from './settings/tables'
@@ -11,23 +12,31 @@ const names = (description: string) =>
 
 /** An address to which a browser can be led: whole, without blanks, and without a name that could be taken for its host. */
 export const PAGE = '^https?://[^\\s\\u0000-\\u001f/?#@\\\\]+([/?#][^\\s\\u0000-\\u001f]*)?$'
-const page = (description: string) => t.Optional(t.String({ pattern: PAGE, maxLength: 2_000, description }))
+const page = (description: string) =>
+  t.Optional(
+    textMatching(PAGE, 'Write a whole address, such as https://app.example.com/paid.', {
+      maxLength: 2_000,
+      description,
+    }),
+  )
+const PROVIDER_NAMES =
+  'Name a provider with lower-case letters, digits and -, beginning with a letter (63 characters at most).'
 
 /** By whom users may sign in. Its secret is not kept with it: see `settings/secrets.ts`. */
-const Provider = t.Object({
+const Provider = part({
   clientId: t.String({ minLength: 1, maxLength: 500 }),
   clientSecret: t.Optional(t.Nullable(t.String({ maxLength: 2_000 }))),
   kind: t.Optional(t.Literal('oidc')),
-  issuer: t.Optional(t.String({ pattern: '^https?://', maxLength: 2_000 })),
-  baseUrl: t.Optional(t.String({ pattern: '^https?://', maxLength: 2_000 })),
+  issuer: t.Optional(webAddress({ maxLength: 2_000 })),
+  baseUrl: t.Optional(webAddress({ maxLength: 2_000 })),
 })
 
 const template = t.Optional(
-  t.Object({
+  part({
     subject: t.Optional(t.String({ maxLength: 300 })),
     text: t.Optional(t.String({ maxLength: 10_000 })),
     html: t.Optional(t.String({ maxLength: 50_000, description: 'made of the text unless given' })),
-    link: t.Optional(t.String({ pattern: '^https?://', maxLength: 2_000, description: 'with {{token}} in it' })),
+    link: t.Optional(webAddress({ maxLength: 2_000, description: 'with {{token}} in it' })),
   }),
 )
 
@@ -43,14 +52,15 @@ export const settings = {
   'auth-configuration': t.Object({
     allowSignup: t.Boolean({ default: true }),
     allowedReturnHosts: names('hosts to which a sign-in by a provider may lead'),
-    providers: t.Record(t.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' }), Provider, {
+    providers: t.Record(textMatching('^[a-z][a-z0-9-]{0,62}$', PROVIDER_NAMES), Provider, {
       default: {},
       additionalProperties: false,
+      ...withMessage(PROVIDER_NAMES),
     }),
   }),
   'ai-configuration': t.Object({
     budgets: t.Array(
-      t.Object({
+      part({
         scope: t.Union([t.Literal('tenant'), t.Literal('workspace'), t.Literal('user')]),
         period: t.Union([t.Literal('day'), t.Literal('month')]),
         unit: t.Union([t.Literal('tokens'), t.Literal('cost')]),
@@ -60,7 +70,7 @@ export const settings = {
     ),
     prices: t.Record(
       t.String({ minLength: 1, maxLength: 200 }),
-      t.Object({ prompt: t.Number({ minimum: 0, maximum: 1e6 }), completion: t.Number({ minimum: 0, maximum: 1e6 }) }),
+      part({ prompt: t.Number({ minimum: 0, maximum: 1e6 }), completion: t.Number({ minimum: 0, maximum: 1e6 }) }),
       { default: {}, description: 'of each model, and of all others as `*`: for a million tokens, in and out' },
     ),
   }),
@@ -88,7 +98,10 @@ export const settings = {
   'payments-configuration': t.Object({
     isEnabled: t.Boolean({ default: false }),
     paymentSourceId: t.Optional(t.String({ maxLength: 128, description: 'the connection by which payments are made' })),
-    defaultCurrency: t.String({ pattern: '^[A-Z]{3}$', default: 'USD', description: 'ISO 4217' }),
+    defaultCurrency: textMatching('^[A-Z]{3}$', 'Write the currency as a code of ISO 4217, such as USD.', {
+      default: 'USD',
+      description: 'ISO 4217',
+    }),
     gracePeriodDays: t.Number({
       minimum: 0,
       maximum: 3_650,

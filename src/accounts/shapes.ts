@@ -1,18 +1,24 @@
 import type { TString } from '@sinclair/typebox'
 import { type Static, t } from 'elysia'
-import { change, free, id, line, text, time } from '../core/shapes'
+import { change, free, id, line, text, textMatching, time } from '../core/shapes'
 
-const date = t.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', description: 'YYYY-MM-DD' })
+const date = textMatching('^\\d{4}-\\d{2}-\\d{2}$', 'Write the date as YYYY-MM-DD.', { description: 'YYYY-MM-DD' })
 // What can't be seen makes another mailbox of what looks the same, or a line of its own.
 const unseen = '\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f\\ufeff'
 const none = `\\s@<>,;:"()\\[\\]\\\\${unseen}`
-export const email = t.String({ maxLength: 254, pattern: `^[^${none}]+@[^${none}]+\\.[^${none}.]+$` })
-export const url = t.String({ maxLength: 2_000, pattern: '^(https?://|/(?![/\\\\]))[^\\s]*$' })
-const username = t.String({
-  minLength: 1,
-  maxLength: 128,
-  pattern: '^[^\\s\\u0000-\\u001f\\u007f]([^\\u0000-\\u001f\\u007f]*[^\\s\\u0000-\\u001f\\u007f])?$',
+export const email = textMatching(`^[^${none}]+@[^${none}]+\\.[^${none}.]+$`, 'This is not an e-mail address.', {
+  maxLength: 254,
 })
+export const url = textMatching(
+  '^(https?://|/(?![/\\\\]))[^\\s]*$',
+  'Write an address that begins with https://, http:// or one /, without blanks.',
+  { maxLength: 2_000 },
+)
+const username = textMatching(
+  '^[^\\s\\u0000-\\u001f\\u007f]([^\\u0000-\\u001f\\u007f]*[^\\s\\u0000-\\u001f\\u007f])?$',
+  'Write the username without blanks around it, and without control characters.',
+  { minLength: 1, maxLength: 128 },
+)
 const password = text(1_000)
 const name = line(200)
 const phone = line(40)
@@ -158,10 +164,13 @@ export const ApiToken = t.Object({
 export const NewApiToken = t.Object({
   nickname: line(100, 1),
   scopes: maybe(
-    t.Array(t.String({ pattern: '^[a-z]+(-[a-z]+)*:(read|write)$' }), {
-      maxItems: 50,
-      description: 'such as "entities:read"; none allows all that its user may do',
-    }),
+    t.Array(
+      textMatching(
+        '^[a-z]+(-[a-z]+)*:(read|write)$',
+        'Write a scope as an area with :read or :write, such as entities:read.',
+      ),
+      { maxItems: 50, description: 'such as "entities:read"; none allows all that its user may do' },
+    ),
   ),
   expiresAt: maybe(t.String({ format: 'date-time' })),
   workspace: maybe(id),

@@ -47,7 +47,7 @@ const incomplete = (input: SignIn) =>
   invalid(
     ...(['username', 'password'] as const)
       .filter((name) => input[name] === undefined)
-      .map((name) => ({ path: `/${name}`, message: `Give the ${name}, too.` })),
+      .map((name) => ({ path: `/${name}`, message: `${name} is required.` })),
   )
 
 /** Lets in who has shown who they are, unless they have a second factor. @throws 401 SECOND_FACTOR_REQUIRED */

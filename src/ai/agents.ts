@@ -1,7 +1,7 @@
 import { and, eq } from 'drizzle-orm'
 import type { Ctx, OpenCtx } from '../accounts/guard'
 import type { Answer } from '../core/etag'
-import { missing } from '../core/problem'
+import { type Flaw, invalid, missing, Problem } from '../core/problem'
 import { given, isOn } from '../core/shapes'
 import { connections } from '../plugins/connections/tables'
 import * as stored from '../plugins/integrations/integrations'
@@ -49,11 +49,8 @@ export async function get(ctx: Ctx, id: string): Promise<Agent> {
 /** A new agent: an integration like others. @throws 400 also for what is not there */
 export async function create(ctx: Ctx, { sourceId, ...input }: NewAgent, answer: Answer): Promise<Agent> {
   const { rest, target } = parted({ sourceId: sourceId ?? (await firstSource(ctx.db)), ...input })
-  const made = await stored.create(
-    ctx,
-    { ...rest, trigger: { kind: 'chat' }, target: { kind: 'ai', ...target } },
-    answer,
-  )
+  const integration = { ...rest, trigger: { kind: 'chat' as const }, target: { kind: 'ai' as const, ...target } }
+  const made = await stored.create(ctx, integration, answer).catch(refuseAsAgent)
   return told(ctx, await found(ctx.db, made._id))
 }
 
@@ -61,7 +58,8 @@ export async function create(ctx: Ctx, { sourceId, ...input }: NewAgent, answer:
 export async function change(ctx: Ctx, id: string, input: AgentChange, answer: Answer): Promise<Agent> {
   const before = await found(ctx.db, id)
   const { rest, target } = parted(input)
-  await stored.change(ctx, id, { ...rest, target: { ...before.target, kind: 'ai', ...target } }, answer)
+  const integration = { ...rest, target: { ...before.target, kind: 'ai' as const, ...target } }
+  await stored.change(ctx, id, integration, answer).catch(refuseAsAgent)
   return told(ctx, await found(ctx.db, id))
 }
 
@@ -101,6 +99,13 @@ function parted({ name, active, roles, workspaceRoles, ...target }: AgentChange)
   const said = <Part extends object>(part: Part) =>
     Object.fromEntries(Object.entries(part).filter(([, value]) => value !== undefined)) as Part
   return { rest: said(rest), target: said(target) }
+}
+
+/** An agent has at its top what an integration has in its target, and so have the paths of what is wrong. */
+function refuseAsAgent(error: unknown): never {
+  const flaws = error instanceof Problem && error.code === 'INVALID_INPUT' ? (error.more.details as Flaw[]) : []
+  if (!flaws.length) throw error
+  return invalid(...flaws.map(({ path, message }) => ({ path: path.replace(/^\/target/, ''), message })))
 }
 
 /** What it is told to do is for those who may tell it. */

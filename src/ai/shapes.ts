@@ -1,5 +1,5 @@
 import { type Static, t } from 'elysia'
-import { change, flag, free, id, line, time } from '../core/shapes'
+import { change, flag, free, id, line, part, textMatching, time, withKeys } from '../core/shapes'
 import { ai } from '../plugins/integrations/targets/ai'
 import { listing } from '../storage/lists'
 
@@ -9,7 +9,7 @@ const roles = ['user', 'assistant', 'system', 'tool'] as const
 export type Role = (typeof roles)[number]
 
 /** The names that models know tools by. */
-const toolName = t.String({ pattern: '^[a-zA-Z0-9_-]{1,64}$' })
+const toolName = textMatching('^[a-zA-Z0-9_-]{1,64}$', 'Name a tool with 1 to 64 letters, digits, _ and -.')
 
 /** A call as OpenAI's API has it; `arguments` is JSON as text, or should be. */
 export const ToolCall = t.Object({
@@ -80,10 +80,16 @@ export const ThreadList = t.Object({
 const number = (minimum: number, maximum: number) => maybe(t.Nullable(t.Number({ minimum, maximum })))
 
 const ClientTool = t.Union([
-  t.Object({ name: toolName, description: maybe(t.String({ maxLength: 4_000 })), schema: maybe(free) }),
-  t.Object({
+  t.Object(
+    { name: toolName, description: maybe(t.String({ maxLength: 4_000 })), schema: maybe(free) },
+    withKeys({ strict: true, ignored: ['parameters', 'strict'] }),
+  ),
+  part({
     type: t.Literal('function'),
-    function: t.Object({ name: toolName, description: maybe(t.String({ maxLength: 4_000 })), parameters: maybe(free) }),
+    function: t.Object(
+      { name: toolName, description: maybe(t.String({ maxLength: 4_000 })), parameters: maybe(free) },
+      withKeys({ strict: true, ignored: ['strict'] }),
+    ),
   }),
 ])
 export type ClientTool = Static<typeof ClientTool>
@@ -102,8 +108,11 @@ const ResponseFormat = t.Union([
   }),
 ])
 
+// Parameters of other APIs, whose names are nearly those of ours.
+export const alsoSent = withKeys({ ignored: ['top_k', 'models'] })
+
 /** What a completion is asked by. Of parameters that the integration has too, these count. */
-export const Asked = t.Object({
+const asked = {
   messages: t.Array(NewMessage, { minItems: 1, maxItems: 2_000 }),
   model: maybe(t.Nullable(line(200))),
   temperature: number(0, 2),
@@ -120,11 +129,12 @@ export const Asked = t.Object({
   clientTools: maybe(t.Nullable(t.Array(ClientTool, { maxItems: 128, description: 'tools that the client runs' }))),
   rules: maybe(t.Nullable(t.Array(t.String({ maxLength: 4_000 }), { maxItems: 100 }))),
   queryParams: maybe(t.Nullable({ ...free, description: 'what lambdas that are tools see as `request.query`' })),
-})
+}
+export const Asked = t.Object(asked, alsoSent)
 export type Asked = Static<typeof Asked>
 
 /** The same for agents, whose thread is named by the body. */
-export const AgentAsked = t.Object({ ...Asked.properties, threadId: maybe(t.Nullable(id)) })
+export const AgentAsked = t.Object({ ...asked, threadId: maybe(t.Nullable(id)) }, alsoSent)
 
 /** By an address, for browsers' EventSource. */
 export const AgentAskedByAddress = t.Object({

@@ -1,4 +1,5 @@
 import { type Flaw, invalid } from '../core/problem'
+import { suggestionOf } from '../core/unknown-keys'
 import { boundOf } from './fields/type'
 import { types } from './fields/types'
 import { formula } from './formulas/formula'
@@ -45,21 +46,23 @@ export async function refuseSenseless({ fields, permissions = [], limitations = 
     if (!guest && !roleBased?.length && !workspaceRoleBased?.length)
       flaws.push({
         path: `/permissions/${index}`,
-        message: 'Say whom this rule is for: guest, roleBased or workspaceRoleBased.',
+        message: 'Say whom this rule is for: guest, roleBased (such as ["user"]) or workspaceRoleBased.',
       })
   for (const [index, { properties = [] }] of limitations.entries())
     for (const property of properties) {
       const field = fields.find(({ key }) => key === property)
       const refuse = (message: string) => flaws.push({ path: `/limitations/${index}/properties`, message })
-      if (!field) refuse(`There is no field "${property}".`)
+      if (!field) refuse(`There is no field "${property}".${suggestionOf(property, [...keys])}`)
       else if (field.multi || field.type === 'object') refuse(`"${property}" has not one value that could be equal.`)
     }
   for (const [key, text] of Object.entries(computed)) {
     const path = `/computed/${key}`
     const field = fields.find((field) => field.key === key)
-    if (!field) flaws.push({ path, message: `There is no field "${key}".` })
+    if (!field) flaws.push({ path, message: `There is no field "${key}".${suggestionOf(key, [...keys])}` })
     else if (field.default !== undefined) flaws.push({ path, message: `"${key}" is computed, so it has no default.` })
-    await formula(text).catch(({ message }) => flaws.push({ path, message: `It cannot be used: ${message}.` }))
+    await formula(text).catch(({ message }) =>
+      flaws.push({ path, message: `The formula of "${key}" cannot be used: ${message}.` }),
+    )
   }
   if (flaws.length) invalid(...flaws.slice(0, 100))
 }
@@ -108,7 +111,12 @@ async function flawsOf(field: Field): Promise<Flaw[]> {
     model = await ready(field, 0)
   } catch (error) {
     const message = error instanceof Error ? error.message.slice(0, 300) : ''
-    return [{ path: field.pattern === undefined ? '/schema' : '/pattern', message: `It cannot be used: ${message}` }]
+    return [
+      {
+        path: field.pattern === undefined ? '/schema' : '/pattern',
+        message: `This ${field.pattern === undefined ? 'schema' : 'pattern'} cannot be used: ${message}`,
+      },
+    ]
   }
   if (field.default === undefined || field.default === null) return flaws
   return model.flaws(field.default).map(({ path, message }) => ({ path: `/default${path}`, message: `It ${message}.` }))

@@ -2,15 +2,18 @@ import type { TLiteral } from '@sinclair/typebox'
 import { type Static, t } from 'elysia'
 import { Workspace } from '../accounts/shapes'
 import { ProblemShape } from '../core/problem'
-import { id, line, text, time } from '../core/shapes'
+import { id, line, part, text, textMatching, time } from '../core/shapes'
 import { type TypeName, typeNames } from './fields/types'
 
 const maybe = t.Optional
 const roles = t.Array(line(100, 1), { maxItems: 100 })
 const scope = t.Union([t.Literal('user'), t.Literal('workspace'), t.Literal('tenant')])
 
-export const Field = t.Object({
-  key: t.String({ pattern: '^[a-zA-Z][a-zA-Z0-9_]{0,62}$' }),
+export const Field = part({
+  key: textMatching(
+    '^[a-zA-Z][a-zA-Z0-9_]{0,62}$',
+    'Begin the key of a field with a letter, and use only letters, digits and _ (63 characters at most). Names that begin with _ belong to the system.',
+  ),
   type: t.Union(typeNames.map((name) => t.Literal(name))) as unknown as TLiteral<TypeName>,
   required: maybe(t.Boolean()),
   title: maybe(line(200)),
@@ -36,7 +39,7 @@ const operation = t.Union([t.Literal('create'), t.Literal('read'), t.Literal('up
 export type Operation = Static<typeof operation>
 export const operations: Operation[] = ['create', 'read', 'update', 'delete']
 
-export const Rule = t.Object({
+export const Rule = part({
   operation,
   scope: maybe(scope),
   guest: maybe(t.Boolean()),
@@ -50,10 +53,10 @@ export type Scope = Static<typeof scope>
 const most = t.Number({ minimum: 0, multipleOf: 1, maximum: 1_000_000 })
 
 /** The plan's limit of this name, of the subscription that is in force; `otherwise` (0 unless told) without one. */
-const PlanLimit = t.Object({ planLimit: t.String({ minLength: 1, maxLength: 100 }), otherwise: maybe(most) })
+const PlanLimit = part({ planLimit: t.String({ minLength: 1, maxLength: 100 }), otherwise: maybe(most) })
 export type PlanLimit = Static<typeof PlanLimit>
 
-export const Limitation = t.Object({
+export const Limitation = part({
   scope,
   workspaceLabels: maybe(roles),
   roles: maybe(roles),
@@ -73,13 +76,16 @@ const definition = {
       description: 'expressions of JSONata by the key of their field',
     }),
   ),
-  dispatchers: maybe(t.Object({ create: maybe(t.Boolean()), update: maybe(t.Boolean()), delete: maybe(t.Boolean()) })),
+  dispatchers: maybe(part({ create: maybe(t.Boolean()), update: maybe(t.Boolean()), delete: maybe(t.Boolean()) })),
 }
 export const Definition = t.Object(definition)
 export type Definition = Static<typeof Definition>
 
 export const NewBlueprint = t.Object({
-  key: t.String({ pattern: '^[a-z][a-z0-9_-]{0,62}$' }),
+  key: textMatching(
+    '^[a-z][a-z0-9_-]{0,62}$',
+    'Begin the key with a lower-case letter, and use only lower-case letters, digits, _ and - (63 characters at most).',
+  ),
   name: line(200, 1),
   description: maybe(text(10_000)),
   ...definition,

@@ -36,6 +36,6 @@ async function attempt<T>(work: () => Promise<T>) {
   } catch (error) {
     if (!(error instanceof Problem)) throw error
     const { code, message, more } = error
-    return { success: false, error: { code, message, details: more.details } }
+    return { success: false, code, error: message, details: more.details }
   }
 }

@@ -1,5 +1,6 @@
 import { eq } from 'drizzle-orm'
 import type { Ctx, OpenCtx } from '../accounts/guard'
+import { missingRole } from '../accounts/permissions'
 import { keepSecrets, withoutSecrets } from '../accounts/settings/secrets'
 import { configurations } from '../accounts/settings/tables'
 import { sealing, type Vault } from '../accounts/vault/vault'
@@ -178,7 +179,7 @@ const isServers = (key: string) => key === APP || PRIVATE.includes(key)
 
 function requirePrivileged({ actor }: OpenCtx) {
   if (actor?.privileged) return
-  if (actor) throw new Problem(403, 'FORBIDDEN', 'Your roles do not allow this.')
+  if (actor) throw new Problem(403, 'FORBIDDEN', missingRole('privileged'))
   throw new Problem(401, 'UNAUTHENTICATED', 'Sign in first, or send an API token.')
 }
 

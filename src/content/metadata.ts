@@ -1,9 +1,10 @@
 import type { TObject } from '@sinclair/typebox'
-import { Value } from '@sinclair/typebox/value'
 import { originOf } from '../accounts/origins'
 import { settings } from '../accounts/settings'
 import { type Flaw, invalid } from '../core/problem'
 import { change } from '../core/shapes'
+import { listMisspelledKeys, listUnknownKeys } from '../core/unknown-keys'
+import { listFlaws } from '../core/validation'
 
 const SIZE = 64 << 10 // characters, as JSON
 
@@ -19,10 +20,10 @@ const checks = new Map(Object.entries<TObject>(settings).map(([key, shape]) => [
 export function merged(key: string, before: Metadata, sent: Metadata, at: '' | '/metadata'): Metadata {
   const given = Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== null))
   const shape = checks.get(key)
-  const flaws: Flaw[] = shape ? [...Value.Errors(shape, given)] : []
+  const flaws = shape ? flawsOf(shape, given, before, at) : []
   if (!flaws.length && key === 'app-configuration')
-    flaws.push(...websiteFlaws(given.websiteUrls as string[] | undefined))
-  if (flaws.length) invalid(...flaws.map(({ path, message }) => ({ path: at + path, message })))
+    flaws.push(...websiteFlaws(given.websiteUrls as string[] | undefined, at))
+  if (flaws.length) invalid(...flaws)
   const kept = Object.entries({ ...before, ...sent }).filter(([, value]) => value !== null)
   const metadata = Object.fromEntries(kept)
   if (JSON.stringify(metadata).length > SIZE)
@@ -30,12 +31,22 @@ export function merged(key: string, before: Metadata, sent: Metadata, at: '' | '
   return metadata
 }
 
-function websiteFlaws(urls: string[] = []): Flaw[] {
+/** What the server reads must be right, parts of it without unknown keys; what looks like a misspelling of it is none. */
+const flawsOf = (shape: TObject, given: Metadata, before: Metadata, at: string): Flaw[] => [
+  ...listUnknownKeys(shape, given, at),
+  ...listMisspelledKeys(given, Object.keys(shape.properties), at, before),
+  ...listFlaws(shape, given, at),
+]
+
+function websiteFlaws(urls: string[] = [], at: string): Flaw[] {
   return urls.flatMap((url, n) => {
     const { username, password } = URL.parse(url) ?? {}
     if (originOf(url) && !username && !password) return []
     return [
-      { path: `/websiteUrls/${n}`, message: `"${url}" is no address of a website, such as https://app.example.com.` },
+      {
+        path: `${at}/websiteUrls/${n}`,
+        message: `"${url}" is not the address of a website, such as https://app.example.com.`,
+      },
     ]
   })
 }

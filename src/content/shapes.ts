@@ -1,8 +1,12 @@
 import { type Static, t } from 'elysia'
-import { ProblemShape } from '../core/problem'
-import { change, free, id, line, text, time } from '../core/shapes'
+import { change, free, id, line, part, text, textMatching, time } from '../core/shapes'
 
 const maybe = t.Optional
+
+const RequiredProp = t.Union([line(200, 1), part({ prop: line(200, 1), type: line(200, 1) })], {
+  description: 'the name of a prop, or its name and type',
+})
+export type RequiredProp = Static<typeof RequiredProp>
 
 export const Component = t.Object({
   _id: id,
@@ -11,16 +15,17 @@ export const Component = t.Object({
   description: t.String(),
   content: t.String(),
   compiledContent: t.Object({ js: t.String(), css: t.String() }),
-  requiredProps: t.Array(t.String()),
+  requiredProps: t.Array(RequiredProp),
   created: time,
   updated: time,
 })
 
 export const NewComponent = t.Object({
-  identifier: t.String({
-    pattern: '^[a-zA-Z0-9][a-zA-Z0-9._-]{0,127}$',
-    description: 'names it in paths: letters, digits, dots, hyphens and underscores',
-  }),
+  identifier: textMatching(
+    '^[a-zA-Z0-9][a-zA-Z0-9._-]{0,127}$',
+    'Begin the identifier with a letter or a digit, and use only letters, digits, ., _ and - (128 characters at most).',
+    { description: 'names it in paths: letters, digits, dots, hyphens and underscores' },
+  ),
   componentName: maybe(line(200, 1)),
   description: maybe(text(10_000)),
   content: t.String({
@@ -28,7 +33,7 @@ export const NewComponent = t.Object({
     maxLength: 256 << 10,
     description: 'an ES module in TypeScript or JSX; what stands in <style> becomes css',
   }),
-  requiredProps: maybe(t.Array(line(200, 1), { maxItems: 100 })),
+  requiredProps: maybe(t.Array(RequiredProp, { maxItems: 100 })),
 })
 export type NewComponent = Static<typeof NewComponent>
 
@@ -50,7 +55,9 @@ export const BulkResult = t.Object({
       identifier: t.Nullable(t.String()),
       success: t.Boolean(),
       component: maybe(Component),
-      error: maybe(ProblemShape),
+      code: maybe(t.String({ description: 'of what is wrong, as a request for one has it' })),
+      error: maybe(t.String({ description: 'what is wrong with it, as a sentence' })),
+      details: maybe(t.Unknown()),
     }),
   ),
 })
@@ -99,10 +106,11 @@ export const Configuration = t.Object({
 export type Configuration = Static<typeof Configuration>
 
 export const NewConfiguration = t.Object({
-  key: t.String({
-    pattern: '^[a-z][a-z0-9-]{0,62}$',
-    description: 'names it in paths: small letters, digits and hyphens',
-  }),
+  key: textMatching(
+    '^[a-z][a-z0-9-]{0,62}$',
+    'Begin the key with a lower-case letter, and use only lower-case letters, digits and - (63 characters at most).',
+    { description: 'names it in paths: small letters, digits and hyphens' },
+  ),
   public: maybe(t.Boolean()),
   kind: maybe(line(100)),
   description: maybe(text(10_000)),

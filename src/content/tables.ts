@@ -1,5 +1,6 @@
 import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { time } from '../storage/columns'
+import type { RequiredProp } from './shapes'
 
 export const components = sqliteTable(
   'components',
@@ -16,7 +17,7 @@ export const components = sqliteTable(
     updated: time().notNull(),
     componentName: text('component_name').notNull(),
     description: text().notNull(),
-    requiredProps: text('required_props', { mode: 'json' }).$type<string[]>().notNull(),
+    requiredProps: text('required_props', { mode: 'json' }).$type<RequiredProp[]>().notNull(),
     content: text().notNull(),
   },
   (table) => [index('components_by_time').on(table.created, table._id)],

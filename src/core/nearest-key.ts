@@ -1,7 +1,7 @@
 /** The known key that was probably meant: the same but for case and separators, or at most `distance` letters off. */
 export function nearestKey(key: string, known: readonly string[], distance = 2): string | undefined {
   const plain = simplify(key)
-  const limit = plain.length < 4 ? 1 : distance
+  const limit = plain.length < 4 ? Math.min(1, distance) : distance
   let nearest: string | undefined
   let least = limit + 1
   for (const candidate of known) {

@@ -1,19 +1,14 @@
-import { SetErrorFunction } from '@sinclair/typebox/errors'
+import type { ValueError } from '@sinclair/typebox/errors'
 import { Elysia, NotFoundError, ParseError, t, ValidationError } from 'elysia'
 import { causes, report } from './log'
 import { notesOf } from './request-log'
 import { keptNameOf } from './request-name'
-import { sentence } from './wording'
+import { type Flaw, flawsOf, MAX_FLAWS } from './validation'
 
-SetErrorFunction(sentence)
-
-/** One thing that is wrong with what was sent, and where: a JSON pointer, or the name of a query parameter. */
-export type Flaw = { path: string; message: string }
+export type { Flaw }
 
 /** Of failures that are told by whoever meets them, or that need no telling. */
 const EXPECTED = [503, 507]
-
-const FLAWS = 100 // are told at most
 
 /** What callers are told when something is not right. Anything else thrown is a bug, and they are told only that. */
 export class Problem extends Error {
@@ -37,14 +32,23 @@ export const missing = (what: string): never => {
 }
 
 /** Refuses input with the flaws that were found (400). */
-export const invalid = (...all: Flaw[]): never => {
+export const invalid = (...flaws: Flaw[]): never => {
+  throw invalidInput(flaws)
+}
+
+function invalidInput(all: Flaw[]): Problem {
   // What was sent may be as long as it likes, but not what we answer.
-  const flaws = all
-    .slice(0, FLAWS)
+  const details = all
+    .slice(0, MAX_FLAWS)
     .map(({ path, message }) => ({ path: path.slice(0, 300), message: message.slice(0, 500) }))
-  throw new Problem(400, 'INVALID_INPUT', flaws.length === 1 ? flaws[0]!.message : 'The request does not fit.', {
-    details: flaws,
-  })
+  return new Problem(400, 'INVALID_INPUT', summaryOf(details), { details })
+}
+
+/** What flaws say together: the first one, and that there are others. */
+export function summaryOf([first, ...others]: Flaw[]): string {
+  if (!first) return 'The request is invalid.'
+  if (!others.length) return first.message
+  return `${first.message} ${others.length === 1 ? 'Another problem is' : `${others.length} other problems are`} listed in the details.`
 }
 
 /** Later, please: 429 with the seconds to wait. */
@@ -89,11 +93,10 @@ function told(error: unknown): Problem | undefined {
     return new Problem(400, 'MALFORMED_BODY', 'The body could not be read.')
   // A response that does not fit its own shape is our bug, not the caller's.
   if (error instanceof ValidationError && error.type !== 'response') {
-    const details: Flaw[] = []
-    const { validator } = error as { validator: { Errors?: (value: unknown) => Iterable<Flaw> } }
-    for (const { path, message } of validator.Errors?.(error.value) ?? [])
-      if (details.push({ path, message }) >= FLAWS) break
-    return new Problem(400, 'INVALID_INPUT', 'The request does not fit the schema.', { details })
+    const { validator } = error as { validator: { Errors?: (value: unknown) => Iterable<ValueError> } }
+    const flaws = flawsOf(validator.Errors?.(error.value) ?? [])
+    const ofBody = error.type === 'body'
+    return invalidInput(ofBody ? flaws : flaws.map(({ path, message }) => ({ path: path.slice(1), message })))
   }
 }
 

@@ -1,15 +1,54 @@
-import { Kind, type Static, type TObject, type TProperties, type TSchema, TypeRegistry } from '@sinclair/typebox'
+import {
+  Kind,
+  type ObjectOptions,
+  type Static,
+  type StringOptions,
+  type TObject,
+  type TProperties,
+  type TSchema,
+  TypeRegistry,
+} from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { t } from 'elysia'
+import { KEYS, type KeyPolicy, MESSAGE } from './annotations'
 import { invalid } from './problem'
+import { listFlaws } from './validation'
 
 /** The words every area's shapes are written in. `t.Integer` and `t.Date` also accept strings and slow answers down. */
 export const id = t.String({ minLength: 1, maxLength: 128 })
 export const text = (maxLength: number, minLength = 0) => t.String({ minLength, maxLength })
 
+/** Text of a pattern; `message` is the sentence for what the pattern refuses. */
+export const textMatching = (pattern: string, message: string, options: StringOptions = {}) =>
+  t.String({ ...options, pattern, ...withMessage(message) })
+
+/** The whole address of a page or a server. */
+export const webAddress = (options: StringOptions = {}) =>
+  textMatching('^https?://', 'Write a whole address that begins with https:// or http://.', options)
+
+/** Options of a shape for whose pattern, or whose names, callers are told this sentence. */
+export const withMessage = (message: string): object => ({ [MESSAGE]: message })
+
+/** An object all of whose keys count: one that it does not name is refused. */
+export const part = <Properties extends TProperties>(properties: Properties, options: ObjectOptions = {}) =>
+  t.Object(properties, { ...options, ...withKeys({ strict: true }) })
+
+/** Options of a shape of an object that say how its keys are judged. */
+export const withKeys = (policy: KeyPolicy): object => ({ [KEYS]: policy })
+
 /** A line that a person wrote: no control characters, and where it may not be empty, not only blanks. */
 export const line = (maxLength: number, minLength = 0) =>
-  t.String({ minLength, maxLength, pattern: `^${minLength ? '(?=.*\\S)' : ''}[^\\u0000-\\u001f\\u007f]*$` })
+  minLength
+    ? textMatching('^(?=.*\\S)[^\\u0000-\\u001f\\u007f]*$', WRITTEN_LINE, { minLength, maxLength })
+    : textMatching('^[^\\u0000-\\u001f\\u007f]*$', LINE, { minLength, maxLength })
+const LINE = 'Write one line of text, without control characters.'
+const WRITTEN_LINE = 'Write one line of text that is not blank, without control characters.'
+/** A role of users, as lists of roles name it. */
+export const roleName = textMatching(
+  '^[^,\\u0000-\\u001f\\u007f]+$',
+  'Write the role without commas and control characters.',
+  { minLength: 1, maxLength: 100 },
+)
 export const time = t.String({ description: 'ISO 8601, UTC, with milliseconds' })
 
 /** Any object. As a record of anything it would be looked through, key by key, more than once. */
@@ -58,7 +97,7 @@ export function asked<Name extends string>(query: { [name in Name]?: string }, n
  */
 export function fitting<Shape extends TSchema>(shape: Shape, value: unknown): Static<Shape> {
   const known = Value.Clean(shape, structuredClone(value))
-  const flaws = [...Value.Errors(shape, known)].map(({ path, message }) => ({ path, message }))
+  const flaws = listFlaws(shape, known)
   if (flaws.length) invalid(...flaws)
   return known as Static<Shape>
 }

@@ -1,6 +1,7 @@
 import { comingOf, type Model } from '../blueprints/model'
 import { type Caller, mayRead, mayWrite } from '../blueprints/rules'
 import { type Flaw, invalid, Problem } from '../core/problem'
+import { suggestionOf } from '../core/unknown-keys'
 import { misfits } from './altering/altered'
 
 export type Doc = Record<string, unknown>
@@ -90,7 +91,7 @@ function merged(model: Model, stored: Doc, sent: Doc, actor: Caller | undefined,
     const value = sent[key]
     const field = model.field.get(key)
     if (!field) {
-      flaws.push({ path: `/${key}`, message: `The blueprint "${model.key}" has no field "${key}".` })
+      flaws.push({ path: `/${key}`, message: unknownField(model, actor, key) })
       continue
     }
     // What was read can be sent back, though it may come out different now.
@@ -105,6 +106,13 @@ function merged(model: Model, stored: Doc, sent: Doc, actor: Caller | undefined,
     }
   }
   return doc
+}
+
+/** What is said of a name that no field has: the one that was probably meant, of those the caller knows. */
+export function unknownField(model: Model, actor: Caller | undefined, name: string): string {
+  const seen = model.fields.filter((field) => mayRead(field, actor) || mayWrite(field, actor)).map(({ key }) => key)
+  const meant = suggestionOf(name, [...seen, 'identifier', 'workspace'])
+  return `The blueprint "${model.key}" has no field "${name}".${meant}`
 }
 
 /** Whether callers don't set a property, because its blueprint does. */

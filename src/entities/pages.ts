@@ -12,7 +12,7 @@ import { readFairly } from './fair-reads'
 import { countFitting, findFitting, narrowedBy } from './fitting'
 import { shownAmong } from './plan'
 import { populatedPage } from './populate'
-import { type Query, readQuery } from './query'
+import { MAX_LIMIT, type Query, readQuery } from './query'
 import { planOf } from './related'
 import { searchable } from './search'
 import { PAGE, shownIn, writer } from './wire'
@@ -48,6 +48,7 @@ async function listOf(asked: OpenCtx, ctx: OpenCtx, db: Db, model: Model, reques
   const headers = headersOf(form)
   if (more && endOf)
     headers.append('link', `<${nextPage(request, query, await cursorOf(ctx, model, query, endOf(shown)))}>; rel="next"`)
+  if (query.clamped) headers.set('x-limit', `${MAX_LIMIT}`)
   if (query.count)
     headers.set('x-total-count', `${await countFitting(db, model, reach, await narrowedBy(db, model, query))}`)
   return jsonAnswer(`[${entities}]`, headers)

@@ -2,8 +2,9 @@ import type { Actor } from '../accounts/actors'
 import type { FieldType } from '../blueprints/fields/type'
 import { types } from '../blueprints/fields/types'
 import type { Model, ModelField } from '../blueprints/model'
-import { mayRead } from '../blueprints/rules'
+import { type Caller, mayRead } from '../blueprints/rules'
 import { type Flaw, invalid } from '../core/problem'
+import { suggestionOf } from '../core/unknown-keys'
 import { isIndexed, isSingle, labelOf, PATH } from './keys'
 import type { Pattern } from './like'
 import { conditionOf, likeOf, OPERATORS, together } from './operators'
@@ -37,6 +38,8 @@ export type Query = {
   /** Whether those come first that fit the words best. */
   ranked: boolean
   limit: number
+  /** Whether more were asked for than a page may have. */
+  clamped: boolean
   skip: number
   count: boolean
   select?: string[]
@@ -47,7 +50,7 @@ export type Query = {
 }
 
 const LIMIT = 100
-const MOST = 1_000
+export const MAX_LIMIT = 1_000
 const FILTERS = 20
 const ORDERS = 10
 const WORDS = 20
@@ -109,14 +112,14 @@ function read(model: Model, actor: Actor | undefined, search: string): Query {
     if (value.includes('\0')) refuse(name, 'Text must not contain the character U+0000.')
     if (name.startsWith('$')) {
       if (OPTIONS.includes(name)) options.set(name, value)
-      else refuse(name, `There is no option "${name}".`)
+      else refuse(name, `There is no option "${name}".${suggestionOf(name, OPTIONS)}`)
       continue
     }
     const [, property = '', operator] = name.match(/^([^[\]]+)(?:\[([^[\]]*)\])?$/) ?? []
     const found = resolve(model, actor, property)
-    if (!found) refuse(name, `The blueprint "${model.key}" has no field "${property || name}".`)
+    if (!found) refuse(name, unknownField(model, actor, property || name))
     else if (operator !== undefined && !OPERATORS.includes(operator))
-      refuse(name, `There is no operator "${operator}".`)
+      refuse(name, `There is no operator "${operator}". Use one of: ${OPERATORS.join(', ')}.`)
     else if (typeof found === 'string') refuse(name, found)
     else {
       const condition = operator === '$like' ? likeOf(found, property, value) : conditionOf(found, operator, value)
@@ -130,6 +133,7 @@ function read(model: Model, actor: Actor | undefined, search: string): Query {
   const parts = (options.get('$sort') ?? '-created').split(',').map((part) => part.trim())
   const order = [...new Set(parts.filter(Boolean))]
   if (order.length > ORDERS) refuse('$sort', `Sort by at most ${ORDERS} fields.`)
+  const limit = number('$limit', LIMIT)
   const query: Query & { skip: number; select?: string[]; search?: string } = {
     conditions: together(conditions),
     likes,
@@ -138,11 +142,12 @@ function read(model: Model, actor: Actor | undefined, search: string): Query {
       const found = resolve(model, actor, part.replace(/^[+-]/, ''))
       if (found && typeof found !== 'string' && (found.target.at === 'column' || found.target.single))
         return [{ target: found.target, descending }]
-      refuse('$sort', `Entities of "${model.key}" cannot be sorted by "${part}".`)
+      refuse('$sort', unsortable(model, part))
       return []
     }),
     ranked: false,
-    limit: Math.min(number('$limit', LIMIT), MOST),
+    limit: Math.min(limit, MAX_LIMIT),
+    clamped: limit > MAX_LIMIT,
     skip: number('$skip', 0),
     count: flag('$count', false),
     flat: flag('$flat', true),
@@ -198,10 +203,28 @@ function read(model: Model, actor: Actor | undefined, search: string): Query {
     for (const key of keys) {
       const field = model.field.get(key)
       if (!(field ? mayRead(field, actor) : Object.hasOwn(COLUMNS, key) || key === 'metadata'))
-        refuse('$select', `The blueprint "${model.key}" has no field "${key}".`)
+        refuse('$select', unknownField(model, actor, key))
     }
     return [...new Set(keys)]
   }
+}
+
+/** What is said of a name that no field has: the option or the field that was probably meant, of those the caller may see. */
+export function unknownField(model: Model, actor: Caller | undefined, name: string): string {
+  const option = OPTIONS.find((one) => one.slice(1).toLowerCase() === name.toLowerCase())
+  const meant = option ? ` Did you mean \`${option}\`?` : suggestionOf(name, fieldNames(model, actor))
+  return `The blueprint "${model.key}" has no field "${name}".${meant}`
+}
+
+const fieldNames = (model: Model, actor: Caller | undefined) => [
+  ...model.fields.filter((field) => mayRead(field, actor)).map(({ key }) => key),
+  ...Object.keys(COLUMNS),
+]
+
+function unsortable({ key }: Model, part: string): string {
+  const [, name, direction] = part.match(/^[+-]?(.+?)[: ](asc|desc)$/i) ?? []
+  const meant = name && ` Write ${/^d/i.test(direction ?? '') ? '-' : ''}${name}.`
+  return `Entities of "${key}" cannot be sorted by "${part}".${meant ?? ''}`
 }
 
 function withoutStart(search: string) {

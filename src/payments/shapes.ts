@@ -1,6 +1,6 @@
 import { type Static, t } from 'elysia'
 import { email, orNone } from '../accounts/shapes'
-import { change, free, id, line, text, time } from '../core/shapes'
+import { change, free, id, line, part, text, time } from '../core/shapes'
 import { growingListing, listing } from '../storage/lists'
 
 const maybe = t.Optional
@@ -11,7 +11,7 @@ const cycle = t.Union([t.Literal('monthly'), t.Literal('yearly')])
 const entityType = t.Union([t.Literal('user'), t.Literal('workspace')])
 const filter = (description: string) => maybe(t.String({ description }))
 
-const ExternalIds = t.Object({
+const ExternalIds = part({
   productId: external,
   monthlyPriceId: external,
   yearlyPriceId: external,
@@ -33,7 +33,7 @@ export const NewPlan = t.Object(
     limits: maybe({ ...free, description: 'numbers by name, to which limitations of blueprints can refer' }),
     metadata: maybe(free),
     externalIds: maybe(
-      t.Object(
+      part(
         { stripe: maybe(ExternalIds), paypal: maybe(ExternalIds), paddle: maybe(ExternalIds) },
         { description: 'how providers call it, and its prices' },
       ),
@@ -200,7 +200,7 @@ export const NewCheckout = t.Object(
     billableEntityType: forAdmins('for whom it is', types),
     billableEntityId: forAdmins('the id of the user or the workspace', { type: ['string', 'null'] }),
     amount: forAdmins('what each cycle costs, of dynamic plans', amount),
-    customer: maybe(t.Object({ name: maybe(t.Nullable(line(300))), email: maybe(orNone(email)) })),
+    customer: maybe(part({ name: maybe(t.Nullable(line(300))), email: maybe(orNone(email)) })),
     reset: maybe(t.Boolean({ description: 'cancels first what the entity has' })),
   },
   { 'x-schema': { anyOf: [{ required: ['subscriptionId'] }, { required: ['planId', 'billingCycle'] }] } },

@@ -13,9 +13,13 @@ export function refuseAddresses(addresses: { path: string; url: string | null | 
 function flawOf(path: string, address: string): Flaw[] {
   const url = URL.parse(address)
   const flaw = (message: string) => [{ path, message }]
-  if (!url || !/^https?:$/.test(url.protocol)) return flaw('This is no address: write it as https://example.com/….')
+  if (!url || !/^https?:$/.test(url.protocol))
+    return flaw('This is not an address. Write it as https://example.com/path.')
   if (url.username || url.password) return flaw('An address must not hold a name or a password.')
   if (privateNetwork()) return []
-  if (url.protocol !== 'https:') return flaw('Only https is spoken here.')
-  return namesInner(url) ? flaw('This address is not of the public internet.') : []
+  if (url.protocol !== 'https:')
+    return flaw(
+      'Only https addresses are allowed. Who runs the server can allow its own network by ATOLL_ALLOW_PRIVATE_NETWORK=on.',
+    )
+  return namesInner(url) ? flaw('This address is not on the public internet.') : []
 }

@@ -3,6 +3,7 @@ import { parseJson } from '../core/body'
 import { TooManyCalls } from '../core/outgoing-calls'
 import { outside } from '../core/outside'
 import { Problem } from '../core/problem'
+import { listFlaws } from '../core/validation'
 import type { Tenant } from '../tenancy/tenants'
 import { privateNetwork } from './addresses'
 import { Manifest } from './shapes'
@@ -24,7 +25,7 @@ export async function readManifest({ tenant }: Pick<Tenant, 'tenant'>, address: 
   })
   if (answer.status !== 200) return unreachable(`answered ${answer.status}`)
   const said = absolute(parsed(await answer.text()), address)
-  const flaws = [...Value.Errors(Manifest, said)].slice(0, 20).map(({ path, message }) => ({ path, message }))
+  const flaws = listFlaws(Manifest, said).slice(0, 20)
   if (flaws.length) throw unfit(flaws)
   return Value.Clean(Manifest, said) as Manifest
 }

@@ -1,12 +1,12 @@
 import { type Static, t } from 'elysia'
-import { change, id, line, text, time } from '../core/shapes'
+import { change, id, line, part, text, textMatching, time, webAddress } from '../core/shapes'
 import { growingListing } from '../storage/lists'
 
 const maybe = t.Optional
-const address = t.String({ maxLength: 2_000, pattern: '^https?://' })
+const address = webAddress({ maxLength: 2_000 })
 const some = line(200, 1)
 
-const Subscription = t.Object({
+const Subscription = part({
   source: maybe({ ...some, description: 'who tells it; any unless told, or `*`' }),
   kind: maybe(some),
   eventName: maybe(some),
@@ -19,9 +19,13 @@ const said = {
   name: line(100, 1),
   description: maybe(text(10_000)),
   apiPath: maybe(
-    t.Nullable(t.String({ pattern: '^[a-z0-9][a-z0-9_-]{0,62}$' }), {
-      description: 'what comes in at `/api/<apiPath>/…` is passed on to `proxyUrl`',
-    }),
+    t.Nullable(
+      textMatching(
+        '^[a-z0-9][a-z0-9_-]{0,62}$',
+        'Begin apiPath with a lower-case letter or a digit, and use only lower-case letters, digits, _ and - (63 characters at most).',
+      ),
+      { description: 'what comes in at `/api/<apiPath>/…` is passed on to `proxyUrl`' },
+    ),
   ),
   proxyUrl: maybe(t.Nullable(address)),
   subscribedEvents: maybe(t.Array(Subscription, { maxItems: 50 })),
@@ -31,10 +35,11 @@ const said = {
 export const Manifest = t.Partial(t.Object(said))
 export type Manifest = Static<typeof Manifest>
 
-const secret = t.String({
-  pattern: '^whsec_[A-Za-z0-9+/]{32,88}={0,2}$',
-  description: 'whsec_ and 24 to 64 bytes in base64; made by us unless given',
-})
+const secret = textMatching(
+  '^whsec_[A-Za-z0-9+/]{32,88}={0,2}$',
+  'Write the secret as whsec_ and 24 to 64 bytes in base64, or leave it out to have one made.',
+  { description: 'whsec_ and 24 to 64 bytes in base64; made by us unless given' },
+)
 
 export const NewPlugin = t.Object(
   {

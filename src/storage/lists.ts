@@ -7,14 +7,17 @@ import { given, isOn } from '../core/shapes'
 import { conditionAfter, cursorAfter, type OrderKey } from './keyset'
 
 const LIMIT = 100
-const MOST = 1_000
+const MAX_LIMIT = 1_000
 const ORDERS = 10
 
 const option = (schema: object, description: string) => t.Optional(t.String({ description, 'x-schema': schema }))
 
 /** What the query of a list may say. A route's own filters stand beside it: `t.Object({ ...listing, kind: … })`. */
 export const listing = {
-  limit: option({ type: 'integer', minimum: 0, default: LIMIT }, `how many; at most ${MOST} are answered`),
+  limit: option(
+    { type: 'integer', minimum: 0, default: LIMIT },
+    `how many; at most ${MAX_LIMIT} are answered, and the header X-Limit says so`,
+  ),
   page: option({ type: 'integer', minimum: 0, default: 1 }, 'which page of that many, from 1'),
   sort: option(
     { type: 'string', pattern: '^ *[+-]?\\w+ *(, *[+-]?\\w+ *)*$' },
@@ -41,6 +44,8 @@ export type Sortable = { _id: SQLiteColumn; [name: string]: SQLiteColumn }
 /** What to read, in which order. */
 export type Page = {
   limit: number
+  /** Whether more were asked for than a page may have. */
+  clamped: boolean
   offset: number
   order: SQL[]
   number: number
@@ -53,7 +58,8 @@ export type Page = {
 /** Reads the query of a list. @throws 400 with everything that makes no sense. */
 export function pageOf(query: GrowingListing, sortable: Sortable, standard = '-created'): Page {
   const flaws: Flaw[] = []
-  const limit = Math.min(whole('limit', LIMIT), MOST)
+  const asked = whole('limit', LIMIT)
+  const limit = Math.min(asked, MAX_LIMIT)
   const number = Math.max(1, whole('page', 1))
   const parts = (given(query.sort) ?? standard).split(',').map((part) => part.trim())
   const keys = [...new Set(parts.filter(Boolean))]
@@ -61,7 +67,7 @@ export function pageOf(query: GrowingListing, sortable: Sortable, standard = '-c
   const orderKeys = keys.flatMap((key): OrderKey[] => {
     const name = key.replace(/^[+-]/, '')
     if (Object.hasOwn(sortable, name)) return [{ name, column: sortable[name]!, descending: key.startsWith('-') }]
-    refuse('sort', `This list cannot be sorted by "${name}", but by ${Object.keys(sortable).join(', ')}.`)
+    refuse('sort', `This list cannot be sorted by "${name}". Use one of: ${Object.keys(sortable).join(', ')}.`)
     return []
   })
   if (!orderKeys.some(({ column }) => column === sortable._id))
@@ -70,7 +76,7 @@ export function pageOf(query: GrowingListing, sortable: Sortable, standard = '-c
   if (!/^(true|false|0|1)$/.test(count)) refuse('count', 'count must be true or false.')
   if (flaws.length) invalid(...flaws)
   const order = orderKeys.map(({ column, descending }) => ordered(column, descending))
-  const page = { limit, order, number, count: isOn(count), keys: orderKeys }
+  const page = { limit, clamped: asked > limit, order, number, count: isOn(count), keys: orderKeys }
   const cursor = given(query.$after)
   if (cursor === undefined) return { ...page, offset: (number - 1) * limit }
   return { ...page, offset: 0, after: conditionAfter(orderKeys, cursor) }
@@ -100,14 +106,15 @@ const ordered = (column: SQLiteColumn, descending: boolean) => {
   return column.notNull ? direction : sql`${direction} nulls last`
 }
 
-/** A page's rows; `Link` tells where the next ones are, and `X-Total-Count` how many there are, if that was asked. */
+/** A page's rows; `X-Limit` tells how many a page has at most, where more were asked for; `Link` tells where the next ones are, and `X-Total-Count` how many there are, if that was asked. */
 export async function answerPage<Row>(
   { request: { url }, set }: Answer,
-  { limit, number, count }: Page,
+  { limit, clamped, number, count }: Page,
   rows: Row[],
   total: () => Promise<number>,
 ): Promise<Row[]> {
   const headers = set.headers as Record<string, string>
+  if (clamped) headers['x-limit'] = `${limit}`
   if (count) headers['x-total-count'] = `${await total()}`
   if (limit && rows.length > limit) headers.link = linkTo(url, { page: `${number + 1}` })
   return rows.slice(0, limit)
@@ -124,6 +131,7 @@ export async function answerGrowingPage<Row extends Record<string, unknown>, Sho
   const headers = answer.set.headers as Record<string, string>
   const shown = rows.slice(0, page.limit)
   const last = shown.at(-1)
+  if (page.clamped) headers['x-limit'] = `${page.limit}`
   if (page.count) headers['x-total-count'] = `${await total()}`
   if (last && rows.length > page.limit)
     headers.link = linkTo(answer.request.url, { $after: cursorAfter(page.keys, last), page: undefined })
@@ -178,6 +186,6 @@ export function selectedOf(select: string | undefined, fields: readonly string[]
     .filter(Boolean)
   const unknown = names?.find((name) => !fields.includes(name))
   if (unknown !== undefined)
-    invalid({ path: 'select', message: `There is no field "${unknown}". Choose among ${fields.join(', ')}.` })
+    invalid({ path: 'select', message: `There is no field "${unknown}". Use one of: ${fields.join(', ')}.` })
   return names && new Set(names)
 }

@@ -149,6 +149,19 @@ describe('a component', () => {
   })
 })
 
+test('required props are names, or names with types, and come back as they were sent', async () => {
+  const { editor } = await workshop()
+  const requiredProps = ['title', { prop: 'count', type: 'number' }]
+  const made = await editor.post('/components', { identifier: 'props', content: 'export const a = 1', requiredProps })
+  expect([made.status, made.body.requiredProps]).toEqual([201, requiredProps])
+  expect((await editor.get('/components/props')).body.requiredProps).toEqual(requiredProps)
+  const wrong = await editor.put('/components/props', { requiredProps: [{ prop: 'count' }] })
+  expect([wrong.status, wrong.body.details]).toEqual([
+    400,
+    [{ path: '/requiredProps/0/type', message: 'requiredProps[0].type is required.' }],
+  ])
+})
+
 describe('several at once', () => {
   test('are made or changed, each on its own', async () => {
     const { editor, make } = await workshop()
@@ -172,14 +185,14 @@ describe('several at once', () => {
       Array(3).fill(['identifier', 'success']),
     )
     expect(results[0].component).toMatchObject({ _id: card._id, content: 'export const a = 1', description: 'changed' })
-    expect(results[3].error).toEqual({
-      code: 'INVALID_INPUT',
-      message: 'Line 1, column 9: Unexpected ;.',
+    expect(results[3]).toEqual({
+      ...{ identifier: 'broken', success: false, code: 'INVALID_INPUT' },
+      error: 'Line 1, column 9: Unexpected ;.',
       details: [{ path: '/content', message: 'Line 1, column 9: Unexpected ;.', line: 1, column: 9 }],
     })
-    expect(results[2].error.details).toEqual([{ path: '/content', message: 'A new component needs content.' }])
+    expect(results[2].details).toEqual([{ path: '/content', message: 'A new component needs content.' }])
     for (const at of [4, 5, 6, 7])
-      expect(results[at]).toMatchObject({ success: false, error: { code: 'INVALID_INPUT' } })
+      expect(results[at]).toMatchObject({ success: false, code: 'INVALID_INPUT', error: expect.any(String) })
     const listed = await editor.get('/components?sort=identifier')
     expect(identifiers(listed.body)).toEqual(['card', 'new'])
     expect(listed.body[1]).toEqual(results[8].component)
@@ -215,7 +228,7 @@ test('a tenant has room for a bounded number of components, of a bounded size', 
   const large = { identifier: 'large', content: 'export const a = 1' }
   expect(refusal(await editor.post('/components', large))).toEqual([409, 'TOO_MANY_COMPONENTS'])
   const { body } = await editor.post('/components/bulk', { components: [large] })
-  expect(body.results[0].error.code).toBe('TOO_MANY_COMPONENTS')
+  expect(body.results[0].code).toBe('TOO_MANY_COMPONENTS')
   expect((await editor.put('/components/small', { content: 'export {}' })).status).toBe(200)
   expect((await editor.post('/components', large)).status).toBe(201)
 

@@ -27,6 +27,8 @@ const kinds: Record<string, object> = {
   boolean: { type: 'boolean' },
 }
 
+const UNUSABLE = 'The formula of "total" cannot be used:'
+
 describe('a computed property', () => {
   test('is made of the others when an entity is created, and again when it is changed', async () => {
     const { as, path } = await order()
@@ -283,14 +285,15 @@ describe('expressions', () => {
     const { as } = await order()
     const save = (computed: object) => as('admin').put('/blueprints/things', { computed })
     for (const [formula, message] of [
-      ['', 'It cannot be used: Unexpected end of expression.'],
-      ['price *', 'It cannot be used: Unexpected end of expression (at character 7).'],
-      ['price * )', 'It cannot be used: The symbol ")" cannot be used as a unary operator (at character 9).'],
-      ['/(?=x)/', expect.stringContaining('It cannot be used: ')],
-      ['/(x)\\1/', expect.stringContaining('It cannot be used: ')],
-      ['/(/', expect.stringContaining('It cannot be used: ')],
+      ['', `${UNUSABLE} it ends too early.`],
+      ['price *', `${UNUSABLE} it ends too early (at character 7).`],
+      ['price * )', `${UNUSABLE} something stands where a value has to be (at character 9).`],
+      ['"price', `${UNUSABLE} a text has no closing quote (at character 6).`],
+      ['/(?=x)/', expect.stringContaining(UNUSABLE)],
+      ['/(x)\\1/', expect.stringContaining(UNUSABLE)],
+      ['/(/', expect.stringContaining(UNUSABLE)],
       ['/(a{1,30}){1,30}/', expect.stringContaining('too large')],
-      ['$eval("1")', 'It cannot be used: $eval is not taken here.'],
+      ['$eval("1")', `${UNUSABLE} $eval is not taken here.`],
     ] as const) {
       const { status, body } = await save({ total: formula })
       expect([status, body.details], formula).toEqual([400, [{ path: '/computed/total', message }]])

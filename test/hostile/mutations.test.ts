@@ -66,7 +66,7 @@ const schemas = new Map(
   app.routes.map(({ method, path, hooks }) => [`${method} ${path}`, hooks as { body?: TSchema; query?: TSchema }]),
 )
 
-test(`no request of nonsense ends in a failure of ours (seed ${seed})`, async () => {
+test(`no request of nonsense ends in a failure of ours, and each is told in sentences what is wrong (seed ${seed})`, async () => {
   const { pick, some, below } = random(seed)
   const failed: string[] = []
   for (let n = 0; n < TIMES; n++) {
@@ -87,7 +87,8 @@ test(`no request of nonsense ends in a failure of ours (seed ${seed})`, async ()
         if (change === 'path' && sample.path) asked.path = { ...asked.path, [name]: pick(WORDS).toWellFormed() }
       }
       if (route.method === 'GET') delete asked.body
-      const wrong = wrongWith(await send(at.origin, route, asked, headers))
+      const answer = await send(at.origin, route, asked, headers)
+      const wrong = wrongWith(answer) ?? badlySaid(answer)
       if (wrong) failed.push(`${route.name} ${JSON.stringify(asked).slice(0, 600)}: ${wrong}`)
     }
   }
@@ -155,6 +156,21 @@ function wrongWith({ status, body }: Answer) {
   if (status >= 500 && !OUTSIDE.includes(status)) return `${status} ${told.slice(0, 300)}`
   if (status >= 400 && !(body?.code && body.message)) return `${status} without a problem: ${told.slice(0, 200)}`
   if (/\\n +at |node_modules|SQLITE|drizzle/.test(told)) return `tells too much: ${told.slice(0, 300)}`
+}
+
+/** Whether what is wrong is told by something else than one sentence for each place. */
+function badlySaid({ body }: Answer) {
+  if (body?.code !== 'INVALID_INPUT') return
+  const flaws = Array.isArray(body.details) ? (body.details as { path?: unknown; message?: unknown }[]) : []
+  for (const { path, message } of [{ path: '', message: body.message }, ...flaws])
+    if (
+      typeof path !== 'string' ||
+      !/[.?…]$/.test(`${message}`) ||
+      /^Expected | string to match |'\^/.test(`${message}`)
+    )
+      return `badly said: ${JSON.stringify({ path, message }).slice(0, 500)}`
+  if (new Set(flaws.map((flaw) => JSON.stringify(flaw))).size < flaws.length)
+    return `said twice: ${JSON.stringify(flaws).slice(0, 500)}`
 }
 
 const isPlain = (text: string) => /^[\x20-\x7e]*$/.test(text)

@@ -1,12 +1,13 @@
 import { type Static, t } from 'elysia'
-import { id, line, time } from '../../core/shapes'
+import { id, line, textMatching, time } from '../../core/shapes'
 import { SignIn } from '../shapes'
 
 const maybe = t.Optional
+const BASE64URL = 'Send base64url: letters, digits, - and _.'
 const bytes = (maxLength: number) =>
-  t.String({ minLength: 1, maxLength, pattern: '^[\\w-]+$', description: 'base64url' })
+  textMatching('^[\\w-]+$', BASE64URL, { minLength: 1, maxLength, description: 'base64url' })
 const kind = t.Literal('public-key')
-const word = t.String({ minLength: 1, maxLength: 50, pattern: '^[a-z-]+$' })
+const word = textMatching('^[a-z-]+$', 'Write lower-case letters and - only.', { minLength: 1, maxLength: 50 })
 
 export const Passkey = t.Object({
   _id: id,
@@ -88,7 +89,7 @@ export const PasskeySignIn = t.Object({
         clientDataJSON,
         authenticatorData: bytes(4_000),
         signature: bytes(4_000),
-        userHandle: maybe(t.String({ maxLength: 100, pattern: '^[\\w-]*$' })),
+        userHandle: maybe(textMatching('^[\\w-]*$', BASE64URL, { maxLength: 100 })),
       }),
     },
     { description: 'what navigator.credentials.get returned, as JSON' },

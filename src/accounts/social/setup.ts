@@ -21,7 +21,11 @@ export async function providerOf(tenant: Tenant, name: string): Promise<{ kind: 
   const provider = Object.hasOwn(providers, name) ? providers[name] : undefined
   const kind = provider && kindOf(name, provider)
   if (!kind)
-    throw new Problem(400, 'PROVIDER_NOT_CONFIGURED', 'Nobody signs in here by this provider. Choose another way.')
+    throw new Problem(
+      400,
+      'PROVIDER_NOT_CONFIGURED',
+      `${name.slice(0, 100)} is not set up for signing in here. An admin can set it up in auth-configuration.`,
+    )
   const { clientId, issuer, baseUrl } = provider
   const clientSecret = (await open(tenant, secretOf(name))) ?? undefined
   return { kind, setup: { tenant: tenant.tenant, name, clientId, clientSecret, issuer, baseUrl } }

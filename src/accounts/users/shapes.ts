@@ -1,10 +1,10 @@
 import { type Static, t } from 'elysia'
-import { change, flag, free } from '../../core/shapes'
+import { change, flag, free, roleName } from '../../core/shapes'
 import { listing } from '../../storage/lists'
 import { endTokens, orNone, ProfileChange, Proof, Registration, User, url } from '../shapes'
 
 const maybe = t.Optional
-const roles = t.Array(t.String({ minLength: 1, maxLength: 100, pattern: '^[^,\\u0000-\\u001f\\u007f]+$' }), {
+const roles = t.Array(roleName, {
   maxItems: 50,
   uniqueItems: true,
   description: 'such as admin, user, plugin, or any of your own',

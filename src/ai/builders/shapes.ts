@@ -1,14 +1,14 @@
 import { type Static, t } from 'elysia'
 import { Blueprint, NewBlueprint } from '../../blueprints/shapes'
 import { line } from '../../core/shapes'
-import { Asked } from '../shapes'
+import { Asked, alsoSent } from '../shapes'
 
 const create = t.Optional(
   t.Nullable(t.Boolean({ description: 'whether what is drafted is made at once, by the rights of the caller' })),
 )
 
 /** What a builder is asked by. */
-export const Building = t.Object({ ...Asked.properties, create })
+export const Building = t.Object({ ...Asked.properties, create }, alsoSent)
 
 /** What blueprints are drafted by. */
 export const Wish = t.Object({

@@ -11,9 +11,11 @@ export async function answering(ctx: Ctx, request: Request, message: unknown): P
   const response = await answerMessage(ctx, request, message)
   if (response.status < 400) return response
   const { error } = (await response.json()) as { error?: { message?: string } }
-  const said = error?.message ?? 'This is no message of the Model Context Protocol.'
-  if (response.status === 406) throw new Problem(406, 'NOT_ACCEPTABLE', said)
-  throw unfit(said)
+  const said = error?.message
+  if (response.status === 406)
+    throw new Problem(406, 'NOT_ACCEPTABLE', 'Send the header Accept: application/json, text/event-stream.')
+  if (!said || said.startsWith('Parse error')) throw unfit('This is not a message of the Model Context Protocol.')
+  throw unfit(said.replace(/\.?$/, '.'))
 }
 
 const unfit = (message: string) => new Problem(400, 'INVALID_INPUT', message, { details: [{ path: '', message }] })

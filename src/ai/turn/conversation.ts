@@ -49,7 +49,7 @@ export function refuseUnfit(messages: NewMessage[], { allowSystemMessages }: AiT
 export function refuseLost(before: NewMessage[], sent: NewMessage[]) {
   const { taken } = matched([...before, ...sent])
   if (sent.some((message) => message.role === 'tool' && !taken.has(message)))
-    invalid({ path: '/messages', message: 'A message of a tool answers a call that nobody has made.' })
+    invalid({ path: '/messages', message: 'The tool_call_id of a message answers no tool call of the conversation.' })
 }
 
 /**

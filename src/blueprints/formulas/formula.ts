@@ -24,6 +24,24 @@ const MAKERS = ['lambda', 'partial', 'transform'] // parts of an expression whos
 const METER = ' meter'
 const [ENTRY, EXIT] = ['jsonata.__evaluate_entry', 'jsonata.__evaluate_exit'].map((name) => Symbol.for(name))
 
+/** What is wrong with the text of an expression, by JSONata's codes. */
+const FLAWS: Record<string, string> = {
+  S0101: 'a text has no closing quote',
+  S0102: 'a number is too large',
+  S0103: 'a backslash stands before a character that needs none',
+  S0104: 'after \\u four hexadecimal digits are needed',
+  S0105: 'a name has no closing backtick',
+  S0106: 'a comment has no end',
+  S0201: 'something stands where nothing can follow',
+  S0202: 'something else is needed here',
+  S0203: 'something is missing before its end',
+  S0204: 'it has an operator that is unknown',
+  S0207: 'it ends too early',
+  S0211: 'something stands where a value has to be',
+  S0301: 'a regular expression is empty',
+  S0302: 'a regular expression has no closing slash',
+}
+
 let loaded: Promise<{ make: typeof jsonata; known: Map<string, unknown> }> | undefined
 
 /** JSONata is loaded when the first formula is. */
@@ -50,8 +68,9 @@ export async function formula(text: string): Promise<Formula> {
       if (node.type === 'variable' && node.value === 'eval') throw new Unfit('$eval is not taken here')
     }
   } catch (error) {
-    const { message, position } = error as Failure
-    throw new Unfit(`${message ?? 'it makes no sense'}${position ? ` (at character ${position})` : ''}`)
+    const { code = '', message, position } = error as Failure
+    const flaw = code.startsWith('S') ? (FLAWS[code] ?? 'it is not written as JSONata has it') : message
+    throw new Unfit(`${flaw ?? 'it makes no sense'}${position ? ` (at character ${position})` : ''}`)
   }
   const assign = expression.assign as (name: string | symbol, value: unknown) => void
   for (const [name, definition] of known) assign(name, definition)

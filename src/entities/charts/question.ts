@@ -1,7 +1,7 @@
 import type { Actor } from '../../accounts/actors'
 import type { Model } from '../../blueprints/model'
 import { type Flaw, invalid } from '../../core/problem'
-import { type Query, type Resolved, readQuery, resolve } from '../query'
+import { type Query, type Resolved, readQuery, resolve, unknownField } from '../query'
 import { type Interval, intervals, isInterval } from './grouping'
 
 /** What a chart is about: which entities, by what they are grouped, and what of them is added up. */
@@ -48,9 +48,10 @@ export function readQuestion(model: Model, actor: Actor | undefined, text: strin
   }
 
   function named(name: string, key: string | undefined): Resolved | undefined {
-    if (key === undefined) return void (name === needs && refuse(name, `Name a property: ${name}=….`))
+    if (key === undefined)
+      return void (name === needs && refuse(name, `${name} is required: name a field, such as ${name}=created.`))
     const found = resolve(model, actor, key)
-    if (!found) refuse(name, `The blueprint "${model.key}" has no field "${key}".`)
+    if (!found) refuse(name, unknownField(model, actor, key))
     else if (typeof found === 'string') refuse(name, found)
     // SQLite finds no name with these in it.
     else if (/["\\]/.test(key)) refuse(name, `"${key}" has characters by which nothing can be grouped.`)

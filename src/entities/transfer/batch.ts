@@ -2,7 +2,7 @@ import type { OpenCtx } from '../../accounts/guard'
 import { modelOf } from '../../blueprints/blueprints'
 import { reachOf, reachOrRefuse } from '../../blueprints/rules'
 import { jsonAnswer } from '../../core/headers'
-import { invalid, Problem } from '../../core/problem'
+import { type Flaw, invalid, Problem } from '../../core/problem'
 import type { Tx } from '../../storage/port'
 import { identifierOf } from '../document'
 import { formOf, headersOf, sightOf, taken, upToDate } from '../entities'
@@ -18,13 +18,13 @@ const WRITES = ['create', 'update', 'delete'] as const
 
 /**
  * Does many things to the entities of a blueprint in one transaction: all of them, or none when one is refused. That one's
- * refusal is the answer, with its `index` in the details.
+ * refusal is the answer, with the operation in the paths of the details.
  */
 export async function batch(ctx: OpenCtx, key: string, body: unknown, request: Request): Promise<Response> {
   const model = await modelOf(ctx, key)
+  if (!WRITES.some((one) => reachOf(model, one, ctx.actor))) reachOrRefuse(model, 'create', ctx.actor)
   const operations = readOperations(body)
   if (operations.length) throttleGuests(ctx, key, request, operations.length)
-  else if (!WRITES.some((one) => reachOf(model, one, ctx.actor))) reachOrRefuse(model, 'create', ctx.actor)
   return upToDate(ctx, key, async (model, { write }) => {
     const [form, sight] = [formOf(model, ctx, request), await sightOf(ctx, model)]
     if (form.related)
@@ -69,7 +69,8 @@ function readOperations(body: unknown): Operation[] {
 
 function readOperation(operation: unknown): Operation {
   const { op, identifier, data = {} } = (operation ?? {}) as Record<string, unknown>
-  if (!OPS.includes(op as Operation['op'])) invalid({ path: '/op', message: `op must be one of ${OPS.join(', ')}.` })
+  if (!OPS.includes(op as Operation['op']))
+    invalid({ path: '/op', message: `Unknown op. Use one of: ${OPS.join(', ')}.` })
   const inner = (data as Record<string, unknown> | null)?.identifier
   const name = identifierOf(identifier ?? inner) ?? ''
   // An update is of what it names; the identifier inside of an entity that was read is ignored, as in a PUT.
@@ -79,6 +80,13 @@ function readOperation(operation: unknown): Operation {
   return { op: op as Operation['op'], name, data, _id: Bun.randomUUIDv7() }
 }
 
+/** What is wrong with an operation, with paths in the body of the batch. */
+function detailsOf(index: number, message: string, details: unknown) {
+  const at = `/operations/${index}`
+  if (Array.isArray(details)) return (details as Flaw[]).map((flaw) => ({ ...flaw, path: at + flaw.path }))
+  return [{ path: at, message, ...(typeof details === 'object' && details) }]
+}
+
 /** The refusal of one operation as that of all. */
 function refuse(error: unknown, index: number): never {
   try {
@@ -86,7 +94,6 @@ function refuse(error: unknown, index: number): never {
   } catch (told) {
     if (!(told instanceof Problem) || told.status >= 500) throw told
     const { status, code, message, more } = told
-    const details = { index, ...(more.details !== undefined && { details: more.details }) }
-    throw new Problem(status, code, message, { ...more, details })
+    throw new Problem(status, code, message, { ...more, details: detailsOf(index, message, more.details) })
   }
 }

@@ -1,7 +1,7 @@
 import type { Model, ModelField } from '../../blueprints/model'
 import { type Caller, mayRead, mayWrite } from '../../blueprints/rules'
 import { invalid } from '../../core/problem'
-import type { Doc } from '../document'
+import { type Doc, unknownField } from '../document'
 
 /**
  * A spreadsheet takes a text that begins like this for a formula (OWASP, "CSV injection"); with an apostrophe before it,
@@ -94,8 +94,8 @@ export function columnsOf(model: Model, actor: Caller | undefined, cells: string
     return field ? mayRead(field, actor) || mayWrite(field, actor) : SYSTEM.includes(name)
   }
   const flaws = columns.flatMap((name, n) => {
-    const path = `columns/${n + 1}`
-    if (!known(name)) return [{ path, message: `The blueprint "${model.key}" has no field "${name}".` }]
+    const path = `/columns/${n}`
+    if (!known(name)) return [{ path, message: unknownField(model, actor, name) }]
     return columns.indexOf(name) < n ? [{ path, message: `There are two columns "${name}".` }] : []
   })
   if (flaws.length) invalid(...flaws.slice(0, 100))

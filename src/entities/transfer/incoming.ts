@@ -2,6 +2,7 @@ import { config } from '../../config'
 import { invalid, Problem } from '../../core/problem'
 import { given } from '../../core/shapes'
 import { turn } from '../../core/turn'
+import { suggestionOf } from '../../core/unknown-keys'
 import { searchOf } from '../entities'
 import { type Format, formatOf } from './format'
 import { type Line, Lines } from './lines'
@@ -17,7 +18,8 @@ const OPTIONS = ['format', 'mode', 'dryRun', 'atomic', 'bypassAdmin']
 export function readAsked(request: Request): Asked {
   const search = new URLSearchParams(searchOf(request))
   for (const name of search.keys())
-    if (!OPTIONS.includes(name)) invalid({ path: name, message: `There is no option "${name}".` })
+    if (!OPTIONS.includes(name))
+      invalid({ path: name, message: `There is no option "${name}".${suggestionOf(name, OPTIONS)}` })
   const flag = (name: string) => {
     const value = search.get(name) ?? ''
     if (!/^(true|1|false|0|undefined|)$/.test(value)) invalid({ path: name, message: `${name} must be true or false.` })

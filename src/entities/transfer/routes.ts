@@ -16,7 +16,7 @@ const many = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['entities'
       operationId: 'batchEntities',
       summary: 'Write up to 1,000 entities in one transaction',
       description:
-        'All or nothing: where one operation is refused, its refusal is the answer, with its `index` in the details.',
+        'All or nothing: where one operation is refused, its refusal is the answer, and the paths of the details begin with `/operations/<number>`.',
       requestBody: json(EntityBatch, 'Up to 1,000 operations'),
       responses: {
         200: json(EntityBatchResult, 'The result of each operation'),

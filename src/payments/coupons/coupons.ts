@@ -4,8 +4,9 @@ import type { Ctx } from '../../accounts/guard'
 import { settingsOf } from '../../accounts/settings'
 import { isDate, isMoment, iso, now } from '../../core/clock'
 import type { Answer } from '../../core/etag'
-import { type Flaw, missing, Problem } from '../../core/problem'
+import { type Flaw, missing, Problem, summaryOf } from '../../core/problem'
 import { asked } from '../../core/shapes'
+import { listFlaws } from '../../core/validation'
 import { Conflict } from '../../storage/errors'
 import { answerPage, type Listing, paged, pageOf } from '../../storage/lists'
 import type { Db } from '../../storage/port'
@@ -82,13 +83,14 @@ function fitting(before: Partial<Told>, input: Record<string, unknown>, defaultC
   const sent = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
   const data = Value.Clean(CouponData, { ...before, ...sent }) as CouponData
   if (typeof data.code === 'string') data.code = data.code.trim()
-  const flaws: Flaw[] = [...Value.Errors(CouponData, data)].map(({ path, message }) => ({ path, message }))
+  const flaws: Flaw[] = listFlaws(CouponData, data)
   if (flaws.length) throw unfit(flaws)
   const refuse = (path: string, message: string) => flaws.push({ path, message })
   const { discountType, discountValue, benefitDurationUnit: unit, benefitDurationValue: value } = data
   const fixed = discountType === 'fixed'
   const currency = fixed ? currencyOf(data.currency ?? defaultCurrency) : null
-  if (currency === undefined) refuse('/currency', `"${data.currency}" is no currency of ISO 4217, such as USD or EUR.`)
+  if (currency === undefined)
+    refuse('/currency', `"${data.currency}" is not a currency of ISO 4217, such as USD or EUR.`)
   const amount = fixed && currency ? minorOf(discountValue, currency) : 0
   if (amount === undefined) refuse('/discountValue', `A discount is at most ${decimalFrom(MOST, currency!)}.`)
   if (!fixed && discountValue > 100) refuse('/discountValue', 'A percentage is at most 100.')
@@ -117,9 +119,7 @@ function fitting(before: Partial<Told>, input: Record<string, unknown>, defaultC
 }
 
 const unfit = (flaws: Flaw[]) =>
-  new Problem(400, 'INVALID_COUPON_DATA', 'A coupon can’t be like this. The details say what to change.', {
-    details: flaws.slice(0, 100),
-  })
+  new Problem(400, 'INVALID_COUPON_DATA', summaryOf(flaws), { details: flaws.slice(0, 100) })
 
 async function unlessTaken<T>(writing: Promise<T>): Promise<T> {
   try {

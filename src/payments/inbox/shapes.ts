@@ -1,5 +1,5 @@
 import { type Static, t } from 'elysia'
-import { time } from '../../core/shapes'
+import { textMatching, time } from '../../core/shapes'
 import { growingListing } from '../../storage/lists'
 import { MOST } from '../money'
 
@@ -19,7 +19,7 @@ export const SensibleEvent = t.Object({
     t.Object({
       externalInvoiceId: name,
       amount: minor,
-      currency: t.String({ pattern: '^[A-Z]{3,5}$' }),
+      currency: textMatching('^[A-Z]{3,5}$', 'Write the currency as a code of ISO 4217, such as USD.'),
       invoiceUrl: maybe(t.Nullable(t.String({ maxLength: 5_000 }))),
       paidAt: maybe(ms),
       items: maybe(t.Array(t.Object({ description: t.String(), quantity: t.Number(), amount: minor }))),

@@ -1,12 +1,14 @@
 import { Elysia, status, t } from 'elysia'
 import { guard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
-import { free, one } from '../../core/shapes'
+import { free, one, withKeys } from '../../core/shapes'
 import * as coupons from '../coupons/coupons'
 import { validate } from '../coupons/validation'
 import { Coupon, CouponChange, CouponCode, CouponList, NewCoupon } from '../shapes'
 
 const changed = { 200: Coupon, 400: ProblemShape, 404: ProblemShape }
+
+const anyCoupon = { ...free, ...withKeys({ known: Object.keys(CouponChange.properties) }) }
 
 /** What is sent is judged by the verb, whose refusals have a code of their own. */
 const described = (operationId: string, summary: string, schema: object) =>
@@ -28,14 +30,14 @@ export const couponRoutes = new Elysia({ prefix: '/coupons', tags: ['payments'] 
   })
   .post('/', async ({ ctx, body }) => status(201, await coupons.create(ctx, body)), {
     can: 'privileged',
-    body: free,
+    body: anyCoupon,
     response: { 201: Coupon, 400: ProblemShape },
     detail: described('createCoupon', 'Create a coupon', NewCoupon),
   })
   .put('/:id', ({ ctx, params, body }) => coupons.change(ctx, params.id, body), {
     can: 'privileged',
     params: one,
-    body: free,
+    body: anyCoupon,
     response: changed,
     detail: described('updateCoupon', 'Update a coupon', CouponChange),
   })

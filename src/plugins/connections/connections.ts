@@ -70,7 +70,7 @@ export async function change(ctx: Ctx, id: string, input: ConnectionChange, answ
       invalid({ path: '/kind', message: `It is of the kind ${before.kind}, and stays so. Make another one instead.` })
     const { name = before.name, labels = before.labels, authentication = {} } = input
     const metadata = over(before.metadata, input.metadata)
-    refuseUnfit({ kind: before.kind, metadata, authentication })
+    refuseUnfit({ kind: before.kind, metadata, authentication }, before.metadata)
     if (input.metadata) refuseAddresses(addressesIn(metadata))
     const row: Row = { ...before, name, labels, metadata, version: before.version + 1, updated: iso(now()) }
     await tx.update(connections).set(row).where(eq(_id, id))

@@ -1,6 +1,8 @@
 import type { TObject } from '@sinclair/typebox'
-import { Value } from '@sinclair/typebox/value'
-import { type Flaw, invalid } from '../../core/problem'
+import { invalid } from '../../core/problem'
+import { withKeys } from '../../core/shapes'
+import { listMisspelledKeys, listUnknownKeys } from '../../core/unknown-keys'
+import { listFlaws } from '../../core/validation'
 import { kinds } from './kinds'
 import type { ConnectionDraft } from './shapes'
 
@@ -12,12 +14,19 @@ type Parts = Record<string, unknown>
 export const over = (before: Parts, sent: Parts = {}): Parts =>
   Object.fromEntries(Object.entries({ ...before, ...sent }).filter(([, value]) => value !== null))
 
-/** Refuses what is not as its kind has to be. @throws 400 with every flaw */
-export function refuseUnfit({ kind, metadata = {}, authentication = {} }: ConnectionDraft) {
+/**
+ * Refuses what is not as its kind has to be: secrets that it does not have, and what looks like a misspelling of metadata
+ * that it has, unless that is kept already. @throws 400 with every flaw
+ */
+export function refuseUnfit({ kind, metadata = {}, authentication = {} }: ConnectionDraft, before: Parts = {}) {
   const { metadata: known, authentication: secrets } = kinds[kind] as { metadata: TObject; authentication: TObject }
-  const flaws = [...flawsOf(known, metadata, '/metadata'), ...flawsOf(secrets, over({}, authentication), SECRETS)]
-  for (const name of Object.keys(authentication))
-    if (!Object.hasOwn(secrets.properties, name)) flaws.push(unknown(name, Object.keys(secrets.properties)))
+  const strict = { ...secrets, ...withKeys({ strict: true }) }
+  const flaws = [
+    ...listFlaws(known, metadata, '/metadata'),
+    ...listMisspelledKeys(metadata, Object.keys(known.properties), '/metadata', before),
+    ...listFlaws(secrets, over({}, authentication), SECRETS),
+    ...listUnknownKeys(strict, authentication, SECRETS, [{ keys: BESIDE, at: '' }]),
+  ]
   if (Buffer.byteLength(JSON.stringify(metadata)) > MOST)
     flaws.push({ path: '/metadata', message: `At most ${MOST} bytes of JSON are kept.` })
   if (flaws.length) invalid(...flaws)
@@ -31,12 +40,4 @@ export function fittingDraft({ kind, metadata, authentication }: ConnectionDraft
 }
 
 const SECRETS = '/authentication'
-
-/** What is wrong never shows a value: it may be a secret. */
-const flawsOf = (shape: TObject, value: unknown, at: string): Flaw[] =>
-  [...Value.Errors(shape, value)].map(({ path, message }) => ({ path: at + path, message }))
-
-const unknown = (name: string, known: string[]) => ({
-  path: `${SECRETS}/${name}`,
-  message: `Its secrets are ${known.join(', ')}; there is no "${name}".`,
-})
+const BESIDE = ['name', 'kind', 'labels', 'metadata']

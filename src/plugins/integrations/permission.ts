@@ -17,5 +17,5 @@ export function mayRun({ actor }: Pick<OpenCtx, 'actor'>, { guest, roles, worksp
 export function refuseUnlessMayRun(ctx: Pick<OpenCtx, 'actor'>, rules: Rules) {
   if (mayRun(ctx, rules)) return
   if (!ctx.actor) throw new Problem(401, 'UNAUTHENTICATED', 'Sign in first, or send an API token.')
-  throw new Problem(403, 'FORBIDDEN', 'Your roles do not allow this.')
+  throw new Problem(403, 'FORBIDDEN', 'Only users with a role that this integration names may use it.')
 }

@@ -26,7 +26,8 @@ export async function call(tenant: OpenCtx, id: string, request: Request): Promi
   refuseUnlessMayRun(ctx, row)
   if (request.method === 'HEAD') return new Response()
   throttle(ctx, row._id, request)
-  const asked = { ...askedBy(ctx, request, (await readText(request, config.ATOLL_BODY_LIMIT)) ?? ''), ...whoIs(ctx) }
+  const text = (await readText(request, config.ATOLL_BODY_LIMIT)) ?? ''
+  const asked = { ...askedBy(ctx, request, text), ...whoIs(ctx) }
   if (targetOf(row).later) {
     await ctx.write((tx) => enqueue(ctx, tx, runOf({ integration: row._id, depth: 1, asked })))
     return Response.json(success, { status: 202 })

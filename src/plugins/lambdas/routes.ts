@@ -1,7 +1,7 @@
 import { Elysia, status, t } from 'elysia'
 import { guard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
-import { done, one, orNothing } from '../../core/shapes'
+import { done, one, orNothing, textMatching } from '../../core/shapes'
 import { json } from '../../entities/routes'
 import { growingListing, listing } from '../../storage/lists'
 import * as lambdas from './lambdas'
@@ -95,7 +95,11 @@ export const lambdaRoutes = new Elysia({ prefix: '/lambdas', tags: ['lambdas'] }
     params: one,
     query: t.Object({
       ...growingListing,
-      status: t.Optional(t.String({ pattern: '^([1-5]\\d\\d|undefined)?$', description: 'only runs of this status' })),
+      status: t.Optional(
+        textMatching('^([1-5]\\d\\d|undefined)?$', 'Write a status from 100 to 599.', {
+          description: 'only runs of this status',
+        }),
+      ),
       trigger: maybe('what they were run by'),
     }),
     response: { 200: t.Array(LambdaRun), 404: ProblemShape },

@@ -1,11 +1,13 @@
 import { type Static, t } from 'elysia'
-import { change, id, line, text, time } from '../../core/shapes'
+import { change, id, line, roleName, text, textMatching, time, withMessage } from '../../core/shapes'
 
 const maybe = t.Optional
 const whole = (minimum: number, maximum: number, description: string) =>
   t.Number({ multipleOf: 1, minimum, maximum, description })
 
-const variable = t.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,127}$' })
+const VARIABLE =
+  'Begin the name of a variable with a letter or _, and use only letters, digits and _ (128 characters at most).'
+const variable = textMatching('^[A-Za-z_][A-Za-z0-9_]{0,127}$', VARIABLE)
 
 export const Lambda = t.Object({
   _id: id,
@@ -35,16 +37,17 @@ export const NewLambda = t.Object({
   env: maybe(
     t.Union(
       [
-        t.Record(variable, t.Nullable(text(32 << 10)), { maxProperties: 100, additionalProperties: false }),
+        t.Record(variable, t.Nullable(text(32 << 10)), {
+          ...{ maxProperties: 100, additionalProperties: false },
+          ...withMessage(VARIABLE),
+        }),
         t.Array(variable, { maxItems: 100 }),
       ],
       { description: 'values by name, which are kept encrypted; null removes one. A list of names keeps these only.' },
     ),
   ),
   serviceRole: maybe(
-    t.Nullable(t.String({ minLength: 1, maxLength: 100, pattern: '^[^,\\u0000-\\u001f\\u007f]+$' }), {
-      description: 'a role: the lambda acts with its rights, instead of those of its caller',
-    }),
+    t.Nullable(roleName, { description: 'a role: the lambda acts with its rights, instead of those of its caller' }),
   ),
 })
 export type NewLambda = Static<typeof NewLambda>

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { client, house, refusal, rules } from '../../house'
 import { identifiers, shelf } from '../kit'
+import { operationOf } from './kit'
 
 const fields = [
   { key: 'title', type: 'string', required: true },
@@ -79,7 +80,7 @@ describe('a batch', () => {
     for (const [status, code, operations] of refused) {
       const answer = await user.post(`${path}/batch`, { operations })
       const what = JSON.stringify(operations.at(-1))
-      expect([...refusal(answer), answer.body.details?.index], what).toEqual([status, code, 5])
+      expect([...refusal(answer), operationOf(answer)], what).toEqual([status, code, 5])
       expect([await rows('entities'), await rows('entity_index')], what).toEqual(before)
     }
   })
@@ -95,7 +96,7 @@ describe('a batch', () => {
       { op: 'delete', identifier: 'x' },
     ]
     const answer = await user.post(`${path}/batch`, { operations })
-    expect([...refusal(answer), answer.body.details.index]).toEqual([409, 'IDENTIFIER_EXISTS', 1])
+    expect([...refusal(answer), operationOf(answer)]).toEqual([409, 'IDENTIFIER_EXISTS', 1])
   })
 
   test('lets later operations lead to entities of earlier ones, not the other way around', async () => {
@@ -106,7 +107,30 @@ describe('a batch', () => {
     const answer = await user.post(`${path}/batch`, {
       operations: [create({ title: 'leaf', parent: 'root2' }), create({ title: 'root' }, 'root2')],
     })
-    expect([...refusal(answer), answer.body.details.index]).toEqual([400, 'INVALID_INPUT', 0])
+    expect([...refusal(answer), operationOf(answer)]).toEqual([400, 'INVALID_INPUT', 0])
+  })
+
+  test('judges the caller before the body: 401 for strangers and 403 for those without a rule, whatever they send', async () => {
+    const { as, path } = await shelf(fields, [{ operation: 'read', scope: 'tenant', roleBased: ['user'] }])
+    const { path: other, stranger } = await shelf(fields)
+    for (const body of [{}, [], { operations: [{ op: 'nonsense' }] }, { operations: [create({ title: 'x' })] }]) {
+      expect(refusal(await stranger.post(`${other}/batch`, body))).toEqual([401, 'UNAUTHENTICATED'])
+      expect(refusal(await as('user').post(`${path}/batch`, body))).toEqual([403, 'FORBIDDEN'])
+    }
+  })
+
+  test('tells where in the body an operation is wrong, by JSON pointers in a list', async () => {
+    const { as, path } = await shelf(fields)
+    const told = async (...operations: unknown[]) =>
+      (await as('user').post(`${path}/batch`, { operations: [create({ title: 'x' }), ...operations] })).body.details
+    expect(await told({ op: 'insert' })).toEqual([
+      { path: '/operations/1/op', message: 'Unknown op. Use one of: create, update, upsert, delete.' },
+    ])
+    const missing = await told({ op: 'delete', identifier: 'none' })
+    expect(missing).toEqual([{ path: '/operations/1', message: expect.stringMatching(/\.$/) }])
+    const [flaw] = await told(create({ titel: 'x' }))
+    expect(flaw.path).toStartWith('/operations/1/')
+    expect(flaw.message).toContain('Did you mean `title`?')
   })
 
   test('asks for each operation only the right that it uses', async () => {
@@ -119,7 +143,7 @@ describe('a batch', () => {
     await as('admin').post(path, { identifier: 'hers', title: 'Hers' })
     const post = async (operation: object) => {
       const answer = await as('user').post(`${path}/batch`, { operations: [create({ title: 'x' }), operation] })
-      return answer.status === 200 ? 200 : [...refusal(answer), answer.body.details.index]
+      return answer.status === 200 ? 200 : [...refusal(answer), operationOf(answer)]
     }
     expect(await post({ op: 'upsert', identifier: 'mine', data: { title: 'Mine' } })).toBe(200)
     expect(await post({ op: 'upsert', identifier: 'mine', data: { title: 'Mine' } })).toBe(200)
@@ -178,7 +202,7 @@ describe('a batch', () => {
     const change = { op: 'update', identifier: 'one', data: {} }
     const many = Array.from({ length: 20 }, () => change)
     const told = await user.post(`${path}/batch`, { operations: [...many, create({ text: 'y' })] })
-    expect([refusal(told), told.body.details.index]).toEqual([[413, 'BATCH_TOO_LARGE'], 16])
+    expect([refusal(told), operationOf(told)]).toEqual([[413, 'BATCH_TOO_LARGE'], 16])
     expect((await user.get(path)).body).toHaveLength(1)
     expect((await user.post(`${path}/batch`, { operations: [change, change] })).status).toBe(200)
   })

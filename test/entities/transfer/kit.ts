@@ -1,4 +1,4 @@
-import { ask, type Client } from '../../house'
+import { type Answer, ask, type Client } from '../../house'
 import { shelf } from '../kit'
 
 /** A field of every type, and values that are hard to carry. */
@@ -70,3 +70,6 @@ export const all = async (client: Client, path: string) =>
       .map((line) => JSON.parse(line))
       .map(({ identifier, metadata }) => [identifier, metadata]),
   )
+
+/** The number of the operation that a batch was refused for. */
+export const operationOf = ({ body }: Answer) => Number(body.details[0].path.split('/')[2])

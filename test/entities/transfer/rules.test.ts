@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { refusal, rules } from '../../house'
 import { identifiers, library, shelf } from '../kit'
-import { all, exported, ndjson, send } from './kit'
+import { all, exported, ndjson, operationOf, send } from './kit'
 
 const string = (key: string, more: object = {}) => ({ key, type: 'string', ...more })
 const integer = (key: string, more: object = {}) => ({ key, type: 'integer', ...more })
@@ -22,7 +22,7 @@ describe('a limit', () => {
     await user.post(path, { status: 'a' })
     const open = (count: number) => Array.from({ length: count }, (_, n) => create(`i${n}`, { status: 'a' }))
     const refused = await user.post(`${path}/batch`, { operations: [create('other', { status: 'b' }), ...open(3)] })
-    expect([...refusal(refused), refused.body.details.index]).toEqual([403, 'LIMIT_REACHED', 3])
+    expect([...refusal(refused), operationOf(refused)]).toEqual([403, 'LIMIT_REACHED', 3])
     expect(await rows('entities')).toBe(1)
     expect((await user.post(`${path}/batch`, { operations: open(2) })).status).toBe(200)
     expect((await as('other').post(`${path}/batch`, { operations: [create('x', { status: 'a' })] })).status).toBe(200)
@@ -34,7 +34,7 @@ describe('a limit', () => {
     for (const status of ['a', 'b']) await user.post(path, { identifier: status, status })
     const moves = (...operations: object[]) => user.post(`${path}/batch`, { operations })
     const refused = await moves(update('a', { code: 'x' }), update('b', { status: 'a' }))
-    expect([...refusal(refused), refused.body.details.index]).toEqual([403, 'LIMIT_REACHED', 1])
+    expect([...refusal(refused), operationOf(refused)]).toEqual([403, 'LIMIT_REACHED', 1])
     expect((await moves(update('a', { status: 'c' }), update('b', { status: 'a' }))).status).toBe(200)
     expect((await moves(remove('a'), create('new', { status: 'c' }))).status).toBe(200)
     expect(identifiers((await user.get(`${path}?$sort=status`)).body)).toEqual(['b', 'new'])
@@ -126,7 +126,7 @@ describe('a computed property', () => {
     await user.post(own.path, { identifier: 'old', price: 1 })
     const refused = async (...operations: object[]) => {
       const answer = await user.post(`${own.path}/batch`, { operations })
-      return [...refusal(answer), answer.body.details.index]
+      return [...refusal(answer), operationOf(answer)]
     }
     const dear = { price: 10 }
     expect(await refused(create('a', { price: 1 }), create('b', dear))).toEqual([400, 'INVALID_INPUT', 1])
@@ -198,7 +198,7 @@ test('entities of a batch lead to those before them, and to none that come later
     as('user').post(`${path}/batch`, { operations: names.map(([name, parent]) => create(name, { parent })) })
   expect((await send(open, ['a'], ['b', 'a'], ['c', 'b'])).status).toBe(200)
   const later = await send(open, ['d'], ['e', 'f'], ['f', 'd'])
-  expect([...refusal(later), later.body.details.index]).toEqual([400, 'INVALID_INPUT', 1])
+  expect([...refusal(later), operationOf(later)]).toEqual([400, 'INVALID_INPUT', 1])
   expect(refusal(await send(open, ['g', 'g'], ['h']))).toEqual([400, 'INVALID_INPUT'])
   const blind = await shelf([parent], [{ operation: 'create', scope: 'tenant', roleBased: ['user'] }])
   expect(refusal(await send(blind, ['a'], ['b', 'a']))).toEqual([400, 'INVALID_INPUT'])
@@ -224,7 +224,7 @@ describe('a removal in a batch', () => {
     const refused = await batch('people', update('cy', { name: 'x' }), remove('ann'), remove('bob'))
     expect(refusal(refused)).toEqual([409, 'ENTITY_IN_USE'])
     const references = [{ blueprint: 'books', field: 'author', count: 1 }]
-    expect(refused.body.details).toEqual({ index: 2, details: { references } })
+    expect(refused.body.details).toEqual([{ path: '/operations/2', message: refused.body.message, references }])
     expect(await has('people')).toEqual(['ann', 'bob', 'cy'])
     expect((await batch('books', remove('one'))).status).toBe(200)
     expect((await batch('people', remove('ann'), remove('bob'))).status).toBe(200)
@@ -250,7 +250,7 @@ describe('a removal in a batch', () => {
     expect((await user.post(`${path}/batch`, { operations: [...made, circle] })).status).toBe(200)
     const gone = names.map(remove)
     const refused = await user.post(`${path}/batch`, { operations: gone.slice(1) })
-    expect([...refusal(refused), refused.body.details.index]).toEqual([409, 'ENTITY_IN_USE', 298])
+    expect([...refusal(refused), operationOf(refused)]).toEqual([409, 'ENTITY_IN_USE', 298])
     const done = await user.post(`${path}/batch`, { operations: [...gone, upsert('i5', {}), remove('i5')] })
     expect(done.body.results.slice(-2)).toMatchObject([{ status: 201 }, { status: 200 }])
     expect([await rows('entities'), await rows('entity_index')]).toEqual([0, 0])

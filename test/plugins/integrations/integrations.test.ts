@@ -39,7 +39,10 @@ describe('an integration', () => {
     expect((await admin.get(path)).body).toEqual(created.body)
     expect((await admin.get(PATH)).body).toEqual([created.body])
     const trigger = { kind: 'event', source: 'shop', eventKind: '*' }
-    const changed = await admin.put(path, { ...created.body, trigger: { ...trigger, cron: 'x' } })
+    expect(refusal(await admin.put(path, { ...created.body, trigger: { ...trigger, cron: 'x' } }))).toEqual([
+      ...[400, 'INVALID_INPUT'],
+    ])
+    const changed = await admin.put(path, { ...created.body, trigger })
     expect([changed.status, changed.body]).toEqual([200, { ...created.body, trigger, updated: changed.body.updated }])
     expect((await admin.patch(path, { active: false, name: null })).body).toMatchObject({
       active: false,

@@ -55,6 +55,18 @@ describe('a webhook', () => {
     expect((await send('GET', `/v1${path}`)).body).toMatchObject({ path: `/api${path}` })
   })
 
+  test('refuses a body that calls itself JSON and is not with 400 MALFORMED_BODY', async () => {
+    for (const type of ['application/json', 'application/json; charset=utf-8', 'application/problem+json'])
+      for (const method of ['POST', 'PUT'])
+        expect(refusal(await send(method, seen, { raw: '{"a":', headers: { 'content-type': type } }))).toEqual([
+          ...[400, 'MALFORMED_BODY'],
+        ])
+    expect((await send('POST', seen, { raw: '{"a":', headers: { 'content-type': 'text/plain' } })).body).toMatchObject({
+      body: '{"a":',
+    })
+    expect((await send('POST', seen, { raw: '', headers: { 'content-type': 'application/json' } })).status).toBe(200)
+  })
+
   test('answers with the status, headers and body that its lambda says', async () => {
     const path = await h.webhook(
       `() => ({ status: 418, headers: { 'x-tea': 'pot', 'content-type': 'text/html' }, body: '<b>no</b>' })`,

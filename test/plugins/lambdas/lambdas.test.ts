@@ -62,6 +62,16 @@ describe('a lambda', () => {
       expect([wrong, ...refusal(await admin.post('/lambdas', draft(wrong)))]).toEqual([wrong, 400, 'INVALID_INPUT'])
   })
 
+  test('is refused when it imports a module, and told what to use instead', async () => {
+    for (const code of ['import _ from "lodash"', 'import fs from "node:fs"', 'import { a } from "./a.ts"']) {
+      const { status, body } = await admin.post('/lambdas', draft({ code: `${code}\nexport default () => 1` }))
+      expect([status, body.code]).toEqual([400, 'INVALID_INPUT'])
+      expect(body.message).toEndWith(
+        'Lambdas cannot import modules. Use atoll.fetch, atoll.crypto, atoll.entities and atoll.events.',
+      )
+    }
+  })
+
   test('is changed and removed only as it was read', async () => {
     const created = await admin.post('/lambdas', draft())
     const [path, first] = [`/lambdas/${created.body._id}`, created.headers.get('etag')!]

@@ -3,19 +3,22 @@ import { failureOf, transportTo } from '../../../accounts/mail/transport'
 import { addressesOf } from '../../../core/addresses'
 import { withOutgoingCall } from '../../../core/outgoing-calls'
 import { Unreachable } from '../../../core/outside'
+import { textMatching } from '../../../core/shapes'
 import { privateNetwork } from '../../addresses'
 import { kind, NotConnected, secretText } from './kind'
 
 const TIMEOUT = 8_000 // ms to wait for a turn
 
 const metadata = t.Object({
-  host: t.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9._-]+$' }),
+  host: textMatching('^[A-Za-z0-9._-]+$', 'Write the name or the address of a host, such as smtp.example.com.', {
+    minLength: 1,
+    maxLength: 253,
+  }),
   port: t.Optional(t.Number({ multipleOf: 1, minimum: 1, maximum: 65_535, description: '587 unless told' })),
   secure: t.Optional(t.Boolean({ description: 'TLS from the beginning; so it is at port 465 unless told' })),
   user: t.Optional(t.String({ minLength: 1, maxLength: 500 })),
   from: t.Optional(
-    t.String({
-      pattern: '^[^\\r\\n]*[^\\s@<>]+@[^\\s@<>]+>?$',
+    textMatching('^[^\\r\\n]*[^\\s@<>]+@[^\\s@<>]+>?$', 'Write the sender as Name <name@example.com>.', {
       maxLength: 500,
       description: 'the sender: Name <address>; the user unless told',
     }),

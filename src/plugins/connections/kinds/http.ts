@@ -1,4 +1,5 @@
 import { t } from 'elysia'
+import { textMatching, webAddress, withMessage } from '../../../core/shapes'
 import { greet } from './asking'
 import { kind, NotConnected } from './kind'
 
@@ -12,17 +13,19 @@ export function headersOf({ headers }: { headers?: Record<string, string> }): He
   return sent
 }
 
+const HEADER_NAME = 'This is not the name of a header: use letters, digits and - (100 characters at most).'
+
 /** Any server. Its headers come with each request that is sent to it. */
 export const http = kind({
-  metadata: t.Object({
-    url: t.String({ pattern: '^https?://', maxLength: 2_000, description: 'where it is, or what paths are below' }),
-  }),
+  metadata: t.Object({ url: webAddress({ maxLength: 2_000, description: 'where it is, or what paths are below' }) }),
   authentication: t.Object({
     headers: t.Optional(
       t.Record(
-        t.String({ pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$" }),
-        t.String({ pattern: '^[\\t\\x20-\\x7e]*$', maxLength: 8_000 }),
-        { maxProperties: 50, additionalProperties: false },
+        textMatching("^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$", HEADER_NAME),
+        textMatching('^[\\t\\x20-\\x7e]*$', 'Write the value of a header in ASCII, without control characters.', {
+          maxLength: 8_000,
+        }),
+        { maxProperties: 50, additionalProperties: false, ...withMessage(HEADER_NAME) },
       ),
     ),
   }),

@@ -1,5 +1,6 @@
 import type { Static, TObject } from '@sinclair/typebox'
 import { t } from 'elysia'
+import { webAddress } from '../../../core/shapes'
 
 /** A kind of server: what is known of one, what of that is secret, and how to find out whether it takes us. */
 export type Kind<Metadata extends TObject, Authentication extends TObject> = {
@@ -23,8 +24,7 @@ export const needed = <Value>(value: Value | undefined, path: string): Value => 
 
 const maybe = t.Optional
 export const secretText = maybe(t.String({ minLength: 1, maxLength: 8_000 }))
-export const address = (description: string) =>
-  maybe(t.String({ pattern: '^https?://', maxLength: 2_000, description }))
+export const address = (description: string) => maybe(webAddress({ maxLength: 2_000, description }))
 export const environment = maybe(
   t.Union([t.Literal('live'), t.Literal('sandbox')], { description: 'live unless told' }),
 )

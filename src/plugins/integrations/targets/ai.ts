@@ -54,7 +54,7 @@ export const ai: TargetKind<typeof shape> = {
   attempts: 10,
   async flaws(tx, { sourceId, tools = [], blueprints: keys = [] }) {
     return [
-      ...(sourceId === ECHO ? echoFlaws() : await sourceFlaws(tx, sourceId, 'openai')),
+      ...(sourceId === ECHO ? echoFlaws() : await modelFlaws(tx, sourceId)),
       ...flawed('/tools', 'There is no integration with the trigger tool of this id.', tools, await toolsIn(tx, tools)),
       ...flawed('/blueprints', 'There is no blueprint of this key.', keys, await keysIn(tx, keys)),
     ]
@@ -66,6 +66,12 @@ const echoFlaws = (): Flaw[] =>
   config.ATOLL_AI_ECHO === 'on'
     ? []
     : [{ path: '/sourceId', message: 'The built-in source is off here (ATOLL_AI_ECHO). Name an integration source.' }]
+
+const modelFlaws = async (tx: Tx, sourceId: string) =>
+  (await sourceFlaws(tx, sourceId, 'openai')).map(({ path, message }) => ({
+    path,
+    message: `${message} The built-in one is called ${ECHO}.`,
+  }))
 
 const flawed = (path: string, message: string, named: string[], known: string[]): Flaw[] =>
   named.flatMap((one, n) => (known.includes(one) ? [] : [{ path: `${path}/${n}`, message }]))

@@ -1,6 +1,6 @@
 import { t } from 'elysia'
 import { outside } from '../../../core/outside'
-import { id } from '../../../core/shapes'
+import { id, webAddress } from '../../../core/shapes'
 import { privateNetwork, refuseAddresses } from '../../addresses'
 import { joined } from '../../connections/kinds/asking'
 import { headersOf } from '../../connections/kinds/http'
@@ -16,9 +16,7 @@ const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'GET'] as const
 
 const shape = t.Object({
   sourceId: t.Optional({ ...id, description: 'a connection of the kind http: its address and headers' }),
-  url: t.Optional(
-    t.String({ pattern: '^https?://', maxLength: 2_000, description: 'where it is, without a connection' }),
-  ),
+  url: t.Optional(webAddress({ maxLength: 2_000, description: 'where it is, without a connection' })),
   path: t.Optional(t.String({ maxLength: 2_000, description: "below the connection's address" })),
   method: t.Optional(
     t.Union(

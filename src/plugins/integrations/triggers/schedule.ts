@@ -1,11 +1,13 @@
 import { Cron } from 'croner'
 import { type Static, t } from 'elysia'
 import { now } from '../../../core/clock'
+import { textMatching } from '../../../core/shapes'
 import type { TriggerKind } from './trigger'
 
+const NO_CRON = 'This is not a cron expression. Write five parts, such as 0 9 * * MON.'
+
 const shape = t.Object({
-  cron: t.String({
-    pattern: '^\\S+(\\s+\\S+){4,5}$',
+  cron: textMatching('^\\S+(\\s+\\S+){4,5}$', NO_CRON, {
     maxLength: 200,
     description: 'minute, hour, day, month, day of the week; or second before these',
   }),
@@ -26,10 +28,15 @@ export const schedule: TriggerKind<typeof shape> = {
       ]
     }
     try {
-      const never = [{ path: '/cron', message: 'This time never comes. Check its day and month.' }]
+      const never = [{ path: '/cron', message: 'This schedule never comes due. Check its day and month.' }]
       return dueAfter(given, now()) === undefined ? never : []
     } catch (error) {
-      return [{ path: '/cron', message: `This is no schedule: ${(error as Error).message.replace(/^\w+: /, '')}` }]
+      return [
+        {
+          path: '/cron',
+          message: `${NO_CRON} (${(error as Error).message.replace(/^\w+: /, '').replace(/\.$/, '')}.)`,
+        },
+      ]
     }
   },
 }

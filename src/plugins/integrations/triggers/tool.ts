@@ -1,9 +1,11 @@
 import { t } from 'elysia'
-import { free } from '../../../core/shapes'
+import { free, textMatching } from '../../../core/shapes'
 import type { TriggerKind } from './trigger'
 
 const shape = t.Object({
-  name: t.String({ pattern: '^[a-zA-Z0-9_-]{1,64}$', description: 'as models are told it' }),
+  name: textMatching('^[a-zA-Z0-9_-]{1,64}$', 'Name a tool with 1 to 64 letters, digits, _ and -.', {
+    description: 'as models are told it',
+  }),
   description: t.String({ minLength: 1, maxLength: 4_000, description: 'what it is good for' }),
   parameters: t.Optional({ ...free, description: 'a JSON Schema of what it takes' }),
 })

@@ -61,10 +61,17 @@ function parsed(js: string, asWritten: boolean): Compiled {
 
 function flawOf({ message: said, position }: Refusal): Place {
   // It quotes names, which are as long as somebody made them.
-  const message = said.startsWith('Maximum call stack') ? 'It is nested too deeply.' : `${said.slice(0, 300)}.`
+  const message = sentenceOf(said)
   if (!position) return { message }
   const { line, column } = position
   return { message: `Line ${line}, column ${column}: ${message}`, line, column }
+}
+
+function sentenceOf(said: string): string {
+  if (said.startsWith('Maximum call stack')) return 'It is nested too deeply.'
+  if (said.startsWith('could not load module'))
+    return 'Lambdas cannot import modules. Use atoll.fetch, atoll.crypto, atoll.entities and atoll.events.'
+  return `${said.slice(0, 300)}.`
 }
 
 const refused = (message: string): Compiled => ({ flaws: [{ message }] })

@@ -1,0 +1,146 @@
+import { expect, test } from 'bun:test'
+import type { TSchema } from '@sinclair/typebox'
+import { t } from 'elysia'
+import { settings } from '../../src/accounts/settings'
+import { app } from '../../src/app'
+import { MESSAGE } from '../../src/core/annotations'
+import { textMatching } from '../../src/core/shapes'
+import { formats, listFlaws, nameOf } from '../../src/core/validation'
+import { SensibleEvent } from '../../src/payments/inbox/shapes'
+import { CouponData } from '../../src/payments/shapes'
+import { kinds } from '../../src/plugins/connections/kinds'
+import { targets } from '../../src/plugins/integrations/targets'
+import { triggers } from '../../src/plugins/integrations/triggers'
+import { Manifest } from '../../src/plugins/shapes'
+
+/** Every shape that what is sent is checked by. */
+const shapes: [string, TSchema][] = [
+  ...app.routes.flatMap(({ method, path, hooks }) =>
+    (['body', 'query', 'params'] as const).flatMap((part): [string, TSchema][] =>
+      hooks[part] ? [[`${part} of ${method} ${path}`, hooks[part] as TSchema]] : [],
+    ),
+  ),
+  ...Object.entries(settings).map(([key, shape]): [string, TSchema] => [key, shape]),
+  ...Object.entries({ ...triggers, ...targets }).map(([kind, { shape }]): [string, TSchema] => [kind, shape]),
+  ...Object.entries(kinds).flatMap(([kind, { metadata, authentication }]): [string, TSchema][] => [
+    [kind, metadata],
+    [kind, authentication],
+  ]),
+  ...Object.entries({ Manifest, CouponData, SensibleEvent }),
+]
+
+const below = (shape: TSchema): TSchema[] => [
+  shape,
+  ...[
+    ...Object.values<TSchema>(shape.properties ?? {}),
+    ...Object.values<TSchema>(shape.patternProperties ?? {}),
+    ...((shape.anyOf ?? []) as TSchema[]),
+    ...(shape.items ? [shape.items as TSchema] : []),
+  ].flatMap(below),
+]
+
+test('every pattern, every restriction of names and every format in a shape has a sentence of its own', () => {
+  let seen = 0
+  for (const [name, whole] of shapes)
+    for (const shape of below(whole)) {
+      const names = Object.keys(shape.patternProperties ?? {}).filter((one) => one !== '^(.*)$')
+      if (shape.pattern === undefined && !names.length && shape.format === undefined) continue
+      seen++
+      const message = (shape as { [MESSAGE]?: string })[MESSAGE] ?? formats[shape.format as keyof typeof formats]
+      expect(message, `${name}: ${shape.pattern ?? shape.format ?? names}`).toMatch(/^[A-Z].*\.$/)
+      expect(message, name).not.toMatch(/[\\^$|]|\(\?/)
+    }
+  expect(seen).toBeGreaterThan(50)
+})
+
+const maybe = t.Optional
+test.each<[string, TSchema, unknown, [string, string][]]>([
+  ['what is required, once', t.Object({ name: t.String() }), {}, [['/name', 'name is required.']]],
+  ['the whole', t.Object({}), [], [['', 'Send a JSON object.']]],
+  [
+    'several places',
+    t.Object({ a: t.Boolean(), b: t.Number() }),
+    { a: 1 },
+    [
+      ['/b', 'b is required.'],
+      ['/a', 'a must be true or false.'],
+    ],
+  ],
+  [
+    'something in a list',
+    t.Object({ tags: t.Array(t.String()) }),
+    { tags: ['x', 1] },
+    [['/tags/1', 'tags[1] must be text.']],
+  ],
+  [
+    'what two things are wrong with, once',
+    t.String({ minLength: 1, pattern: '^a' }),
+    '',
+    [['', 'The body must not be empty.']],
+  ],
+  ['a pattern', t.Object({ a: textMatching('^x$', 'Write an x.') }), { a: 'y' }, [['/a', 'Write an x.']]],
+  ['what may be null', t.Object({ a: t.Nullable(t.Number()) }), { a: 'y' }, [['/a', 'a must be a number.']]],
+  [
+    'the inside of what may be null',
+    t.Nullable(t.Object({ a: t.Number() })),
+    { a: 'y' },
+    [['/a', 'a must be a number.']],
+  ],
+  [
+    'words',
+    t.Object({ a: t.Union([t.Literal('x'), t.Literal('y'), t.Literal('')]) }),
+    { a: 'z' },
+    [['/a', 'Unknown a. Use one of: x, y.']],
+  ],
+  ['one word', t.Object({ a: t.Literal('x') }), { a: 'z' }, [['/a', 'a must be "x".']]],
+  ['a word that may be left out', t.Object({ a: maybe(t.Literal('x')) }), { a: 'z' }, [['/a', 'a is x, or left out.']]],
+  ['several types', t.Union([t.String(), t.Array(t.String())]), 5, [['', 'The body must be text or a list.']]],
+  ['the type that was chosen', t.Union([t.String(), t.Array(t.String())]), [5], [['/0', '[0] must be text.']]],
+  [
+    'the kind that was chosen',
+    t.Union([t.Object({ kind: t.Literal('a'), x: t.Number() }), t.Object({ kind: t.Literal('b'), y: t.Number() })]),
+    { kind: 'b' },
+    [['/y', 'y is required.']],
+  ],
+  [
+    'a kind that there is not',
+    t.Union([t.Object({ kind: t.Literal('a') }), t.Object({ kind: t.Literal('b') })]),
+    { kind: 'c' },
+    [['/kind', 'Unknown kind. Use one of: a, b.']],
+  ],
+  [
+    'a kind that is missing',
+    t.Union([t.Object({ kind: t.Literal('a') }), t.Object({ kind: t.Literal('b') })]),
+    {},
+    [['/kind', 'kind is required.']],
+  ],
+  ['a number too small', t.Number({ minimum: 1 }), 0, [['', 'The body must be a number, at least 1.']]],
+  [
+    'a number too large',
+    t.Number({ exclusiveMinimum: 0, maximum: 5 }),
+    6,
+    [['', 'The body must be a number above 0, at most 5.']],
+  ],
+  [
+    'items that are alike',
+    t.Array(t.String(), { uniqueItems: true }),
+    ['x', 'x'],
+    [['', 'The body must not have the same item twice.']],
+  ],
+  [
+    'too many keys',
+    t.Record(t.String(), t.Any(), { maxProperties: 1 }),
+    { a: 1, b: 2 },
+    [['', 'The body must have at most 1 keys.']],
+  ],
+])('tells %s', (_, shape, value, told) => {
+  expect(listFlaws(shape, value).map(({ path, message }) => [path, message])).toEqual(told)
+})
+
+test('paths are JSON pointers, names are those of JavaScript, and a long key is cut', () => {
+  expect(listFlaws(t.Record(t.String(), t.Number()), { 'a/b~c': '' })).toEqual([
+    { path: '/a~1b~0c', message: 'a/b~c must be a number.' },
+  ])
+  expect(nameOf('/fields/0/key')).toBe('fields[0].key')
+  expect(nameOf(`/${'x'.repeat(200)}`)).toBe(`${'x'.repeat(60)}…`)
+})

@@ -1,0 +1,61 @@
+import { beforeAll, expect, test } from 'bun:test'
+import { house } from './house'
+
+let h: Awaited<ReturnType<typeof house>>
+beforeAll(async () => {
+  h = await house()
+})
+
+const sourceOf = (url: string) => ({ name: 'x', kind: 'http', metadata: { url } })
+const NO_SOURCE = 'There is no integration source of the kind openai with this id. The built-in one is called echo.'
+
+test.each<['admin' | 'user', string, string, unknown, number, string, string]>([
+  ['user', 'POST', '/blueprints', {}, 403, 'FORBIDDEN', 'Only users with the role admin or plugin may do this.'],
+  ['user', 'GET', '/users', undefined, 403, 'FORBIDDEN', 'Only users with the role admin may do this.'],
+  ['user', 'GET', '/configurations/secret', undefined, 403, 'FORBIDDEN', 'Only users with the role admin may do this.'],
+  ['admin', 'POST', '/ai/agents', { name: 'x', sourceId: 'none' }, 400, 'INVALID_INPUT', NO_SOURCE],
+  [
+    ...(['admin', 'POST', '/integrations', { trigger: { kind: 'schedule', cron: 'every monday' } }] as const),
+    ...([400, 'INVALID_INPUT', 'target is required.'] as const),
+  ],
+  [
+    'admin',
+    'POST',
+    '/integrations',
+    { trigger: { kind: 'schedule', cron: 'every monday' }, target: { kind: 'lambda', lambdaId: 'x' } },
+    400,
+    'INVALID_INPUT',
+    'This is not a cron expression. Write five parts, such as 0 9 * * MON.',
+  ],
+  [
+    'admin',
+    'POST',
+    '/integration-sources',
+    sourceOf('nope'),
+    400,
+    'INVALID_INPUT',
+    'Write a whole address that begins with https:// or http://.',
+  ],
+  ['admin', 'DELETE', '/signin', undefined, 405, 'METHOD_NOT_ALLOWED', 'DELETE is not allowed here. Allowed: POST.'],
+  [
+    ...(['admin', 'GET', '/blocks?sort=colour', undefined, 400, 'INVALID_INPUT'] as const),
+    'This list cannot be sorted by "colour". Use one of: _id, name, contentType, created, updated.',
+  ],
+])('%s: %s %s with %j is refused in words: %s %s', async (who, method, path, body, status, code, message) => {
+  const answer = await h.as(who)[method.toLowerCase() as 'post'](path, body as object)
+  expect([answer.status, answer.body.code, answer.body.message]).toEqual([status, code, message])
+})
+
+test('what is wrong with an agent is told at the path where it was sent', async () => {
+  const admin = h.as('admin')
+  const made = await admin.post('/ai/agents', { name: 'x', sourceId: 'none' })
+  expect(made.body.details).toEqual([{ path: '/sourceId', message: NO_SOURCE }])
+  const agent = (await admin.post('/ai/agents', { name: 'x', sourceId: 'echo' })).body._id
+  const changed = await admin.put(`/ai/agents/${agent}`, { tools: ['none'] })
+  expect(changed.body.details.map(({ path }: { path: string }) => path)).toEqual(['/tools/0'])
+})
+
+test('a sign-in by a provider that is not set up names the provider', async () => {
+  const answer = await h.stranger.get('/auth/google')
+  expect(JSON.stringify([answer.body, answer.headers.get('location')])).toContain('google is not set up')
+})
