@@ -26,10 +26,13 @@ import driftPg from './postgres/0026_drift.sql' with { type: 'text' }
 import spentPg from './postgres/0027_spent.sql' with { type: 'text' }
 import embeddingsPg from './postgres/0028_embeddings.sql' with { type: 'text' }
 import checkoutsPg from './postgres/0029_checkouts.sql' with { type: 'text' }
+import grantedRolesPg from './postgres/0033_granted_roles.sql' with { type: 'text' }
+import createdPathsPg from './postgres/0034_created_paths.sql' with { type: 'text' }
 import jobLanesPg from './postgres/0040_job_lanes.sql' with { type: 'text' }
 import tenantsPg from './postgres/registry/0001_tenants.sql' with { type: 'text' }
 import movesPg from './postgres/registry/0002_moves.sql' with { type: 'text' }
 import hostsPg from './postgres/registry/0003_hosts.sql' with { type: 'text' }
+import hostProofsPg from './postgres/registry/0004_host_proofs.sql' with { type: 'text' }
 import madePg from './postgres/registry/0006_made.sql' with { type: 'text' }
 import accounts from './sqlite/0001_accounts.sql' with { type: 'text' }
 import data from './sqlite/0002_data.sql' with { type: 'text' }
@@ -58,10 +61,13 @@ import drift from './sqlite/0026_drift.sql' with { type: 'text' }
 import spent from './sqlite/0027_spent.sql' with { type: 'text' }
 import embeddings from './sqlite/0028_embeddings.sql' with { type: 'text' }
 import checkouts from './sqlite/0029_checkouts.sql' with { type: 'text' }
+import grantedRoles from './sqlite/0033_granted_roles.sql' with { type: 'text' }
+import createdPaths from './sqlite/0034_created_paths.sql' with { type: 'text' }
 import jobLanes from './sqlite/0040_job_lanes.sql' with { type: 'text' }
 import tenants from './sqlite/registry/0001_tenants.sql' with { type: 'text' }
 import moves from './sqlite/registry/0002_moves.sql' with { type: 'text' }
 import hosts from './sqlite/registry/0003_hosts.sql' with { type: 'text' }
+import hostProofs from './sqlite/registry/0004_host_proofs.sql' with { type: 'text' }
 import made from './sqlite/registry/0006_made.sql' with { type: 'text' }
 
 /** The schema of a tenant's database, in order, forever. */
@@ -94,6 +100,8 @@ export const tenantMigrations: Migrations = {
     spent,
     embeddings,
     checkouts,
+    grantedRoles,
+    createdPaths,
     jobLanes,
   ],
   postgres: [
@@ -124,12 +132,14 @@ export const tenantMigrations: Migrations = {
     spentPg,
     embeddingsPg,
     checkoutsPg,
+    grantedRolesPg,
+    createdPathsPg,
     jobLanesPg,
   ],
 }
 
 /** The schema of the registry of tenants. */
 export const registryMigrations: Migrations = {
-  sqlite: [tenants, moves, hosts, made],
-  postgres: [tenantsPg, movesPg, hostsPg, madePg],
+  sqlite: [tenants, moves, hosts, hostProofs, made],
+  postgres: [tenantsPg, movesPg, hostsPg, hostProofsPg, madePg],
 }

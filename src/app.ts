@@ -11,6 +11,7 @@ import { socialRoutes } from './accounts/social/routes'
 import { totpRoutes } from './accounts/totp/routes'
 import { userRoutes } from './accounts/users/routes'
 import { encryptedRoutes } from './accounts/vault/routes'
+import { workspaceNamesComeFrom } from './accounts/workspaces/restrictions'
 import { workspacesAndInvites } from './accounts/workspaces/routes'
 import { entitiesAreCountedBy } from './accounts/workspaces/workspaces'
 import { endKnowledge, removingThreads, THREADS } from './ai/leaving'
@@ -24,6 +25,7 @@ import { usageRoutes } from './ai/routes/usage'
 import { run as runModel } from './ai/running'
 import { entitiesAreKeptBy } from './blueprints/kept'
 import { blueprintRoutes } from './blueprints/routes'
+import { listWorkspaceNames } from './blueprints/warnings'
 import { config } from './config'
 import { registerConfigurationCheck } from './content/configurations'
 import { blockRoutes } from './content/routes/blocks'
@@ -75,6 +77,7 @@ import { integrationRoutes } from './plugins/integrations/routes'
 import { RUN, running } from './plugins/integrations/running'
 import { TICK, tick } from './plugins/integrations/schedules'
 import { targetsAreRunBy } from './plugins/integrations/targets/ai'
+import { listNamedWorkspaceRoles } from './plugins/integrations/warnings'
 import { pluginBehind } from './plugins/known'
 import { lambdasMayAsk } from './plugins/lambdas/calls/calls'
 import { telling } from './plugins/lambdas/calls/events'
@@ -85,6 +88,7 @@ import { pluginRoutes } from './plugins/routes'
 
 entitiesAreKeptBy({ ...entities, undoForsaken, importing, survey, alter })
 entitiesAreCountedBy(countOfWorkspace)
+workspaceNamesComeFrom(listWorkspaceNames, listNamedWorkspaceRoles)
 plansAreLimitedBy(planLimit)
 removalEnds(endAllOf, endKnowledge)
 lambdasMayAsk({ 'events.emit': telling(NewEvent, records.create) })

@@ -9,6 +9,9 @@ const onOff = (value: 'on' | 'off', description: string) =>
 const whole = (value: number, minimum: number, maximum: number, description: string) =>
   Type.Integer({ default: value, minimum, maximum, description })
 
+/** The pattern of a list whose items are separated by commas or blanks. */
+const listOf = (item: string) => `^(${item}([\\s,]+${item})*)?$`
+
 /** Every setting: its name, what fits, its default. */
 export const Settings = Type.Object({
   ATOLL_PORT: whole(3000, 0, 65535, 'the port to listen on; 0 takes any free one'),
@@ -16,7 +19,26 @@ export const Settings = Type.Object({
   ATOLL_TENANTS: Type.String({ default: 'tenants', minLength: 1, description: 'the folder of all data' }),
   ATOLL_DEFAULT_TENANT: Type.String({
     default: '',
-    description: 'the tenant used when neither header nor host names one',
+    pattern: '^([a-z0-9][a-z0-9-]{0,62})?$',
+    expected: 'the id of a tenant',
+    description: 'the tenant used when neither header nor host names one; without it, the only tenant there is',
+  }),
+  ATOLL_HOST_CLAIMS: Type.Union([Type.Literal('off'), Type.Literal('dns'), Type.Literal('open')], {
+    default: 'off',
+    description:
+      'how tenants get the hosts of their websites: off: only from the operator; dns: by a TXT record that proves ownership; open: whoever names a free host first has it',
+  }),
+  ATOLL_DNS_SERVERS: Type.String({
+    default: '',
+    pattern: listOf('(\\d+(\\.\\d+){3}(:\\d+)?|\\[[0-9a-fA-F:]+\\](:\\d+)?|[0-9a-fA-F:]+)'),
+    expected: 'addresses such as 9.9.9.9, [2620:fe::fe]:53',
+    description: 'the DNS servers that are asked for proofs of ownership, instead of those of the system',
+  }),
+  ATOLL_PUBLIC_HOSTS: Type.String({
+    default: '',
+    pattern: listOf('(\\[[0-9a-fA-F:.]+\\]|[a-zA-Z0-9._-]+)'),
+    expected: 'host names such as app.example.com, www.example.com',
+    description: "this installation's own host names, which no tenant can claim",
   }),
   ATOLL_TENANT_HEADER: onOff('on', 'whether the header "tenant" may name the tenant'),
   ATOLL_TRUST_PROXY: onOff('off', 'whether the X-Forwarded-… headers come from a proxy of yours'),
@@ -33,7 +55,7 @@ export const Settings = Type.Object({
     default: 'full',
     description: 'normal: faster, but a power cut may undo the last writes',
   }),
-  ATOLL_RATE_LIMITS: onOff('on', 'whether sign-in attempts and the writes of guests are throttled'),
+  ATOLL_RATE_LIMITS: onOff('on', 'whether sign-ins, sign-ups, coupon codes and the writes of guests are throttled'),
   ATOLL_DATABASE_URL: Type.String({
     default: '',
     secret: true,
@@ -50,6 +72,13 @@ export const Settings = Type.Object({
     0,
     1_000_000,
     'how many tenants stay open at once; 0 derives it from the open files allowed',
+  ),
+  ATOLL_LOG_LEVEL: Type.Union(
+    (['debug', 'info', 'warn', 'error', 'silent'] as const).map((level) => Type.Literal(level)),
+    {
+      default: 'info',
+      description: 'what is logged: info has a line for each request, warn only refusals and failures',
+    },
   ),
   ATOLL_WRITE_DEADLINE: whole(2000, 50, 60_000, 'how long a write may run, in ms'),
   ATOLL_BODY_LIMIT: whole(1 << 20, 1024, 1 << 30, 'how large a body may be, in bytes'),
@@ -166,6 +195,9 @@ function parsedSettings(text: string): Record<string, unknown> {
   }
   throw new ConfigError('atoll.json must hold an object of settings.')
 }
+
+/** The items of a setting that is a list. */
+export const itemsOf = (list: string): string[] => list.split(/[\s,]+/).filter(Boolean)
 
 /** The only reader of the environment. */
 export const { values: config, sources: configSources } = readConfig(process.env, fileSettings())

@@ -2,29 +2,64 @@ import type { Server } from 'bun'
 import { isPreflight, preflight, share } from './accounts/cors'
 import { once } from './accounts/idempotency/once'
 import { app } from './app'
-import { completed } from './core/headers'
+import { config } from './config'
+import { completed, isJsonAnswer, lengthOf } from './core/headers'
+import { log, setLogLevel } from './core/log'
 import { Problem, refusal } from './core/problem'
+import { logRefusal, logRequest, type RequestNotes, startNotes } from './core/request-log'
 import { nameOf } from './core/request-name'
 import { releaseBody } from './tenancy/bodies'
-import { endWork, listensOn, standsFor, startWork } from './tenancy/caller'
+import { addressOf, endWork, isSecure, listensOn, standsFor, startWork } from './tenancy/caller'
 import { costlyWork } from './tenancy/fair-queue'
+import { noticeUntrustedProxy } from './tenancy/untrusted-proxy'
+
+setLogLevel(config.ATOLL_LOG_LEVEL)
 
 const ALIAS = '/api/v1'
 
 /** Every request's way in and every answer's way out: what concerns all of them, whatever they are about. */
 export async function handle(request: Request): Promise<Response> {
   costlyWork.arrived()
+  noticeUntrustedProxy(request)
   const asked = addressed(request)
+  const notes = startNotes(asked)
   if (request.method === 'GET' || request.method === 'HEAD') startWork(request)
   const response = await answer(asked).finally(() => {
     endWork(request)
     releaseBody(request)
   })
-  response.headers.set('x-request-id', nameOf(asked))
-  completed(response)
+  const requestId = nameOf(asked)
+  response.headers.set('x-request-id', requestId)
+  completed(response, asked.url, isSecure(asked))
   const origin = asked.headers.get('origin')
   if (origin !== null) await share(asked, origin, response)
+  logAnswer(asked, notes, requestId, response)
   return response
+}
+
+function logAnswer(request: Request, notes: RequestNotes, requestId: string, response: Response) {
+  const { method } = request
+  const { status } = response
+  notes.route ??= routeOf(request, status)
+  const answered = { requestId, method, status, bytes: method === 'HEAD' ? 0 : lengthOf(response) }
+  if (status === 401 || status === 403 || status === 429) logRefusal(notes, answered, addressOf(request))
+  if (!log.isLevelEnabled('info')) return
+  // What others pass on may be a stream, whose length nobody knows yet.
+  if (answered.bytes !== undefined || notes.route?.includes('*') || !isJsonAnswer(response))
+    return logRequest(notes, answered)
+  const copied = response.clone().blob()
+  copied.then(
+    ({ size }) => logRequest(notes, { ...answered, bytes: size }),
+    () => logRequest(notes, answered),
+  )
+}
+
+/** The route of a request that ended before it was entered, or that nobody guards. */
+function routeOf({ method, url }: Request, status: number): string | undefined {
+  if (status === 404 || status === 405) return
+  const path = URL.parse(url)?.pathname ?? ''
+  const asked = method === 'HEAD' ? 'GET' : method
+  return routes().find((one) => one.method === asked && (one.path === path || one.pattern.test(path)))?.path
 }
 
 /** Listens, and answers until it is told to stop. */
@@ -73,12 +108,13 @@ function otherMethods(request: Request): Response | undefined {
   return refusal(new Problem(405, 'METHOD_NOT_ALLOWED', message, { headers }), request)
 }
 
-let known: { method: string; pattern: RegExp; parameters: number }[] | undefined
+let known: { method: string; path: string; pattern: RegExp; parameters: number }[] | undefined
 const routes = () => {
   known ??= app.routes
     .filter(({ path }) => !path.endsWith('*'))
     .map(({ method, path }) => ({
       method,
+      path,
       pattern: new RegExp(`^${path.replace(/\/$/, '').replace(/:\w+/g, '[^/]+')}/?$`),
       parameters: path.split(':').length - 1,
     }))

@@ -32,6 +32,59 @@ describe('every answer', () => {
     },
   )
 
+  test('of the API is kept by nobody on its way, and told from those to other tenants and callers', async () => {
+    await admin.post('/blueprints/things/entities', { identifier: 'kept', name: 'Kept' })
+    const entity = '/blueprints/things/entities/kept'
+    const entities = '/blueprints/things/entities'
+    for (const [path, kept] of [
+      ['/me', 'private, no-store'],
+      ['/users', 'private, no-store'],
+      ['/nowhere', 'private, no-store'],
+      ['/blueprints/none', 'private, no-store'],
+      ['/blueprints/things', 'private, no-cache'],
+      [entity, 'private, no-cache'],
+      [entities, 'private, no-cache'],
+      [`${entities}?$flat=false`, 'private, no-cache'],
+      [`${entities}/none`, 'private, no-store'],
+    ] as const) {
+      const { headers } = await admin.get(path)
+      expect([path, headers.get('cache-control')]).toEqual([path, kept])
+      const vary = headers.get('vary')?.split(', ') ?? []
+      for (const name of ['tenant', 'Authorization', 'Cookie', 'x-api-key', 'x-impersonate-user'])
+        expect(
+          vary.filter((one) => one === name),
+          path,
+        ).toEqual([name])
+    }
+    const { headers } = await admin.get(entity)
+    const known = await admin.get(entity, { 'if-none-match': headers.get('etag') ?? '' })
+    expect([known.status, known.headers.get('cache-control')]).toEqual([304, 'private, no-cache'])
+    expect(known.headers.get('vary')).toBe(headers.get('vary'))
+    expect((await ask('GET', `${home.origin}/health`)).headers.get('cache-control')).toBeNull()
+  })
+
+  test('in JSON runs nothing when it is opened as a page, and pages keep their own policy', async () => {
+    const policy = async (path: string) =>
+      (await ask('GET', `${home.origin}${path}`, { headers: { 'x-api-key': home.tokens.admin } })).headers.get(
+        'content-security-policy',
+      )
+    const strict = "default-src 'none'; frame-ancestors 'none'"
+    for (const path of ['/api/me', '/api/nowhere', '/health', '/openapi/json', '/api/blueprints/things/entities'])
+      expect([path, await policy(path)]).toEqual([path, strict])
+    expect(await policy('/openapi')).toContain("script-src 'self'")
+    await home.as('editor').post('/components', { identifier: 'card', content: 'export const a = 1' })
+    const [{ js }] = (await home.stranger.get('/static')).body
+    expect(await policy(js)).toBe("default-src 'none'; sandbox")
+  })
+
+  test('by TLS says that only TLS is spoken here, and by nothing else', async () => {
+    const strict = async (url: string) => (await ask('GET', url)).headers.get('strict-transport-security')
+    for (const path of ['/api/me', '/health', '/api/nowhere']) {
+      expect(await strict(`https://${home.id}.test${path}`)).toBe('max-age=31536000')
+      expect(await strict(`${home.origin}${path}`)).toBeNull()
+    }
+  })
+
   test('has the id that the caller gave, when it can be one', async () => {
     const given = async (id: string) =>
       (await admin.get('/me', { 'x-request-id': id })).headers.get('x-request-id') as string

@@ -50,11 +50,16 @@ export type Client = ReturnType<typeof client>
 const roles = { admin: ['admin', 'user'], editor: ['plugin'], user: ['user'], other: ['user'] }
 export type Name = keyof typeof roles
 
+let neighbour: Promise<unknown> | undefined
+
 /**
  * A fresh tenant with a user for each name, who come by API token: `as('admin')` is a client of the whole API. They have
  * no passwords, because hashing one takes longer than most tests; sign up whoever has to sign in.
  */
 export async function house() {
+  // A tenant that is alone would answer at every host.
+  neighbour ??= createTenant(`t${crypto.randomUUID()}`)
+  await neighbour
   const id = `t${crypto.randomUUID()}`
   const tenant = await createTenant(id, [`${id}.test`])
   const users = {} as Record<Name, string>

@@ -9,7 +9,12 @@ for (const name of Object.keys(process.env)) if (name.startsWith('ATOLL_')) dele
 // The tests of features run on PostgreSQL where its address is given.
 if (process.env.TEST_DATABASE_URL) process.env.ATOLL_DATABASE_URL = process.env.TEST_DATABASE_URL
 // Few may stay open, so that every test meets tenants that were closed meanwhile.
-Object.assign(process.env, { ATOLL_TENANTS: folder, ATOLL_DURABILITY: 'normal', ATOLL_OPEN_TENANTS: '3' })
+Object.assign(process.env, {
+  ATOLL_TENANTS: folder,
+  ATOLL_DURABILITY: 'normal',
+  ATOLL_OPEN_TENANTS: '3',
+  ATOLL_LOG_LEVEL: 'error',
+})
 
 afterAll(async () => {
   const { storage } = await import('../src/tenancy/storage')

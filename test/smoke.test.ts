@@ -33,7 +33,7 @@ test('the binary works alone, in an empty folder, with nothing in its environmen
     stderr: 'pipe',
   })
   expect([built.exitCode, built.exitCode ? built.stderr.toString() : '']).toEqual([0, ''])
-  const at = { at: emptyFolder(), env: { PATH: '', ATOLL_DURABILITY: 'full' }, program }
+  const at = { at: emptyFolder(), env: { PATH: '', ATOLL_DURABILITY: 'full', ATOLL_LOG_LEVEL: 'info' }, program }
 
   const { json } = await atoll('version --json', at)
   expect(json.version).toBe((await Bun.file(resolve(root, 'package.json')).json()).version)
@@ -99,6 +99,13 @@ test('the binary works alone, in an empty folder, with nothing in its environmen
     expect.objectContaining({ check: 'tenant demo', ok: true }),
   )
   expect(await server.end('SIGTERM')).toBe(0)
-  expect(await server.logged).toBe('')
+  const log = (await server.logged)
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(log.at(0)).toMatchObject({ level: 'info', event: 'start' })
+  expect(log.at(-1)).toMatchObject({ level: 'info', event: 'stopped' })
+  expect(log.filter(({ status }) => status === 200).length).toBeGreaterThan(2)
+  expect(log.filter(({ level }) => level === 'error')).toEqual([])
   expect(readdirSync(at.at)).toEqual(['tenants'])
 })

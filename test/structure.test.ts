@@ -20,6 +20,11 @@ test('every route says who may', () => {
     ])
 })
 
+test('every route below /api is behind the guard, which judges repeated requests before their answers are given', () => {
+  for (const { method, path, hooks } of app.routes)
+    if (path.startsWith('/api/')) expect(hooks.detail?.['x-access'], `${method} ${path}`).not.toBe('operator')
+})
+
 test('a route that needs a user turns strangers away before it reads or checks what they send', async () => {
   const { origin } = await house()
   for (const { method, path, hooks } of app.routes) {
@@ -102,7 +107,9 @@ test.each(sources)('%s keeps to its place', async (file) => {
   if (
     /(await|return|=>|=|\?|:) fetch\(|'node:(http|https|net|tls|dgram|dns|http2)|Bun\.(connect|udpSocket)/.test(source)
   )
-    expect(file).toBeOneOf(['core/addresses.ts', 'core/http-request.ts', 'core/outside.ts', 'core/streaming.ts'])
+    expect(file).toBeOneOf([
+      ...['core/addresses.ts', 'core/dns.ts', 'core/http-request.ts', 'core/outside.ts', 'core/streaming.ts'],
+    ])
 })
 
 test.each(sources)('%s leaves the folding of letters to code, for each engine does it its own way', async (file) => {

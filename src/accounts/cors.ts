@@ -1,6 +1,7 @@
 import { config } from '../config'
+import { isNamedOrigin } from '../tenancy/hosts'
 import { type Tenant, tenantAt, tenantOf } from '../tenancy/tenants'
-import { isLoopback, originsOf } from './origins'
+import { isLoopback, originOf, originsOf } from './origins'
 
 // What pages may send and see, beyond what the Fetch standard lets them anyway (https://fetch.spec.whatwg.org/#cors-protocol).
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
@@ -28,13 +29,17 @@ const REMEMBERED = '600' // s; what a page then asks is judged each time
 export const isPreflight = ({ method, headers }: Request) =>
   method === 'OPTIONS' && headers.has('origin') && headers.has('access-control-request-method')
 
-/** Tells a browser what pages of its origin may send; nothing, when that is no website of the tenant's. */
+/** What pages of an origin may do: read answers, and with `credentials` also to requests that bring a cookie. */
+type Grant = { credentials: boolean }
+
+/** Tells a browser what pages of its origin may send: nothing, when they could not read the answer. */
 export async function preflight(request: Request): Promise<Response> {
   const origin = request.headers.get('origin')!
-  const headers = new Headers({ vary: 'Access-Control-Request-Headers' })
-  if ((await mayRead(request, origin)) || (await mayName(request, origin))) {
-    headers.append('vary', 'Origin')
-    allow(headers, origin)
+  const headers = new Headers({ vary: 'Access-Control-Request-Headers, Origin' })
+  const grant =
+    (await isOwnWebsite(request, origin)) || (await mayNameTenant(request, origin)) ? WEBSITE : localPage(origin)
+  if (grant) {
+    allow(headers, origin, grant)
     headers.set('access-control-allow-methods', METHODS)
     headers.set('access-control-allow-headers', SENT)
     headers.set('access-control-max-age', REMEMBERED)
@@ -42,31 +47,42 @@ export async function preflight(request: Request): Promise<Response> {
   return new Response(null, { status: 204, headers })
 }
 
-/** Lets the page read an answer, if its origin is a website of the tenant's. What is for all pages says so by itself. */
+/**
+ * Lets the page read an answer, if its origin is a website of the tenant's, or the caller's own machine and the request
+ * brought no cookie. What is for all pages says so by itself.
+ */
 export async function share(request: Request, origin: string, { headers }: Response) {
   if (headers.has('access-control-allow-origin')) return
   headers.append('vary', 'Origin')
-  if (!(await mayRead(request, origin))) return
-  allow(headers, origin)
+  const local = request.headers.has('cookie') ? undefined : localPage(origin)
+  const grant = (await isOwnWebsite(request, origin)) ? WEBSITE : local
+  if (!grant) return
+  allow(headers, origin, grant)
   headers.set('access-control-expose-headers', SEEN)
 }
 
-function allow(headers: Headers, origin: string) {
+const WEBSITE: Grant = { credentials: true }
+const LOCAL: Grant = { credentials: false }
+
+function allow(headers: Headers, origin: string, { credentials }: Grant) {
   headers.set('access-control-allow-origin', origin)
-  headers.set('access-control-allow-credentials', 'true')
+  if (credentials) headers.set('access-control-allow-credentials', 'true')
 }
 
-const mayRead = async (request: Request, origin: string) => isWebsite(tenantOf, request, origin)
+/** A page of the caller's own machine is a program that somebody develops there: what it reads its developer can read, too. */
+const localPage = (origin: string): Grant | undefined =>
+  originOf(origin) === origin && isLoopback(new URL(origin).hostname) ? LOCAL : undefined
+
+const isOwnWebsite = (request: Request, origin: string) => isWebsite(tenantOf, request, origin)
 
 /**
- * A preflight can't say which tenant the header `tenant` will name. It is let through for any tenant's website, and for
- * pages of the caller's own machine; the request itself is judged by the tenant that it names.
+ * A preflight can't say which tenant the header `tenant` will name. It is let through for any tenant's website; the
+ * request itself is judged by the tenant that it names.
  */
-async function mayName({ headers }: Request, origin: string) {
+async function mayNameTenant({ headers }: Request, origin: string) {
   const asked = headers.get('access-control-request-headers')?.toLowerCase().split(',') ?? []
   if (config.ATOLL_TENANT_HEADER !== 'on' || !asked.some((name) => name.trim() === 'tenant')) return false
-  const host = URL.parse(origin)?.hostname ?? ''
-  return isLoopback(host) || isWebsite(tenantAt, host, origin)
+  return (await isNamedOrigin(origin)) || isWebsite(tenantAt, URL.parse(origin)?.hostname ?? '', origin)
 }
 
 async function isWebsite<Where>(

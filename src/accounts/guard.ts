@@ -4,12 +4,14 @@ import { config } from '../config'
 import { type Judging, readJson } from '../core/body'
 import { assertLengths } from '../core/lengths'
 import { Problem, ProblemShape } from '../core/problem'
+import { noteRoute, noteUser } from '../core/request-log'
 import { holdBody } from '../tenancy/bodies'
 import { startWork } from '../tenancy/caller'
 import { type Tenant, tenantOf } from '../tenancy/tenants'
 import { type Actor, bearerOf, byApiToken, byBearer, byCookie } from './actors'
 import { clearCookie, cookieOf, keepCookie } from './cookies'
 import { claiming } from './idempotency/claim'
+import { endIfJudged } from './idempotency/verdict'
 import { guiseOf, impersonated, recording } from './impersonation'
 import { isCrossSite, refuseForeign } from './origins'
 import { may, missingRole, type Permission, refuseBeyond } from './permissions'
@@ -33,6 +35,7 @@ async function admit(
   refuseBeyond(caller, area, isRead(request) ? 'read' : 'write')
   const guise = guiseOf(request)
   const actor = guise ? await impersonated(tenant, caller, guise) : caller
+  if (caller) noteUser(request, caller.user)
   if (!actor) {
     if (!permission) return claiming(request, tenant)
     throw new Problem(401, 'UNAUTHENTICATED', 'Sign in first, or send an API token.')
@@ -138,8 +141,10 @@ function hooks<C extends OpenCtx>(
   return {
     detail: { 'x-access': access } as object, // a key of OpenAPI's that Elysia's type does not know
     parse: async (context: Asked<C>) => {
+      noteRoute(context.request, context.route)
       context.ctx = (await enter(context.request, context.set)) as C
       const { request, route, ctx } = context
+      endIfJudged(request)
       const judging: Judging = {
         bytes: (count, most) => holdBody(request, ctx.tenant, count, most),
         value: (value) => {
@@ -152,7 +157,11 @@ function hooks<C extends OpenCtx>(
     },
     transform: async (context: Asked<C>) => {
       if (read !== leaveBody) startWork(context.request)
-      context.ctx ??= (await enter(context.request, context.set)) as C
+      if (!context.ctx) {
+        noteRoute(context.request, context.route)
+        context.ctx = (await enter(context.request, context.set)) as C
+      }
+      endIfJudged(context.request)
     },
     // Only for the types: the context has it already, and another hook would cost every request a turn.
     ...({} as { resolve: () => { ctx: C } }),

@@ -20,6 +20,10 @@ const DECOY = `${OURS}K7f2rUOqgNJBTTgFOrdpIe+zkpmUJ6NxyyKo0csrzYE$hWBszCyQ4QfoST
 export const hashPassword = (tenant: Tenant, password: string) =>
   turns.take(tenant, () => Bun.password.hash(password, COST))
 
+/** The same for strangers who sign up: however many they are, nobody who signs in waits for them. */
+export const hashNewcomersPassword = (tenant: Tenant, password: string) =>
+  turns.takeLater(tenant, () => Bun.password.hash(password, COST))
+
 /** What a hash of argon2id lacks of the work of ours: the KiB that have to be gone through once more. */
 function restOf(hash: string) {
   const [, memory, times] = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=1\$/.exec(hash) ?? []

@@ -44,7 +44,7 @@ const signing = new Elysia({ tags: ['accounts'] })
     {
       open: true,
       body: SignUp,
-      response: { 201: SignedIn, 409: ProblemShape },
+      response: { 201: SignedIn, 409: ProblemShape, 429: ProblemShape },
       detail: {
         operationId: 'signUp',
         summary: 'Sign up',

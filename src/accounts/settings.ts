@@ -88,6 +88,12 @@ export const settings = {
     creationPrivilegedRoles: names('roles of those who may make workspaces; empty: anybody'),
     labels: names('the labels that a workspace may have; empty: any'),
     allowNonLabeledWorkspaces: t.Boolean({ default: true }),
+    restrictedLabels: names('labels that only admins of the tenant give to workspaces'),
+    restrictedRoles: names('roles in workspaces that only admins of the tenant give'),
+    restricted: t.Union([t.Literal('listed'), t.Literal('named')], {
+      default: 'listed',
+      description: 'named: also every label and role that a rule, limitation or integration names',
+    }),
   }),
   'payments-configuration': t.Object({
     isEnabled: t.Boolean({ default: false }),

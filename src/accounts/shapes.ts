@@ -65,6 +65,12 @@ export const SignIn = t.Object(
       t.String({ maxLength: 200, description: 'instead of all others: of a 401 SECOND_FACTOR_REQUIRED' }),
     ),
     code: maybe(t.String({ maxLength: 100, description: 'of the second factor, or a recovery code' })),
+    refreshToken: maybe(
+      t.String({
+        maxLength: 200,
+        description: 'the last one of this device, if any: by it, wrong guesses of others do not lock the device out',
+      }),
+    ),
   },
   { 'x-schema': { anyOf: [{ required: ['username', 'password'] }, { required: ['challenge', 'code'] }] } },
 )

@@ -7,14 +7,16 @@ import type { Tenant } from '../tenancy/tenants'
 import { issueAccess } from './access'
 import { type ActiveWorkspace, workspaceOf } from './actors'
 import { clearCookie, cookieOf, setCookie } from './cookies'
+import { deviceCookie, findKnownDevice } from './devices'
 import type { Ctx } from './guard'
 import { askToVerify } from './mail/verification'
 import { giveOnce, lookAt, takeOnce } from './one-time'
-import { isOutdated, verifyPassword } from './passwords'
+import { hashNewcomersPassword, isOutdated, verifyPassword } from './passwords'
 import { isPrivileged } from './permissions'
 import * as sessions from './sessions'
 import { settingsOf } from './settings'
 import type { Registration, SignIn } from './shapes'
+import { countSignup } from './signup-throttle'
 import type { UserRow } from './tables'
 import { countAttempt, noteSuccess } from './throttle'
 import { spending } from './totp/spending'
@@ -25,12 +27,13 @@ import { reach } from './workspaces/reach'
 
 /** Begins a session for who knows the password. @throws 401 INVALID_CREDENTIALS whatever was wrong; 404 for a workspace out of reach; 429. */
 export async function signIn(tenant: Tenant, input: SignIn, answer: Answer) {
-  const { username, password, authType, workspace, challenge, code } = input
+  const { username, password, authType, workspace, challenge, code, refreshToken } = input
   if (challenge !== undefined) return answered(tenant, challenge, code, answer)
   if (username === undefined || password === undefined) return incomplete(input)
   const user = await findByName(tenant, username)
   const account = user?.usernameKey ?? keyOfName(username)
-  const subjects = { account, address: networkOf(answer.request), telling: { user: user?._id } }
+  const device = await findKnownDevice(answer.request, tenant, user?._id ?? '', refreshToken)
+  const subjects = { account, address: networkOf(answer.request), device, telling: { user: user?._id } }
   if (!(await verifyPassword(tenant, password, user?.password, () => countAttempt(tenant, subjects)))) {
     throw new Problem(401, 'INVALID_CREDENTIALS', 'The username or the password is not right.')
   }
@@ -83,10 +86,12 @@ export const tooLate = (): never => {
   throw new Problem(401, 'INVALID_CHALLENGE', 'This sign-in took too long, or was ended. Begin anew.')
 }
 
-/** Makes a user and signs them in. @throws 403 SIGNUP_CLOSED, 409 USERNAME_EXISTS, EMAIL_EXISTS. */
+/** Makes a user and signs them in. @throws 403 SIGNUP_CLOSED, 409 USERNAME_EXISTS, EMAIL_EXISTS, 429 RATE_LIMITED */
 export async function signUp(tenant: Tenant, input: Registration, answer: Answer) {
   if (!(await settingsOf(tenant, 'auth-configuration')).allowSignup) throw signupClosed()
-  const user = await register(tenant, input, ['user'], (tx, user) => welcome(tenant, tx, user))
+  countSignup(tenant, answer.request)
+  const also = (tx: Tx, user: UserRow) => welcome(tenant, tx, user)
+  const user = await register(tenant, input, ['user'], also, {}, hashNewcomersPassword)
   return started(tenant, user, input.authType, answer)
 }
 
@@ -135,13 +140,13 @@ export async function started(
   const device = { userAgent: (request.headers.get('user-agent') ?? '').slice(0, 300), address: addressOf(request) }
   const { session, key } = await sessions.begin(tenant, user._id, authType ?? 'cookie', device, workspace)
   if (authType) return tokens(tenant, session, user, key, answer)
-  giveCookie(tenant, key, answer)
+  giveCookie(tenant, key, answer, await deviceCookie(request, tenant, user._id))
   return { payload: identity(user, await workspaceOf(tenant, session)) }
 }
 
-function giveCookie(tenant: Tenant, key: string, { request, set }: Answer) {
+function giveCookie(tenant: Tenant, key: string, { request, set }: Answer, ...others: string[]) {
   forbidKeeping({ request, set })
-  Object.assign(set.headers as object, { 'set-cookie': setCookie(request, tenant, key) })
+  Object.assign(set.headers as object, { 'set-cookie': [setCookie(request, tenant, key), ...others] })
 }
 
 async function tokens(tenant: Tenant, session: string, user: UserRow, refreshToken: string, answer: Answer) {

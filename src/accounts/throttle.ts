@@ -8,36 +8,64 @@ import type { Tx } from '../storage/port'
 import type { Tenant } from '../tenancy/tenants'
 import { signinFailures } from './tables'
 
-const FAILURES = 10
+const MAX_FAILURES = 10
+/** Behind one address there may be a whole office, so its people together may be wrong more often. */
+const MAX_FAILURES_OF_ADDRESS = 100
 const WINDOW = 10 * 60_000 // ms
 
 /**
- * Whoever tries: an account and an address. Kept as hashes, since what people type as a name may be a password. That a
- * sign-in begins to be refused is told, with the user if there is one of that name.
+ * Whoever tries: an account, an address, and the device if the account has signed in on it before. That a sign-in begins to
+ * be refused is told, with the user if there is one of that name.
  */
-export type Subjects = { account: string; address: string; telling?: { user?: string }; of?: Trial }
+export type Subjects = { account: string; address: string; device?: string; telling?: { user?: string }; of?: Trial }
 
 /** What is tried, when it is not a password. */
 type Trial = 'second factor' | 'passkey' | 'forgotten password' | 'verification'
 
+type About = 'account' | 'address' | 'device'
+
+/** Kept by a hash, since what people type as a name may be a password. */
+type Counter = { about: About; subject: string; limit: number }
+
 /**
- * Counts an attempt of both, in windows of ten minutes, before it is known how it ends: of many at once none passes
- * unseen. @throws 429 when the account or the address has failed too often of late.
+ * What an attempt counts for. Guesses at a password from elsewhere never lock out an account, nor a device that it has signed in
+ * on; a second factor is guessed by who has the password already, so there all guesses count together.
+ */
+function countersOf({ account, address, device, of }: Subjects): Counter[] {
+  const counter = (about: About, limit: number, ...values: string[]): Counter => ({
+    ...{ about, limit },
+    subject: `${about} ${hashed([of ?? 'password', ...values].join('\n'))}`,
+  })
+  const own = device && counter('device', MAX_FAILURES, account, device)
+  const ofAddress = counter('address', MAX_FAILURES_OF_ADDRESS, address)
+  if (of === undefined) return own ? [own] : [counter('account', MAX_FAILURES, account, address), ofAddress]
+  const ofAccount = counter('account', MAX_FAILURES, account)
+  if (of === 'second factor' && own) return [own, { ...ofAccount, limit: Number.POSITIVE_INFINITY }]
+  // Each of these may send a mail.
+  const sends = of === 'forgotten password' || of === 'verification'
+  return [ofAccount, sends ? { ...ofAddress, limit: MAX_FAILURES } : ofAddress]
+}
+
+/**
+ * Counts an attempt in windows of ten minutes, before it is known how it ends: of many at once none passes unseen.
+ * @throws 429 RATE_LIMITED when too many have failed of late
  */
 export async function countAttempt(tenant: Tenant, subjects: Subjects) {
   if (config.ATOLL_RATE_LIMITS === 'off') return
   const time = now()
+  const counters = countersOf(subjects)
   const wait = await tenant.write(async (tx) => {
     await tx.delete(signinFailures).where(lte(signinFailures.since, iso(time - WINDOW)))
-    const known = await tx
-      .select()
-      .from(signinFailures)
-      .where(inArray(signinFailures.subject, keys(subjects)))
-    const full = known.filter(({ count }) => count >= FAILURES)
-    if (subjects.telling) for (const one of full) await tellOnce(tenant, tx, subjects, one)
-    if (full.length) return Math.max(...full.map(({ since }) => Date.parse(since) + WINDOW - time))
+    const names = counters.map(({ subject }) => subject)
+    const rows = await tx.select().from(signinFailures).where(inArray(signinFailures.subject, names))
+    const exceeded = counters.flatMap((counter) => {
+      const row = rows.find(({ subject }) => subject === counter.subject)
+      return row && row.count >= counter.limit ? [{ ...counter, since: row.since }] : []
+    })
+    if (subjects.telling) for (const one of exceeded) await emitOnce(tenant, tx, subjects, one)
+    if (exceeded.length) return Math.max(...exceeded.map(({ since }) => Date.parse(since) + WINDOW - time))
     const count = sql`${signinFailures.count} + 1`
-    for (const subject of keys(subjects))
+    for (const subject of names)
       await tx
         .insert(signinFailures)
         .values({ subject, count: 1, since: iso(time) })
@@ -46,27 +74,28 @@ export async function countAttempt(tenant: Tenant, subjects: Subjects) {
   if (wait) tooMany(wait / 1000, 'Too many attempts failed.')
 }
 
-/** A success clears the account, and takes this attempt from the address, which may have tried others. */
-export async function noteSuccess({ write }: Tenant, { account, address, of }: Subjects) {
+/** A success clears the account or device, and takes this attempt from the address, which may have tried others. */
+export async function noteSuccess({ write }: Tenant, subjects: Subjects) {
   if (config.ATOLL_RATE_LIMITS === 'off') return
   await write(async (tx) => {
-    await tx.delete(signinFailures).where(eq(signinFailures.subject, key('account', account, of)))
-    const count = sql`${signinFailures.count} - 1`
-    await tx
-      .update(signinFailures)
-      .set({ count })
-      .where(eq(signinFailures.subject, key('address', address, of)))
+    for (const { about, subject } of countersOf(subjects)) {
+      const those = eq(signinFailures.subject, subject)
+      if (about === 'address')
+        await tx
+          .update(signinFailures)
+          .set({ count: sql`${signinFailures.count} - 1` })
+          .where(those)
+      else await tx.delete(signinFailures).where(those)
+    }
   })
 }
 
-type Failures = typeof signinFailures.$inferSelect
-
 /** That attempts are refused is written down when it begins; a row that ends with theirs says that it was. */
-async function tellOnce(
+async function emitOnce(
   tenant: Tenant,
   tx: Tx,
-  { account, address, telling, of }: Subjects,
-  { subject, since }: Failures,
+  { address, telling, of }: Subjects,
+  { about, subject, limit, since }: Counter & { since: string },
 ) {
   const first = await tx
     .insert(signinFailures)
@@ -76,14 +105,10 @@ async function tellOnce(
     .get()
   if (!first) return
   const user = telling?.user
-  const about = subject === key('account', account, of) ? 'account' : 'address'
   await emit(tenant, tx, {
     source: 'accounts',
     kind: 'signin',
     eventName: 'signin-failed',
-    metadata: { about, user, of, ...(address !== user && { address }), attempts: FAILURES },
+    metadata: { about, user, of, ...(address !== user && { address }), attempts: limit },
   })
 }
-
-const key = (kind: string, value: string, of?: Trial) => `${kind} ${hashed(of ? `${of} ${value}` : value)}`
-const keys = ({ account, address, of }: Subjects) => [key('account', account, of), key('address', address, of)]

@@ -73,10 +73,11 @@ export async function register(
   roles = ['user'],
   also?: (tx: Tx, user: UserRow) => Promise<unknown>,
   given: Given = {},
+  hash: typeof hashPassword = hashPassword,
 ): Promise<UserRow> {
   if (password !== undefined) checkedPassword(password)
   await refuseTaken(tenant.db, { _id: '', ...keysOf(input) })
-  const hash = password === undefined ? null : await hashPassword(tenant, password)
+  const passwordHash = password === undefined ? null : await hash(tenant, password)
   const time = iso(now())
   const { authType: _, ...fields } = { authType: undefined, ...input }
   refuseNoDate(fields)
@@ -86,7 +87,7 @@ export async function register(
     ...{ email: fields.email || null, fullName: fields.fullName || null },
     ...keysOf(fields),
     emailVerified: false,
-    password: hash,
+    password: passwordHash,
     roles,
     metadata: {},
     internalMetadata: {},

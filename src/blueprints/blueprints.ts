@@ -2,6 +2,7 @@ import { eq, type SQL } from 'drizzle-orm'
 import type { Static } from 'elysia'
 import type { Actor } from '../accounts/actors'
 import type { Ctx, OpenCtx } from '../accounts/guard'
+import { noteCreated } from '../accounts/idempotency/claim'
 import { may } from '../accounts/permissions'
 import { iso, now } from '../core/clock'
 import { type Answer, etagOf, giveEtag, refuseStale } from '../core/etag'
@@ -21,6 +22,7 @@ import { number } from './numbers'
 import { concerns, mayRead } from './rules'
 import type { Blueprint, Definition, NewBlueprint } from './shapes'
 import { blueprints } from './tables'
+import { warningsOf } from './warnings'
 
 /** A blueprint ready for use, remembered until it changes, and at once when it is; throws 404. */
 export function modelOf(tenant: Tenant, key: string): Model | Promise<Model> {
@@ -34,8 +36,8 @@ export function modelOf(tenant: Tenant, key: string): Model | Promise<Model> {
 export async function list(ctx: Ctx, query: Listing, answer: Answer) {
   const page = pageOf(query, sortable, 'key')
   const known = await knownTo(ctx, ...page.order)
-  const some = known.slice(page.offset, page.offset + page.limit + 1).map((model) => shown(model, ctx.actor))
-  return answerPage(answer, page, some, async () => known.length)
+  const some = known.slice(page.offset, page.offset + page.limit + 1)
+  return answerPage(answer, page, await Promise.all(some.map((model) => shown(ctx, model))), async () => known.length)
 }
 
 /** The blueprints that concern the caller. */
@@ -81,6 +83,7 @@ export async function create(ctx: Ctx, input: NewBlueprint, answer: Answer) {
   const created = changing(ctx, 'blueprints', async (tx) => {
     await refuseUnknownTargets(tx, key, definition)
     await tx.insert(blueprints).values(row)
+    await noteCreated(tx, `/api/blueprints/${key}`)
     await number(tx, key, definition)
   })
   await created.catch((error) => {
@@ -142,7 +145,7 @@ const mayKnow = (model: Model, actor: Actor | undefined) => isEditor(actor) || c
 /** What the caller may know of it; with how far it is altered, for those who edit. */
 export async function told(ctx: OpenCtx, model: Model, answer: Answer): Promise<Static<typeof Blueprint>> {
   giveEtag(answer, etagOf(model.version, model.updated))
-  const blueprint = shown(model, ctx.actor)
+  const blueprint = await shown(ctx, model)
   const row = model.alteration && isEditor(ctx.actor) ? await alterationRow(ctx, model.key) : undefined
   if (!row) return blueprint
   const { state, done, total, since, problem } = row
@@ -152,14 +155,16 @@ export async function told(ctx: OpenCtx, model: Model, answer: Answer): Promise<
 const isEditor = (actor: Actor | undefined) => !!actor && may(actor, 'editor')
 
 /** Those who edit see everything; others neither rules nor what the fields they can't read are like. */
-function shown(model: Model, actor: Actor | undefined): Static<typeof Blueprint> {
+async function shown(ctx: OpenCtx, model: Model): Promise<Static<typeof Blueprint>> {
+  const { actor } = ctx
   const editor = isEditor(actor)
   const { _id, key, name, description, created, updated, computed } = model
   const fields = model.fields.filter((field) => editor || mayRead(field, actor))
   const known = { _id, key, name, description, fields: fields.map(plain), created, updated }
   if (!editor) return known
   const { permissions = [], permissionScope = 'user', limitations = [], dispatchers = {} } = model
-  return { ...known, permissions, permissionScope, limitations, computed: computed ?? {}, dispatchers }
+  const warnings = await warningsOf(ctx, model)
+  return { ...known, permissions, permissionScope, limitations, computed: computed ?? {}, dispatchers, warnings }
 }
 
 const plain = ({ number: _, kind: __, flaws: ___, ...field }: Model['fields'][number]) => ({

@@ -51,7 +51,10 @@ function resolved(model: Model, operation: Operation, actor: Caller | undefined)
 }
 
 /** A rule's own scope, or else its blueprint's. */
-export const scopeOf = (model: Model, rule: Rule): Scope => rule.scope ?? model.permissionScope ?? 'user'
+export const scopeOf = (
+  { permissionScope = 'user' }: Pick<Model, 'permissionScope'>,
+  { scope }: Pick<Rule, 'scope'>,
+): Scope => scope ?? permissionScope
 
 /** The reach, or 403; 401 for a guest whom signing in could help. */
 export function reachOrRefuse(model: Model, operation: Operation, actor: Caller | undefined): Reach {

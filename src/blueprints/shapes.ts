@@ -95,6 +95,14 @@ export type NewBlueprint = Static<typeof NewBlueprint>
 export const BlueprintChange = t.Partial(t.Omit(NewBlueprint, ['key']))
 export type BlueprintChange = Static<typeof BlueprintChange>
 
+/** Something that is allowed, but probably not meant. */
+export const Warning = t.Object({
+  path: t.String({ description: 'a JSON pointer to what it is about' }),
+  code: t.String(),
+  message: t.String(),
+})
+export type Warning = Static<typeof Warning>
+
 /** Those who don't edit see a blueprint without its rules. */
 export const Blueprint = t.Object({
   _id: id,
@@ -107,6 +115,11 @@ export const Blueprint = t.Object({
   limitations: maybe(t.Array(Limitation)),
   computed: maybe(t.Record(t.String(), t.String())),
   dispatchers: maybe(t.Object({ create: maybe(t.Boolean()), update: maybe(t.Boolean()), delete: maybe(t.Boolean()) })),
+  warnings: maybe(
+    t.Array(Warning, {
+      description: 'labels and roles of workspaces that its rules name although others than admins can give them',
+    }),
+  ),
   created: time,
   updated: time,
   alteration: maybe(

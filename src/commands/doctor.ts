@@ -1,7 +1,9 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { Command } from 'commander'
-import { config, configSources, isSecret, type Setting, Settings } from '../config'
+import type { Warning } from '../blueprints/shapes'
+import { config, configSources, isSecret, itemsOf, type Setting, Settings } from '../config'
+import { DAY, iso, now } from '../core/clock'
 import { causes } from '../core/log'
 import { Problem } from '../core/problem'
 import { foldersWithData, listUnknownFolders } from '../tenancy/adoption'
@@ -10,7 +12,9 @@ import { secretsFlaw } from '../tenancy/secrets'
 import { isSecretsFileOpen, secretsFile } from '../tenancy/secrets-file'
 import { openLimit } from '../tenancy/storage'
 import { checkTenant, listTenants, migrateTenant } from '../tenancy/tenants'
+import { UNTRUSTED_PROXY, untrustedProxySeen } from '../tenancy/untrusted-proxy'
 import { answers, table } from './output'
+import { tenantWarnings } from './warnings'
 
 const hasRegistry = !!config.ATOLL_DATABASE_URL || existsSync(join(config.ATOLL_TENANTS, 'registry.db'))
 
@@ -26,13 +30,16 @@ export const doctor = new Command('doctor')
       async ({ deep = false }: { deep?: boolean }, _command: Command) => {
         const checks = [writable(), ...(hasRegistry ? await ofRegistry(deep) : await ofNothing())]
         if (checks.some(({ ok }) => !ok)) process.exitCode = 1
-        return { settings: settings(), openTenants: openLimit, checks }
+        return { settings: settings(), openTenants: openLimit, checks, warnings: await warnings(hasRegistry) }
       },
-      ({ settings, openTenants, checks }) =>
+      ({ settings, openTenants, checks, warnings }) =>
         [
           table(settings.map(({ name, value, source, description }) => [name, value, source, description])),
           `At most ${openTenants} tenants stay open at once.`,
           ...checks.map(({ check, ok, told }) => `${ok ? 'ok     ' : 'PROBLEM'} ${check}: ${told}`),
+          ...warnings.map(
+            ({ tenant, path, message }) => `WARNING ${tenant ? `tenant ${tenant} ` : ''}${path}: ${message}`,
+          ),
         ].join('\n\n'),
     ),
   )
@@ -79,16 +86,20 @@ async function secrets(): Promise<Check> {
   return { check, ok: true, told: 'only its owner can read secrets.json' }
 }
 
-/** Whatever tenant names a host for its website answers there, unless it is another's. */
-async function standard(): Promise<Check[]> {
+/** Whether requests that neither header nor host leads to a tenant reach one, and whether others could take its hosts. */
+async function unmapped(): Promise<Check[]> {
   const [id, all] = [config.ATOLL_DEFAULT_TENANT, await listTenants()]
+  if (!id) return []
+  const check = 'default tenant'
   const found = all.find((tenant) => tenant.id === id)
-  if (!found || all.length < 2) return []
-  const [check, ok] = ['default tenant', found.hosts.length > 0]
-  const told = ok
-    ? `${id} also answers at ${found.hosts.join(', ')}, which no other tenant can take`
-    : `others can take the hosts at which it answers: give them to it by "atoll tenant hosts ${id} <host>"`
-  return [{ check, ok, told }]
+  if (!found) return [{ check, ok: false, told: `there is no tenant "${id}"; change ATOLL_DEFAULT_TENANT` }]
+  const hosts = [...found.hosts, ...itemsOf(config.ATOLL_PUBLIC_HOSTS)]
+  const own = hosts.length
+    ? `${id} answers at ${hosts.join(', ')} and wherever no host is mapped`
+    : `${id} answers wherever no host is mapped`
+  if (all.length < 2 || config.ATOLL_HOST_CLAIMS !== 'open' || hosts.length) return [{ check, ok: true, told: own }]
+  const told = `with ATOLL_HOST_CLAIMS=open other tenants can take its hosts: set ATOLL_PUBLIC_HOSTS, or use "atoll tenant hosts ${id} <host>"`
+  return [{ check, ok: false, told }]
 }
 
 /** One after the other: there may be more tenants than files may be open. */
@@ -144,5 +155,20 @@ async function ofRegistry(deep: boolean): Promise<Check[]> {
   }
   const flaws = deep ? await checkRegistry() : []
   const own: Check = { check, ok: !flaws.length, told: flaws.length ? flaws.join(' ') : 'it can be read' }
-  return [own, await secrets(), ...(await standard()), ...(await folders()), ...(await tenants(deep))]
+  return [own, await secrets(), ...(await unmapped()), ...(await folders()), ...(await tenants(deep))]
+}
+
+/** What works, but probably not as it is meant; of tenants whose database opens, for others are a problem. */
+async function warnings(anyData: boolean) {
+  const found: ({ tenant?: string } & Warning)[] = proxy()
+  for (const { id } of anyData ? await listTenants().catch(() => []) : [])
+    found.push(...(await tenantWarnings(id).catch(() => [])).map((warning) => ({ tenant: id, ...warning })))
+  return found
+}
+
+function proxy(): Warning[] {
+  const seen = untrustedProxySeen()
+  if (config.ATOLL_TRUST_PROXY === 'on' || seen < now() - 30 * DAY) return []
+  const message = `${UNTRUSTED_PROXY} Last noted at ${iso(seen)}.`
+  return [{ path: 'ATOLL_TRUST_PROXY', code: 'UNTRUSTED_PROXY', message }]
 }

@@ -1,5 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { version } from '../../package.json'
+import { config } from '../config'
+import { setLogLevel } from '../core/log'
 import { completion } from './completion'
 import { doctor } from './doctor'
 import { explainFailure, printFailure } from './failure'
@@ -70,6 +72,7 @@ function throwUsageErrors(command: Command) {
 
 /** Runs the command line. Commands other than `serve` end the process: 0 when done, 1 when refused, 2 for wrong usage. */
 export async function run(argv: string[]) {
+  setLogLevel(config.ATOLL_LOG_LEVEL)
   const program = makeProgram()
   throwUsageErrors(program)
   try {

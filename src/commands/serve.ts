@@ -1,7 +1,9 @@
+import { resolve } from 'node:path'
 import { Command } from 'commander'
+import { version } from '../../package.json'
 import { config } from '../config'
 import { countIncomingBodies } from '../core/body'
-import { report } from '../core/log'
+import { flushLog, log, report } from '../core/log'
 import type { listen } from '../gateway'
 import { explainListenFailure } from './failure'
 import { invocation } from './invocation'
@@ -47,7 +49,8 @@ export const serve = new Command('serve')
     const { endListening } = await import('../plugins/proxy')
     const { endTurns } = await import('../ai/turn/completion')
     const { chores } = await import('../operations/chores')
-    const { anyTenant } = await import('../tenancy/tenants')
+    const { keepHostsProven } = await import('../tenancy/host-checks')
+    const { countTenants, isRegistered } = await import('../tenancy/tenants')
     // Whatever was forgotten somewhere must not end all other requests.
     process.on('unhandledRejection', (error) => report('UNHANDLED', { cause: error }))
     await ownData()
@@ -60,13 +63,50 @@ export const serve = new Command('serve')
         folders,
         told: 'No tenant has these folders. "atoll tenant adopt <folder>" makes one of it.',
       })
+    const engine = config.ATOLL_DATABASE_URL ? 'postgres' : 'sqlite'
+    log.info({ event: 'start', version, bun: Bun.version, folder: resolve(config.ATOLL_TENANTS), engine })
     const { listen } = await import('../gateway')
-    const fresh = !(await anyTenant())
+    const tenants = await countTenants()
+    const fresh = !tenants
     const server = listenOrExplain(listen)
     const endHousekeeping = keepHouse(chores, config.ATOLL_HOUSEKEEPING * 1_000)
     const endJobs = runJobs()
     const endWarming = keepWarm()
+    const endHostChecks = keepHostsProven()
     const url = `http://${server.hostname?.includes(':') ? `[${server.hostname}]` : server.hostname}:${server.port}`
+    log.info({ event: 'ready', url, tenants })
+    const standard = config.ATOLL_DEFAULT_TENANT
+    if (standard && !(await isRegistered(standard)))
+      log.warn({
+        event: 'default-tenant-missing',
+        message: `ATOLL_DEFAULT_TENANT is "${standard}", but there is no such tenant: requests without a host or header of a tenant get 404.`,
+      })
+    // Before the address is printed: whoever reads it may stop us at once.
+    const stop = async (signal: string) => {
+      log.info({ event: 'stop', signal })
+      endHousekeeping()
+      endJobs()
+      endWarming()
+      endHostChecks()
+      endAll()
+      endListening()
+      const grace = Bun.sleep(GRACE - FAREWELL).then(endTurns)
+      const answered = Promise.race([server.stop(), waitForAnswers(server), grace.then(() => Bun.sleep(FAREWELL))])
+      await Promise.all([releaseAll(), answered])
+      await server.stop(true)
+      await storage.close()
+      log.info({ event: 'stopped' })
+      await flushLog()
+      process.exit(0)
+    }
+    let stopping: Promise<void> | undefined
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+      process.on(signal, () => {
+        // Whoever presses Ctrl+C again does not want to wait.
+        if (stopping && signal === 'SIGINT') process.exit(130)
+        stopping ??= stop(signal)
+      })
+
     // For a program, standard output holds the JSON and nothing else.
     const say = json ? console.error : console.log
     if (json) console.log(JSON.stringify({ url }))
@@ -77,25 +117,4 @@ export const serve = new Command('serve')
     } else if (fresh) {
       say(`There is no tenant yet. Create one: ${invocation} tenant create <id> --host <host> --admin-username <name>`)
     }
-
-    const stop = async () => {
-      endHousekeeping()
-      endJobs()
-      endWarming()
-      endAll()
-      endListening()
-      const grace = Bun.sleep(GRACE - FAREWELL).then(endTurns)
-      const answered = Promise.race([server.stop(), waitForAnswers(server), grace.then(() => Bun.sleep(FAREWELL))])
-      await Promise.all([releaseAll(), answered])
-      await server.stop(true)
-      await storage.close()
-      process.exit(0)
-    }
-    let stopping: Promise<void> | undefined
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-      process.on(signal, () => {
-        // Whoever presses Ctrl+C again does not want to wait.
-        if (stopping && signal === 'SIGINT') process.exit(130)
-        stopping ??= stop()
-      })
   })

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { Registration } from '../accounts/shapes'
 import { register } from '../accounts/users'
+import { config } from '../config'
 import { fitting } from '../core/shapes'
 import { adoptTenant } from '../tenancy/adoption'
 import { moveTenant } from '../tenancy/moves'
@@ -15,7 +16,7 @@ const named = (name: string, description: string) =>
 
 const many = (value: string, before: string[] = []) => [...before, ...value.split(',').filter(Boolean)]
 
-type Created = { host?: string[]; adminUsername?: string; adminPassword?: string; adminEmail?: string }
+type Created = { host?: string[]; adminUsername?: string; adminPassword?: string; adminEmail?: string; json?: boolean }
 
 const create = named('create', 'Create a tenant, ready for sign-in')
   .option('--host <host>', 'a host at which it answers; may be repeated', many)
@@ -48,6 +49,7 @@ Example:
             throw error
           })
         }
+        await tellAloneNoMore(options)
         return tenants.showTenant(id)
       },
       ({ id, hosts }, _id, { adminUsername }) =>
@@ -61,6 +63,15 @@ Example:
         ].join('\n'),
     ),
   )
+
+/** What the second tenant changes for the first. */
+async function tellAloneNoMore({ json }: Created) {
+  const all = await tenants.listTenants()
+  if (json || config.ATOLL_DEFAULT_TENANT || all.length !== 2) return
+  console.error(
+    'With two tenants, requests whose host belongs to neither are refused. Set ATOLL_DEFAULT_TENANT to the tenant that should answer them.',
+  )
+}
 
 const list = new Command('list')
   .description('List all tenants')

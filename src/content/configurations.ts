@@ -14,7 +14,7 @@ import type { Db, Tx } from '../storage/port'
 import { forget, touch } from '../tenancy/memory'
 import { type Metadata, merged } from './metadata'
 import type { Configuration, ConfigurationChange, NewConfiguration } from './shapes'
-import { APP, settleHosts, untouched, withHosts } from './websites'
+import { APP, hostStates, settleHosts, untouched, withHosts } from './websites'
 
 const MOST = 200 // of a tenant: a list shows them whole
 
@@ -53,10 +53,10 @@ export async function get(ctx: OpenCtx, key: string, answer: Answer) {
 }
 
 /** What everybody may know. */
-export async function getApp({ db }: OpenCtx, answer: Answer) {
-  const row = await byKey(db, APP)
+export async function getApp(ctx: OpenCtx, answer: Answer) {
+  const row = await byKey(ctx.db, APP)
   giveEtag(answer, etagFor(row))
-  return { metadata: row?.metadata ?? {} }
+  return withHostStates(ctx, row?.metadata ?? {})
 }
 
 type Check = (ctx: Ctx, metadata: Metadata) => Promise<void>
@@ -101,7 +101,12 @@ export async function changeApp(ctx: Ctx, body: Metadata, answer: Answer) {
   const sent = wrapped ? body.metadata : body
   if (!isRecord(sent)) return invalid({ path: '/metadata', message: 'metadata must be an object.' })
   const { metadata } = told(await written(ctx, APP, {}, sent, wrapped ? '/metadata' : '', answer), answer)
-  return { metadata }
+  return withHostStates(ctx, metadata)
+}
+
+async function withHostStates(ctx: OpenCtx, metadata: Metadata) {
+  const hosts = await hostStates(ctx, metadata)
+  return { metadata, ...(hosts.length && { hosts }) }
 }
 
 /** Removes a configuration: what holds where none is set holds again. @throws 404, 409, 412 when stale. */

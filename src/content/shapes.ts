@@ -121,8 +121,27 @@ export type NewConfiguration = Static<typeof NewConfiguration>
 export const ConfigurationChange = change(t.Omit(NewConfiguration, ['key']))
 export type ConfigurationChange = Static<typeof ConfigurationChange>
 
+/** Whether the tenant answers at the host of one of its websites. */
+export const WebsiteHost = t.Object({
+  host: t.String(),
+  state: t.Union([t.Literal('served'), t.Literal('unproven'), t.Literal('taken')], {
+    description: 'served: the tenant answers there; unproven: it does not yet; taken: another tenant does',
+  }),
+  message: maybe(t.String({ description: 'what to do about a host that is not served' })),
+  record: maybe(
+    t.Object(
+      { type: t.Literal('TXT'), name: t.String(), value: t.String() },
+      { description: 'the DNS record that proves ownership of the host' },
+    ),
+  ),
+})
+export type WebsiteHost = Static<typeof WebsiteHost>
+
 /** The settings that are everybody's business. */
-export const AppConfiguration = t.Object({ metadata: free })
+export const AppConfiguration = t.Object({
+  metadata: free,
+  hosts: maybe(t.Array(WebsiteHost, { description: 'the hosts of websiteUrls; left out when there are none' })),
+})
 
 /** Some of its keys, at the top or under `metadata`. */
 export const AppConfigurationChange = t.Record(t.String(), t.Unknown())

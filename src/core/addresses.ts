@@ -46,6 +46,9 @@ export class Refused extends Error {}
 /** The host of a URL as it is looked for and as its certificate names it. */
 export const hostIn = ({ hostname }: URL) => hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
 
+/** Whether a host, as a URL has it, is an address instead of a name. */
+export const isAddress = (host: string) => isIP(host.replace(/^\[|\]$/g, '')) > 0
+
 /** Whether a URL names a neighbour by its address. What a name means is seen only when it is asked. */
 export const namesInner = (url: URL) => isIP(hostIn(url)) > 0 && !isPublic(hostIn(url))
 

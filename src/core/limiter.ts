@@ -1,4 +1,7 @@
 import { now } from './clock'
+import { hashed } from './secret'
+
+const MAX_KEY_LENGTH = 128 // characters; what callers send may be longer
 
 /**
  * At most `most` in any `window` (ms) for each key. Keys begin with the tenant. Remembers no more than `size` keys:
@@ -13,9 +16,17 @@ export class Limiter {
     private size = 10_000,
   ) {}
 
+  /** How long (ms) until one more is allowed; counts nothing. */
+  waitFor(name: string): number {
+    const times = this.#times.get(keyOf(name)) ?? []
+    const left = times.filter((past) => past > now() - this.window)
+    return left.length < this.most ? 0 : left[left.length - this.most]! + this.window - now()
+  }
+
   /** Counts one more, or several; returns the milliseconds to wait when that is too many, else 0. */
-  take(key: string, several = 1): number {
+  take(name: string, several = 1): number {
     const time = now()
+    const key = keyOf(name)
     const times = (this.#times.get(key) ?? []).filter((past) => past > time - this.window && past <= time)
     this.#times.delete(key)
     this.#times.set(key, times)
@@ -26,3 +37,5 @@ export class Limiter {
     return 0
   }
 }
+
+const keyOf = (name: string) => (name.length > MAX_KEY_LENGTH ? hashed(name) : name)

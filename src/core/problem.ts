@@ -1,6 +1,7 @@
 import type { ValueError } from '@sinclair/typebox/errors'
 import { Elysia, NotFoundError, ParseError, t, ValidationError } from 'elysia'
 import { causes, report } from './log'
+import { notesOf } from './request-log'
 import { keptNameOf } from './request-name'
 import { type Flaw, flawsOf, MAX_FLAWS } from './validation'
 
@@ -72,7 +73,10 @@ export const problems = new Elysia({ name: 'problems' }).onError({ as: 'global' 
 export function refusal(error: unknown, request: Request, headers: Record<string, string> = {}): Response {
   const problem = told(error) ?? internal(keptNameOf(request))
   const { code, message, more } = problem
-  if (problem.status >= 500 && !EXPECTED.includes(problem.status))
+  const notes = notesOf(request)
+  if (notes) notes.code = code
+  // What a tenant's code throws is in the log of that lambda, and no failure of the operator's.
+  if (problem.status >= 500 && !EXPECTED.includes(problem.status) && code !== 'LAMBDA_FAILED')
     report(code, { requestId: keptNameOf(request), ...asked(request), cause: error })
   return Response.json(
     { code, message, details: more.details },

@@ -1,4 +1,5 @@
 import type { OpenCtx } from '../accounts/guard'
+import { noteCreated } from '../accounts/idempotency/claim'
 import { modelOf } from '../blueprints/blueprints'
 import type { Model } from '../blueprints/model'
 import { type Reach, reaches, reachOf, reachOrRefuse } from '../blueprints/rules'
@@ -50,7 +51,10 @@ export async function create(ctx: OpenCtx, key: string, body: unknown, request: 
     const entity = drafted(model, draft.known, doc, actor)
     const sight = await sightOf(ctx, model)
     const plan = form.related && (await planOf(ctx, model, form.related, form.select))
-    const row = await write((tx) => insert(tx, model, entity, sight)).catch(taken)
+    const row = await write(async (tx) => {
+      await noteCreated(tx, `/api/blueprints/${key}/entities/${entity._id}`)
+      return insert(tx, model, entity, sight)
+    }).catch(taken)
     return answer(model, ctx, row, request, form, { plan, status: 201 })
   })
 }

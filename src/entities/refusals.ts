@@ -1,5 +1,5 @@
 import type { Model } from '../blueprints/model'
-import { type Caller, mayRead, mayWrite, type Reach, reaches } from '../blueprints/rules'
+import { type Caller, mayRead, type Reach, reaches } from '../blueprints/rules'
 import { config } from '../config'
 import { invalid, Problem } from '../core/problem'
 import { Busy, Conflict } from '../storage/errors'
@@ -7,6 +7,7 @@ import type { Tx } from '../storage/port'
 import { IS_LOGGED } from './changes/log'
 import type { Known } from './computed'
 import type { Doc } from './document'
+import { assertMayCompare, hiddenConflict } from './hidden-conflicts'
 import type { Keys } from './keys'
 import type { Stored } from './rows'
 import { IS_SEARCHED } from './search'
@@ -42,18 +43,21 @@ export function refuseLarge({ length }: string) {
     invalid({ path: '', message: `The entity would be larger than ${config.ATOLL_BODY_LIMIT} characters.` })
 }
 
-/** In the writing transaction, where nobody can come in between. */
+/**
+ * In the writing transaction, where nobody can come in between. @throws 409 UNIQUE_VIOLATION, or CONFLICT where the caller may
+ * not read the field; 429
+ */
 export async function refuseDuplicates(tx: Tx, model: Model, keys: Keys, by: Caller | undefined, old: Keys = {}) {
   for (const field of model.fields) {
     const label = `f${field.number}`
     const key = keys[label]
     if (!field.unique || key === undefined || key === old[label]) continue
+    const isHidden = !mayRead(field, by)
+    if (isHidden) assertMayCompare(model, by)
     const where = 'where field = ? and path = ? and value = ? limit 1'
     const rows = await tx.ask(`select 1 from entity_index ${where}`, [field.number, '', key])
     if (!rows.length) continue
-    // It came by a default or a formula, so the name would help nobody who may not know it.
-    if (!mayRead(field, by) && !mayWrite(field, by))
-      throw new Problem(409, 'UNIQUE_VIOLATION', 'Another entity has a value already that must be unique.')
+    if (isHidden) throw hiddenConflict(model, by)
     throw new Problem(409, 'UNIQUE_VIOLATION', `Another entity has this ${field.key} already.`, {
       details: [{ path: `/${field.key}`, message: `${field.key} must be unique.` }],
     })

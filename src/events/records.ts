@@ -4,7 +4,7 @@ import type { Ctx } from '../accounts/guard'
 import { config } from '../config'
 import { DAY, now } from '../core/clock'
 import type { Answer } from '../core/etag'
-import { type Flaw, invalid, missing } from '../core/problem'
+import { type Flaw, invalid, missing, Problem } from '../core/problem'
 import { given } from '../core/shapes'
 import type { Lease } from '../jobs/holding'
 import { emit, type Event as Kept, toldEvent as shown } from '../jobs/outbox'
@@ -58,13 +58,24 @@ export const sourcesAreNamedBy = (name: typeof pluginBehind) => {
   pluginBehind = name
 }
 
-/** Writes down what the caller tells. What a plugin tells has its source marked as such, by the name that it has here. */
-export async function create(ctx: Ctx, { source = 'api', kind = 'custom', eventName = 'custom', ...rest }: NewEvent) {
+/** What only the system writes, so that whoever listens can rely on it. */
+const SYSTEM_SOURCES = ['accounts', 'blueprints', 'entities', 'payments', 'ai', 'plugins', 'content', 'jobs']
+
+/**
+ * Writes down what the caller tells. What a plugin tells has its source marked as such, by the name that it has here.
+ * @throws 400 for an event that says nothing of itself, 403 for a source of the system
+ */
+export async function create(ctx: Ctx, { source, kind, eventName, ...rest }: NewEvent) {
+  if (!source && !kind && !eventName)
+    invalid({ path: '/eventName', message: 'An event needs a source, a kind or an eventName.' })
   const { roles, user, workspace } = ctx.actor
+  const named = { source: source ?? 'api', kind: kind ?? 'custom', eventName: eventName ?? 'custom' }
   const plugin = await pluginBehind(ctx, user)
-  const foreign = !roles.includes('admin') && !roles.includes('editor') && !source.startsWith('plugin:')
-  const marked = plugin !== undefined ? `plugin:${plugin}` : foreign ? `plugin:${source}` : source
-  const told = { ...rest, source: marked, kind, eventName }
+  const foreign = !roles.includes('admin') && !roles.includes('editor') && !named.source.startsWith('plugin:')
+  const marked = plugin !== undefined ? `plugin:${plugin}` : foreign ? `plugin:${named.source}` : named.source
+  if (SYSTEM_SOURCES.includes(marked.normalize('NFKC').trim().toLowerCase()))
+    throw new Problem(403, 'FORBIDDEN', `Only the system writes events of the source "${marked}". Name another source.`)
+  const told = { ...rest, ...named, source: marked }
   return shown(await ctx.write((tx) => emit(ctx, tx, { ...told, user, workspace: workspace?._id })))
 }
 

@@ -66,5 +66,5 @@ export const SumQuery = t.Object({
 const total = t.Union([t.Number(), t.String()], { description: 'text when it is too large for a number' })
 export const EventSum = t.Object({
   sum: total,
-  groups: maybe(t.Array(t.Object({ key: t.String(), sum: total, count: t.Number() }))),
+  groups: maybe(t.Array(t.Object({ group: t.String(), sum: total, count: t.Number() }))),
 })

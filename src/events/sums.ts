@@ -31,8 +31,8 @@ export async function sum({ db }: Ctx, { sum: path, groupBy, ...query }: Questio
     const group = groups.get(key) ?? { units: 0n, count: 0 }
     groups.set(key, { units: group.units + units, count: group.count + 1 })
   }
-  const told = [...groups].map(([key, { units, count }]) => ({ key, sum: doubles.told(units), count }))
-  told.sort((one, other) => (one.key < other.key ? -1 : 1))
+  const told = [...groups].map(([group, { units, count }]) => ({ group, sum: doubles.told(units), count }))
+  told.sort((one, other) => (one.group < other.group ? -1 : 1))
   return { sum: doubles.told(all), ...(groupBy && { groups: told }) }
 }
 

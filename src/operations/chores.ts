@@ -14,6 +14,7 @@ import * as queue from '../jobs/queue'
 import * as inbox from '../payments/inbox/inbox'
 import * as deliveries from '../plugins/deliveries'
 import * as lambdaRuns from '../plugins/lambdas/runs'
+import { checkProvenHosts } from '../tenancy/host-checks'
 import { checkWeekly } from './integrity'
 
 /** What is removed from each tenant, undone, put right or checked in it, now and then. */
@@ -33,5 +34,6 @@ export const chores: Chore[] = [
   inbox.removeOld,
   undoAllForsaken,
   settleHosts,
+  ({ tenant }) => checkProvenHosts(tenant),
   checkWeekly,
 ]

@@ -32,6 +32,13 @@ export function addressOf(request: Request): string {
   return server?.requestIP(originalOf(request))?.address ?? ''
 }
 
+const FORWARDING = ['forwarded', 'x-forwarded-for', 'x-real-ip']
+const LOOPBACK = ['127.0.0.1', '::1', '::ffff:127.0.0.1']
+
+/** Whether a request was made on this machine, and not only passed on by a proxy here. */
+export const isLocal = (request: Request) =>
+  !FORWARDING.some((name) => request.headers.has(name)) && (!server || LOOPBACK.includes(addressOf(request)))
+
 /** An address without the port that some proxies add. */
 const bare = (address: string) => address.match(/^\[(.+)\](?::\d+)?$/)?.[1] ?? address.replace(/^([\d.]+):\d+$/, '$1')
 

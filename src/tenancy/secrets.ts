@@ -23,7 +23,13 @@ const PLACE = inDatabase ? 'The row "keys" of the table atoll_registry.secrets' 
 
 let known: Promise<Secrets> | undefined
 
-type Purpose = 'access-token' | 'changes' | 'cursor' | 'idempotency-fingerprint' | 'idempotency-answer'
+type Purpose =
+  | 'access-token'
+  | 'changes'
+  | 'cursor'
+  | 'device-cookie'
+  | 'idempotency-fingerprint'
+  | 'idempotency-answer'
 
 /** A key of 32 bytes for one purpose of one tenant. Keys of others, and for other purposes, tell nothing about it. */
 export async function keyOf(tenant: string, purpose: Purpose): Promise<Uint8Array> {

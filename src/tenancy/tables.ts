@@ -26,8 +26,25 @@ export const hosts = sqliteTable(
     given: integer({ mode: 'boolean' }).notNull(),
     /** The version of the tenant's configuration for which it was claimed as the host of a website. */
     claimed: integer(),
+    /** When its DNS record was looked at last; empty for a claim without a proof, which nothing takes away. */
+    checked: time(),
+    /** Since when its DNS record has been missing. */
+    missing: time(),
   },
   (table) => [index('hosts_of_tenant').on(table.tenant)],
+)
+
+/** The origins of the tenants' websites, with the version of the configuration that names them. */
+export const origins = sqliteTable(
+  'origins',
+  {
+    origin: text().notNull(),
+    tenant: text()
+      .notNull()
+      .references(() => tenants.id, { onDelete: 'cascade' }),
+    version: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.origin, table.tenant] }), index('origins_of_tenant').on(table.tenant)],
 )
 
 /** The schemas of PostgreSQL that tenants share; `home` is `cluster/schema`. */

@@ -2,7 +2,8 @@ import { asc, eq } from 'drizzle-orm'
 import { tenantMigrations } from '../../migrations'
 import { config } from '../config'
 import { iso, now } from '../core/clock'
-import { missing, Problem } from '../core/problem'
+import { Problem } from '../core/problem'
+import { notesOf } from '../core/request-log'
 import { Conflict } from '../storage/errors'
 import type { Store } from '../storage/port'
 import { freshHome } from './buckets'
@@ -25,22 +26,50 @@ export type Tenant = Store & { tenant: string }
 export function tenantOf(request: Request, otherwise?: string | null): Tenant | Promise<Tenant> {
   const named = (config.ATOLL_TENANT_HEADER === 'on' && request.headers.get('tenant')) || otherwise
   const entry = named ? byId(named) : byHost(hostOf(request))
-  if (entry && !(entry instanceof Promise)) return asked(serving(entry))
-  const standard = async () => !named && config.ATOLL_DEFAULT_TENANT && (await byId(config.ATOLL_DEFAULT_TENANT))
-  return (async () => asked(serving((await entry) ?? ((await standard()) || missing('tenant')))))()
+  if (entry && !(entry instanceof Promise)) return asked(request, serving(entry))
+  const found = async () => (await entry) ?? (named ? noTenant(named) : ((await unmapped()) ?? noTenantAt(request)))
+  return (async () => asked(request, serving(await found())))()
 }
 
-function asked(tenant: Known): Tenant {
+/** The tenant that answers where neither header nor host names one: that of the setting, or the only one there is. */
+async function unmapped(): Promise<Entry | undefined> {
+  if (config.ATOLL_DEFAULT_TENANT) return byId(config.ATOLL_DEFAULT_TENANT)
+  const { only } = await recall(registry, 'tenants', 'only', async () => {
+    const [first, second] = await registry.db.select().from(tenants).limit(2)
+    return { only: second ? undefined : first }
+  })
+  return only
+}
+
+/** The id of that tenant. */
+export const unmappedTenant = async () => (await unmapped())?.id
+
+function noTenant(id: string): never {
+  const hint = id === id.toLowerCase() ? '' : ' Ids of tenants are lower case.'
+  throw new Problem(404, 'TENANT_NOT_FOUND', `There is no tenant "${id.slice(0, 100)}".${hint}`)
+}
+
+function noTenantAt(request: Request): never {
+  const host = hostOf(request).slice(0, 253)
+  const where = host ? `No tenant answers at ${host}.` : 'The request names no host.'
+  const hint = config.ATOLL_TENANT_HEADER === 'on' ? 'Send the header "tenant", or ask' : 'Ask'
+  const message = `${where} ${hint} the operator to give the tenant this host (atoll tenant hosts).`
+  throw new Problem(404, 'TENANT_NOT_FOUND', message)
+}
+
+function asked(request: Request, tenant: Known): Tenant {
+  const notes = notesOf(request)
+  if (notes) notes.tenant = tenant.tenant
   tenant.served = performance.now()
   return tenant
 }
 
 /** The tenant of this id; throws 404 or, when it is suspended, 403. */
-export const tenantNamed = async (id: string): Promise<Tenant> => serving((await byId(id)) ?? missing('tenant'))
+export const tenantNamed = async (id: string): Promise<Tenant> => serving((await byId(id)) ?? noTenant(id))
 
 /** The same, whatever its status: for work that is not done for callers. */
 export const anyTenantNamed = async (id: string): Promise<Tenant> => {
-  const entry = (await byId(id)) ?? missing('tenant')
+  const entry = (await byId(id)) ?? noTenant(id)
   return { tenant: id, ...storeOf(entry) }
 }
 
@@ -53,6 +82,7 @@ export const tenantAt = async (host: string): Promise<Tenant | undefined> => {
 /** Makes a tenant that answers at the given hosts, with its database ready. */
 export async function createTenant(id: string, names: string[] = []): Promise<Tenant> {
   requireTenantId(id)
+  if (await isRegistered(id)) throw tenantExists(id)
   if (hasFolder(id))
     throw new Problem(409, 'TENANT_EXISTS', `The folder ${folderOf(id)} is there already. Move it away first.`)
   // Where there is a tenant, missing keys are lost ones: they are made before the first.
@@ -65,7 +95,7 @@ export async function createTenant(id: string, names: string[] = []): Promise<Te
     await tx.insert(tenants).values({ ...entry, created: iso(now()) })
     await giveHosts(tx, id, names)
   })
-  await added.catch(taken)
+  await added.catch((error) => taken(error, id))
   if (!entry.home) makeFolder(id)
   await storeOf(entry).db.ask('select 1')
   return serving(await noteMade(entry))
@@ -85,7 +115,7 @@ async function noteMade(entry: Entry): Promise<Entry> {
 }
 
 /** Reads a tenant's whole database, and tells what is wrong with it. */
-export const checkTenant = async (id: string) => checkDatabase(placeOf((await byId(id)) ?? missing('tenant')))
+export const checkTenant = async (id: string) => checkDatabase(placeOf((await byId(id)) ?? noTenant(id)))
 
 /** The tenants that requests came for since a moment of this process's stopwatch (`performance.now`). */
 export const servedSince = (moment: number): Tenant[] => [...known.values()].filter(({ served }) => served >= moment)
@@ -109,21 +139,20 @@ export async function listTenants() {
 }
 
 /** One tenant with its hosts; throws 404. */
-export const showTenant = async (id: string) =>
-  (await listTenants()).find((tenant) => tenant.id === id) ?? missing('tenant')
+export const showTenant = async (id: string) => (await listTenants()).find((tenant) => tenant.id === id) ?? noTenant(id)
 
 /** Suspends a tenant, which then answers 403 to everybody, or resumes it. */
 export async function setStatus(id: string, status: Entry['status']) {
   const changed = await changing(registry, 'tenants', (tx) =>
     tx.update(tenants).set({ status }).where(eq(tenants.id, id)).returning().get(),
   )
-  if (!changed) missing('tenant')
+  if (!changed) noTenant(id)
 }
 
 /** Replaces the hosts that a tenant was given. It also goes on answering at those of its websites. */
 export async function setHosts(id: string, names: string[]) {
   await showTenant(id)
-  await changing(registry, 'tenants', (tx) => giveHosts(tx, id, names)).catch(taken)
+  await changing(registry, 'tenants', (tx) => giveHosts(tx, id, names)).catch((error) => taken(error))
 }
 
 /** Ends a tenant. Its files are moved away, not removed; returns where to. */
@@ -133,7 +162,7 @@ export async function deleteTenant(id: string): Promise<string | undefined> {
     if (removed) await leaveRemains(tx, removed.uid, removed.home)
     return removed
   })
-  if (!gone) return missing('tenant')
+  if (!gone) return noTenant(id)
   known.delete(id)
   await storage.end(placeOf(gone), tenantMigrations)
   return discard(id)
@@ -141,13 +170,16 @@ export async function deleteTenant(id: string): Promise<string | undefined> {
 
 /** Opens a tenant's database, whatever its status, which runs the migrations that it lacks. */
 export async function migrateTenant(id: string) {
-  const entry = (await byId(id)) ?? missing('tenant')
+  const entry = (await byId(id)) ?? noTenant(id)
   await storeOf(entry).db.ask('select 1')
   // Whoever made the tenant may have been stopped before this.
   if (!entry.made) await noteMade(entry)
 }
 
-export const anyTenant = async () => (await registry.db.$count(tenants)) > 0
+/** Whether there is a tenant of this id by what the registry says now, whatever is remembered. */
+export const isRegistered = async (id: string) => (await registry.db.$count(tenants, eq(tenants.id, id))) > 0
+
+export const countTenants = () => registry.db.$count(tenants)
 
 const byId = (id: string) =>
   recall<Entry | undefined>(registry, 'tenants', `id ${id}`, () =>
@@ -187,7 +219,11 @@ function serving(entry: Entry): Known {
 
 const storeOf = (entry: Entry) => storage.store(placeOf(entry), tenantMigrations, elsewhere(entry))
 
-function taken(error: unknown): never {
-  if (error instanceof Conflict) throw new Problem(409, 'TENANT_EXISTS', 'This id, or one of these hosts, is taken.')
-  throw error
+const tenantExists = (id: string) => new Problem(409, 'TENANT_EXISTS', `There is a tenant "${id}" already.`)
+
+/** For ids and hosts that somebody else has taken meanwhile, or before. */
+async function taken(error: unknown, id?: string): Promise<never> {
+  if (!(error instanceof Conflict)) throw error
+  if (id && (await isRegistered(id))) throw tenantExists(id)
+  throw new Problem(409, 'TENANT_EXISTS', 'Another tenant was given one of these hosts. Take it from that one first.')
 }

@@ -1,10 +1,15 @@
 import { Busy } from '../storage/errors'
 import type { Tenant } from './tenants'
 
+/** Who waits, by tenant. */
+type Queues = Map<string, (() => void)[]>
+
 /** Does costly work `atOnce` pieces at a time. Tenants take turns, so that a flood at one of them delays only its own. */
 export class Turns {
   #running = new Map<string, number>()
-  #queues = new Map<string, (() => void)[]>()
+  #urgent: Queues = new Map()
+  /** Begins only when nothing urgent waits, of any tenant. */
+  #patient: Queues = new Map()
   #total = 0
 
   constructor(
@@ -21,9 +26,18 @@ export class Turns {
   }
 
   /** @throws 503 when too many of the tenant wait already, or it has waited for too long. */
-  async take<T>({ tenant }: Pick<Tenant, 'tenant'>, work: () => Promise<T>): Promise<T> {
+  take<T>({ tenant }: Pick<Tenant, 'tenant'>, work: () => Promise<T>): Promise<T> {
+    return this.#do(tenant, this.#urgent, work)
+  }
+
+  /** The same for work that never goes ahead of what is taken by `take`; the tenant's room to wait is one of its own. */
+  takeLater<T>({ tenant }: Pick<Tenant, 'tenant'>, work: () => Promise<T>): Promise<T> {
+    return this.#do(tenant, this.#patient, work)
+  }
+
+  async #do<T>(tenant: string, queues: Queues, work: () => Promise<T>): Promise<T> {
     if (this.#total < this.atOnce && this.#mayRun(tenant)) this.#count(tenant, 1)
-    else await this.#turn(tenant)
+    else await this.#turn(tenant, queues)
     try {
       return await work()
     } finally {
@@ -32,16 +46,16 @@ export class Turns {
     }
   }
 
-  async #turn(tenant: string) {
-    const queue = this.#queues.get(tenant) ?? []
+  async #turn(tenant: string, queues: Queues) {
+    const queue = queues.get(tenant) ?? []
     if (queue.length >= this.waiting) throw new Busy()
-    this.#queues.set(tenant, queue)
+    queues.set(tenant, queue)
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     queue.push(resolve)
     const { patience } = this.more
     const late = () => {
       queue.splice(queue.indexOf(resolve), 1)
-      if (!queue.length && this.#queues.get(tenant) === queue) this.#queues.delete(tenant)
+      if (!queue.length && queues.get(tenant) === queue) queues.delete(tenant)
       reject(new Busy())
     }
     const timer = patience && setTimeout(late, patience)
@@ -50,15 +64,20 @@ export class Turns {
 
   /** The place is handed on, or else somebody who comes just now would overtake. */
   #handOn() {
-    for (const [tenant, queue] of this.#queues) {
+    if (!this.#handOnTo(this.#urgent)) this.#handOnTo(this.#patient)
+  }
+
+  #handOnTo(queues: Queues): boolean {
+    for (const [tenant, queue] of queues) {
       if (!this.#mayRun(tenant)) continue
-      this.#queues.delete(tenant)
+      queues.delete(tenant)
       const resolve = queue.shift()
-      if (queue.length) this.#queues.set(tenant, queue)
+      if (queue.length) queues.set(tenant, queue)
       this.#count(tenant, 1)
       resolve?.()
-      return
+      return true
     }
+    return false
   }
 
   #mayRun = (tenant: string) => (this.#running.get(tenant) ?? 0) < (this.more.each ?? this.atOnce)

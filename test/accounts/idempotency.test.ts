@@ -1,5 +1,9 @@
 import { afterEach, describe, expect, test } from 'bun:test'
+import { forgetActors } from '../../src/accounts/actors'
+import { issue } from '../../src/accounts/tokens'
+import { config } from '../../src/config'
 import { moveClock } from '../../src/core/clock'
+import type { Tenant } from '../../src/tenancy/tenants'
 import { ask, type Client, client, house, refusal, rules } from '../house'
 
 const DAY = 86_400_000
@@ -259,24 +263,87 @@ describe('an answer with a secret', () => {
       await own.stranger.post('/signin', account, same),
     ]
     expect([again.headers.get(REPLAYED), again.headers.getSetCookie()]).toEqual(['true', first.headers.getSetCookie()])
-    expect(first.headers.getSetCookie()).toHaveLength(1)
+    expect(first.headers.getSetCookie()).toHaveLength(2)
   })
 })
 
 describe('work that is interrupted', () => {
-  const broken = async (busy: number, of: string) => {
-    const own = await shop()
-    const same = key()
-    await own.user.post(own.path, { title: 'x' }, same)
-    const sql = 'update idempotency_keys set answer = null, busy = ?, attempt = ?'
-    await own.tenant.write((tx) => tx.ask(sql, [busy, of]))
-    return { ...own, same }
-  }
+  /** As a process leaves it that dies after the work is committed, and before the answer is. */
+  const interrupted = async (tenant: Tenant, busy = '0', of = 'another process') =>
+    tenant.write((tx) => tx.ask(`update idempotency_keys set answer = null, busy = ${busy}, attempt = ?`, [of]))
 
-  test('after its commit is never done twice, and who asks again is told so', async () => {
-    const { user, path, same, count } = await broken(0, 'elsewhere')
-    expect(refusal(await user.post(path, { title: 'x' }, same))).toEqual([409, 'IDEMPOTENCY_NO_ANSWER'])
+  test('after a create is answered with what was created, as it is now, and nothing is done twice', async () => {
+    const { user, path, tenant, count } = await shop()
+    const same = key()
+    const first = await user.post(path, { title: 'x' }, same)
+    await interrupted(tenant)
+    for (let n = 0; n < 2; n++) {
+      const again = await user.post(path, { title: 'x' }, same)
+      expect([again.status, again.headers.get(REPLAYED), again.body]).toEqual([201, 'rebuilt', first.body])
+      expect(again.headers.get('etag')).toBe(first.headers.get('etag'))
+    }
+    await user.put(`${path}/${first.body._id}`, { title: 'z' })
+    expect((await user.post(path, { title: 'x' }, same)).body.title).toBe('z')
     expect(refusal(await user.post(path, { title: 'y' }, same))).toEqual([422, 'IDEMPOTENCY_KEY_REUSED'])
+    expect(await count()).toBe(1)
+    await user.delete(`${path}/${first.body._id}`)
+    expect(refusal(await user.post(path, { title: 'x' }, same))).toEqual([409, 'IDEMPOTENCY_NO_ANSWER'])
+    expect(await count()).toBe(0)
+  })
+
+  test('is answered anew in the form that the query asks for', async () => {
+    const { user, path, tenant } = await shop()
+    const same = key()
+    const first = await user.post(`${path}?$flat=false`, { title: 'x' }, same)
+    await interrupted(tenant)
+    const again = await user.post(`${path}?$flat=false`, { title: 'x' }, same)
+    expect([again.headers.get(REPLAYED), again.body]).toEqual(['rebuilt', first.body])
+  })
+
+  test('after a blueprint or a workspace was created is answered with that', async () => {
+    const { as, tenant } = await shop()
+    const cases: [string, object][] = [
+      ['/blueprints', { key: 'more', name: 'More', fields: [{ key: 'a', type: 'string' }] }],
+      ['/workspaces', { name: 'Office', labels: ['x'] }],
+    ]
+    for (const [path, body] of cases) {
+      const same = key()
+      const first = await as('admin').post(path, body, same)
+      await interrupted(tenant)
+      const again = await as('admin').post(path, body, same)
+      expect([again.status, again.headers.get(REPLAYED), again.body]).toEqual([201, 'rebuilt', first.body])
+    }
+  })
+
+  test('where many things were done is never done twice, and who asks again is told so', async () => {
+    const { user, path, tenant, count } = await shop()
+    const same = key()
+    const operations = [{ op: 'create', data: { title: 'x' } }]
+    await user.post(`${path}/batch`, { operations }, same)
+    await interrupted(tenant)
+    expect(refusal(await user.post(`${path}/batch`, { operations }, same))).toEqual([409, 'IDEMPOTENCY_NO_ANSWER'])
+    expect(await count()).toBe(1)
+  })
+
+  test('is not rebuilt for who may not read it, or may not ask any more', async () => {
+    const own = await shop([{ operation: 'create', scope: 'tenant', roleBased: ['user'] }])
+    const [same, token] = [key(), key()]
+    expect((await own.user.post(own.path, { title: 'x' }, same)).status).toBe(201)
+    expect((await own.as('other').post(own.path, { title: 'x' }, token)).status).toBe(201)
+    await interrupted(own.tenant)
+    expect(refusal(await own.user.post(own.path, { title: 'x' }, same))).toEqual([409, 'IDEMPOTENCY_NO_ANSWER'])
+    await own.as('admin').delete(`/users/${own.users.other}`)
+    expect(refusal(await own.as('other').post(own.path, { title: 'x' }, token))).toEqual([401, 'UNAUTHENTICATED'])
+  })
+
+  test('is answered at once for a dead process on a file, and after its lease for one that shares a database', async () => {
+    const { user, path, tenant, count } = await shop()
+    const same = key()
+    await user.post(path, { title: 'x' }, same)
+    await interrupted(tenant, '(select now + 700 from clock)')
+    const began = performance.now()
+    expect((await user.post(path, { title: 'x' }, same)).headers.get(REPLAYED)).toBe('rebuilt')
+    if (config.ATOLL_DATABASE_URL) expect(performance.now() - began).toBeGreaterThan(600)
     expect(await count()).toBe(1)
   })
 
@@ -344,4 +411,81 @@ test('the claim is in the transaction of the work', async () => {
     [1, ['string']],
   ])
   expect([(await kept()).length, await count()]).toEqual([1, 1])
+})
+
+describe('a stored answer', () => {
+  const withRole = async () => {
+    const own = await shop(rules('tenant', 'staff'))
+    const admin = own.as('admin')
+    const setRoles = async (roles: string[]) =>
+      expect((await admin.put(`/users/${own.users.user}`, { roles })).status).toBe(200)
+    await setRoles(['user', 'staff'])
+    return { ...own, admin, setRoles }
+  }
+
+  test('is not given to a caller whose role was taken, and is again when it was given back', async () => {
+    const { user, path, setRoles, count } = await withRole()
+    const same = key()
+    expect((await user.post(path, { title: 'x' }, same)).status).toBe(201)
+    await setRoles(['user'])
+    expect(refusal(await user.post(path, { title: 'x' }, same))).toEqual([403, 'FORBIDDEN'])
+    await setRoles(['user', 'staff', 'boss'])
+    expect((await user.post(path, { title: 'x' }, same)).headers.get(REPLAYED)).toBe('true')
+    expect(await count()).toBe(1)
+  })
+
+  test('is not given where the guard refuses by now: an admin who is none any more', async () => {
+    const own = await shop()
+    const body = { username: 'new', roles: ['user'] }
+    const [second, same] = [own.as('other'), key()]
+    await own.as('admin').put(`/users/${own.users.other}`, { roles: ['admin'] })
+    expect((await second.post('/users', body, same)).status).toBe(201)
+    await own.as('admin').put(`/users/${own.users.other}`, { roles: ['user'] })
+    expect(refusal(await second.post('/users', body, same))).toEqual([403, 'FORBIDDEN'])
+  })
+
+  test('is not given for a credential that was revoked', async () => {
+    const own = await shop()
+    const { token } = await issue(own.tenant, own.users.user, { nickname: 'x' })
+    const [program, same] = [client(own.origin, { 'x-api-key': token }), key()]
+    expect((await program.post(own.path, { title: 'x' }, same)).status).toBe(201)
+    await own.tenant.write((tx) => tx.ask('delete from api_tokens where nickname = ?', ['x']))
+    forgetActors(own.tenant)
+    expect(refusal(await program.post(own.path, { title: 'x' }, same))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(await own.count()).toBe(1)
+  })
+
+  test('is not given to who has lost their role or its label in the workspace', async () => {
+    const permissions = ['create', 'read'].map((operation) => ({
+      ...{ operation, scope: 'workspace', workspaceRoleBased: ['writer'], workspaceLabelsBased: ['pro'] },
+    }))
+    const own = await shop(permissions)
+    const { _id } = (await own.as('admin').post('/workspaces', { name: 'Office', labels: ['pro'] })).body
+    const [at, same] = [`/workspaces/${_id}`, key()]
+    const setRole = (role: string) => own.as('admin').put(`${at}/members/${own.users.user}`, { roles: [role] })
+    await own.as('admin').post(`${at}/members`, { userId: own.users.user, roles: ['writer'] })
+    await own.user.post(`${at}/activate`)
+    expect((await own.user.post(own.path, { title: 'x' }, same)).status).toBe(201)
+    await setRole('reader')
+    expect(refusal(await own.user.post(own.path, { title: 'x' }, same))).toEqual([403, 'FORBIDDEN'])
+    await setRole('writer')
+    expect((await own.user.post(own.path, { title: 'x' }, same)).status).toBe(201)
+    await own.as('admin').put(at, { labels: [] })
+    expect(refusal(await own.user.post(own.path, { title: 'x' }, same))).toEqual([403, 'FORBIDDEN'])
+    expect(await own.count()).toBe(1)
+  })
+
+  test('is judged by the guard without a byte of the work being done again', async () => {
+    const own = await shop()
+    const same = key()
+    const lambda = await own
+      .as('admin')
+      .post('/lambdas', {
+        name: 'count',
+        code: "export default (_, { entities }) => entities('things').create({ title: 'x' })",
+      })
+    const run = () => own.as('admin').post(`/lambdas/${lambda.body._id}/execute`, {}, same)
+    expect([(await run()).status, (await run()).headers.get(REPLAYED)]).toEqual([200, 'true'])
+    expect(await own.count()).toBe(1)
+  })
 })

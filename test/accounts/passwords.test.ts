@@ -1,7 +1,7 @@
 import { afterEach, expect, spyOn, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { AT_ONCE, hashPassword } from '../../src/accounts/passwords'
+import { AT_ONCE, hashNewcomersPassword, hashPassword, verifyPassword } from '../../src/accounts/passwords'
 import { users } from '../../src/accounts/tables'
 import { config } from '../../src/config'
 import { folderOf } from '../../src/tenancy/storage'
@@ -122,4 +122,36 @@ test('a stolen database opens no doors: it holds nothing that anybody could sign
     expect(secret.length).toBeGreaterThan(10)
     expect(holds(secret)).toBe(false)
   }
+})
+
+test('hashes the password of a sign-in before those of all sign-ups that wait, of its own tenant and of others', async () => {
+  const other = await house()
+  const gate = Promise.withResolvers<void>()
+  const order: string[] = []
+  watchHash(async () => {
+    order.push('sign-up')
+    await gate.promise
+    return 'x'
+  })
+  const signups = [home, other].flatMap(({ tenant }) =>
+    Array.from({ length: 20 }, () => hashNewcomersPassword(tenant, password)),
+  )
+  const attempt = async () => void order.push('sign-in')
+  const signins = [home, other].map(({ tenant }) => verifyPassword(tenant, password, null, attempt))
+  gate.resolve()
+  await Promise.all([...signups, ...signins])
+  expect(order.slice(0, AT_ONCE + 2)).toEqual([...Array(AT_ONCE).fill('sign-up'), 'sign-in', 'sign-in'])
+  expect(order).toHaveLength(42)
+})
+
+test('answers a sign-in while a flood of sign-ups at the same tenant is still waiting', async () => {
+  const answered: string[] = []
+  const note = (what: string) => () => void answered.push(what)
+  const signups = Array.from({ length: 60 }, (_, n) =>
+    stranger.post('/signup', { username: `flood ${n}`, password }).then(note('sign-up')),
+  )
+  await Promise.race(signups)
+  await stranger.post('/signin', { username: 'ada', password }).then(note('sign-in'))
+  await Promise.all(signups)
+  expect(answered.length - answered.indexOf('sign-in')).toBeGreaterThan(20)
 })

@@ -31,7 +31,8 @@ export async function cookieOf({ id, tenant, users }: House, name: Name) {
 
 /** The cookie that an answer gives, as a browser would send it back, and with which attributes it came. */
 export function given({ headers }: Answer) {
-  const [cookie = '', ...attributes] = (headers.get('set-cookie') ?? '').split('; ')
+  // The first is that of the session; a sign-in also gives one of the device.
+  const [cookie = '', ...attributes] = (headers.getSetCookie()[0] ?? '').split('; ')
   return { cookie, attributes: attributes.sort() }
 }
 

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'bun:test'
+import { afterEach, describe, expect, spyOn, test } from 'bun:test'
 import { listensOn } from '../../src/tenancy/caller'
 import { type Answer, ask, house, refusal } from '../house'
 import { backToNow, bearer, given, later, MINUTE } from './people'
@@ -101,61 +101,149 @@ test('another tenant does not know her', async () => {
   expect(refusal(answer)).toEqual([401, 'INVALID_CREDENTIALS'])
 })
 
-/** A house that hears of each caller's address, and how somebody at an address tries to sign in. */
+/** A tenant that hears of each caller's address, and how somebody at an address tries to sign in. */
 async function watched() {
   listensOn({ requestIP: ({ headers }) => ({ address: headers.get('x-from') ?? '', port: 1, family: 'IPv4' }) })
-  const { stranger } = await house()
-  await stranger.post('/signup', { username: 'ada', email, password })
-  const attempt = (username: string, from: string, guess = 'wrong horse') =>
-    stranger.post('/signin', { username, password: guess }, { 'x-from': from })
-  return attempt
+  const { id, stranger } = await house()
+  const signedUp = await stranger.post('/signup', { username: 'ada', email, password }, { 'x-from': '192.0.2.200' })
+  const attempt = (username: string, from: string, guess = 'wrong horse', more: object = {}, cookie = '') =>
+    stranger.post('/signin', { username, password: guess, ...more }, { 'x-from': from, ...(cookie && { cookie }) })
+  return { id, stranger, attempt, device: deviceOf(signedUp) }
 }
+
+/** The device cookie that an answer gives, as a browser would send it back. */
+const deviceOf = ({ headers }: Answer) =>
+  headers
+    .getSetCookie()
+    .find((cookie) => cookie.includes('_device='))
+    ?.split(';')[0]
 
 const TEN = [...Array(10).keys()]
 const codes = (answers: Answer[]) => answers.map(({ body }) => body.code)
+const LATER = [429, 'RATE_LIMITED']
 
-test('an account at which ten guesses failed is left alone for ten minutes, wherever one comes from', async () => {
-  const attempt = await watched()
-  const guesses = TEN.map((place) => attempt(place % 2 ? 'ADA' : 'ada', `192.0.2.${place}`))
+test('refuses an account and an address together after ten wrong guesses, for ten minutes', async () => {
+  const { attempt } = await watched()
+  const guesses = TEN.map((n) => attempt(n % 2 ? 'ADA' : 'ada', '192.0.2.1'))
   expect(new Set(codes(await Promise.all(guesses)))).toEqual(new Set(['INVALID_CREDENTIALS']))
 
-  const refused = await attempt('ada', '192.0.2.99', password)
-  expect(refusal(refused)).toEqual([429, 'RATE_LIMITED'])
+  const refused = await attempt('ada', '192.0.2.1', password)
+  expect(refusal(refused)).toEqual(LATER)
   expect(Number(refused.headers.get('retry-after'))).toBeWithin(500, 601)
-  // Whose place was used for one of the guesses is not to blame for the others.
   expect(refusal(await attempt('bob', '192.0.2.1'))).toEqual([401, 'INVALID_CREDENTIALS'])
+  expect((await attempt('ada', '192.0.2.2', password)).status).toBe(200)
   const abroad = await house()
-  expect((await abroad.stranger.post('/signin', { username: 'ada', password })).status).toBe(401)
+  expect(
+    refusal(await abroad.stranger.post('/signin', { username: 'ada', password }, { 'x-from': '192.0.2.1' })),
+  ).toEqual([401, 'INVALID_CREDENTIALS'])
 
   later(10 * MINUTE + 1000)
-  expect((await attempt('ada', '192.0.2.99', password)).status).toBe(200)
+  expect((await attempt('ada', '192.0.2.1', password)).status).toBe(200)
 })
 
-test('guesses at an account count together, whether they name the user or the e-mail address', async () => {
-  const attempt = await watched()
-  await Promise.all(TEN.map((place) => attempt(place % 2 ? 'ada' : email, `192.0.2.${place}`)))
-  expect(refusal(await attempt('ada', '192.0.2.99', password))).toEqual([429, 'RATE_LIMITED'])
+test('counts guesses that name the user and those that name the e-mail address as one', async () => {
+  const { attempt } = await watched()
+  await Promise.all(TEN.map((n) => attempt(n % 2 ? 'ada' : email, '192.0.2.1')))
+  expect(refusal(await attempt('ada', '192.0.2.1', password))).toEqual(LATER)
 })
 
-test('an address from which ten guesses failed is left alone, and a household is one address', async () => {
-  const attempt = await watched()
-  await Promise.all(TEN.map((place) => attempt(`nobody ${place}`, `2001:db8:0:1::${place}`)))
-  expect(refusal(await attempt('ada', '2001:db8:0:1:ffff::1', password))).toEqual([429, 'RATE_LIMITED'])
+test('refuses an address after a hundred wrong guesses, and takes a household as one address', async () => {
+  const { attempt } = await watched()
+  // The passwords need not be tried for that.
+  const verify = spyOn(Bun.password, 'verify').mockImplementation(async () => false)
+  for (let n = 0; n < 99; n++) await attempt(`nobody ${n}`, `2001:db8:0:1::${n}`)
+  verify.mockRestore()
+  expect((await attempt('ada', '2001:db8:0:1:ffff::1', password)).status).toBe(200)
+  expect(refusal(await attempt('ada', '2001:db8:0:1:ffff::1'))).toEqual([401, 'INVALID_CREDENTIALS'])
+  expect(refusal(await attempt('ada', '2001:db8:0:1:ffff::1', password))).toEqual(LATER)
   expect((await attempt('ada', '2001:db8:0:2::1', password)).status).toBe(200)
 })
 
-test('whoever gets it right in the end has a clean slate', async () => {
-  const attempt = await watched()
-  await Promise.all(TEN.slice(1).map((place) => attempt('ada', `192.0.2.${place}`)))
+test('clears the slate of who gets it right in the end', async () => {
+  const { attempt } = await watched()
+  await Promise.all(TEN.slice(1).map(() => attempt('ada', '192.0.2.1')))
   expect((await attempt('ada', '192.0.2.1', password)).status).toBe(200)
-  expect((await attempt('ada', '192.0.2.1')).status).toBe(401)
-  expect((await attempt('ada', '192.0.2.2', password)).status).toBe(200)
+  await Promise.all(TEN.slice(1).map(() => attempt('ada', '192.0.2.1')))
+  expect((await attempt('ada', '192.0.2.1', password)).status).toBe(200)
 })
 
-test('guesses that come all at once are no way around the limit', async () => {
-  const attempt = await watched()
-  const guesses = [...Array(16).keys()].map((place) => attempt('ada', `192.0.2.${place}`))
+test('lets no guesses through beyond the limit when they come all at once', async () => {
+  const { attempt } = await watched()
+  const guesses = [...Array(16).keys()].map(() => attempt('ada', '192.0.2.1'))
   const tried = codes(await Promise.all(guesses)).filter((code) => code === 'INVALID_CREDENTIALS')
   // Two may be under way when the tenth fails.
   expect(tried.length).toBeWithin(10, 13)
+})
+
+describe('a device that has signed in to the account before', () => {
+  test('gets a long-lived cookie that scripts cannot read, beside that of the session', async () => {
+    const { id, attempt } = await watched()
+    const cookies = (await attempt('ada', '192.0.2.1', password)).headers.getSetCookie()
+    expect(cookies).toHaveLength(2)
+    const [pair, ...attributes] = cookies[1]!.split('; ')
+    expect(pair).toMatch(new RegExp(`^atoll_${id}_device=[\\w-]{43}\\.[\\w-]{43}$`))
+    expect(attributes.sort()).toEqual(['HttpOnly', 'Max-Age=34560000', 'Path=/', 'SameSite=Lax'])
+    const tokens = await attempt('ada', '192.0.2.1', password, { authType: 'oauth' })
+    expect(tokens.headers.getSetCookie()).toEqual([])
+  })
+
+  test('signs in although others at its address have guessed too often', async () => {
+    const { attempt, device } = await watched()
+    for (let n = 0; n < 11; n++) await attempt('ada', '192.0.2.1')
+    expect(refusal(await attempt('ada', '192.0.2.1', password))).toEqual(LATER)
+    expect((await attempt('ada', '192.0.2.1', password, {}, device)).status).toBe(200)
+    // That others guess goes on counting against them.
+    expect(refusal(await attempt('ada', '192.0.2.1', password))).toEqual(LATER)
+  })
+
+  test('is refused after ten wrong guesses of its own, and nobody else is', async () => {
+    const { attempt, device } = await watched()
+    for (const n of TEN) expect((await attempt('ada', `192.0.2.${n}`, 'wrong horse', {}, device)).status).toBe(401)
+    expect(refusal(await attempt('ada', '192.0.2.99', password, {}, device))).toEqual(LATER)
+    expect((await attempt('ada', '192.0.2.1', password)).status).toBe(200)
+  })
+
+  test('is known for its own accounts only, also where several people use it', async () => {
+    const { stranger, attempt, device } = await watched()
+    const eve = { username: 'eve', password }
+    const both = deviceOf(await stranger.post('/signup', eve, { 'x-from': '192.0.2.1', cookie: device! }))!
+    expect(both.split('.')[0]).toBe(device!.split('.')[0]!)
+    for (const name of ['ada', 'eve']) {
+      for (let n = 0; n < 11; n++) await attempt(name, '192.0.2.1')
+      expect((await attempt(name, '192.0.2.1', password, {}, both)).status).toBe(200)
+    }
+    expect(refusal(await attempt('eve', '192.0.2.1', password, {}, device))).toEqual(LATER)
+  })
+
+  test('is not one that shows a forged or foreign cookie, or two', async () => {
+    const { id, attempt, device } = await watched()
+    for (let n = 0; n < 11; n++) await attempt('ada', '192.0.2.1')
+    const abroad = await watched()
+    const value = device!.split('=')[1]!
+    const forged = [
+      `atoll_${id}_device=${abroad.device!.split('=')[1]}`,
+      `atoll_${id}_device=${value.replace(/^./, (sign) => (sign === 'A' ? 'B' : 'A'))}`,
+      `atoll_${id}_device=${value.split('.')[0]}`,
+      `${device}; ${device}`,
+    ]
+    for (const cookie of forged) expect(refusal(await attempt('ada', '192.0.2.1', password, {}, cookie))).toEqual(LATER)
+    expect((await attempt('ada', '192.0.2.1', password, {}, device)).status).toBe(200)
+  })
+
+  test('is known by its last refresh token where it has no cookies', async () => {
+    const { stranger, attempt } = await watched()
+    const { payload } = (await attempt('ada', '192.0.2.7', password, { authType: 'oauth' })).body
+    const { refreshToken } = (await stranger.post('/token/refresh', { refreshToken: payload.refreshToken })).body
+      .payload
+    for (let n = 0; n < 11; n++) await attempt('ada', '192.0.2.1')
+    const bob = await stranger.post(
+      '/signup',
+      { username: 'bob', password, authType: 'oauth' },
+      { 'x-from': '192.0.2.7' },
+    )
+    const signIn = (token: string) => attempt('ada', '192.0.2.1', password, { refreshToken: token })
+    expect(refusal(await signIn(bob.body.payload.refreshToken))).toEqual(LATER)
+    expect(refusal(await signIn('nonsense'))).toEqual(LATER)
+    expect((await signIn(refreshToken)).status).toBe(200)
+  })
 })

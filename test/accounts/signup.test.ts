@@ -1,7 +1,9 @@
-import { expect, test } from 'bun:test'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { register } from '../../src/accounts/users'
+import { config } from '../../src/config'
+import { listensOn } from '../../src/tenancy/caller'
 import { house, refusal } from '../house'
-import { bearer, given } from './people'
+import { backToNow, bearer, given, later, MINUTE, SECOND } from './people'
 
 const home = await house()
 const { stranger } = home
@@ -164,4 +166,71 @@ test('nobody is born on a day that no calendar has', async () => {
   const days = ['1990-13-45', '1990-02-30']
   const answers = days.map((birthDate) => stranger.post('/signup', { username: birthDate, password, birthDate }))
   for (const answer of await Promise.all(answers)) expect(refusal(answer)).toEqual([400, 'INVALID_INPUT'])
+})
+
+describe('a sign-up', () => {
+  /** A tenant, and how somebody at an address signs up there. The names are taken, so that nothing is hashed for most. */
+  async function watched() {
+    const { stranger } = await house()
+    const signUp = (from: string, username = 'user', more: Record<string, string> = {}) =>
+      stranger.post('/signup', { username, password }, { 'x-from': from, ...more })
+    return { stranger, signUp }
+  }
+  const TAKEN = [409, 'USERNAME_EXISTS']
+  const LATER = [429, 'RATE_LIMITED']
+
+  beforeEach(() =>
+    listensOn({ requestIP: ({ headers }) => ({ address: headers.get('x-from') ?? '', port: 1, family: 'IPv4' }) }),
+  )
+  afterEach(() => {
+    listensOn(undefined)
+    backToNow()
+    config.ATOLL_RATE_LIMITS = 'on'
+  })
+
+  test('is refused after twenty from one address within an hour, and free again after it', async () => {
+    const { signUp } = await watched()
+    expect((await signUp('192.0.2.1', 'ada')).status).toBe(201)
+    for (let n = 1; n < 20; n++) expect(refusal(await signUp('192.0.2.1'))).toEqual(TAKEN)
+    const refused = await signUp('192.0.2.1', 'grace')
+    expect(refusal(refused)).toEqual(LATER)
+    expect(Number(refused.headers.get('retry-after'))).toBeWithin(3_000, 3_601)
+    expect((await signUp('192.0.2.2', 'grace')).status).toBe(201)
+    const abroad = await watched()
+    expect((await abroad.signUp('192.0.2.1', 'ada')).status).toBe(201)
+    later(60 * MINUTE + SECOND)
+    expect((await signUp('192.0.2.1', 'joan')).status).toBe(201)
+  })
+
+  test('is refused after five hundred at one tenant within an hour, from wherever', async () => {
+    const { signUp } = await watched()
+    for (let n = 0; n < 500; n++) expect(refusal(await signUp(`198.51.${n % 100}.1`))).toEqual(TAKEN)
+    expect(refusal(await signUp('192.0.2.1'))).toEqual(LATER)
+    const abroad = await watched()
+    expect(refusal(await abroad.signUp('192.0.2.1'))).toEqual(TAKEN)
+  })
+
+  test.each(['127.0.0.1', '::1'])('from this machine (%s) is not counted, unless a proxy passes it on', async (own) => {
+    const { signUp } = await watched()
+    for (let n = 0; n < 25; n++) expect(refusal(await signUp(own))).toEqual(TAKEN)
+    for (const header of ['x-forwarded-for', 'forwarded', 'x-real-ip']) {
+      const { signUp } = await watched()
+      for (let n = 0; n < 20; n++) expect(refusal(await signUp(own, 'user', { [header]: '192.0.2.9' }))).toEqual(TAKEN)
+      expect(refusal(await signUp(own, 'user', { [header]: '192.0.2.9' }))).toEqual(LATER)
+    }
+  })
+
+  test('is counted from other addresses of the loopback and from callers without one', async () => {
+    for (const from of ['127.0.0.2', '']) {
+      const { signUp } = await watched()
+      for (let n = 0; n < 20; n++) await signUp(from)
+      expect(refusal(await signUp(from))).toEqual(LATER)
+    }
+  })
+
+  test('is not counted where limits are off', async () => {
+    config.ATOLL_RATE_LIMITS = 'off'
+    const { signUp } = await watched()
+    for (let n = 0; n < 25; n++) expect(refusal(await signUp('192.0.2.1'))).toEqual(TAKEN)
+  })
 })

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
 import fc from 'fast-check'
 import { config } from '../../src/config'
+import { logOutput } from '../../src/core/log'
 import { refusal } from '../house'
 import type { Plan } from '../outside/openai'
 import { check } from '../properties'
@@ -142,9 +143,12 @@ test('in the middle of a turn, what tools did is kept', async () => {
 
 test('what is said goes to no log', async () => {
   const lines: string[] = []
-  const spies = (['error', 'log', 'warn', 'info', 'debug'] as const).map((name) =>
-    spyOn(console, name).mockImplementation((...words) => void lines.push(words.join(' '))),
-  )
+  const spies = [
+    ...(['error', 'log', 'warn', 'info', 'debug'] as const).map((name) =>
+      spyOn(console, name).mockImplementation((...words) => void lines.push(words.join(' '))),
+    ),
+    spyOn(logOutput, 'write').mockImplementation((line) => void lines.push(line)),
+  ]
   try {
     const secret = 'the secret of the prompt'
     const plans: Plan[] = [

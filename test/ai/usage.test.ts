@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, spyOn, test } from '
 import fc from 'fast-check'
 import { config } from '../../src/config'
 import { DAY, iso, moveClock, now } from '../../src/core/clock'
+import { logOutput } from '../../src/core/log'
 import { chores } from '../../src/operations/chores'
 import { house, refusal } from '../house'
 import type { Plan } from '../outside/openai'
@@ -138,9 +139,10 @@ describe('what a completion took', () => {
     const logs = (['log', 'error', 'warn', 'info'] as const).map((name) =>
       spyOn(console, name).mockImplementation((...all) => void written.push(JSON.stringify(all))),
     )
+    const lines = spyOn(logOutput, 'write').mockImplementation((line) => void written.push(line))
     openai.says({ status: 500 }, { status: 500 }, { status: 500 })
     await chat(user, main, { messages: [says('quince')] })
-    for (const spy of [...spies, ...logs]) spy.mockRestore()
+    for (const spy of [...spies, ...logs, lines]) spy.mockRestore()
     expect(written.join('\n')).not.toContain('quince')
   })
 })

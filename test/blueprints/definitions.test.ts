@@ -31,6 +31,7 @@ describe('a blueprint', () => {
       limitations: [],
       computed: {},
       dispatchers: {},
+      warnings: [],
       created: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       updated: created.body.created,
     })

@@ -101,7 +101,7 @@ describe('tenants', () => {
       /^Deleted the tenant "said"\. Its files are in \S*\.trash\S*\.\n$/,
     )
     const { code, err } = await atoll('tenant show said', at)
-    expect([code, err]).toEqual([1, 'There is no such tenant.\n'])
+    expect([code, err]).toEqual([1, 'There is no tenant "said".\n'])
   })
 })
 
@@ -181,16 +181,18 @@ describe('the installation', () => {
     expect([first.code, first.json.checks]).toEqual([second.code, second.json.checks])
   })
 
-  test('doctor notices when other tenants could take the hosts of the default one', async () => {
-    const at = { at: emptyFolder(), env: { ATOLL_DEFAULT_TENANT: 'main' } }
-    const looked = async () => {
-      const { code, json } = await atoll('doctor --json', at)
+  test('doctor notices a default tenant that is missing, and one whose hosts other tenants could take', async () => {
+    const at = { at: emptyFolder(), env: { ATOLL_DEFAULT_TENANT: 'main', ATOLL_HOST_CLAIMS: 'open' } }
+    const looked = async (env = {}) => {
+      const { code, json } = await atoll('doctor --json', { ...at, env: { ...at.env, ...env } })
       return [code, json.checks.find(({ check }: { check: string }) => check === 'default tenant')?.ok]
     }
-    await atoll('tenant create main', at)
-    expect(await looked()).toEqual([0, undefined])
     await atoll('tenant create other', at)
     expect(await looked()).toEqual([1, false])
+    await atoll('tenant create main', at)
+    expect(await looked()).toEqual([1, false])
+    expect(await looked({ ATOLL_HOST_CLAIMS: 'off' })).toEqual([0, true])
+    expect(await looked({ ATOLL_PUBLIC_HOSTS: 'app.example.com' })).toEqual([0, true])
     await atoll('tenant hosts main app.example.com', at)
     expect(await looked()).toEqual([0, true])
   })

@@ -27,6 +27,7 @@ async function withThings(server: Served) {
 test('a running server sees what the command line changes within 5 s', async () => {
   const at = { at: emptyFolder() }
   await makeTenant(at, 'acme')
+  await makeTenant(at, 'second') // for a tenant that is alone answers at every host
   await using server = await serve(at)
   const headers = await signIn(server.url, 'acme')
   const me = (headers: Record<string, string>) => async () => {

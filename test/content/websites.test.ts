@@ -1,16 +1,23 @@
-import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { configurations } from '../../src/accounts/settings/tables'
 import { config } from '../../src/config'
 import { change } from '../../src/content/configurations'
 import { settleHosts } from '../../src/content/websites'
 import { holding } from '../../src/jobs/holding'
 import { chores } from '../../src/operations/chores'
-import { claimedHosts, claimHosts } from '../../src/tenancy/hosts'
+import { claimedHosts, claimWebsites } from '../../src/tenancy/hosts'
 import { createTenant, deleteTenant, setHosts, showTenant, tenantNamed } from '../../src/tenancy/tenants'
 import { ask, house, refusal } from '../house'
 import { atoll, caller, emptyFolder, makeTenant, serve, signIn, within5s } from '../outside/program'
 
 setDefaultTimeout(30_000)
+
+beforeAll(() => {
+  config.ATOLL_HOST_CLAIMS = 'open'
+})
+afterAll(() => {
+  config.ATOLL_HOST_CLAIMS = 'off'
+})
 
 const APP = '/configurations/app-configuration'
 type House = Awaited<ReturnType<typeof house>>
@@ -61,7 +68,10 @@ describe('the websites of a tenant', () => {
         .put(APP, { websiteUrls: [`https://${free}`, `https://${taken}`], logo: 'x' })
       expect([...refusal(answer), answer.body.details]).toEqual([409, 'HOST_TAKEN', { hosts: [taken] }])
     }
-    expect((await other.stranger.get(APP)).body).toEqual({ metadata: { websiteUrls: [`https://${own}`] } })
+    expect((await other.stranger.get(APP)).body).toEqual({
+      metadata: { websiteUrls: [`https://${own}`] },
+      hosts: [{ host: own, state: 'served' }],
+    })
     expect((await hosts(other)).sort()).toEqual([`${other.id}.test`, own].sort())
     expect([await at(wanted, one), await at(free, other)]).toEqual([true, false])
     // What is given back can be had.
@@ -157,7 +167,7 @@ describe('what was interrupted', () => {
     if (kept.length) await set(home, ...kept)
     const version = (await home.tenant.db.select().from(configurations).get())?.version ?? 0
     const host = name()
-    await claimHosts(home.id, [host], version + 1)
+    await claimWebsites(home.id, { hosts: [host], origins: [], version: version + 1 })
     expect(await at(host, home)).toBeTrue()
     await settle(home)
     expect(await at(host, home)).toBeFalse()
@@ -172,7 +182,7 @@ describe('what was interrupted', () => {
 
   test('is found by the housekeeping', async () => {
     const home = await house()
-    await claimHosts(home.id, [name()], 1)
+    await claimWebsites(home.id, { hosts: [name()], origins: [], version: 1 })
     await holding(await tenantNamed(home.id), 'housekeeping', async (held) => {
       for (const chore of chores) await chore(held)
     })
@@ -184,7 +194,7 @@ describe('what was interrupted', () => {
     const [old, fresh] = [name(), name()]
     await set(home, `https://${old}`)
     const websiteUrls = JSON.stringify({ websiteUrls: [`https://${fresh}`] })
-    await claimHosts(home.id, [fresh], 2)
+    await claimWebsites(home.id, { hosts: [fresh], origins: [], version: 2 })
     await home.tenant.write(async (tx) => {
       await tx.ask('update configurations set metadata = ?, version = 2', [websiteUrls])
     })
@@ -249,7 +259,7 @@ describe('what was interrupted', () => {
 })
 
 test('another process sees the hosts of websites within five seconds, and keeps them', async () => {
-  const env = config.ATOLL_DATABASE_URL ? { ATOLL_DATABASE_URL: config.ATOLL_DATABASE_URL } : undefined
+  const env = { ATOLL_HOST_CLAIMS: 'open', ATOLL_DATABASE_URL: config.ATOLL_DATABASE_URL }
   const place = { at: emptyFolder(), env }
   const id = `w${crypto.randomUUID().slice(0, 8)}`
   await makeTenant(place, id)
@@ -267,5 +277,5 @@ test('another process sees the hosts of websites within five seconds, and keeps 
     () => caller(server.url, { host: stray })('GET', `/api${APP}`),
     ({ status }) => status === 200,
   )
-  expect(there.body).toEqual({ metadata: { websiteUrls } })
+  expect(there.body).toEqual({ metadata: { websiteUrls }, hosts: [{ host, state: 'served' }] })
 })

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
 import { moveClock, now } from '../../src/core/clock'
 import { Limiter } from '../../src/core/limiter'
 
@@ -50,4 +50,26 @@ test('a clock that is set back shuts nobody out', () => {
   limiter.take('a')
   moveClock(start - 10 * HOUR)
   expect(limiter.take('a')).toBe(0)
+})
+
+test('keeps long keys apart without keeping their text', () => {
+  const limiter = new Limiter(1, HOUR)
+  const keys = spyOn(Map.prototype, 'set')
+  const long = 'x'.repeat(16_000)
+  const waits = [`${long}a`, `${long}b`, `${long}a`].map((key) => limiter.take(key))
+  const lengths = keys.mock.calls.map(([key]) => `${key}`.length)
+  keys.mockRestore()
+  expect(waits.map((wait) => wait > 0)).toEqual([false, false, true])
+  expect(lengths).toHaveLength(3)
+  expect(Math.max(...lengths)).toBeLessThan(200)
+})
+
+test('says how long until one more is allowed, without counting it', () => {
+  const limiter = new Limiter(2, HOUR)
+  expect([limiter.waitFor('a'), limiter.waitFor('a'), limiter.waitFor('a')]).toEqual([0, 0, 0])
+  limiter.take('a', 2)
+  expect(limiter.waitFor('a')).toBeWithin(HOUR - 10_000, HOUR + 1)
+  expect(limiter.waitFor('b')).toBe(0)
+  moveClock(start + HOUR + 10_000)
+  expect(limiter.waitFor('a')).toBe(0)
 })

@@ -62,6 +62,27 @@ describe('event records', () => {
       expect(refusal(await curator.get(`/events/${id}`))).toEqual([404, 'EVENT_NOT_FOUND'])
   })
 
+  test('are refused when they name neither source, kind nor eventName', async () => {
+    const { as, curator } = await house()
+    for (const empty of [{}, { description: 'x', metadata: { a: 1 } }, { source: '', kind: '', eventName: '' }])
+      for (const teller of [as('admin'), as('editor'), curator])
+        expect(refusal(await teller.post('/events', empty))).toEqual([400, 'INVALID_INPUT'])
+    for (const enough of [{ source: 'shop' }, { kind: 'order' }, { eventName: 'placed' }])
+      expect((await as('admin').post('/events', enough)).status).toBe(201)
+  })
+
+  test.each(['accounts', 'blueprints', 'entities', 'payments', 'ai', 'plugins', 'content', 'jobs', ' Payments '])(
+    'of the source "%s" are written by the system only',
+    async (source) => {
+      const { as, curator } = await house()
+      const forged = { source, kind: 'subscription', eventName: 'subscription-activated' }
+      for (const teller of [as('admin'), curator])
+        expect(refusal(await teller.post('/events', forged))).toEqual([403, 'FORBIDDEN'])
+      expect((await as('editor').post('/events', forged)).body.source).toBe(`plugin:${source}`)
+      expect((await curator.get('/events')).body).toHaveLength(1)
+    },
+  )
+
   test('are not for users; plugins tell, but do not read', async () => {
     const { as, stranger } = await house()
     for (const path of ['', '/count', '/filter-options', '/sum?sum=x', '/x']) {
@@ -179,12 +200,12 @@ describe('event records', () => {
     expect(await sum('sum=amount&kind=a&groupBy=year')).toEqual({
       sum: 0.30000000000000004,
       groups: [
-        { key: '2025', sum: 0.1, count: 1 },
-        { key: '2026', sum: 0.2, count: 1 },
+        { group: '2025', sum: 0.1, count: 1 },
+        { group: '2026', sum: 0.2, count: 1 },
       ],
     })
     const keys = async (groupBy: string) =>
-      (await sum(`sum=amount&groupBy=${groupBy}`)).groups.map((one: { key: string }) => one.key)
+      (await sum(`sum=amount&groupBy=${groupBy}`)).groups.map((one: { group: string }) => one.group)
     expect(await keys('day')).toEqual(['2025-12-31', '2026-01-01', '2026-02-01'])
     expect(await keys('month')).toEqual(['2025-12', '2026-01', '2026-02'])
     expect(await keys('kind')).toEqual(['a', 'b'])

@@ -1,8 +1,9 @@
-import { expect, test } from 'bun:test'
+import { afterEach, describe, expect, test } from 'bun:test'
 import { issue } from '../../src/accounts/tokens'
 import { register } from '../../src/accounts/users'
+import { moveClock } from '../../src/core/clock'
 import { shelf } from '../entities/kit'
-import { client, refusal, rules } from '../house'
+import { ask, client, refusal, rules } from '../house'
 
 /** Every place where the value of a hidden property could be seen, guessed or counted. */
 const fields = [
@@ -106,20 +107,77 @@ test('a version tells that something changed, and no more', async () => {
   expect(one.headers.get('etag')!.length).toBe(same.headers.get('etag')!.length)
 })
 
-test('a taken value is told by name to those who sent it, and to others without', async () => {
-  const { user, path } = await hidden()
-  const sent = await user.post(path, { code: 'zulu1' })
-  expect(refusal(sent)).toEqual([409, 'UNIQUE_VIOLATION'])
-  expect(sent.body.details).toEqual([{ path: '/code', message: 'code must be unique.' }])
+describe('a taken value of a unique field', () => {
+  const CONFLICT = [409, 'CONFLICT']
+  const email = { key: 'email', type: 'string', unique: true, readRoles: ['boss'] }
 
-  const secret = { key: 'secret', type: 'string', unique: true, readRoles: ['boss'], writeRoles: ['boss'] }
-  const own = await shelf([fields[0]!, secret], rules('tenant', 'user'), { computed: { secret: '$uppercase(name)' } })
-  expect((await own.as('user').post(own.path, { name: 'taken' })).status).toBe(201)
-  const { body, ...answer } = await own.as('user').post(own.path, { name: 'TAKEN' })
-  expect(answer.status).toBe(409)
-  expect(body).toEqual({ code: 'UNIQUE_VIOLATION', message: 'Another entity has a value already that must be unique.' })
-  const admins = await own.as('admin').post(own.path, { name: 'TAKEN' })
-  expect(admins.body.details).toEqual([{ path: '/secret', message: 'secret must be unique.' }])
+  async function guarded() {
+    const own = await shelf([fields[0]!, email], rules('tenant', 'user'))
+    expect((await own.as('admin').post(own.path, { name: 'x', email: 'ada@x.test' })).status).toBe(201)
+    const importOne = async (line: object, more = '') => {
+      const headers = { 'x-api-key': own.tokens.user, 'content-type': 'application/x-ndjson' }
+      const url = `${own.origin}/api${own.path}/import?format=ndjson${more}`
+      return (await ask('POST', url, { headers, raw: `${JSON.stringify(line)}\n` })).body
+    }
+    return { ...own, user: own.as('user'), admin: own.as('admin'), importOne }
+  }
+  afterEach(() => moveClock(Date.now()))
+
+  test('is told by name to those who may read the field', async () => {
+    const { admin, path } = await guarded()
+    const { status, body } = await admin.post(path, { email: 'ada@x.test' })
+    expect([status, body.code]).toEqual([409, 'UNIQUE_VIOLATION'])
+    expect(body.details).toEqual([{ path: '/email', message: 'email must be unique.' }])
+  })
+
+  test('is refused to others without the field or the reason, whichever way it is sent', async () => {
+    const { user, path, importOne } = await guarded()
+    const own = (await user.post(path, { name: 'y', email: 'mine@x.test' })).body._id
+    const taken = { name: 'z', email: 'ada@x.test' }
+    const create = [{ op: 'create', data: taken }]
+    const answers = [
+      await user.post(path, taken),
+      await user.put(`${path}/${own}`, taken),
+      await user.post(`${path}/batch`, { operations: create }),
+      await user.post(`${path}/batch`, { operations: [{ op: 'upsert', identifier: 'new', data: taken }] }),
+    ]
+    for (const answer of answers) {
+      expect(refusal(answer)).toEqual(CONFLICT)
+      expect(JSON.stringify(answer.body)).not.toMatch(/email|unique|another|already|taken/i)
+    }
+    const imported = await importOne(taken)
+    expect(imported.errors).toMatchObject([{ code: 'CONFLICT' }])
+    expect(JSON.stringify(imported)).not.toMatch(/email|unique/)
+  })
+
+  test('is not found out by a dry run of an import, which leaves no trace', async () => {
+    const { importOne } = await guarded()
+    const dry = (email: string) => importOne({ name: 'z', email }, '&dryRun=true')
+    expect(await dry('ada@x.test')).toEqual({ imported: 1, failed: 0, errors: [] })
+    expect(await dry('nobody@x.test')).toEqual({ imported: 1, failed: 0, errors: [] })
+  })
+
+  test('is not found out by trying on: after sixty in an hour no value is compared any more', async () => {
+    const { user, admin, path, as } = await guarded()
+    const guess = (by = user, email = 'ada@x.test') => by.post(path, { email })
+    for (let n = 0; n < 60; n++) expect(refusal(await guess())).toEqual(CONFLICT)
+    for (const email of ['ada@x.test', 'nobody@x.test'])
+      expect(refusal(await guess(user, email))).toEqual([429, 'RATE_LIMITED'])
+    expect((await user.post(path, { name: 'without' })).status).toBe(201)
+    expect(refusal(await guess(as('other')))).toEqual(CONFLICT)
+    expect(refusal(await guess(admin))).toEqual([409, 'UNIQUE_VIOLATION'])
+    moveClock(Date.now() + 3_601_000)
+    expect((await guess(user, 'free@x.test')).status).toBe(201)
+  })
+
+  test('is told to nobody who may neither read nor write the field', async () => {
+    const secret = { key: 'secret', type: 'string', unique: true, readRoles: ['boss'], writeRoles: ['boss'] }
+    const own = await shelf([fields[0]!, secret], rules('tenant', 'user'), { computed: { secret: '$uppercase(name)' } })
+    expect((await own.as('user').post(own.path, { name: 'taken' })).status).toBe(201)
+    expect(refusal(await own.as('user').post(own.path, { name: 'TAKEN' }))).toEqual(CONFLICT)
+    const admins = await own.as('admin').post(own.path, { name: 'TAKEN' })
+    expect(admins.body.details).toEqual([{ path: '/secret', message: 'secret must be unique.' }])
+  })
 })
 
 test('that it is required is told without its name to those who can do nothing about it', async () => {

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, setDefaultTimeout, spyOn, test } from 'bun
 import { removeExpired } from '../../src/accounts/sessions'
 import { config } from '../../src/config'
 import { iso } from '../../src/core/clock'
+import { logOutput } from '../../src/core/log'
 import { holding } from '../../src/jobs/holding'
 import { type Chore, keepHouse } from '../../src/jobs/housekeeping'
 import type { Tenant } from '../../src/tenancy/tenants'
@@ -133,7 +134,7 @@ describe('housekeeping', () => {
 
   test('that fails is told, tried again, and keeps nobody else from theirs', async () => {
     const [one, other] = [await house(), await house()]
-    using errors = spyOn(console, 'error').mockImplementation(() => {})
+    using errors = spyOn(logOutput, 'write').mockImplementation(() => {})
     using keeper = keeping(async (tenant) => {
       if (tenant === one.id) throw new Error('broken')
     })

@@ -3,15 +3,32 @@ import { Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
 
 const QUERY = 12 // bytes before the question
+const TXT = 16
 
-/** A real server of names (RFC 1035) on this machine, and who asks it. Each name has its addresses, question by question. */
-export async function startNameserver(names: Record<string, string[][]>) {
+/** The texts of TXT records by name; a name that is `'broken'` gets SERVFAIL, and a `'silent'` one no answer. */
+export type Texts = Record<string, string[] | 'broken' | 'silent'>
+
+/**
+ * A real server of names (RFC 1035) on this machine, and who asks it. Each name has its addresses, question by question,
+ * and the texts that `texts` has for it at that moment.
+ */
+export async function startNameserver(names: Record<string, string[][]>, texts: Texts = {}) {
   const asked: string[] = []
   const turns = new Map<string, number>()
   const socket = createSocket('udp4', (query, { port, address }) => {
     const { name, end } = nameIn(query)
     const type = query.readUInt16BE(end)
     const key = `${name} ${type}`
+    if (type === TXT) {
+      asked.push(name)
+      const known = texts[name]
+      if (known === 'silent') return
+      const found = known === 'broken' || !known ? [] : known
+      const code = known === 'broken' ? 0x82 : known ? 0x80 : 0x83
+      const head = Buffer.from([query[0]!, query[1]!, 0x81, code, 0, 1, 0, found.length, 0, 0, 0, 0])
+      socket.send(Buffer.concat([head, query.subarray(QUERY, end + 4), ...found.map(textRecord)]), port, address)
+      return
+    }
     const turn = turns.get(key) ?? 0
     turns.set(key, turn + 1)
     if (type === 1) asked.push(name)
@@ -28,7 +45,7 @@ export async function startNameserver(names: Record<string, string[][]>) {
     const found = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
     return found.flatMap((one) => (one.status === 'fulfilled' ? one.value : []))
   }
-  return { resolve, asked, stop: () => socket.close() }
+  return { resolve, asked, texts, address: `127.0.0.1:${socket.address().port}`, stop: () => socket.close() }
 }
 
 function nameIn(query: Buffer) {
@@ -44,6 +61,16 @@ function nameIn(query: Buffer) {
 function record(address: string) {
   const bytes = isIP(address) === 4 ? address.split('.').map(Number) : wide(address)
   return Buffer.from([0xc0, QUERY, 0, isIP(address) === 4 ? 1 : 28, 0, 1, 0, 0, 0, 0, 0, bytes.length, ...bytes])
+}
+
+/** A text, in parts of 100 bytes: a record may have many of at most 255. */
+function textRecord(text: string) {
+  const parts = (text.match(/.{1,100}/gs) ?? ['']).map((part) => Buffer.from(part))
+  const data = Buffer.concat(parts.map((part) => Buffer.concat([Buffer.from([part.length]), part])))
+  return Buffer.concat([
+    Buffer.from([0xc0, QUERY, 0, TXT, 0, 1, 0, 0, 0, 0, data.length >> 8, data.length & 255]),
+    data,
+  ])
 }
 
 function wide(address: string) {

@@ -20,7 +20,13 @@ export type Surroundings = {
 /** A folder of its own, in the one that is removed after the run. */
 export const emptyFolder = () => mkdtempSync(join(process.env.ATOLL_TENANTS ?? tmpdir(), 'outside-'))
 
-const settings = { ATOLL_PORT: '0', ATOLL_DURABILITY: 'normal', ATOLL_HOUSEKEEPING: '0', PATH: process.env.PATH ?? '' }
+const settings = {
+  ATOLL_PORT: '0',
+  ATOLL_DURABILITY: 'normal',
+  ATOLL_HOUSEKEEPING: '0',
+  ATOLL_LOG_LEVEL: 'error',
+  PATH: process.env.PATH ?? '',
+}
 
 /** Runs a command to its end. `json` is what it told, parsed. */
 export async function atoll(

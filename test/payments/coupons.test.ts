@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { moveClock } from '../../src/core/clock'
-import { house, refusal } from '../house'
+import { type Client, house, refusal } from '../house'
 import { done, FORBIDDEN, ID, STRANGER, shop, TIME } from './kit'
 
 const at = await shop()
@@ -138,6 +138,25 @@ describe('coupons', () => {
     expect(await now()).toEqual([200, code])
     moveClock(Date.now() + 2 * HOUR)
     expect(await now()).toEqual([400, 'COUPON_EXPIRED'])
+  })
+
+  test('can’t be guessed by subscriptions or checkouts either: all ways that take a code count together', async () => {
+    const own = await shop()
+    const who = await own.customer()
+    const subscribe = (by: Client, couponCode?: string) =>
+      by.post('/subscriptions', { planId: own.pro, billingCycle: 'monthly', ...(couponCode && { couponCode }) })
+    const ways = [
+      (n: number) => subscribe(who, `guess${n}`),
+      (n: number) => who.post('/checkout', { planId: own.pro, billingCycle: 'monthly', couponCode: `guess${n}` }),
+      (n: number) => who.post('/coupons/validate', { code: `guess${n}` }),
+    ]
+    for (let n = 0; n < 60; n++) expect((await ways[n % 3]!(n)).status).toBe(400)
+    for (const way of ways) expect(refusal(await way(61))).toEqual([429, 'RATE_LIMITED'])
+    expect((await subscribe(who)).status).toBe(200)
+    const other = await own.customer()
+    expect(refusal(await subscribe(other, 'guess'))).toEqual([400, 'COUPON_NOT_FOUND'])
+    moveClock(Date.now() + 61_000)
+    expect(refusal(await ways[0]!(62))).toEqual([400, 'COUPON_NOT_FOUND'])
   })
 
   test('can’t be guessed: whoever is no admin tries a few in a minute', async () => {

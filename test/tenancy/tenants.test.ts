@@ -52,6 +52,25 @@ describe('which tenant is asked', () => {
     }
   })
 
+  test('a 404 names the tenant or the host that was asked for, and says what to do', async () => {
+    const { origin } = await house()
+    const message = async (headers: Record<string, string>) => (await me(origin, headers)).body.message
+    expect(await message({ tenant: 'nobody' })).toBe('There is no tenant "nobody".')
+    expect(await message({ tenant: 'ACME' })).toBe('There is no tenant "ACME". Ids of tenants are lower case.')
+    expect(await message({ host: '127.0.0.1:3000' })).toBe(
+      'No tenant answers at 127.0.0.1. Send the header "tenant", or ask the operator to give the tenant this host (atoll tenant hosts).',
+    )
+    expect(await message({ host: '' })).toStartWith('The request names no host.')
+    config.ATOLL_TENANT_HEADER = 'off'
+    try {
+      expect(await message({ host: 'x.test' })).toBe(
+        'No tenant answers at x.test. Ask the operator to give the tenant this host (atoll tenant hosts).',
+      )
+    } finally {
+      config.ATOLL_TENANT_HEADER = 'on'
+    }
+  })
+
   test('a host is compared without its port and its case', async () => {
     const home = await house()
     for (const host of [`${home.id}.test:8080`, `${home.id.toUpperCase()}.TEST`, `${home.id}.test:`])
@@ -107,6 +126,11 @@ describe('making tenants', () => {
       await expect(tenants.createTenant(id, [host]), host).rejects.toMatchObject({ status: 400, code: 'INVALID_INPUT' })
       await expect(tenants.tenantNamed(id)).rejects.toMatchObject({ code: 'TENANT_NOT_FOUND' })
     }
+  })
+
+  test('an id that is taken is told as such, without a word of its folder', async () => {
+    const { id } = await house()
+    await expect(tenants.createTenant(id)).rejects.toThrow(`There is a tenant "${id}" already.`)
   })
 
   test('nobody takes the id or the host of another, and the attempt leaves nothing behind', async () => {
@@ -208,6 +232,7 @@ describe('a server that others reach', () => {
   let server: Served
   beforeAll(async () => {
     await makeTenant(at, 'acme')
+    await atoll('tenant create second', at) // for a tenant that is alone answers at every host
     server = await serve(at)
   })
   afterAll(() => server?.end('SIGKILL'))
@@ -308,6 +333,7 @@ describe('a server that others reach', () => {
 test('with ATOLL_TRUST_PROXY the host is the one that the proxy was asked for', async () => {
   const at = { at: emptyFolder(), env: { ATOLL_TRUST_PROXY: 'on' } }
   await makeTenant(at, 'acme')
+  await atoll('tenant create second', at)
   await using server = await serve(at)
   const status = async (headers: Record<string, string>) => (await caller(server.url, headers)('GET', '/api/me')).status
   expect(await status({ host: 'elsewhere.test', 'x-forwarded-host': 'acme.test' })).toBe(401)
@@ -315,6 +341,38 @@ test('with ATOLL_TRUST_PROXY the host is the one that the proxy was asked for', 
   expect(await status({ host: 'acme.test' })).toBe(401)
   expect(await status({ host: 'acme.test', 'x-forwarded-host': 'elsewhere.test' })).toBe(404)
   expect(await status({ host: 'acme.test', 'x-forwarded-host': '[%' })).toBe(404)
+})
+
+test('a tenant that is alone answers wherever no host names another; with a second one the setting has to say who does', async () => {
+  const at = { at: emptyFolder() }
+  await makeTenant(at, 'acme')
+  const me = async (server: Served, headers: Record<string, string>) => {
+    const { status, body } = await caller(server.url, headers)('GET', '/api/me')
+    return body.username ?? `${status} ${body.code}`
+  }
+  const unmapped = { host: 'elsewhere.test' }
+  let token = ''
+  {
+    await using server = await serve(at)
+    token = (await signIn(server.url, 'acme')).authorization ?? ''
+    for (const host of ['elsewhere.test', '127.0.0.1', 'acme.test'])
+      expect(await me(server, { host, authorization: token })).toBe('root')
+    expect(await me(server, { tenant: 'nobody' })).toBe('404 TENANT_NOT_FOUND')
+
+    const made = await atoll('tenant create other', at)
+    expect([made.code, made.err]).toEqual([0, expect.stringContaining('Set ATOLL_DEFAULT_TENANT')])
+    const refused = (answer: string) => answer === '404 TENANT_NOT_FOUND'
+    expect(await within5s(() => me(server, unmapped), refused)).toBe('404 TENANT_NOT_FOUND')
+    expect(await me(server, { host: 'acme.test', authorization: token })).toBe('root')
+  }
+  for (const [setting, answer] of [
+    ['acme', 'root'],
+    ['other', '401 UNAUTHENTICATED'],
+    ['nope', '404 TENANT_NOT_FOUND'],
+  ] as const) {
+    await using server = await serve({ ...at, env: { ATOLL_DEFAULT_TENANT: setting } })
+    expect(await me(server, { ...unmapped, authorization: token })).toBe(answer)
+  }
 })
 
 test('with ATOLL_TENANT_HEADER=off nobody chooses a tenant by header', async () => {

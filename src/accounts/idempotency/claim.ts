@@ -3,7 +3,7 @@ import { Problem } from '../../core/problem'
 import type { Store, Tx } from '../../storage/port'
 
 const KEPT = 24 * 3_600_000 // ms
-const BUSY = 60_000 // ms; without a write for so long, work counts as interrupted
+const LEASE = 5_000 // ms; a process that renews no claim of its own for so long counts as dead
 
 /** This process, among those that share a database. */
 export const PROCESS = crypto.randomUUID()
@@ -23,24 +23,40 @@ export class Claim {
   held = false
   /** Whether somebody else came first. */
   lost = false
-  #renewed = 0
+  #renewal?: Timer
 
   constructor(
     readonly name: string,
     private fingerprint: () => string | undefined,
   ) {}
 
-  /** The same `write`, which also takes or renews the claim. */
+  /** The same `write`, which also takes the claim; it is renewed until `end`. */
   writing(write: Store['write']): Store['write'] {
     return async (work) => {
       const result = await write(async (tx) => {
         if (!this.held) await this.#take(tx)
-        else if (now() - this.#renewed > BUSY / 3) await this.#renew(tx)
+        claimBehind.set(tx, this)
         return work(tx)
       })
       this.held = true
+      // A renewal that fails is made up for by the next.
+      this.#renewal ??= setInterval(() => write((tx) => this.#renew(tx)).catch(() => {}), LEASE / 3).unref()
       return result
     }
+  }
+
+  /** The work has ended, well or not. */
+  end() {
+    clearInterval(this.#renewal)
+  }
+
+  /** Where what was made by the work can be read. */
+  async noteCreated(tx: Tx, path: string) {
+    await tx.ask('update idempotency_keys set created = ? where name = ? and attempt = ?', [
+      path,
+      this.name,
+      this.attempt,
+    ])
   }
 
   /** Keeps the answer, and removes some whose time is over. */
@@ -69,26 +85,31 @@ export class Claim {
     const time = now()
     await tx.ask('delete from idempotency_keys where name = ? and expires <= ?', [this.name, time])
     await tx.ask(
-      `insert into idempotency_keys (name, attempt, fingerprint, busy, expires) values (?, ?, ?, ?, ?)
-       on conflict (name) do nothing`,
-      [this.name, this.attempt, this.fingerprint() ?? null, time + BUSY, time + KEPT],
+      `insert into idempotency_keys (name, attempt, fingerprint, busy, expires)
+       values (?, ?, ?, (select now from clock) + ?, ?) on conflict (name) do nothing`,
+      [this.name, this.attempt, this.fingerprint() ?? null, LEASE, time + KEPT],
     )
     const [row] = await tx.ask('select attempt from idempotency_keys where name = ?', [this.name])
     this.lost = row?.[0] !== this.attempt
     if (this.lost) throw inProgress()
-    this.#renewed = time
   }
 
+  /** By the clock of the database, for those of several servers need not agree. */
   async #renew(tx: Tx) {
-    this.#renewed = now()
-    const until = this.#renewed + BUSY
-    await tx.ask('update idempotency_keys set busy = ? where name = ? and attempt = ?', [
-      until,
-      this.name,
-      this.attempt,
-    ])
+    await tx.ask(
+      'update idempotency_keys set busy = (select now from clock) + ? where name = ? and attempt = ? and busy > 0',
+      [LEASE, this.name, this.attempt],
+    )
   }
 }
+
+const claimBehind = new WeakMap<Tx, Claim>()
+
+/**
+ * Notes where what is created in this transaction can be read, by a path such as `/api/plans/…`: after a crash the answer to
+ * the request is made again from that. For answers that are the same as that of a GET there, but for the status 201.
+ */
+export const noteCreated = async (tx: Tx, path: string) => claimBehind.get(tx)?.noteCreated(tx, path)
 
 const claims = new WeakMap<Request, Claim>()
 

@@ -12,7 +12,9 @@ export const idempotencyKeys = sqliteTable(
     fingerprint: text(),
     /** Encrypted; null until there is one, empty for one that is not kept. */
     answer: text(),
-    /** Until when the work counts as being done (ms). */
+    /** The path at which what was created can be read, when it is one thing. */
+    created: text(),
+    /** Until when the work counts as being done, by the database's clock (ms). */
     busy: integer().notNull(),
     expires: integer().notNull(),
   },

@@ -5,6 +5,7 @@ import { success } from '../../core/shapes'
 import type { Tx } from '../../storage/port'
 import { networkOf } from '../../tenancy/caller'
 import type { Tenant } from '../../tenancy/tenants'
+import { findKnownDevice } from '../devices'
 import type { Ctx } from '../guard'
 import { users } from '../tables'
 import { countAttempt, noteSuccess } from '../throttle'
@@ -98,7 +99,14 @@ export async function discard(tx: Tx, user: string) {
 
 /** Counts an attempt at a user's codes. @throws 429 */
 export async function counted(tenant: Tenant, user: string, request: Request) {
-  const subjects = { account: user, address: networkOf(request), telling: { user }, of: 'second factor' } as const
+  const device = await findKnownDevice(request, tenant, user)
+  const subjects = {
+    account: user,
+    address: networkOf(request),
+    device,
+    telling: { user },
+    of: 'second factor',
+  } as const
   await countAttempt(tenant, subjects)
   return subjects
 }

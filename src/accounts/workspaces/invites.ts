@@ -16,6 +16,7 @@ import { find, fullNameOf, keyOfName } from '../users'
 import { tell } from './events'
 import { join } from './members'
 import { administered, isElsewhere, refuseInactive, within } from './reach'
+import { assertMayGiveRoles, type Restrictions, restrictionsFor } from './restrictions'
 import type { InvitationAnswer, NewInvite } from './shapes'
 import { invites, members, workspaces } from './tables'
 
@@ -54,10 +55,11 @@ export async function mine(ctx: Ctx, query: Listing, answer: Answer) {
   return answerPage(answer, page, shown, () => ctx.db.$count(invites, those))
 }
 
-/** Accepts an invitation, which gives its roles, or declines it; both end it. @throws 403, 404 */
+/** Accepts an invitation, which gives its roles, or declines it; both end it. @throws 403 also for roles that were restricted since, 404 */
 export async function reply(ctx: Ctx, { workspace, kind }: InvitationAnswer) {
   if (isElsewhere(ctx.actor, workspace)) missing('invite')
   if (kind === 'accept') await refuseInactive(ctx)
+  const restricted = await restrictionsFor(ctx)
   await changing(ctx, 'actors', async (tx) => {
     const user = await tx.select().from(users).where(eq(users._id, ctx.actor.user)).get()
     const those = and(eq(invites.workspace, workspace), eq(invites.emailKey, user?.emailKey ?? ''))
@@ -65,7 +67,10 @@ export async function reply(ctx: Ctx, { workspace, kind }: InvitationAnswer) {
     if (!invite) return missing('invite')
     if (!isProven(user))
       throw new Problem(403, 'EMAIL_NOT_VERIFIED', 'Verify your e-mail address first; the invitation was sent to it.')
-    if (kind === 'accept') await join(tx, workspace, user._id, invite.roles)
+    if (kind === 'accept') {
+      assertMayGiveRoles(restricted, invite.roles, invite.grantedRoles)
+      await join(tx, workspace, user._id, invite.roles)
+    }
     const eventName = kind === 'accept' ? 'invite-accepted' : 'invite-declined'
     await tell(ctx, tx, workspace, { kind: 'invite', eventName }, detailsOf(invite))
   })
@@ -74,6 +79,7 @@ export async function reply(ctx: Ctx, { workspace, kind }: InvitationAnswer) {
 
 /** Invites who has an address. @throws 403, 404, 409 INVITE_EXISTS, MEMBER_EXISTS, TOO_MANY_INVITES */
 export async function create(ctx: Ctx, workspace: string, input: NewInvite) {
+  const restricted = await restrictionsFor(ctx)
   return ctx.write(async (tx) => {
     await administered(tx, ctx.actor, workspace)
     const emailKey = keyOfName(input.email)
@@ -84,7 +90,12 @@ export async function create(ctx: Ctx, workspace: string, input: NewInvite) {
       throw new Problem(409, 'INVITE_EXISTS', 'This address is invited already.')
     if ((await tx.$count(invites, eq(invites.workspace, workspace))) >= MOST)
       throw new Problem(409, 'TOO_MANY_INVITES', `A workspace has at most ${MOST} invites. Withdraw some first.`)
-    const invite = await tx.insert(invites).values(fresh(workspace, input)).returning().get()
+    assertMayGiveRoles(restricted, input.roles ?? DEFAULT_ROLES)
+    const invite = await tx
+      .insert(invites)
+      .values(fresh(ctx, workspace, input))
+      .returning()
+      .get()
     await sendTo(ctx, tx, workspace, [invite])
     return invite
   })
@@ -101,7 +112,13 @@ export async function remove(ctx: Ctx, workspace: string, id: string) {
 }
 
 /** Makes these all the invites of a workspace. One to the same address stays the same; who is a member is left out. */
-export async function replaceInvites(ctx: Ctx, tx: Tx, workspace: string, wanted: NewInvite[]) {
+export async function replaceInvites(
+  ctx: Ctx,
+  tx: Tx,
+  workspace: string,
+  wanted: NewInvite[],
+  restricted: Restrictions,
+) {
   const byKey = new Map(wanted.map((invite) => [keyOfName(invite.email), invite]))
   if (byKey.size < wanted.length) invalid({ path: '/invites', message: 'An address is invited twice.' })
   const before = await tx.select().from(invites).where(eq(invites.workspace, workspace))
@@ -113,16 +130,21 @@ export async function replaceInvites(ctx: Ctx, tx: Tx, workspace: string, wanted
     if (!invite) continue
     byKey.delete(emailKey)
     const { email, name = old.name, roles = old.roles } = invite
-    if (email !== old.email || name !== old.name || !Bun.deepEquals(roles, old.roles))
-      changes.push([email, name, JSON.stringify(roles), _id])
+    assertMayGiveRoles(restricted, roles, old.roles)
+    const granted = grantedRolesOf(ctx, roles, old.grantedRoles)
+    if (email !== old.email || name !== old.name || !Bun.deepEquals([roles, granted], [old.roles, old.grantedRoles]))
+      changes.push([email, name, JSON.stringify(roles), JSON.stringify(granted), _id])
   }
   const present = await keysOfMembers(tx, workspace, [...byKey.keys()])
-  const added = [...byKey].filter(([key]) => !present.has(key)).map(([, invite]) => fresh(workspace, invite))
-  await tx.each('update invites set email = ?, name = ?, roles = ? where _id = ?', changes)
+  const wantedNow = [...byKey].filter(([key]) => !present.has(key)).map(([, invite]) => invite)
+  for (const invite of wantedNow) assertMayGiveRoles(restricted, invite.roles ?? DEFAULT_ROLES)
+  const added = wantedNow.map((invite) => fresh(ctx, workspace, invite))
+  await tx.each('update invites set email = ?, name = ?, roles = ?, granted_roles = ? where _id = ?', changes)
   await tx.each(
-    'insert into invites (_id, workspace, email_key, email, name, roles, created) values (?, ?, ?, ?, ?, ?, ?)',
-    added.map(({ _id, emailKey, email, name, roles, created }) => [
-      ...[_id, workspace, emailKey, email, name, JSON.stringify(roles), Date.parse(created)],
+    'insert into invites (_id, workspace, email_key, email, name, roles, granted_roles, created) values (?, ?, ?, ?, ?, ?, ?, ?)',
+    added.map(({ _id, emailKey, email, name, roles, grantedRoles, created }) => [
+      ...[_id, workspace, emailKey, email, name],
+      ...[JSON.stringify(roles), JSON.stringify(grantedRoles), Date.parse(created)],
     ]),
   )
   await sendTo(ctx, tx, workspace, added)
@@ -154,13 +176,20 @@ async function sendTo(ctx: Ctx, tx: Tx, workspace: string, added: InviteRow[]) {
 
 const detailsOf = ({ _id, email, name, roles }: InviteRow) => ({ invite: _id, email, name, roles })
 
-const fresh = (workspace: string, { email, name = null, roles = ['member'] }: NewInvite) => ({
+const DEFAULT_ROLES = ['member']
+
+/** Which roles of an invite come from an admin of the tenant, now or before. */
+const grantedRolesOf = ({ actor }: Ctx, roles: string[], before: string[] = []) =>
+  actor.privileged ? roles : roles.filter((role) => before.includes(role))
+
+const fresh = (ctx: Ctx, workspace: string, { email, name = null, roles = DEFAULT_ROLES }: NewInvite) => ({
   _id: Bun.randomUUIDv7(),
   workspace,
   emailKey: keyOfName(email),
   email,
   name,
   roles,
+  grantedRoles: grantedRolesOf(ctx, roles),
   created: iso(now()),
 })
 

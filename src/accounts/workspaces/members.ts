@@ -8,6 +8,7 @@ import { changing } from '../../tenancy/memory'
 import type { Ctx } from '../guard'
 import { users } from '../tables'
 import { administered, reach } from './reach'
+import { assertMayGiveRoles, restrictionsFor } from './restrictions'
 import type { NewMember } from './shapes'
 import { membersShown, shownTo, whole } from './shown'
 import { members } from './tables'
@@ -28,12 +29,14 @@ export async function list({ db, actor }: Ctx, id: string, query: Listing, answe
 
 /** Makes a user of the tenant a member. @throws 403, 404, 409 MEMBER_EXISTS, TOO_MANY_MEMBERS */
 export async function add(ctx: Ctx, id: string, { userId, roles }: NewMember) {
+  const restricted = await restrictionsFor(ctx)
   const reached = await changing(ctx, 'actors', async (tx) => {
     const reached = await administered(tx, ctx.actor, id)
     const user = await tx.select({ _id: users._id }).from(users).where(eq(users._id, userId)).get()
     if (!user) missing('user')
     if (await memberOf(tx, id, userId))
       throw new Problem(409, 'MEMBER_EXISTS', 'This user is a member already. Change their roles instead.')
+    assertMayGiveRoles(restricted, roles)
     await join(tx, id, userId, roles)
     return reached
   })
@@ -42,9 +45,11 @@ export async function add(ctx: Ctx, id: string, { userId, roles }: NewMember) {
 
 /** Replaces a member's roles. @throws 403, 404, 409 LAST_WORKSPACE_ADMIN */
 export async function change(ctx: Ctx, id: string, user: string, roles: string[]) {
+  const restricted = await restrictionsFor(ctx)
   await changing(ctx, 'actors', async (tx) => {
     await administered(tx, ctx.actor, id)
     if (!roles.includes('admin')) await refuseLastAdmin(tx, id, user)
+    assertMayGiveRoles(restricted, roles, (await memberOf(tx, id, user))?.roles)
     const changed = await tx.update(members).set({ roles }).where(one(id, user)).returning().get()
     if (!changed) missing('member')
   })

@@ -42,6 +42,8 @@ export const invites = sqliteTable(
     email: text().notNull(),
     name: text(),
     roles: text({ mode: 'json' }).$type<string[]>().notNull(),
+    /** Those of the roles that an admin of the tenant gave: they count even if they are restricted. */
+    grantedRoles: text('granted_roles', { mode: 'json' }).$type<string[]>().notNull(),
     created: time().notNull(),
   },
   (table) => [unique().on(table.workspace, table.emailKey), index('invites_by_email').on(table.emailKey)],

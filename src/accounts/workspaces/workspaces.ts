@@ -8,6 +8,7 @@ import type { Db } from '../../storage/port'
 import { changing } from '../../tenancy/memory'
 import type { Tenant } from '../../tenancy/tenants'
 import type { Ctx } from '../guard'
+import { noteCreated } from '../idempotency/claim'
 import { endWith } from '../leaving'
 import { settingsOf } from '../settings'
 import { apiTokens, sessions } from '../tables'
@@ -15,6 +16,7 @@ import { discardSealed } from '../vault/vault'
 import { tell } from './events'
 import { replaceInvites } from './invites'
 import { administered, reach, refuseBound, refuseInactive, within } from './reach'
+import { assertMayGiveRoles, assertMayLabel, restrictionsFor } from './restrictions'
 import type { NewWorkspace, WorkspaceChange } from './shapes'
 import { shown, whole } from './shown'
 import { members, workspaces } from './tables'
@@ -56,10 +58,14 @@ export async function create(ctx: Ctx, { name, logo, labels = [] }: NewWorkspace
   await refuseInactive(ctx)
   await refuseCreator(ctx)
   await refuseLabels(ctx, labels)
+  const restricted = await restrictionsFor(ctx)
+  assertMayLabel(restricted, labels)
+  assertMayGiveRoles(restricted, ['admin'])
   const [_id, time] = [Bun.randomUUIDv7(), iso(now())]
   const workspace = { _id, name, logo: logo || null, labels: [...new Set(labels)], created: time, updated: time }
   await ctx.write(async (tx) => {
     await tx.insert(workspaces).values(workspace)
+    await noteCreated(tx, `/api/workspaces/${_id}`)
     await tx.insert(members).values({ workspace: _id, user: ctx.actor.user, roles: ['admin'], created: time })
     await tell(ctx, tx, _id, { kind: 'workspace', eventName: 'workspace-created' }, { name })
   })
@@ -70,15 +76,17 @@ export async function create(ctx: Ctx, { name, logo, labels = [] }: NewWorkspace
 export async function change(ctx: Ctx, id: string, { name, logo, labels, invites }: WorkspaceChange) {
   const { workspace: before } = await administered(ctx.db, ctx.actor, id)
   if (labels) await refuseLabels(ctx, labels, before.labels)
+  const restricted = await restrictionsFor(ctx)
   const changed = await changing(ctx, 'actors', async (tx) => {
     const found = await administered(tx, ctx.actor, id)
+    if (labels) assertMayLabel(restricted, labels, found.workspace.labels)
     const fields = {
       ...(name !== undefined && { name }),
       ...(logo !== undefined && { logo: logo || null }),
       ...(labels && { labels: [...new Set(labels)] }),
       updated: iso(now()),
     }
-    if (invites) await replaceInvites(ctx, tx, id, invites)
+    if (invites) await replaceInvites(ctx, tx, id, invites, restricted)
     const workspace = await tx.update(workspaces).set(fields).where(eq(workspaces._id, id)).returning().get()
     return { ...found, workspace }
   })

@@ -21,7 +21,7 @@ const MOST_OF_STORE = 100_000 // chunks
 const MOST_OF_TENANT = 1_000_000
 const METADATA = 64 << 10 // bytes of a file's, as JSON
 
-const { _id, store, ready, user } = knowledgeFiles
+const { _id, store, ready } = knowledgeFiles
 
 /**
  * Adds a file to a store. It is found from the moment on when all of it is there; when that fails, nothing of it is kept.
@@ -33,7 +33,7 @@ export async function upload(ctx: Ctx, sourceId: string, input: Upload, request:
   if (Buffer.byteLength(JSON.stringify(metadata)) > METADATA)
     invalid({ path: '/metadata', message: `At most ${METADATA} bytes of metadata are taken.` })
   const source = await clientOf(ctx, sourceId)
-  const { row } = await storeFor(ctx, sourceId, named)
+  const row = await storeFor(ctx, sourceId, named)
   if (embeds(source)) refuseMismatch(row, source.embeddingModel)
   const fileId = Bun.randomUUIDv7()
   const fresh = { _id: fileId, store: row._id, name: fileName, metadata, user: ctx.actor.user }
@@ -144,19 +144,15 @@ async function refuseTooMuch(tx: Tx, { chunks }: StoreRow, more: number) {
 
 const full = (message: string) => new Problem(409, 'VECTOR_STORE_FULL', `${message} Clear something first.`)
 
-/**
- * Takes files out of a store: all, unless some are named. Of a store that others share, who doesn't administer it takes
- * out what they have put in. @throws 400, 403, 404
- */
+/** Takes files out of a store: all, unless some are named. @throws 400, 403, 404 */
 export async function clear(ctx: Ctx, sourceId: string, { fileIds, ...named }: Clearing, request: Request) {
   waitsLong(request)
   await clientOf(ctx, sourceId)
-  const { row, administers } = await storeFor(ctx, sourceId, named)
+  const row = await storeFor(ctx, sourceId, named)
   const gone = await ctx.write(async (tx) => {
     const { seq, version } = await current(tx, row._id)
-    const own = administers ? undefined : eq(user, ctx.actor.user)
     const asked = fileIds && inArray(_id, fileIds)
-    const those = and(eq(store, row._id), eq(ready, true), own, asked)
+    const those = and(eq(store, row._id), eq(ready, true), asked)
     const files =
       fileIds?.length === 0 ? [] : await tx.update(knowledgeFiles).set({ ready: false }).where(those).returning({ _id })
     await tx

@@ -8,7 +8,7 @@ import { clientOf } from '../sources/sources'
 import { threads } from '../tables'
 import { endStores } from './removal'
 import type { NewStore, Store } from './shapes'
-import { refuseOthers } from './subjects'
+import { assertMayWrite, ReadOnly } from './subjects'
 import { type Scope, scopes, vectorStores } from './tables'
 
 export type StoreRow = typeof vectorStores.$inferSelect
@@ -28,22 +28,22 @@ export async function create(ctx: Ctx, sourceId: string, input: NewStore) {
   const subjectId = input.scope === 'tenant' ? '' : input.subjectId
   if (subjectId === undefined)
     return invalid({ path: '/subjectId', message: `A store of the scope ${input.scope} needs its subjectId.` })
-  const { administers } = await refuseOthers(ctx, input.scope, subjectId, agent._id)
+  await assertMayWrite(ctx, input.scope, subjectId, agent._id)
   const wanted = { source: sourceId, integration: agent._id, scope: input.scope, subject: subjectId }
-  const { row, fresh } = await ctx.write((tx) => made(tx, wanted, input.expirationAfterDays, administers))
+  const { row, fresh } = await ctx.write((tx) => made(tx, wanted, input.expirationAfterDays))
   const message = fresh ? 'The vector store was made.' : 'There is such a vector store already.'
   return { fresh, answer: { success: true as const, message, vectorStore: told(ctx, row) } }
 }
 
 type Wanted = Pick<StoreRow, 'source' | 'integration' | 'scope' | 'subject'>
 
-/** The store that is wanted, in the transaction; who administers it may say anew when it ends. */
-async function made(tx: Tx, wanted: Wanted, days?: number, administers = true) {
+/** The store that is wanted, in the transaction. One that is there may be told anew when it ends. */
+async function made(tx: Tx, wanted: Wanted, days?: number) {
   const time = now()
   const found = await findOne(tx, wanted)
   if (found && isPast(found)) await endStores(tx, eq(seq, found.seq))
   else if (found) {
-    if (days === undefined || !administers || days === found.expirationAfterDays) return { row: found, fresh: false }
+    if (days === undefined || days === found.expirationAfterDays) return { row: found, fresh: false }
     const ends = { expirationAfterDays: days, expires: endOf(Date.parse(found.created), days) }
     await tx.update(vectorStores).set(ends).where(eq(seq, found.seq))
     return { row: { ...found, ...ends }, fresh: false }
@@ -82,7 +82,7 @@ const findOne = (tx: Tx, wanted: Wanted) =>
 /** A store as callers name it: by its id, or by its integration, for which one is made when there is none. */
 export type Named = { vectorStoreId?: string; integrationId?: string }
 
-/** A store that the caller may write to, and whether they may take out what others have put in. @throws 400, 403, 404 */
+/** A store that the caller may write to. @throws 400, 403, 404 */
 export async function storeFor(ctx: Ctx, sourceId: string, named: Named) {
   const agent = named.integrationId === undefined ? undefined : await agentFor(ctx, named.integrationId)
   if (named.vectorStoreId !== undefined) return storeOfId(ctx, sourceId, named.vectorStoreId, agent)
@@ -97,20 +97,20 @@ async function storeOfId(ctx: Ctx, sourceId: string, id: string, agent?: Talking
     .where(and(eq(_id, id), eq(source, sourceId), isLiving()))
     .get()
   if (!row || (agent && row.integration !== agent._id)) return missing(NOUN)
-  const { administers } = await refuseOthers(ctx, row.scope, row.subject, row.integration).catch(hidden)
+  await assertMayWrite(ctx, row.scope, row.subject, row.integration).catch(hidden)
   await agentFor(ctx, row.integration)
-  return { row, administers }
+  return row
 }
 
 const NOUN = 'vector store'
 
 /** Whose it is, is not told. */
 function hidden(error: unknown): never {
-  if (error instanceof Problem && [403, 404].includes(error.status)) missing(NOUN)
+  if (error instanceof Problem && !(error instanceof ReadOnly) && [403, 404].includes(error.status)) missing(NOUN)
   throw error
 }
 
-/** The narrowest that the caller has with an integration; else one is made: of a scope that it reads, or of the caller. */
+/** The narrowest that the caller may write to with an integration; else one is made: of a scope that it reads, or of the caller. */
 async function storeOfAgent(ctx: Ctx, sourceId: string, { _id: agent, target }: Talking) {
   const own = subjectsOf(ctx)
   const rows = await ctx.db
@@ -124,14 +124,28 @@ async function storeOfAgent(ctx: Ctx, sourceId: string, { _id: agent, target }: 
       ),
     )
   const place = ({ scope }: StoreRow) => scopes.indexOf(scope)
-  const [found] = rows
+  const found = rows
     .map(({ row }) => row)
     .sort((one, other) => place(one) - place(other) || (one._id < other._id ? 1 : -1))
-  const wide = scopes.find((scope) => target.vectorStores?.includes(scope) && own.has(scope)) ?? 'user'
-  const wanted = { source: sourceId, integration: agent, scope: wide, subject: own.get(wide)! }
-  const row = found ?? (await ctx.write((tx) => made(tx, wanted))).row
-  return { row, ...(await refuseOthers(ctx, row.scope, row.subject, agent)) }
+  for (const row of found) if (await mayWrite(ctx, row)) return row
+  const readable = scopes.filter((scope) => target.vectorStores?.includes(scope) && own.has(scope))
+  const wanted = (scope: Scope) => ({ source: sourceId, integration: agent, scope, subject: own.get(scope)! })
+  for (const scope of readable)
+    if (await mayWrite(ctx, wanted(scope))) return (await ctx.write((tx) => made(tx, wanted(scope)))).row
+  // What is written elsewhere the agent would not read.
+  const [wide = 'user'] = readable
+  await assertMayWrite(ctx, wide, own.get(wide)!, agent)
+  return (await ctx.write((tx) => made(tx, wanted(wide)))).row
 }
+
+const mayWrite = (ctx: Ctx, { scope, subject, integration }: Wanted) =>
+  assertMayWrite(ctx, scope, subject, integration).then(
+    () => true,
+    (error) => {
+      if (error instanceof ReadOnly) return false
+      throw error
+    },
+  )
 
 /** By which subject somebody has a store of each scope. */
 export function subjectsOf({ actor }: { actor?: Ctx['actor'] }, thread?: string): Map<Scope, string> {

@@ -1,16 +1,21 @@
 import { eq } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/guard'
+import { may } from '../../accounts/permissions'
 import { users } from '../../accounts/tables'
 import { reach } from '../../accounts/workspaces/reach'
 import { invalid, missing, Problem } from '../../core/problem'
 import { ownThread } from '../threads'
 import type { Scope } from './tables'
 
-/** Whether somebody may take out what others have put in, and say when it ends. */
-type Reached = { administers: boolean }
+/** Refuses whoever may read a subject's stores but not write to them, so it need not be hidden that they are there. */
+export class ReadOnly extends Problem {
+  constructor(message: string) {
+    super(403, 'FORBIDDEN', message)
+  }
+}
 
-/** Whose stores somebody may write to: their own; admins, those of all. */
-type Rule = (ctx: Ctx, subject: string, integration: string) => Reached | Promise<Reached>
+/** Lets only those go on who may write to a subject's stores: what stands there is put into the prompts of all who read it. */
+type Rule = (ctx: Ctx, subject: string, integration: string) => unknown
 
 const rules: Record<Scope, Rule> = {
   async thread(ctx, id, integration) {
@@ -19,30 +24,32 @@ const rules: Record<Scope, Rule> = {
     if (thread.user !== ctx.actor.user) missing('thread')
     if (thread.integration !== integration)
       invalid({ path: '/subjectId', message: 'This thread is one with another integration.' })
-    return { administers: true }
   },
 
   async user({ actor, db }, id) {
-    if (id === actor.user) return { administers: true }
+    if (id === actor.user) return
     if (!actor.privileged) throw forbidden()
     const those = eq(users._id, id)
     if (!(await db.select({ _id: users._id }).from(users).where(those).get())) missing('user')
-    return { administers: true }
   },
 
   async workspace({ actor, db }, id) {
     const { administers } = await reach(db, actor, id).catch((error) => {
       throw actor.privileged ? error : forbidden()
     })
-    return { administers }
+    if (!administers) throw new ReadOnly('Only admins of the workspace can change its knowledge.')
   },
 
-  tenant: ({ actor }) => ({ administers: actor.privileged }),
+  tenant({ actor }) {
+    if (!may(actor, 'editor') && !may(actor, 'curator'))
+      throw new ReadOnly('Only admins and editors can change the knowledge of the whole tenant.')
+  },
 }
 
-/** @throws 403, 404 */
-export const refuseOthers = async (ctx: Ctx, scope: Scope, subject: string, integration: string): Promise<Reached> =>
-  rules[scope](ctx, subject, integration)
+/** @throws 400, 403, 404 for who may not write to the stores of this subject */
+export const assertMayWrite = async (ctx: Ctx, scope: Scope, subject: string, integration: string) => {
+  await rules[scope](ctx, subject, integration)
+}
 
 const forbidden = () =>
   new Problem(403, 'FORBIDDEN', 'This is somebody else’s. Name yourself, or a workspace that you are in.')

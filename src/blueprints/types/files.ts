@@ -59,12 +59,7 @@ export async function file(ctx: OpenCtx, what: What, request: Request): Promise<
   const all = await known(ctx)
   const states = all.map(({ key, version, updated }) => `${key} ${version} ${updated}`).sort()
   const etag = `"${hashed([ctx.tenant, what, wire, client, ...states].join('\n')).slice(0, 32)}"`
-  const headers = {
-    'content-type': 'text/plain;charset=utf-8',
-    'cache-control': 'private, no-cache',
-    vary: 'tenant',
-    etag,
-  }
+  const headers = { 'content-type': 'text/plain;charset=utf-8', 'cache-control': 'private, no-cache', etag }
   if (isKnown(request, etag)) return new Response(null, { status: 304, headers })
   waitsLong(request)
   return new Response(streamOf(written(ctx, what, all)), { headers })

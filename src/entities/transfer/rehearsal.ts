@@ -36,10 +36,15 @@ export class Rehearsal {
 
   /**
    * Without what leads to entities of the same blueprint, which may be those of earlier lines, rolled back by now; but with
-   * those in what is limited.
+   * those in what is limited. Values of fields that the caller may not read are not compared with those of others: a dry run
+   * leaves no trace, so anybody could try as many as they like.
    */
   model(model: Model): Model {
-    const fields = model.fields.map((field) => (field.target === model.key ? { ...field, target: undefined } : field))
+    const fields = model.fields.map((field) => ({
+      ...field,
+      ...(field.target === model.key && { target: undefined }),
+      ...(!mayRead(field, this.actor) && { unique: false }),
+    }))
     const limitations = model.limitations?.map(
       (limitation): Tried => ({ ...limitation, earlier: (group) => this.#groups.get(named(limitation, group)) ?? 0 }),
     )

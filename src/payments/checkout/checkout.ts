@@ -9,6 +9,7 @@ import { authorityOf, isSecure } from '../../tenancy/caller'
 import type { Tenant } from '../../tenancy/tenants'
 import { ownEntity, refuseForeign, requireBuyer, saidEntity } from '../billable'
 import { isPage, type Source, source } from '../configuration'
+import { countCouponAttempt } from '../coupons/validation'
 import { turnedUp } from '../inbox/parked'
 import type { Checkout as Made, Order } from '../providers/provider'
 import type { Checkout, NewCheckout } from '../shapes'
@@ -28,6 +29,7 @@ import { type Begun, begin, notPending } from './begin'
 export async function checkout(ctx: Ctx, input: NewCheckout, request: Request): Promise<Checkout> {
   refuseAddresses(input)
   await requireBuyer(ctx, await entityOf(ctx, input))
+  if (input.couponCode) countCouponAttempt(ctx, request)
   const by = await source(ctx).catch(asProblem)
   for (;;) {
     const begun = await ctx.write((tx) => begin(tx, ctx, input, by))

@@ -23,15 +23,20 @@ export async function validate(
   { code, planId }: { code: string; planId?: string | null },
   request: Request,
 ) {
-  const { tenant, db, actor } = ctx
-  if (!actor?.privileged && config.ATOLL_RATE_LIMITS !== 'off') {
-    const wait = limiter.take(`${tenant} ${actor ? `user ${actor.user}` : networkOf(request)}`)
-    if (wait) tooMany(wait / 1000, 'Too many coupons were tried.')
-  }
+  const { db, actor } = ctx
+  countCouponAttempt(ctx, request)
   const plan = planId ? await db.select().from(plans).where(eq(plans._id, planId)).get() : undefined
   const target = planId ? (plan ?? { _id: planId }) : undefined
   const { maxRedemptions, currentRedemptions, ...told } = shown(redeemable(await byCode(db, code), target))
   return actor?.privileged ? { ...told, maxRedemptions, currentRedemptions } : told
+}
+
+/** Counts that a code is tried, wherever one is taken; admins may read them all. @throws 429 RATE_LIMITED */
+export function countCouponAttempt({ tenant, actor }: OpenCtx, request?: Request) {
+  if (actor?.privileged || config.ATOLL_RATE_LIMITS === 'off') return
+  const caller = actor ? `user ${actor.user}` : request ? networkOf(request) : ''
+  const wait = limiter.take(`${tenant} ${caller}`)
+  if (wait) tooMany(wait / 1000, 'Too many coupons were tried.')
 }
 
 type For = Pick<Subscription, '_id' | 'planId' | 'currency'>

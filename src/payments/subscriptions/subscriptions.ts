@@ -6,7 +6,7 @@ import { invalid, missing, Problem } from '../../core/problem'
 import { answerPage, type Listing, namesOf, paged, pageOf } from '../../storage/lists'
 import type { Db } from '../../storage/port'
 import { ofEntity, ownEntity, ownOnly, refuseForeign, refuseNobody, requireBuyer, saidEntity } from '../billable'
-import { coupon } from '../coupons/validation'
+import { countCouponAttempt, coupon } from '../coupons/validation'
 import { shownToAdmins } from '../plans'
 import type { NewSubscription } from '../shapes'
 import { plans, type Subscription, subscriptions } from '../tables'
@@ -84,6 +84,7 @@ export const found = async (db: Pick<Db, 'select'>, id: string): Promise<Subscri
  * @throws 400 PLAN_NOT_ACTIVE, INVALID_AMOUNT, COUPON_…, 403, 404 PLAN_NOT_FOUND, USER_NOT_FOUND, WORKSPACE_NOT_FOUND
  */
 export async function create(ctx: Ctx, input: NewSubscription) {
+  if (input.couponCode) countCouponAttempt(ctx)
   const said = saidEntity(ctx, input)
   if (ctx.actor.privileged && !said)
     invalid({ path: '/billableEntityType', message: 'Say for whom it is: billableEntityType and billableEntityId.' })

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test'
+import { deviceCookie } from '../../../src/accounts/devices'
 import { bytesOf, codeAt, stepAt } from '../../../src/accounts/totp/codes'
 import { now } from '../../../src/core/clock'
 import { listensOn } from '../../../src/tenancy/caller'
@@ -22,7 +23,9 @@ async function careful() {
   later(MINUTE)
   const signIn = (more = {}) => stranger.post('/signin', { username: 'ada', password, ...more })
   const challenged = async (more = {}) => (await signIn(more)).body.details.challenge as string
-  const answer = (challenge: string, code: string) => stranger.post('/signin', { challenge, code })
+  const answer = (challenge: string, code: string, more: Record<string, string> = {}) =>
+    stranger.post('/signin', { challenge, code }, more)
+  const device = { cookie: (await deviceCookie(new Request(home.origin), home.tenant, home.user._id)).split(';')[0]! }
   const remove = (code: string) =>
     ask('DELETE', `${home.origin}/api/me/totp`, { headers: bearer(home.token), body: { code } })
   return {
@@ -35,6 +38,7 @@ async function careful() {
     challenged,
     answer,
     remove,
+    device,
     recovery: confirmed.body.recoveryCodes,
   }
 }
@@ -143,6 +147,25 @@ describe('a second factor', () => {
     } finally {
       listensOn(undefined)
     }
+  })
+
+  test('is asked on a known device although others have tried too often, and guesses there are ten as well', async () => {
+    const { answer, challenged, code, device } = await careful()
+    const wrong = code() === '123456' ? '654321' : '123456'
+    const challenge = await challenged()
+    for (let n = 0; n < 10; n++) expect(refusal(await answer(challenge, wrong))).toEqual(REFUSED)
+    expect(refusal(await answer(challenge, code()))).toEqual([429, 'RATE_LIMITED'])
+    for (let n = 0; n < 9; n++) expect(refusal(await answer(challenge, wrong, device))).toEqual(REFUSED)
+    expect((await answer(challenge, code(), device)).status).toBe(200)
+  })
+
+  test('counts wrong guesses on a known device against all others, so that both together are no more than ten', async () => {
+    const { answer, challenged, code, device } = await careful()
+    const wrong = code() === '123456' ? '654321' : '123456'
+    const challenge = await challenged()
+    for (let n = 0; n < 10; n++) expect(refusal(await answer(challenge, wrong, device))).toEqual(REFUSED)
+    for (const cookie of [device, {}])
+      expect(refusal(await answer(challenge, code(), cookie))).toEqual([429, 'RATE_LIMITED'])
   })
 
   test('can be done without by a recovery code, once each, however it is typed', async () => {

@@ -279,6 +279,10 @@ describe('what a lambda asks', () => {
     expect(found.body).toMatchObject([{ kind: 'order', eventName: 'paid' }])
     const path = await made(admin, emit)
     for (const actor of [undefined, asUser]) expect(await refused(runFor(actor, path))).toEqual([500, 'LAMBDA_FAILED'])
+    const forged = `async (_, { events }) => {
+      try { await events.emit({ source: 'payments', eventName: 'subscription-activated' }) } catch ({ code }) { return code }
+    }`
+    expect(await result(admin, forged)).toBe('FORBIDDEN')
     expect(await result(admin, '(_, { events }) => events.emit({ kind: 5 })')).toEqual([
       'LAMBDA_FAILED',
       expect.any(String),

@@ -1,0 +1,38 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { lookupTexts } from '../../src/core/dns'
+import { startNameserver } from '../outside/nameserver'
+
+setDefaultTimeout(30_000)
+
+let server: Awaited<ReturnType<typeof startNameserver>>
+const long = 'x'.repeat(250)
+beforeAll(async () => {
+  server = await startNameserver(
+    { 'only-addresses.test': [['192.0.2.1']] },
+    {
+      'two.test': ['a', 'b=c d'],
+      'long.test': [long],
+      'broken.test': 'broken',
+      'silent.test': 'silent',
+      'bare.test': [],
+    },
+  )
+})
+afterAll(() => server.stop())
+
+test.each([
+  ['two.test', ['a', 'b=c d']],
+  ['TWO.test', ['a', 'b=c d']],
+  ['long.test', [long.slice(0, 100), long.slice(100, 200), long.slice(200)]],
+  ['bare.test', []],
+  ['none.test', []],
+] as const)('lookupTexts answers what the TXT records of %s hold', async (name, texts) => {
+  expect(await lookupTexts(name, [server.address])).toEqual([...texts])
+})
+
+test.each(['broken.test', 'silent.test'])(
+  'lookupTexts tells a missing answer for %s from a missing record',
+  async (name) => {
+    expect(await lookupTexts(name, [server.address])).toBeUndefined()
+  },
+)

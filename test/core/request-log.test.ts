@@ -1,0 +1,227 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, spyOn, test } from 'bun:test'
+import { logOutput, report, setLogLevel } from '../../src/core/log'
+import { ask, house } from '../house'
+import { atoll, caller, emptyFolder, makeTenant, serve, signIn } from '../outside/program'
+
+setDefaultTimeout(60_000)
+
+type Line = Record<string, unknown>
+const lines: Line[] = []
+const spy = spyOn(logOutput, 'write')
+let home: Awaited<ReturnType<typeof house>>
+
+beforeAll(async () => {
+  home = await house()
+  const things = { key: 'things', name: 'Things', fields: [{ key: 'name', type: 'string' }] }
+  await home.as('admin').post('/blueprints', things)
+})
+beforeEach(() => {
+  lines.length = 0
+  spy.mockImplementation((line) => {
+    expect(line).toMatch(/^\{.*\}\n$/)
+    lines.push(JSON.parse(line))
+  })
+  setLogLevel('info')
+})
+afterEach(() => setLogLevel('error'))
+afterAll(() => spy.mockRestore())
+
+/** The lines that are written for one request. */
+async function logged(method: string, url: string, init: Parameters<typeof ask>[2] = {}) {
+  const requestId = crypto.randomUUID()
+  const answer = await ask(method, url, { ...init, headers: { ...init.headers, 'x-request-id': requestId } })
+  // A line whose length has to be found out is written a moment later.
+  while (!lines.some((line) => line.requestId === requestId && 'status' in line)) await Bun.sleep(1)
+  return { answer, found: lines.filter((line) => line.requestId === requestId) }
+}
+const only = async (...args: Parameters<typeof logged>) => (await logged(...args)).found.at(-1)!
+
+describe('the line of a request', () => {
+  test('says when, who, what, how it ended, how long it took and how many bytes it has', async () => {
+    const headers = { 'x-api-key': home.tokens.user }
+    const { found, answer } = await logged('GET', `${home.origin}/api/me`, { headers })
+    expect(found).toEqual([
+      {
+        level: 'info',
+        time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        requestId: answer.headers.get('x-request-id'),
+        tenant: home.id,
+        user: home.users.user,
+        method: 'GET',
+        route: '/api/me',
+        status: 200,
+        ms: expect.any(Number),
+        bytes: JSON.stringify(answer.body).length,
+      },
+    ])
+    expect(Object.keys(found[0]!).slice(0, 3)).toEqual(['level', 'time', 'requestId'])
+  })
+
+  test('names the route by its pattern, however it ends, and never what the address holds', async () => {
+    const headers = { 'x-api-key': home.tokens.admin }
+    const entity = '/api/blueprints/:key/entities/:identifier'
+    const cases: [string, string, string | undefined, number][] = [
+      ['POST', '/api/blueprints/things/entities', '/api/blueprints/:key/entities', 201],
+      ['GET', '/api/blueprints/things/entities/secret-one?$flat=secret', entity, 404],
+      ['GET', '/api/blueprints/things/entities/secret-one', entity, 404],
+      ['GET', '/api/v1/blueprints/things/entities/secret-one', entity, 404],
+      ['DELETE', '/api/blueprints/things/entities/secret-one', entity, 404],
+      ['GET', '/api/secret-one', '/api/*', 404],
+      ['GET', '/secret-one', undefined, 404],
+      ['PATCH', '/api/signin', '/api/*', 405],
+      ['GET', '/health', '/health', 200],
+      ['HEAD', '/health', '/health', 200],
+      ['GET', '/openapi', '/openapi', 200],
+    ]
+    for (const [method, path, route, status] of cases) {
+      const body = method === 'POST' ? { name: 'secret-two ü' } : undefined
+      const { answer, found } = await logged(method, `${home.origin}${path}`, { headers, body })
+      const line = found.at(-1)!
+      expect([method, path, line.route, line.status]).toEqual([method, path, route, status])
+      expect(answer.status).toBe(status)
+      if (answer.body?._id) expect(line.bytes).toBe(Buffer.byteLength(JSON.stringify(answer.body)))
+      expect(JSON.stringify(found)).not.toContain('secret')
+      expect(JSON.stringify(found)).not.toContain(home.tokens.admin)
+    }
+  })
+
+  test('has the code of a refusal, and the admin who acts as somebody else', async () => {
+    const headers = { 'x-api-key': home.tokens.admin, 'x-impersonate-user': home.users.user }
+    expect(await only('GET', `${home.origin}/api/me`, { headers })).toMatchObject({
+      user: home.users.admin,
+      status: 200,
+    })
+    const line = await only('GET', `${home.origin}/api/blueprints/none`, {
+      headers: { 'x-api-key': home.tokens.admin },
+    })
+    expect(line).toMatchObject({ status: 404, code: 'BLUEPRINT_NOT_FOUND', level: 'info', bytes: expect.any(Number) })
+  })
+
+  test('is the same for a request with an Idempotency-Key', async () => {
+    const headers = { 'x-api-key': home.tokens.admin, 'idempotency-key': crypto.randomUUID() }
+    for (const bytes of [expect.any(Number), expect.any(Number)])
+      expect(
+        await only('POST', `${home.origin}/api/blueprints/things/entities`, { headers, body: { name: 'a' } }),
+      ).toMatchObject({ tenant: home.id, status: 201, bytes })
+  })
+
+  test('is one line whatever a caller sends', async () => {
+    for (const tenant of ['"', '\\', 'a","level":"error', '<script>'])
+      expect((await logged('GET', `${home.origin}/api/me`, { headers: { tenant } })).found).toHaveLength(1)
+    expect((await logged('GET', `${home.origin}/%22,%0a`)).found).toHaveLength(1)
+  })
+
+  test.each(['warn', 'error', 'silent'] as const)('is not written at the level %s', async (level) => {
+    setLogLevel(level)
+    await home.as('user').get('/me')
+    await home.stranger.get('/blueprints')
+    await Bun.sleep(5)
+    expect(lines.filter((line) => 'status' in line)).toEqual([])
+  })
+})
+
+describe('what is refused', () => {
+  const named = async (...args: Parameters<typeof logged>) => {
+    const { found } = await logged(...args)
+    return found.map(({ level, event, code }) => [level, event, code])
+  }
+  const plain = (code: string) => ['info', undefined, code]
+
+  test('has a line with a name of its own', async () => {
+    const users = `${home.origin}/api/users`
+    expect(await named('GET', users)).toEqual([
+      ['warn', 'unauthenticated', 'UNAUTHENTICATED'],
+      plain('UNAUTHENTICATED'),
+    ])
+    const user = { headers: { 'x-api-key': home.tokens.user } }
+    expect(await named('GET', users, user)).toEqual([['warn', 'forbidden', 'FORBIDDEN'], plain('FORBIDDEN')])
+    const body = { username: 'admin', password: 'a wrong password' }
+    const signin = () => logged('POST', `${home.origin}/api/signin`, { body })
+    const { found } = await signin()
+    expect(found[0]).toMatchObject({
+      ...{ level: 'warn', event: 'signin-failed', tenant: home.id, method: 'POST', route: '/api/signin' },
+      ...{ code: 'INVALID_CREDENTIALS', address: expect.any(String), requestId: expect.any(String) },
+    })
+    expect(JSON.stringify(lines)).not.toContain('wrong')
+    const events: unknown[] = []
+    for (let n = 0; n < 15; n++) events.push((await signin()).found[0]!.event)
+    expect(events.at(-1)).toBe('rate-limited')
+  })
+
+  test('is no line of its own at the level error', async () => {
+    setLogLevel('error')
+    await home.stranger.get('/users')
+    expect(lines).toEqual([])
+  })
+})
+
+test('an error line has its request, its cause and no value of a query', () => {
+  const inner = new Error('inner')
+  report('X_FAILED', { requestId: 'r', tenant: 't', cause: new Error('outer', { cause: inner }) })
+  expect(lines).toEqual([
+    {
+      ...{ level: 'error', time: expect.any(String), what: 'X_FAILED', requestId: 'r', tenant: 't' },
+      cause: expect.stringContaining('inner'),
+    },
+  ])
+})
+
+test('what a lambda throws is a request with status 500, and no failure of the operator’s', async () => {
+  const admin = home.as('admin')
+  const made = await admin.post('/lambdas', {
+    name: 'broken',
+    code: 'export default () => { throw new Error("mine") }',
+  })
+  expect(made.status).toBe(201)
+  const headers = { 'x-api-key': home.tokens.admin }
+  const { found } = await logged('POST', `${home.origin}/api/lambdas/${made.body._id}/execute`, { headers, body: {} })
+  expect(lines.filter(({ level }) => level === 'error')).toEqual([])
+  expect(found.at(-1)).toMatchObject({ route: '/api/lambdas/:id/execute' })
+})
+
+describe('a server', () => {
+  const parsed = (log: string): Line[] =>
+    log
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line))
+
+  test('logs its start, what it is asked and its end to standard error, and prints its address alone', async () => {
+    const at = { at: emptyFolder(), env: { ATOLL_LOG_LEVEL: 'info' } }
+    await makeTenant(at, 'acme')
+    await using server = await serve(at, '--json')
+    const call = caller(server.url, await signIn(server.url, 'acme'))
+    for (let n = 0; n < 200; n++) await call('GET', '/api/me?password=hidden')
+    await server.end('SIGTERM')
+    const log = parsed(await server.logged)
+    expect(log.filter(({ event }) => event).map(({ event }) => event)).toEqual(['start', 'ready', 'stop', 'stopped'])
+    expect(log[0]).toMatchObject({
+      level: 'info',
+      version: expect.any(String),
+      folder: `${at.at}/tenants`,
+      engine: 'sqlite',
+    })
+    expect(log[1]).toMatchObject({ url: server.url, tenants: 1 })
+    expect(log.at(-2)).toMatchObject({ signal: 'SIGTERM' })
+    expect(log.filter(({ route }) => route === '/api/me')).toHaveLength(200)
+    expect(server.told()).toBe(`${JSON.stringify({ url: server.url })}\n`)
+    expect(JSON.stringify(log)).not.toMatch(/hidden|correct horse/)
+  })
+
+  test('warns at its start of a default tenant that is not there', async () => {
+    const at = { at: emptyFolder(), env: { ATOLL_LOG_LEVEL: 'warn', ATOLL_DEFAULT_TENANT: 'nope' } }
+    await using server = await serve(at)
+    await server.end('SIGTERM')
+    expect(parsed(await server.logged)).toMatchObject([
+      { level: 'warn', event: 'default-tenant-missing', message: expect.stringContaining('"nope"') },
+    ])
+  })
+
+  test('does not start with a default tenant that can be none, or with a level that is none', async () => {
+    const wrong: Record<string, string>[] = [{ ATOLL_DEFAULT_TENANT: 'No pe' }, { ATOLL_LOG_LEVEL: 'loud' }]
+    for (const env of wrong) {
+      const { code, err } = await atoll('serve', { at: emptyFolder(), env })
+      expect([code, err]).toEqual([2, expect.stringContaining(Object.keys(env)[0]!)])
+    }
+  })
+})
