@@ -64,7 +64,7 @@ export const examples: Record<string, unknown> = {
   RefreshRequest: { refreshToken: 'rt_…' },
   RefreshedTokens: { payload: { token: 'eyJhbGciOi…', refreshToken: 'rt_…', expiresIn: 900, user, workspace } },
   User: user,
-  Me: { ...user, isPrivileged: false, emailVerified: true },
+  Me: { ...user, isPrivileged: false, emailVerified: true, pendingEmail: null },
   ProfileChange: { firstName: 'Ada', phone: '+44 20 7946 0000' },
   NewUser: { username: 'grace', password: 'correct horse battery', roles: ['user'] },
   UserChange: { roles: ['user', 'editor'] },
