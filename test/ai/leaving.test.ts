@@ -13,8 +13,8 @@ beforeEach(() => openai.clear())
 
 let people = 0
 /** Somebody who may be removed. */
-async function somebody() {
-  const { _id } = await register(tenant, { username: `guest${people++}` }, ['user'])
+async function somebody(...roles: string[]) {
+  const { _id } = await register(tenant, { username: `guest${people++}` }, ['user', ...roles])
   const { token } = await issue(tenant, _id, { nickname: 'test' })
   return { _id, client: client(at.origin, { 'x-api-key': token }) }
 }
@@ -46,7 +46,7 @@ describe('somebody who is removed', () => {
   })
 
   test('takes along their own vector stores and those of their threads, but leaves what they shared', async () => {
-    const { _id, client } = await somebody()
+    const { _id, client } = await somebody('editor')
     const agent = await at.agent({ vectorStores: ['user', 'tenant'] })
     const thread = await at.thread(agent, client)
     const subjects = { user: _id, thread, tenant: undefined }

@@ -214,7 +214,7 @@ describe('tools of the server', () => {
     expect(await codes('ai:write', 'lambdas:write', 'integrations:write', 'entities:read')).toEqual({
       ...{
         ...all,
-        plain: `AtollError: ${no('entities:write')}`,
+        plain: expect.stringContaining(no('entities:write')),
         find_limited: 'done',
         create_limited: no('entities:write'),
       },
@@ -331,7 +331,7 @@ describe('blueprints', async () => {
       ['get', 'INVALID_INPUT', '$select'],
       ['remove', 'INVALID_INPUT', 'force'],
     ])
-    for (const { error } of Object.values(refused)) expect(error.details[0].message).toMatch(/\.$/)
+    for (const { error } of Object.values(refused)) expect(error.details[0].message).toMatch(/[.?]$/)
   })
 
   test('are at most a hundred at once, however many a model asks for', async () => {
