@@ -114,7 +114,7 @@ export async function removeMatching(asked: OpenCtx, key: string, request: Reque
   throttleGuests(ctx, key, request)
   const search = new URLSearchParams(searchOf(request))
   if (search.get('confirm') !== key)
-    invalid({ path: 'confirm', message: `To remove all that match, say which blueprint: ?confirm=${key}` })
+    invalid({ path: 'confirm', message: `To remove everything that matches, add confirm=${key} to the query.` })
   search.delete('confirm')
   // Elsewhere an empty filter counts as none, but here one that failed to be filled in would remove everything.
   for (const [name, value] of search)

@@ -1,5 +1,6 @@
 import { afterEach, expect, spyOn, test } from 'bun:test'
 import { register } from '../../src/accounts/users'
+import { bearer, pairOf } from '../accounts/people'
 import { house, refusal } from '../house'
 
 const home = await house()
@@ -75,17 +76,20 @@ test('what cannot be seen does not make another name of one that is taken', asyn
 })
 
 test('whoever has a name cannot make it look like that of another', async () => {
-  const { as } = await house()
+  const here = await house()
+  const user = here.stranger.with(bearer((await pairOf(here, 'user')).token))
   for (const mark of INVISIBLE)
-    expect(refusal(await as('user').post('/me', { username: `adm${mark}in` }))).toEqual([409, 'USERNAME_EXISTS'])
-  expect((await as('user').get('/me')).body.username).toBe('user')
+    expect(refusal(await user.post('/me', { username: `adm${mark}in` }))).toEqual([409, 'USERNAME_EXISTS'])
+  expect((await user.get('/me')).body.username).toBe('user')
 })
 
 test('a name of which nothing can be seen is none', async () => {
-  const { as, stranger } = await house()
+  const here = await house()
+  const { stranger } = here
+  const user = stranger.with(bearer((await pairOf(here, 'user')).token))
   for (const username of [...INVISIBLE, INVISIBLE.join(''), '', ' ', '\u00a0']) {
     const told = JSON.stringify(username)
     expect(refusal(await stranger.post('/signup', { username, password })), told).toEqual([400, 'INVALID_INPUT'])
-    expect(refusal(await as('user').post('/me', { username })), told).toEqual([400, 'INVALID_INPUT'])
+    expect(refusal(await user.post('/me', { username })), told).toEqual([400, 'INVALID_INPUT'])
   }
 })

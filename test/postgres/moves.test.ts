@@ -307,13 +307,13 @@ describe.skipIf(!databaseUrl)('beside a running server', () => {
     await makeTenant(at, 'deleted') // in the emptiest bucket
     await atoll('tenant delete deleted --yes', at)
     expect(await left()).toBeGreaterThan(0)
-    expect((await atoll('postgres purge --json', at)).json).toEqual([]) // not that soon
-    expect((await atoll('postgres purge --hours 0 --json', at)).json).toEqual([
+    expect((await atoll('postgres purge --yes --json', at)).json).toEqual([]) // not that soon
+    expect((await atoll('postgres purge --hours 0 --yes --json', at)).json).toEqual([
       { home: 'far/atoll_b0001', tenants: 2, rows: expect.any(Number) },
     ])
     expect(await left()).toBe(0)
     expect((await kept()).size).toBe(made.size)
-    expect((await atoll('postgres purge --hours 0 --json', at)).json).toEqual([])
+    expect((await atoll('postgres purge --hours 0 --yes --json', at)).json).toEqual([])
   })
 
   test('who writes without a pause is refused at the end only, who reads never, and what was acknowledged is there once, as it was left', async () => {
