@@ -147,15 +147,12 @@ function asObject(value: unknown, path: string): Doc {
 const TAKEN = ['all', 'export', 'changes']
 
 /** The identifier that a new entity is to have. */
-export function identifierOf(value: unknown): string | undefined {
+export function identifierOf(value: unknown, path = '/identifier'): string | undefined {
   if (value === null || value === undefined || value === '') return
   if (typeof value !== 'string' || !/^(?!(\.{1,2}|\ufffd)$)[^\s/]{1,128}$/.test(value))
-    invalid({ path: '/identifier', message: 'identifier must be 1 to 128 characters without spaces and slashes.' })
+    invalid({ path, message: 'identifier must be 1 to 128 characters without spaces and slashes.' })
   if (TAKEN.includes(value as string))
-    invalid({
-      path: '/identifier',
-      message: `"${value}" means something else in an address. Choose another identifier.`,
-    })
+    invalid({ path, message: `"${value}" means something else in an address. Choose another identifier.` })
   return value as string
 }
 

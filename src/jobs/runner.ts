@@ -23,6 +23,8 @@ const FAR = 2 ** 30 // ms; timers can't be set for later
 type Attention = {
   busy: boolean
   again: boolean
+  /** Whether nobody told of anything to do there: then those come first of whom somebody did. */
+  patient: boolean
   /** Whether what is due was judged by the clock as it is. */
   judged?: boolean
   wake?: () => void
@@ -38,11 +40,12 @@ export function runJobs(): () => void {
   const stopping = new AbortController()
   const { signal } = stopping
 
-  const look = (id: string) => {
+  const look = (id: string, patient = false) => {
     if (signal.aborted) return
-    const attention = attended.get(id) ?? { busy: false, again: false }
+    const attention = attended.get(id) ?? { busy: false, again: false, patient }
     attended.set(id, attention)
     attention.again = true
+    attention.patient &&= patient
     attention.wake?.()
     if (!attention.busy) void attend(id, attention)
   }
@@ -74,7 +77,9 @@ export function runJobs(): () => void {
 
   /** Answers after how many ms to come back, if at all. */
   async function work(tenant: Tenant, attention: Attention): Promise<number | undefined> {
-    const hasSome = await looks.take(tenant, async () => {
+    const asked = attention.patient ? 'takeLater' : 'take'
+    attention.patient = true
+    const hasSome = await looks[asked](tenant, async () => {
       if (!attention.judged) await judgeAnew(tenant)
       attention.judged = true
       return hasWork(tenant)
@@ -105,7 +110,7 @@ export function runJobs(): () => void {
   async function sweep() {
     for (const { id } of await listTenants()) {
       if (signal.aborted) return
-      look(id)
+      look(id, true)
       await Bun.sleep(RATE)
       // Where all that may be open is in use, the others are looked at later.
       while (looks.isBusy && !signal.aborted) await Bun.sleep(RATE)
@@ -119,7 +124,7 @@ export function runJobs(): () => void {
     last = performance.now()
     for (const [place, { tenant }] of served.entries()) {
       if (signal.aborted) return
-      look(tenant)
+      look(tenant, true)
       if (place % SLICE === SLICE - 1) await Bun.sleep(RATE)
     }
   }

@@ -5,6 +5,7 @@ import { issue } from '../../src/accounts/tokens'
 import { bytesOf, codeAt, stepAt } from '../../src/accounts/totp/codes'
 import { config } from '../../src/config'
 import { now } from '../../src/core/clock'
+import { logOutput, setLogLevel } from '../../src/core/log'
 import { runDue } from '../../src/jobs/runner'
 import { bearer, cookieOf, given, pairOf, signedIn } from '../accounts/people'
 import { made } from '../accounts/workspaces/kit'
@@ -268,6 +269,8 @@ test('secrets are in no log, no event, no mail and no answer but the one that ha
   const spies = (['log', 'error', 'warn', 'info'] as const).map((name) =>
     spyOn(console, name).mockImplementation((...all) => void lines.push(all.join(' '))),
   )
+  const logged = spyOn(logOutput, 'write').mockImplementation((line) => void lines.push(line))
+  setLogLevel('debug')
   const heard: string[] = []
   const listens = (who: ReturnType<typeof client>) => ({
     get: async (path: string) => {
@@ -306,7 +309,9 @@ test('secrets are in no log, no event, no mail and no answer but the one that ha
   for (const path of ['/me', '/me/sessions', '/me/api-tokens', '/me/totp', '/invites']) await listens(ada).get(path)
   for (const path of ['/users', `/users/${user._id}`, '/events?limit=1000', '/mails?limit=1000', '/configurations'])
     await listens(as('admin')).get(path)
-  for (const spy of spies) spy.mockRestore()
+  setLogLevel(config.ATOLL_LOG_LEVEL)
+  for (const spy of [...spies, logged]) spy.mockRestore()
+  expect(lines.some((line) => line.includes('signin-failed'))).toBeTrue()
   const all = [...heard, ...lines].join('\n')
   expect(all).toContain('user-registered')
   const hidden = [password, wrong, token, refreshToken, secret, ...recovery, apiToken, challenge, entered, reset, key]

@@ -310,7 +310,7 @@ describe('a plugin that calls us', () => {
     })
     const sources = async () => {
       const told = await Promise.all(
-        ['accounts', 'plugin:Other', undefined].map((source) => plugin.post('/events', { source })),
+        ['accounts', 'plugin:Other', undefined].map((source) => plugin.post('/events', { source, kind: 'news' })),
       )
       return told.map(({ body }) => body.source)
     }

@@ -18,7 +18,7 @@ const WRITES = ['create', 'update', 'delete'] as const
 
 /**
  * Does many things to the entities of a blueprint in one transaction: all of them, or none when one is refused. That one's
- * refusal is the answer, with the operation in the paths of the details.
+ * refusal is the answer, with its `index` in the details.
  */
 export async function batch(ctx: OpenCtx, key: string, body: unknown, request: Request): Promise<Response> {
   const model = await modelOf(ctx, key)
@@ -58,33 +58,27 @@ function readOperations(body: unknown): Operation[] {
   if (!Array.isArray(operations)) return invalid({ path: '/operations', message: 'Send {"operations": […]}.' })
   if (operations.length > MOST)
     invalid({ path: '/operations', message: `A batch has at most ${MOST} operations. Send several.` })
-  return operations.map((operation, index) => {
-    try {
-      return readOperation(operation)
-    } catch (error) {
-      return refuse(error, index)
-    }
-  })
+  return operations.map((operation, index) => readOperation(operation, `/operations/${index}`))
 }
 
-function readOperation(operation: unknown): Operation {
+function readOperation(operation: unknown, at: string): Operation {
   const { op, identifier, data = {} } = (operation ?? {}) as Record<string, unknown>
   if (!OPS.includes(op as Operation['op']))
-    invalid({ path: '/op', message: `Unknown op. Use one of: ${OPS.join(', ')}.` })
+    invalid({ path: `${at}/op`, message: `Unknown op. Use one of: ${OPS.join(', ')}.` })
   const inner = (data as Record<string, unknown> | null)?.identifier
-  const name = identifierOf(identifier ?? inner) ?? ''
+  const name = identifierOf(identifier ?? inner, `${at}/identifier`) ?? ''
   // An update is of what it names; the identifier inside of an entity that was read is ignored, as in a PUT.
-  if (op !== 'create' && !name) invalid({ path: '/identifier', message: `Say which entity to ${op}.` })
+  if (op !== 'create' && !name) invalid({ path: `${at}/identifier`, message: `Say which entity to ${op}.` })
   if (op === 'create' && identifier !== undefined && inner !== undefined && identifier !== inner)
-    invalid({ path: '/identifier', message: 'identifier is given twice, with different values.' })
+    invalid({ path: `${at}/identifier`, message: 'identifier is given twice, with different values.' })
   return { op: op as Operation['op'], name, data, _id: Bun.randomUUIDv7() }
 }
 
-/** What is wrong with an operation, with paths in the body of the batch. */
-function detailsOf(index: number, message: string, details: unknown) {
-  const at = `/operations/${index}`
-  if (Array.isArray(details)) return (details as Flaw[]).map((flaw) => ({ ...flaw, path: at + flaw.path }))
-  return [{ path: at, message, ...(typeof details === 'object' && details) }]
+/** Which operation was refused, and what is wrong with it, with paths in the body of the batch. */
+function detailsOf(index: number, details: unknown) {
+  if (!Array.isArray(details)) return { index, ...(details !== undefined && { details }) }
+  const at = `/operations/${index}/data`
+  return { index, details: (details as Flaw[]).map((flaw) => ({ ...flaw, path: at + flaw.path })) }
 }
 
 /** The refusal of one operation as that of all. */
@@ -94,6 +88,6 @@ function refuse(error: unknown, index: number): never {
   } catch (told) {
     if (!(told instanceof Problem) || told.status >= 500) throw told
     const { status, code, message, more } = told
-    throw new Problem(status, code, message, { ...more, details: detailsOf(index, message, more.details) })
+    throw new Problem(status, code, message, { ...more, details: detailsOf(index, more.details) })
   }
 }

@@ -231,7 +231,7 @@ export const requests: Record<string, Making> = {
     headers: { accept: 'application/json, text/event-stream' },
     body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
   }),
-  'POST /api/ai/sources/:sourceId/storage/': storage({ scope: 'tenant' }),
+  'POST /api/ai/sources/:sourceId/storage/': async (at, by) => storage({ scope: 'user', subjectId: by.user })(at, by),
   'POST /api/ai/sources/:sourceId/storage/upload': storage({ content: 'new' }),
   'POST /api/ai/sources/:sourceId/storage/clear': storage(),
   'GET /api/webhooks/:integrationId': webhook,

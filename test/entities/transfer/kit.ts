@@ -72,4 +72,4 @@ export const all = async (client: Client, path: string) =>
   )
 
 /** The number of the operation that a batch was refused for. */
-export const operationOf = ({ body }: Answer) => Number(body.details[0].path.split('/')[2])
+export const operationOf = ({ body: { details } }: Answer) => details.index ?? Number(details[0].path.split('/')[2])

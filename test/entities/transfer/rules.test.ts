@@ -224,7 +224,7 @@ describe('a removal in a batch', () => {
     const refused = await batch('people', update('cy', { name: 'x' }), remove('ann'), remove('bob'))
     expect(refusal(refused)).toEqual([409, 'ENTITY_IN_USE'])
     const references = [{ blueprint: 'books', field: 'author', count: 1 }]
-    expect(refused.body.details).toEqual([{ path: '/operations/2', message: refused.body.message, references }])
+    expect(refused.body.details).toEqual({ index: 2, details: { references } })
     expect(await has('people')).toEqual(['ann', 'bob', 'cy'])
     expect((await batch('books', remove('one'))).status).toBe(200)
     expect((await batch('people', remove('ann'), remove('bob'))).status).toBe(200)

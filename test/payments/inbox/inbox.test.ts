@@ -1,5 +1,6 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, expect, spyOn, test } from 'bun:test'
 import { iso, moveClock, now } from '../../../src/core/clock'
+import { logOutput } from '../../../src/core/log'
 import { holding } from '../../../src/jobs/holding'
 import { runDue } from '../../../src/jobs/runner'
 import { removeOld } from '../../../src/payments/inbox/inbox'
@@ -219,8 +220,7 @@ test('what can not be applied is kept, told, tried again, and done once when it 
   await spoil('{broken')
   const created = event('created')
   const lines: string[] = []
-  const console_ = console.error
-  console.error = (...line: unknown[]) => void lines.push(line.join(' '))
+  const log = spyOn(logOutput, 'write').mockImplementation((line) => void lines.push(line))
   try {
     for (const _ of [1, 2]) expect(refusal(await send(created))).toEqual([500, 'INTERNAL'])
     const [failed, ...more] = (await admin.get('/payments/events?status=failed')).body
@@ -235,7 +235,7 @@ test('what can not be applied is kept, told, tried again, and done once when it 
     moveClock(now() + 60_000)
     await runDue(there.tenant)
   } finally {
-    console.error = console_
+    log.mockRestore()
   }
   expect(await statusOf(row)).toBe('active')
   expect((await admin.get('/payments/events?status=failed')).body).toEqual([])
