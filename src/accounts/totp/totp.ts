@@ -8,6 +8,7 @@ import type { Tenant } from '../../tenancy/tenants'
 import { findKnownDevice } from '../devices'
 import type { Ctx } from '../guard'
 import { prove } from '../proof'
+import { assertSignedIn } from '../sessions'
 import type { Proof } from '../shapes'
 import { users } from '../tables'
 import { countAttempt, noteSuccess } from '../throttle'
@@ -37,6 +38,7 @@ export async function start(ctx: Ctx, proof: Proof | null | undefined, answer: A
   await prove(ctx, proof ?? {}, answer.request)
   const secret = newSecret()
   await sealing(ctx, async (tx, vault) => {
+    await assertSignedIn(tx, ctx.actor)
     const before = await tx.select().from(totp).where(eq(totp.user, _id)).get()
     if (before?.confirmed) throw exists()
     // Each secret has a number of its own, so that a confirmation of another one is noticed.
@@ -56,6 +58,7 @@ export async function confirm(ctx: Ctx, code: string, { request, set }: Answer) 
   const confirmed = await confirmation(ctx, user, code)
   const { codes, rows } = newRecoveryCodes(user)
   await ctx.write(async (tx) => {
+    await assertSignedIn(tx, ctx.actor)
     const row = (await tx.select().from(totp).where(eq(totp.user, user)).get()) ?? missing('totp')
     if (row.confirmed) throw exists()
     if (!(await confirmed(tx))) throw wrong(403)

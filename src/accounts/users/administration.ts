@@ -10,7 +10,7 @@ import { endWith } from '../leaving'
 import { changeEmailByAdmin } from '../mail/email-changes'
 import { takeAll } from '../one-time'
 import { hashPassword } from '../passwords'
-import { endApiTokens, endOthers } from '../sessions'
+import { assertSignedIn, endApiTokens, endOthers } from '../sessions'
 import { type UserRow, users } from '../tables'
 import {
   checkedPassword,
@@ -66,6 +66,7 @@ export async function change(ctx: Ctx, id: string, input: UserChange, request: R
         ? await hashOwnPassword(ctx, user, password, proof, request)
         : await hashPassword(ctx, checkedPassword(password))
   const changed = await changing(ctx, 'actors', async (tx) => {
+    await assertSignedIn(tx, ctx.actor)
     const before = (await tx.select().from(users).where(eq(users._id, id)).get()) ?? missing('user')
     await refuseTaken(tx, { _id: id, ...keysOf({ ...fields, email }) })
     if (fields.roles && !fields.roles.includes('admin')) await refuseLastAdmin(tx, id)
