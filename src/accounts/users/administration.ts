@@ -55,7 +55,8 @@ export async function change(ctx: Ctx, id: string, input: UserChange, request: R
   validateEndTokens(input)
   refuseNoDate(rest)
   const user = await find(ctx, id)
-  const own = id === ctx.actor.user
+  // Nor does acting as another admin make them somebody else.
+  const own = id === ctx.actor.user || id === ctx.actor.impersonator
   const { email, ...fields } = withoutUnchanged(known(rest), user)
   const proof = { currentPassword, code }
   if (own && (email !== undefined || fields.username !== undefined)) await requireOwner(ctx, proof, request)
