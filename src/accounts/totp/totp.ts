@@ -83,8 +83,9 @@ export async function remove(ctx: Ctx, code: string, { request }: Answer) {
   return success
 }
 
-/** Takes anybody's away, for who has lost it and their recovery codes. @throws 404 */
+/** Takes anybody else's away, for who has lost it and their recovery codes. @throws 403, 404 */
 export async function removeOf(ctx: Ctx, user: string) {
+  if (user === ctx.actor.user || user === ctx.actor.impersonator) throw needsCode()
   await ctx.write(async (tx) => {
     if (!(await tx.select({ _id: users._id }).from(users).where(eq(users._id, user)).get())) missing('user')
     await discard(tx, user)
@@ -123,6 +124,13 @@ export async function counted(tenant: Tenant, user: string, request: Request) {
 
 export const wrong = (status: 401 | 403) =>
   new Problem(status, 'INVALID_CODE', 'The code is not right, or was used already. Wait for the next one.')
+
+const needsCode = () =>
+  new Problem(
+    403,
+    'FORBIDDEN',
+    'Remove your own second factor by DELETE /api/me/totp, with a code of it or a recovery code, or ask another admin.',
+  )
 
 const exists = () =>
   new Problem(409, 'TOTP_EXISTS', 'You have a second factor already. Take it away first, by a code of it.')
