@@ -40,7 +40,8 @@ const get = (page: Page, options: object) =>
 async function opened(url: string) {
   const chrome = await browser()
   const page = await (await chrome.newContext()).newPage()
-  await page.goto(`${url}/health`)
+  // A page of ours that may fetch: JSON that is opened as a page may not.
+  await page.goto(`${url}/openapi/start.js`)
   const devtools = await page.context().newCDPSession(page)
   await devtools.send('WebAuthn.enable')
   const { authenticatorId } = await devtools.send('WebAuthn.addVirtualAuthenticator', {
