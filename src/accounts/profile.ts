@@ -7,7 +7,7 @@ import { hashOwnPassword, requireOwner, validateEndTokens, withoutUnchanged } fr
 import type { Ctx } from './guard'
 import { changeEmail } from './mail/email-changes'
 import { sendsMail } from './mail/transport'
-import { endApiTokens, endOthers } from './sessions'
+import { assertSignedIn, endApiTokens, endOthers } from './sessions'
 import type { ProfileChange } from './shapes'
 import { type UserRow, users } from './tables'
 import { countAttempt } from './throttle'
@@ -47,6 +47,7 @@ export async function change(ctx: Ctx, input: ProfileChange, request: Request) {
   if (email && sendsMail()) await countAttempt(ctx, { account: before._id, address: before._id, of: 'verification' })
   const hash = password === undefined ? undefined : await hashOwnPassword(ctx, before, password, proof, request)
   const changed = await changing(ctx, 'actors', async (tx) => {
+    await assertSignedIn(tx, ctx.actor)
     const user = (await tx.select().from(users).where(eq(users._id, before._id)).get()) ?? missing('user')
     await refuseTaken(tx, { _id: user._id, ...keysOf({ ...fields, email }) })
     if (hash) await endOthers(tx, user._id, ctx.actor)

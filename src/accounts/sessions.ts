@@ -27,18 +27,24 @@ const GRACE = 30_000
 /** From where a session is begun, for its owner to recognise it. */
 export type Device = { userAgent: string; address: string }
 
-/** Begins a session and returns its id and what continues it: the value of a cookie, or a refresh token. */
+/**
+ * Begins a session and returns its id and what continues it: the value of a cookie, or a refresh token. With the hash of the
+ * user's password as it was when they proved who they are:
+ * @throws 401 INVALID_CREDENTIALS when it was replaced meanwhile
+ */
 export async function begin(
   tenant: Tenant,
   user: string,
   kind: 'cookie' | 'oauth',
   device: Device,
   workspace: string | null = null,
+  passwordHash?: string | null,
 ) {
   const [time, session] = [now(), Bun.randomUUIDv7()]
   const dates = { created: iso(time), expires: iso(time + SESSION_TTL) }
   const key = await tenant
     .write(async (tx) => {
+      if (passwordHash !== undefined) await assertSamePassword(tx, user, passwordHash)
       await tx.delete(sessions).where(and(eq(sessions.user, user), lt(sessions.expires, iso(time))))
       await tx
         .insert(sessions)
@@ -48,6 +54,13 @@ export async function begin(
     })
     .catch(removed)
   return { session, key }
+}
+
+/** Hashing takes a while, and whoever replaces a password relies on all sessions having ended. */
+async function assertSamePassword(tx: Tx, user: string, hash: string | null) {
+  const row = await tx.select({ password: users.password }).from(users).where(eq(users._id, user)).get()
+  if (row && row.password !== hash)
+    throw new Problem(401, 'INVALID_CREDENTIALS', 'The password was changed just now. Sign in with the new one.')
 }
 
 /** Between a right password and the session, the user may have been removed. */
@@ -167,6 +180,16 @@ export const end = (tenant: Tenant, session: string) =>
 export async function endOthers(tx: Tx, user: string, { session }: Pick<Actor, 'session'>) {
   await tx.delete(sessions).where(and(eq(sessions.user, user), ne(sessions._id, session ?? '')))
   for (const purpose of ['secondFactor', 'passwordReset', 'redirect'] as const) await takeAll(tx, purpose, user)
+}
+
+/**
+ * In a write before which the caller had to prove who they are: what they came by may have ended meanwhile, as all that
+ * somebody came by does when a password is reset. @throws 401
+ */
+export async function assertSignedIn(tx: Tx, { session, token }: Pick<Actor, 'session' | 'token'>) {
+  const [table, id] = session ? [sessions, session] : [apiTokens, token?._id]
+  if (id && !(await tx.select({ _id: table._id }).from(table).where(eq(table._id, id)).get()))
+    throw new Problem(401, 'UNAUTHENTICATED', 'This session has ended. Sign in again.')
 }
 
 /** Ends all API tokens of a user. To be called in a write that changes the topic `actors`. */

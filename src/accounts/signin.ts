@@ -26,7 +26,7 @@ import { tellUser } from './users/events'
 import { reach } from './workspaces/reach'
 
 /** Begins a session for who knows the password. @throws 401 INVALID_CREDENTIALS whatever was wrong; 404 for a workspace out of reach; 429. */
-export async function signIn(tenant: Tenant, input: SignIn, answer: Answer) {
+export async function signIn(tenant: Tenant, input: SignIn, answer: Answer): ReturnType<typeof started> {
   const { username, password, authType, workspace, challenge, code, refreshToken } = input
   if (challenge !== undefined) return answered(tenant, challenge, code, answer)
   if (username === undefined || password === undefined) return incomplete(input)
@@ -38,9 +38,11 @@ export async function signIn(tenant: Tenant, input: SignIn, answer: Answer) {
     throw new Problem(401, 'INVALID_CREDENTIALS', 'The username or the password is not right.')
   }
   await noteSuccess(tenant, subjects)
-  if (isOutdated(user!.password)) await keepHashOf(tenant, user!, password)
-  if (workspace) await reach(tenant.db, { user: user!._id, privileged: isPrivileged(user!.roles) }, workspace)
-  return enter(tenant, user!, authType, answer, workspace)
+  const current = isOutdated(user!.password) ? await keepHashOf(tenant, user!, password) : user!
+  // Another sign-in was faster to hash it anew, or the password is another one now.
+  if (!current) return signIn(tenant, input, answer)
+  if (workspace) await reach(tenant.db, { user: current._id, privileged: isPrivileged(current.roles) }, workspace)
+  return enter(tenant, current, authType, answer, workspace)
 }
 
 const incomplete = (input: SignIn) =>
@@ -72,13 +74,14 @@ async function answered(tenant: Tenant, challenge: string, code = '', answer: An
   const known = (await lookAt(tenant.db, 'secondFactor', challenge)) ?? tooLate()
   const subjects = await counted(tenant, known.user, answer.request)
   const spent = await spending(tenant, known.user, code)
+  const user = await find(tenant, known.user)
   await tenant.write(async (tx) => {
     if (!(await spent(tx))) throw wrong(401)
     if (!(await takeOnce(tx, 'secondFactor', challenge))) tooLate()
   })
   await noteSuccess(tenant, subjects)
   const { authType, workspace } = known.data
-  return started(tenant, await find(tenant, known.user), authType as SignIn['authType'], answer, workspace)
+  return started(tenant, user, authType as SignIn['authType'], answer, workspace)
 }
 
 /** @throws 401 INVALID_CHALLENGE */
@@ -138,7 +141,8 @@ export async function started(
 ) {
   const { request } = answer
   const device = { userAgent: (request.headers.get('user-agent') ?? '').slice(0, 300), address: addressOf(request) }
-  const { session, key } = await sessions.begin(tenant, user._id, authType ?? 'cookie', device, workspace)
+  const kind = authType ?? 'cookie'
+  const { session, key } = await sessions.begin(tenant, user._id, kind, device, workspace, user.password)
   if (authType) return tokens(tenant, session, user, key, answer)
   giveCookie(tenant, key, answer, await deviceCookie(request, tenant, user._id))
   return { payload: identity(user, await workspaceOf(tenant, session)) }

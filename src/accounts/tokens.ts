@@ -5,10 +5,12 @@ import { invalid, missing, Problem } from '../core/problem'
 import { hashed } from '../core/secret'
 import { success } from '../core/shapes'
 import { answerPage, type Listing, paged, pageOf } from '../storage/lists'
+import type { Tx } from '../storage/port'
 import { changing } from '../tenancy/memory'
 import type { Tenant } from '../tenancy/tenants'
 import type { Ctx } from './guard'
 import { prove } from './proof'
+import { assertSignedIn } from './sessions'
 import type { NewApiToken } from './shapes'
 import { apiTokens } from './tables'
 import { reach } from './workspaces/reach'
@@ -42,14 +44,15 @@ export async function create(ctx: Ctx, { currentPassword, code, ...input }: NewA
   forbidKeeping(answer)
   if (input.workspace) await reach(ctx.db, ctx.actor, input.workspace)
   await prove(ctx, { currentPassword, code }, answer.request)
-  return issue(ctx, ctx.actor.user, input)
+  return issue(ctx, ctx.actor.user, input, (tx) => assertSignedIn(tx, ctx.actor))
 }
 
-/** A new token of any user's. */
+/** A new token of any user's, unless `assert` throws in that transaction. */
 export async function issue(
   { write }: Tenant,
   user: string,
   { nickname, scopes = [], expiresAt, workspace }: NewApiToken,
+  assert?: (tx: Tx) => Promise<void>,
 ) {
   const expires = expiresAt ? Date.parse(expiresAt) : undefined
   if (expires !== undefined && !(expires > now())) invalid({ path: '/expiresAt', message: 'Give a time to come.' })
@@ -66,6 +69,7 @@ export async function issue(
     expires: expires === undefined ? null : iso(expires),
   }
   const apiToken = await write(async (tx) => {
+    await assert?.(tx)
     const [have] = await tx.select({ count: count() }).from(apiTokens).where(eq(apiTokens.user, user))
     if (have!.count >= MOST)
       throw new Problem(409, 'TOO_MANY_TOKENS', `There are ${MOST} API tokens already. Remove one first.`)

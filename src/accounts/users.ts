@@ -102,11 +102,11 @@ export async function setPassword(tenant: Tenant, name: string, password: string
   })
 }
 
-/** Hashes a user's password as it is hashed now, unless it was changed meanwhile. */
+/** Hashes a user's password as it is hashed now, and returns them so; nobody when it was changed meanwhile. */
 export async function keepHashOf(tenant: Tenant, { _id, password: before }: UserRow, password: string) {
   const hash = await hashPassword(tenant, password)
   const same = and(eq(users._id, _id), eq(users.password, before ?? ''))
-  await tenant.write((tx) => tx.update(users).set({ password: hash }).where(same).run())
+  return tenant.write((tx) => tx.update(users).set({ password: hash }).where(same).returning().get())
 }
 
 /** Replaces a user's roles. @throws 409 LAST_ADMIN when nobody would be left to administer the tenant. */

@@ -59,7 +59,7 @@ export const sourcesAreNamedBy = (name: typeof pluginBehind) => {
 }
 
 /** What only the system writes, so that whoever listens can rely on it. */
-const SYSTEM_SOURCES = ['accounts', 'blueprints', 'entities', 'payments', 'ai', 'plugins', 'content', 'jobs']
+const SYSTEM_SOURCES = ['accounts', 'blueprints', 'entities', 'payments', 'ai', 'plugins', 'content', 'jobs', 'storage']
 
 /**
  * Writes down what the caller tells. What a plugin tells has its source marked as such, by the name that it has here.

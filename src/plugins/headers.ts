@@ -25,7 +25,10 @@ const ANSWER_ONLY_OURS = [
 const ANSWER_PREFIXES_OURS = ['access-control-', 'cross-origin-', 'x-original-', 'x-rewrite-']
 
 /** By these a proxy in front of us would answer with a file, or another server's answer, that only it can reach. */
-export const PROXY_ORDERS = ['x-accel-redirect', 'x-lighttpd-send-file', 'x-reproxy-url', 'x-sendfile', 'x-sendfile2']
+export const PROXY_ORDERS = [
+  ...['x-accel-redirect', 'x-lighttpd-send-file', 'x-litespeed-location', 'x-reproxy-file', 'x-reproxy-url'],
+  ...['x-sendfile', 'x-sendfile2', 'x-sendfile-temporary'],
+]
 
 /** The scripts of a page that is not ours run, but not with what the browser keeps for our origin. */
 const SANDBOX = 'sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads'

@@ -99,7 +99,10 @@ describe('proof', () => {
     // An API token of theirs stays below that, too.
     const admin = own.as('admin')
     for (const change of [{ username: 'x' }, { email: 'x@x.test' }, { password: fresh }])
-      expect(refusal(await admin.put(`/users/${own.users.admin}`, change))).toEqual(FORBIDDEN)
+      for (const user of ['', own.users.admin, _id]) {
+        const guise = { 'x-impersonate-user': user }
+        expect(refusal(await admin.put(`/users/${own.users.admin}`, change, guise))).toEqual(FORBIDDEN)
+      }
   })
 })
 

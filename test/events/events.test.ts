@@ -71,17 +71,25 @@ describe('event records', () => {
       expect((await as('admin').post('/events', enough)).status).toBe(201)
   })
 
-  test.each(['accounts', 'blueprints', 'entities', 'payments', 'ai', 'plugins', 'content', 'jobs', ' Payments '])(
-    'of the source "%s" are written by the system only',
-    async (source) => {
-      const { as, curator } = await house()
-      const forged = { source, kind: 'subscription', eventName: 'subscription-activated' }
-      for (const teller of [as('admin'), curator])
-        expect(refusal(await teller.post('/events', forged))).toEqual([403, 'FORBIDDEN'])
-      expect((await as('editor').post('/events', forged)).body.source).toBe(`plugin:${source}`)
-      expect((await curator.get('/events')).body).toHaveLength(1)
-    },
-  )
+  test.each([
+    'accounts',
+    'blueprints',
+    'entities',
+    'payments',
+    'ai',
+    'plugins',
+    'content',
+    'jobs',
+    'storage',
+    ' Payments ',
+  ])('of the source "%s" are written by the system only', async (source) => {
+    const { as, curator } = await house()
+    const forged = { source, kind: 'subscription', eventName: 'subscription-activated' }
+    for (const teller of [as('admin'), curator])
+      expect(refusal(await teller.post('/events', forged))).toEqual([403, 'FORBIDDEN'])
+    expect((await as('editor').post('/events', forged)).body.source).toBe(`plugin:${source}`)
+    expect((await curator.get('/events')).body).toHaveLength(1)
+  })
 
   test('are not for users; plugins tell, but do not read', async () => {
     const { as, stranger } = await house()

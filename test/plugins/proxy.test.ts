@@ -45,6 +45,7 @@ beforeAll(async () => {
           ...{ 'strict-transport-security': 'max-age=1', 'clear-site-data': '"*"', 'service-worker-allowed': '/' },
           ...{ 'x-original-url': '/admin', 'x-rewrite-url': '/admin', refresh: '0; url=https://elsewhere.test/' },
           ...{ 'www-authenticate': 'Basic realm="x"', 'x-accel-redirect': '/files', 'x-sendfile': '/etc/passwd' },
+          ...{ 'x-litespeed-location': '/files', 'x-reproxy-file': '/etc/passwd', 'x-sendfile-temporary': '/tmp/x' },
           'set-cookie': [
             `__Host-atoll_${h.id}=evil`,
             `__secure-atoll_${h.id}=evil`,
@@ -181,6 +182,7 @@ describe('what no route of ours is for', () => {
       'service-worker-allowed',
       'x-hop',
       ...['x-original-url', 'x-rewrite-url', 'refresh', 'www-authenticate', 'x-accel-redirect', 'x-sendfile'],
+      ...['x-litespeed-location', 'x-reproxy-file', 'x-sendfile-temporary'],
     ])
       expect(answer.headers.has(name), name).toBeFalse()
     // Of several policies all hold.

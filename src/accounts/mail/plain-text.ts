@@ -4,7 +4,7 @@ const MAX_NAME_LENGTH = 40
 const MAX_DEVICE_LENGTH = 120
 
 // Mail programs make links of all of these: addresses of pages, bare domains, and addresses of mail.
-const LINK = /:\/\/|www\.|@|[\p{L}\p{N}]{2,}[.\u3002]\p{L}{2,}/iu
+const LINK = /:\/\/|www\.|@|[^\s.\u3002][.\u3002]\p{L}{2,}/iu
 const PHONE_NUMBER = /(\d\P{L}{0,3}){7,}/u
 
 /** One line of visible characters. */

@@ -4,6 +4,7 @@ import { type Answer, forbidKeeping } from '../../core/etag'
 import { Problem } from '../../core/problem'
 import type { Ctx } from '../guard'
 import { prove } from '../proof'
+import { assertSignedIn } from '../sessions'
 import type { Proof } from '../shapes'
 import { refuseTokens } from '../tokens'
 import { find, fullNameOf } from '../users'
@@ -70,6 +71,7 @@ export async function register(ctx: Ctx, { name = 'Passkey', credential }: NewPa
   }
   const user = await find(ctx, _id)
   const kept = await ctx.write(async (tx) => {
+    await assertSignedIn(tx, ctx.actor)
     const have = await tx.select({ _id: passkeys._id }).from(passkeys).where(eq(passkeys.user, _id))
     refuseMany(have.length)
     const kept = await tx.insert(passkeys).values(row).onConflictDoNothing().returning().get()

@@ -8,6 +8,7 @@ import type { Tenant } from '../../tenancy/tenants'
 import { findKnownDevice } from '../devices'
 import type { Ctx } from '../guard'
 import { prove } from '../proof'
+import { assertSignedIn } from '../sessions'
 import type { Proof } from '../shapes'
 import { users } from '../tables'
 import { countAttempt, noteSuccess } from '../throttle'
@@ -37,6 +38,7 @@ export async function start(ctx: Ctx, proof: Proof | null | undefined, answer: A
   await prove(ctx, proof ?? {}, answer.request)
   const secret = newSecret()
   await sealing(ctx, async (tx, vault) => {
+    await assertSignedIn(tx, ctx.actor)
     const before = await tx.select().from(totp).where(eq(totp.user, _id)).get()
     if (before?.confirmed) throw exists()
     // Each secret has a number of its own, so that a confirmation of another one is noticed.
@@ -56,6 +58,7 @@ export async function confirm(ctx: Ctx, code: string, { request, set }: Answer) 
   const confirmed = await confirmation(ctx, user, code)
   const { codes, rows } = newRecoveryCodes(user)
   await ctx.write(async (tx) => {
+    await assertSignedIn(tx, ctx.actor)
     const row = (await tx.select().from(totp).where(eq(totp.user, user)).get()) ?? missing('totp')
     if (row.confirmed) throw exists()
     if (!(await confirmed(tx))) throw wrong(403)
@@ -80,8 +83,9 @@ export async function remove(ctx: Ctx, code: string, { request }: Answer) {
   return success
 }
 
-/** Takes anybody's away, for who has lost it and their recovery codes. @throws 404 */
+/** Takes anybody else's away, for who has lost it and their recovery codes. @throws 403, 404 */
 export async function removeOf(ctx: Ctx, user: string) {
+  if (user === ctx.actor.user || user === ctx.actor.impersonator) throw needsCode()
   await ctx.write(async (tx) => {
     if (!(await tx.select({ _id: users._id }).from(users).where(eq(users._id, user)).get())) missing('user')
     await discard(tx, user)
@@ -120,6 +124,13 @@ export async function counted(tenant: Tenant, user: string, request: Request) {
 
 export const wrong = (status: 401 | 403) =>
   new Problem(status, 'INVALID_CODE', 'The code is not right, or was used already. Wait for the next one.')
+
+const needsCode = () =>
+  new Problem(
+    403,
+    'FORBIDDEN',
+    'Remove your own second factor by DELETE /api/me/totp, with a code of it or a recovery code, or ask another admin.',
+  )
 
 const exists = () =>
   new Problem(409, 'TOTP_EXISTS', 'You have a second factor already. Take it away first, by a code of it.')

@@ -10,7 +10,7 @@ import { endWith } from '../leaving'
 import { changeEmailByAdmin } from '../mail/email-changes'
 import { takeAll } from '../one-time'
 import { hashPassword } from '../passwords'
-import { endApiTokens, endOthers } from '../sessions'
+import { assertSignedIn, endApiTokens, endOthers } from '../sessions'
 import { type UserRow, users } from '../tables'
 import {
   checkedPassword,
@@ -55,7 +55,8 @@ export async function change(ctx: Ctx, id: string, input: UserChange, request: R
   validateEndTokens(input)
   refuseNoDate(rest)
   const user = await find(ctx, id)
-  const own = id === ctx.actor.user
+  // Nor does acting as another admin make them somebody else.
+  const own = id === ctx.actor.user || id === ctx.actor.impersonator
   const { email, ...fields } = withoutUnchanged(known(rest), user)
   const proof = { currentPassword, code }
   if (own && (email !== undefined || fields.username !== undefined)) await requireOwner(ctx, proof, request)
@@ -66,6 +67,7 @@ export async function change(ctx: Ctx, id: string, input: UserChange, request: R
         ? await hashOwnPassword(ctx, user, password, proof, request)
         : await hashPassword(ctx, checkedPassword(password))
   const changed = await changing(ctx, 'actors', async (tx) => {
+    await assertSignedIn(tx, ctx.actor)
     const before = (await tx.select().from(users).where(eq(users._id, id)).get()) ?? missing('user')
     await refuseTaken(tx, { _id: id, ...keysOf({ ...fields, email }) })
     if (fields.roles && !fields.roles.includes('admin')) await refuseLastAdmin(tx, id)

@@ -17,7 +17,7 @@ const HEADERS = 8 << 10 // characters
 const REFUSED = new Set([
   ...['connection', 'content-length', 'keep-alive', 'proxy-authenticate', 'proxy-connection', 'te', 'trailer'],
   ...['transfer-encoding', 'upgrade', 'x-request-id', 'x-api-version', 'alt-svc', 'clear-site-data'],
-  ...['service-worker-allowed', 'strict-transport-security', ...PROXY_ORDERS],
+  ...['service-worker-allowed', 'strict-transport-security', 'nel', 'report-to', ...PROXY_ORDERS],
 ])
 
 /**

@@ -130,7 +130,13 @@ describe('the words of strangers', () => {
     ['J. R. R. Tolkien', 'J. R. R. Tolkien'],
     ['Müller & Söhne GmbH', 'Müller & Söhne GmbH'],
     ['Team 42', 'Team 42'],
+    ['J.R.R. Tolkien', 'J.R.R. Tolkien'],
+    ['Wait... what?', 'Wait... what?'],
     ['node.js', ''],
+    ['t.me/support', ''],
+    ['see 4.example', ''],
+    ['secure-bank-a.example', ''],
+    ['भाषा.example', ''],
     ['a\u202eb\nc', 'ab c'],
   ])('leave %j as %j', (name, shown) => {
     expect(plainName(name)).toBe(shown)

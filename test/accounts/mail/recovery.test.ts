@@ -1,7 +1,11 @@
 import { afterEach, describe, expect, test } from 'bun:test'
+import { eq } from 'drizzle-orm'
+import { endSignIns } from '../../../src/accounts/handover'
 import { giveOnce } from '../../../src/accounts/one-time'
+import { users } from '../../../src/accounts/tables'
 import { runDue } from '../../../src/jobs/runner'
-import { house, refusal } from '../../house'
+import { changing } from '../../../src/tenancy/memory'
+import { type Answer, house, refusal } from '../../house'
 import { backToNow, later, MINUTE } from '../people'
 import { inhabited, password, UNKNOWN } from './kit'
 
@@ -15,7 +19,18 @@ async function forgetful() {
   await home.stranger.post('/password/forgot', { email: 'ADA@Lovelace.test' })
   const reset = (token: string, word = fresh) => home.stranger.post('/password/reset', { token, password: word })
   const signIn = (word: string) => home.stranger.post('/signin', { username: 'ada', password: word })
-  return { ...home, reset, signIn }
+  const hash = await Bun.password.hash(fresh)
+  /** Begins something that takes as long as a password is hashed, and has a reset done before it ends. */
+  const replaceMeanwhile = async (begin: () => Promise<Answer>) => {
+    const begun = begin()
+    await Bun.sleep(10)
+    await changing(home.tenant, 'actors', async (tx) => {
+      await endSignIns(tx, home.user._id)
+      await tx.update(users).set({ password: hash }).where(eq(users._id, home.user._id))
+    })
+    return begun
+  }
+  return { ...home, reset, signIn, replaceMeanwhile }
 }
 
 describe('a forgotten password', () => {
@@ -100,6 +115,27 @@ describe('a forgotten password', () => {
     await reset(await codeOf('passwordReset'))
     expect((await stranger.get('/me', { 'x-api-key': key })).status).toBe(401)
     expect((await as('user').get('/me')).status).toBe(200)
+  })
+
+  test('lets nobody in whose sign-in by it was under way when it was replaced', async () => {
+    const { signIn, stranger, replaceMeanwhile } = await forgetful()
+    const answer = await replaceMeanwhile(() => signIn(password))
+    expect(refusal(answer)).toEqual([401, 'INVALID_CREDENTIALS'])
+    expect(answer.headers.getSetCookie()).toEqual([])
+    const person = { username: 'ada', password: fresh, authType: 'oauth' }
+    expect((await stranger.post('/signin', person)).status).toBe(200)
+  })
+
+  test.each([
+    ['an API token', '/me/api-tokens', { nickname: 'theirs' }],
+    ['another e-mail address', '/me', { email: 'eve@x.test' }],
+    ['another password', '/me', { password: 'of an intruder' }],
+    ['a second factor', '/me/totp', {}],
+  ])('gives nobody %s whose session ended with it while they proved who they are', async (_, path, body) => {
+    const { ada, signIn, replaceMeanwhile } = await forgetful()
+    const answer = await replaceMeanwhile(() => ada.post(path, { ...body, currentPassword: password }))
+    expect(refusal(answer)).toEqual([401, 'UNAUTHENTICATED'])
+    expect((await signIn(fresh)).body.payload.user.email).toBe('ada@lovelace.test')
   })
 
   test('is good for an hour, at one tenant, and for what it was sent for', async () => {

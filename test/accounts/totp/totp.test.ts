@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { deviceCookie } from '../../../src/accounts/devices'
+import { issue } from '../../../src/accounts/tokens'
 import { bytesOf, codeAt, stepAt } from '../../../src/accounts/totp/codes'
 import { now } from '../../../src/core/clock'
 import { listensOn } from '../../../src/tenancy/caller'
@@ -248,6 +249,19 @@ describe('a second factor', () => {
     expect(refusal(await signIn())).toEqual(FACTOR)
     expect((await as('admin').delete(`/users/${user._id}/totp`)).status).toBe(200)
     expect((await signIn()).status).toBe(200)
+  })
+
+  test('is not taken away from admins by themselves without a code, whatever they come by and as whom', async () => {
+    const { as, stranger, tenant, token: ada, user, signIn } = await careful()
+    const { _id } = (await as('admin').post('/users', { username: 'grace', roles: ['admin'] })).body
+    await as('admin').put(`/users/${user._id}`, { roles: ['admin'] })
+    const { token } = await issue(tenant, user._id, { nickname: 'leaked', scopes: ['accounts:write'] })
+    for (const credential of [bearer(ada), { 'x-api-key': token }])
+      for (const guise of ['', _id])
+        expect(
+          refusal(await stranger.delete(`/users/${user._id}/totp`, { ...credential, 'x-impersonate-user': guise })),
+        ).toEqual([403, 'FORBIDDEN'])
+    expect(refusal(await signIn())).toEqual(FACTOR)
   })
 
   test('is nowhere in the database in a form that helps', async () => {

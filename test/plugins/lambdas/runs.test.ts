@@ -192,6 +192,8 @@ describe('the answer of a lambda', () => {
     ['{ status: 200, headers: { "set-cookie": "__Host-atoll_acme=1; Secure; Path=/" } }', /cookies/],
     ['{ status: 200, headers: { "set-cookie": "a=1; Domain=example.com" } }', /cookies/],
     ['{ status: 200, headers: { "x-accel-redirect": "/files" } }', /x-accel-redirect/],
+    ['{ status: 200, headers: { nel: "{}" } }', /cannot set the header "nel"/],
+    ['{ status: 200, headers: { "Report-To": "{}" } }', /cannot set the header "report-to"/],
     ['{ status: 200, headers: { a: "x".repeat(9000) } }', /at most 8192/],
   ])('is refused when it makes no sense: %s', async (value, message) => {
     expect(await result(admin, `() => (${value})`)).toEqual(['LAMBDA_FAILED', expect.stringMatching(message)])
