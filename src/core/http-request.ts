@@ -81,11 +81,19 @@ export async function sendHttpRequest(tenant: string, url: URL, asked: HttpReque
     ...{ hostname: hostIn(url), port: url.port || undefined, path: `${url.pathname}${url.search}` },
     ...(secure && options.ca && { ca: options.ca }),
   })
-  out.on('response', resolve).on('error', (error) => {
-    if (out.reusedSocket && repeatable && !signal.aborted)
-      sendHttpRequest(tenant, url, asked, options).then(resolve, reject)
-    else reject(error)
-  })
+  let [answered, repeated] = [false, false]
+  out
+    .on('response', (message) => {
+      answered = true
+      resolve(message)
+    })
+    .on('error', (error) => {
+      repeated = out.reusedSocket && repeatable && !answered && !signal.aborted
+      if (repeated) sendHttpRequest(tenant, url, asked, options).then(resolve, reject)
+      else reject(error)
+    })
+    // A server that changes to another protocol (101) gives neither an answer nor an error.
+    .on('close', () => !repeated && reject(new Error('The connection ended without an answer.')))
   if (!body) out.end()
   else if (body instanceof Uint8Array) out.end(body)
   else
