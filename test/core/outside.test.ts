@@ -4,6 +4,7 @@ import { isPublic } from '../../src/core/addresses'
 import { countOutgoingCalls } from '../../src/core/outgoing-calls'
 import { outside } from '../../src/core/outside'
 import type { Problem } from '../../src/core/problem'
+import { outsideAsItComes } from '../../src/core/streaming'
 
 const bounds = { tenant: 'core', timeout: 5_000, limit: 1_000, privateNetwork: true }
 const hanging: ReadableStreamDefaultController[] = []
@@ -58,6 +59,8 @@ describe('a server that does not keep to HTTP', () => {
   const heads: Record<string, string> = {
     '/': '200 OK\r\ncontent-length: 2\r\n\r\nok',
     '/upgraded': '101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n',
+    '/switched': '101 Switching Protocols\r\n\r\n',
+    '/strange': '999 Request Denied\r\ncontent-length: 5\r\n\r\nhello',
     '/endless': '200 OK\r\n\r\nbegun',
     '/reset': '200 OK\r\ncontent-length: 1000\r\n\r\nbegun',
   }
@@ -86,6 +89,18 @@ describe('a server that does not keep to HTTP', () => {
   test('and changes to another protocol gives no answer, and keeps no place', async () => {
     expect(await ask('/upgraded')).toEqual(NO)
     expect(countOutgoingCalls(bounds.tenant).running).toBe(0)
+  })
+
+  test('and has a status that no answer can have gives none, and is asked once', async () => {
+    for (const path of ['/switched', '/strange']) {
+      expect(await ask('/')).toBe(200)
+      const asked = { method: 'GET', headers: new Headers(), body: null, signal: AbortSignal.timeout(300) }
+      const reach = { ...bounds, head: 300 }
+      const { port } = wild.address() as AddressInfo
+      const answer = outsideAsItComes(`http://127.0.0.1:${port}${path}`, asked, reach)
+      await expect(answer).rejects.toMatchObject({ status: 502, code: 'OUTSIDE_UNREACHABLE' })
+      expect(paths.filter((one) => one === path)).toHaveLength(1)
+    }
   })
 
   test('and sends a body of unknown length without end gives no answer', async () => {
