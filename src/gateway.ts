@@ -9,7 +9,7 @@ import { Problem, refusal } from './core/problem'
 import { logRefusal, logRequest, type RequestNotes, startNotes } from './core/request-log'
 import { nameOf } from './core/request-name'
 import { releaseBody } from './tenancy/bodies'
-import { addressOf, endWork, isSecure, listensOn, standsFor, startWork } from './tenancy/caller'
+import { addressOf, endWork, isSecure, listensOn, standsFor, startWork, waitsNoLonger } from './tenancy/caller'
 import { costlyWork } from './tenancy/fair-queue'
 import { noticeUntrustedProxy } from './tenancy/untrusted-proxy'
 
@@ -28,6 +28,7 @@ export async function handle(request: Request): Promise<Response> {
     endWork(request)
     releaseBody(request)
   })
+  if (isWhole(response, notes)) waitsNoLonger(request)
   const requestId = nameOf(asked)
   response.headers.set('x-request-id', requestId)
   completed(response, asked.url, isSecure(asked))
@@ -36,6 +37,10 @@ export async function handle(request: Request): Promise<Response> {
   logAnswer(asked, notes, requestId, response)
   return response
 }
+
+/** Whether all of an answer is there. What others pass on may be a stream, of whatever type. */
+const isWhole = (response: Response, { route }: RequestNotes) =>
+  !route?.includes('*') && (isJsonAnswer(response) || lengthOf(response) !== undefined)
 
 function logAnswer(request: Request, notes: RequestNotes, requestId: string, response: Response) {
   const { method } = request

@@ -108,8 +108,8 @@ const ResponseFormat = t.Union([
   }),
 ])
 
-// Parameters of other APIs, whose names are nearly those of ours.
-export const alsoSent = withKeys({ ignored: ['top_k', 'models'] })
+// What clients of other APIs send, by names that are nearly those of ours.
+export const alsoSent = withKeys({ ignored: ['top_k', 'top_a', 'min_tokens', 'models', 'messageId'] })
 
 /** What a completion is asked by. Of parameters that the integration has too, these count. */
 const asked = {

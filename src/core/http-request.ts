@@ -81,11 +81,22 @@ export async function sendHttpRequest(tenant: string, url: URL, asked: HttpReque
     ...{ hostname: hostIn(url), port: url.port || undefined, path: `${url.pathname}${url.search}` },
     ...(secure && options.ca && { ca: options.ca }),
   })
-  out.on('response', resolve).on('error', (error) => {
-    if (out.reusedSocket && repeatable && !signal.aborted)
-      sendHttpRequest(tenant, url, asked, options).then(resolve, reject)
-    else reject(error)
-  })
+  let [answered, repeated] = [false, false]
+  out
+    .on('response', (message) => {
+      answered = true
+      const { statusCode = 0 } = message
+      // A connection that changed its protocol is of no use, and nobody could pass on what is no status.
+      if (statusCode < 200 || statusCode > 599) out.destroy(new Error(`No answer has the status ${statusCode}.`))
+      else resolve(message)
+    })
+    .on('error', (error) => {
+      repeated = out.reusedSocket && repeatable && !answered && !signal.aborted
+      if (repeated) sendHttpRequest(tenant, url, asked, options).then(resolve, reject)
+      else reject(error)
+    })
+    // After an upgrade (101) there is neither an answer nor an error.
+    .on('close', () => !repeated && reject(new Error('The connection ended without an answer.')))
   if (!body) out.end()
   else if (body instanceof Uint8Array) out.end(body)
   else

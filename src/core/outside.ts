@@ -59,7 +59,10 @@ export async function outside(url: string, init: RequestInit, bounds: Bounds): P
   init.signal?.addEventListener('abort', give)
   try {
     const asked = await requestOf(init, signal)
-    return await follow({ url: new URL(url), asked }, bounds, bounds.redirects ?? 0)
+    const answer = await follow({ url: new URL(url), asked }, bounds, bounds.redirects ?? 0)
+    // One whose length was not told ends with its connection, also when we end that.
+    signal.throwIfAborted()
+    return answer
   } catch (cause) {
     if (cause instanceof TooManyCalls) throw cause
     throw new Unreachable(late ? 'timeout' : whyOf(cause), cause)

@@ -201,7 +201,7 @@ function headerOf(keys: string[]): string {
   const names = keys.map((key) => encodeURIComponent(key.slice(0, MAX_HEADER_KEY_LENGTH).toWellFormed()))
   let header = ''
   for (const name of names) {
-    if (header.length + name.length + 2 > MAX_HEADER_LENGTH) return `${header}, ...`
+    if (header.length + name.length + 2 > MAX_HEADER_LENGTH) return header ? `${header}, ...` : '...'
     header += header ? `, ${name}` : name
   }
   return header

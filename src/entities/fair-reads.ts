@@ -18,6 +18,7 @@ class FairReads {
   #signal: AbortSignal | undefined
   #leave: (() => void) | undefined
   #costly = false
+  #ended = false
   #thread = 0
   #waited = 0
   /** Statements that are not answered yet, and since when it has been working on the answers of all. */
@@ -37,6 +38,12 @@ class FairReads {
     this.#spend()
     this.#leave?.()
     this.#leave = undefined
+  }
+
+  /** For the end of it: what its parts ask for now is asked in vain, and counted for nobody. */
+  end() {
+    this.#ended = true
+    this.rest()
   }
 
   async #ask(db: Db, sql: string, params?: unknown[]): Promise<unknown[][]> {
@@ -65,11 +72,11 @@ class FairReads {
   }
 
   async #inTurn<T>(slice: () => Promise<T>): Promise<T> {
+    this.#signal ??= this.request.signal
+    if (this.#ended || this.#signal.aborted) throw new Busy('Whoever asked has gone.')
     // Only at its beginning it is refused, and not when much has been done for it.
     this.#leave ??= costlyWork.enter(this.#payer, this.#costly ? undefined : LIMITS)
-    this.#signal ??= this.request.signal
     this.#costly = true
-    if (this.#signal.aborted) throw new Busy('Whoever asked has gone.')
     return costlyWork.run(this.#payer, slice)
   }
 
@@ -93,7 +100,7 @@ export async function readFairly<T>(ctx: OpenCtx, request: Request, read: (db: D
   try {
     return await read(reads.db)
   } finally {
-    reads.rest()
+    reads.end()
   }
 }
 
@@ -110,6 +117,6 @@ export async function* streamFairly(
       yield text
     }
   } finally {
-    reads.rest()
+    reads.end()
   }
 }

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, realpathSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { tenantMigrations } from '../../migrations'
 import { config } from '../config'
@@ -12,7 +12,7 @@ import { changing } from './memory'
 import { registry } from './registry'
 import { checkDatabase, folderOf, hasDatabase, storage } from './storage'
 import { tenants } from './tables'
-import { requireTenantId, showTenant } from './tenants'
+import { requireTenantId, showTenant, taken } from './tenants'
 
 /** The folders that hold a database of no tenant that the registry knows, by name. */
 export async function listUnknownFolders(): Promise<string[]> {
@@ -32,8 +32,9 @@ export async function adoptTenant(folder: string, hosts: string[] = []) {
   if (![resolve(folder), resolve(config.ATOLL_TENANTS, folder)].includes(resolve(folderOf(id))))
     throw new Problem(400, 'INVALID_INPUT', `Move the folder into ${config.ATOLL_TENANTS} first.`)
   if (!hasDatabase(id)) throw new Problem(404, 'FOLDER_NOT_FOUND', `There is no file ${join(folderOf(id), 'data.db')}.`)
-  if ((await registry.db.select().from(tenants)).some((entry) => entry.id === id))
-    throw new Problem(409, 'TENANT_EXISTS', `There is a tenant "${id}" already, to which the folder belongs.`)
+  const owner = await ownerOf(id)
+  if (owner !== undefined)
+    throw new Problem(409, 'TENANT_EXISTS', `There is a tenant "${owner}" already, to which the folder belongs.`)
   const time = iso(now())
   const entry: Entry = { id, uid: Bun.randomUUIDv7(), status: 'active', home: '', moved: null, made: time }
   const flaws = await checkDatabase(placeOf(entry))
@@ -45,8 +46,18 @@ export async function adoptTenant(folder: string, hosts: string[] = []) {
   await changing(registry, 'tenants', async (tx) => {
     await tx.insert(tenants).values({ ...entry, created: time })
     await giveHosts(tx, id, hosts)
-  })
+  }).catch((error) => taken(error, id))
   return showTenant(id)
+}
+
+/** The tenant that has a folder already, also where this is only a link to it. */
+async function ownerOf(folder: string): Promise<string | undefined> {
+  const database = realpathSync(join(folderOf(folder), 'data.db'))
+  const all = await registry.db.select({ id: tenants.id }).from(tenants)
+  return all.find(({ id }) => {
+    if (id === folder) return true
+    return hasDatabase(id) && realpathSync(join(folderOf(id), 'data.db')) === database
+  })?.id
 }
 
 /** Has a file be this tenant's. @throws 409 for one that was left by a move, or encrypted by keys that are not used here */

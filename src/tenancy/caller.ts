@@ -45,6 +45,7 @@ const bare = (address: string) => address.match(/^\[(.+)\](?::\d+)?$/)?.[1] ?? a
 const IDLE = 10 // s without any byte on a connection, after which it is cut
 const LOOK = 2_500 // ms
 const working = new Map<Request, { since: number; longer?: boolean }>()
+const waiting = new WeakSet<Request>()
 let watch: ReturnType<typeof setInterval> | undefined
 
 /** Notes that all of a request has come in: from now on its connection is not cut for being quiet, until it is answered. */
@@ -79,11 +80,15 @@ function extendWork() {
 export function waitsLong(request: Request) {
   const original = originalOf(request)
   working.delete(original)
+  waiting.add(original)
   server?.timeout?.(original, 0)
 }
 
 /** For the end of that: who does not take the rest in ten seconds is cut off. */
-export const waitsNoLonger = (request: Request) => server?.timeout?.(originalOf(request), IDLE)
+export function waitsNoLonger(request: Request) {
+  const original = originalOf(request)
+  if (waiting.delete(original)) server?.timeout?.(original, IDLE)
+}
 
 /** Whether the browser speaks TLS, to us or to the proxy. */
 export const isSecure = (request: Request) =>

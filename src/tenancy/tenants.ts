@@ -222,7 +222,7 @@ const storeOf = (entry: Entry) => storage.store(placeOf(entry), tenantMigrations
 const tenantExists = (id: string) => new Problem(409, 'TENANT_EXISTS', `There is a tenant "${id}" already.`)
 
 /** For ids and hosts that somebody else has taken meanwhile, or before. */
-async function taken(error: unknown, id?: string): Promise<never> {
+export async function taken(error: unknown, id?: string): Promise<never> {
   if (!(error instanceof Conflict)) throw error
   if (id && (await isRegistered(id))) throw tenantExists(id)
   throw new Problem(409, 'TENANT_EXISTS', 'Another tenant was given one of these hosts. Take it from that one first.')

@@ -1,7 +1,10 @@
-import { afterAll, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { isPublic } from '../../src/core/addresses'
+import { countOutgoingCalls } from '../../src/core/outgoing-calls'
 import { outside } from '../../src/core/outside'
 import type { Problem } from '../../src/core/problem'
+import { outsideAsItComes } from '../../src/core/streaming'
 
 const bounds = { tenant: 'core', timeout: 5_000, limit: 1_000, privateNetwork: true }
 const hanging: ReadableStreamDefaultController[] = []
@@ -50,6 +53,66 @@ test('it has as many bytes as it may, or is none', async () => {
 test('it is there in time, whole, or is none', async () => {
   expect(await refused(`${origin}/slow`, { timeout: 100 })).toEqual(NO)
   expect(hanging).toHaveLength(1)
+})
+
+describe('a server that does not keep to HTTP', () => {
+  const heads: Record<string, string> = {
+    '/': '200 OK\r\ncontent-length: 2\r\n\r\nok',
+    '/upgraded': '101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n',
+    '/switched': '101 Switching Protocols\r\n\r\n',
+    '/strange': '999 Request Denied\r\ncontent-length: 5\r\n\r\nhello',
+    '/endless': '200 OK\r\n\r\nbegun',
+    '/reset': '200 OK\r\ncontent-length: 1000\r\n\r\nbegun',
+  }
+  const paths: string[] = []
+  const sockets = new Set<Socket>()
+  const wild = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.on('data', (data) => {
+      const path = `${data}`.split(' ')[1]!
+      paths.push(path)
+      socket.write(`HTTP/1.1 ${heads[path]}`)
+      if (path === '/reset') setTimeout(() => socket.resetAndDestroy(), 50)
+    })
+  })
+  const ask = async (path: string) => {
+    if (!wild.listening) await new Promise<void>((resolve) => wild.listen(0, '127.0.0.1', resolve))
+    const { port } = wild.address() as AddressInfo
+    return refused(`http://127.0.0.1:${port}${path}`, { timeout: 300 })
+  }
+  afterAll(() => {
+    for (const socket of sockets) socket.destroy()
+    wild.close()
+  })
+
+  test('and changes to another protocol gives no answer, and keeps no place', async () => {
+    expect(await ask('/upgraded')).toEqual(NO)
+    expect(countOutgoingCalls(bounds.tenant).running).toBe(0)
+  })
+
+  test('and has a status that no answer can have gives none, and is asked once', async () => {
+    for (const path of ['/switched', '/strange']) {
+      expect(await ask('/')).toBe(200)
+      const asked = { method: 'GET', headers: new Headers(), body: null, signal: AbortSignal.timeout(300) }
+      const reach = { ...bounds, head: 300 }
+      const { port } = wild.address() as AddressInfo
+      const answer = outsideAsItComes(`http://127.0.0.1:${port}${path}`, asked, reach)
+      await expect(answer).rejects.toMatchObject({ status: 502, code: 'OUTSIDE_UNREACHABLE' })
+      expect(paths.filter((one) => one === path)).toHaveLength(1)
+    }
+  })
+
+  test('and sends a body of unknown length without end gives no answer', async () => {
+    expect(await ask('/endless')).toEqual(NO)
+  })
+
+  test('and breaks off an answer is not asked again', async () => {
+    expect(await ask('/')).toBe(200)
+    expect(await ask('/reset')).toEqual(NO)
+    await Bun.sleep(50)
+    expect(paths.filter((path) => path === '/reset')).toHaveLength(1)
+  })
 })
 
 test('it leads nowhere else', async () => {

@@ -67,6 +67,8 @@ test('the header X-Ignored-Keys is bounded, and pages of other origins may read 
   expect(answer.status).toBe(201)
   expect(ignored(answer)!.length).toBeLessThan(520)
   expect(ignored(answer)).toEndWith(', ...')
+  const first = await admin.post('/blocks', { name: 'x', content: '', ['中'.repeat(64)]: 1 })
+  expect(ignored(first)).toBe('...')
   const page = await admin.post('/blocks', { name: 'x', content: '', zzzz: 1 }, { origin: 'http://localhost:5173' })
   expect(page.headers.get('access-control-expose-headers') ?? 'X-Ignored-Keys').toContain('X-Ignored-Keys')
 })
@@ -317,7 +319,7 @@ test.each([
   [
     'POST',
     '/ai/echo/chat-completion',
-    `${completion} top_k models tools tool_choice user n seed max_completion_tokens store`,
+    `${completion} top_k top_a min_tokens models messageId tools tool_choice user n seed max_completion_tokens store`,
   ],
   ['POST', '/ai/echo/chat-completion/x', completion],
   ['POST', '/ai/sources/echo/storage', 'integrationId scope subjectId expirationAfterDays externalId _id created'],

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { freeOfTurns } from '../../src/entities/fair-reads'
+import { freeOfTurns, readFairly } from '../../src/entities/fair-reads'
+import type { Db } from '../../src/storage/port'
 import { costlyWork } from '../../src/tenancy/fair-queue'
 import { refusal, rules } from '../house'
 import { importAll, shelf } from './kit'
@@ -85,4 +86,25 @@ test('refuses the 51st costly read of a caller at a time with 503 BUSY, and take
   expect(statuses).toEqual([...Array(50).fill(200), 503])
   expect((await others).status).toBe(200)
   expect((await own.as('user').get(path)).status).toBe(200)
+})
+
+test('a read that has ended counts no more, though a part of it asks for something still', async () => {
+  const { tenant } = await filled()
+  const request = new Request('http://anybody.test/')
+  const asking = (db: Db) => db.ask('select 1')
+  for (let n = 0; n < 51; n++) {
+    const ended = Promise.withResolvers<void>()
+    let late: Promise<unknown> | undefined
+    const read = async (db: Db) => {
+      await asking(db)
+      await asking(db)
+      late = ended.promise.then(() => asking(db))
+      throw new Error('broken')
+    }
+    await expect(readFairly(tenant, request, read)).rejects.toThrow('broken')
+    ended.resolve()
+    await late?.catch(() => {})
+  }
+  const last = await readFairly(tenant, request, async (db) => [await asking(db), await asking(db)])
+  expect(last).toEqual([[[1]], [[1]]])
 })

@@ -1,6 +1,16 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { ask as askDatabase, freshDatabase } from '../outside/postgres'
 import { atoll, caller, emptyFolder, makeTenant, type Served, serve, signIn, within5s } from '../outside/program'
@@ -96,6 +106,7 @@ describe('a lost registry', () => {
     const at = { at: emptyFolder() }
     await makeTenant(at, 'acme')
     const folder = (name: string) => join(at.at, 'tenants', name)
+    symlinkSync(folder('acme'), folder('link'))
     for (const name of ['text', 'foreign', 'nothing']) mkdirSync(folder(name))
     await Bun.write(join(at.at, 'elsewhere/far/data.db'), 'x')
     await Bun.write(join(folder('text'), 'data.db'), 'Hello, I am a text, and a long one. '.repeat(200))
@@ -104,6 +115,7 @@ describe('a lost registry', () => {
     foreign.close()
     const refusals = {
       acme: 'TENANT_EXISTS',
+      link: 'TENANT_EXISTS',
       text: 'DATABASE_DAMAGED',
       foreign: 'DATABASE_DAMAGED',
       nothing: 'FOLDER_NOT_FOUND',
@@ -115,6 +127,11 @@ describe('a lost registry', () => {
       expect([name, exit, JSON.parse(err).code]).toEqual([name, 1, code])
     }
     expect((await atoll('tenant list --json', at)).json).toHaveLength(1)
+    await atoll('tenant hosts acme acme.test', at)
+    renameSync(folder('acme'), folder('acme-again'))
+    rmSync(folder('link'))
+    const { err } = await atoll('tenant adopt acme-again --host acme.test --json', at)
+    expect(JSON.parse(err)).toMatchObject({ code: 'TENANT_EXISTS', message: expect.stringContaining('these hosts') })
   })
 })
 

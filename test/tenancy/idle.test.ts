@@ -42,3 +42,19 @@ test('answers a write that waits for its turn longer than ten seconds, and cuts 
   await busy
   expect(await half).toBeGreaterThan(5_000)
 })
+
+test('cuts connections that are quiet after an answer that may have taken long', async () => {
+  const home = await house()
+  expect((await home.as('admin').post('/blueprints', { key: 'things', name: 'Things', fields: [] })).status).toBe(201)
+  const cut = (line: string, body = '') =>
+    cutAfter(
+      `${line} HTTP/1.1\r\nHost: a.test\r\ntenant: ${home.id}\r\nx-api-key: ${home.tokens.admin}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    )
+  const cuts = Promise.all([
+    cut('PUT /api/blueprints/things', '{"name":"Other things"}'),
+    cut('POST /api/mcp', '{"jsonrpc":"2.0","id":1,"method":"ping"}'),
+    cut('GET /api/blueprints/things/entities/export'),
+  ])
+  const late = Bun.sleep(2 * LONGER_THAN_IDLE).then(() => 'not cut')
+  expect(await Promise.race([cuts, late])).toEqual([expect.any(Number), expect.any(Number), expect.any(Number)])
+})

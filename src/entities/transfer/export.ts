@@ -6,7 +6,7 @@ import { invalid, Problem } from '../../core/problem'
 import { given } from '../../core/shapes'
 import { streamOf } from '../../core/stream'
 import type { Db } from '../../storage/port'
-import { waitsLong } from '../../tenancy/caller'
+import { waitsLong, waitsNoLonger } from '../../tenancy/caller'
 import type { Doc } from '../document'
 import { formOf, headersOf, narrowed, searchOf } from '../entities'
 import { readFairly, streamFairly } from '../fair-reads'
@@ -46,13 +46,17 @@ export async function exportAll(asked: OpenCtx, key: string, request: Request): 
   const { head, lines } = format === 'csv' ? csv(model, ctx, query) : ndjson(model, ctx, form)
 
   async function* texts(db: Db) {
-    if (head) yield head
-    for await (const slice of walk(db, model, reach, narrow)) {
-      // What may be shown could be less by now.
-      const { version } = await modelOf(ctx, key)
-      if (version !== model.version) throw new Problem(409, 'CONFLICT', 'The blueprint was changed. Export again.')
-      if (slice.length) yield* lines(slice, db)
-      await db.pause()
+    try {
+      if (head) yield head
+      for await (const slice of walk(db, model, reach, narrow)) {
+        // What may be shown could be less by now.
+        const { version } = await modelOf(ctx, key)
+        if (version !== model.version) throw new Problem(409, 'CONFLICT', 'The blueprint was changed. Export again.')
+        if (slice.length) yield* lines(slice, db)
+        await db.pause()
+      }
+    } finally {
+      waitsNoLonger(request)
     }
   }
   waitsLong(request)
