@@ -24,6 +24,8 @@ type Lease = {
   key: string
   /** It neither counts nor is closed for others. */
   pinned: boolean
+  /** Whether it is among those of which only so many may be open. */
+  hasSlot: boolean
   ready: Promise<Opened>
   opened?: Opened
   users: number
@@ -49,7 +51,7 @@ export class Storage {
   #leases = new Map<string, Lease>()
   #uses = 0
   #retiring = new Set<Promise<void>>()
-  /** How many are open, being opened or being closed; pinned ones apart. */
+  /** How many of those that need a slot are open, being opened or being closed. */
   #held = 0
   /** Those who wait until they may open one more. */
   #waiting: PromiseWithResolvers<void>[] = []
@@ -152,7 +154,14 @@ export class Storage {
 
   #lease(key: string, place: Place, migrations: Migrations): Lease {
     const { pinned = false } = place
-    const lease: Lease = { key, pinned, ready: this.#open(place, migrations), users: 0, used: 0 }
+    const lease: Lease = {
+      key,
+      pinned,
+      hasSlot: needsSlot(place),
+      ready: this.#open(place, migrations),
+      users: 0,
+      used: 0,
+    }
     lease.ready.then(
       (opened) => Object.assign(lease, { opened }),
       () => {
@@ -174,19 +183,19 @@ export class Storage {
           lease.idle = resolve
         })
       const { database } = lease.opened ?? (await lease.ready)
-      await database.close().finally(() => this.#giveBack(lease.pinned))
+      await database.close().finally(() => lease.hasSlot && this.#giveBack())
     })()
     this.#retiring.add(retiring)
     return retiring.finally(() => this.#retiring.delete(retiring))
   }
 
   async #open(place: Place, migrations: Migrations): Promise<Opened> {
-    if (!place.pinned) await this.#take()
+    if (needsSlot(place)) await this.#take()
     try {
       const database = await this.engine.open(place, migrations)
       return { database, writer: new Writer(database.transaction, this.limits.deadline) }
     } catch (error) {
-      this.#giveBack(!!place.pinned)
+      if (needsSlot(place)) this.#giveBack()
       throw error
     }
   }
@@ -207,8 +216,7 @@ export class Storage {
     await turn.promise.finally(() => clearTimeout(timer))
   }
 
-  #giveBack(pinned: boolean) {
-    if (pinned) return
+  #giveBack() {
     const next = this.#waiting.shift()
     if (next) next.resolve()
     else this.#held--
@@ -220,6 +228,9 @@ export class Storage {
     for (const lease of idle.slice(0, Math.max(0, leases.length - this.limits.open))) this.#retire(lease).catch(failed)
   }
 }
+
+/** Files are bounded by descriptors; what a PostgreSQL keeps shares its few connections. */
+const needsSlot = ({ pinned, cluster }: Place) => !pinned && !cluster
 
 const keyOf = ({ file, identity, cluster, bucket }: Place) => `${file} ${identity} ${cluster} ${bucket}`
 const failed = (error: unknown) => report('DATABASE_NOT_CLOSED', { cause: error })
