@@ -62,7 +62,7 @@ export class FairQueue {
     this.#held = true
     const began = performance.now()
     try {
-      const working = work()
+      const working = Promise.try(work)
       if (!whole) this.#release(performance.now() - began)
       return await working
     } finally {
