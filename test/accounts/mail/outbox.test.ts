@@ -83,6 +83,8 @@ describe('without a mail server', () => {
 })
 
 describe('the words of strangers', () => {
+  // The name of the tenant is random, and may have any digits.
+  const withoutIds = (text: string) => text.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '')
   const lure = 'Your account is locked, call +1 555 0100 or see http://evil.example'
 
   test('are not in the mail that a sign-up sends to whatever address it gave', async () => {
@@ -91,7 +93,7 @@ describe('the words of strangers', () => {
     const email = 'victim@x.test'
     expect((await stranger.post('/signup', { ...person, email, password: 'correct horse' })).status).toBe(201)
     const { subject, text, html } = (await outbox()).at(-1)
-    expect(`${subject}${text}${html}`).not.toMatch(/evil|locked|555/)
+    expect(withoutIds(`${subject}${text}${html}`)).not.toMatch(/evil|locked|555/)
   })
 
   test('are in an invitation only as the name of the workspace, on one line, short, and without anything to click or call', async () => {
@@ -101,9 +103,7 @@ describe('the words of strangers', () => {
       const email = `${crypto.randomUUID()}@x.test`
       await as('user').post(`/workspaces/${_id}/invites`, { email, name: lure })
       const mail = (await outbox()).find(({ to }: { to: string }) => to === email)
-      // The name of the tenant is at random, and may have any digits.
-      const words = `${mail.subject}${mail.text}`.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '')
-      expect(words).not.toMatch(/evil|locked|555/)
+      expect(withoutIds(`${mail.subject}${mail.text}`)).not.toMatch(/evil|locked|555/)
       return mail.text as string
     }
     await as('user').post('/me', { fullName: lure })
