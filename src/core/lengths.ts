@@ -7,7 +7,7 @@ type Bounds = { items?: number; each?: Bounds; keys?: number; of?: Record<string
 /** Unknown properties that are looked at beside those that a shape names. */
 const SPARE_PROPERTIES = 100
 
-const known = new WeakMap<TSchema, { bounds: Bounds | undefined }>()
+const boundsByShape = new WeakMap<TSchema, { bounds: Bounds | undefined }>()
 
 /**
  * Refuses lists and objects that are longer than their shape allows, before anything looks at what is in them: a shape is
@@ -15,8 +15,8 @@ const known = new WeakMap<TSchema, { bounds: Bounds | undefined }>()
  * @throws 400 naming the first that is too long
  */
 export function assertLengths(shape: TSchema, value: unknown): void {
-  const { bounds } = known.get(shape) ?? { bounds: boundsOf(shape) }
-  known.set(shape, { bounds })
+  const { bounds } = boundsByShape.get(shape) ?? { bounds: boundsOf(shape) }
+  boundsByShape.set(shape, { bounds })
   if (bounds) judge(bounds, value, '')
 }
 

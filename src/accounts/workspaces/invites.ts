@@ -67,7 +67,7 @@ export async function reply(ctx: Ctx, { workspace, kind }: InvitationAnswer) {
     const user = await tx.select().from(users).where(eq(users._id, ctx.actor.user)).get()
     const those = and(eq(invites.workspace, workspace), eq(invites.emailKey, user?.emailKey ?? ''))
     const invite = user && (await tx.select().from(invites).where(those).get())
-    if (!invite) return refuseUnnamed(tx, workspace, user)
+    if (!invite) return explainMissingInvite(tx, workspace, user)
     if (!isProven(user)) throw notVerified(`Confirm ${invite.email} first: ${HOW_TO_VERIFY}`)
     if (!(await tx.delete(invites).where(those).returning().get())) return missing('invite')
     if (kind === 'accept') {
@@ -85,7 +85,7 @@ const HOW_TO_VERIFY = 'POST /api/email/verification sends a code to it, and POST
 const notVerified = (message: string) => new Problem(409, 'EMAIL_NOT_VERIFIED', message)
 
 /** Tells who signs in by the invited address, or waits for its confirmation, what is missing. @throws 404, 409 EMAIL_NOT_VERIFIED */
-async function refuseUnnamed(tx: Tx, workspace: string, user: UserRow | undefined): Promise<never> {
+async function explainMissingInvite(tx: Tx, workspace: string, user: UserRow | undefined): Promise<never> {
   const waiting = user?.pendingEmail ? keyOfName(user.pendingEmail) : ''
   const keys = [user?.usernameKey ?? '', waiting].filter((key) => key !== '')
   const those = and(eq(invites.workspace, workspace), inArray(invites.emailKey, keys))

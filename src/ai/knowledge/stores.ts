@@ -30,7 +30,7 @@ export async function create(ctx: Ctx, sourceId: string, input: NewStore) {
     return invalid({ path: '/subjectId', message: `A store of the scope ${input.scope} needs its subjectId.` })
   await assertMayWrite(ctx, input.scope, subjectId, agent._id)
   const wanted = { source: sourceId, integration: agent._id, scope: input.scope, subject: subjectId }
-  const { row, fresh } = await ctx.write((tx) => made(tx, wanted, input.expirationAfterDays))
+  const { row, fresh } = await ctx.write((tx) => findOrCreateStore(tx, wanted, input.expirationAfterDays))
   const message = fresh ? 'The vector store was made.' : 'There is such a vector store already.'
   return { fresh, answer: { success: true as const, message, vectorStore: told(ctx, row) } }
 }
@@ -38,7 +38,7 @@ export async function create(ctx: Ctx, sourceId: string, input: NewStore) {
 type Wanted = Pick<StoreRow, 'source' | 'integration' | 'scope' | 'subject'>
 
 /** The store that is wanted, in the transaction. One that is there may be told anew when it ends. */
-async function made(tx: Tx, wanted: Wanted, days?: number) {
+async function findOrCreateStore(tx: Tx, wanted: Wanted, days?: number) {
   const time = now()
   const found = await findOne(tx, wanted)
   if (found && isPast(found)) await endStores(tx, eq(seq, found.seq))
@@ -131,11 +131,11 @@ async function storeOfAgent(ctx: Ctx, sourceId: string, { _id: agent, target }: 
   const readable = scopes.filter((scope) => target.vectorStores?.includes(scope) && own.has(scope))
   const wanted = (scope: Scope) => ({ source: sourceId, integration: agent, scope, subject: own.get(scope)! })
   for (const scope of readable)
-    if (await mayWrite(ctx, wanted(scope))) return (await ctx.write((tx) => made(tx, wanted(scope)))).row
+    if (await mayWrite(ctx, wanted(scope))) return (await ctx.write((tx) => findOrCreateStore(tx, wanted(scope)))).row
   // What is written elsewhere the agent would not read.
   const [wide = 'user'] = readable
   await assertMayWrite(ctx, wide, own.get(wide)!, agent)
-  return (await ctx.write((tx) => made(tx, wanted(wide)))).row
+  return (await ctx.write((tx) => findOrCreateStore(tx, wanted(wide)))).row
 }
 
 const mayWrite = (ctx: Ctx, { scope, subject, integration }: Wanted) =>
