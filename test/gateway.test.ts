@@ -3,15 +3,25 @@ import { join } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
 import { app } from '../src/app'
 import { config } from '../src/config'
-import { ask, type Client, house, refusal } from './house'
-import { atoll, caller, emptyFolder, makeTenant, raw, type Served, serve, signIn, statusOf } from './outside/program'
+import {
+  apiCaller,
+  createTempFolder,
+  createTenantByCli,
+  parseStatus,
+  type RunningAtoll,
+  runAtoll,
+  sendRaw,
+  signIn,
+  startAtoll,
+} from './outside/cli'
+import { type ApiClient, callApi, createTestTenant, statusAndCode } from './test-tenant'
 
 setDefaultTimeout(30_000)
 
-let home: Awaited<ReturnType<typeof house>>
-let admin: Client
+let home: Awaited<ReturnType<typeof createTestTenant>>
+let admin: ApiClient
 beforeAll(async () => {
-  home = await house()
+  home = await createTestTenant()
   admin = home.as('admin')
   const things = { key: 'things', name: 'Things', fields: [{ key: 'name', type: 'string' }] }
   expect((await admin.post('/blueprints', things)).status).toBe(201)
@@ -23,7 +33,7 @@ describe('every answer', () => {
   test.each(['/health', '/openapi/json', '/api/me', '/nowhere', '/api/nowhere'])(
     'of %s has a version, an id, and a type that browsers must not guess; no other site frames it or is told of it',
     async (path) => {
-      const { headers } = await ask('GET', `${home.origin}${path}`)
+      const { headers } = await callApi('GET', `${home.origin}${path}`)
       expect(headers.get('x-api-version')).toBe('v1')
       expect(headers.get('x-request-id')).toMatch(/^[\w.:-]{8,64}$/)
       expect(headers.get('x-content-type-options')).toBe('nosniff')
@@ -61,12 +71,12 @@ describe('every answer', () => {
     const known = await admin.get(entity, { 'if-none-match': headers.get('etag') ?? '' })
     expect([known.status, known.headers.get('cache-control')]).toEqual([304, 'private, no-cache'])
     expect(known.headers.get('vary')).toBe(headers.get('vary'))
-    expect((await ask('GET', `${home.origin}/health`)).headers.get('cache-control')).toBeNull()
+    expect((await callApi('GET', `${home.origin}/health`)).headers.get('cache-control')).toBeNull()
   })
 
   test('in JSON runs nothing when it is opened as a page, and pages keep their own policy', async () => {
     const policy = async (path: string) =>
-      (await ask('GET', `${home.origin}${path}`, { headers: { 'x-api-key': home.tokens.admin } })).headers.get(
+      (await callApi('GET', `${home.origin}${path}`, { headers: { 'x-api-key': home.tokens.admin } })).headers.get(
         'content-security-policy',
       )
     const strict = "default-src 'none'; frame-ancestors 'none'"
@@ -79,7 +89,7 @@ describe('every answer', () => {
   })
 
   test('by TLS says that only TLS is spoken here, and by nothing else', async () => {
-    const strict = async (url: string) => (await ask('GET', url)).headers.get('strict-transport-security')
+    const strict = async (url: string) => (await callApi('GET', url)).headers.get('strict-transport-security')
     for (const path of ['/api/me', '/health', '/api/nowhere']) {
       expect(await strict(`https://${home.id}.test${path}`)).toBe('max-age=31536000')
       expect(await strict(`${home.origin}${path}`)).toBeNull()
@@ -102,11 +112,11 @@ describe('every answer', () => {
 
   test('that refuses is JSON with a code and a sentence', async () => {
     for (const { status, headers, body } of [
-      await ask('GET', `${home.origin}/nowhere`),
+      await callApi('GET', `${home.origin}/nowhere`),
       await home.stranger.get('/me'),
-      await ask('GET', 'http://nobody.test/api/me'),
+      await callApi('GET', 'http://nobody.test/api/me'),
       await admin.get('/blueprints/none'),
-      await ask('DELETE', `${home.origin}/health`),
+      await callApi('DELETE', `${home.origin}/health`),
       await admin.get('/me', { 'accept-version': 'v2' }),
     ]) {
       expect(status).toBeGreaterThanOrEqual(400)
@@ -122,7 +132,7 @@ describe('every answer', () => {
 describe('versions', () => {
   test('/api/v1 is another name of /api, with path, query and body', async () => {
     const v1 = (method: string, path: string, body?: unknown) =>
-      ask(method, `${home.origin}/api/v1${path}`, { headers: { 'x-api-key': home.tokens.admin }, body })
+      callApi(method, `${home.origin}/api/v1${path}`, { headers: { 'x-api-key': home.tokens.admin }, body })
     expect((await v1('GET', '/me')).body).toEqual((await admin.get('/me')).body)
     const made = await v1('POST', '/blueprints/things/entities', { identifier: 'one', name: 'One' })
     expect([made.status, made.body.name]).toEqual([201, 'One'])
@@ -132,8 +142,8 @@ describe('versions', () => {
     expect(found.body).toMatchObject([{ identifier: 'one', name: 'Eins' }])
     expect((await v1('GET', '/blueprints/things/entities?name=One')).body).toEqual([])
     expect((await v1('DELETE', '/blueprints/things/entities/one')).status).toBe(200)
-    expect(refusal(await v1('GET', '/nowhere'))).toEqual([404, 'ROUTE_NOT_FOUND'])
-    expect(refusal(await v1('PATCH', '/signin'))).toEqual([405, 'METHOD_NOT_ALLOWED'])
+    expect(statusAndCode(await v1('GET', '/nowhere'))).toEqual([404, 'ROUTE_NOT_FOUND'])
+    expect(statusAndCode(await v1('PATCH', '/signin'))).toEqual([405, 'METHOD_NOT_ALLOWED'])
   })
 
   test('what only looks like that name is nothing', async () => {
@@ -146,9 +156,9 @@ describe('versions', () => {
       '/health/v1',
       '/API/me',
     ])
-      expect(refusal(await ask('GET', `${home.origin}${path}`)), path).toEqual([404, 'ROUTE_NOT_FOUND'])
-    expect(refusal(await ask('GET', `${home.origin}/api/v1`))).toEqual([404, 'ROUTE_NOT_FOUND'])
-    expect(refusal(await ask('GET', `${home.origin}/api/v1?x=/me`))).toEqual([404, 'ROUTE_NOT_FOUND'])
+      expect(statusAndCode(await callApi('GET', `${home.origin}${path}`)), path).toEqual([404, 'ROUTE_NOT_FOUND'])
+    expect(statusAndCode(await callApi('GET', `${home.origin}/api/v1`))).toEqual([404, 'ROUTE_NOT_FOUND'])
+    expect(statusAndCode(await callApi('GET', `${home.origin}/api/v1?x=/me`))).toEqual([404, 'ROUTE_NOT_FOUND'])
   })
 
   test('Accept-Version knows v1 however it is written, and nothing else', async () => {
@@ -156,7 +166,7 @@ describe('versions', () => {
       expect((await admin.get('/me', { 'accept-version': version })).status).toBe(200)
     for (const version of ['v2', '1', 'v1.0', 'v1, v2', 'latest', '*']) {
       const answer = await admin.get('/me', { 'accept-version': version })
-      expect(refusal(answer), version).toEqual([400, 'UNSUPPORTED_VERSION'])
+      expect(statusAndCode(answer), version).toEqual([400, 'UNSUPPORTED_VERSION'])
       expect(answer.headers.get('x-api-version')).toBe('v1')
     }
   })
@@ -174,7 +184,7 @@ describe('addresses and methods', () => {
       '/api/blueprints/a/b',
     ])
       for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
-        expect(refusal(await ask(method, `${home.origin}${path}`)), `${method} ${path}`).toEqual([
+        expect(statusAndCode(await callApi(method, `${home.origin}${path}`)), `${method} ${path}`).toEqual([
           404,
           'ROUTE_NOT_FOUND',
         ])
@@ -192,7 +202,7 @@ describe('addresses and methods', () => {
     ['/api/integration-sources/status', 'POST'],
     ['/api/me/passkeys/options', 'POST'],
   ])('OPTIONS %s names only the methods of that path, and none of the path with a parameter', async (path, methods) => {
-    const { status, headers } = await ask('OPTIONS', `${home.origin}${path}`)
+    const { status, headers } = await callApi('OPTIONS', `${home.origin}${path}`)
     expect([status, allowed(headers)]).toEqual([204, methods])
   })
 
@@ -214,16 +224,16 @@ describe('addresses and methods', () => {
     ]
     for (const [method, path, methods] of cases)
       for (const asked of [path, path.replace(/^\/api/, '/api/v1')]) {
-        const { status, body, headers } = await ask(method, `${home.origin}${asked}`)
+        const { status, body, headers } = await callApi(method, `${home.origin}${asked}`)
         expect([status, allowed(headers)], `${method} ${asked}`).toEqual([405, methods])
         if (method !== 'HEAD') expect(body.code).toBe('METHOD_NOT_ALLOWED')
       }
   })
 
   test('a thing that is not there is 404 of that thing, and not of its address', async () => {
-    expect(refusal(await admin.get('/blueprints/none'))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
-    expect(refusal(await admin.get('/blueprints/things/entities/none'))).toEqual([404, 'ENTITY_NOT_FOUND'])
-    expect(refusal(await admin.delete('/me/sessions/none'))).toEqual([404, 'SESSION_NOT_FOUND'])
+    expect(statusAndCode(await admin.get('/blueprints/none'))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
+    expect(statusAndCode(await admin.get('/blueprints/things/entities/none'))).toEqual([404, 'ENTITY_NOT_FOUND'])
+    expect(statusAndCode(await admin.delete('/me/sessions/none'))).toEqual([404, 'SESSION_NOT_FOUND'])
   })
 
   test('an id that can be none is 404 of that thing, too', async () => {
@@ -232,21 +242,21 @@ describe('addresses and methods', () => {
       expect([status, body.code], id).toEqual([404, 'ENTITY_NOT_FOUND'])
     }
     for (const key of ['%00', '%ff', 'constructor', '__proto__'])
-      expect(refusal(await admin.get(`/blueprints/${key}/entities`)), key).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
+      expect(statusAndCode(await admin.get(`/blueprints/${key}/entities`)), key).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
   })
 
   test('OPTIONS tells the methods of an address, and HEAD what GET would, without a body', async () => {
-    const options = await ask('OPTIONS', `${home.origin}/api/blueprints/x`)
+    const options = await callApi('OPTIONS', `${home.origin}/api/blueprints/x`)
     expect([options.status, allowed(options.headers), options.body]).toEqual([
       204,
       'DELETE,GET,HEAD,PATCH,PUT',
       undefined,
     ])
-    const head = (path: string, headers = {}) => ask('HEAD', `${home.origin}${path}`, { headers })
+    const head = (path: string, headers = {}) => callApi('HEAD', `${home.origin}${path}`, { headers })
     const key = { 'x-api-key': home.tokens.admin }
     const paths = ['/health', '/openapi', '/openapi/json', '/api/me', '/api/blueprints/things/entities']
     for (const path of paths) {
-      const get = await ask('GET', `${home.origin}${path}`, { headers: key })
+      const get = await callApi('GET', `${home.origin}${path}`, { headers: key })
       const { status, body, headers } = await head(path, key)
       expect([status, body, headers.get('content-type')], path).toEqual([
         200,
@@ -260,7 +270,7 @@ describe('addresses and methods', () => {
 
 describe('bodies', () => {
   const put = (raw: string, headers: Record<string, string>) =>
-    ask('POST', `${home.origin}/api/me`, { headers: { 'x-api-key': home.tokens.admin, ...headers }, raw })
+    callApi('POST', `${home.origin}/api/me`, { headers: { 'x-api-key': home.tokens.admin, ...headers }, raw })
 
   test('JSON is taken by its type, and no other type is', async () => {
     for (const type of ['application/json', 'Application/Json;charset=utf-8', 'application/merge-patch+json'])
@@ -271,7 +281,7 @@ describe('bodies', () => {
       'multipart/form-data; boundary=x',
       'image/png',
     ])
-      expect(refusal(await put('{"firstName":"B"}', { 'content-type': type })), type).toEqual([
+      expect(statusAndCode(await put('{"firstName":"B"}', { 'content-type': type })), type).toEqual([
         415,
         'UNSUPPORTED_MEDIA_TYPE',
       ])
@@ -281,34 +291,34 @@ describe('bodies', () => {
   test('a body without a type is refused', async () => {
     const body = new TextEncoder().encode('{"firstName":"B"}')
     const headers = { 'x-api-key': home.tokens.admin }
-    const answer = await ask('POST', `${home.origin}/api/me`, { headers, raw: body })
-    expect(refusal(answer)).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE'])
+    const answer = await callApi('POST', `${home.origin}/api/me`, { headers, raw: body })
+    expect(statusAndCode(answer)).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE'])
   })
 
   test('what is not JSON is 400 MALFORMED_BODY', async () => {
     for (const raw of ['{', '{"a":1,}', 'firstName=B', '\0'])
-      expect(refusal(await put(raw, { 'content-type': 'application/json' }))).toEqual([400, 'MALFORMED_BODY'])
+      expect(statusAndCode(await put(raw, { 'content-type': 'application/json' }))).toEqual([400, 'MALFORMED_BODY'])
   })
 
   test('an empty body is no body, whatever type is declared', async () => {
     const key = { 'x-api-key': home.tokens.editor }
     for (const type of ['application/json', 'text/plain', 'multipart/form-data; boundary=x', undefined]) {
       const headers: Record<string, string> = type ? { ...key, 'content-type': type } : key
-      const refreshed = await ask('POST', `${home.origin}/api/token/refresh`, { headers, raw: '' })
+      const refreshed = await callApi('POST', `${home.origin}/api/token/refresh`, { headers, raw: '' })
       expect([refreshed.status, type]).toEqual([401, type]) // no token, and not 400 or 415
-      expect(refusal(await ask('POST', `${home.origin}/api/me`, { headers }))).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(await callApi('POST', `${home.origin}/api/me`, { headers }))).toEqual([400, 'INVALID_INPUT'])
     }
-    const made = await ask('POST', `${home.origin}/api/signin`, {
+    const made = await callApi('POST', `${home.origin}/api/signin`, {
       headers: { 'content-type': 'application/json' },
       raw: '',
     })
-    expect(refusal(made)).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(made)).toEqual([400, 'INVALID_INPUT'])
   })
 
   test('what does not fit says so, also where it is an object that cannot be made a text', async () => {
     const hollow = { toString: null, valueOf: 1 }
     for (const body of [{ username: hollow }, { username: [[hollow]] }, hollow, [hollow]])
-      expect(refusal(await admin.post('/me', body))).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(await admin.post('/me', body))).toEqual([400, 'INVALID_INPUT'])
     expect((await admin.post('/me', { metadata: { hollow } })).body.metadata).toEqual({ hollow })
   })
 
@@ -350,7 +360,7 @@ describe('bodies', () => {
     ['an address of mail', '/me', { email: 'nope' }, '/email', 'This is not an e-mail address.'],
     ['a date', '/me', { birthDate: '01/02/1990' }, '/birthDate', 'Write the date as YYYY-MM-DD.'],
     ['a key of a field', '/blueprints', { fields: [{ key: '_id' }] }, '/fields/0/key', '_ belong to the system.'],
-    ['what has one value', '/signin', { authType: 'jwt' }, '/authType', 'authType is oauth, or left out.'],
+    ['what has one value', '/signin', { authType: 'jwt' }, '/authType', 'authType must be oauth or omitted.'],
     ['what is missing', '/me/api-tokens', { name: 'x' }, '/nickname', 'nickname is required.'],
     ['a number', '/ai/agents', { temperature: 3 }, '/temperature', 'temperature must be a number from 0 to 2.'],
     ['a whole number', '/ai/agents', { max_tokens: 1.5 }, '/max_tokens', 'must be a whole number from 1 to 1000000.'],
@@ -373,13 +383,13 @@ describe('bodies', () => {
 })
 
 describe('over a real connection', () => {
-  const at = { at: emptyFolder() }
-  let server: Served
+  const at = { at: createTempFolder() }
+  let server: RunningAtoll
   let head: string
   const to = (path: string) => head.replace('/api/me', path)
   beforeAll(async () => {
-    await makeTenant(at, 'acme')
-    server = await serve(at)
+    await createTenantByCli(at, 'acme')
+    server = await startAtoll(at)
     const { authorization } = await signIn(server.url, 'acme')
     const headers = `Host: acme.test\r\nAuthorization: ${authorization}\r\nConnection: close\r\n`
     head = `POST /api/me HTTP/1.1\r\n${headers}Content-Type: application/json\r\n`
@@ -392,68 +402,74 @@ describe('over a real connection', () => {
 
   test('a body whose length is announced is taken up to the limit, and not beyond', async () => {
     const fitting = '{"firstName":"Fit"}'.padEnd(LIMIT)
-    expect(statusOf(await raw(server.port, [`${head}Content-Length: ${LIMIT}\r\n\r\n`, fitting]))).toBe(200)
-    const answer = await raw(server.port, [`${head}Content-Length: ${LIMIT + 1}\r\n\r\n{`])
-    expect(statusOf(answer)).toBe(413)
+    expect(parseStatus(await sendRaw(server.port, [`${head}Content-Length: ${LIMIT}\r\n\r\n`, fitting]))).toBe(200)
+    const answer = await sendRaw(server.port, [`${head}Content-Length: ${LIMIT + 1}\r\n\r\n{`])
+    expect(parseStatus(answer)).toBe(413)
     expect(answer).toContain('"code":"BODY_TOO_LARGE"')
   })
 
   test('one that announces gigabytes is refused before they come', async () => {
     for (const length of ['5000000000', '9007199254740991'])
-      expect(statusOf(await raw(server.port, [`${head}Content-Length: ${length}\r\n\r\n`, '{'])), length).toBe(413)
+      expect(parseStatus(await sendRaw(server.port, [`${head}Content-Length: ${length}\r\n\r\n`, '{'])), length).toBe(
+        413,
+      )
   })
 
   test('a length that is none is refused', async () => {
     for (const length of ['-1', 'x', '1e3', '0x10', '99999999999999999999999'])
-      expect(statusOf(await raw(server.port, [`${head}Content-Length: ${length}\r\n\r\n{}`])), length).toBeOneOf([
-        400, 413,
-      ])
+      expect(parseStatus(await sendRaw(server.port, [`${head}Content-Length: ${length}\r\n\r\n{}`])), length).toBeOneOf(
+        [400, 413],
+      )
   })
 
   test('a body in chunks is taken up to the limit, and not beyond', async () => {
     const chunked = `${head}Transfer-Encoding: chunked\r\n\r\n`
     const body = '13\r\n{"firstName":"Cut"}\r\n'
-    const taken = await raw(server.port, [chunked, body, ...parts(LIMIT - 65_536), '0\r\n\r\n'])
-    expect(statusOf(taken)).toBe(200)
+    const taken = await sendRaw(server.port, [chunked, body, ...parts(LIMIT - 65_536), '0\r\n\r\n'])
+    expect(parseStatus(taken)).toBe(200)
     expect(taken).toContain('"firstName":"Cut"')
-    const refused = await raw(server.port, [chunked, body, ...parts(LIMIT), '0\r\n\r\n'])
-    expect(statusOf(refused)).toBe(413)
+    const refused = await sendRaw(server.port, [chunked, body, ...parts(LIMIT), '0\r\n\r\n'])
+    expect(parseStatus(refused)).toBe(413)
     expect(refused).toContain('"code":"BODY_TOO_LARGE"')
   })
 
   test.each(['/api/me', '/api/v1/me'])('%s refuses a body that never ends as soon as it is too large', async (path) => {
     const chunked = `${to(path)}Transfer-Encoding: chunked\r\n\r\n`
-    expect(statusOf(await raw(server.port, [chunked, ...parts(LIMIT + 65_536)]))).toBe(413)
+    expect(parseStatus(await sendRaw(server.port, [chunked, ...parts(LIMIT + 65_536)]))).toBe(413)
   })
 
   test('a length beside chunks is refused, for nobody knows which of them is meant', async () => {
     const both = `${head}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n`
-    expect(statusOf(await raw(server.port, [both, '2\r\n{}\r\n0\r\n\r\n']))).toBe(400)
+    expect(parseStatus(await sendRaw(server.port, [both, '2\r\n{}\r\n0\r\n\r\n']))).toBe(400)
   })
 
   test('a stranger is turned away before the body has come', async () => {
     const request = `POST /api/me HTTP/1.1\r\nHost: acme.test\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`
-    expect(statusOf(await raw(server.port, [request], 1_000))).toBe(401)
+    expect(parseStatus(await sendRaw(server.port, [request], 1_000))).toBe(401)
   })
 
   test('the limit is the one that is set', async () => {
-    const small = { ...at, at: emptyFolder(), env: { ATOLL_BODY_LIMIT: '2000' } }
-    await makeTenant(small, 'acme')
-    await using server = await serve(small)
-    const call = caller(server.url, { tenant: 'acme' })
+    const small = { ...at, at: createTempFolder(), env: { ATOLL_BODY_LIMIT: '2000' } }
+    await createTenantByCli(small, 'acme')
+    await using server = await startAtoll(small)
+    const call = apiCaller(server.url, { tenant: 'acme' })
     const body = (size: number) => ({ username: 'x', password: 'x', more: 'x'.repeat(size) })
     expect((await call('POST', '/api/signin', body(1_800))).status).toBe(401)
     expect((await call('POST', '/api/signin', body(2_000))).body.code).toBe('BODY_TOO_LARGE')
   })
 
   test('a failure of ours tells its id and nothing else; the cause goes to the log under that id', async () => {
-    const broken = { at: emptyFolder() }
-    await makeTenant(broken, 'acme')
+    const broken = { at: createTempFolder() }
+    await createTenantByCli(broken, 'acme')
     const database = new BetterSqlite(join(broken.at, 'tenants/acme/data.db'))
     database.exec('drop table api_tokens')
     database.close()
-    await using server = await serve(broken)
-    const call = caller(server.url, { tenant: 'acme', 'x-api-key': `atl_${'0'.repeat(64)}`, 'x-request-id': 'my-own' })
+    await using server = await startAtoll(broken)
+    const call = apiCaller(server.url, {
+      tenant: 'acme',
+      'x-api-key': `atl_${'0'.repeat(64)}`,
+      'x-request-id': 'my-own',
+    })
     const { status, body, headers } = await call('GET', '/api/me')
     expect([status, body.code, headers.get('x-request-id')]).toEqual([500, 'INTERNAL', 'my-own'])
     expect(JSON.stringify(body)).not.toMatch(/sqlite|database|\.db|node_modules|src\//i)
@@ -477,7 +493,7 @@ describe('the description of the API', () => {
   let api: Api & { components: Record<string, Record<string, object>> }
   let operations: [string, Operation][]
   beforeAll(async () => {
-    api = (await ask('GET', `${home.origin}/openapi/json`)).body
+    api = (await callApi('GET', `${home.origin}/openapi/json`)).body
     operations = Object.entries(api.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, operation]): [string, Operation] => [`${method} ${path}`, operation]),
     )
@@ -584,12 +600,12 @@ describe('the description of the API', () => {
   })
 
   test('has a page that shows it, with all that the page needs', async () => {
-    const page = await ask('GET', `${home.origin}/openapi`)
+    const page = await callApi('GET', `${home.origin}/openapi`)
     expect(page.headers.get('content-type')).toStartWith('text/html')
     const needed = [...(page.body as string).matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path as string)
     expect(needed.length).toBeGreaterThan(1)
     for (const path of needed) {
-      const { status, headers, body } = await ask('GET', new URL(path, home.origin).href)
+      const { status, headers, body } = await callApi('GET', new URL(path, home.origin).href)
       expect([status, path]).toEqual([200, path])
       expect(headers.get('content-type')).toMatch(/javascript|css/)
       expect(String(body).length).toBeGreaterThan(20)
@@ -598,17 +614,17 @@ describe('the description of the API', () => {
 })
 
 test('/health answers without a tenant', async () => {
-  const { status, body } = await ask('GET', 'http://nobody.test/health')
+  const { status, body } = await callApi('GET', 'http://nobody.test/health')
   expect([status, body]).toEqual([200, { status: 'ok' }])
   config.ATOLL_DEFAULT_TENANT = 'none'
   try {
-    expect((await ask('GET', 'http://nobody.test/health')).status).toBe(200)
+    expect((await callApi('GET', 'http://nobody.test/health')).status).toBe(200)
   } finally {
     config.ATOLL_DEFAULT_TENANT = ''
   }
 })
 
 test('doctor and the server speak of the same version', async () => {
-  const { version } = (await atoll('version --json', { at: emptyFolder() })).json
-  expect((await ask('GET', `${home.origin}/openapi/json`)).body.info.version).toBe(version)
+  const { version } = (await runAtoll('version --json', { at: createTempFolder() })).json
+  expect((await callApi('GET', `${home.origin}/openapi/json`)).body.info.version).toBe(version)
 })

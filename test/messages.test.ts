@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from 'bun:test'
-import { house } from './house'
+import { createTestTenant } from './test-tenant'
 
-let h: Awaited<ReturnType<typeof house>>
+let h: Awaited<ReturnType<typeof createTestTenant>>
 beforeAll(async () => {
-  h = await house()
+  h = await createTestTenant()
 })
 
 const sourceOf = (url: string) => ({ name: 'x', kind: 'http', metadata: { url } })

@@ -17,7 +17,7 @@ Object.assign(process.env, {
 })
 
 afterAll(async () => {
-  const { storage } = await import('../src/tenancy/storage')
-  await storage.close()
+  const { databases } = await import('../src/tenancy/databases')
+  await databases.close()
   rmSync(folder, { recursive: true, force: true })
 })

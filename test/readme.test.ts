@@ -1,5 +1,5 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { atoll, emptyFolder, serve } from './outside/program'
+import { createTempFolder, runAtoll, startAtoll } from './outside/cli'
 
 setDefaultTimeout(120_000)
 
@@ -15,9 +15,9 @@ test('the first commands of the README work as they are printed', async () => {
   const [start = '', requests = '', transfers = ''] = await blocksOf('Using it')
   const [create = '', run] = start.trim().split('\n')
   expect(run).toBe('npx atoll serve')
-  const at = { at: emptyFolder() }
-  expect((await atoll(create.replace('npx atoll ', ''), at)).code).toBe(0)
-  await using server = await serve(at)
+  const at = { at: createTempFolder() }
+  expect((await runAtoll(create.replace('npx atoll ', ''), at)).code).toBe(0)
+  await using server = await startAtoll(at)
   const script = `set -e\n${requests}${transfers}`
     .replaceAll('localhost:3000', `127.0.0.1:${server.port}`)
     .replaceAll('curl ', 'curl --silent --show-error --fail-with-body --max-time 20 ')

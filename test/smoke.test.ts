@@ -1,7 +1,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { atoll, caller, emptyFolder, serve } from './outside/program'
+import { apiCaller, createTempFolder, runAtoll, startAtoll } from './outside/cli'
 
 setDefaultTimeout(60_000)
 
@@ -27,19 +27,19 @@ async function run(line: string) {
 
 test('the binary works alone, in an empty folder, with nothing in its environment', async () => {
   // Several runs of the tests may build at once.
-  const program = [join(emptyFolder(), 'atoll')]
+  const program = [join(createTempFolder(), 'atoll')]
   const built = Bun.spawnSync([process.execPath, 'run', 'build', '--outfile', ...program], {
     cwd: root,
     stderr: 'pipe',
   })
   expect([built.exitCode, built.exitCode ? built.stderr.toString() : '']).toEqual([0, ''])
-  const at = { at: emptyFolder(), env: { PATH: '', ATOLL_DURABILITY: 'full', ATOLL_LOG_LEVEL: 'info' }, program }
+  const at = { at: createTempFolder(), env: { PATH: '', ATOLL_DURABILITY: 'full', ATOLL_LOG_LEVEL: 'info' }, program }
 
-  const { json } = await atoll('version --json', at)
+  const { json } = await runAtoll('version --json', at)
   expect(json.version).toBe((await Bun.file(resolve(root, 'package.json')).json()).version)
   expect(readdirSync(at.at)).toEqual([])
 
-  await using server = await serve(at, '--demo')
+  await using server = await startAtoll(at, '--demo')
   await server.until(/curl .*-d .*\n/)
   const lines = server.told().match(/^curl .*$/gm)!
   expect(lines).toHaveLength(3)
@@ -54,9 +54,9 @@ test('the binary works alone, in an empty folder, with nothing in its environmen
   expect(worth).toEqual([...worth].sort((one, other) => other - one))
   expect(made).toMatchObject({ _id: expect.any(String), name: 'Grace Hopper', company: 'aurora', stage: 'lead' })
 
-  const call = caller(server.url)
+  const call = apiCaller(server.url)
   const given = [...lines[0]!.matchAll(/-H '([^:]+): ([^']+)'/g)].map(([, name, value]) => [name!, value!])
-  const write = caller(server.url, Object.fromEntries(given))
+  const write = apiCaller(server.url, Object.fromEntries(given))
   // The binary compiles by starting itself once more.
   const component = { identifier: 'card', content: 'export const a: number = 1' }
   const compiled = await write('POST', '/api/components', component)
@@ -66,7 +66,7 @@ test('the binary works alone, in an empty folder, with nothing in its environmen
   const harmless = await write('POST', '/api/blocks', block)
   expect([harmless.status, harmless.body.content]).toEqual([201, '<b>a</b>'])
   // It finds the library of passkeys, which is loaded late.
-  const named = caller(server.url, { ...Object.fromEntries(given), host: 'localhost' })
+  const named = apiCaller(server.url, { ...Object.fromEntries(given), host: 'localhost' })
   const asked = await named('POST', '/api/signin/passkey/options')
   expect([asked.status, asked.body.rpId]).toEqual([200, 'localhost'])
   // And processes for lambdas: this program, once more.
@@ -95,7 +95,7 @@ test('the binary works alone, in an empty folder, with nothing in its environmen
   }
   expect((await call('GET', '/openapi/json')).body.paths).toHaveProperty('/api/signin')
 
-  expect((await atoll('doctor --json', at)).json.checks).toContainEqual(
+  expect((await runAtoll('doctor --json', at)).json.checks).toContainEqual(
     expect.objectContaining({ check: 'tenant demo', ok: true }),
   )
   expect(await server.end('SIGTERM')).toBe(0)

@@ -1,14 +1,14 @@
 import { and, eq, gt, sql } from 'drizzle-orm'
-import { iso, now } from '../core/clock'
+import { now, toIsoString } from '../core/clock'
+import { sha256 } from '../core/crypto'
 import { Problem } from '../core/problem'
-import { hashed } from '../core/secret'
-import { prepared } from '../storage/store'
-import { forget, recall } from '../tenancy/memory'
+import { prepareOncePerDb } from '../storage/pool'
+import { cached, invalidate } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
-import { verifyAccess } from './access'
+import { verifyAccessToken } from './access-tokens'
 import { isPrivileged } from './permissions'
-import { settingsOf } from './settings'
 import { apiTokens, sessionKeys, sessions, users } from './tables'
+import { getSettings } from './tenant-settings'
 import { members, workspaces } from './workspaces/tables'
 
 /** The author of a request, as known from its credential. */
@@ -33,28 +33,28 @@ export type Actor = {
 export type ActiveWorkspace = { _id: string; name: string; roles: string[]; labels: string[] }
 
 /** What is remembered of a credential: its actor, and until when. */
-type Known = { actor: Actor; version: number; expires: number; replaced: boolean }
+type CachedActor = { actor: Actor; version: number; expires: number; replaced: boolean }
 
-export const API_TOKEN = /^atl_[0-9a-f]{64}$/
-const TOUCH = 60_000 // ms between two notes of an API token's last use
+export const API_TOKEN_PATTERN = /^atl_[0-9a-f]{64}$/
+const LAST_USED_INTERVAL_MS = 60_000 // ms between two notes of an API token's last use
 
 /** The workspace that a credential is in, if it is there, and what its user is in it. */
-const active = {
+const workspaceColumns = {
   workspace: workspaces._id,
   name: workspaces.name,
   labels: workspaces.labels,
   membership: members.roles,
 }
-const membership = and(eq(members.workspace, workspaces._id), eq(members.user, users._id))
+const memberJoin = and(eq(members.workspace, workspaces._id), eq(members.user, users._id))
 const tokenWorkspace = sql`coalesce(${apiTokens.workspace}, ${apiTokens.activeWorkspace})`
 
-const statements = prepared((db) => ({
+const statements = prepareOncePerDb((db) => ({
   bySession: db
-    .select({ user: users._id, roles: users.roles, version: users.version, ...active })
+    .select({ user: users._id, roles: users.roles, version: users.version, ...workspaceColumns })
     .from(sessions)
     .innerJoin(users, eq(users._id, sessions.user))
     .leftJoin(workspaces, eq(workspaces._id, sessions.workspace))
-    .leftJoin(members, membership)
+    .leftJoin(members, memberJoin)
     .where(eq(sessions._id, sql.placeholder('session')))
     .prepare(),
   byCookie: db
@@ -65,13 +65,13 @@ const statements = prepared((db) => ({
       session: sessions._id,
       expires: sessionKeys.expires,
       spent: sessionKeys.spent,
-      ...active,
+      ...workspaceColumns,
     })
     .from(sessionKeys)
     .innerJoin(sessions, and(eq(sessions._id, sessionKeys.session), eq(sessions.kind, 'cookie')))
     .innerJoin(users, eq(users._id, sessions.user))
     .leftJoin(workspaces, eq(workspaces._id, sessions.workspace))
-    .leftJoin(members, membership)
+    .leftJoin(members, memberJoin)
     .where(and(eq(sessionKeys.hash, sql.placeholder('hash')), gt(sessionKeys.expires, sql.placeholder('now'))))
     .prepare(),
   byToken: db
@@ -83,46 +83,50 @@ const statements = prepared((db) => ({
       scopes: apiTokens.scopes,
       expires: apiTokens.expires,
       bound: apiTokens.workspace,
-      ...active,
+      ...workspaceColumns,
     })
     .from(apiTokens)
     .innerJoin(users, eq(users._id, apiTokens.user))
     .leftJoin(workspaces, eq(workspaces._id, tokenWorkspace))
-    .leftJoin(members, membership)
+    .leftJoin(members, memberJoin)
     .where(eq(apiTokens.hash, sql.placeholder('hash')))
     .prepare(),
 }))
 
 /** The token of `Authorization: Bearer …`, else nothing. */
-export const bearerOf = ({ headers }: Request) => headers.get('authorization')?.match(/^bearer\s+(\S+)\s*$/i)?.[1] ?? ''
+export const readBearerToken = ({ headers }: Request) =>
+  headers.get('authorization')?.match(/^bearer\s+(\S+)\s*$/i)?.[1] ?? ''
 
 /** The actor behind an access token. @throws 401 when it, its session or its user is not good, or not any more. */
-export async function byBearer(tenant: Tenant, token: string): Promise<Actor> {
-  const claims = await verifyAccess(tenant, token)
-  if (!claims) throw refusedBearer(tenant, token)
-  const known = await recall<Known | undefined>(tenant, 'actors', claims.sid, async () => {
+export async function authenticateBearerToken(tenant: Tenant, token: string): Promise<Actor> {
+  const claims = await verifyAccessToken(tenant, token)
+  if (!claims) throw explainInvalidBearer(tenant, token)
+  const entry = await cached<CachedActor | undefined>(tenant, 'actors', claims.sid, async () => {
     const row = await statements(tenant.db).bySession.get({ session: claims.sid })
-    return row && knownAs(tenant, row, { via: 'bearer', session: claims.sid })
+    return row && toCachedActor(tenant, row, { via: 'bearer', session: claims.sid })
   })
-  if (known && known.version === claims.ver && known.actor.user === claims.sub) return known.actor
-  throw refused()
+  if (entry && entry.version === claims.ver && entry.actor.user === claims.sub) return entry.actor
+  throw invalidCredential()
 }
 
-const refused = (message = 'The token is invalid or has expired. Refresh it, or sign in again.') =>
+const invalidCredential = (message = 'The token is invalid or has expired. Refresh it, or sign in again.') =>
   new Problem(401, 'UNAUTHENTICATED', message)
 
 /** Says of a credential that is no access token of this tenant what else it is, as far as it shows that by itself. */
-function refusedBearer({ tenant }: Tenant, token: string) {
-  if (!token) return refused('Only Bearer tokens (Authorization: Bearer …) and API tokens (x-api-key: …) are accepted.')
-  if (API_TOKEN.test(token)) return refused('This is an API token. Send it in the header x-api-key.')
-  const named = tenantIn(token)
-  if (named !== undefined && named !== tenant)
-    return refused('This token belongs to another tenant. Send the header tenant, or ask at a host of that tenant.')
-  return refused()
+function explainInvalidBearer({ tenant }: Tenant, token: string) {
+  if (!token)
+    return invalidCredential('Only Bearer tokens (Authorization: Bearer …) and API tokens (x-api-key: …) are accepted.')
+  if (API_TOKEN_PATTERN.test(token)) return invalidCredential('This is an API token. Send it in the header x-api-key.')
+  const claimedTenant = readTenantClaim(token)
+  if (claimedTenant !== undefined && claimedTenant !== tenant)
+    return invalidCredential(
+      'This token belongs to another tenant. Send the header tenant, or send the request to a host of that tenant.',
+    )
+  return invalidCredential()
 }
 
 /** The tenant that a JWT names, whoever made it. */
-function tenantIn(token: string): unknown {
+function readTenantClaim(token: string): unknown {
   try {
     return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).tid
   } catch {
@@ -131,89 +135,89 @@ function tenantIn(token: string): unknown {
 }
 
 /** The actor behind a session cookie, and when the cookie ends (ms). */
-export async function byCookie(tenant: Tenant, token: string): Promise<Known | undefined> {
-  const hash = hashed(token)
-  const known = await recall<Known | undefined>(tenant, 'actors', hash, async () => {
+export async function authenticateCookie(tenant: Tenant, token: string): Promise<CachedActor | undefined> {
+  const hash = sha256(token)
+  const entry = await cached<CachedActor | undefined>(tenant, 'actors', hash, async () => {
     const row = await statements(tenant.db).byCookie.get({ hash, now: now() })
     if (!row) return
     const { session, expires, spent } = row
     return {
-      ...(await knownAs(tenant, row, { via: 'cookie', session })),
+      ...(await toCachedActor(tenant, row, { via: 'cookie', session })),
       expires: Date.parse(expires),
       replaced: !!spent,
     }
   })
-  if (known && known.expires > now()) return known
+  if (entry && entry.expires > now()) return entry
 }
 
-const touched = new WeakMap<Tenant['db'], Map<string, number>>()
+const lastUsesByDb = new WeakMap<Tenant['db'], Map<string, number>>()
 
 /** The actor behind an API token, at once when it is known. @throws 401 */
-export function byApiToken(tenant: Tenant, token: string): Actor | Promise<Actor> {
+export function authenticateApiToken(tenant: Tenant, token: string): Actor | Promise<Actor> {
   if (/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token))
-    throw refused('This is an access token. Send it as a Bearer token: Authorization: Bearer …')
-  if (!API_TOKEN.test(token)) throw refused()
-  const known = recall<Known | undefined>(tenant, 'actors', token, async () => {
-    const row = await statements(tenant.db).byToken.get({ hash: hashed(token) })
+    throw invalidCredential('This is an access token. Send it as a Bearer token: Authorization: Bearer …')
+  if (!API_TOKEN_PATTERN.test(token)) throw invalidCredential()
+  const entry = cached<CachedActor | undefined>(tenant, 'actors', token, async () => {
+    const row = await statements(tenant.db).byToken.get({ hash: sha256(token) })
     if (!row) return
     const { _id, bound } = row
     const expires = row.expires ? Date.parse(row.expires) : Number.POSITIVE_INFINITY
-    const found = await knownAs(tenant, row, { via: 'api-key', token: { _id, bound: !!bound } }, row.scopes)
+    const loaded = await toCachedActor(tenant, row, { via: 'api-key', token: { _id, bound: !!bound } }, row.scopes)
     // A token for one workspace is good for nothing without it.
-    if (bound && !found.actor.workspace) return
-    return { ...found, expires }
+    if (bound && !loaded.actor.workspace) return
+    return { ...loaded, expires }
   })
-  const good = (known: Known | undefined) => {
-    if (!known || known.expires <= now()) throw refused()
-    noteUse(tenant, token)
-    return known.actor
+  const toActor = (entry: CachedActor | undefined) => {
+    if (!entry || entry.expires <= now()) throw invalidCredential()
+    recordLastUse(tenant, token)
+    return entry.actor
   }
-  return known instanceof Promise ? known.then(good) : good(known)
+  return entry instanceof Promise ? entry.then(toActor) : toActor(entry)
 }
 
 /** A user's roles, by id. */
-export async function rolesOf({ db }: Tenant, user: string): Promise<string[] | undefined> {
+export async function findRoles({ db }: Tenant, user: string): Promise<string[] | undefined> {
   const row = await db.select({ roles: users.roles }).from(users).where(eq(users._id, user)).get()
   return row?.roles
 }
 
 /** After a change of users, roles or sessions: nobody is who they were before. */
-export const forgetActors = (tenant: Tenant) => forget(tenant, 'actors')
+export const invalidateActors = (tenant: Tenant) => invalidate(tenant, 'actors')
 
 /** The active workspace of a session. */
-export async function workspaceOf(tenant: Tenant, session: string): Promise<ActiveWorkspace | null> {
+export async function findActiveWorkspace(tenant: Tenant, session: string): Promise<ActiveWorkspace | null> {
   const row = await statements(tenant.db).bySession.get({ session })
-  return row ? activeOf(tenant, row) : null
+  return row ? toActiveWorkspace(tenant, row) : null
 }
 
-type Row = { user: string; roles: string[]; version: number } & {
-  [column in keyof typeof active]: (typeof active)[column]['_']['data'] | null
+type ActorRow = { user: string; roles: string[]; version: number } & {
+  [column in keyof typeof workspaceColumns]: (typeof workspaceColumns)[column]['_']['data'] | null
 }
 
 /** Who is no member any more is in it no more, unless they reach every workspace. */
-async function activeOf(tenant: Tenant, { workspace, name, labels, membership, roles }: Row) {
+async function toActiveWorkspace(tenant: Tenant, { workspace, name, labels, membership, roles }: ActorRow) {
   if (workspace === null || !(membership || isPrivileged(roles))) return null
-  const { isActive } = await settingsOf(tenant, 'workspace-configuration')
+  const { isActive } = await getSettings(tenant, 'workspace-configuration')
   return isActive ? { _id: workspace, name: name!, roles: membership ?? [], labels: labels! } : null
 }
 
-type By = Pick<Actor, 'via' | 'session' | 'token'>
+type ActorCredential = Pick<Actor, 'via' | 'session' | 'token'>
 
-async function knownAs(tenant: Tenant, row: Row, by: By, scopes: string[] = []) {
+async function toCachedActor(tenant: Tenant, row: ActorRow, by: ActorCredential, scopes: string[] = []) {
   const { user, roles, version } = row
-  const workspace = await activeOf(tenant, row)
+  const workspace = await toActiveWorkspace(tenant, row)
   const actor: Actor = { user, roles, privileged: isPrivileged(roles), workspace, scopes, ...by }
   // An access token says itself until when it is good.
   return { actor, version, expires: Number.POSITIVE_INFINITY, replaced: false }
 }
 
 /** Nobody waits for it, and a failure costs nothing but a date. */
-function noteUse(tenant: Tenant, token: string) {
-  const notes = touched.get(tenant.db) ?? new Map<string, number>()
-  touched.set(tenant.db, notes)
+function recordLastUse(tenant: Tenant, token: string) {
+  const lastUses = lastUsesByDb.get(tenant.db) ?? new Map<string, number>()
+  lastUsesByDb.set(tenant.db, lastUses)
   const time = now()
-  if (time - (notes.get(token) ?? 0) < TOUCH) return
-  notes.set(token, time)
-  const [used, hash] = [iso(time), hashed(token)]
+  if (time - (lastUses.get(token) ?? 0) < LAST_USED_INTERVAL_MS) return
+  lastUses.set(token, time)
+  const [used, hash] = [toIsoString(time), sha256(token)]
   tenant.write((tx) => tx.update(apiTokens).set({ used }).where(eq(apiTokens.hash, hash)).run()).catch(() => {})
 }

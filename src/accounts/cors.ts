@@ -1,16 +1,16 @@
 import { config } from '../config'
-import { isNamedOrigin } from '../tenancy/hosts'
-import { type Tenant, tenantAt, tenantOf } from '../tenancy/tenants'
-import { isLoopback, originOf, originsOf } from './origins'
+import { isWebsiteOrigin } from '../tenancy/hosts'
+import { findTenantByHost, resolveTenant, type Tenant } from '../tenancy/tenants'
+import { getAllowedOrigins, isLoopbackHost, toOrigin } from './allowed-origins'
 
 // What pages may send and see, beyond what the Fetch standard lets them anyway (https://fetch.spec.whatwg.org/#cors-protocol).
-const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
-const SENT = [
+const ALLOWED_METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
+const ALLOWED_HEADERS = [
   ...['accept-version', 'authorization', 'content-type', 'idempotency-key', 'if-match', 'if-none-match'],
   ...['last-event-id', 'tenant', 'x-api-key', 'x-encrypted-id', 'x-impersonate-user', 'x-impersonate-workspace'],
   ...['x-request-id'],
 ].join(', ')
-const SEEN = [
+const EXPOSED_HEADERS = [
   ...['Allow', 'Content-Disposition', 'Deprecation', 'ETag', 'Idempotency-Replayed', 'Link', 'RateLimit-Limit'],
   ...[
     'RateLimit-Remaining',
@@ -23,7 +23,7 @@ const SEEN = [
     'X-Total-Count',
   ],
 ].join(', ')
-const REMEMBERED = '600' // s; what a page then asks is judged each time
+const PREFLIGHT_MAX_AGE_S = '600' // s; what a page then asks is judged each time
 
 /** Whether a browser asks on behalf of a page whether that may ask something. */
 export const isPreflight = ({ method, headers }: Request) =>
@@ -33,16 +33,18 @@ export const isPreflight = ({ method, headers }: Request) =>
 type Grant = { credentials: boolean }
 
 /** Tells a browser what pages of its origin may send: nothing, when they could not read the answer. */
-export async function preflight(request: Request): Promise<Response> {
+export async function answerPreflight(request: Request): Promise<Response> {
   const origin = request.headers.get('origin')!
   const headers = new Headers({ vary: 'Access-Control-Request-Headers, Origin' })
   const grant =
-    (await isOwnWebsite(request, origin)) || (await mayNameTenant(request, origin)) ? WEBSITE : localPage(origin)
+    (await isOwnWebsite(request, origin)) || (await mayNameTenant(request, origin))
+      ? WEBSITE_GRANT
+      : findLocalGrant(origin)
   if (grant) {
-    allow(headers, origin, grant)
-    headers.set('access-control-allow-methods', METHODS)
-    headers.set('access-control-allow-headers', SENT)
-    headers.set('access-control-max-age', REMEMBERED)
+    setAllowedOrigin(headers, origin, grant)
+    headers.set('access-control-allow-methods', ALLOWED_METHODS)
+    headers.set('access-control-allow-headers', ALLOWED_HEADERS)
+    headers.set('access-control-max-age', PREFLIGHT_MAX_AGE_S)
   }
   return new Response(null, { status: 204, headers })
 }
@@ -51,38 +53,38 @@ export async function preflight(request: Request): Promise<Response> {
  * Lets the page read an answer, if its origin is a website of the tenant's, or the caller's own machine and the request
  * brought no cookie. What is for all pages says so by itself.
  */
-export async function share(request: Request, origin: string, { headers }: Response) {
+export async function addCorsHeaders(request: Request, origin: string, { headers }: Response) {
   if (headers.has('access-control-allow-origin')) return
   headers.append('vary', 'Origin')
-  const local = request.headers.has('cookie') ? undefined : localPage(origin)
-  const grant = (await isOwnWebsite(request, origin)) ? WEBSITE : local
+  const local = request.headers.has('cookie') ? undefined : findLocalGrant(origin)
+  const grant = (await isOwnWebsite(request, origin)) ? WEBSITE_GRANT : local
   if (!grant) return
-  allow(headers, origin, grant)
-  headers.set('access-control-expose-headers', SEEN)
+  setAllowedOrigin(headers, origin, grant)
+  headers.set('access-control-expose-headers', EXPOSED_HEADERS)
 }
 
-const WEBSITE: Grant = { credentials: true }
-const LOCAL: Grant = { credentials: false }
+const WEBSITE_GRANT: Grant = { credentials: true }
+const LOCAL_GRANT: Grant = { credentials: false }
 
-function allow(headers: Headers, origin: string, { credentials }: Grant) {
+function setAllowedOrigin(headers: Headers, origin: string, { credentials }: Grant) {
   headers.set('access-control-allow-origin', origin)
   if (credentials) headers.set('access-control-allow-credentials', 'true')
 }
 
 /** A page of the caller's own machine is a program that somebody develops there: what it reads its developer can read, too. */
-const localPage = (origin: string): Grant | undefined =>
-  originOf(origin) === origin && isLoopback(new URL(origin).hostname) ? LOCAL : undefined
+const findLocalGrant = (origin: string): Grant | undefined =>
+  toOrigin(origin) === origin && isLoopbackHost(new URL(origin).hostname) ? LOCAL_GRANT : undefined
 
-const isOwnWebsite = (request: Request, origin: string) => isWebsite(tenantOf, request, origin)
+const isOwnWebsite = (request: Request, origin: string) => isWebsite(resolveTenant, request, origin)
 
 /**
  * A preflight can't say which tenant the header `tenant` will name. It is let through for any tenant's website; the
  * request itself is judged by the tenant that it names.
  */
 async function mayNameTenant({ headers }: Request, origin: string) {
-  const asked = headers.get('access-control-request-headers')?.toLowerCase().split(',') ?? []
-  if (config.ATOLL_TENANT_HEADER !== 'on' || !asked.some((name) => name.trim() === 'tenant')) return false
-  return (await isNamedOrigin(origin)) || isWebsite(tenantAt, URL.parse(origin)?.hostname ?? '', origin)
+  const requestedHeaders = headers.get('access-control-request-headers')?.toLowerCase().split(',') ?? []
+  if (config.ATOLL_TENANT_HEADER !== 'on' || !requestedHeaders.some((name) => name.trim() === 'tenant')) return false
+  return (await isWebsiteOrigin(origin)) || isWebsite(findTenantByHost, URL.parse(origin)?.hostname ?? '', origin)
 }
 
 async function isWebsite<Where>(
@@ -92,7 +94,7 @@ async function isWebsite<Where>(
 ) {
   try {
     const tenant = await find(where)
-    return !!tenant && (await originsOf(tenant)).has(origin)
+    return !!tenant && (await getAllowedOrigins(tenant)).has(origin)
   } catch {
     return false // Who asks no tenant, or one that can't be asked now, is told so by the answer itself.
   }

@@ -1,15 +1,15 @@
-import { invalid, Problem } from '../core/problem'
+import { badRequest, Problem } from '../core/problem'
 import type { Ctx } from './guard'
 import { hashPassword } from './passwords'
-import { prove, proveByPassword } from './proof'
+import { requireRecentAuth, verifyCurrentPassword } from './reauthentication'
 import type { Proof } from './shapes'
 import type { UserRow } from './tables'
-import { checkedPassword } from './users'
+import { requireValidPassword } from './users'
 
-type Named = { username?: string; email?: string | null }
+type LoginFields = { username?: string; email?: string | null }
 
 /** The fields without a username and an e-mail address that stay the same, so that a profile that was read can be sent back. */
-export function withoutUnchanged<Fields extends Named>({ username, email, ...fields }: Fields, user: UserRow) {
+export function omitUnchanged<Fields extends LoginFields>({ username, email, ...fields }: Fields, user: UserRow) {
   return {
     ...fields,
     ...(username !== undefined && username !== user.username && { username }),
@@ -17,30 +17,38 @@ export function withoutUnchanged<Fields extends Named>({ username, email, ...fie
   }
 }
 
+/** @throws 400 for `endTokens` without a new password, which would end nothing */
+export function assertEndTokensWithPassword({ password, endTokens }: { password?: string; endTokens?: boolean }) {
+  if (endTokens && password === undefined)
+    badRequest({ path: '/endTokens', message: 'endTokens requires a new password.' })
+}
+
 /**
  * Requires that the users themselves, who prove it, change what they sign in with: not an API token of theirs, which would
- * become the whole account by it, and not an admin who acts as them.
- * @throws 403 FORBIDDEN, and what `prove` throws
+ * become the whole account by it, and not an admin who acts as them. A new password also needs the current one where there is
+ * one. Returns the hash of the new password, if there is one.
+ * @throws 400, 403 FORBIDDEN, and what `requireRecentAuth` and `verifyCurrentPassword` throw
  */
-export async function requireOwner(ctx: Ctx, proof: Proof, request: Request) {
-  if (ctx.actor.impersonator || ctx.actor.via === 'api-key') throw notOwner()
-  await prove(ctx, proof, request)
-}
-
-/** @throws 400 for `endTokens` without a new password, which would end nothing */
-export function validateEndTokens({ password, endTokens }: { password?: string; endTokens?: boolean }) {
-  if (endTokens && password === undefined)
-    invalid({ path: '/endTokens', message: 'endTokens needs a new password beside it.' })
-}
-
-/** The hash of a new password of the caller's, who proves that it is theirs to change. @throws 400, 403, 429 */
-export async function hashOwnPassword(ctx: Ctx, user: UserRow, password: string, proof: Proof, request: Request) {
+export async function authorizeCredentialChange(
+  ctx: Ctx,
+  user: UserRow,
+  { username, email, password }: LoginFields & { password?: string },
+  proof: Proof,
+  request: Request,
+): Promise<string | undefined> {
+  const { impersonator, via, token } = ctx.actor
+  const changesPassword = password !== undefined
+  const needsRecentAuth = username !== undefined || email !== undefined || (changesPassword && !user.password)
+  if (needsRecentAuth && (impersonator || via === 'api-key')) throw notOwner()
   // A token for one workspace would reach further by it.
-  if (ctx.actor.impersonator || ctx.actor.token?.bound) throw notOwner()
-  checkedPassword(password)
-  if (!user.password) await requireOwner(ctx, proof, request)
-  else if (!proof.currentPassword) invalid({ path: '/currentPassword', message: 'currentPassword is required.' })
-  else await proveByPassword(ctx, user, proof.currentPassword)
+  if (changesPassword && (impersonator || token?.bound)) throw notOwner()
+  if (changesPassword) requireValidPassword(password)
+  if (changesPassword && user.password && !proof.currentPassword)
+    badRequest({ path: '/currentPassword', message: 'currentPassword is required.' })
+  // From here on codes are used up and attempts counted, so each proof is taken once.
+  const proven = needsRecentAuth && (await requireRecentAuth(ctx, proof, request))
+  if (!changesPassword) return
+  if (user.password && proven !== 'currentPassword') await verifyCurrentPassword(ctx, user, proof.currentPassword!)
   return hashPassword(ctx, password)
 }
 

@@ -1,82 +1,95 @@
 import type { TSchema } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { config } from '../config'
-import { type Judging, readJson } from '../core/body'
-import { assertLengths } from '../core/lengths'
+import { type BodyInspector, readJson } from '../core/body'
+import { assertLengths } from '../core/length-limits'
 import { Problem, ProblemShape } from '../core/problem'
 import { noteRoute, noteUser } from '../core/request-log'
-import { holdBody } from '../tenancy/bodies'
-import { startWork } from '../tenancy/caller'
-import { type Tenant, tenantOf } from '../tenancy/tenants'
-import { type Actor, bearerOf, byApiToken, byBearer, byCookie } from './actors'
-import { clearCookie, cookieOf, keepCookie, requireOwnHost } from './cookies'
-import { claiming } from './idempotency/claim'
-import { endIfJudged } from './idempotency/verdict'
-import { guiseOf, impersonated, recording } from './impersonation'
-import { isCrossSite, refuseForeign } from './origins'
-import { may, missingRole, type Permission, refuseBeyond } from './permissions'
+import { reserveBody } from '../tenancy/body-budget'
+import { startProcessing } from '../tenancy/client-connection'
+import { resolveTenant, type Tenant } from '../tenancy/tenants'
+import {
+  type Actor,
+  authenticateApiToken,
+  authenticateBearerToken,
+  authenticateCookie,
+  readBearerToken,
+} from './actors'
+import { assertSameSite, isCrossSite } from './allowed-origins'
+import { extendSessionCookie, readSessionCookie, requireOwnHost, serializeExpiredSessionCookie } from './cookies'
+import { endAuthorizationCheck } from './idempotency/authorization-check'
+import { withClaim } from './idempotency/claim'
+import { createAuditedWrite, impersonate, readImpersonationTarget } from './impersonation'
+import { assertScope, hasPermission, missingRoleMessage, type Permission } from './permissions'
 
 /** Who asks, and in whose house. Every verb takes one as its first argument. */
 export type Ctx = Tenant & { actor: Actor }
-export type OpenCtx = Tenant & { actor?: Actor }
+export type PublicCtx = Tenant & { actor?: Actor }
 
 type Headers = Record<string, string | number | string[]>
 type Set = { headers: unknown }
 
-async function admit(
+async function authorize(
   request: Request,
   set: Set,
   area: string,
   permission?: Permission,
   readsCookie = true,
-): Promise<OpenCtx> {
-  const tenant = await tenantOf(request)
-  const caller = await actorBehind(request, tenant, set.headers as Headers, readsCookie)
-  refuseBeyond(caller, area, isRead(request) ? 'read' : 'write')
-  const guise = guiseOf(request)
-  const actor = guise ? await impersonated(tenant, caller, guise) : caller
+): Promise<PublicCtx> {
+  const tenant = await resolveTenant(request)
+  const caller = await authenticate(request, tenant, set.headers as Headers, readsCookie)
+  assertScope(caller, area, isRead(request) ? 'read' : 'write')
+  const impersonation = readImpersonationTarget(request)
+  const actor = impersonation ? await impersonate(tenant, caller, impersonation) : caller
   if (caller) noteUser(request, caller.user)
   if (!actor) {
-    if (!permission) return claiming(request, tenant)
+    if (!permission) return withClaim(request, tenant)
     throw new Problem(401, 'UNAUTHENTICATED', 'Sign in first, or send an API token.')
   }
-  if (permission && !may(actor, permission)) throw new Problem(403, 'FORBIDDEN', missingRole(permission))
+  if (permission && !hasPermission(actor, permission))
+    throw new Problem(403, 'FORBIDDEN', missingRoleMessage(permission))
   if (actor.impersonator && permission === 'oneself')
-    throw new Problem(403, 'FORBIDDEN', 'This everybody does themselves: nobody else may act as them here.')
-  const { db, heard, write, tenant: id } = claiming(request, tenant)
-  const ctx = { tenant: id, db, heard, write, actor }
-  return actor.impersonator && !isRead(request) ? { ...ctx, write: recording(request, ctx, actor) } : ctx
+    throw new Problem(403, 'FORBIDDEN', 'This action is not available while impersonating a user.')
+  const { db, remoteVersion, write, tenant: id } = withClaim(request, tenant)
+  const ctx = { tenant: id, db, remoteVersion, write, actor }
+  return actor.impersonator && !isRead(request) ? { ...ctx, write: createAuditedWrite(request, ctx, actor) } : ctx
 }
 
 /** The caller of a request some time later, while it is still answered. @throws as if they came now */
-export const readmit = (request: Request, area: string): Promise<OpenCtx> => admit(request, { headers: {} }, area)
+export const reauthorize = (request: Request, area: string): Promise<PublicCtx> =>
+  authorize(request, { headers: {} }, area)
 
 /**
  * The same where a GET may have effects, as it has what code of the tenant's makes of it. Browsers send a session cookie
  * along when a page of another site leads here, so then it counts for nothing, and its owner is anonymous.
  */
-export const readmitSameSite = (request: Request, area: string): Promise<OpenCtx> =>
-  admit(request, { headers: {} }, area, undefined, !(isRead(request) && isCrossSite(request)))
+export const reauthorizeSameSite = (request: Request, area: string): Promise<PublicCtx> =>
+  authorize(request, { headers: {} }, area, undefined, !(isRead(request) && isCrossSite(request)))
 
 /** The first credential decides; one that is no good is refused, never overlooked. */
-function actorBehind(request: Request, tenant: Tenant, headers: Headers, readsCookie: boolean) {
+function authenticate(request: Request, tenant: Tenant, headers: Headers, readsCookie: boolean) {
   const key = request.headers.get('x-api-key')
-  if (key) return byApiToken(tenant, key)
-  if (request.headers.get('authorization')) return byBearer(tenant, bearerOf(request))
-  const cookie = readsCookie && cookieOf(request, tenant)
-  if (cookie) return byKeptCookie(request, tenant, cookie, headers)
+  if (key) return authenticateApiToken(tenant, key)
+  if (request.headers.get('authorization')) return authenticateBearerToken(tenant, readBearerToken(request))
+  const cookie = readsCookie && readSessionCookie(request, tenant)
+  if (cookie) return authenticateSessionCookie(request, tenant, cookie, headers)
 }
 
-async function byKeptCookie(request: Request, tenant: Tenant, cookie: string, headers: Headers): Promise<Actor> {
+async function authenticateSessionCookie(
+  request: Request,
+  tenant: Tenant,
+  cookie: string,
+  headers: Headers,
+): Promise<Actor> {
   await requireOwnHost(request, tenant)
-  const known = await byCookie(tenant, cookie)
-  if (!known) {
-    headers['set-cookie'] = clearCookie(request, tenant)
+  const session = await authenticateCookie(tenant, cookie)
+  if (!session) {
+    headers['set-cookie'] = serializeExpiredSessionCookie(request, tenant)
     throw new Problem(401, 'UNAUTHENTICATED', 'This session has ended. Sign in again.')
   }
-  if (!isRead(request)) await refuseForeign(request, tenant)
-  await keepCookie(request, tenant, cookie, known, headers)
-  return known.actor
+  if (!isRead(request)) await assertSameSite(request, tenant)
+  await extendSessionCookie(request, tenant, cookie, session, headers)
+  return session.actor
 }
 
 const isRead = ({ method }: Request) => method === 'GET' || method === 'HEAD'
@@ -88,81 +101,86 @@ const isRead = ({ method }: Request) => method === 'GET' || method === 'HEAD'
  * `?tenant=` may name the tenant. `area` is what the scopes of API
  * tokens are about. Elysia is only sure to wait for hooks that are `async`, and skips the macros after a `false` one.
  */
-export const guard = <Area extends string>(area: Area) => guarding(area, readBody)
+export const guard = <Area extends string>(area: Area) => createGuard(area, readBody)
 
 /** The same for areas whose bodies may be larger. */
-export const aiGuard = <Area extends string>(area: Area) => guarding(area, readLargeBody)
+export const aiGuard = <Area extends string>(area: Area) => createGuard(area, readLargeBody)
 
 /** The same for routes that read the body themselves, as it comes in. */
-export const streamGuard = <Area extends string>(area: Area) => guarding(area, leaveBody)
+export const streamGuard = <Area extends string>(area: Area) => createGuard(area, skipBody)
 
 /** The same for uploads. */
-export const uploadGuard = <Area extends string>(area: Area) => guarding(area, readUpload)
+export const uploadGuard = <Area extends string>(area: Area) => createGuard(area, readUpload)
 
-const readBody: ReadBody = (request, judging) => readJson(request, config.ATOLL_BODY_LIMIT, judging)
-const readLargeBody: ReadBody = (request, judging) => readJson(request, config.ATOLL_AI_BODY_LIMIT, judging)
-const readUpload: ReadBody = (request, judging) => readJson(request, config.ATOLL_UPLOAD_LIMIT, judging)
-const leaveBody = async () => {}
+const readBody: ReadBody = (request, checks) => readJson(request, config.ATOLL_BODY_LIMIT, checks)
+const readLargeBody: ReadBody = (request, checks) => readJson(request, config.ATOLL_AI_BODY_LIMIT, checks)
+const readUpload: ReadBody = (request, checks) => readJson(request, config.ATOLL_UPLOAD_LIMIT, checks)
+const skipBody = async () => {}
 
-const guarding = <Area extends string>(area: Area, read: ReadBody) =>
+const createGuard = <Area extends string>(area: Area, read: ReadBody) =>
   new Elysia({ name: 'guard', seed: `${area} ${read.name}` }).macro({
     can: (permission: Permission) => ({
-      ...hooks<Ctx>(permission, (request, set) => admit(request, set, area, permission), read),
+      ...createHooks<Ctx>(permission, (request, set) => authorize(request, set, area, permission), read),
       response: { 401: ProblemShape, 403: ProblemShape },
     }),
-    anyone: (_: true) => hooks<OpenCtx>('anyone', (request, set) => admit(request, set, area), read),
-    open: (_: true) => hooks<OpenCtx>('open', async (request) => claiming(request, await tenantOf(request)), read),
+    anyone: (_: true) => createHooks<PublicCtx>('anyone', (request, set) => authorize(request, set, area), read),
+    open: (_: true) =>
+      createHooks<PublicCtx>('open', async (request) => withClaim(request, await resolveTenant(request)), read),
     openAtAddress: (_: true) =>
-      hooks<OpenCtx>('open', async (request) => claiming(request, await tenantOf(request, namedIn(request))), read),
+      createHooks<PublicCtx>(
+        'open',
+        async (request) => withClaim(request, await resolveTenant(request, readTenantParam(request))),
+        read,
+      ),
   })
 
-const namedIn = ({ url }: Request) => new URLSearchParams(url.split('?')[1]).get('tenant')
+const readTenantParam = ({ url }: Request) => new URLSearchParams(url.split('?')[1]).get('tenant')
 
-type ReadBody = (request: Request, judging: Judging) => Promise<unknown>
+type ReadBody = (request: Request, judging: BodyInspector) => Promise<unknown>
 
-type ShapeOf = (method: string, route: string) => TSchema | undefined
-let shapeOf: ShapeOf = () => undefined
+type FindBodyShape = (method: string, route: string) => TSchema | undefined
+let findBodyShape: FindBodyShape = () => undefined
 
 /** Who knows the shapes of bodies, by the method and the path of their routes. */
-export const setBodyShapes = (find: ShapeOf) => {
-  shapeOf = find
+export const setBodyShapeLookup = (find: FindBodyShape) => {
+  findBodyShape = find
 }
 
-type Asked<C> = { request: Request; route: string; set: Set; ctx?: C }
+type HookContext<C> = { request: Request; route: string; set: Set; ctx?: C }
 
 /**
  * Whoever enters does so once: before the body is read or, where there is none, before validation. Elysia reads the
  * source of hooks to see what of the context they need, so they name it and never pass the context on.
  */
-function hooks<C extends OpenCtx>(
+function createHooks<C extends PublicCtx>(
   access: Permission | 'anyone' | 'open',
-  enter: (request: Request, set: Set) => OpenCtx | Promise<OpenCtx>,
+  authorizeRequest: (request: Request, set: Set) => PublicCtx | Promise<PublicCtx>,
   read: ReadBody,
 ) {
   return {
     detail: { 'x-access': access } as object, // a key of OpenAPI's that Elysia's type does not know
-    parse: async (context: Asked<C>) => {
+    parse: async (context: HookContext<C>) => {
       noteRoute(context.request, context.route)
-      context.ctx = (await enter(context.request, context.set)) as C
+      context.ctx = (await authorizeRequest(context.request, context.set)) as C
       const { request, route, ctx } = context
-      endIfJudged(request)
-      const judging: Judging = {
-        bytes: (count, most) => holdBody(request, ctx.tenant, count, most),
-        value: (value) => {
-          const shape = shapeOf(request.method, route)
+      endAuthorizationCheck(request)
+      const checks: BodyInspector = {
+        onBytes: (count, most) => reserveBody(request, ctx.tenant, count, most),
+        onLargeValue: (value) => {
+          const shape = findBodyShape(request.method, route)
           if (shape) assertLengths(shape, value)
         },
       }
       // Nothing is `null` here: after `undefined` Elysia would read the body once more by itself.
-      return (await read(request, judging)) ?? null
+      return (await read(request, checks)) ?? null
     },
-    transform: async (context: Asked<C>) => {
-      if (read !== leaveBody) startWork(context.request)
+    transform: async (context: HookContext<C>) => {
+      if (read !== skipBody) startProcessing(context.request)
       if (!context.ctx) {
         noteRoute(context.request, context.route)
-        context.ctx = (await enter(context.request, context.set)) as C
+        context.ctx = (await authorizeRequest(context.request, context.set)) as C
       }
-      endIfJudged(context.request)
+      endAuthorizationCheck(context.request)
     },
     // Only for the types: the context has it already, and another hook would cost every request a turn.
     ...({} as { resolve: () => { ctx: C } }),

@@ -5,10 +5,10 @@ import type { Actor } from './actors'
 export type Permission = 'user' | 'oneself' | 'editor' | 'privileged' | 'curator' | 'teller'
 
 /** The roles that exist without anybody having them. */
-export const catalog = ['admin', 'plugin', 'user']
+export const BUILT_IN_USER_ROLES = ['admin', 'plugin', 'user']
 
 /** Who has one of these roles is allowed; without a list, whoever is signed in. */
-const ROLES: Record<Permission, string[] | undefined> = {
+const PERMITTED_ROLES: Record<Permission, string[] | undefined> = {
   user: undefined,
   /** The same, but nobody who acts as somebody else: sessions, tokens and passwords would outlive the request. */
   oneself: undefined,
@@ -24,20 +24,20 @@ const ROLES: Record<Permission, string[] | undefined> = {
 export const isPrivileged = (roles: string[]) => roles.includes('admin')
 
 /** Whether these roles suffice for a permission. */
-export const may = ({ roles }: Pick<Actor, 'roles'>, permission: Permission) =>
-  ROLES[permission]?.some((role) => roles.includes(role)) ?? true
+export const hasPermission = ({ roles }: Pick<Actor, 'roles'>, permission: Permission) =>
+  PERMITTED_ROLES[permission]?.some((role) => roles.includes(role)) ?? true
 
 /** What callers are told whose roles do not suffice: which would. */
-export const missingRole = (permission: Permission) =>
-  `Only users with the role ${ROLES[permission]?.join(' or ')} may do this.`
+export const missingRoleMessage = (permission: Permission) =>
+  `Only users with the role ${PERMITTED_ROLES[permission]?.join(' or ')} may do this.`
 
 /** Whether an API token is good for this: one without scopes for everything, `write` also reads. */
-export function within(scopes: string[], area: string, mode: 'read' | 'write') {
+export function scopesAllow(scopes: string[], area: string, mode: 'read' | 'write') {
   return !scopes.length || scopes.includes(`${area}:write`) || (mode === 'read' && scopes.includes(`${area}:read`))
 }
 
 /** @throws 403 for an API token that is not good for this; guests have none */
-export function refuseBeyond(actor: Pick<Actor, 'scopes'> | undefined, area: string, mode: 'read' | 'write') {
-  if (actor && !within(actor.scopes, area, mode))
-    throw new Problem(403, 'FORBIDDEN', `This API token is not good for ${area}:${mode}.`)
+export function assertScope(actor: Pick<Actor, 'scopes'> | undefined, area: string, mode: 'read' | 'write') {
+  if (actor && !scopesAllow(actor.scopes, area, mode))
+    throw new Problem(403, 'FORBIDDEN', `This API token does not have the scope ${area}:${mode}.`)
 }

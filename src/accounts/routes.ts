@@ -1,31 +1,31 @@
 import { Elysia, status, t } from 'elysia'
 import { ProblemShape } from '../core/problem'
-import { done, one } from '../core/shapes'
-import { listing } from '../storage/lists'
-import { bearerOf } from './actors'
+import { IdParams, SuccessShape } from '../core/shapes'
+import { listQuery } from '../storage/pagination'
+import { readBearerToken } from './actors'
+import * as tokens from './api-tokens'
 import { guard } from './guard'
 import * as profile from './profile'
 import * as sessions from './sessions'
 import {
   ApiToken,
-  CookieRefreshed,
   IssuedApiToken,
   Me,
   NewApiToken,
   ProfileChange,
-  Refresh,
-  Refreshed,
+  RefreshedCookie,
+  RefreshedTokens,
+  RefreshRequest,
   Session,
   SignedIn,
   SignIn,
   SignUp,
 } from './shapes'
 import * as signin from './signin'
-import * as tokens from './tokens'
 
-const listed = t.Object(listing)
+const pageQuery = t.Object(listQuery)
 
-const signing = new Elysia({ tags: ['accounts'] })
+const signInRoutes = new Elysia({ tags: ['accounts'] })
   .use(guard('accounts'))
   .post('/signin', ({ ctx, body, request, set }) => signin.signIn(ctx, body, { request, set }), {
     open: true,
@@ -45,20 +45,17 @@ const signing = new Elysia({ tags: ['accounts'] })
       open: true,
       body: SignUp,
       response: { 201: SignedIn, 409: ProblemShape, 429: ProblemShape },
-      detail: {
-        operationId: 'signUp',
-        summary: 'Sign up',
-        description: 'Creates a user, and signs in as signIn does.',
-      },
+      detail: { operationId: 'signUp', summary: 'Sign up', description: 'Creates a user and signs in like signIn.' },
     },
   )
   .post(
     '/token/refresh',
-    ({ ctx, body, request, set }) => signin.refresh(ctx, body?.refreshToken || bearerOf(request), { request, set }),
+    ({ ctx, body, request, set }) =>
+      signin.refresh(ctx, body?.refreshToken || readBearerToken(request), { request, set }),
     {
       open: true,
-      body: Refresh,
-      response: { 200: Refreshed, 401: ProblemShape },
+      body: RefreshRequest,
+      response: { 200: RefreshedTokens, 401: ProblemShape },
       detail: {
         operationId: 'refreshToken',
         summary: 'Exchange a refresh token for new tokens',
@@ -66,14 +63,14 @@ const signing = new Elysia({ tags: ['accounts'] })
       },
     },
   )
-  .post('/cookie/refresh', ({ ctx, request, set }) => signin.renew(ctx, { request, set }), {
+  .post('/cookie/refresh', ({ ctx, request, set }) => signin.renewCookie(ctx, { request, set }), {
     can: 'oneself',
-    response: { 200: CookieRefreshed, 400: ProblemShape },
+    response: { 200: RefreshedCookie, 400: ProblemShape },
     detail: { operationId: 'refreshCookie', summary: 'Renew the session cookie' },
   })
   .post('/logout', ({ ctx, request, set }) => signin.signOut(ctx, { request, set }), {
     can: 'oneself',
-    response: done,
+    response: SuccessShape,
     detail: {
       operationId: 'signOut',
       summary: 'Sign out',
@@ -81,7 +78,7 @@ const signing = new Elysia({ tags: ['accounts'] })
     },
   })
 
-const me = new Elysia({ prefix: '/me', tags: ['accounts'] })
+const meRoutes = new Elysia({ prefix: '/me', tags: ['accounts'] })
   .use(guard('accounts'))
   .get('/', ({ ctx }) => profile.get(ctx), {
     can: 'user',
@@ -96,19 +93,19 @@ const me = new Elysia({ prefix: '/me', tags: ['accounts'] })
   })
   .get('/sessions', ({ ctx, query, request, set }) => sessions.list(ctx, query, { request, set }), {
     can: 'oneself',
-    query: listed,
+    query: pageQuery,
     response: t.Array(Session),
     detail: { operationId: 'listSessions', summary: 'List your sessions' },
   })
   .delete('/sessions/:id', ({ ctx, params }) => sessions.remove(ctx, params.id), {
     can: 'oneself',
-    params: one,
-    response: { 200: done, 404: ProblemShape },
+    params: IdParams,
+    response: { 200: SuccessShape, 404: ProblemShape },
     detail: { operationId: 'endSession', summary: 'End one of your sessions' },
   })
   .get('/api-tokens', ({ ctx, query, request, set }) => tokens.list(ctx, query, { request, set }), {
     can: 'oneself',
-    query: listed,
+    query: pageQuery,
     response: t.Array(ApiToken),
     detail: { operationId: 'listApiTokens', summary: 'List your API tokens' },
   })
@@ -122,15 +119,15 @@ const me = new Elysia({ prefix: '/me', tags: ['accounts'] })
       detail: {
         operationId: 'createApiToken',
         summary: 'Create an API token',
-        description: 'The token is shown in this answer only.',
+        description: 'The token is returned only once.',
       },
     },
   )
   .delete('/api-tokens/:id', ({ ctx, params }) => tokens.remove(ctx, params.id), {
     can: 'oneself',
-    params: one,
-    response: { 200: done, 404: ProblemShape },
+    params: IdParams,
+    response: { 200: SuccessShape, 404: ProblemShape },
     detail: { operationId: 'deleteApiToken', summary: 'Delete an API token' },
   })
 
-export const accounts = new Elysia().use(signing).use(me)
+export const accountRoutes = new Elysia().use(signInRoutes).use(meRoutes)

@@ -1,58 +1,58 @@
 import { and, eq, gt, isNull, lt, ne } from 'drizzle-orm'
-import { iso, now } from '../core/clock'
-import type { Answer } from '../core/etag'
-import { missing, Problem } from '../core/problem'
-import { derivedSecret, hashed, secret } from '../core/secret'
+import { now, toIsoString } from '../core/clock'
+import { deriveToken, generateToken, sha256 } from '../core/crypto'
+import type { HttpContext } from '../core/etag'
+import { notFound, Problem } from '../core/problem'
 import { success } from '../core/shapes'
-import type { Lease } from '../jobs/holding'
-import { removeInSlices } from '../jobs/removal'
+import { deleteInBatches } from '../jobs/batch-delete'
+import type { Lease } from '../jobs/with-lease'
 import { BrokenReference } from '../storage/errors'
-import { answerPage, type Listing, paged, pageOf } from '../storage/lists'
+import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
 import type { Tx } from '../storage/port'
-import { changing } from '../tenancy/memory'
-import { keyOf } from '../tenancy/secrets'
+import { writeInvalidating } from '../tenancy/cache'
+import { deriveKey } from '../tenancy/installation-keys'
 import type { Tenant } from '../tenancy/tenants'
 import type { Actor } from './actors'
 import type { Ctx } from './guard'
-import { noteDevice } from './mail/devices'
-import { takeAll } from './one-time'
+import { notifyNewDevice } from './mail/new-device'
+import { revokeOneTimeTokens } from './one-time-tokens'
 import { apiTokens, sessionKeys, sessions, users } from './tables'
 
 /** How long a session goes on without being used, in ms. */
-export const SESSION_TTL = 30 * 86_400_000
+export const SESSION_TTL_MS = 30 * 86_400_000
 
 /** So long (ms) what continued a session is answered with its successor once more: tabs refresh in parallel. */
-const GRACE = 30_000
+const REUSE_GRACE_MS = 30_000
 
 /** From where a session is begun, for its owner to recognise it. */
-export type Device = { userAgent: string; address: string }
+export type ClientDevice = { userAgent: string; address: string }
 
 /**
  * Begins a session and returns its id and what continues it: the value of a cookie, or a refresh token. With the hash of the
  * user's password as it was when they proved who they are:
  * @throws 401 INVALID_CREDENTIALS when it was replaced meanwhile
  */
-export async function begin(
+export async function createSession(
   tenant: Tenant,
   user: string,
   kind: 'cookie' | 'oauth',
-  device: Device,
+  device: ClientDevice,
   workspace: string | null = null,
   passwordHash?: string | null,
 ) {
   const [time, session] = [now(), Bun.randomUUIDv7()]
-  const dates = { created: iso(time), expires: iso(time + SESSION_TTL) }
+  const dates = { created: toIsoString(time), expires: toIsoString(time + SESSION_TTL_MS) }
   const key = await tenant
     .write(async (tx) => {
       if (passwordHash !== undefined) await assertSamePassword(tx, user, passwordHash)
-      await tx.delete(sessions).where(and(eq(sessions.user, user), lt(sessions.expires, iso(time))))
+      await tx.delete(sessions).where(and(eq(sessions.user, user), lt(sessions.expires, toIsoString(time))))
       await tx
         .insert(sessions)
         .values({ _id: session, user, kind, workspace, ...device, used: dates.created, ...dates })
-      await noteDevice(tenant, tx, user, device)
+      await notifyNewDevice(tenant, tx, user, device)
       return addKey(tx, session)
     })
-    .catch(removed)
+    .catch(rethrowMissingUser)
   return { session, key }
 }
 
@@ -64,8 +64,8 @@ async function assertSamePassword(tx: Tx, user: string, hash: string | null) {
 }
 
 /** Between a right password and the session, the user may have been removed. */
-function removed(error: unknown): never {
-  if (error instanceof BrokenReference) throw new Problem(401, 'UNAUTHENTICATED', 'This user is not there any more.')
+function rethrowMissingUser(error: unknown): never {
+  if (error instanceof BrokenReference) throw new Problem(401, 'UNAUTHENTICATED', 'This user no longer exists.')
   throw error
 }
 
@@ -74,31 +74,33 @@ function removed(error: unknown): never {
  * more than 30 s ago, or whose successor was used, has been stolen now or then: the whole session ends.
  * @throws 401 for a token that is unknown, ended or spent.
  */
-export async function exchange(tenant: Tenant, token: string) {
-  const [hash, time] = [hashed(token), now()]
+export async function rotateRefreshToken(tenant: Tenant, token: string) {
+  const [hash, time] = [sha256(token), now()]
   // We keep only hashes, so the successor has to be made of the token.
-  const next = derivedSecret(await keyOf(tenant.tenant, 'refresh-token'), token)
+  const next = deriveToken(await deriveKey(tenant.tenant, 'refresh-token'), token)
   const result = await tenant.write(async (tx) => {
-    const found = await tx
+    const row = await tx
       .select({ key: sessionKeys, user: users })
       .from(sessionKeys)
       .innerJoin(sessions, and(eq(sessions._id, sessionKeys.session), eq(sessions.kind, 'oauth')))
       .innerJoin(users, eq(users._id, sessions.user))
-      .where(and(eq(sessionKeys.hash, hash), gt(sessionKeys.expires, iso(time))))
+      .where(and(eq(sessionKeys.hash, hash), gt(sessionKeys.expires, toIsoString(time))))
       .get()
-    if (!found) return
-    const { key, user } = found
+    if (!row) return
+    const { key, user } = row
     const session = key.session
-    if (key.spent || !(await spend(tx, hash, time))) {
-      const late = key.spent !== null && time - Date.parse(key.spent) > GRACE
-      const unused = (await find(tx, next))?.spent === null
+    if (key.spent || !(await spendKey(tx, hash, time))) {
+      const late = key.spent !== null && time - Date.parse(key.spent) > REUSE_GRACE_MS
+      const unused = (await findKey(tx, next))?.spent === null
       return late || !unused ? { stolen: session } : { session, user, token: next }
     }
-    await tx.delete(sessionKeys).where(and(eq(sessionKeys.session, session), lt(sessionKeys.expires, iso(time))))
-    await prolong(tx, session, time)
+    await tx
+      .delete(sessionKeys)
+      .where(and(eq(sessionKeys.session, session), lt(sessionKeys.expires, toIsoString(time))))
+    await extendSession(tx, session, time)
     return { session, user, token: await addKey(tx, session, next, hash) }
   })
-  if (result?.stolen) await end(tenant, result.stolen)
+  if (result?.stolen) await endSession(tenant, result.stolen)
   if (!result?.token)
     throw new Problem(401, 'UNAUTHENTICATED', 'The refresh token is invalid or has expired. Sign in again.')
   return result
@@ -108,78 +110,81 @@ export async function exchange(tenant: Tenant, token: string) {
  * A new cookie for the session of the old one, which is good for 30 s more: other requests carry it still, and get the same
  * new one.
  */
-export async function renewCookie(tenant: Tenant, session: string, cookie: string): Promise<string> {
-  const [time, hash, key] = [now(), hashed(cookie), await keyOf(tenant.tenant, 'refresh-token')]
-  let next = derivedSecret(key, cookie)
-  return changing(tenant, 'actors', async (tx) => {
-    if (!(await spend(tx, hash, time, iso(time + GRACE)))) {
+export async function rotateCookie(tenant: Tenant, session: string, cookie: string): Promise<string> {
+  const [time, hash, key] = [now(), sha256(cookie), await deriveKey(tenant.tenant, 'refresh-token')]
+  let next = deriveToken(key, cookie)
+  return writeInvalidating(tenant, 'actors', async (tx) => {
+    if (!(await spendKey(tx, hash, time, toIsoString(time + REUSE_GRACE_MS)))) {
       // The other tab may have renewed its own meanwhile.
-      while ((await find(tx, next))?.spent) next = derivedSecret(key, next)
+      while ((await findKey(tx, next))?.spent) next = deriveToken(key, next)
       return next
     }
-    await tx.delete(sessionKeys).where(and(eq(sessionKeys.session, session), lt(sessionKeys.expires, iso(time))))
-    await prolong(tx, session, time)
+    await tx
+      .delete(sessionKeys)
+      .where(and(eq(sessionKeys.session, session), lt(sessionKeys.expires, toIsoString(time))))
+    await extendSession(tx, session, time)
     return addKey(tx, session, next, hash)
   })
 }
 
 /** Spends what continues a session; undefined when it was spent before. */
-const spend = (tx: Tx, hash: string, time: number, expires?: string) =>
+const spendKey = (tx: Tx, hash: string, time: number, expires?: string) =>
   tx
     .update(sessionKeys)
-    .set({ spent: iso(time), ...(expires && { expires }) })
+    .set({ spent: toIsoString(time), ...(expires && { expires }) })
     .where(and(eq(sessionKeys.hash, hash), isNull(sessionKeys.spent)))
     .returning()
     .get()
 
-const prolong = (tx: Tx, session: string, time: number) =>
+const extendSession = (tx: Tx, session: string, time: number) =>
   tx
     .update(sessions)
-    .set({ used: iso(time), expires: iso(time + SESSION_TTL) })
+    .set({ used: toIsoString(time), expires: toIsoString(time + SESSION_TTL_MS) })
     .where(eq(sessions._id, session))
 
-const find = (tx: Tx, key: string) =>
+const findKey = (tx: Tx, key: string) =>
   tx
     .select({ spent: sessionKeys.spent })
     .from(sessionKeys)
-    .where(eq(sessionKeys.hash, hashed(key)))
+    .where(eq(sessionKeys.hash, sha256(key)))
     .get()
 
 /** The caller's sessions, the latest first. */
-export async function list({ db, actor }: Ctx, query: Listing, answer: Answer) {
-  const mine = and(eq(sessions.user, actor.user), gt(sessions.expires, iso(now())))
-  const page = pageOf(query, sortable, '-used')
-  const rows = await paged(page, db.select().from(sessions).where(mine))
-  const shown = rows.map(({ user: _, ...session }) => ({ ...session, current: session._id === actor.session }))
-  return answerPage(answer, page, shown, () => db.$count(sessions, mine))
+export async function list({ db, actor }: Ctx, query: ListQuery, answer: HttpContext) {
+  const mine = and(eq(sessions.user, actor.user), gt(sessions.expires, toIsoString(now())))
+  const page = parsePage(query, sortable, '-used')
+  const rows = await applyPage(page, db.select().from(sessions).where(mine))
+  const items = rows.map(({ user: _, ...session }) => ({ ...session, current: session._id === actor.session }))
+  return respondWithPage(answer, page, items, () => db.$count(sessions, mine))
 }
 
 const sortable = { _id: sessions._id, created: sessions.created, used: sessions.used, expires: sessions.expires }
 
 /** Ends one session of the caller's. */
 export async function remove(ctx: Ctx, id: string) {
-  const gone = await changing(ctx, 'actors', (tx) =>
+  const deleted = await writeInvalidating(ctx, 'actors', (tx) =>
     tx
       .delete(sessions)
       .where(and(eq(sessions._id, id), eq(sessions.user, ctx.actor.user)))
       .returning()
       .get(),
   )
-  if (!gone) missing('session')
+  if (!deleted) notFound('session')
   return success
 }
 
 /** Ends a session; nothing continues it. */
-export const end = (tenant: Tenant, session: string) =>
-  changing(tenant, 'actors', (tx) => tx.delete(sessions).where(eq(sessions._id, session)).run())
+export const endSession = (tenant: Tenant, session: string) =>
+  writeInvalidating(tenant, 'actors', (tx) => tx.delete(sessions).where(eq(sessions._id, session)).run())
 
 /**
  * Ends all sessions of a user but the one, and what was begun on the way to another. To be called in a write that changes
  * the topic `actors`.
  */
-export async function endOthers(tx: Tx, user: string, { session }: Pick<Actor, 'session'>) {
+export async function revokeOtherSessions(tx: Tx, user: string, { session }: Pick<Actor, 'session'>) {
   await tx.delete(sessions).where(and(eq(sessions.user, user), ne(sessions._id, session ?? '')))
-  for (const purpose of ['secondFactor', 'passwordReset', 'redirect'] as const) await takeAll(tx, purpose, user)
+  for (const purpose of ['secondFactor', 'passwordReset', 'redirect'] as const)
+    await revokeOneTimeTokens(tx, purpose, user)
 }
 
 /**
@@ -193,18 +198,18 @@ export async function assertSignedIn(tx: Tx, { session, token }: Pick<Actor, 'se
 }
 
 /** Ends all API tokens of a user. To be called in a write that changes the topic `actors`. */
-export const endApiTokens = (tx: Tx, user: string) => tx.delete(apiTokens).where(eq(apiTokens.user, user)).run()
+export const revokeApiTokens = (tx: Tx, user: string) => tx.delete(apiTokens).where(eq(apiTokens.user, user)).run()
 
 /** Removes sessions that have ended by themselves, and what continued them; whoever had them is refused already. */
 export async function removeExpired(tenant: Tenant & Lease) {
   // The keys go first: an old session may have thousands, which would all go with it in one write.
-  await removeInSlices(tenant, sessionKeys, sessionKeys.hash, lt(sessionKeys.expires, iso(now())))
-  await removeInSlices(tenant, sessions, sessions._id, lt(sessions.expires, iso(now())))
+  await deleteInBatches(tenant, sessionKeys, sessionKeys.hash, lt(sessionKeys.expires, toIsoString(now())))
+  await deleteInBatches(tenant, sessions, sessions._id, lt(sessions.expires, toIsoString(now())))
 }
 
-async function addKey(tx: Tx, session: string, key = secret(), parent?: string) {
+async function addKey(tx: Tx, session: string, key = generateToken(), parent?: string) {
   const time = now()
-  const dates = { created: iso(time), expires: iso(time + SESSION_TTL) }
-  await tx.insert(sessionKeys).values({ hash: hashed(key), session, parent, ...dates })
+  const dates = { created: toIsoString(time), expires: toIsoString(time + SESSION_TTL_MS) }
+  await tx.insert(sessionKeys).values({ hash: sha256(key), session, parent, ...dates })
   return key
 }

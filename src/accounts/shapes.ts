@@ -1,22 +1,24 @@
 import type { TString } from '@sinclair/typebox'
 import { type Static, t } from 'elysia'
-import { change, free, id, line, text, textMatching, time } from '../core/shapes'
+import { id, jsonObject, line, partialOf, text, textMatching, time } from '../core/shapes'
 
 const date = textMatching('^\\d{4}-\\d{2}-\\d{2}$', 'Write the date as YYYY-MM-DD.', { description: 'YYYY-MM-DD' })
 // What can't be seen makes another mailbox of what looks the same, or a line of its own.
-const unseen = '\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f\\ufeff'
-const none = `\\s@<>,;:"()\\[\\]\\\\${unseen}`
-export const email = textMatching(`^[^${none}]+@[^${none}]+\\.[^${none}.]+$`, 'This is not an e-mail address.', {
-  maxLength: 254,
-})
+const INVISIBLE_CHARS = '\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f\\ufeff'
+const EMAIL_EXCLUDED_CHARS = `\\s@<>,;:"()\\[\\]\\\\${INVISIBLE_CHARS}`
+export const email = textMatching(
+  `^[^${EMAIL_EXCLUDED_CHARS}]+@[^${EMAIL_EXCLUDED_CHARS}]+\\.[^${EMAIL_EXCLUDED_CHARS}.]+$`,
+  'This is not an e-mail address.',
+  { maxLength: 254 },
+)
 export const url = textMatching(
   '^(https?://|/(?![/\\\\]))[^\\s]*$',
-  'Write an address that begins with https://, http:// or one /, without blanks.',
+  'Use a URL that begins with https://, http:// or a single /, without spaces.',
   { maxLength: 2_000 },
 )
 const username = textMatching(
   '^[^\\s\\u0000-\\u001f\\u007f]([^\\u0000-\\u001f\\u007f]*[^\\s\\u0000-\\u001f\\u007f])?$',
-  'Write the username without blanks around it, and without control characters.',
+  'The username must not begin or end with a space or contain control characters.',
   { minLength: 1, maxLength: 128 },
 )
 const password = text(1_000)
@@ -24,20 +26,20 @@ const name = line(200)
 const phone = line(40)
 const orNull = t.Nullable
 /** What was read as empty can be sent back, and means none. */
-export const orNone = (shape: TString) => t.Union([shape, t.Literal(''), t.Null()])
+export const orEmpty = (shape: TString) => t.Union([shape, t.Literal(''), t.Null()])
 const maybe = t.Optional
 
 /** By what a signed-in person shows that it is them, and not somebody at their screen. */
 export const Proof = t.Object({
   currentPassword: maybe(password),
-  code: maybe(t.String({ minLength: 1, maxLength: 100, description: 'of the second factor, where there is one' })),
+  code: maybe(t.String({ minLength: 1, maxLength: 100, description: 'two-factor code, if a second factor is set up' })),
 })
 export type Proof = Static<typeof Proof>
 
 /** What goes along with a new password. */
-export const endTokens = maybe(t.Boolean({ description: 'with a new password: whether all API tokens end, too' }))
+export const endTokens = maybe(t.Boolean({ description: 'with a new password: whether to revoke all API tokens' }))
 
-export const Workspace = t.Object({
+export const ActiveWorkspace = t.Object({
   _id: id,
   name: t.String(),
   roles: t.Array(t.String()),
@@ -56,9 +58,9 @@ export const User = t.Object({
   birthDate: orNull(t.String()),
   phone: orNull(t.String()),
   roles: t.Array(t.String()),
-  metadata: free,
-  internalMetadata: maybe(free),
-  workspace: orNull(Workspace),
+  metadata: jsonObject,
+  internalMetadata: maybe(jsonObject),
+  workspace: orNull(ActiveWorkspace),
   created: time,
 })
 export const Me = t.Composite([
@@ -66,11 +68,13 @@ export const Me = t.Composite([
   t.Object({
     isPrivileged: t.Boolean(),
     emailVerified: t.Boolean(),
-    pendingEmail: orNull(t.String({ description: 'takes the place of email once its confirmation code came back' })),
+    pendingEmail: orNull(t.String({ description: 'replaces email once it is confirmed' })),
   }),
 ])
 
-const authType = maybe(t.Literal('oauth', { description: 'asks for tokens; without it, a cookie carries the session' }))
+const authType = maybe(
+  t.Literal('oauth', { description: 'oauth: the response contains tokens; default: a session cookie' }),
+)
 
 export const SignIn = t.Object(
   {
@@ -79,13 +83,17 @@ export const SignIn = t.Object(
     authType,
     workspace: maybe(id),
     challenge: maybe(
-      t.String({ maxLength: 200, description: 'instead of all others: of a 401 SECOND_FACTOR_REQUIRED' }),
+      t.String({
+        maxLength: 200,
+        description: 'challenge of a 401 SECOND_FACTOR_REQUIRED, sent with code instead of username and password',
+      }),
     ),
-    code: maybe(t.String({ maxLength: 100, description: 'of the second factor, or a recovery code' })),
+    code: maybe(t.String({ maxLength: 100, description: 'two-factor code or recovery code' })),
     refreshToken: maybe(
       t.String({
         maxLength: 200,
-        description: 'the last one of this device, if any: by it, wrong guesses of others do not lock the device out',
+        description:
+          'last refresh token of this device, if any: failed attempts from elsewhere then do not lock the device out',
       }),
     ),
   },
@@ -96,7 +104,7 @@ export type SignIn = Static<typeof SignIn>
 export const Registration = t.Object({
   username,
   password: maybe(password),
-  email: maybe(orNone(email)),
+  email: maybe(orEmpty(email)),
   name: maybe(orNull(name)),
   firstName: maybe(orNull(name)),
   lastName: maybe(orNull(name)),
@@ -108,10 +116,10 @@ export const Registration = t.Object({
 export type Registration = Static<typeof Registration>
 export const SignUp = t.Composite([t.Omit(Registration, ['password']), t.Object({ password })])
 
-export const ProfileChange = change(
+export const ProfileChange = partialOf(
   t.Object({
     username,
-    email: orNone(email),
+    email: orEmpty(email),
     name: orNull(name),
     firstName: orNull(name),
     lastName: orNull(name),
@@ -119,7 +127,7 @@ export const ProfileChange = change(
     birthDate: orNull(date),
     phone: orNull(phone),
     profileImage: orNull(url),
-    metadata: free,
+    metadata: jsonObject,
     password,
     endTokens,
     ...Proof.properties,
@@ -127,17 +135,17 @@ export const ProfileChange = change(
 )
 export type ProfileChange = Static<typeof ProfileChange>
 
-const Identity = t.Object({ user: User, workspace: orNull(Workspace) })
+const Identity = t.Object({ user: User, workspace: orNull(ActiveWorkspace) })
 const Tokens = t.Object({
   token: t.String(),
   refreshToken: t.String(),
   expiresIn: t.Number({ description: 'seconds' }),
 })
 export const SignedIn = t.Object({ payload: t.Union([t.Composite([Tokens, Identity]), Identity]) })
-export const Refreshed = t.Object({ payload: t.Composite([Tokens, Identity]) })
-export const CookieRefreshed = t.Object({ payload: Identity })
+export const RefreshedTokens = t.Object({ payload: t.Composite([Tokens, Identity]) })
+export const RefreshedCookie = t.Object({ payload: Identity })
 
-export const Refresh = maybe(t.Object({ refreshToken: maybe(t.Nullable(t.String())) }))
+export const RefreshRequest = maybe(t.Object({ refreshToken: maybe(t.Nullable(t.String())) }))
 
 export const Session = t.Object({
   _id: id,
@@ -169,7 +177,7 @@ export const NewApiToken = t.Object({
         '^[a-z]+(-[a-z]+)*:(read|write)$',
         'Write a scope as an area with :read or :write, such as entities:read.',
       ),
-      { maxItems: 50, description: 'such as "entities:read"; none allows all that its user may do' },
+      { maxItems: 50, description: 'such as "entities:read"; empty: everything that the user may do' },
     ),
   ),
   expiresAt: maybe(t.String({ format: 'date-time' })),
@@ -177,4 +185,4 @@ export const NewApiToken = t.Object({
   ...Proof.properties,
 })
 export type NewApiToken = Static<typeof NewApiToken>
-export const IssuedApiToken = t.Object({ token: t.String({ description: 'shown only now' }), apiToken: ApiToken })
+export const IssuedApiToken = t.Object({ token: t.String({ description: 'returned only once' }), apiToken: ApiToken })

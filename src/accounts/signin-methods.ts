@@ -9,7 +9,7 @@ import { users } from './tables'
  * After something was taken away by which a user signs in, in that transaction: refuses it when nothing is left. Of their
  * identities those count whose provider is set up. @throws 409 LAST_SIGN_IN_METHOD
  */
-export async function refuseLastMethod(tx: Tx, user: string, providers: string[]) {
+export async function assertNotLastMethod(tx: Tx, user: string, providers: string[]) {
   const row = await tx.select({ password: users.password }).from(users).where(eq(users._id, user)).get()
   if (row?.password) return
   if (await tx.select({ _id: passkeys._id }).from(passkeys).where(eq(passkeys.user, user)).limit(1).get()) return
@@ -18,6 +18,6 @@ export async function refuseLastMethod(tx: Tx, user: string, providers: string[]
   throw new Problem(
     409,
     'LAST_SIGN_IN_METHOD',
-    'You could not sign in any more. Set a password, or add another way to sign in, first.',
+    'This is your last sign-in method. Set a password or add another method first.',
   )
 }

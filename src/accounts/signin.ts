@@ -1,166 +1,176 @@
-import { type Answer, forbidKeeping } from '../core/etag'
-import { invalid, Problem } from '../core/problem'
+import { type HttpContext, setNoStore } from '../core/etag'
+import { badRequest, Problem } from '../core/problem'
 import { success } from '../core/shapes'
 import type { Tx } from '../storage/port'
-import { addressOf, networkOf } from '../tenancy/caller'
+import { clientIp, clientNetwork } from '../tenancy/client-connection'
 import type { Tenant } from '../tenancy/tenants'
-import { issueAccess } from './access'
-import { type ActiveWorkspace, workspaceOf } from './actors'
-import { clearCookie, cookieOf, setCookie } from './cookies'
-import { deviceCookie, findKnownDevice } from './devices'
+import { issueAccessToken } from './access-tokens'
+import { type ActiveWorkspace, findActiveWorkspace } from './actors'
+import { readSessionCookie, serializeExpiredSessionCookie, serializeSessionCookie } from './cookies'
+import { findKnownDevice, issueDeviceCookie } from './device-cookie'
 import type { Ctx } from './guard'
-import { askToVerify } from './mail/verification'
-import { giveOnce, lookAt, takeOnce } from './one-time'
-import { hashNewcomersPassword, isOutdated, verifyPassword } from './passwords'
+import { sendVerification } from './mail/verification'
+import { consumeOneTimeToken, findOneTimeToken, issueOneTimeToken } from './one-time-tokens'
+import { hashSignupPassword, needsRehash, verifyPassword } from './passwords'
 import { isPrivileged } from './permissions'
 import * as sessions from './sessions'
-import { settingsOf } from './settings'
 import type { Registration, SignIn } from './shapes'
+import { countAttempt, recordSuccess } from './signin-throttle'
 import { countSignup } from './signup-throttle'
 import type { UserRow } from './tables'
-import { countAttempt, noteSuccess } from './throttle'
-import { spending } from './totp/spending'
-import { counted, isEnabled, wrong } from './totp/totp'
-import { find, findByName, keepHashOf, keyOfName, register, shown } from './users'
-import { tellUser } from './users/events'
-import { reach } from './workspaces/reach'
+import { getSettings } from './tenant-settings'
+import { prepareCodeUse } from './totp/code-verification'
+import { countCodeAttempt, invalidCode, isTotpEnabled } from './totp/totp'
+import { findByLogin, getUser, normalizeForLookup, registerUser, rehashPassword, toUser } from './users'
+import { emitUserEvent } from './users/events'
+import { getWorkspaceAccess } from './workspaces/workspace-access'
 
 /** Begins a session for who knows the password. @throws 401 INVALID_CREDENTIALS whatever was wrong; 404 for a workspace out of reach; 429. */
-export async function signIn(tenant: Tenant, input: SignIn, answer: Answer): ReturnType<typeof started> {
+export async function signIn(tenant: Tenant, input: SignIn, answer: HttpContext): ReturnType<typeof startSession> {
   const { username, password, authType, workspace, challenge, code, refreshToken } = input
-  if (challenge !== undefined) return answered(tenant, challenge, code, answer)
-  if (username === undefined || password === undefined) return incomplete(input)
-  const user = await findByName(tenant, username)
-  const account = user?.usernameKey ?? keyOfName(username)
+  if (challenge !== undefined) return completeSecondFactor(tenant, challenge, code, answer)
+  if (username === undefined || password === undefined) return rejectMissingCredentials(input)
+  const user = await findByLogin(tenant, username)
+  const account = user?.usernameKey ?? normalizeForLookup(username)
   const device = await findKnownDevice(answer.request, tenant, user?._id ?? '', refreshToken)
-  const subjects = { account, address: networkOf(answer.request), device, telling: { user: user?._id } }
+  const subjects = { account, address: clientNetwork(answer.request), device, telling: { user: user?._id } }
   if (!(await verifyPassword(tenant, password, user?.password, () => countAttempt(tenant, subjects)))) {
-    throw new Problem(401, 'INVALID_CREDENTIALS', 'The username or the password is not right.')
+    throw new Problem(401, 'INVALID_CREDENTIALS', 'The username or password is incorrect.')
   }
-  await noteSuccess(tenant, subjects)
-  const current = isOutdated(user!.password) ? await keepHashOf(tenant, user!, password) : user!
+  await recordSuccess(tenant, subjects)
+  const current = needsRehash(user!.password) ? await rehashPassword(tenant, user!, password) : user!
   // Another sign-in was faster to hash it anew, or the password is another one now.
   if (!current) return signIn(tenant, input, answer)
-  if (workspace) await reach(tenant.db, { user: current._id, privileged: isPrivileged(current.roles) }, workspace)
-  return enter(tenant, current, authType, answer, workspace)
+  if (workspace)
+    await getWorkspaceAccess(tenant.db, { user: current._id, privileged: isPrivileged(current.roles) }, workspace)
+  return completeFirstFactor(tenant, current, authType, answer, workspace)
 }
 
-const incomplete = (input: SignIn) =>
-  invalid(
+const rejectMissingCredentials = (input: SignIn) =>
+  badRequest(
     ...(['username', 'password'] as const)
       .filter((name) => input[name] === undefined)
       .map((name) => ({ path: `/${name}`, message: `${name} is required.` })),
   )
 
 /** Lets in who has shown who they are, unless they have a second factor. @throws 401 SECOND_FACTOR_REQUIRED */
-export async function enter(
+export async function completeFirstFactor(
   tenant: Tenant,
   user: UserRow,
   authType: SignIn['authType'],
-  answer: Answer,
+  answer: HttpContext,
   workspace?: string,
 ) {
-  if (!(await isEnabled(tenant, user._id))) return started(tenant, user, authType, answer, workspace)
+  if (!(await isTotpEnabled(tenant, user._id))) return startSession(tenant, user, authType, answer, workspace)
   const data = { ...(authType && { authType }), ...(workspace && { workspace }) }
-  const challenge = await tenant.write((tx) => giveOnce(tx, 'secondFactor', user._id, data))
-  throw new Problem(401, 'SECOND_FACTOR_REQUIRED', 'Sign in once more, with this challenge and a code.', {
-    details: { challenge },
-    headers: { 'cache-control': 'no-store' },
-  })
+  const challenge = await tenant.write((tx) => issueOneTimeToken(tx, 'secondFactor', user._id, data))
+  throw new Problem(
+    401,
+    'SECOND_FACTOR_REQUIRED',
+    'A second factor is required. Sign in again with this challenge and a code.',
+    { details: { challenge }, headers: { 'cache-control': 'no-store' } },
+  )
 }
 
 /** Goes on with a sign-in by the second factor. @throws 401 INVALID_CHALLENGE, INVALID_CODE; 429 */
-async function answered(tenant: Tenant, challenge: string, code = '', answer: Answer) {
-  const known = (await lookAt(tenant.db, 'secondFactor', challenge)) ?? tooLate()
-  const subjects = await counted(tenant, known.user, answer.request)
-  const spent = await spending(tenant, known.user, code)
-  const user = await find(tenant, known.user)
+async function completeSecondFactor(tenant: Tenant, challenge: string, code = '', answer: HttpContext) {
+  const pending = (await findOneTimeToken(tenant.db, 'secondFactor', challenge)) ?? throwChallengeExpired()
+  const subjects = await countCodeAttempt(tenant, pending.user, answer.request)
+  const consumeCode = await prepareCodeUse(tenant, pending.user, code)
+  const user = await getUser(tenant, pending.user)
   await tenant.write(async (tx) => {
-    if (!(await spent(tx))) throw wrong(401)
-    if (!(await takeOnce(tx, 'secondFactor', challenge))) tooLate()
+    if (!(await consumeCode(tx))) throw invalidCode(401)
+    if (!(await consumeOneTimeToken(tx, 'secondFactor', challenge))) throwChallengeExpired()
   })
-  await noteSuccess(tenant, subjects)
-  const { authType, workspace } = known.data
-  return started(tenant, user, authType as SignIn['authType'], answer, workspace)
+  await recordSuccess(tenant, subjects)
+  const { authType, workspace } = pending.data
+  return startSession(tenant, user, authType as SignIn['authType'], answer, workspace)
 }
 
 /** @throws 401 INVALID_CHALLENGE */
-export const tooLate = (): never => {
-  throw new Problem(401, 'INVALID_CHALLENGE', 'This sign-in took too long, or was ended. Begin anew.')
+export const throwChallengeExpired = (): never => {
+  throw new Problem(401, 'INVALID_CHALLENGE', 'The sign-in has expired. Start again.')
 }
 
 /** Makes a user and signs them in. @throws 403 SIGNUP_CLOSED, 409 USERNAME_EXISTS, EMAIL_EXISTS, 429 RATE_LIMITED */
-export async function signUp(tenant: Tenant, input: Registration, answer: Answer) {
-  if (!(await settingsOf(tenant, 'auth-configuration')).allowSignup) throw signupClosed()
+export async function signUp(tenant: Tenant, input: Registration, answer: HttpContext) {
+  if (!(await getSettings(tenant, 'auth-configuration')).allowSignup) throw signupClosed()
   countSignup(tenant, answer.request)
-  const also = (tx: Tx, user: UserRow) => welcome(tenant, tx, user)
-  const user = await register(tenant, input, ['user'], also, {}, hashNewcomersPassword)
-  return started(tenant, user, input.authType, answer)
+  const afterInsert = (tx: Tx, user: UserRow) => completeSignUp(tenant, tx, user)
+  const user = await registerUser(tenant, input, ['user'], afterInsert, {}, hashSignupPassword)
+  return startSession(tenant, user, input.authType, answer)
 }
 
 /** What is done with a user who has registered themselves, in that transaction. */
-export async function welcome(tenant: Tenant, tx: Tx, user: UserRow) {
-  await tellUser(tenant, tx, 'user-registered', user)
-  await askToVerify(tenant, tx, user)
+export async function completeSignUp(tenant: Tenant, tx: Tx, user: UserRow) {
+  await emitUserEvent(tenant, tx, 'user-registered', user)
+  await sendVerification(tenant, tx, user)
 }
 
 export const signupClosed = () =>
-  new Problem(403, 'SIGNUP_CLOSED', 'Nobody can sign up here by themselves. Ask an administrator for an account.')
+  new Problem(403, 'SIGNUP_CLOSED', 'Sign-up is disabled. Ask an administrator for an account.')
 
 /** A new access token and refresh token for a refresh token. @throws 401. */
-export async function refresh(tenant: Tenant, token: string | undefined, answer: Answer) {
+export async function refresh(tenant: Tenant, token: string | undefined, answer: HttpContext) {
   if (!token)
-    throw new Problem(401, 'UNAUTHENTICATED', 'Send a refresh token, as bearer token or as "refreshToken" in the body.')
-  const { session, user, token: refreshToken } = await sessions.exchange(tenant, token)
-  return tokens(tenant, session, user, refreshToken, answer)
+    throw new Problem(
+      401,
+      'UNAUTHENTICATED',
+      'A refresh token is required, as the bearer token or as "refreshToken" in the body.',
+    )
+  const { session, user, token: refreshToken } = await sessions.rotateRefreshToken(tenant, token)
+  return issueTokens(tenant, session, user, refreshToken, answer)
 }
 
 /** A fresh cookie for the session of the old one. */
-export async function renew(ctx: Ctx, { request, set }: Answer) {
-  const [cookie, { session, user }] = [cookieOf(request, ctx), ctx.actor]
+export async function renewCookie(ctx: Ctx, { request, set }: HttpContext) {
+  const [cookie, { session, user }] = [readSessionCookie(request, ctx), ctx.actor]
   if (!cookie || !session || ctx.actor.via !== 'cookie')
-    throw new Problem(400, 'INVALID_INPUT', 'Only a session that is carried by a cookie can be refreshed here.')
-  giveCookie(ctx, await sessions.renewCookie(ctx, session, cookie), { request, set })
-  return { payload: identity(await find(ctx, user), ctx.actor.workspace) }
+    throw new Problem(400, 'INVALID_INPUT', 'Only a cookie session can be renewed here.')
+  setSessionCookies(ctx, await sessions.rotateCookie(ctx, session, cookie), { request, set })
+  return { payload: toSessionPayload(await getUser(ctx, user), ctx.actor.workspace) }
 }
 
 /** Ends the session behind the caller's credential; an API token has none, and stays. */
-export async function signOut(ctx: Ctx, { request, set }: Answer) {
-  if (ctx.actor.session) await sessions.end(ctx, ctx.actor.session)
-  if (ctx.actor.via === 'cookie') Object.assign(set.headers as object, { 'set-cookie': clearCookie(request, ctx) })
+export async function signOut(ctx: Ctx, { request, set }: HttpContext) {
+  if (ctx.actor.session) await sessions.endSession(ctx, ctx.actor.session)
+  if (ctx.actor.via === 'cookie')
+    Object.assign(set.headers as object, { 'set-cookie': serializeExpiredSessionCookie(request, ctx) })
   return success
 }
 
 /** Begins the session of who has shown all that is asked for, and answers it. */
-export async function started(
+export async function startSession(
   tenant: Tenant,
   user: UserRow,
   authType: 'oauth' | undefined,
-  answer: Answer,
+  answer: HttpContext,
   workspace?: string,
 ) {
   const { request } = answer
-  const device = { userAgent: (request.headers.get('user-agent') ?? '').slice(0, 300), address: addressOf(request) }
+  const device = { userAgent: (request.headers.get('user-agent') ?? '').slice(0, 300), address: clientIp(request) }
   const kind = authType ?? 'cookie'
-  const { session, key } = await sessions.begin(tenant, user._id, kind, device, workspace, user.password)
-  if (authType) return tokens(tenant, session, user, key, answer)
-  giveCookie(tenant, key, answer, await deviceCookie(request, tenant, user._id))
-  return { payload: identity(user, await workspaceOf(tenant, session)) }
+  const { session, key } = await sessions.createSession(tenant, user._id, kind, device, workspace, user.password)
+  if (authType) return issueTokens(tenant, session, user, key, answer)
+  setSessionCookies(tenant, key, answer, await issueDeviceCookie(request, tenant, user._id))
+  return { payload: toSessionPayload(user, await findActiveWorkspace(tenant, session)) }
 }
 
-function giveCookie(tenant: Tenant, key: string, { request, set }: Answer, ...others: string[]) {
-  forbidKeeping({ request, set })
-  Object.assign(set.headers as object, { 'set-cookie': [setCookie(request, tenant, key), ...others] })
+function setSessionCookies(tenant: Tenant, key: string, { request, set }: HttpContext, ...others: string[]) {
+  setNoStore({ request, set })
+  Object.assign(set.headers as object, { 'set-cookie': [serializeSessionCookie(request, tenant, key), ...others] })
 }
 
-async function tokens(tenant: Tenant, session: string, user: UserRow, refreshToken: string, answer: Answer) {
-  forbidKeeping(answer)
-  const workspace = await workspaceOf(tenant, session)
-  return { payload: { ...(await issueAccess(tenant, session, user)), refreshToken, ...identity(user, workspace) } }
+async function issueTokens(tenant: Tenant, session: string, user: UserRow, refreshToken: string, answer: HttpContext) {
+  setNoStore(answer)
+  const workspace = await findActiveWorkspace(tenant, session)
+  return {
+    payload: { ...(await issueAccessToken(tenant, session, user)), refreshToken, ...toSessionPayload(user, workspace) },
+  }
 }
 
 /** What every sign-in tells: who, and in which workspace. */
-export const identity = (user: UserRow, workspace: ActiveWorkspace | null) => ({
-  user: shown(user, false, workspace),
+export const toSessionPayload = (user: UserRow, workspace: ActiveWorkspace | null) => ({
+  user: toUser(user, false, workspace),
   workspace,
 })

@@ -1,5 +1,5 @@
 import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
-import { time } from '../storage/columns'
+import { timestamp } from '../storage/columns'
 
 export const users = sqliteTable(
   'users',
@@ -26,8 +26,8 @@ export const users = sqliteTable(
     internalMetadata: text('internal_metadata', { mode: 'json' }).$type<Record<string, unknown>>().notNull(),
     /** Counts changes of what access tokens vouch for; older tokens are worth nothing. */
     version: integer().notNull(),
-    created: time().notNull(),
-    updated: time().notNull(),
+    created: timestamp().notNull(),
+    updated: timestamp().notNull(),
   },
   (table) => [index('users_by_time').on(table.created, table._id)],
 )
@@ -45,9 +45,9 @@ export const sessions = sqliteTable(
     address: text().notNull(),
     /** The active workspace, for as long as it is there and its user reaches it. */
     workspace: text(),
-    created: time().notNull(),
-    used: time().notNull(),
-    expires: time().notNull(),
+    created: timestamp().notNull(),
+    used: timestamp().notNull(),
+    expires: timestamp().notNull(),
   },
   (table) => [index('sessions_of_user').on(table.user), index('sessions_by_expiry').on(table.expires)],
 )
@@ -62,9 +62,9 @@ export const sessionKeys = sqliteTable(
       .references(() => sessions._id, { onDelete: 'cascade' }),
     /** The refresh token that was exchanged for this one. */
     parent: text(),
-    spent: time(),
-    created: time().notNull(),
-    expires: time().notNull(),
+    spent: timestamp(),
+    created: timestamp().notNull(),
+    expires: timestamp().notNull(),
   },
   (table) => [
     index('keys_of_session').on(table.session),
@@ -88,9 +88,9 @@ export const apiTokens = sqliteTable(
     workspace: text(),
     /** Else the active one. */
     activeWorkspace: text('active_workspace'),
-    created: time().notNull(),
-    used: time(),
-    expires: time(),
+    created: timestamp().notNull(),
+    used: timestamp(),
+    expires: timestamp(),
   },
   (table) => [index('tokens_of_user').on(table.user), index('tokens_of_workspace').on(table.workspace)],
 )
@@ -98,7 +98,7 @@ export const apiTokens = sqliteTable(
 export const signinFailures = sqliteTable('signin_failures', {
   subject: text().primaryKey(),
   count: integer().notNull(),
-  since: time().notNull(),
+  since: timestamp().notNull(),
 })
 
 /** What somebody was given to come back with, once: by mail, or on their way through a sign-in. Only hashes. */
@@ -113,7 +113,7 @@ export const oneTimeTokens = sqliteTable(
       .notNull()
       .references(() => users._id, { onDelete: 'cascade' }),
     data: text({ mode: 'json' }).$type<Record<string, string>>().notNull(),
-    expires: time().notNull(),
+    expires: timestamp().notNull(),
   },
   (table) => [index('one_time_tokens_of_user').on(table.user), index('one_time_tokens_by_end').on(table.expires)],
 )

@@ -1,12 +1,12 @@
 import { type Static, t } from 'elysia'
-import { change, flag, free, id, line, part, textMatching, time, withKeys } from '../core/shapes'
+import { flag, id, jsonObject, line, partialOf, strictObject, textMatching, time, withKeyPolicy } from '../core/shapes'
 import { ai } from '../plugins/integrations/targets/ai'
-import { listing } from '../storage/lists'
+import { listQuery } from '../storage/pagination'
 
 const maybe = t.Optional
 
-const roles = ['user', 'assistant', 'system', 'tool'] as const
-export type Role = (typeof roles)[number]
+const messageRoles = ['user', 'assistant', 'system', 'tool'] as const
+export type MessageRole = (typeof messageRoles)[number]
 
 /** The names that models know tools by. */
 const toolName = textMatching('^[a-zA-Z0-9_-]{1,64}$', 'Name a tool with 1 to 64 letters, digits, _ and -.')
@@ -20,18 +20,18 @@ export const ToolCall = t.Object({
 export type ToolCall = Static<typeof ToolCall>
 
 /** What was said before some message of a thread, in short. */
-export const Summary = t.Object({
+export const ThreadSummary = t.Object({
   content: t.String(),
-  upTo: t.Number({ description: 'how many messages, from the first, it is about' }),
+  upTo: t.Number({ description: 'number of messages, from the first, that the summary covers' }),
   created: time,
 })
-export type Summary = Static<typeof Summary>
+export type ThreadSummary = Static<typeof ThreadSummary>
 
-const role = t.Unsafe<Role>(t.Union(roles.map((name) => t.Literal(name))))
+const messageRole = t.Unsafe<MessageRole>(t.Union(messageRoles.map((name) => t.Literal(name))))
 
 export const NewMessage = t.Object({
-  role,
-  content: maybe(t.Nullable(t.String({ description: 'may be left out beside tool_calls' }))),
+  role: messageRole,
+  content: maybe(t.Nullable(t.String({ description: 'optional beside tool_calls' }))),
   name: maybe(t.Nullable(line(200))),
   tool_calls: maybe(t.Nullable(t.Array(ToolCall, { maxItems: 128 }))),
   tool_call_id: maybe(t.Nullable(t.String({ minLength: 1, maxLength: 200 }))),
@@ -41,12 +41,12 @@ export const NewMessage = t.Object({
 export type NewMessage = { [part in keyof Static<typeof NewMessage>]: NonNullable<Static<typeof NewMessage>[part]> }
 
 export const ThreadMessage = t.Object({
-  role,
+  role: messageRole,
   content: t.String(),
   name: maybe(t.String()),
   tool_calls: maybe(t.Array(ToolCall)),
   tool_call_id: maybe(t.String()),
-  incomplete: maybe(t.Literal(true, { description: 'it broke off' })),
+  incomplete: maybe(t.Literal(true, { description: 'the message is incomplete' })),
   timestamp: time,
 })
 export type ThreadMessage = Static<typeof ThreadMessage>
@@ -58,8 +58,8 @@ export const Thread = t.Object({
   _id: id,
   integration: t.String(),
   title: t.Nullable(t.String()),
-  messages: t.Array(ThreadMessage, { description: 'of one thread; in lists there are none' }),
-  messageSummaries: t.Array(Summary),
+  messages: t.Array(ThreadMessage, { description: 'only where a single thread is read; empty in lists' }),
+  messageSummaries: t.Array(ThreadSummary),
   user: t.String(),
   workspace: t.Nullable(t.String()),
   created: time,
@@ -68,27 +68,27 @@ export const Thread = t.Object({
 export type Thread = Static<typeof Thread>
 
 export const ThreadList = t.Object({
-  ...listing,
+  ...listQuery,
   integration: maybe(t.String({ description: 'comma-separated' })),
-  user: maybe(t.String({ description: 'of these users, comma-separated, for admins' })),
-  workspace: maybe(t.String({ description: 'made in these workspaces, comma-separated' })),
+  user: maybe(t.String({ description: 'only threads of these users, comma-separated; for admins' })),
+  workspace: maybe(t.String({ description: 'only threads created in these workspaces, comma-separated' })),
   bypassAdmin: maybe(
-    t.String({ description: 'only the caller’s own, also for admins', 'x-schema': { type: 'boolean' } }),
+    t.String({ description: 'only the caller’s own threads, also for admins', 'x-schema': { type: 'boolean' } }),
   ),
 })
 
-const number = (minimum: number, maximum: number) => maybe(t.Nullable(t.Number({ minimum, maximum })))
+const nullableNumber = (minimum: number, maximum: number) => maybe(t.Nullable(t.Number({ minimum, maximum })))
 
 const ClientTool = t.Union([
   t.Object(
-    { name: toolName, description: maybe(t.String({ maxLength: 4_000 })), schema: maybe(free) },
-    withKeys({ strict: true, ignored: ['parameters', 'strict'] }),
+    { name: toolName, description: maybe(t.String({ maxLength: 4_000 })), schema: maybe(jsonObject) },
+    withKeyPolicy({ strict: true, ignored: ['parameters', 'strict'] }),
   ),
-  part({
+  strictObject({
     type: t.Literal('function'),
     function: t.Object(
-      { name: toolName, description: maybe(t.String({ maxLength: 4_000 })), parameters: maybe(free) },
-      withKeys({ strict: true, ignored: ['strict'] }),
+      { name: toolName, description: maybe(t.String({ maxLength: 4_000 })), parameters: maybe(jsonObject) },
+      withKeyPolicy({ strict: true, ignored: ['strict'] }),
     ),
   }),
 ])
@@ -102,42 +102,47 @@ const ResponseFormat = t.Union([
     json_schema: t.Object({
       name: toolName,
       description: maybe(t.String({ maxLength: 4_000 })),
-      schema: maybe(free),
+      schema: maybe(jsonObject),
       strict: maybe(t.Nullable(t.Boolean())),
     }),
   }),
 ])
 
 // What clients of other APIs send, by names that are nearly those of ours.
-export const alsoSent = withKeys({ ignored: ['top_k', 'top_a', 'min_tokens', 'models', 'messageId'] })
+export const ignoredForeignKeys = withKeyPolicy({ ignored: ['top_k', 'top_a', 'min_tokens', 'models', 'messageId'] })
 
 /** What a completion is asked by. Of parameters that the integration has too, these count. */
-const asked = {
+const completionProperties = {
   messages: t.Array(NewMessage, { minItems: 1, maxItems: 2_000 }),
   model: maybe(t.Nullable(line(200))),
-  temperature: number(0, 2),
-  top_p: number(0, 1),
+  temperature: nullableNumber(0, 2),
+  top_p: nullableNumber(0, 1),
   max_tokens: maybe(t.Nullable(t.Number({ multipleOf: 1, minimum: 1, maximum: 1_000_000 }))),
-  frequency_penalty: number(-2, 2),
-  presence_penalty: number(-2, 2),
+  frequency_penalty: nullableNumber(-2, 2),
+  presence_penalty: nullableNumber(-2, 2),
   stop: maybe(
     t.Nullable(t.Union([t.String({ maxLength: 1_000 }), t.Array(t.String({ maxLength: 1_000 }), { maxItems: 4 })])),
   ),
   response_format: maybe(t.Nullable(ResponseFormat)),
-  context: maybe(t.Nullable({ ...free, description: 'what the model should know: at most 16 KiB as JSON' })),
+  context: maybe(
+    t.Nullable({ ...jsonObject, description: 'additional context for the model, at most 16 KiB as JSON' }),
+  ),
   stream: maybe(t.Nullable(t.Boolean())),
   clientTools: maybe(t.Nullable(t.Array(ClientTool, { maxItems: 128, description: 'tools that the client runs' }))),
   rules: maybe(t.Nullable(t.Array(t.String({ maxLength: 4_000 }), { maxItems: 100 }))),
-  queryParams: maybe(t.Nullable({ ...free, description: 'what lambdas that are tools see as `request.query`' })),
+  queryParams: maybe(t.Nullable({ ...jsonObject, description: '`request.query` of lambdas that are called as tools' })),
 }
-export const Asked = t.Object(asked, alsoSent)
-export type Asked = Static<typeof Asked>
+export const CompletionRequest = t.Object(completionProperties, ignoredForeignKeys)
+export type CompletionRequest = Static<typeof CompletionRequest>
 
 /** The same for agents, whose thread is named by the body. */
-export const AgentAsked = t.Object({ ...asked, threadId: maybe(t.Nullable(id)) }, alsoSent)
+export const AgentChatRequest = t.Object(
+  { ...completionProperties, threadId: maybe(t.Nullable(id)) },
+  ignoredForeignKeys,
+)
 
 /** By an address, for browsers' EventSource. */
-export const AgentAskedByAddress = t.Object({
+export const AgentChatQuery = t.Object({
   messages: t.String({ description: 'a list of messages, as JSON' }),
   threadId: maybe(t.String()),
 })
@@ -148,14 +153,17 @@ const roleNames = maybe(t.Array(line(128, 1), { maxItems: 100 }))
 export const NewAgent = t.Object({
   ...target,
   name: maybe(t.Nullable(line(200))),
-  sourceId: maybe({ ...sourceId, description: 'the oldest connection of the kind openai unless told, else `echo`' }),
-  active: maybe(t.Boolean({ description: 'true unless told' })),
-  roles: { ...roleNames, description: 'who may use it: one of these; anybody who is signed in, without any' },
-  workspaceRoles: { ...roleNames, description: 'or one of these in the active workspace' },
+  sourceId: maybe({
+    ...sourceId,
+    description: 'default: the oldest connection of the kind openai, or `echo` if there is none',
+  }),
+  active: maybe(t.Boolean({ description: 'default: true' })),
+  roles: { ...roleNames, description: 'roles that may use the agent; if empty, every signed-in user' },
+  workspaceRoles: { ...roleNames, description: 'roles in the active workspace that may use the agent' },
 })
 export type NewAgent = Static<typeof NewAgent>
 
-export const AgentChange = change(NewAgent)
+export const AgentChange = partialOf(NewAgent)
 export type AgentChange = Static<typeof AgentChange>
 
 /** Only admins are told the prompt, and who else may use it. */
@@ -174,4 +182,4 @@ export const Agent = t.Object({
 })
 export type Agent = Static<typeof Agent>
 
-export const AgentList = t.Object({ ...listing, active: flag })
+export const AgentList = t.Object({ ...listQuery, active: flag })

@@ -1,6 +1,6 @@
 import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
-import { time } from '../storage/columns'
-import type { Role, Summary, ToolCall } from './shapes'
+import { timestamp } from '../storage/columns'
+import type { MessageRole, ThreadSummary, ToolCall } from './shapes'
 
 /** Conversations, each of one user with one integration. */
 export const threads = sqliteTable(
@@ -10,11 +10,11 @@ export const threads = sqliteTable(
     integration: text().notNull(),
     title: text(),
     /** What messages before its newest were about, for models that can't be told all of them. */
-    summaries: text({ mode: 'json' }).$type<Summary[]>().notNull(),
+    summaries: text({ mode: 'json' }).$type<ThreadSummary[]>().notNull(),
     user: text().notNull(),
     workspace: text(),
-    created: time().notNull(),
-    updated: time().notNull(),
+    created: timestamp().notNull(),
+    updated: timestamp().notNull(),
   },
   ({ user, workspace, created, _id }) => [
     index('threads_by_time').on(created, _id),
@@ -31,7 +31,7 @@ export const messages = sqliteTable(
       .references(() => threads._id, { onDelete: 'cascade' }),
     /** Its place, from 1. */
     number: integer().notNull(),
-    role: text().$type<Role>().notNull(),
+    role: text().$type<MessageRole>().notNull(),
     content: text().notNull(),
     name: text(),
     toolCalls: text('tool_calls', { mode: 'json' }).$type<ToolCall[]>(),
@@ -40,7 +40,7 @@ export const messages = sqliteTable(
     ours: integer({ mode: 'boolean' }).notNull(),
     /** Whether it broke off: by whoever asked, or the model's server. */
     incomplete: integer({ mode: 'boolean' }).notNull(),
-    created: time().notNull(),
+    created: timestamp().notNull(),
   },
   ({ thread, number }) => [primaryKey({ columns: [thread, number] })],
 )
@@ -51,7 +51,7 @@ export const messages = sqliteTable(
  */
 export const toolResults = sqliteTable(
   'tool_results',
-  { _id: text().primaryKey(), content: text().notNull(), created: time().notNull() },
+  { _id: text().primaryKey(), content: text().notNull(), created: timestamp().notNull() },
   ({ created }) => [index('tool_results_by_age').on(created)],
 )
 
@@ -60,7 +60,7 @@ export const usage = sqliteTable(
   'ai_usage',
   {
     _id: text().primaryKey(),
-    created: time().notNull(),
+    created: timestamp().notNull(),
     integration: text(),
     /** The connection, or `echo`. */
     source: text().notNull(),

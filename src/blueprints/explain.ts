@@ -1,19 +1,27 @@
 import type { Static } from 'elysia'
-import { rolesOf } from '../accounts/actors'
+import { findRoles } from '../accounts/actors'
 import type { Ctx } from '../accounts/guard'
 import { isPrivileged } from '../accounts/permissions'
-import { reach as reachWorkspace } from '../accounts/workspaces/reach'
-import { missing } from '../core/problem'
-import { given } from '../core/shapes'
-import { modelOf } from './blueprints'
+import { getWorkspaceAccess as reachWorkspace } from '../accounts/workspaces/workspace-access'
+import { notFound } from '../core/problem'
+import { parseOptional } from '../core/shapes'
+import { getModel } from './blueprints'
 import type { Model } from './model'
-import { admits, applies, type Caller, names, type Reach, reachOf, scopeOf } from './rules'
 import {
-  type Explained,
-  type Explanation,
+  appliesTo,
+  type Caller,
+  matchesCaller,
+  matchesLabels,
+  type RowScope,
+  rowScopeOf,
+  ruleScopeOf,
+} from './permissions'
+import {
   type ExplanationQuery,
   type Operation,
+  type OperationExplanation,
   operations,
+  type PermissionExplanation,
   type Rule,
 } from './shapes'
 
@@ -22,22 +30,22 @@ export async function explain(
   ctx: Ctx,
   key: string,
   { user, workspace, operation }: Static<typeof ExplanationQuery>,
-): Promise<Static<typeof Explanation>> {
-  const model = await modelOf(ctx, key)
-  const [whom, where] = [given(user), given(workspace)]
-  const caller = whom ? await callerFor(ctx, whom, where) : undefined
-  const asked = operation && operation !== 'undefined' ? [operation] : operations
+): Promise<Static<typeof PermissionExplanation>> {
+  const model = await getModel(ctx, key)
+  const [userId, workspaceId] = [parseOptional(user), parseOptional(workspace)]
+  const caller = userId ? await resolveCaller(ctx, userId, workspaceId) : undefined
+  const requestedOperations = operation && operation !== 'undefined' ? [operation] : operations
   return {
     blueprint: key,
     user: caller ? { _id: caller.user, roles: caller.roles } : null,
     workspace: caller?.workspace ?? null,
-    operations: asked.map((operation) => explained(model, operation, caller)),
+    operations: requestedOperations.map((operation) => explainOperation(model, operation, caller)),
   }
 }
 
 /** The user as they come in by a credential of their own. */
-async function callerFor(ctx: Ctx, user: string, id: string | undefined): Promise<Caller> {
-  const roles = (await rolesOf(ctx, user)) ?? missing('user')
+async function resolveCaller(ctx: Ctx, user: string, id: string | undefined): Promise<Caller> {
+  const roles = (await findRoles(ctx, user)) ?? notFound('user')
   const privileged = isPrivileged(roles)
   if (!id) return { user, roles, privileged, workspace: null }
   const { workspace, roles: own } = await reachWorkspace(ctx.db, { user, privileged }, id)
@@ -45,69 +53,80 @@ async function callerFor(ctx: Ctx, user: string, id: string | undefined): Promis
   return { user, roles, privileged, workspace: { _id, name, roles: own, labels } }
 }
 
-function explained(model: Model, operation: Operation, caller: Caller | undefined): Static<typeof Explained> {
+function explainOperation(
+  model: Model,
+  operation: Operation,
+  caller: Caller | undefined,
+): Static<typeof OperationExplanation> {
   const rules = (model.permissions ?? [])
-    .map((rule, index) => ({ index, rule, applies: applies(rule, caller), because: because(model, rule, caller) }))
+    .map((rule, index) => ({
+      index,
+      rule,
+      applies: appliesTo(rule, caller),
+      because: explainRule(model, rule, caller),
+    }))
     .filter(({ rule }) => rule.operation === operation)
-  const reach = reachOf(model, operation, caller)
+  const rowScope = rowScopeOf(model, operation, caller)
   return {
     operation,
-    allowed: !!reach,
-    reach: reach ? { user: null, workspace: null, ...reach } : null,
-    because: inShort(model, operation, caller, reach, rules),
+    allowed: !!rowScope,
+    reach: rowScope ? { user: null, workspace: null, ...rowScope } : null,
+    because: summarize(model, operation, caller, rowScope, rules),
     rules,
   }
 }
 
-function inShort(
+function summarize(
   model: Model,
   operation: Operation,
   caller: Caller | undefined,
-  reach: Reach | undefined,
+  rowScope: RowScope | undefined,
   rules: { index: number; applies: boolean }[],
 ) {
   const who = caller ? 'This user' : 'A guest'
   if (caller?.privileged) return 'Admins may do everything, whatever the rules say.'
   const applying = rules.filter(({ applies }) => applies).map(({ index }) => index)
-  const which = `${applying.length > 1 ? 'Rules' : 'Rule'} ${listed(applying)} ${applying.length > 1 ? 'allow' : 'allows'} it`
-  if (reach) return `${which}: ${who.toLowerCase()} may ${operation} ${reached(reach, operation)}.`
-  if (applying.length) return `${which} only in a workspace, and ${who.toLowerCase()} is in none.`
+  const matchingRules = `${applying.length > 1 ? 'Rules' : 'Rule'} ${formatList(applying)} ${applying.length > 1 ? 'allow' : 'allows'} it`
+  if (rowScope) return `${matchingRules}: ${who.toLowerCase()} may ${operation} ${describeScope(rowScope, operation)}.`
+  if (applying.length) return `${matchingRules} only in a workspace, and ${who.toLowerCase()} is in none.`
   if (!model.permissions?.length) return 'The blueprint has no rules, so it is for admins only.'
   if (!rules.length) return `No rule of the blueprint is about ${operation}.`
   return `No rule about ${operation} is for ${who.toLowerCase()}.`
 }
 
-function reached(reach: Reach, operation: Operation) {
+function describeScope(rowScope: RowScope, operation: Operation) {
   if (operation === 'create') return 'entities of their own'
-  if (reach.all) return 'all entities'
+  if (rowScope.all) return 'all entities'
   const parts = [
-    ...(reach.user === undefined ? [] : ['their own entities']),
-    ...(reach.workspace === undefined ? [] : ['those of their active workspace']),
+    ...(rowScope.user === undefined ? [] : ['their own entities']),
+    ...(rowScope.workspace === undefined ? [] : ['those of their active workspace']),
   ]
   return parts.join(' and ') || 'none of the entities, because none are their own'
 }
 
-function because(model: Model, rule: Rule, caller: Caller | undefined) {
+function explainRule(model: Model, rule: Rule, caller: Caller | undefined) {
   const { guest, roleBased = [], workspaceRoleBased = [], workspaceLabelsBased = [] } = rule
-  if (names(rule, caller) && !admits(rule, caller))
+  if (matchesCaller(rule, caller) && !matchesLabels(rule, caller))
     return caller?.workspace
-      ? `The active workspace has none of the labels ${listed(workspaceLabelsBased)}.`
-      : `It asks for a workspace with one of the labels ${listed(workspaceLabelsBased)}, and there is no active one.`
-  if (applies(rule, caller)) return `It ${why(rule, caller)}. Its scope is ${scopeOf(model, rule)}.`
+      ? `The active workspace has none of the labels ${formatList(workspaceLabelsBased)}.`
+      : `It asks for a workspace with one of the labels ${formatList(workspaceLabelsBased)}, and there is no active one.`
+  if (appliesTo(rule, caller)) return `It ${describeMatch(rule, caller)}. Its scope is ${ruleScopeOf(model, rule)}.`
   if (!caller) return 'It is not for guests.'
-  const wanted = [
-    ...(roleBased.length ? [`one of the roles ${listed(roleBased)}`] : []),
-    ...(workspaceRoleBased.length ? [`one of the roles ${listed(workspaceRoleBased)} in the active workspace`] : []),
+  const requirements = [
+    ...(roleBased.length ? [`one of the roles ${formatList(roleBased)}`] : []),
+    ...(workspaceRoleBased.length
+      ? [`one of the roles ${formatList(workspaceRoleBased)} in the active workspace`]
+      : []),
   ]
-  return guest || !wanted.length ? 'It is for nobody.' : `It asks for ${wanted.join(' or ')}.`
+  return guest || !requirements.length ? 'It applies to no caller.' : `It asks for ${requirements.join(' or ')}.`
 }
 
-function why({ guest, roleBased = [], workspaceRoleBased = [] }: Rule, caller: Caller | undefined) {
-  if (guest) return 'is for everybody, guests too'
-  if (roleBased.includes('*')) return 'is for everybody who is signed in'
+function describeMatch({ guest, roleBased = [], workspaceRoleBased = [] }: Rule, caller: Caller | undefined) {
+  if (guest) return 'is for everyone, including guests'
+  if (roleBased.includes('*')) return 'is for every signed-in user'
   const roles = roleBased.filter((role) => caller?.roles.includes(role))
-  if (roles.length) return `is for the role ${listed(roles)}`
-  return `is for ${workspaceRoleBased.includes('*') ? 'everybody' : listed(workspaceRoleBased)} in the active workspace`
+  if (roles.length) return `is for the role ${formatList(roles)}`
+  return `is for ${workspaceRoleBased.includes('*') ? 'everybody' : formatList(workspaceRoleBased)} in the active workspace`
 }
 
-const listed = (all: (string | number)[]) => all.slice(0, 20).join(', ') + (all.length > 20 ? ', …' : '')
+const formatList = (all: (string | number)[]) => all.slice(0, 20).join(', ') + (all.length > 20 ? ', …' : '')

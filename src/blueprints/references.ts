@@ -11,7 +11,7 @@ export type Reference = {
   onDelete: 'restrict' | 'nullify' | 'cascade'
   multi: boolean
   /** Of a list: how many values must be left. */
-  least: number
+  minValues: number
 }
 
 export type Dispatchers = NonNullable<Definition['dispatchers']>
@@ -22,63 +22,67 @@ export type Dispatchers = NonNullable<Definition['dispatchers']>
  */
 export type References = {
   version: unknown
-  to: Map<string, Reference[]>
+  byTarget: Map<string, Reference[]>
   dispatchers: Map<string, Dispatchers>
-  computing: Set<string>
+  withComputedFields: Set<string>
 }
 
 /** A blueprint was changed since the references were read. */
-export class NewReferences extends Busy {}
+export class StaleReferences extends Busy {}
 
-const known = new WeakMap<Db, References>()
-const AT_ONCE = 50 // definitions read by one statement
+const referencesByDb = new WeakMap<Db, References>()
+const DEFINITIONS_PER_READ = 50 // definitions read by one statement
 
 /** What points to what. It may be old, so whoever writes by it asks `refuseOld` first. */
 export async function referencesOf(db: Db): Promise<References> {
-  const found = known.get(db)
-  if (found) return found
+  const existing = referencesByDb.get(db)
+  if (existing) return existing
   // Its version is read first: should one be changed meanwhile, they count as old, and are read again.
-  const version = await versionOf(db)
-  const references: References = { version, to: new Map(), dispatchers: new Map(), computing: new Set() }
+  const version = await readBlueprintsVersion(db)
+  const references: References = { version, byTarget: new Map(), dispatchers: new Map(), withComputedFields: new Set() }
   for (let last = ''; ; ) {
-    const some = (await db.ask(`select key, definition from blueprints where key > ? order by key limit ?`, [
+    const definitions = (await db.query(`select key, definition from blueprints where key > ? order by key limit ?`, [
       last,
-      AT_ONCE,
+      DEFINITIONS_PER_READ,
     ])) as [string, string][]
-    const end = some.at(-1)?.[0] ?? ''
+    const end = definitions.at(-1)?.[0] ?? ''
     const fields = 'select blueprint, key, number from fields where blueprint > ? and blueprint <= ?'
-    const rows = some.length ? ((await db.ask(fields, [last, end])) as [string, string, number][]) : []
+    const rows = definitions.length ? ((await db.query(fields, [last, end])) as [string, string, number][]) : []
     const numbers = new Map(rows.map(([blueprint, key, number]) => [`${blueprint} ${key}`, number]))
-    for (const [key, definition] of some) add(references, key, JSON.parse(definition), numbers)
-    if (some.length < AT_ONCE) break
+    for (const [key, definition] of definitions) addDefinition(references, key, JSON.parse(definition), numbers)
+    if (definitions.length < DEFINITIONS_PER_READ) break
     last = end
   }
-  known.set(db, references)
+  referencesByDb.set(db, references)
   return references
 }
 
 /** In the transaction that relies on them. @throws NewReferences */
-export async function refuseOld(tx: Tx, { version }: References) {
-  if ((await versionOf(tx)) !== version) throw new NewReferences()
+export async function assertReferencesCurrent(tx: Tx, { version }: References) {
+  if ((await readBlueprintsVersion(tx)) !== version) throw new StaleReferences()
 }
 
-export const forgetReferences = (db: Db) => void known.delete(db)
+export const invalidateReferences = (db: Db) => void referencesByDb.delete(db)
 
 /** The one that every change of a blueprint counts up. */
-const versionOf = async (db: Db) => (await db.ask("select version from versions where topic = 'blueprints'"))[0]?.[0]
+const readBlueprintsVersion = async (db: Db) =>
+  (await db.query("select version from versions where topic = 'blueprints'"))[0]?.[0]
 
-function add(
-  { to, dispatchers: all, computing }: References,
+function addDefinition(
+  { byTarget, dispatchers: all, withComputedFields }: References,
   blueprint: string,
   { fields, dispatchers, computed = {} }: Definition,
   numbers: Map<string, number>,
 ) {
   if (dispatchers) all.set(blueprint, dispatchers)
-  if (Object.keys(computed).length) computing.add(blueprint)
+  if (Object.keys(computed).length) withComputedFields.add(blueprint)
   for (const { key, target, onDelete = 'restrict', multi = false, required, min = 0 } of fields) {
     const number = numbers.get(`${blueprint} ${key}`)
     if (!target || number === undefined) continue
-    const least = Math.max(required ? 1 : 0, Number(min))
-    to.set(target, [...(to.get(target) ?? []), { blueprint, field: key, number, onDelete, multi, least }])
+    const minValues = Math.max(required ? 1 : 0, Number(min))
+    byTarget.set(target, [
+      ...(byTarget.get(target) ?? []),
+      { blueprint, field: key, number, onDelete, multi, minValues },
+    ])
   }
 }

@@ -1,37 +1,37 @@
 import type { TLiteral } from '@sinclair/typebox'
 import { type Static, t } from 'elysia'
-import { Workspace } from '../accounts/shapes'
+import { ActiveWorkspace } from '../accounts/shapes'
 import { ProblemShape } from '../core/problem'
-import { id, line, part, text, textMatching, time } from '../core/shapes'
-import { type TypeName, typeNames } from './fields/types'
+import { id, line, strictObject, text, textMatching, time } from '../core/shapes'
+import { type FieldTypeName, fieldTypeNames } from './fields'
 
-const maybe = t.Optional
+const optional = t.Optional
 const roles = t.Array(line(100, 1), { maxItems: 100 })
 const scope = t.Union([t.Literal('user'), t.Literal('workspace'), t.Literal('tenant')])
 
-export const Field = part({
+export const Field = strictObject({
   key: textMatching(
     '^[a-zA-Z][a-zA-Z0-9_]{0,62}$',
     'Begin the key of a field with a letter, and use only letters, digits and _ (63 characters at most). Names that begin with _ belong to the system.',
   ),
-  type: t.Union(typeNames.map((name) => t.Literal(name))) as unknown as TLiteral<TypeName>,
-  required: maybe(t.Boolean()),
-  title: maybe(line(200)),
-  description: maybe(text(2_000)),
-  default: maybe(t.Unknown()),
-  enum: maybe(t.Array(t.Unknown(), { minItems: 1, maxItems: 1_000 })),
-  min: maybe(t.Union([t.Number(), t.String({ maxLength: 100 })])),
-  max: maybe(t.Union([t.Number(), t.String({ maxLength: 100 })])),
-  pattern: maybe(t.String({ maxLength: 500, description: 'a regular expression in the syntax of RE2' })),
-  multi: maybe(t.Boolean({ description: 'a list of values' })),
-  unique: maybe(t.Boolean()),
-  indexed: maybe(t.Boolean()),
-  schema: maybe(t.Record(t.String(), t.Unknown(), { description: 'JSON Schema of an object' })),
-  target: maybe(t.String({ maxLength: 63, description: 'the key of the blueprint that a relation points to' })),
-  onDelete: maybe(t.Union([t.Literal('restrict'), t.Literal('nullify'), t.Literal('cascade')])),
-  readRoles: maybe(roles),
-  writeRoles: maybe(roles),
-  renamedFrom: maybe(t.String({ maxLength: 63, description: 'in a change: what the field was called before' })),
+  type: t.Union(fieldTypeNames.map((name) => t.Literal(name))) as unknown as TLiteral<FieldTypeName>,
+  required: optional(t.Boolean()),
+  title: optional(line(200)),
+  description: optional(text(2_000)),
+  default: optional(t.Unknown()),
+  enum: optional(t.Array(t.Unknown(), { minItems: 1, maxItems: 1_000 })),
+  min: optional(t.Union([t.Number(), t.String({ maxLength: 100 })])),
+  max: optional(t.Union([t.Number(), t.String({ maxLength: 100 })])),
+  pattern: optional(t.String({ maxLength: 500, description: 'a regular expression in the syntax of RE2' })),
+  multi: optional(t.Boolean({ description: 'a list of values' })),
+  unique: optional(t.Boolean()),
+  indexed: optional(t.Boolean()),
+  schema: optional(t.Record(t.String(), t.Unknown(), { description: 'JSON Schema of an object' })),
+  target: optional(t.String({ maxLength: 63, description: 'the key of the blueprint that a relation points to' })),
+  onDelete: optional(t.Union([t.Literal('restrict'), t.Literal('nullify'), t.Literal('cascade')])),
+  readRoles: optional(roles),
+  writeRoles: optional(roles),
+  renamedFrom: optional(t.String({ maxLength: 63, description: 'in an update: the previous key of the field' })),
 })
 export type Field = Static<typeof Field>
 
@@ -39,46 +39,51 @@ const operation = t.Union([t.Literal('create'), t.Literal('read'), t.Literal('up
 export type Operation = Static<typeof operation>
 export const operations: Operation[] = ['create', 'read', 'update', 'delete']
 
-export const Rule = part({
+export const Rule = strictObject({
   operation,
-  scope: maybe(scope),
-  guest: maybe(t.Boolean()),
-  roleBased: maybe(roles),
-  workspaceRoleBased: maybe(roles),
-  workspaceLabelsBased: maybe(roles),
+  scope: optional(scope),
+  guest: optional(t.Boolean()),
+  roleBased: optional(roles),
+  workspaceRoleBased: optional(roles),
+  workspaceLabelsBased: optional(roles),
 })
 export type Rule = Static<typeof Rule>
 export type Scope = Static<typeof scope>
 
-const most = t.Number({ minimum: 0, multipleOf: 1, maximum: 1_000_000 })
+const limitCount = t.Number({ minimum: 0, multipleOf: 1, maximum: 1_000_000 })
 
 /** The plan's limit of this name, of the subscription that is in force; `otherwise` (0 unless told) without one. */
-const PlanLimit = part({ planLimit: t.String({ minLength: 1, maxLength: 100 }), otherwise: maybe(most) })
+const PlanLimit = strictObject({
+  planLimit: t.String({ minLength: 1, maxLength: 100 }),
+  otherwise: optional(limitCount),
+})
 export type PlanLimit = Static<typeof PlanLimit>
 
-export const Limitation = part({
+export const Limitation = strictObject({
   scope,
-  workspaceLabels: maybe(roles),
-  roles: maybe(roles),
-  properties: maybe(t.Array(t.String({ maxLength: 63 }), { maxItems: 20 })),
-  value: t.Union([most, PlanLimit], { description: 'how many, or by which limit of the plan' }),
+  workspaceLabels: optional(roles),
+  roles: optional(roles),
+  properties: optional(t.Array(t.String({ maxLength: 63 }), { maxItems: 20 })),
+  value: t.Union([limitCount, PlanLimit], { description: 'a number, or the name of a limit of the plan' }),
 })
 export type Limitation = Static<typeof Limitation>
 
 /** What of a blueprint is kept as one document. */
-const definition = {
+const definitionProperties = {
   fields: t.Array(Field, { maxItems: 500 }),
-  permissions: maybe(t.Array(Rule, { maxItems: 200 })),
-  permissionScope: maybe(scope),
-  limitations: maybe(t.Array(Limitation, { maxItems: 100 })),
-  computed: maybe(
+  permissions: optional(t.Array(Rule, { maxItems: 200 })),
+  permissionScope: optional(scope),
+  limitations: optional(t.Array(Limitation, { maxItems: 100 })),
+  computed: optional(
     t.Record(t.String(), t.String({ maxLength: 500 }), {
-      description: 'expressions of JSONata by the key of their field',
+      description: 'JSONata expressions by the key of their field',
     }),
   ),
-  dispatchers: maybe(part({ create: maybe(t.Boolean()), update: maybe(t.Boolean()), delete: maybe(t.Boolean()) })),
+  dispatchers: optional(
+    strictObject({ create: optional(t.Boolean()), update: optional(t.Boolean()), delete: optional(t.Boolean()) }),
+  ),
 }
-export const Definition = t.Object(definition)
+export const Definition = t.Object(definitionProperties)
 export type Definition = Static<typeof Definition>
 
 export const NewBlueprint = t.Object({
@@ -87,8 +92,8 @@ export const NewBlueprint = t.Object({
     'Begin the key with a lower-case letter, and use only lower-case letters, digits, _ and - (63 characters at most).',
   ),
   name: line(200, 1),
-  description: maybe(text(10_000)),
-  ...definition,
+  description: optional(text(10_000)),
+  ...definitionProperties,
 })
 export type NewBlueprint = Static<typeof NewBlueprint>
 
@@ -97,7 +102,7 @@ export type BlueprintChange = Static<typeof BlueprintChange>
 
 /** Something that is allowed, but probably not meant. */
 export const Warning = t.Object({
-  path: t.String({ description: 'a JSON pointer to what it is about' }),
+  path: t.String({ description: 'a JSON pointer to the part concerned' }),
   code: t.String(),
   message: t.String(),
 })
@@ -110,57 +115,61 @@ export const Blueprint = t.Object({
   name: t.String(),
   description: t.String(),
   fields: t.Array(Field),
-  permissions: maybe(t.Array(Rule)),
-  permissionScope: maybe(scope),
-  limitations: maybe(t.Array(Limitation)),
-  computed: maybe(t.Record(t.String(), t.String())),
-  dispatchers: maybe(t.Object({ create: maybe(t.Boolean()), update: maybe(t.Boolean()), delete: maybe(t.Boolean()) })),
-  warnings: maybe(
+  permissions: optional(t.Array(Rule)),
+  permissionScope: optional(scope),
+  limitations: optional(t.Array(Limitation)),
+  computed: optional(t.Record(t.String(), t.String())),
+  dispatchers: optional(
+    t.Object({ create: optional(t.Boolean()), update: optional(t.Boolean()), delete: optional(t.Boolean()) }),
+  ),
+  warnings: optional(
     t.Array(Warning, {
-      description: 'labels and roles of workspaces that its rules name although others than admins can give them',
+      description: 'workspace labels and roles that its rules rely on and that callers other than admins can assign',
     }),
   ),
   created: time,
   updated: time,
-  alteration: maybe(
+  alteration: optional(
     t.Object(
       {
         state: t.Union([t.Literal('preparing'), t.Literal('cleaning'), t.Literal('failed')]),
         done: t.Number(),
         total: t.Number(),
         since: time,
-        problem: maybe(ProblemShape),
+        problem: optional(ProblemShape),
       },
-      { description: 'how far the change of its entities is: it comes into force as soon as all are prepared' },
+      { description: 'progress of a change of its entities, which takes effect as soon as all are prepared' },
     ),
   ),
 })
 
 /** Something for which a change can't be made. */
-export const Obstacle = t.Object({
+export const BlueprintChangeProblem = t.Object({
   field: t.String(),
   code: t.String(),
   message: t.String(),
-  count: t.Number({ description: 'how many entities it is about' }),
-  examples: t.Array(t.String(), { description: 'identifiers of up to ten of them, for those who may read all' }),
-  duplicates: maybe(
+  count: t.Number({ description: 'the number of entities concerned' }),
+  examples: t.Array(t.String(), {
+    description: 'identifiers of up to ten of them, empty for callers who may not read all entities',
+  }),
+  duplicates: optional(
     t.Array(t.Object({ value: t.Unknown(), identifiers: t.Array(t.String()) }), {
-      description: 'up to ten values that several have, with up to ten of those',
+      description: 'up to ten duplicate values, each with up to ten identifiers',
     }),
   ),
 })
-export type Obstacle = Static<typeof Obstacle>
+export type BlueprintChangeProblem = Static<typeof BlueprintChangeProblem>
 
 /** What a change would do. */
-export const Rehearsal = t.Object({
+export const BlueprintDryRun = t.Object({
   dryRun: t.Literal(true),
-  entities: t.Number({ description: 'how many there are' }),
-  breaking: t.Number({ description: 'how many of them would not fit' }),
-  rewritten: t.Number({ description: 'how many of them would be changed or indexed anew' }),
-  problems: t.Array(Obstacle),
+  entities: t.Number({ description: 'the number of entities' }),
+  breaking: t.Number({ description: 'the number of entities that would become invalid' }),
+  rewritten: t.Number({ description: 'the number of entities that would be rewritten or reindexed' }),
+  problems: t.Array(BlueprintChangeProblem),
 })
 
-export const Explained = t.Object({
+export const OperationExplanation = t.Object({
   operation,
   allowed: t.Boolean(),
   reach: t.Nullable(
@@ -174,15 +183,15 @@ export const Explained = t.Object({
 })
 
 /** Which rules allow what to whom, and why the others don't. */
-export const Explanation = t.Object({
+export const PermissionExplanation = t.Object({
   blueprint: t.String(),
   user: t.Nullable(t.Object({ _id: t.String(), roles: t.Array(t.String()) }), { description: 'null: a guest' }),
-  workspace: t.Nullable(Workspace),
-  operations: t.Array(Explained),
+  workspace: t.Nullable(ActiveWorkspace),
+  operations: t.Array(OperationExplanation),
 })
 
 export const ExplanationQuery = t.Object({
-  user: maybe(t.String({ description: 'an id; without one it is about guests' })),
-  workspace: maybe(t.String({ description: 'the id of the workspace that the user is to be active in' })),
-  operation: maybe(t.Union([operation, t.Literal(''), t.Literal('undefined')])),
+  user: optional(t.String({ description: 'the id of a user; leave it out for guests' })),
+  workspace: optional(t.String({ description: 'the id of the workspace that is active for the user' })),
+  operation: optional(t.Union([operation, t.Literal(''), t.Literal('undefined')])),
 })

@@ -1,6 +1,6 @@
 import { integer, sqliteTable, text, unique } from 'drizzle-orm/sqlite-core'
-import { time } from '../storage/columns'
-import type { Change, Refusal } from './alteration'
+import { timestamp } from '../storage/columns'
+import type { ChangeError, PendingChange } from './schema-diff'
 import type { Definition } from './shapes'
 
 export const blueprints = sqliteTable('blueprints', {
@@ -12,8 +12,8 @@ export const blueprints = sqliteTable('blueprints', {
   version: integer().notNull(),
   /** Which alteration of its entities is in force. */
   form: integer().notNull().default(0),
-  created: time().notNull(),
-  updated: time().notNull(),
+  created: timestamp().notNull(),
+  updated: timestamp().notNull(),
 })
 
 /** A field's number stands for it in the index: rows stay small, and a field can be renamed without touching them. */
@@ -41,7 +41,7 @@ export const alterations = sqliteTable('alterations', {
    * `failed`: all is as it was before.
    */
   state: text().$type<'preparing' | 'cleaning' | 'failed'>().notNull(),
-  change: text({ mode: 'json' }).$type<Change>().notNull(),
+  change: text({ mode: 'json' }).$type<PendingChange>().notNull(),
   /** Up to which entity, in the order of `created` and `seq`; of those that have a `seq` up to `upto`. */
   created: integer().notNull(),
   entity: integer().notNull(),
@@ -49,6 +49,6 @@ export const alterations = sqliteTable('alterations', {
   done: integer().notNull(),
   total: integer().notNull(),
   /** Why it was given up. */
-  problem: text({ mode: 'json' }).$type<Refusal>(),
-  since: time().notNull(),
+  problem: text({ mode: 'json' }).$type<ChangeError>(),
+  since: timestamp().notNull(),
 })

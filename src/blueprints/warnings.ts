@@ -1,17 +1,17 @@
-import { BUILT_IN_ROLES, type Restrictions, restrictionsOf } from '../accounts/workspaces/restrictions'
-import { recall } from '../tenancy/memory'
+import { BUILT_IN_WORKSPACE_ROLES, getRestrictions, type Restrictions } from '../accounts/workspaces/restrictions'
+import { cached } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
-import { scopeOf } from './rules'
+import { ruleScopeOf } from './permissions'
 import type { Definition, Rule, Warning } from './shapes'
 import { blueprints } from './tables'
 
-type Gates = Pick<Definition, 'permissions' | 'permissionScope' | 'limitations'>
+type AccessRules = Pick<Definition, 'permissions' | 'permissionScope' | 'limitations'>
 
-const ANY = '*'
+const WILDCARD = '*'
 
 /** The labels and roles of workspaces that the rules and limitations of all blueprints name. */
 export const listWorkspaceNames = (tenant: Tenant) =>
-  recall(tenant, 'blueprints', '\0workspace names', async () => {
+  cached(tenant, 'blueprints', '\0workspace names', async () => {
     const definitions = await tenant.db.select({ definition: blueprints.definition }).from(blueprints)
     const [labels, roles] = [new Set<string>(), new Set<string>()]
     for (const { definition } of definitions) {
@@ -22,15 +22,18 @@ export const listWorkspaceNames = (tenant: Tenant) =>
       }
       for (const { workspaceLabels = [] } of limitations) for (const label of workspaceLabels) labels.add(label)
     }
-    return { labels: [...labels].filter(isName), roles: [...roles].filter(isName) }
+    return { labels: [...labels].filter(isConcreteName), roles: [...roles].filter(isConcreteName) }
   })
 
 /** What a blueprint relies on although members of a workspace may give it to themselves. */
-export async function warningsOf(tenant: Tenant, gates: Gates): Promise<Warning[]> {
-  const { permissions = [], limitations = [] } = gates
-  const named = [...permissions.map(namesIn), ...limitations.map(({ workspaceLabels = [] }) => workspaceLabels)]
-  if (!named.flat().length) return []
-  const restrictions = await restrictionsOf(tenant)
+export async function listWarnings(tenant: Tenant, accessRules: AccessRules): Promise<Warning[]> {
+  const { permissions = [], limitations = [] } = accessRules
+  const namesByRule = [
+    ...permissions.map(namesOfRule),
+    ...limitations.map(({ workspaceLabels = [] }) => workspaceLabels),
+  ]
+  if (!namesByRule.flat().length) return []
+  const restrictions = await getRestrictions(tenant)
   return [
     ...permissions.flatMap(({ workspaceLabelsBased = [], workspaceRoleBased = [], ...rule }, index) => [
       ...labelWarnings(restrictions, `/permissions/${index}/workspaceLabelsBased`, workspaceLabelsBased),
@@ -38,7 +41,7 @@ export async function warningsOf(tenant: Tenant, gates: Gates): Promise<Warning[
         restrictions,
         `/permissions/${index}/workspaceRoleBased`,
         workspaceRoleBased,
-        scopeOf(gates, rule) === 'tenant',
+        ruleScopeOf(accessRules, rule) === 'tenant',
       ),
     ]),
     ...limitations.flatMap(({ workspaceLabels = [] }, index) =>
@@ -47,14 +50,14 @@ export async function warningsOf(tenant: Tenant, gates: Gates): Promise<Warning[
   ]
 }
 
-const namesIn = ({ workspaceLabelsBased = [], workspaceRoleBased = [] }: Rule) => [
+const namesOfRule = ({ workspaceLabelsBased = [], workspaceRoleBased = [] }: Rule) => [
   ...workspaceLabelsBased,
   ...workspaceRoleBased,
 ]
 
 function labelWarnings({ labels }: Restrictions, path: string, named: string[]): Warning[] {
   return named
-    .filter((label) => isName(label) && !labels.has(label))
+    .filter((label) => isConcreteName(label) && !labels.has(label))
     .map((label) => ({
       ...{ path, code: 'UNRESTRICTED_LABEL' as const },
       message: `Anyone who can create a workspace can give it the label "${label}". Add it to restrictedLabels of the workspace-configuration.`,
@@ -63,18 +66,18 @@ function labelWarnings({ labels }: Restrictions, path: string, named: string[]):
 
 /** A rule that reaches the whole tenant is worth a warning even for roles that every workspace has. */
 function roleWarnings({ roles }: Restrictions, path: string, named: string[], ofTenant: boolean): Warning[] {
-  const open = named.filter((role) => !roles.has(role))
+  const unrestricted = named.filter((role) => !roles.has(role))
   if (ofTenant)
-    return open.map((role) => ({
+    return unrestricted.map((role) => ({
       ...{ path, code: 'WORKSPACE_ROLE_REACHES_TENANT' as const },
       message: `This rule reaches the rows of the whole tenant, and anyone who can create a workspace can hold the role "${role}" in it. Add the role to restrictedRoles of the workspace-configuration, or use the scope "workspace".`,
     }))
-  return open
-    .filter((role) => isName(role) && !BUILT_IN_ROLES.includes(role))
+  return unrestricted
+    .filter((role) => isConcreteName(role) && !BUILT_IN_WORKSPACE_ROLES.includes(role))
     .map((role) => ({
       ...{ path, code: 'UNRESTRICTED_ROLE' as const },
       message: `Admins of a workspace can give its members the role "${role}". Add it to restrictedRoles of the workspace-configuration.`,
     }))
 }
 
-const isName = (name: string) => name !== ANY
+const isConcreteName = (name: string) => name !== WILDCARD

@@ -1,17 +1,17 @@
 import { CommanderError } from 'commander'
 import { ConfigError } from '../core/config-error'
-import { causes } from '../core/log'
-import { type Flaw, Problem } from '../core/problem'
+import { getErrorChain } from '../core/log'
+import { type FieldError, Problem } from '../core/problem'
 
 /** Why a command ended without doing its work: 1 for a refusal or failure, 2 for wrong usage or settings. */
-export type Failure = { code: string; message: string; details?: Flaw[]; exitCode: 1 | 2 }
+export type Failure = { code: string; message: string; details?: FieldError[]; exitCode: 1 | 2 }
 
 type SystemError = { code?: string; path?: string; syscall?: string }
 
-const WRITES = ['mkdir', 'open', 'rename', 'link', 'write', 'chmod', 'fsync']
+const WRITE_SYSCALLS = ['mkdir', 'open', 'rename', 'link', 'write', 'chmod', 'fsync']
 
 /** Why the system refuses to write a file, by its code. */
-export const WRITE_REFUSED: Record<string, string> = {
+export const WRITE_FAILURE_REASONS: Record<string, string> = {
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   EROFS: 'the file system is read-only',
@@ -22,7 +22,7 @@ export const WRITE_REFUSED: Record<string, string> = {
   ENOENT: 'it cannot be created there',
 }
 
-const DATABASE_REFUSED: Record<string, string> = {
+const DATABASE_UNAVAILABLE_MESSAGES: Record<string, string> = {
   '28P01': 'PostgreSQL refused the password. Correct ATOLL_DATABASE_URL.',
   '28000': 'PostgreSQL refused the user. Correct ATOLL_DATABASE_URL.',
   '3D000': 'PostgreSQL has no such database. Create it, or correct ATOLL_DATABASE_URL.',
@@ -35,7 +35,7 @@ const DATABASE_REFUSED: Record<string, string> = {
   SQLITE_READONLY: 'A database file cannot be written. Check the permissions of the folder ATOLL_TENANTS.',
 }
 
-const DATABASE_DAMAGED: Record<string, string> = {
+const DATABASE_DAMAGED_MESSAGES: Record<string, string> = {
   SQLITE_NOTADB: 'registry.db is not a SQLite database. Restore it from a copy, or choose another ATOLL_TENANTS.',
   SQLITE_CORRUPT: 'registry.db is damaged. Restore it from a copy, or choose another ATOLL_TENANTS.',
   SQLITE_FULL: 'The disk is full. Make room, and try again.',
@@ -43,7 +43,7 @@ const DATABASE_DAMAGED: Record<string, string> = {
 
 /** Explains what a person can mend; undefined for everything else, which is a bug and wants its stack. */
 export function explainFailure(error: unknown): Failure | undefined {
-  const chain = causes(error)
+  const chain = getErrorChain(error)
   const setting = chain.find((cause) => cause instanceof ConfigError)
   if (setting) return { code: 'BAD_SETTING', message: setting.message, exitCode: 2 }
   if (error instanceof CommanderError) return { code: 'USAGE', message: usageMessage(error), exitCode: 2 }
@@ -54,16 +54,16 @@ export function explainFailure(error: unknown): Failure | undefined {
 }
 
 function explainProblem({ code, message, more }: Problem): Failure {
-  const details = Array.isArray(more.details) ? (more.details as Flaw[]) : []
+  const details = Array.isArray(more.details) ? (more.details as FieldError[]) : []
   return { code, message, details, exitCode: 1 }
 }
 
 function explainCause({ code = '', path, syscall = '' }: SystemError): Failure | undefined {
-  const refused = DATABASE_REFUSED[code]
+  const refused = DATABASE_UNAVAILABLE_MESSAGES[code]
   if (refused) return { code: 'DATABASE_UNAVAILABLE', message: refused, exitCode: 2 }
-  const damage = DATABASE_DAMAGED[code]
+  const damage = DATABASE_DAMAGED_MESSAGES[code]
   if (damage) return { code: 'DATABASE_DAMAGED', message: damage, exitCode: 1 }
-  const reason = path && WRITES.includes(syscall) && WRITE_REFUSED[code]
+  const reason = path && WRITE_SYSCALLS.includes(syscall) && WRITE_FAILURE_REASONS[code]
   if (reason) return { code: 'FOLDER_NOT_WRITABLE', message: `"${path}" cannot be written: ${reason}.`, exitCode: 2 }
 }
 
@@ -77,8 +77,8 @@ function usageMessage({ message }: CommanderError) {
 /** Prints a failure on standard error, as JSON where that was asked for, and sets the exit code of the process. */
 export function printFailure({ exitCode, code, message, details = [] }: Failure, json: boolean) {
   // A single flaw is the message itself, and the path into a JSON body means nothing on a command line.
-  const flaws = details.filter((flaw) => flaw.message !== message).map((flaw) => `  ${flaw.message}`)
-  console.error(json ? JSON.stringify({ code, message, details }) : [message, ...flaws].join('\n'))
+  const errorLines = details.filter((flaw) => flaw.message !== message).map((flaw) => `  ${flaw.message}`)
+  console.error(json ? JSON.stringify({ code, message, details }) : [message, ...errorLines].join('\n'))
   process.exitCode = exitCode
 }
 

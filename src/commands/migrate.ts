@@ -1,13 +1,13 @@
 import { Command } from 'commander'
 import { listTenants, migrateTenant } from '../tenancy/tenants'
-import { answers } from './output'
+import { runAndPrint } from './output'
 
 /** Tenants are migrated when they are opened; this opens them all, to see before a release that every one can be. */
 export const migrate = new Command('migrate')
   .description('Bring the database of every tenant up to date')
   .option('--json', 'print JSON')
   .action(
-    answers(
+    runAndPrint(
       async (_options: object, _command: Command) => {
         const results: { tenant: string; error?: string }[] = []
         for (const { id } of await listTenants())

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
-import { storage } from '../tenancy/storage'
-import { keep, write } from './output'
+import { databases } from '../tenancy/databases'
+import { writeFileAtomic, writeTexts } from './output'
 
 export const openapi = new Command('openapi')
   .description('Write the description of the API (OpenAPI)')
@@ -9,12 +9,12 @@ export const openapi = new Command('openapi')
   .action(async ({ out, json }: { out?: string; json?: boolean }) => {
     try {
       const { app } = await import('../app')
-      const { describe } = await import('../operations/description/document')
-      const text = `${JSON.stringify(describe(app.routes), null, 2)}\n`
-      if (!out) return await write([text], Bun.stdout.writer())
-      await keep([text], out)
+      const { buildOpenApi } = await import('../operations/description/document')
+      const text = `${JSON.stringify(buildOpenApi(app.routes), null, 2)}\n`
+      if (!out) return await writeTexts([text], Bun.stdout.writer())
+      await writeFileAtomic([text], out)
       console.log(json ? JSON.stringify({ file: out }) : `Wrote ${out}.`)
     } finally {
-      await storage.close()
+      await databases.close()
     }
   })

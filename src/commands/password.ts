@@ -1,4 +1,4 @@
-import { invalid } from '../core/problem'
+import { badRequest } from '../core/problem'
 
 /** A password that must not stand on the command line: asked for on a terminal, else the first line of standard input. */
 export async function readPassword(option: string): Promise<string> {
@@ -6,6 +6,6 @@ export async function readPassword(option: string): Promise<string> {
   const [line = ''] = (await Bun.stdin.text()).split('\n')
   return (
     line.replace(/\r$/, '') ||
-    invalid({ path: option, message: `Give ${option}, or write the password to standard input.` })
+    badRequest({ path: option, message: `${option} is required, or the password on standard input.` })
   )
 }

@@ -1,16 +1,16 @@
 import { Command } from 'commander'
-import { addBucket, initialize, listBuckets, moveBucket } from '../tenancy/buckets'
-import { purge } from '../tenancy/remains'
-import { clusterStates } from '../tenancy/storage'
+import { addBucket, initializeDatabase, listBuckets, moveBucket } from '../tenancy/buckets'
+import { getClusterStates } from '../tenancy/databases'
+import { purgeRemains } from '../tenancy/purge'
 import { requireConfirmation } from './confirmation'
-import { answers, count, table } from './output'
+import { formatTable, pluralize, runAndPrint } from './output'
 
 const init = new Command('init')
-  .description('Prepare the database of ATOLL_DATABASE_URL, and take over the tenants whose files are here')
+  .description('Prepare the database of ATOLL_DATABASE_URL, and register the tenants of the local data folder')
   .option('--json', 'print JSON')
   .action(
-    answers(
-      (_options: object, _command: Command) => initialize(),
+    runAndPrint(
+      (_options: object, _command: Command) => initializeDatabase(),
       ({ buckets, adopted }) =>
         `The database is ready, with ${buckets.length} bucket${buckets.length === 1 ? '' : 's'}.${
           adopted.length ? ` Taken over, and served from their files as before: ${adopted.join(', ')}.` : ''
@@ -22,9 +22,9 @@ const status = new Command('status')
   .description('Show the clusters, the buckets, and how many tenants are in each')
   .option('--json', 'print JSON')
   .action(
-    answers(
+    runAndPrint(
       async (_options: object, _command: Command) => {
-        const clusters = await clusterStates()
+        const clusters = await getClusterStates()
         if (clusters.some(({ problem }) => problem)) process.exitCode = 1
         const reachable = clusters.some(({ name, problem }) => name === 'main' && !problem)
         return { clusters, buckets: reachable ? await listBuckets() : [] }
@@ -32,11 +32,11 @@ const status = new Command('status')
       ({ clusters, buckets }) =>
         clusters.length
           ? [
-              table(
+              formatTable(
                 clusters.map(({ name, server, citus, problem }) => [name, problem ?? server, citus ? 'Citus' : '']),
               ),
               buckets.length
-                ? table(buckets.map(({ home, tenants }) => [home, count(tenants, 'tenant')]))
+                ? formatTable(buckets.map(({ home, tenants }) => [home, pluralize(tenants, 'tenant')]))
                 : 'No buckets.',
             ].join('\n\n')
           : 'This installation keeps its data in files. Set ATOLL_DATABASE_URL to use PostgreSQL.',
@@ -45,10 +45,10 @@ const status = new Command('status')
 
 const add = new Command('add')
   .description('Create a bucket')
-  .argument('[cluster]', 'the cluster that gets it', 'main')
+  .argument('[cluster]', 'the cluster in which it is created', 'main')
   .option('--json', 'print JSON')
   .action(
-    answers(
+    runAndPrint(
       (cluster: string, _options: object, _command: Command) => addBucket(cluster),
       ({ home }) => `Created the bucket ${home}.`,
     ),
@@ -60,30 +60,33 @@ const move = new Command('move')
   .argument('<node>', 'where to: <host>:<port>')
   .option('--json', 'print JSON')
   .action(
-    answers(
+    runAndPrint(
       (bucket: string, node: string, _options: object, _command: Command) => moveBucket(bucket, node),
       ({ home, node }) => `The bucket ${home} is on ${node}.`,
     ),
   )
 
-const removal = new Command('purge')
+const purgeCommand = new Command('purge')
   .description('Remove the rows of tenants that were deleted or moved elsewhere')
   .option('--hours <number>', 'minimum age in hours', '24')
   .option('--yes', 'do not ask for confirmation')
   .option('--json', 'print JSON')
   .action(
-    answers(
+    runAndPrint(
       ({ hours, yes }: { hours: string; yes?: boolean }, command: Command) => {
         if (!/^\d{1,6}$/.test(hours)) command.error('--hours takes a whole number.')
         requireConfirmation(command, `Remove rows that were left behind over ${hours} hours ago?`, { yes })
-        return purge(Number(hours))
+        return purgeRemains(Number(hours))
       },
       (purged) =>
         purged.length
-          ? table(
-              purged.map(({ home, tenants, rows }) => [home, `${count(rows, 'row')} of ${count(tenants, 'tenant')}`]),
+          ? formatTable(
+              purged.map(({ home, tenants, rows }) => [
+                home,
+                `${pluralize(rows, 'row')} of ${pluralize(tenants, 'tenant')}`,
+              ]),
             )
-          : 'Nothing is left over.',
+          : 'Nothing to purge.',
     ),
   )
 
@@ -92,5 +95,5 @@ export const postgres = new Command('postgres')
   .addCommand(init)
   .addCommand(status)
   .addCommand(move)
-  .addCommand(removal)
+  .addCommand(purgeCommand)
   .addCommand(new Command('bucket').description('Manage buckets, the schemas that tenants share').addCommand(add))

@@ -14,7 +14,7 @@ import { types } from './types'
 import { user } from './user'
 import { vault } from './vault'
 
-const EXAMPLES = `
+const HELP_EXAMPLES = `
 Examples:
   atoll tenant create acme --host acme.example.com --admin-username ada
   atoll serve
@@ -22,11 +22,12 @@ Examples:
 
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage or settings.`
 
-function makeProgram() {
+/** The command line, with all of its commands. */
+export function createProgram() {
   const program = new Command('atoll')
     .description('A self-hosted application platform for many tenants.')
     .version(version, '-V, --version')
-    .addHelpText('after', EXAMPLES)
+    .addHelpText('after', HELP_EXAMPLES)
     .addCommand(serve)
     .addCommand(tenant)
     .addCommand(user)
@@ -52,12 +53,12 @@ function makeProgram() {
 }
 
 function findCommand(program: Command, names: string[]) {
-  let found = program
+  let current = program
   for (const name of names)
-    found =
-      found.commands.find((command) => command.name() === name) ??
-      found.error(`There is no command "${names.join(' ')}".`)
-  return found
+    current =
+      current.commands.find((command) => command.name() === name) ??
+      current.error(`There is no command "${names.join(' ')}".`)
+  return current
 }
 
 /** Has commander throw what it would print, so that all failures are printed alike. */
@@ -73,7 +74,7 @@ function throwUsageErrors(command: Command) {
 /** Runs the command line. Commands other than `serve` end the process: 0 when done, 1 when refused, 2 for wrong usage. */
 export async function run(argv: string[]) {
   setLogLevel(config.ATOLL_LOG_LEVEL)
-  const program = makeProgram()
+  const program = createProgram()
   throwUsageErrors(program)
   try {
     await program.parseAsync(argv)

@@ -1,29 +1,35 @@
 import { Command } from 'commander'
 import { Registration } from '../accounts/shapes'
-import { register } from '../accounts/users'
+import { registerUser } from '../accounts/users'
 import { config } from '../config'
-import { fitting } from '../core/shapes'
+import { parseWithShape } from '../core/shapes'
 import { adoptTenant } from '../tenancy/adoption'
-import { moveTenant } from '../tenancy/moves'
+import { moveTenant } from '../tenancy/move'
 import * as tenants from '../tenancy/tenants'
 import { requireConfirmation } from './confirmation'
 import { invocation } from './invocation'
-import { answers, table } from './output'
+import { formatTable, runAndPrint } from './output'
 import { readPassword } from './password'
 
-const named = (name: string, description: string) =>
+const tenantCommand = (name: string, description: string) =>
   new Command(name).description(description).argument('<id>', 'the id of the tenant').option('--json', 'print JSON')
 
-const many = (value: string, before: string[] = []) => [...before, ...value.split(',').filter(Boolean)]
+const parseHosts = (value: string, before: string[] = []) => [...before, ...value.split(',').filter(Boolean)]
 
-type Created = { host?: string[]; adminUsername?: string; adminPassword?: string; adminEmail?: string; json?: boolean }
+type CreateOptions = {
+  host?: string[]
+  adminUsername?: string
+  adminPassword?: string
+  adminEmail?: string
+  json?: boolean
+}
 
-const create = named('create', 'Create a tenant, ready for sign-in')
-  .option('--host <host>', 'a host at which it answers; may be repeated', many)
+const create = tenantCommand('create', 'Create a tenant, ready for sign-in')
+  .option('--host <host>', 'a host that it answers at; may be repeated', parseHosts)
   .option('--admin-username <name>', 'the username of its first administrator')
   .option(
     '--admin-password <password>',
-    'at least 8 characters; asked for, or read from standard input, when not given',
+    'at least 8 characters; if omitted, it is prompted for or read from standard input',
   )
   .option('--admin-email <address>', 'the e-mail address of the administrator')
   .addHelpText(
@@ -34,25 +40,25 @@ Example:
   atoll tenant create acme --host acme.example.com --admin-username ada < password.txt`,
   )
   .action(
-    answers(
-      async (id: string, options: Created, command: Command) => {
+    runAndPrint(
+      async (id: string, options: CreateOptions, command: Command) => {
         const { host = [], adminUsername: username, adminEmail: email } = options
         if (!username && (options.adminPassword || email))
           command.error('--admin-username is required with its password or e-mail address.')
         const password = username && (options.adminPassword ?? (await readPassword('--admin-password')))
-        const admin = username && fitting(Registration, { username, password, ...(email && { email }) })
+        const admin = username && parseWithShape(Registration, { username, password, ...(email && { email }) })
         const tenant = await tenants.createTenant(id, host)
         if (admin) {
           // A tenant without the administrator that was asked for would be in the way of the next attempt.
-          await register(tenant, admin, ['admin', 'user'], undefined, { emailVerified: !!email }).catch(
+          await registerUser(tenant, admin, ['admin', 'user'], undefined, { emailVerified: !!email }).catch(
             async (error) => {
               await tenants.deleteTenant(id)
               throw error
             },
           )
         }
-        await tellAloneNoMore(options)
-        return tenants.showTenant(id)
+        await warnAboutSecondTenant(options)
+        return tenants.getTenantInfo(id)
       },
       ({ id, hosts }, _id, { adminUsername }) =>
         [
@@ -67,7 +73,7 @@ Example:
   )
 
 /** What the second tenant changes for the first. */
-async function tellAloneNoMore({ json }: Created) {
+async function warnAboutSecondTenant({ json }: CreateOptions) {
   const all = await tenants.listTenants()
   if (json || config.ATOLL_DEFAULT_TENANT || all.length !== 2) return
   console.error(
@@ -79,20 +85,20 @@ const list = new Command('list')
   .description('List all tenants')
   .option('--json', 'print JSON')
   .action(
-    answers(
+    runAndPrint(
       (_options: object, _command: Command) => tenants.listTenants(),
       (all) =>
         all.length
-          ? table(all.map(({ id, status, created, hosts }) => [id, status, created, hosts.join(',')]))
+          ? formatTable(all.map(({ id, status, created, hosts }) => [id, status, created, hosts.join(',')]))
           : 'No tenants.',
     ),
   )
 
-const show = named('show', 'Show a tenant').action(
-  answers(
-    (id: string, _options: object, _command: Command) => tenants.showTenant(id),
+const show = tenantCommand('show', 'Show a tenant').action(
+  runAndPrint(
+    (id: string, _options: object, _command: Command) => tenants.getTenantInfo(id),
     ({ id, status, created, hosts }) =>
-      table([
+      formatTable([
         ['id', id],
         ['status', status],
         ['created', created],
@@ -101,23 +107,23 @@ const show = named('show', 'Show a tenant').action(
   ),
 )
 
-const status = (name: string, to: 'active' | 'suspended', description: string) =>
-  named(name, description).action(
-    answers(
+const statusCommand = (name: string, to: 'active' | 'suspended', description: string) =>
+  tenantCommand(name, description).action(
+    runAndPrint(
       async (id: string, _options: object, _command: Command) => {
         await tenants.setStatus(id, to)
-        return tenants.showTenant(id)
+        return tenants.getTenantInfo(id)
       },
       ({ id, status }) => `The tenant "${id}" is ${status}.`,
     ),
   )
 
-const remove = named('delete', 'Delete a tenant; its files are moved to .trash')
+const remove = tenantCommand('delete', 'Delete a tenant; its files are moved to .trash')
   .option('--yes', 'do not ask for confirmation')
   .action(
-    answers(
+    runAndPrint(
       async (id: string, options: { yes?: boolean }, command: Command) => {
-        await tenants.showTenant(id)
+        await tenants.getTenantInfo(id)
         requireConfirmation(command, `Delete the tenant "${id}"?`, options)
         return { id, trash: (await tenants.deleteTenant(id)) ?? null }
       },
@@ -125,10 +131,10 @@ const remove = named('delete', 'Delete a tenant; its files are moved to .trash')
     ),
   )
 
-const move = named('move', 'Move a tenant to another database while it is served')
+const move = tenantCommand('move', 'Move a tenant to another database while it is served')
   .requiredOption('--to <home>', 'sqlite, postgres (the emptiest bucket), or <cluster>/<bucket>')
   .action(
-    answers(
+    runAndPrint(
       (id: string, { to, json }: { to: string; json?: boolean }, _command: Command) =>
         moveTenant(id, to, (line) => json || console.error(line)),
       ({ id, from, to, rows, waited, ms, trash }) =>
@@ -139,30 +145,30 @@ const move = named('move', 'Move a tenant to another database while it is served
     ),
   )
 
-const hosts = named('hosts', 'Show or replace the hosts of a tenant')
-  .argument('[hosts...]', 'the new hosts; without any, the present ones are shown')
-  .option('--clear', 'leave it only those of its websites')
+const hosts = tenantCommand('hosts', 'Show or replace the hosts of a tenant')
+  .argument('[hosts...]', 'the new hosts; if omitted, the current ones are shown')
+  .option('--clear', 'remove all hosts except those of its websites')
   .action(
-    answers(
+    runAndPrint(
       async (id: string, names: string[], { clear }: { clear?: boolean }, _command: Command) => {
         if (names.length || clear)
           await tenants.setHosts(
             id,
-            names.flatMap((name) => many(name)),
+            names.flatMap((name) => parseHosts(name)),
           )
-        return tenants.showTenant(id)
+        return tenants.getTenantInfo(id)
       },
       ({ hosts }) => hosts.join('\n') || 'No hosts.',
     ),
   )
 
 const adopt = new Command('adopt')
-  .description('Take in a folder of a tenant that the registry does not know')
+  .description('Import the folder of a tenant that is not in the registry')
   .argument('<folder>', 'its folder, whose name becomes the id')
-  .option('--host <host>', 'a host at which it answers; may be repeated', many)
+  .option('--host <host>', 'a host that it answers at; may be repeated', parseHosts)
   .option('--json', 'print JSON')
   .action(
-    answers(
+    runAndPrint(
       (folder: string, { host }: { host?: string[] }, _command: Command) => adoptTenant(folder, host),
       ({ id }) => `Adopted the tenant "${id}".`,
     ),
@@ -173,8 +179,8 @@ export const tenant = new Command('tenant')
   .addCommand(create)
   .addCommand(list)
   .addCommand(show)
-  .addCommand(status('suspend', 'suspended', 'Suspend a tenant: all of its requests get 403'))
-  .addCommand(status('resume', 'active', 'Resume a suspended tenant'))
+  .addCommand(statusCommand('suspend', 'suspended', 'Suspend a tenant: all of its requests get 403'))
+  .addCommand(statusCommand('resume', 'active', 'Resume a suspended tenant'))
   .addCommand(remove)
   .addCommand(move)
   .addCommand(adopt)

@@ -1,10 +1,10 @@
 import { Command } from 'commander'
-import { written } from '../blueprints/types/files'
-import { storage } from '../tenancy/storage'
-import { tenantNamed } from '../tenancy/tenants'
-import { keep, write } from './output'
+import { generateTypes } from '../blueprints/types/generator'
+import { databases } from '../tenancy/databases'
+import { getTenant } from '../tenancy/tenants'
+import { writeFileAtomic, writeTexts } from './output'
 
-type Asked = { tenant: string; client?: boolean; out?: string; json?: boolean }
+type TypesOptions = { tenant: string; client?: boolean; out?: string; json?: boolean }
 
 export const types = new Command('types')
   .description("Write a tenant's blueprints as TypeScript")
@@ -12,15 +12,15 @@ export const types = new Command('types')
   .option('--client', 'include a client of its entities')
   .option('--out <file>', 'the file to write; default: standard output')
   .option('--json', 'print JSON')
-  .action(async ({ tenant, client, out, json }: Asked) => {
+  .action(async ({ tenant, client, out, json }: TypesOptions) => {
     try {
-      const texts = written(await tenantNamed(tenant), client ? 'client' : 'types')
+      const texts = generateTypes(await getTenant(tenant), client ? 'client' : 'types')
       if (out) {
-        await keep(texts, out)
+        await writeFileAtomic(texts, out)
         console.log(json ? JSON.stringify({ file: out }) : `Wrote ${out}.`)
       } else if (json) console.log(JSON.stringify({ text: (await Array.fromAsync(texts)).join('') }))
-      else await write(texts, Bun.stdout.writer())
+      else await writeTexts(texts, Bun.stdout.writer())
     } finally {
-      await storage.close()
+      await databases.close()
     }
   })

@@ -1,44 +1,51 @@
 import { Command } from 'commander'
-import { rotate } from '../accounts/vault/rotate'
-import { renewSecrets } from '../tenancy/secrets'
+import { rotateVaultKey } from '../accounts/vault/key-rotation'
+import { replaceLostSecrets } from '../tenancy/installation-keys'
 import { requireConfirmation } from './confirmation'
-import { answers, count } from './output'
+import { pluralize, runAndPrint } from './output'
 
-const change = new Command('rotate')
+const rotateCommand = new Command('rotate')
   .description('Rotate the encryption key, while tenants are served')
   .option('--json', 'print JSON')
   .action(
-    answers(
+    runAndPrint(
       async (_options: object, _command: Command) => {
-        const done = await rotate()
-        if (done.failed.length) process.exitCode = 1
-        return done
+        const result = await rotateVaultKey()
+        if (result.failed.length) process.exitCode = 1
+        return result
       },
       ({ key, tenants, sealed, lost, failed }) =>
         [
-          `Encrypted ${count(sealed, 'value')} of ${count(tenants, 'tenant')} with key ${key}.`,
+          `Encrypted ${pluralize(sealed, 'value')} of ${pluralize(tenants, 'tenant')} with key ${key}.`,
           ...(lost
-            ? [`${count(lost, 'value')} could not be decrypted with any key of this installation and stayed as before.`]
+            ? [
+                `${pluralize(lost, 'value')} could not be decrypted with any key of this installation and stayed as before.`,
+              ]
             : []),
           ...failed.map(({ tenant, error }) => `${tenant}: ${error}`),
-          failed.length ? 'The old key stays. Run this again when that is repaired.' : 'The old key was removed.',
+          failed.length
+            ? 'The old key was kept. Fix the failed tenants, then run this again.'
+            : 'The old key was removed.',
         ].join('\n'),
     ),
   )
 
-const renew = new Command('new-keys')
-  .description('Replace lost keys: everybody is signed out, and encrypted values are lost')
+const newKeysCommand = new Command('new-keys')
+  .description('Replace lost keys: all users are signed out, and encrypted values are lost')
   .option('--yes', 'do not ask for confirmation')
   .option('--json', 'print JSON')
   .action(
-    answers(
+    runAndPrint(
       async (options: { yes?: boolean }, command: Command) => {
-        const question = 'Sign everybody out, and give up what was encrypted with the lost keys?'
+        const question = 'Sign out all users and discard what was encrypted with the lost keys?'
         requireConfirmation(command, question, options)
-        return renewSecrets()
+        return replaceLostSecrets()
       },
       ({ aside }) => `There are new keys now.${aside ? ` The old file is ${aside}.` : ''}`,
     ),
   )
 
-export const vault = new Command('vault').description('Manage the encryption key').addCommand(change).addCommand(renew)
+export const vault = new Command('vault')
+  .description('Manage the encryption key')
+  .addCommand(rotateCommand)
+  .addCommand(newKeysCommand)

@@ -1,30 +1,32 @@
 import { and, eq, lte, sql } from 'drizzle-orm'
-import type { OpenCtx } from '../accounts/guard'
-import { type Answer, isKnown } from '../core/etag'
-import { missing } from '../core/problem'
-import { answerPage, type Listing, paged, pageOf } from '../storage/lists'
+import type { PublicCtx } from '../accounts/guard'
+import { type HttpContext, isNotModified } from '../core/etag'
+import { notFound } from '../core/problem'
+import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
+import { prepareOncePerDb } from '../storage/pool'
 import type { Tx } from '../storage/port'
-import { prepared } from '../storage/store'
 import { builds, components } from './tables'
 
-const KEPT = 10 // builds of a component
+const MAX_BUILDS_PER_COMPONENT = 10 // builds of a component
 
 export type Build = { js: string; css: string }
 
 /** Names a build by what is in it, so that what is found by a path never changes. */
-export const pathOf = (identifier: string, { js, css }: Build) =>
+export const buildPath = (identifier: string, { js, css }: Build) =>
   `${identifier}.${new Bun.CryptoHasher('sha256').update(`${js}\0${css}`).digest('hex').slice(0, 32)}`
 
 /** Keeps a build and the last ones before it; one that is there already is the newest again. */
-export async function keep(tx: Tx, component: string, path: string, number: number, build: Build) {
+export async function saveBuild(tx: Tx, component: string, path: string, number: number, build: Build) {
   await tx
     .insert(builds)
     .values({ component, path, number, ...build })
     .onConflictDoUpdate({ target: [builds.component, builds.path], set: { number } })
-  await tx.delete(builds).where(and(eq(builds.component, component), lte(builds.number, number - KEPT)))
+  await tx
+    .delete(builds)
+    .where(and(eq(builds.component, component), lte(builds.number, number - MAX_BUILDS_PER_COMPONENT)))
 }
 
-const sortable = {
+const SORTABLE_COLUMNS = {
   _id: components._id,
   identifier: components.identifier,
   created: components.created,
@@ -32,23 +34,23 @@ const sortable = {
 }
 
 /** What a page can load of each component. */
-export async function list({ db }: OpenCtx, query: Listing, answer: Answer) {
-  const page = pageOf(query, sortable, 'identifier')
-  const rows = await paged(
+export async function list({ db }: PublicCtx, query: ListQuery, answer: HttpContext) {
+  const page = parsePage(query, SORTABLE_COLUMNS, 'identifier')
+  const rows = await applyPage(
     page,
     db.select({ identifier: components.identifier, path: components.path }).from(components),
   )
   const files = rows.map(({ identifier, path }) => ({
     identifier,
-    js: addressOf(path, 'js'),
-    css: addressOf(path, 'css'),
+    js: buildUrl(path, 'js'),
+    css: buildUrl(path, 'css'),
   }))
-  return answerPage(answer, page, files, () => db.$count(components))
+  return respondWithPage(answer, page, files, () => db.$count(components))
 }
 
-const addressOf = (path: string, kind: keyof Build) => `/api/static/${path}.${kind}`
+const buildUrl = (path: string, kind: keyof Build) => `/api/static/${path}.${kind}`
 
-const statements = prepared((db) => ({
+const statements = prepareOncePerDb((db) => ({
   js: db
     .select({ text: builds.js })
     .from(builds)
@@ -63,15 +65,15 @@ const statements = prepared((db) => ({
     .prepare(),
 }))
 
-const TYPES = { js: 'text/javascript;charset=utf-8', css: 'text/css;charset=utf-8' }
+const CONTENT_TYPES = { js: 'text/javascript;charset=utf-8', css: 'text/css;charset=utf-8' }
 
 /** One file of a build, which whoever has it may keep forever; throws 404. */
-export async function file({ db }: OpenCtx, name: string, request: Request): Promise<Response> {
-  const [, path = '', kind] = /^(.+\.[0-9a-f]{32})\.(js|css)$/.exec(name) ?? missing('static file')
-  const { text } = (await statements(db)[kind as keyof Build].get({ path })) ?? missing('static file')
+export async function getFile({ db }: PublicCtx, name: string, request: Request): Promise<Response> {
+  const [, path = '', kind] = /^(.+\.[0-9a-f]{32})\.(js|css)$/.exec(name) ?? notFound('static file')
+  const { text } = (await statements(db)[kind as keyof Build].get({ path })) ?? notFound('static file')
   const etag = `"${path.slice(-32)}"`
   const headers = {
-    'content-type': TYPES[kind as keyof Build],
+    'content-type': CONTENT_TYPES[kind as keyof Build],
     'cache-control': 'public, max-age=31536000, immutable',
     // The same address may be another tenant's.
     vary: 'tenant',
@@ -81,5 +83,5 @@ export async function file({ db }: OpenCtx, name: string, request: Request): Pro
     'access-control-allow-origin': '*',
     'cross-origin-resource-policy': 'cross-origin',
   }
-  return isKnown(request, etag) ? new Response(null, { status: 304, headers }) : new Response(text, { headers })
+  return isNotModified(request, etag) ? new Response(null, { status: 304, headers }) : new Response(text, { headers })
 }

@@ -1,52 +1,57 @@
 import { Busy } from '../storage/errors'
+import { FairSemaphore } from '../tenancy/fair-semaphore'
 import type { Tenant } from '../tenancy/tenants'
-import { Turns } from '../tenancy/turns'
-import { type Bounds, compiling, EXCEEDED, type Outcome } from './compiling'
+import { type CompileLimits, type CompileOutcome, LIMIT_SIGNAL, runCompilerProcess } from './compiler-process'
 
-const BOUNDS: Bounds = { memory: 256 << 20, time: 5_000, output: 512 << 10 }
-const PATIENCE = 20_000 // ms; so long the contents of one request may keep a turn, in which a megabyte takes two seconds
-const FAILURES = 3 // contents of one request that may end the process
+const COMPILE_LIMITS: CompileLimits = { memoryBytes: 256 << 20, timeMs: 5_000, outputCharacters: 512 << 10 }
+const PROCESS_TIMEOUT_MS = 20_000 // ms; so long the contents of one request may keep a turn, in which a megabyte takes two seconds
+const MAX_FAILURES_PER_REQUEST = 3 // contents of one request that may end the process
 
-const turns = new Turns(2, 50) // each takes a core, and some 40 MB
-const script = `(${compiling})(${JSON.stringify(BOUNDS)}, ${JSON.stringify(EXCEEDED)})`
+const compileSemaphore = new FairSemaphore(2, 50) // each takes a core, and some 40 MB
+const compilerScript = `(${runCompilerProcess})(${JSON.stringify(COMPILE_LIMITS)}, ${JSON.stringify(LIMIT_SIGNAL)})`
 
 /**
  * Compiles TypeScript and JSX for browsers, in a process that has neither our memory nor our environment: a few lines
  * can make the compiler fold constants until memory or patience end (`enum E { a = 'xx', b = a + a, c = b + b, … }`).
  * Nothing of the content is run or resolved. @throws 503 when too much is being compiled already.
  */
-export async function compile(tenant: Tenant, contents: string[]): Promise<Outcome[]> {
-  const outcomes: Outcome[] = []
+export async function compile(tenant: Tenant, contents: string[]): Promise<CompileOutcome[]> {
+  const outcomes: CompileOutcome[] = []
   for (let failures = 0; outcomes.length < contents.length; failures++) {
-    if (failures === FAILURES)
-      return contents.map((_, at) => outcomes[at] ?? refused('Too much of what came with it cannot be compiled.'))
-    outcomes.push(...(await turns.take(tenant, () => run(contents.slice(outcomes.length)))))
-    if (outcomes.length < contents.length) outcomes.push(refused('It takes too much time or memory to compile.'))
+    if (failures === MAX_FAILURES_PER_REQUEST)
+      return contents.map(
+        (_, at) =>
+          outcomes[at] ??
+          failedOutcome('It was not compiled, because too many other components of the request failed.'),
+      )
+    outcomes.push(...(await compileSemaphore.run(tenant, () => runCompiler(contents.slice(outcomes.length)))))
+    if (outcomes.length < contents.length)
+      outcomes.push(failedOutcome('The code takes too much time or memory to compile.'))
   }
   return outcomes
 }
 
 /** The outcomes until all were told, or one content ended the process. */
-async function run(contents: string[]): Promise<Outcome[]> {
-  const child = Bun.spawn([process.execPath, '-e', script], {
+async function runCompiler(contents: string[]): Promise<CompileOutcome[]> {
+  const child = Bun.spawn([process.execPath, '-e', compilerScript], {
     // By this the binary is Bun, instead of the program that it carries.
     env: { BUN_BE_BUN: '1', NODE_ENV: 'production', DO_NOT_TRACK: '1', BUN_ENABLE_CRASH_REPORTING: '0' },
     cwd: '/',
     stdin: new Blob([JSON.stringify(contents)]),
     stdout: 'pipe',
     stderr: 'ignore',
-    timeout: PATIENCE,
+    timeout: PROCESS_TIMEOUT_MS,
     killSignal: 'SIGKILL',
   })
-  const told = await child.stdout.text()
+  const output = await child.stdout.text()
   await child.exited
   // Somebody else ended it: that says nothing about the content.
   if (['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP'].includes(`${child.signalCode}`)) throw new Busy()
   if (child.exitCode) throw new Error(`The compiler ended with code ${child.exitCode}.`)
-  return told
+  return output
     .split('\n')
     .slice(0, -1)
-    .map((line) => JSON.parse(line) as Outcome)
+    .map((line) => JSON.parse(line) as CompileOutcome)
 }
 
-const refused = (message: string): Outcome => ({ flaws: [{ path: '/content', message }] })
+const failedOutcome = (message: string): CompileOutcome => ({ flaws: [{ path: '/content', message }] })

@@ -1,5 +1,5 @@
 import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
-import { time } from '../storage/columns'
+import { timestamp } from '../storage/columns'
 import type { RequiredProp } from './shapes'
 
 export const components = sqliteTable(
@@ -13,8 +13,8 @@ export const components = sqliteTable(
     /** What it takes to keep: the characters of its content and of its newest build. */
     size: integer().notNull(),
     version: integer().notNull(),
-    created: time().notNull(),
-    updated: time().notNull(),
+    created: timestamp().notNull(),
+    updated: timestamp().notNull(),
     componentName: text('component_name').notNull(),
     description: text().notNull(),
     requiredProps: text('required_props', { mode: 'json' }).$type<RequiredProp[]>().notNull(),
@@ -48,8 +48,8 @@ export const blocks = sqliteTable(
     /** What it takes to keep: the characters of its content, and of what is shown of it. */
     size: integer().notNull(),
     version: integer().notNull(),
-    created: time().notNull(),
-    updated: time().notNull(),
+    created: timestamp().notNull(),
+    updated: timestamp().notNull(),
     /** The rules by which HTML was made harmless. */
     rules: text(),
     description: text().notNull(),

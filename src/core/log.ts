@@ -1,5 +1,5 @@
 import pino from 'pino'
-import { allWritten, flush, writeLine } from './standard-error'
+import { flush, waitUntilWritten, writeLine } from './stderr'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
@@ -27,14 +27,14 @@ export function setLogLevel(level: LogLevel) {
 }
 
 /** Resolves when all lines so far are written. */
-export const flushLog = allWritten
+export const flushLog = waitUntilWritten
 
 /**
  * An error line for a person who looks for what went wrong. Never pass secrets, bodies or values of queries; a `cause` is
  * told by its innermost one.
  */
-export function report(what: string, { cause, ...more }: Record<string, unknown> = {}) {
-  log.error({ what, ...more, ...(cause !== undefined && { cause: origin(cause) }) })
+export function logError(code: string, { cause, ...more }: Record<string, unknown> = {}) {
+  log.error({ what: code, ...more, ...(cause !== undefined && { cause: describeRootCause(cause) }) })
   flush()
 }
 
@@ -50,12 +50,12 @@ export type SecurityEvent =
 export const logSecurity = (event: SecurityEvent, about: Record<string, unknown>) => log.warn({ event, ...about })
 
 /** What is wrapped around the innermost cause of an error, or attached to it, may quote the values of a query. */
-function origin(error: unknown) {
-  const cause = causes(error).at(-1)
+function describeRootCause(error: unknown) {
+  const cause = getErrorChain(error).at(-1)
   return cause instanceof Error ? cause.stack : String(cause)
 }
 
 /** An error, with all that caused it. */
-export function causes(error: unknown): unknown[] {
-  return error instanceof Error && error.cause ? [error, ...causes(error.cause)] : [error]
+export function getErrorChain(error: unknown): unknown[] {
+  return error instanceof Error && error.cause ? [error, ...getErrorChain(error.cause)] : [error]
 }

@@ -1,17 +1,17 @@
 /** The known key that was probably meant: the same but for case and separators, or at most `distance` letters off. */
-export function nearestKey(key: string, known: readonly string[], distance = 2): string | undefined {
-  const plain = simplify(key)
-  const limit = plain.length < 4 ? Math.min(1, distance) : distance
+export function findNearestKey(key: string, known: readonly string[], distance = 2): string | undefined {
+  const simplified = simplifyKey(key)
+  const limit = simplified.length < 4 ? Math.min(1, distance) : distance
   let nearest: string | undefined
   let least = limit + 1
   for (const candidate of known) {
-    const edits = editDistance(plain, simplify(candidate), limit)
+    const edits = editDistance(simplified, simplifyKey(candidate), limit)
     if (edits < least) [nearest, least] = [candidate, edits]
   }
   return nearest
 }
 
-const simplify = (key: string) => key.toLowerCase().replace(/[-_ ]/g, '')
+const simplifyKey = (key: string) => key.toLowerCase().replace(/[-_ ]/g, '')
 
 /** Optimal string alignment: insertions, deletions, replacements and swaps of neighbours; beyond the limit, Infinity. */
 function editDistance(a: string, b: string, limit: number): number {

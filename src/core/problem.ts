@@ -1,14 +1,14 @@
 import type { ValueError } from '@sinclair/typebox/errors'
 import { Elysia, NotFoundError, ParseError, t, ValidationError } from 'elysia'
-import { causes, report } from './log'
+import { getErrorChain, logError } from './log'
+import { pinRequestId } from './request-id'
 import { notesOf } from './request-log'
-import { keptNameOf } from './request-name'
-import { type Flaw, flawsOf, MAX_FLAWS } from './validation'
+import { type FieldError, MAX_FIELD_ERRORS, toFieldErrors } from './validation'
 
-export type { Flaw }
+export type { FieldError }
 
 /** Of failures that are told by whoever meets them, or that need no telling. */
-const EXPECTED = [503, 507]
+const UNLOGGED_STATUSES = [503, 507]
 
 /** What callers are told when something is not right. Anything else thrown is a bug, and they are told only that. */
 export class Problem extends Error {
@@ -23,36 +23,36 @@ export class Problem extends Error {
 }
 
 /** What `missing` throws. */
-export const notFound = (what: string) =>
+export const notFoundProblem = (what: string) =>
   new Problem(404, `${what.toUpperCase().replaceAll(' ', '_')}_NOT_FOUND`, `There is no such ${what}.`)
 
 /** Fetch or throw: `?? missing('blueprint')` answers 404 BLUEPRINT_NOT_FOUND. */
-export const missing = (what: string): never => {
-  throw notFound(what)
+export const notFound = (what: string): never => {
+  throw notFoundProblem(what)
 }
 
 /** Refuses input with the flaws that were found (400). */
-export const invalid = (...flaws: Flaw[]): never => {
-  throw invalidInput(flaws)
+export const badRequest = (...errors: FieldError[]): never => {
+  throw badRequestProblem(errors)
 }
 
-function invalidInput(all: Flaw[]): Problem {
+function badRequestProblem(errors: FieldError[]): Problem {
   // What was sent may be as long as it likes, but not what we answer.
-  const details = all
-    .slice(0, MAX_FLAWS)
+  const details = errors
+    .slice(0, MAX_FIELD_ERRORS)
     .map(({ path, message }) => ({ path: path.slice(0, 300), message: message.slice(0, 500) }))
-  return new Problem(400, 'INVALID_INPUT', summaryOf(details), { details })
+  return new Problem(400, 'INVALID_INPUT', summarizeErrors(details), { details })
 }
 
 /** What flaws say together: the first one, and that there are others. */
-export function summaryOf([first, ...others]: Flaw[]): string {
+export function summarizeErrors([first, ...others]: FieldError[]): string {
   if (!first) return 'The request is invalid.'
   if (!others.length) return first.message
   return `${first.message} ${others.length === 1 ? 'Another problem is' : `${others.length} other problems are`} listed in the details.`
 }
 
 /** Later, please: 429 with the seconds to wait. */
-export const tooMany = (seconds: number, message: string): never => {
+export const tooManyRequests = (seconds: number, message: string): never => {
   const wait = Math.max(1, Math.ceil(seconds))
   throw new Problem(429, 'RATE_LIMITED', `${message} Try again in ${wait} s.`, {
     headers: { 'retry-after': `${wait}` },
@@ -61,32 +61,32 @@ export const tooMany = (seconds: number, message: string): never => {
 
 export const ProblemShape = t.Object(
   { code: t.String(), message: t.String(), details: t.Optional(t.Unknown()) },
-  { description: 'What went wrong: a stable code, a sentence for a person, and details where they help.' },
+  { description: 'The error: a stable code, a message for people, and details where available.' },
 )
 
 /** Used before any route, because a hook applies only to what comes after it. */
-export const problems = new Elysia({ name: 'problems' }).onError({ as: 'global' }, ({ error, request, set }) =>
-  refusal(error, request, set.headers as Record<string, string>),
+export const errorHandler = new Elysia({ name: 'problems' }).onError({ as: 'global' }, ({ error, request, set }) =>
+  toProblemResponse(error, request, set.headers as Record<string, string>),
 )
 
 /** The answer to a request that failed. The cause of a failure of ours goes to the log only, under the request's id. */
-export function refusal(error: unknown, request: Request, headers: Record<string, string> = {}): Response {
-  const problem = told(error) ?? internal(keptNameOf(request))
+export function toProblemResponse(error: unknown, request: Request, headers: Record<string, string> = {}): Response {
+  const problem = toProblem(error) ?? internalProblem(pinRequestId(request))
   const { code, message, more } = problem
   const notes = notesOf(request)
   if (notes) notes.code = code
   // What a tenant's code throws is in the log of that lambda, and no failure of the operator's.
-  if (problem.status >= 500 && !EXPECTED.includes(problem.status) && code !== 'LAMBDA_FAILED')
-    report(code, { requestId: keptNameOf(request), ...asked(request), cause: error })
+  if (problem.status >= 500 && !UNLOGGED_STATUSES.includes(problem.status) && code !== 'LAMBDA_FAILED')
+    logError(code, { requestId: pinRequestId(request), ...toRequestInfo(request), cause: error })
   return Response.json(
     { code, message, details: more.details },
     { status: problem.status, headers: { ...headers, ...more.headers } },
   )
 }
 
-function told(error: unknown): Problem | undefined {
-  const problem = causes(error).find((cause) => cause instanceof Problem)
-  if (problem) return problem
+function toProblem(error: unknown): Problem | undefined {
+  const thrown = getErrorChain(error).find((cause) => cause instanceof Problem)
+  if (thrown) return thrown
   if (error instanceof NotFoundError) return new Problem(404, 'ROUTE_NOT_FOUND', 'There is no such route.')
   // With a cause, the guard failed, which runs before the body is read.
   if (error instanceof ParseError && !error.cause)
@@ -94,15 +94,15 @@ function told(error: unknown): Problem | undefined {
   // A response that does not fit its own shape is our bug, not the caller's.
   if (error instanceof ValidationError && error.type !== 'response') {
     const { validator } = error as { validator: { Errors?: (value: unknown) => Iterable<ValueError> } }
-    const flaws = flawsOf(validator.Errors?.(error.value) ?? [])
-    const ofBody = error.type === 'body'
-    return invalidInput(ofBody ? flaws : flaws.map(({ path, message }) => ({ path: path.slice(1), message })))
+    const errors = toFieldErrors(validator.Errors?.(error.value) ?? [])
+    const isBody = error.type === 'body'
+    return badRequestProblem(isBody ? errors : errors.map(({ path, message }) => ({ path: path.slice(1), message })))
   }
 }
 
-const internal = (requestId: string) =>
-  new Problem(500, 'INTERNAL', 'Something went wrong on our side. The request id helps to find out what.', {
+const internalProblem = (requestId: string) =>
+  new Problem(500, 'INTERNAL', 'Something went wrong on our side. Quote the request id when you report it.', {
     details: { requestId },
   })
 
-const asked = ({ method, url }: Request) => ({ method, path: URL.parse(url)?.pathname })
+const toRequestInfo = ({ method, url }: Request) => ({ method, path: URL.parse(url)?.pathname })

@@ -1,4 +1,4 @@
-import { iso } from './clock'
+import { toIsoString } from './clock'
 import { log, logOutput, logSecurity, type SecurityEvent } from './log'
 
 /** What the log tells of a request, noted on its way by those who find it out. */
@@ -16,17 +16,17 @@ export type RequestNotes = {
 
 // On the request itself, for a WeakMap with an entry for each request is dear to collect. Whatever takes its place has it, too.
 const NOTES = Symbol('notes')
-type Noted = Request & { [NOTES]?: RequestNotes }
+type RequestWithNotes = Request & { [NOTES]?: RequestNotes }
 
 /** Begins the notes of a request, when it came in. */
-export function startNotes(request: Noted): RequestNotes {
+export function startNotes(request: RequestWithNotes): RequestNotes {
   const notes = { started: performance.now() }
   request[NOTES] = notes
   return notes
 }
 
 /** What is known of a request so far; undefined for one that did not come in by the gateway. */
-export const notesOf = (request: Noted): RequestNotes | undefined => request[NOTES]
+export const notesOf = (request: RequestWithNotes): RequestNotes | undefined => request[NOTES]
 
 export function noteRoute(request: Request, route: string) {
   const notes = notesOf(request)
@@ -39,45 +39,47 @@ export function noteUser(request: Request, user: string) {
   if (notes) notes.user = user
 }
 
-type Answered = { requestId: string; method: string; status: number; bytes: number | undefined }
+type ResponseSummary = { requestId: string; method: string; status: number; bytes: number | undefined }
 
 /**
  * The line of a request. It is formatted here, because pino takes several times as long for it; nothing in it needs to be
  * escaped but the caller's method and the route.
  */
-export function logRequest({ started, tenant, user, route, code }: RequestNotes, answered: Answered) {
+export function logRequest({ started, tenant, user, route, code }: RequestNotes, summary: ResponseSummary) {
   if (!log.isLevelEnabled('info')) return
-  const { requestId, method, status, bytes } = answered
+  const { requestId, method, status, bytes } = summary
   const ms = Math.round((performance.now() - started) * 100) / 100
   const who = `${tenant ? `,"tenant":"${tenant}"` : ''}${user ? `,"user":"${user}"` : ''}`
-  const where = `,"method":${quoted(method)}${route ? `,"route":${quoted(route)}` : ''}`
+  const where = `,"method":${toCachedJson(method)}${route ? `,"route":${toCachedJson(route)}` : ''}`
   const what = `,"status":${status}${code ? `,"code":"${code}"` : ''},"ms":${ms}${bytes === undefined ? '' : `,"bytes":${bytes}`}`
-  logOutput.write(`{"level":"info","time":"${iso(Date.now())}","requestId":"${requestId}"${who}${where}${what}}\n`)
+  logOutput.write(
+    `{"level":"info","time":"${toIsoString(Date.now())}","requestId":"${requestId}"${who}${where}${what}}\n`,
+  )
 }
 
-const texts = new Map<string, string>()
+const jsonByText = new Map<string, string>()
 
 /** JSON of a method or a route, of which there are few. */
-function quoted(text: string): string {
-  const known = texts.get(text)
-  if (known) return known
-  const json = JSON.stringify(withoutSlash(text))
-  if (texts.size < 2_000) texts.set(text, json)
+function toCachedJson(text: string): string {
+  const cached = jsonByText.get(text)
+  if (cached) return cached
+  const json = JSON.stringify(trimTrailingSlash(text))
+  if (jsonByText.size < 2_000) jsonByText.set(text, json)
   return json
 }
 
 /** Some routes end with a slash, which callers need not send. */
-const withoutSlash = (route: string) => route.replace(/(?<=.)\/$/, '')
+const trimTrailingSlash = (route: string) => route.replace(/(?<=.)\/$/, '')
 
 /** Warns of a refusal that somebody who watches for attacks looks for. */
-export function logRefusal(notes: RequestNotes, { requestId, method, status }: Answered, address: string) {
-  const event = eventOf(status, notes.code)
+export function logRefusal(notes: RequestNotes, { requestId, method, status }: ResponseSummary, address: string) {
+  const event = toSecurityEvent(status, notes.code)
   if (!event || !log.isLevelEnabled('warn')) return
   const { tenant, user, route, code } = notes
-  logSecurity(event, { requestId, tenant, user, address, method, route: route && withoutSlash(route), code })
+  logSecurity(event, { requestId, tenant, user, address, method, route: route && trimTrailingSlash(route), code })
 }
 
-function eventOf(status: number, code?: string): SecurityEvent | undefined {
+function toSecurityEvent(status: number, code?: string): SecurityEvent | undefined {
   if (status === 403) return 'forbidden'
   if (status === 429) return 'rate-limited'
   if (status !== 401 || code === 'SECOND_FACTOR_REQUIRED') return // which is on the way to a sign-in

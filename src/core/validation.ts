@@ -1,65 +1,69 @@
 import { Kind, OptionalKind, type TSchema } from '@sinclair/typebox'
 import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors'
 import { Value } from '@sinclair/typebox/value'
-import { MESSAGE } from './annotations'
+import { ERROR_MESSAGE } from './schema-annotations'
 
 /** One thing that is wrong with what was sent, and where: a JSON pointer, or the name of a query parameter. */
-export type Flaw = { path: string; message: string }
+export type FieldError = { path: string; message: string }
 
-export const MAX_FLAWS = 100
-const MAX_KEY_LENGTH = 60 // characters of a key in a message
+export const MAX_FIELD_ERRORS = 100
+const MAX_SHOWN_KEY_LENGTH = 60 // characters of a key in a message
 
 /** What is wrong with a value by its shape: one sentence for each place. `at` stands before the paths. */
-export const listFlaws = (shape: TSchema, value: unknown, at = ''): Flaw[] =>
-  flawsOf(Value.Errors(shape, value)).map(({ path, message }) => ({ path: at + path, message }))
+export const listFieldErrors = (shape: TSchema, value: unknown, at = ''): FieldError[] =>
+  toFieldErrors(Value.Errors(shape, value)).map(({ path, message }) => ({ path: at + path, message }))
 
 /** TypeBox's errors as sentences that never show the value, which may be a secret; of several about one place, the first. */
-export function flawsOf(errors: Iterable<ValueError>): Flaw[] {
-  const flaws = new Map<string, Flaw>()
-  for (const { path, message } of eachFlaw(errors)) {
-    if (!flaws.has(path)) flaws.set(path, { path, message })
-    if (flaws.size >= MAX_FLAWS) break
+export function toFieldErrors(errors: Iterable<ValueError>): FieldError[] {
+  const errorByPath = new Map<string, FieldError>()
+  for (const { path, message } of iterateFieldErrors(errors)) {
+    if (!errorByPath.has(path)) errorByPath.set(path, { path, message })
+    if (errorByPath.size >= MAX_FIELD_ERRORS) break
   }
-  return [...flaws.values()]
+  return [...errorByPath.values()]
 }
 
-function* eachFlaw(errors: Iterable<ValueError>): Generator<Flaw> {
+function* iterateFieldErrors(errors: Iterable<ValueError>): Generator<FieldError> {
   for (const error of errors)
-    if (error.type === ValueErrorType.Union && error.value !== undefined) yield* eachFlawOfUnion(error)
-    else yield { path: error.path, message: messageOf(error) }
+    if (error.type === ValueErrorType.Union && error.value !== undefined) yield* iterateUnionErrors(error)
+    else yield { path: error.path, message: toMessage(error) }
 }
 
 /** What clients send for what they lack. */
 const EMPTY_WORDS = ['', 'undefined']
 
-type Branch = { schema: TSchema; errors: ValueError[] }
+type UnionBranch = { schema: TSchema; errors: ValueError[] }
 
 /** Of what may be one of several things: what is wrong with the one that the value comes closest to. */
-function* eachFlawOfUnion({ schema, path, value, errors }: ValueError): Generator<Flaw> {
-  const all = (schema.anyOf as TSchema[]).map((one, n) => ({ schema: one, errors: [...(errors[n] ?? [])] }))
-  const branches = all.filter(({ schema }) => schema[Kind] !== 'Null' && !EMPTY_WORDS.includes(schema.const))
-  const say = (message: string) => ({ path, message })
+function* iterateUnionErrors({ schema, path, value, errors }: ValueError): Generator<FieldError> {
+  const variants = (schema.anyOf as TSchema[]).map((one, n) => ({ schema: one, errors: [...(errors[n] ?? [])] }))
+  const branches = variants.filter(({ schema }) => schema[Kind] !== 'Null' && !EMPTY_WORDS.includes(schema.const))
+  const toError = (message: string) => ({ path, message })
   if (branches.length > 1 && branches.every(({ schema }) => 'const' in schema))
-    return yield say(unknownOf(path, branches))
-  const entered = branches.length > 1 ? branches.filter(({ schema }) => isOfType(schema, value)) : branches
-  if (!entered.length) return yield say(`${nameOf(path)} must be ${branches.map(wantedOf).join(' or ')}.`)
-  const told = entered.filter(({ errors }) => !errors.some(isLiteral))
-  if (told.length) return yield* eachFlaw(told.toSorted((a, b) => depthOf(b) - depthOf(a))[0]!.errors)
-  const literals = entered.flatMap(({ errors }) => errors.find(isLiteral) ?? [])
+    return yield toError(unknownValueMessage(path, branches))
+  const candidates = branches.length > 1 ? branches.filter(({ schema }) => isOfType(schema, value)) : branches
+  if (!candidates.length)
+    return yield toError(`${fieldNameOf(path)} must be ${branches.map(describeExpected).join(' or ')}.`)
+  const closest = candidates.filter(({ errors }) => !errors.some(isLiteral))
+  if (closest.length) return yield* iterateFieldErrors(closest.toSorted((a, b) => depthOf(b) - depthOf(a))[0]!.errors)
+  const literals = candidates.flatMap(({ errors }) => errors.find(isLiteral) ?? [])
   const [first] = literals
   if (!first) return
-  const same = literals.filter(({ path }) => path === first.path).map(({ schema }) => ({ schema }))
-  yield { path: first.path, message: first.value === undefined ? messageOf(first) : unknownOf(first.path, same) }
+  const alternatives = literals.filter(({ path }) => path === first.path).map(({ schema }) => ({ schema }))
+  yield {
+    path: first.path,
+    message: first.value === undefined ? toMessage(first) : unknownValueMessage(first.path, alternatives),
+  }
 }
 
 const isLiteral = ({ type, schema }: ValueError) =>
   type === ValueErrorType.Literal || (type === ValueErrorType.ObjectRequiredProperty && 'const' in schema)
-const depthOf = ({ errors }: Branch) => Math.max(...errors.map(({ path }) => path.length))
+const depthOf = ({ errors }: UnionBranch) => Math.max(...errors.map(({ path }) => path.length))
 
-const unknownOf = (path: string, words: { schema: TSchema }[]) =>
+const unknownValueMessage = (path: string, words: { schema: TSchema }[]) =>
   words.length === 1
-    ? `${nameOf(path)} must be ${wantedOf(words[0]!)}.`
-    : `Unknown ${nameOf(path)}. Use one of: ${words.map(({ schema }) => schema.const).join(', ')}.`
+    ? `${fieldNameOf(path)} must be ${describeExpected(words[0]!)}.`
+    : `Unknown ${fieldNameOf(path)}. Use one of: ${words.map(({ schema }) => schema.const).join(', ')}.`
 
 function isOfType({ type, const: word }: TSchema, value: unknown): boolean {
   if (word !== undefined) return value === word
@@ -68,14 +72,14 @@ function isOfType({ type, const: word }: TSchema, value: unknown): boolean {
   return typeof value === type
 }
 
-function messageOf({ type, schema, path, value }: ValueError): string {
-  const name = nameOf(path)
+function toMessage({ type, schema, path, value }: ValueError): string {
+  const name = fieldNameOf(path)
   if (path && value === undefined) return `${name} is required.`
   switch (type) {
     case ValueErrorType.StringPattern:
-      return (schema[MESSAGE as never] as string | undefined) ?? `${name} is not written as it has to be.`
+      return (schema[ERROR_MESSAGE as never] as string | undefined) ?? `${name} has an invalid format.`
     case ValueErrorType.StringFormat:
-      return formats[schema.format as keyof typeof formats] ?? `${name} is not written as it has to be.`
+      return FORMAT_MESSAGES[schema.format as keyof typeof FORMAT_MESSAGES] ?? `${name} has an invalid format.`
     case ValueErrorType.StringMinLength:
       return schema.minLength === 1
         ? `${name} must not be empty.`
@@ -87,34 +91,40 @@ function messageOf({ type, schema, path, value }: ValueError): string {
         ? `${name} must not be empty.`
         : `${name} must have at least ${schema.minItems} items.`
     case ValueErrorType.ArrayMaxItems:
-      return `${name} must have at most ${schema.maxItems} items.`
+      return tooManyItemsMessage(path, schema.maxItems)
     case ValueErrorType.ArrayUniqueItems:
-      return `${name} must not have the same item twice.`
+      return `${name} must not contain the same item twice.`
     case ValueErrorType.ObjectMaxProperties:
-      return `${name} must have at most ${schema.maxProperties} keys.`
+      return tooManyKeysMessage(path, schema.maxProperties)
     case ValueErrorType.ObjectAdditionalProperties:
-      return (schema[MESSAGE as never] as string | undefined) ?? `${name} is not known here.`
+      return (schema[ERROR_MESSAGE as never] as string | undefined) ?? `${name} is not allowed here.`
     case ValueErrorType.Literal:
-      if (schema[OptionalKind as never]) return `${name} is ${schema.const}, or left out.`
+      if (schema[OptionalKind as never]) return `${name} must be ${schema.const} or omitted.`
   }
   if (!path && schema.type === 'object') return 'Send a JSON object.'
-  return `${name} must be ${wantedOf({ schema })}.`
+  return `${name} must be ${describeExpected({ schema })}.`
 }
+
+export const tooManyItemsMessage = (path: string, maxItems?: number) =>
+  `${fieldNameOf(path)} must have at most ${maxItems} items.`
+export const tooManyKeysMessage = (path: string, maxKeys?: number) =>
+  `${fieldNameOf(path)} must have at most ${maxKeys} keys.`
 
 /** What is said of the formats that shapes name. */
-export const formats = { 'date-time': 'Write the time as 2030-01-31T12:00:00Z.' }
+export const FORMAT_MESSAGES = { 'date-time': 'Write the time as 2030-01-31T12:00:00Z.' }
 
 /** What a shape takes, for a sentence. */
-function wantedOf({ schema }: { schema: TSchema }): string {
+function describeExpected({ schema }: { schema: TSchema }): string {
   if ('const' in schema) return JSON.stringify(schema.const)
-  if (Array.isArray(schema.anyOf)) return schema.anyOf.map((one: TSchema) => wantedOf({ schema: one })).join(' or ')
-  if (schema.type === 'number' || schema.type === 'integer') return numberOf(schema)
-  return types[schema.type as keyof typeof types] ?? 'another value'
+  if (Array.isArray(schema.anyOf))
+    return schema.anyOf.map((one: TSchema) => describeExpected({ schema: one })).join(' or ')
+  if (schema.type === 'number' || schema.type === 'integer') return describeNumber(schema)
+  return TYPE_NAMES[schema.type as keyof typeof TYPE_NAMES] ?? 'another value'
 }
 
-const types = { string: 'text', boolean: 'true or false', array: 'a list', object: 'an object', null: 'null' }
+const TYPE_NAMES = { string: 'text', boolean: 'true or false', array: 'a list', object: 'an object', null: 'null' }
 
-function numberOf({ minimum, maximum = Number.MAX_SAFE_INTEGER, exclusiveMinimum, multipleOf }: TSchema): string {
+function describeNumber({ minimum, maximum = Number.MAX_SAFE_INTEGER, exclusiveMinimum, multipleOf }: TSchema): string {
   const number = multipleOf === 1 ? 'a whole number' : 'a number'
   const most = maximum < Number.MAX_SAFE_INTEGER ? maximum : undefined
   if (exclusiveMinimum !== undefined)
@@ -125,14 +135,14 @@ function numberOf({ minimum, maximum = Number.MAX_SAFE_INTEGER, exclusiveMinimum
 }
 
 /** How a place is called: `fields[0].key`. */
-export function nameOf(path: string): string {
+export function fieldNameOf(path: string): string {
   const keys = path.split('/').slice(1)
-  const name = keys.map((key, n) => (/^\d+$/.test(key) ? `[${key}]` : `${n ? '.' : ''}${readable(key)}`)).join('')
+  const name = keys.map((key, n) => (/^\d+$/.test(key) ? `[${key}]` : `${n ? '.' : ''}${toReadableKey(key)}`)).join('')
   return name || 'The body'
 }
 
 /** A key that somebody sent, as a message shows it. */
-function readable(key: string): string {
+function toReadableKey(key: string): string {
   const plain = key.replaceAll('~1', '/').replaceAll('~0', '~')
-  return plain.length > MAX_KEY_LENGTH ? `${plain.slice(0, MAX_KEY_LENGTH)}…` : plain
+  return plain.length > MAX_SHOWN_KEY_LENGTH ? `${plain.slice(0, MAX_SHOWN_KEY_LENGTH)}…` : plain
 }

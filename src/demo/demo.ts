@@ -1,16 +1,16 @@
 import type { Actor } from '../accounts/actors'
-import { issue } from '../accounts/tokens'
-import { register } from '../accounts/users'
+import { issueApiToken } from '../accounts/api-tokens'
+import { registerUser } from '../accounts/users'
 import * as blueprints from '../blueprints/blueprints'
 import type { NewBlueprint, Rule } from '../blueprints/shapes'
-import { secret } from '../core/secret'
+import { generateToken } from '../core/crypto'
 import * as entities from '../entities/entities'
 import { createTenant } from '../tenancy/tenants'
 import { cities, companyNames, firstNames, industries, jobs, lastNames, stages } from './names'
 
-const CONTACTS = 300
+const CONTACT_COUNT = 300
 
-const anybodySignedIn: Rule[] = (['create', 'read', 'update', 'delete'] as const).map((operation) => ({
+const SIGNED_IN_RULES: Rule[] = (['create', 'read', 'update', 'delete'] as const).map((operation) => ({
   operation,
   scope: operation === 'read' ? 'tenant' : 'user',
   roleBased: ['*'],
@@ -19,8 +19,8 @@ const anybodySignedIn: Rule[] = (['create', 'read', 'update', 'delete'] as const
 const companies: NewBlueprint = {
   key: 'companies',
   name: 'Companies',
-  description: 'Whom we do business with.',
-  permissions: anybodySignedIn,
+  description: 'The companies we do business with.',
+  permissions: SIGNED_IN_RULES,
   fields: [
     { key: 'name', type: 'string', required: true, unique: true, max: 100 },
     { key: 'industry', type: 'string', enum: industries },
@@ -34,8 +34,8 @@ const companies: NewBlueprint = {
 const contacts: NewBlueprint = {
   key: 'contacts',
   name: 'Contacts',
-  description: 'The people there.',
-  permissions: anybodySignedIn,
+  description: 'The people at these companies.',
+  permissions: SIGNED_IN_RULES,
   fields: [
     { key: 'name', type: 'string', required: true },
     { key: 'email', type: 'email', unique: true },
@@ -49,48 +49,48 @@ const contacts: NewBlueprint = {
 }
 
 const pick = <T>(list: T[], n: number) => list[n % list.length]!
-const plain = (text: string) =>
+const toAsciiName = (text: string) =>
   text
     .normalize('NFD')
     .replace(/[^a-zA-Z]/g, '')
     .toLowerCase()
 
-const company = (n: number) => {
+const makeCompany = (n: number) => {
   const name = `${pick(companyNames, n)} ${pick(['GmbH', 'Ltd', 'AS'], n >> 2)}`
   return {
-    identifier: plain(pick(companyNames, n)),
+    identifier: toAsciiName(pick(companyNames, n)),
     name,
     industry: pick(industries, n * 3),
     employees: 4 + ((n * 137) % 900),
-    website: `https://${plain(pick(companyNames, n))}.example.com`,
+    website: `https://${toAsciiName(pick(companyNames, n))}.example.com`,
     address: { city: pick(cities, n * 7), postalCode: `${10_000 + ((n * 7_919) % 80_000)}` },
     founded: `${1960 + ((n * 11) % 60)}-0${1 + (n % 9)}-1${n % 10}`,
   }
 }
 
-const contact = (n: number) => {
+const makeContact = (n: number) => {
   const [first, last] = [pick(firstNames, n), pick(lastNames, (n * 5 + (n / 26) * 3) | 0)]
   return {
     name: `${first} ${last}`,
-    email: `${plain(first)}.${plain(last)}${n}@example.com`,
+    email: `${toAsciiName(first)}.${toAsciiName(last)}${n}@example.com`,
     job: pick(jobs, n * 3),
     stage: pick(stages, (n * 7) >> 2),
     worth: `${(n * 7_919) % 90_000}.${10 + (n % 90)}`,
     lastCall: new Date(Date.UTC(2026, 0, 1) + n * 26_111_000).toISOString(),
     tags: [pick(['newsletter', 'fair', 'referral'], n), pick(['north', 'south'], n >> 1)],
-    company: company(n).identifier,
+    company: makeCompany(n).identifier,
   }
 }
 
 /** Makes the tenant "demo" with data to try things on, and returns what to tell about it: a sign-in and three lines. */
-export async function makeDemo(port: number, invocation: string): Promise<string> {
+export async function createDemo(port: number, invocation: string): Promise<string> {
   const tenant = await createTenant('demo', ['localhost', '127.0.0.1', '[::1]'])
-  const password = secret().slice(0, 12)
-  const user = await register(tenant, { username: 'admin', password, firstName: 'Ada', lastName: 'Admin' }, [
+  const password = generateToken().slice(0, 12)
+  const user = await registerUser(tenant, { username: 'admin', password, firstName: 'Ada', lastName: 'Admin' }, [
     'admin',
     'user',
   ])
-  const { token } = await issue(tenant, user._id, { nickname: 'demo' })
+  const { token } = await issueApiToken(tenant, user._id, { nickname: 'demo' })
   const actor: Actor = {
     user: user._id,
     roles: user.roles,
@@ -103,13 +103,15 @@ export async function makeDemo(port: number, invocation: string): Promise<string
   const request = new Request('http://localhost/')
   const answer = { request, set: { headers: {} } }
   for (const blueprint of [companies, contacts]) await blueprints.create(ctx, blueprint, answer)
-  for (let n = 0; n < companyNames.length; n++) await entities.create(ctx, 'companies', company(n), request)
-  await Promise.all(Array.from({ length: CONTACTS }, (_, n) => entities.create(ctx, 'contacts', contact(n), request)))
+  for (let n = 0; n < companyNames.length; n++) await entities.create(ctx, 'companies', makeCompany(n), request)
+  await Promise.all(
+    Array.from({ length: CONTACT_COUNT }, (_, n) => entities.create(ctx, 'contacts', makeContact(n), request)),
+  )
 
   const url = `http://localhost:${port}/api`
   const key = `-H 'x-api-key: ${token}'`
   return `
-This is a demo: the tenant "demo" has ${companyNames.length} companies and ${CONTACTS} contacts.
+This is a demo: the tenant "demo" has ${companyNames.length} companies and ${CONTACT_COUNT} contacts.
 Sign in as "admin" with the password "${password}". It is shown only now; "${invocation} user password demo admin" sets another.
 
 Try these:

@@ -1,58 +1,69 @@
 import type { Model } from '../blueprints/model'
-import { decrypted, encrypted } from '../core/encryption'
-import { invalid } from '../core/problem'
-import { keyOf } from '../tenancy/secrets'
+import { decrypt, encrypt } from '../core/encryption'
+import { badRequest } from '../core/problem'
+import { deriveKey } from '../tenancy/installation-keys'
 import type { Tenant } from '../tenancy/tenants'
-import type { Place } from './order'
-import type { Query } from './query'
+import type { SortPosition } from './order'
+import type { Query } from './query-parser'
 
 /**
  * Where a page ended: the place of its last entity in the order. The best of a search have no place that lasts, because
  * every entity that comes changes how well the others fit: those are the numbers of all that were shown; `from` is where
  * the list goes on, once it is no more by how well they fit.
  */
-export type Passed = { place: Place } | { shown: number[]; from?: number }
+export type CursorPosition = { place: SortPosition } | { shown: number[]; from?: number }
 
-const LONGEST = 16_384 // characters
+const MAX_CURSOR_LENGTH = 16_384 // characters
 
 /**
  * `$after` of the next page. It is encrypted, for it holds numbers of ours, and bound to its
  * tenant, blueprint and order: there is no other list that it is good for.
  */
-export async function cursorOf(tenant: Tenant, model: Model, query: Query, passed: Passed): Promise<string> {
-  return encrypted(await secretOf(tenant), encoded(passed), nameOf(model, query)).toString('base64url')
+export async function encodeCursor(
+  tenant: Tenant,
+  model: Model,
+  query: Query,
+  position: CursorPosition,
+): Promise<string> {
+  return encrypt(await getCursorKey(tenant), serializePosition(position), toAad(model, query)).toString('base64url')
 }
 
 /** Where the page ended that a cursor is of. @throws 400 when it is not of this list */
-export async function readCursor(tenant: Tenant, model: Model, query: Query, cursor: string): Promise<Passed> {
+export async function decodeCursor(
+  tenant: Tenant,
+  model: Model,
+  query: Query,
+  cursor: string,
+): Promise<CursorPosition> {
   const bytes = Buffer.from(cursor, 'base64url')
   // Letters that don't count would be taken as well.
-  if (cursor.length > LONGEST || bytes.toString('base64url') !== cursor) return foreign()
-  const key = await secretOf(tenant)
+  if (cursor.length > MAX_CURSOR_LENGTH || bytes.toString('base64url') !== cursor) return throwForeignCursor()
+  const key = await getCursorKey(tenant)
   try {
-    return decoded(decrypted(key, bytes, nameOf(model, query)))
+    return parsePosition(decrypt(key, bytes, toAad(model, query)))
   } catch {
-    return foreign()
+    return throwForeignCursor()
   }
 }
 
-const foreign = () =>
-  invalid({
+const throwForeignCursor = () =>
+  badRequest({
     path: '$after',
-    message: 'This $after is not of this list, in this order. Ask without it, then follow the link to the next page.',
+    message:
+      'This $after does not belong to this list and order. Start without it, then follow the link to the next page.',
   })
 
-const keys = new WeakMap<Tenant['db'], Promise<Uint8Array>>()
+const keysByDb = new WeakMap<Tenant['db'], Promise<Uint8Array>>()
 
-function secretOf({ db, tenant }: Tenant) {
-  const key = keys.get(db) ?? keyOf(tenant, 'cursor')
-  keys.set(db, key)
-  key.catch(() => keys.delete(db))
+function getCursorKey({ db, tenant }: Tenant) {
+  const key = keysByDb.get(db) ?? deriveKey(tenant, 'cursor')
+  keysByDb.set(db, key)
+  key.catch(() => keysByDb.delete(db))
   return key
 }
 
 /** What a place means depends on the order; with the types, for values are compared by those. */
-function nameOf({ _id }: Model, { order, ranked, search = '' }: Query): string {
+function toAad({ _id }: Model, { order, ranked, search = '' }: Query): string {
   const terms = order.map(({ target, descending }) => {
     const of = target.at === 'column' ? target.column : `${target.label} ${target.field.type}`
     return `${descending ? '-' : '+'}${of}`
@@ -61,19 +72,19 @@ function nameOf({ _id }: Model, { order, ranked, search = '' }: Query): string {
 }
 
 /** Of numbers only how far each is from the one before, which is shorter. */
-function encoded(passed: Passed): string {
-  if ('place' in passed) return JSON.stringify(passed)
-  const sorted = passed.shown.toSorted((one, other) => one - other)
-  return JSON.stringify({ ...passed, shown: sorted.map((number, at) => number - (sorted[at - 1] ?? 0)) })
+function serializePosition(position: CursorPosition): string {
+  if ('place' in position) return JSON.stringify(position)
+  const sorted = position.shown.toSorted((one, other) => one - other)
+  return JSON.stringify({ ...position, shown: sorted.map((number, at) => number - (sorted[at - 1] ?? 0)) })
 }
 
-function decoded(text: string): Passed {
-  const passed = JSON.parse(text) as Passed
-  if ('place' in passed) return passed
+function parsePosition(text: string): CursorPosition {
+  const position = JSON.parse(text) as CursorPosition
+  if ('place' in position) return position
   let last = 0
   return {
-    ...passed,
-    shown: passed.shown.map((further) => {
+    ...position,
+    shown: position.shown.map((further) => {
       last += further
       return last
     }),

@@ -1,12 +1,12 @@
-import type { OpenCtx } from '../accounts/guard'
+import type { PublicCtx } from '../accounts/guard'
 import { Busy } from '../storage/errors'
 import type { Db } from '../storage/port'
-import { networkOf } from '../tenancy/caller'
-import { costlyWork, type Payer } from '../tenancy/fair-queue'
+import { clientNetwork } from '../tenancy/client-connection'
+import { costlyWork, type WorkOwner } from '../tenancy/fair-queue'
 
 /** What a read may take before it counts as costly, in ms: of the thread, and of waiting for the database. */
-export const freeOfTurns = { thread: 2.5, waiting: 200 }
-const LIMITS = { perTenant: 200, perCaller: 50 }
+export const freeReadMs = { thread: 2.5, waiting: 200 }
+const QUEUE_LIMITS = { perTenant: 200, perCaller: 50 }
 
 /**
  * Reads that take turns with all other costly work once they have turned out to be costly: then each statement is a
@@ -14,80 +14,85 @@ const LIMITS = { perTenant: 200, perCaller: 50 }
  */
 class FairReads {
   readonly db: Db
-  #payer: Payer
+  #payer: WorkOwner
   #signal: AbortSignal | undefined
-  #leave: (() => void) | undefined
-  #costly = false
-  #ended = false
-  #thread = 0
-  #waited = 0
+  #leaveQueue: (() => void) | undefined
+  #wasCostly = false
+  #hasEnded = false
+  #threadMs = 0
+  #waitedMs = 0
   /** Statements that are not answered yet, and since when it has been working on the answers of all. */
-  #asking = 0
-  #since: number | undefined
+  #pending = 0
+  #busySince: number | undefined
 
   constructor(
-    { tenant, actor, db }: OpenCtx,
+    { tenant, actor, db }: PublicCtx,
     private request: Request,
   ) {
-    this.#payer = { tenant, caller: actor?.user ?? `at ${networkOf(request)}` }
-    this.db = { ...db, ask: (sql, params) => this.#ask(db, sql, params), pause: () => this.#pause(db), origin: db }
+    this.#payer = { tenant, caller: actor?.user ?? `at ${clientNetwork(request)}` }
+    this.db = {
+      ...db,
+      query: (sql, params) => this.#query(db, sql, params),
+      yieldToOthers: () => this.#pause(db),
+      origin: db,
+    }
   }
 
   /** For work that goes on for long, and waits for a reader now and then: counts again when it asks for something. */
-  rest() {
+  suspend() {
     this.#spend()
-    this.#leave?.()
-    this.#leave = undefined
+    this.#leaveQueue?.()
+    this.#leaveQueue = undefined
   }
 
   /** For the end of it: what its parts ask for now is asked in vain, and counted for nobody. */
   end() {
-    this.#ended = true
-    this.rest()
+    this.#hasEnded = true
+    this.suspend()
   }
 
-  async #ask(db: Db, sql: string, params?: unknown[]): Promise<unknown[][]> {
-    return this.#working(async () => {
-      if (this.#costly || this.#isCostly()) return this.#inTurn(() => db.ask(sql, params))
+  async #query(db: Db, sql: string, params?: unknown[]): Promise<unknown[][]> {
+    return this.#measure(async () => {
+      if (this.#wasCostly || this.#isCostly()) return this.#runInTurn(() => db.query(sql, params))
       const began = performance.now()
-      const asked = db.ask(sql, params)
-      this.#thread += performance.now() - began
-      const rows = await asked
-      this.#waited += performance.now() - began
+      const answered = db.query(sql, params)
+      this.#threadMs += performance.now() - began
+      const rows = await answered
+      this.#waitedMs += performance.now() - began
       return rows
     })
   }
 
   #pause = (db: Db) =>
-    this.#working(() => (this.#costly || this.#isCostly() ? this.#inTurn(async () => {}) : db.pause()))
+    this.#measure(() => (this.#wasCostly || this.#isCostly() ? this.#runInTurn(async () => {}) : db.yieldToOthers()))
 
-  async #working<T>(work: () => Promise<T>): Promise<T> {
+  async #measure<T>(work: () => Promise<T>): Promise<T> {
     this.#spend()
-    this.#asking++
+    this.#pending++
     try {
       return await work()
     } finally {
-      if (--this.#asking === 0) this.#since = performance.now()
+      if (--this.#pending === 0) this.#busySince = performance.now()
     }
   }
 
-  async #inTurn<T>(slice: () => Promise<T>): Promise<T> {
+  async #runInTurn<T>(slice: () => Promise<T>): Promise<T> {
     this.#signal ??= this.request.signal
-    if (this.#ended || this.#signal.aborted) throw new Busy('Whoever asked has gone.')
+    if (this.#hasEnded || this.#signal.aborted) throw new Busy('The client disconnected.')
     // Only at its beginning it is refused, and not when much has been done for it.
-    this.#leave ??= costlyWork.enter(this.#payer, this.#costly ? undefined : LIMITS)
-    this.#costly = true
+    this.#leaveQueue ??= costlyWork.acquireSlot(this.#payer, this.#wasCostly ? undefined : QUEUE_LIMITS)
+    this.#wasCostly = true
     return costlyWork.run(this.#payer, slice)
   }
 
-  #isCostly = () => this.#thread > freeOfTurns.thread || this.#waited > freeOfTurns.waiting
+  #isCostly = () => this.#threadMs > freeReadMs.thread || this.#waitedMs > freeReadMs.waiting
 
   #spend() {
-    if (this.#since === undefined) return
-    const ms = performance.now() - this.#since
-    this.#since = undefined
-    if (this.#costly) costlyWork.spend(ms)
-    else this.#thread += ms
+    if (this.#busySince === undefined) return
+    const ms = performance.now() - this.#busySince
+    this.#busySince = undefined
+    if (this.#wasCostly) costlyWork.chargeThreadTime(ms)
+    else this.#threadMs += ms
   }
 }
 
@@ -95,7 +100,7 @@ class FairReads {
  * Reads by a database whose statements take turns with those of others when all together take long.
  * @throws 503 BUSY when the tenant or the caller has too many such reads under way
  */
-export async function readFairly<T>(ctx: OpenCtx, request: Request, read: (db: Db) => Promise<T>): Promise<T> {
+export async function readFairly<T>(ctx: PublicCtx, request: Request, read: (db: Db) => Promise<T>): Promise<T> {
   const reads = new FairReads(ctx, request)
   try {
     return await read(reads.db)
@@ -106,14 +111,14 @@ export async function readFairly<T>(ctx: OpenCtx, request: Request, read: (db: D
 
 /** The same for texts that are made only as fast as somebody takes them. */
 export async function* streamFairly(
-  ctx: OpenCtx,
+  ctx: PublicCtx,
   request: Request,
   read: (db: Db) => AsyncGenerator<string>,
 ): AsyncGenerator<string> {
   const reads = new FairReads(ctx, request)
   try {
     for await (const text of read(reads.db)) {
-      reads.rest()
+      reads.suspend()
       yield text
     }
   } finally {

@@ -1,64 +1,68 @@
-import { and, list, type Part, part, value } from './conditions'
-import type { Order, Target } from './query'
+import type { Order, Target } from './query-parser'
 import type { Scan } from './scans'
+import { and, commaList, fragment, type SqlFragment, valueSql } from './sql-conditions'
 
 /** One thing that entities are ordered by. All terms of an order together tell any two entities apart. */
-export type Term = { of: Part; descending: boolean; nullable: boolean }
+export type OrderTerm = { of: SqlFragment; descending: boolean; nullable: boolean }
 
 /** What an entity has of each term: where it stands in the order, whoever comes or goes before or after it. */
-export type Place = (string | number | null)[]
+export type SortPosition = (string | number | null)[]
 
 /** Entities that agree in everything come in order of time, the way that the first order goes. */
-export function termsOf(order: Order[], [created, seq]: Scan['time'], first: Order | undefined = order[0]): Term[] {
-  const terms = order.map(({ target, descending }): Term => {
-    if (isCreated(target)) return { of: part(created), descending, nullable: false }
-    return { of: value(target), descending, nullable: mayLack(target) }
+export function toOrderTerms(
+  order: Order[],
+  [created, seq]: Scan['time'],
+  first: Order | undefined = order[0],
+): OrderTerm[] {
+  const terms = order.map(({ target, descending }): OrderTerm => {
+    if (isCreated(target)) return { of: fragment(created), descending, nullable: false }
+    return { of: valueSql(target), descending, nullable: isNullable(target) }
   })
   const last = { descending: first?.descending ?? true, nullable: false }
-  if (!order.some(({ target }) => isCreated(target))) terms.push({ of: part(created), ...last })
-  return [...terms, { of: part(seq), ...last }]
+  if (!order.some(({ target }) => isCreated(target))) terms.push({ of: fragment(created), ...last })
+  return [...terms, { of: fragment(seq), ...last }]
 }
 
 /** Missing values last, whichever way. */
-export const sorting = (terms: Term[]): Part =>
-  list(
+export const orderBySql = (terms: OrderTerm[]): SqlFragment =>
+  commaList(
     terms.map(({ of, descending, nullable }) =>
-      part(`${of.sql} ${descending ? 'desc' : 'asc'}${nullable ? ' nulls last' : ''}`, ...of.params),
+      fragment(`${of.sql} ${descending ? 'desc' : 'asc'}${nullable ? ' nulls last' : ''}`, ...of.params),
     ),
   )
 
 /** Whether an entity comes after a place. */
-export function beyond([term, ...terms]: Term[], [at = null, ...place]: Place): Part {
-  if (!term) return part('1 = 0')
+export function afterPositionSql([term, ...terms]: OrderTerm[], [at = null, ...position]: SortPosition): SqlFragment {
+  if (!term) return fragment('1 = 0')
   const { of, descending, nullable } = term
-  if (at === null) return and([isNull(of), beyond(terms, place)])
-  const alike = [term, ...terms].every((one) => !one.nullable && one.descending === descending)
+  if (at === null) return and([isNullSql(of), afterPositionSql(terms, position)])
+  const isUniform = [term, ...terms].every((one) => !one.nullable && one.descending === descending)
   const sign = descending ? '<' : '>'
-  if (alike) {
-    const names = list([of, ...terms.map((one) => one.of)])
-    const values = [at, ...place]
-    return part(`(${names.sql}) ${sign} (${values.map(() => '?').join(', ')})`, ...names.params, ...values)
+  if (isUniform) {
+    const names = commaList([of, ...terms.map((one) => one.of)])
+    const values = [at, ...position]
+    return fragment(`(${names.sql}) ${sign} (${values.map(() => '?').join(', ')})`, ...names.params, ...values)
   }
-  const after = part(`${of.sql} ${sign} ?`, ...of.params, at)
-  const equal = and([part(`${of.sql} = ?`, ...of.params, at), beyond(terms, place)])
-  if (nullable) return either(after, isNull(of), equal)
+  const after = fragment(`${of.sql} ${sign} ?`, ...of.params, at)
+  const equal = and([fragment(`${of.sql} = ?`, ...of.params, at), afterPositionSql(terms, position)])
+  if (nullable) return orSql(after, isNullSql(of), equal)
   // The first of these is what an index begins at.
-  return and([part(`${of.sql} ${sign}= ?`, ...of.params, at), either(after, equal)])
+  return and([fragment(`${of.sql} ${sign}= ?`, ...of.params, at), orSql(after, equal)])
 }
 
-const isNull = ({ sql, params }: Part) => part(`${sql} is null`, ...params)
-const either = (...parts: Part[]) =>
-  part(`(${parts.map(({ sql }) => sql).join(' or ')})`, ...parts.flatMap(({ params }) => params))
+const isNullSql = ({ sql, params }: SqlFragment) => fragment(`${sql} is null`, ...params)
+const orSql = (...parts: SqlFragment[]) =>
+  fragment(`(${parts.map(({ sql }) => sql).join(' or ')})`, ...parts.flatMap(({ params }) => params))
 
 export const isCreated = (target: Target) => target.at === 'column' && target.column === 'e.created'
 
 /** Whether entities may be without it. */
-export const mayLack = (target: Target) =>
+export const isNullable = (target: Target) =>
   target.at === 'field' || target.column === 'e."user"' || target.column === 'e.workspace'
 
 /** Whether an index that is ordered by the first of these, and then by time, has them all in their order. */
-export const isExact = ([first, ...others]: Order[], last: { descending: boolean }) =>
+export const matchesIndexOrder = ([first, ...others]: Order[], last: { descending: boolean }) =>
   first!.descending === last.descending &&
   others.every((one) => isCreated(one.target) && one.descending === last.descending)
 
-export const latest = (descending: boolean): Order => ({ target: { at: 'column', column: 'e.created' }, descending })
+export const byCreated = (descending: boolean): Order => ({ target: { at: 'column', column: 'e.created' }, descending })

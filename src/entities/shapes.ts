@@ -14,20 +14,20 @@ export const Entity = t.Object(
   {
     additionalProperties: true,
     description:
-      'In the flat shape each property stands beside metadata, too. `$select` leaves out what it does not name.',
+      'In the flat shape each property is also at the top level, beside metadata. `$select` leaves out properties that it does not name.',
   },
 )
 
-const identifier = t.Optional(
-  t.Nullable(t.String({ description: 'names it in paths; made by the server where there is none' })),
+const IdentifierShape = t.Optional(
+  t.Nullable(t.String({ description: 'identifies the entity in paths; generated if missing' })),
 )
 
 export const EntityInput = t.Object(
-  { identifier, metadata: t.Optional(t.Record(t.String(), t.Unknown())) },
+  { identifier: IdentifierShape, metadata: t.Optional(t.Record(t.String(), t.Unknown())) },
   {
     additionalProperties: true,
     description:
-      'Properties by the keys of their fields, at the top or under `metadata`. What was read can be sent back.',
+      'Properties by field key, at the top level or under `metadata`. An entity can be sent back as it was read.',
   },
 )
 
@@ -59,9 +59,9 @@ export const EntityDeleted = t.Object({ success: t.Literal(true), identifier: t.
 
 /** How a list is answered, for `$explain`. */
 export const QueryPlan = t.Object({
-  driver: t.Object({ by: t.String(), of: t.Optional(t.String()) }, { description: 'what is gone through' }),
+  driver: t.Object({ by: t.String(), of: t.Optional(t.String()) }, { description: 'what drives the query' }),
   considered: t.Array(t.Object({ of: t.String(), rows: t.Number(), more: t.Optional(t.Boolean()) })),
-  left: t.Array(t.String(), { description: 'what is asked of each row' }),
+  left: t.Array(t.String(), { description: 'conditions that are checked on each row' }),
   reach: t.String({ description: 'all, or the user’s and the workspace’s' }),
   order: t.Array(t.String()),
   statements: t.Array(t.Object({ sql: t.String(), rows: t.Number(), ms: t.Number() })),

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { index, integer, primaryKey, sqliteTable, text, unique } from 'drizzle-orm/sqlite-core'
 import { blueprints } from '../blueprints/tables'
-import { time } from '../storage/columns'
+import { timestamp } from '../storage/columns'
 
 export const entities = sqliteTable(
   'entities',
@@ -20,8 +20,8 @@ export const entities = sqliteTable(
     /** The properties' texts of the index, as JSON: `f<number>` or `f<number>.<path>` to a text or a list of them. */
     keys: text().notNull(),
     version: integer().notNull(),
-    created: time().notNull(),
-    updated: time().notNull(),
+    created: timestamp().notNull(),
+    updated: timestamp().notNull(),
     /** What it is shown as (see `shown`) from this form of its blueprint on; a form of -1: that is still to be made. */
     altered: text(),
     form: integer(),

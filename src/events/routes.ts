@@ -1,9 +1,9 @@
 import { Elysia, status, t } from 'elysia'
 import { guard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
-import * as records from './records'
+import { sumEvents } from './aggregate'
+import * as records from './events'
 import { Event, EventCount, EventFilters, EventList, EventSum, FilterOptions, NewEvent, SumQuery } from './shapes'
-import { sum } from './sums'
 
 export const eventRoutes = new Elysia({ prefix: '/events', tags: ['events'] })
   .use(guard('events'))
@@ -13,7 +13,7 @@ export const eventRoutes = new Elysia({ prefix: '/events', tags: ['events'] })
     response: t.Array(Event),
     detail: { operationId: 'listEvents', summary: 'List events' },
   })
-  .get('/filter-options', ({ ctx }) => records.filterOptions(ctx), {
+  .get('/filter-options', ({ ctx }) => records.listFilterOptions(ctx), {
     can: 'curator',
     response: FilterOptions,
     detail: { operationId: 'getEventFilterOptions', summary: 'List the values that events can be filtered by' },
@@ -24,11 +24,11 @@ export const eventRoutes = new Elysia({ prefix: '/events', tags: ['events'] })
     response: EventCount,
     detail: { operationId: 'countEvents', summary: 'Count events' },
   })
-  .get('/sum', ({ ctx, query }) => sum(ctx, query), {
+  .get('/sum', ({ ctx, query }) => sumEvents(ctx, query), {
     can: 'curator',
     query: SumQuery,
     response: EventSum,
-    detail: { operationId: 'sumEvents', summary: 'Add up a number of events' },
+    detail: { operationId: 'sumEvents', summary: 'Sum a number in the metadata of events' },
   })
   .get('/:eventId', ({ ctx, params }) => records.get(ctx, params.eventId), {
     can: 'curator',

@@ -1,52 +1,52 @@
 import { type Static, t } from 'elysia'
-import { free, id, line, text, time } from '../core/shapes'
-import { growingListing } from '../storage/lists'
+import { id, jsonObject, line, text, time } from '../core/shapes'
+import { growingListQuery } from '../storage/pagination'
 
-const maybe = t.Optional
-const option = (description: string) => t.Optional(t.String({ description }))
-const name = line(200)
+const optional = t.Optional
+const filterParameter = (description: string) => t.Optional(t.String({ description }))
+const shortName = line(200)
 
 export const Event = t.Object({
   _id: id,
-  source: t.String({ description: 'who tells it: a part of the platform, or `plugin:…`' }),
-  kind: t.String({ description: 'what it is about' }),
+  source: t.String({ description: 'origin of the event: a part of the platform, or `plugin:…`' }),
+  kind: t.String({ description: 'subject of the event, such as the key of a blueprint' }),
   eventName: t.String(),
   description: t.String(),
-  metadata: free,
-  user: t.Nullable(id, { description: 'who did it' }),
+  metadata: jsonObject,
+  user: t.Nullable(id, { description: 'user who caused the event' }),
   workspace: t.Nullable(id),
   created: time,
 })
 export type Event = Static<typeof Event>
 
 export const NewEvent = t.Object({
-  source: maybe(name),
-  kind: maybe(name),
-  eventName: maybe(name),
-  description: maybe(text(10_000)),
-  metadata: maybe(free),
+  source: optional(shortName),
+  kind: optional(shortName),
+  eventName: optional(shortName),
+  description: optional(text(10_000)),
+  metadata: optional(jsonObject),
 })
 export type NewEvent = Static<typeof NewEvent>
 
 /** Which events are meant. Of lists, any will do. */
 const filters = {
-  kind: option('comma-separated'),
-  eventName: option('comma-separated'),
-  source: option('comma-separated'),
-  user: option('identifiers, comma-separated'),
-  workspace: option('identifiers, comma-separated'),
+  kind: filterParameter('comma-separated'),
+  eventName: filterParameter('comma-separated'),
+  source: filterParameter('comma-separated'),
+  user: filterParameter('identifiers, comma-separated'),
+  workspace: filterParameter('identifiers, comma-separated'),
   period: t.Optional(
     t.String({
       'x-schema': { type: 'string', enum: ['last-day', 'last-week', 'last-month', 'last-year', 'all-time'] },
     }),
   ),
-  from: option('ISO 8601: from this moment on'),
-  to: option('ISO 8601: before this moment'),
-  search: option('what description, kind, name or source contain, in letters of either case'),
+  from: filterParameter('ISO 8601: events at or after this time'),
+  to: filterParameter('ISO 8601: events before this time'),
+  search: filterParameter('text that description, kind, name or source contains; case-insensitive'),
 }
 export type Filters = { [filter in keyof typeof filters]?: string }
 
-export const EventList = t.Object({ ...growingListing, ...filters })
+export const EventList = t.Object({ ...growingListQuery, ...filters })
 export const EventFilters = t.Object(filters)
 export const EventCount = t.Object({ count: t.Number() })
 export const FilterOptions = t.Object({
@@ -55,16 +55,18 @@ export const FilterOptions = t.Object({
   sources: t.Array(t.String()),
 })
 
-const groupings = ['day', 'month', 'year', 'source', 'kind', 'eventName'] as const
-export type Grouping = (typeof groupings)[number]
+const GROUPINGS = ['day', 'month', 'year', 'source', 'kind', 'eventName'] as const
+export type Grouping = (typeof GROUPINGS)[number]
 
 export const SumQuery = t.Object({
   ...filters,
-  sum: t.String({ minLength: 1, maxLength: 200, description: 'which number in `metadata`, by its dotted path' }),
-  groupBy: maybe(t.Union([...groupings, '' as const].map((value) => t.Literal(value)))),
+  sum: t.String({ minLength: 1, maxLength: 200, description: 'dotted path of a number in `metadata`' }),
+  groupBy: optional(t.Union([...GROUPINGS, '' as const].map((value) => t.Literal(value)))),
 })
-const total = t.Union([t.Number(), t.String()], { description: 'text when it is too large for a number' })
+const sumTotal = t.Union([t.Number(), t.String()], {
+  description: 'a string when the sum is too large for a JSON number',
+})
 export const EventSum = t.Object({
-  sum: total,
-  groups: maybe(t.Array(t.Object({ group: t.String(), sum: total, count: t.Number() }))),
+  sum: sumTotal,
+  groups: optional(t.Array(t.Object({ group: t.String(), sum: sumTotal, count: t.Number() }))),
 })

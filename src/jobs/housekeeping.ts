@@ -1,38 +1,38 @@
-import { report } from '../core/log'
-import { servedSince, type Tenant } from '../tenancy/tenants'
-import { holding, type Lease } from './holding'
+import { logError } from '../core/log'
+import { listServedSince, type Tenant } from '../tenancy/tenants'
+import { type Lease, withLease } from './with-lease'
 
 /** What is to be done in each tenant now and then: a slice at a time, and not on after its signal was aborted. */
-export type Chore = (tenant: Tenant & Lease) => Promise<unknown>
+export type HousekeepingTask = (tenant: Tenant & Lease) => Promise<unknown>
 
-const ROUNDS = 60 // in the time after which a tenant's turn comes again
+const ROUNDS_PER_INTERVAL = 60 // in the time after which a tenant's turn comes again
 
 /**
  * Does the chores of the tenants that are in use here, one tenant after the other, each at most once in `every` ms
  * whichever node does it; never, when that is 0. Returns what stops it: no tenant's turn comes after that.
  */
-export function keepHouse(chores: Chore[], every: number): () => void {
+export function startHousekeeping(tasks: HousekeepingTask[], intervalMs: number): () => void {
   let stopped = false
   let timer: Timer | undefined
-  let last = performance.now()
-  const round = async () => {
-    const served = servedSince(last)
-    last = performance.now()
+  let lastRoundAt = performance.now()
+  const runRound = async () => {
+    const served = listServedSince(lastRoundAt)
+    lastRoundAt = performance.now()
     for (const tenant of served) {
       if (stopped) return
-      const work = async (held: Tenant & Lease) => {
-        for (const chore of chores) await chore(held)
+      const runTasks = async (held: Tenant & Lease) => {
+        for (const task of tasks) await task(held)
       }
-      await holding(tenant, 'housekeeping', work, { rest: every }).catch((error) =>
-        report('HOUSEKEEPING_FAILED', { tenant: tenant.tenant, cause: error }),
+      await withLease(tenant, 'housekeeping', runTasks, { rest: intervalMs }).catch((error) =>
+        logError('HOUSEKEEPING_FAILED', { tenant: tenant.tenant, cause: error }),
       )
     }
-    later()
+    scheduleNext()
   }
-  const later = () => {
-    if (every && !stopped) timer = setTimeout(round, every / ROUNDS).unref()
+  const scheduleNext = () => {
+    if (intervalMs && !stopped) timer = setTimeout(runRound, intervalMs / ROUNDS_PER_INTERVAL).unref()
   }
-  later()
+  scheduleNext()
   return () => {
     stopped = true
     clearTimeout(timer)

@@ -1,11 +1,11 @@
-import { iso, now } from '../core/clock'
+import { now, toIsoString } from '../core/clock'
 import type { Tx } from '../storage/port'
 import type { Tenant } from '../tenancy/tenants'
 import type { events } from './tables'
 import { wake } from './wake'
 
 /** What has happened, as its author tells it. */
-export type Telling = {
+export type NewEvent = {
   /** Which part of the platform, or whose plugin, tells it: `accounts`, `payments`, `plugin:…`. */
   source: string
   /** What it is about, such as the key of a blueprint. */
@@ -22,36 +22,36 @@ export type Telling = {
 export type Event = typeof events.$inferSelect
 
 /** An event as it is told to those outside. */
-export const toldEvent = ({ seq: _, cause: __, depth: ___, created, ...event }: Event) => ({
+export const toPublicEvent = ({ seq: _, cause: __, depth: ___, created, ...event }: Event) => ({
   ...event,
-  created: iso(created),
+  created: toIsoString(created),
 })
 
-const INSERT = `insert into events (_id, source, kind, event_name, description, metadata, "user", workspace, created)
+const INSERT_EVENT = `insert into events (_id, source, kind, event_name, description, metadata, "user", workspace, created)
   values (?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 /** Writes down what has happened, in the transaction in which it happens. Who wants to know is told after the commit. */
-export async function emit({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, telling: Telling): Promise<Event> {
-  const event = eventOf(telling)
-  const [row] = await tx.ask(`${INSERT} returning seq`, rowOf(event))
-  tx.afterwards(() => wake(tenant))
+export async function emit({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, newEvent: NewEvent): Promise<Event> {
+  const event = withDefaults(newEvent)
+  const [row] = await tx.query(`${INSERT_EVENT} returning seq`, toRow(event))
+  tx.afterCommit(() => wake(tenant))
   return { seq: row![0] as number, cause: null, depth: 0, ...event }
 }
 
 /** The same for many things that happen together. */
-export async function emitAll({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, tellings: Telling[]) {
-  const rows = tellings.map((telling) => rowOf(eventOf(telling)))
-  await tx.each(INSERT, rows)
-  tx.afterwards(() => wake(tenant))
+export async function emitAll({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, newEvents: NewEvent[]) {
+  const rows = newEvents.map((telling) => toRow(withDefaults(telling)))
+  await tx.executeMany(INSERT_EVENT, rows)
+  tx.afterCommit(() => wake(tenant))
 }
 
-const eventOf = ({ description = '', metadata = {}, user = null, workspace = null, ...telling }: Telling) => ({
+const withDefaults = ({ description = '', metadata = {}, user = null, workspace = null, ...newEvent }: NewEvent) => ({
   _id: Bun.randomUUIDv7(),
-  ...telling,
+  ...newEvent,
   ...{ description, metadata, user, workspace, created: now() },
 })
 
-const rowOf = (event: ReturnType<typeof eventOf>) => {
+const toRow = (event: ReturnType<typeof withDefaults>) => {
   const { _id, source, kind, eventName, description, metadata, user, workspace, created } = event
   return [_id, source, kind, eventName, description, JSON.stringify(metadata), user, workspace, created]
 }

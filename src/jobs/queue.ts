@@ -1,12 +1,12 @@
 import { and, asc, eq, gt, inArray, isNotNull, isNull, lt, lte, ne, or, sql } from 'drizzle-orm'
-import { DAY, now } from '../core/clock'
+import { DAY_MS, now } from '../core/clock'
+import { prepareOncePerDb } from '../storage/pool'
 import type { Db, Tx } from '../storage/port'
-import { prepared } from '../storage/store'
 import type { Tenant } from '../tenancy/tenants'
-import type { Lease } from './holding'
-import { removeInSlices } from './removal'
+import { deleteInBatches } from './batch-delete'
 import { jobs } from './tables'
 import { wake } from './wake'
+import type { Lease } from './with-lease'
 
 export type Job = typeof jobs.$inferSelect
 
@@ -15,7 +15,7 @@ export type NewJob = {
   /** What it is about, as JSON. */
   payload?: NonNullable<unknown>
   /** Jobs of one lane are done one after the other; without one, a job waits for no other. */
-  lane?: string
+  orderingKey?: string
   /** Not before this moment (ms). */
   at?: number
   /** When there is one of this id already, it stays as it is, and nothing is added. */
@@ -23,77 +23,80 @@ export type NewJob = {
 }
 
 /** What an attempt came to. */
-export type Ending =
+export type JobResult =
   /** It is over; its row goes, unless its outcome is `kept`. */
-  | { state: 'done'; outcome?: unknown; kept?: boolean; effect?: (tx: Tx) => Promise<unknown> }
+  | { state: 'done'; outcome?: unknown; retained?: boolean; effect?: (tx: Tx) => Promise<unknown> }
   /** It is tried at this moment (ms), with nothing said against it. */
   | { state: 'again'; due: number; payload?: NonNullable<unknown>; effect?: (tx: Tx) => Promise<unknown> }
+  /** It could not begin, which is no attempt; it is tried at this moment (ms). */
+  | { state: 'postponed'; due: number }
   | { state: 'failed'; due: number; outcome?: unknown }
   /** It is given up, and stays to be looked at and tried again by hand. */
   | { state: 'dead'; outcome?: unknown }
 
-const waitingIn = (lane: string) => and(eq(jobs.lane, lane), eq(jobs.state, 'waiting'))
+const isQueuedIn = (orderingKey: string) => and(eq(jobs.lane, orderingKey), eq(jobs.state, 'waiting'))
 
-const INSERT = `insert into jobs (_id, kind, lane, payload, state, attempts, due, created)
+const INSERT_JOB = `insert into jobs (_id, kind, lane, payload, state, attempts, due, created)
   values (?, ?, ?, ?, 'waiting', 0, ?, ?) on conflict ("_id") do nothing`
 
 /** Has something done after this transaction, at least once, by whichever process gets to it. */
 export async function enqueue({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, job: NewJob) {
-  const { _id = Bun.randomUUIDv7(), kind, payload = {}, lane = _id, at = now() } = job
-  const behind = job.lane && (await isBusy(tx, lane))
-  await tx.ask(INSERT, [_id, kind, lane, JSON.stringify(payload), behind ? null : at, now()])
-  tx.afterwards(() => wake(tenant))
+  const { _id = Bun.randomUUIDv7(), kind, payload = {}, orderingKey = _id, at = now() } = job
+  const isBehind = job.orderingKey && (await hasQueued(tx, orderingKey))
+  await tx.query(INSERT_JOB, [_id, kind, orderingKey, JSON.stringify(payload), isBehind ? null : at, now()])
+  tx.afterCommit(() => wake(tenant))
 }
 
 /** The same for many jobs, lane by lane in the order in which they are given. */
-export async function enqueueAll({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, list: NewJob[]) {
+export async function enqueueAll({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, newJobs: NewJob[]) {
   const time = now()
-  const [ledLanes, rows] = [new Set<string>(), [] as unknown[][]]
-  for (const lane of new Set(list.flatMap(({ lane }) => lane ?? [])))
-    if ((await tx.select({ seq: jobs.seq }).from(jobs).where(waitingIn(lane)).limit(1)).length) ledLanes.add(lane)
-  for (const { _id = Bun.randomUUIDv7(), kind, payload = {}, lane = _id, at = time } of list) {
-    rows.push([_id, kind, lane, JSON.stringify(payload), ledLanes.has(lane) ? null : at, time])
-    ledLanes.add(lane)
+  const [busyKeys, rows] = [new Set<string>(), [] as unknown[][]]
+  for (const orderingKey of new Set(newJobs.flatMap(({ orderingKey }) => orderingKey ?? [])))
+    if ((await tx.select({ seq: jobs.seq }).from(jobs).where(isQueuedIn(orderingKey)).limit(1)).length)
+      busyKeys.add(orderingKey)
+  for (const { _id = Bun.randomUUIDv7(), kind, payload = {}, orderingKey = _id, at = time } of newJobs) {
+    rows.push([_id, kind, orderingKey, JSON.stringify(payload), busyKeys.has(orderingKey) ? null : at, time])
+    busyKeys.add(orderingKey)
   }
-  await tx.each(INSERT, rows)
-  tx.afterwards(() => wake(tenant))
+  await tx.executeMany(INSERT_JOB, rows)
+  tx.afterCommit(() => wake(tenant))
 }
 
 // Each has an index of its own, which is found by these very words.
-const lanes = { fresh: sql`attempts = 0`, retried: sql`attempts > 0` }
+const ATTEMPT_FILTERS = { fresh: sql`attempts = 0`, retried: sql`attempts > 0` }
 
 /** Jobs that were never tried, or those whose last attempt failed. */
-export type Tried = keyof typeof lanes
+export type AttemptState = keyof typeof ATTEMPT_FILTERS
 
-const dueJobs = (db: Db, tried: Tried) =>
+const prepareDueJobs = (db: Db, tried: AttemptState) =>
   db
     .select()
     .from(jobs)
-    .where(and(lte(jobs.due, sql.placeholder('now')), lanes[tried]))
+    .where(and(lte(jobs.due, sql.placeholder('now')), ATTEMPT_FILTERS[tried]))
     .orderBy(asc(jobs.due), asc(jobs.seq))
     .limit(sql.placeholder('limit'))
     .prepare()
 
-const nextJob = (db: Db, tried: Tried) =>
+const prepareNextJob = (db: Db, tried: AttemptState) =>
   db
     .select({ due: jobs.due })
     .from(jobs)
-    .where(and(isNotNull(jobs.due), lanes[tried]))
+    .where(and(isNotNull(jobs.due), ATTEMPT_FILTERS[tried]))
     .orderBy(asc(jobs.due))
     .limit(1)
     .prepare()
 
-const statements = prepared((db) => ({
-  due: { fresh: dueJobs(db, 'fresh'), retried: dueJobs(db, 'retried') },
-  next: { fresh: nextJob(db, 'fresh'), retried: nextJob(db, 'retried') },
+const statements = prepareOncePerDb((db) => ({
+  due: { fresh: prepareDueJobs(db, 'fresh'), retried: prepareDueJobs(db, 'retried') },
+  next: { fresh: prepareNextJob(db, 'fresh'), retried: prepareNextJob(db, 'retried') },
 }))
 
 /** The first jobs that are due, one of each lane at most. */
-export const due = (db: Db, tried: Tried, limit: number): Promise<Job[]> =>
+export const findDueJobs = (db: Db, tried: AttemptState, limit: number): Promise<Job[]> =>
   statements(db).due[tried].all({ now: now(), limit })
 
 /** When the next job is due (ms). */
-export async function nextDue(db: Db): Promise<number | undefined> {
+export async function findNextDueTime(db: Db): Promise<number | undefined> {
   const { fresh, retried } = statements(db).next
   const rows = [await fresh.get(), await retried.get()]
   const moments = rows.flatMap((row) => row?.due ?? [])
@@ -101,17 +104,18 @@ export async function nextDue(db: Db): Promise<number | undefined> {
 }
 
 /** Whether a job is due. */
-export const isDue = async (db: Db): Promise<boolean> => ((await nextDue(db)) ?? Number.POSITIVE_INFINITY) <= now()
+export const hasDueJobs = async (db: Db): Promise<boolean> =>
+  ((await findNextDueTime(db)) ?? Number.POSITIVE_INFINITY) <= now()
 
 /** The jobs that wait for a later time: those of some kinds, and those that a clock has made which was ahead of ours. */
-export const waitingLater = (db: Db, time: number, kinds: string[]): Promise<Job[]> =>
+export const findFutureJobs = (db: Db, time: number, kinds: string[]): Promise<Job[]> =>
   db
     .select()
     .from(jobs)
     .where(and(gt(jobs.due, time), or(inArray(jobs.kind, kinds), gt(jobs.created, time))))
 
 /** Has jobs come at another time, if they still wait for the one that was read. */
-export async function reschedule(
+export async function rescheduleJobs(
   tx: Tx,
   changes: { job: Job; next: { due: number; payload?: NonNullable<unknown> } }[],
 ) {
@@ -123,64 +127,70 @@ export async function reschedule(
 }
 
 /** The jobs that wait in a lane, in their order. */
-export const waiting = (db: Db, lane: string, limit: number): Promise<Job[]> =>
-  db.select().from(jobs).where(waitingIn(lane)).orderBy(asc(jobs.seq)).limit(limit)
+export const listQueued = (db: Db, orderingKey: string, limit: number): Promise<Job[]> =>
+  db.select().from(jobs).where(isQueuedIn(orderingKey)).orderBy(asc(jobs.seq)).limit(limit)
 
 /** Whether anything waits in a lane, or is being done there. */
-export const isBusy = async (tx: Tx, lane: string): Promise<boolean> =>
-  (await tx.select({ seq: jobs.seq }).from(jobs).where(waitingIn(lane)).limit(1)).length > 0
+export const hasQueued = async (tx: Tx, orderingKey: string): Promise<boolean> =>
+  (await tx.select({ seq: jobs.seq }).from(jobs).where(isQueuedIn(orderingKey)).limit(1)).length > 0
 
 /** Has something done in place of all that waits in its lane. */
-export async function enqueueInstead({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, job: NewJob & { lane: string }) {
-  const { _id = Bun.randomUUIDv7(), kind, payload = {}, lane, at = now() } = job
-  await discard(tx, lane)
-  await tx.ask(INSERT, [_id, kind, lane, JSON.stringify(payload), at, now()])
-  tx.afterwards(() => wake(tenant))
+export async function replaceQueued({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, job: NewJob & { orderingKey: string }) {
+  const { _id = Bun.randomUUIDv7(), kind, payload = {}, orderingKey, at = now() } = job
+  await deleteQueued(tx, orderingKey)
+  await tx.query(INSERT_JOB, [_id, kind, orderingKey, JSON.stringify(payload), at, now()])
+  tx.afterCommit(() => wake(tenant))
 }
 
 /** Takes out what waits in a lane. What is being done is not tried again. */
-export const discard = (tx: Tx, lane: string) => tx.delete(jobs).where(waitingIn(lane)).run()
+export const deleteQueued = (tx: Tx, orderingKey: string) => tx.delete(jobs).where(isQueuedIn(orderingKey)).run()
 
 /** Writes down how jobs of one lane ended, and lets the next in the lane come. */
-export async function settle(tx: Tx, endings: [Job, Ending][]) {
-  const gone: number[] = []
-  for (const [{ seq, attempts, payload }, ending] of endings) {
+export async function completeJobs(tx: Tx, results: [Job, JobResult][]) {
+  const deletedSeqs: number[] = []
+  for (const [{ seq, attempts, payload }, result] of results) {
     const set = (to: Partial<Job>) => tx.update(jobs).set(to).where(eq(jobs.seq, seq))
-    if ('effect' in ending) await ending.effect?.(tx)
+    if ('effect' in result) await result.effect?.(tx)
     const finished = now()
-    if (ending.state === 'again') await set({ due: ending.due, attempts: 0, payload: ending.payload ?? payload })
-    else if (ending.state === 'failed')
-      await set({ due: ending.due, attempts: attempts + 1, outcome: ending.outcome ?? null })
-    else if (ending.state === 'dead' || ending.kept)
-      await set({ state: ending.state, due: null, attempts: attempts + 1, finished, outcome: ending.outcome ?? null })
-    else gone.push(seq)
+    if (result.state === 'again') await set({ due: result.due, attempts: 0, payload: result.payload ?? payload })
+    else if (result.state === 'postponed') await set({ due: result.due })
+    else if (result.state === 'failed')
+      await set({ due: result.due, attempts: attempts + 1, outcome: result.outcome ?? null })
+    else if (result.state === 'dead' || result.retained)
+      await set({ state: result.state, due: null, attempts: attempts + 1, finished, outcome: result.outcome ?? null })
+    else deletedSeqs.push(seq)
   }
-  if (gone.length) await tx.delete(jobs).where(inArray(jobs.seq, gone))
-  const lane = endings[0]?.[0].lane
-  if (lane) await lead(tx, lane)
+  if (deletedSeqs.length) await tx.delete(jobs).where(inArray(jobs.seq, deletedSeqs))
+  const orderingKey = results[0]?.[0].lane
+  if (orderingKey) await promoteNext(tx, orderingKey)
 }
 
 /** Tries a job again that was given up, or was done: now, or when it is its lane's turn. False when there is none. */
-export async function replay({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, _id: string): Promise<boolean> {
-  const again = { state: 'waiting' as const, attempts: 0, created: now(), finished: null, due: null }
-  const job = await tx.update(jobs).set(again).where(eq(jobs._id, _id)).returning().get()
+export async function requeue({ tenant }: Pick<Tenant, 'tenant'>, tx: Tx, _id: string): Promise<boolean> {
+  const requeued = { state: 'waiting' as const, attempts: 0, created: now(), finished: null, due: null }
+  const job = await tx.update(jobs).set(requeued).where(eq(jobs._id, _id)).returning().get()
   if (!job) return false
   // It may stand before the one that leads now.
-  await tx.update(jobs).set({ due: null }).where(waitingIn(job.lane))
-  await lead(tx, job.lane)
-  tx.afterwards(() => wake(tenant))
+  await tx.update(jobs).set({ due: null }).where(isQueuedIn(job.lane))
+  await promoteNext(tx, job.lane)
+  tx.afterCommit(() => wake(tenant))
   return true
 }
 
-const KEPT = 30 * DAY
+const ENDED_JOB_RETENTION_MS = 30 * DAY_MS
 
 /** Removes jobs that ended a month ago. */
 export const removeOld = (tenant: Tenant & Lease) =>
-  removeInSlices(tenant, jobs, jobs.seq, and(ne(jobs.state, 'waiting'), lt(jobs.finished, now() - KEPT)))
+  deleteInBatches(
+    tenant,
+    jobs,
+    jobs.seq,
+    and(ne(jobs.state, 'waiting'), lt(jobs.finished, now() - ENDED_JOB_RETENTION_MS)),
+  )
 
 /** The first that waits in a lane is the one that is due. */
-async function lead(tx: Tx, lane: string) {
-  const [first] = await waiting(tx, lane, 1)
+async function promoteNext(tx: Tx, orderingKey: string) {
+  const [first] = await listQueued(tx, orderingKey, 1)
   if (first?.due === null)
     await tx
       .update(jobs)

@@ -4,6 +4,6 @@ let listener: ((tenant: string) => void) | undefined
 export const wake = (tenant: string) => listener?.(tenant)
 
 /** Who is told; nobody any more, when there is none. */
-export const wakesGoTo = (who: typeof listener) => {
-  listener = who
+export const onWake = (newListener: typeof listener) => {
+  listener = newListener
 }

@@ -1,25 +1,25 @@
-import { DAY } from '../core/clock'
-import { report } from '../core/log'
-import { holding } from '../jobs/holding'
-import type { Chore } from '../jobs/housekeeping'
+import { DAY_MS } from '../core/clock'
+import { logError } from '../core/log'
+import type { HousekeepingTask } from '../jobs/housekeeping'
 import { emit } from '../jobs/outbox'
-import { checkTenant, type Tenant } from '../tenancy/tenants'
+import { withLease } from '../jobs/with-lease'
+import { checkTenantDatabase, type Tenant } from '../tenancy/tenants'
 
-const WEEK = 7 * DAY
+const CHECK_INTERVAL_MS = 7 * DAY_MS
 
 /** Reads all of a tenant's database once a week, whichever process does it, and tells what is wrong with it. */
-export const checkWeekly: Chore = (tenant) =>
-  holding(tenant, 'integrity-check', (held) => checkIntegrity(held), { rest: WEEK })
+export const checkIntegrityWeekly: HousekeepingTask = (tenant) =>
+  withLease(tenant, 'integrity-check', (held) => checkIntegrity(held), { rest: CHECK_INTERVAL_MS })
 
 /** Reads all of a tenant's database. What is wrong is told by the log, and by an event where one can be written still. */
 export async function checkIntegrity(tenant: Tenant): Promise<string[]> {
-  const flaws = await checkTenant(tenant.tenant)
+  const flaws = await checkTenantDatabase(tenant.tenant)
   if (!flaws.length) return flaws
-  report('DATABASE_DAMAGED', { tenant: tenant.tenant, flaws })
+  logError('DATABASE_DAMAGED', { tenant: tenant.tenant, flaws })
   const description = 'The database is damaged. Restore it from a backup.'
-  const told = { source: 'storage', kind: 'database', eventName: 'database-damaged', description, metadata: { flaws } }
+  const event = { source: 'storage', kind: 'database', eventName: 'database-damaged', description, metadata: { flaws } }
   await tenant
-    .write((tx) => emit(tenant, tx, told))
-    .catch((cause) => report('EVENT_NOT_WRITTEN', { tenant: tenant.tenant, cause }))
+    .write((tx) => emit(tenant, tx, event))
+    .catch((cause) => logError('EVENT_NOT_WRITTEN', { tenant: tenant.tenant, cause }))
   return flaws
 }

@@ -2,10 +2,16 @@ import { Elysia, t } from 'elysia'
 
 const LINKS = { api: '/api', documentation: '/openapi', description: '/openapi/json', health: '/health' }
 
-const path = t.String()
-const Links = t.Object({ name: t.String(), api: path, documentation: path, description: path, health: path })
+const PathShape = t.String()
+const LinksShape = t.Object({
+  name: t.String(),
+  api: PathShape,
+  documentation: PathShape,
+  description: PathShape,
+  health: PathShape,
+})
 
-const PAGE = `<!doctype html>
+const PAGE_HTML = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
@@ -20,7 +26,7 @@ const PAGE = `<!doctype html>
 </ul>
 `
 
-const POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+const CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
 /** Tells whoever opens the bare address where they are: a page for browsers, JSON for everything else. */
 export const rootRoutes = new Elysia({ tags: ['operations'] })
@@ -28,12 +34,12 @@ export const rootRoutes = new Elysia({ tags: ['operations'] })
     detail: {
       'x-access': 'open',
       operationId: 'describeServer',
-      summary: 'Find the documentation of the server',
-      description: 'A page for browsers, and JSON for everybody else.',
+      summary: 'Get links to the API and its documentation',
+      description: 'Returns HTML to browsers and JSON to all other clients.',
       responses: {
         200: {
-          description: 'Where things are',
-          content: { 'application/json': { schema: Links }, 'text/html': { schema: { type: 'string' } } },
+          description: 'Links to the API, its documentation and the health check',
+          content: { 'application/json': { schema: LinksShape }, 'text/html': { schema: { type: 'string' } } },
         },
       },
     } as object,
@@ -44,7 +50,11 @@ export const rootRoutes = new Elysia({ tags: ['operations'] })
 
 function describeServer({ headers }: Request) {
   if (!headers.get('accept')?.includes('text/html')) return Response.json({ name: 'Atoll', ...LINKS })
-  return new Response(PAGE, {
-    headers: { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': POLICY, vary: 'accept' },
+  return new Response(PAGE_HTML, {
+    headers: {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': CONTENT_SECURITY_POLICY,
+      vary: 'accept',
+    },
   })
 }

@@ -1,99 +1,127 @@
 import { eq } from 'drizzle-orm'
 import type { Ctx } from '../accounts/guard'
-import { PAGE, settingsOf } from '../accounts/settings'
 import { configurations } from '../accounts/settings/tables'
-import * as kept from '../content/configurations'
-import type { Answer } from '../core/etag'
-import { invalid, missing, Problem } from '../core/problem'
-import type { Opened } from '../plugins/connections/kinds'
-import { found, withSecrets } from '../plugins/connections/opening'
+import { getSettings, PAGE_URL_PATTERN } from '../accounts/tenant-settings'
+import * as contentConfigurations from '../content/configurations'
+import type { HttpContext } from '../core/etag'
+import { badRequest, notFound, Problem } from '../core/problem'
+import type { ResolvedConnection } from '../plugins/connections/kinds'
+import { getConnection, withSecrets } from '../plugins/connections/resolver'
 import type { Tenant } from '../tenancy/tenants'
-import { currencyOf } from './money'
+import { parseCurrency } from './money'
+import { isProviderKind, providerKinds, providerOf } from './providers'
 import type { Provider, ProviderKind } from './providers/provider'
-import { isProviderKind, providerKinds, providerOf } from './providers/providers'
 
-const KEY = 'payments-configuration'
+const CONFIGURATION_KEY = 'payments-configuration'
 
 type Metadata = Record<string, unknown>
 
 /** What the tenant has set for payments, over what holds where it has set nothing. */
 export async function get(ctx: Ctx) {
   const { metadata } = configurations
-  const row = await ctx.db.select({ metadata }).from(configurations).where(eq(configurations.key, KEY)).get()
-  return { key: KEY as typeof KEY, metadata: { ...row?.metadata, ...(await settingsOf(ctx, KEY)) } as Metadata }
+  const row = await ctx.db
+    .select({ metadata })
+    .from(configurations)
+    .where(eq(configurations.key, CONFIGURATION_KEY))
+    .get()
+  return {
+    key: CONFIGURATION_KEY as typeof CONFIGURATION_KEY,
+    metadata: { ...row?.metadata, ...(await getSettings(ctx, CONFIGURATION_KEY)) } as Metadata,
+  }
 }
 
-/** Changes the keys that it mentions; `null` takes one away. @throws 400 INVALID_PAYMENTS_CONFIGURATION for addresses */
-export async function change(ctx: Ctx, { metadata = {} }: { metadata?: Metadata }, answer: Answer) {
-  for (const name of ['successUrl', 'cancelUrl'] as const) {
-    const url = metadata[name]
-    if (url === undefined || url === null || isPage(url)) continue
-    const message = `${name} must be an absolute address with http or https, such as https://app.example.com/paid.`
-    const details = [{ path: `/metadata/${name}`, message }]
-    throw new Problem(400, 'INVALID_PAYMENTS_CONFIGURATION', message, { details })
-  }
-  const { defaultCurrency: sent } = metadata
-  const currency = currencyOf(sent)
-  if (typeof sent === 'string' && !currency)
-    invalid({ path: '/metadata/defaultCurrency', message: `"${sent}" is no currency of ISO 4217.` })
+/** Changes the keys that it mentions; `null` takes one away. @throws what `validatePaymentsConfiguration` does */
+export async function change(ctx: Ctx, { metadata = {} }: { metadata?: Metadata }, answer: HttpContext) {
+  const currency = parseCurrency(metadata.defaultCurrency)
   const changes = { metadata: currency ? { ...metadata, defaultCurrency: currency } : metadata }
-  await kept.change(ctx, KEY, changes, answer)
+  await contentConfigurations.update(ctx, CONFIGURATION_KEY, changes, answer)
   return get(ctx)
 }
 
-const pages = new RegExp(PAGE)
-
-/** Refuses a connection that cannot take payments, before a customer meets it. @throws 400 INVALID_PAYMENTS_CONFIGURATION */
-export async function validatePaymentSource(ctx: Ctx, { paymentSourceId: id }: Metadata) {
-  if (typeof id !== 'string' || !id) return
-  const row = id.includes('\0') ? undefined : await found(ctx.db, id).catch(unlessMissing)
-  if (row && isProviderKind(row.kind)) return
-  const message = row
-    ? `The connection "${row.name}" is of the kind ${row.kind}. Choose one of the kind ${providerKinds.join(', ')}.`
-    : `There is no integration source "${id.slice(0, 128)}". Create one of the kind ${providerKinds.join(', ')} first.`
-  const details = [{ path: '/metadata/paymentSourceId', message }]
-  throw new Problem(400, 'INVALID_PAYMENTS_CONFIGURATION', message, { details })
+/**
+ * Refuses what payments cannot go by, before a customer meets it, whichever route it comes by. What has another type is
+ * refused by the shape of the settings.
+ * @throws 400 INVALID_INPUT for currencies, INVALID_PAYMENTS_CONFIGURATION for redirect URLs and connections
+ */
+export async function validatePaymentsConfiguration(ctx: Ctx, metadata: Metadata) {
+  assertRedirectUrls(metadata)
+  assertCurrency(metadata)
+  await assertPaymentSource(ctx, metadata)
 }
 
+function assertRedirectUrls(metadata: Metadata) {
+  for (const name of ['successUrl', 'cancelUrl'] as const) {
+    const url = metadata[name]
+    if (url === undefined || url === null || isRedirectUrl(url)) continue
+    throw invalidConfiguration(
+      name,
+      `${name} must be an absolute http or https URL, such as https://app.example.com/paid.`,
+    )
+  }
+}
+
+function assertCurrency({ defaultCurrency: sent }: Metadata) {
+  if (typeof sent === 'string' && !parseCurrency(sent))
+    badRequest({ path: '/metadata/defaultCurrency', message: `"${sent}" is not an ISO 4217 currency.` })
+}
+
+async function assertPaymentSource(ctx: Ctx, { paymentSourceId: id }: Metadata) {
+  if (typeof id !== 'string' || !id) return
+  const row = id.includes('\0') ? undefined : await getConnection(ctx.db, id).catch(undefinedIfNotFound)
+  if (row && isProviderKind(row.kind)) return
+  const message = row
+    ? `The connection "${row.name}" is of kind ${row.kind}. Use one of these kinds: ${providerKinds.join(', ')}.`
+    : `Unknown integration source "${id.slice(0, 128)}". Create one of these kinds first: ${providerKinds.join(', ')}.`
+  throw invalidConfiguration('paymentSourceId', message)
+}
+
+const invalidConfiguration = (name: string, message: string) =>
+  new Problem(400, 'INVALID_PAYMENTS_CONFIGURATION', message, { details: [{ path: `/metadata/${name}`, message }] })
+
+const redirectUrlPattern = new RegExp(PAGE_URL_PATTERN)
+
 /** Whether something is an address to which a browser can be led. */
-export function isPage(url: unknown): url is string {
-  return typeof url === 'string' && url.length <= 2_000 && pages.test(url) && !!URL.parse(url)
+export function isRedirectUrl(url: unknown): url is string {
+  return typeof url === 'string' && url.length <= 2_000 && redirectUrlPattern.test(url) && !!URL.parse(url)
 }
 
 /** A provider, and the connection by which it is asked. */
-export type Source = { opened: Opened<ProviderKind>; provider: Provider; kind: ProviderKind }
+export type ConnectedProvider = { opened: ResolvedConnection<ProviderKind>; provider: Provider; kind: ProviderKind }
 
 /** By whom new subscriptions are paid. @throws 500 PAYMENTS_NOT_CONFIGURED, 400 UNSUPPORTED_PROVIDER */
-export async function source(tenant: Tenant): Promise<Source> {
-  const { isEnabled, paymentSourceId } = await settingsOf(tenant, KEY)
-  const row = isEnabled && paymentSourceId ? await found(tenant.db, paymentSourceId).catch(unlessMissing) : undefined
+export async function getActiveProvider(tenant: Tenant): Promise<ConnectedProvider> {
+  const { isEnabled, paymentSourceId } = await getSettings(tenant, CONFIGURATION_KEY)
+  const row =
+    isEnabled && paymentSourceId
+      ? await getConnection(tenant.db, paymentSourceId).catch(undefinedIfNotFound)
+      : undefined
   if (!row) {
-    const message = 'Payments are not set up here. An administrator has to enable them, and say by which connection.'
+    const message = 'Payments are not configured. An administrator must enable them and choose a connection.'
     throw new Problem(500, 'PAYMENTS_NOT_CONFIGURED', message)
   }
   if (!isProviderKind(row.kind)) {
-    const message = `Payments can't be made by a connection of the kind ${row.kind}, but by ${providerKinds.join(', ')}.`
+    const message = `Connections of kind ${row.kind} do not support payments. Supported: ${providerKinds.join(', ')}.`
     throw new Problem(400, 'UNSUPPORTED_PROVIDER', message)
   }
   return {
-    opened: (await withSecrets(tenant, row)) as Source['opened'],
+    opened: (await withSecrets(tenant, row)) as ConnectedProvider['opened'],
     provider: providerOf(row.kind),
     kind: row.kind,
   }
 }
 
-const unlessMissing = (error: unknown) => {
+const undefinedIfNotFound = (error: unknown) => {
   if (error instanceof Problem && error.status === 404) return undefined
   throw error
 }
 
 /** By whom a subscription is paid already. @throws 404 where that connection is gone */
-export async function sourceOf(
+export async function getSubscriptionProvider(
   tenant: Tenant,
   { providerKind: kind, providerSourceId: id }: { providerKind: ProviderKind | null; providerSourceId: string | null },
-): Promise<Source> {
-  if (!kind || !id) return missing('integration source')
-  const row = await found(tenant.db, id)
-  if (row.kind !== kind) return missing('integration source')
-  return { opened: (await withSecrets(tenant, row)) as Source['opened'], provider: providerOf(kind), kind }
+): Promise<ConnectedProvider> {
+  if (!kind || !id) return notFound('integration source')
+  const row = await getConnection(tenant.db, id)
+  if (row.kind !== kind) return notFound('integration source')
+  return { opened: (await withSecrets(tenant, row)) as ConnectedProvider['opened'], provider: providerOf(kind), kind }
 }

@@ -1,64 +1,64 @@
 /** Amounts of money are whole numbers of a currency's smallest unit here; only the wire has decimals. */
 
 /** Currencies of which the smallest unit is not a hundredth (ISO 4217, table A.1). */
-const EXPONENTS = new Map<string, number>([
+const EXPONENT_BY_CURRENCY = new Map<string, number>([
   ...'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'.split(' ').map((code) => [code, 0] as const),
   ...'BHD IQD JOD KWD LYD OMR TND'.split(' ').map((code) => [code, 3] as const),
   ...'CLF UYW'.split(' ').map((code) => [code, 4] as const),
 ])
 
-const known = new Set(Intl.supportedValuesOf('currency'))
+const ISO_CURRENCIES = new Set(Intl.supportedValuesOf('currency'))
 
 /** The largest amount, in minor units: so many digits a number on the wire keeps whatever the exponent is. */
-export const MOST = 999_999_999_999_999
+export const MAX_MINOR_AMOUNT = 999_999_999_999_999
 
 /** How many decimal places the currency has. */
-export const exponentOf = (currency: string) => EXPONENTS.get(currency) ?? 2
+export const exponentOf = (currency: string) => EXPONENT_BY_CURRENCY.get(currency) ?? 2
 
 /** The code of a currency as ISO 4217 writes it; undefined where there is none. */
-export function currencyOf(text: unknown): string | undefined {
+export function parseCurrency(text: unknown): string | undefined {
   const code = typeof text === 'string' ? text.trim().toUpperCase() : ''
-  return known.has(code) ? code : undefined
+  return ISO_CURRENCIES.has(code) ? code : undefined
 }
 
 /**
  * A number of the wire in minor units, rounded half away from zero by the digits that it is written with (1.005 is
  * 1.01). Undefined for what is no amount: no number, not finite, or more than `MOST`.
  */
-export function minorOf(amount: unknown, currency: string): number | undefined {
+export function toMinorUnits(amount: unknown, currency: string): number | undefined {
   if (typeof amount !== 'number' || !Number.isFinite(amount)) return
-  if (Math.abs(amount) > MOST) return
-  const { digits, scale } = decimalOf(amount)
-  const minor = Number(divided(digits * 10n ** BigInt(exponentOf(currency)), 10n ** BigInt(scale)))
-  return Math.abs(minor) > MOST ? undefined : minor
+  if (Math.abs(amount) > MAX_MINOR_AMOUNT) return
+  const { digits, scale } = parseDecimal(amount)
+  const minor = Number(divideRounded(digits * 10n ** BigInt(exponentOf(currency)), 10n ** BigInt(scale)))
+  return Math.abs(minor) > MAX_MINOR_AMOUNT ? undefined : minor
 }
 
 /** The amount as the wire has it. */
-export const decimalFrom = (minor: number, currency: string) => minor / 10 ** exponentOf(currency)
+export const fromMinorUnits = (minor: number, currency: string) => minor / 10 ** exponentOf(currency)
 
 /** What a discount takes off: so many per cent (0 to 100, with any decimals), or an amount in minor units. */
 export type Discount = { type: 'percentage'; percent: number } | { type: 'fixed'; amount: number }
 
 /** A price after a discount, in minor units, never below zero: percentages are rounded half away from zero. */
-export function discounted(price: number, discount: Discount | null): number {
+export function applyDiscount(price: number, discount: Discount | null): number {
   if (!discount) return price
   if (discount.type === 'fixed') return Math.max(0, price - discount.amount)
-  const { digits, scale } = decimalOf(discount.percent)
-  const whole = 100n * 10n ** BigInt(scale)
-  return Math.max(0, Number(divided(BigInt(price) * (whole - digits), whole)))
+  const { digits, scale } = parseDecimal(discount.percent)
+  const hundredPercent = 100n * 10n ** BigInt(scale)
+  return Math.max(0, Number(divideRounded(BigInt(price) * (hundredPercent - digits), hundredPercent)))
 }
 
 /** A finite number as the decimal that it is written as: `digits / 10 ** scale`. */
-function decimalOf(value: number): { digits: bigint; scale: number } {
+function parseDecimal(value: number): { digits: bigint; scale: number } {
   const [mantissa = '', power = '0'] = String(value).split('e')
-  const [whole = '', fraction = ''] = mantissa.split('.')
+  const [integerPart = '', fraction = ''] = mantissa.split('.')
   const scale = fraction.length - Number(power)
-  const digits = BigInt(whole + fraction)
+  const digits = BigInt(integerPart + fraction)
   return scale < 0 ? { digits: digits * 10n ** BigInt(-scale), scale: 0 } : { digits, scale }
 }
 
 /** Half away from zero. `by` is positive. */
-function divided(value: bigint, by: bigint): bigint {
+function divideRounded(value: bigint, by: bigint): bigint {
   const size = value < 0n ? -value : value
   const rounded = (2n * size + by) / (2n * by)
   return value < 0n ? -rounded : rounded

@@ -1,22 +1,22 @@
 import { type Static, t } from 'elysia'
-import { email, orNone } from '../accounts/shapes'
-import { change, free, id, line, part, text, time } from '../core/shapes'
-import { growingListing, listing } from '../storage/lists'
+import { email, orEmpty } from '../accounts/shapes'
+import { id, jsonObject, line, partialOf, strictObject, text, time } from '../core/shapes'
+import { growingListQuery, listQuery } from '../storage/pagination'
 
 const maybe = t.Optional
-const money = t.Number({ description: 'of the currency, with decimals' })
-const price = t.Nullable(t.Number({ minimum: 0, description: 'of the currency, with decimals' }))
-const external = maybe(t.String({ minLength: 1, maxLength: 200 }))
+const money = t.Number({ description: 'amount in the currency, with decimals' })
+const price = t.Nullable(t.Number({ minimum: 0, description: 'amount in the currency, with decimals' }))
+const externalIdShape = maybe(t.String({ minLength: 1, maxLength: 200 }))
 const cycle = t.Union([t.Literal('monthly'), t.Literal('yearly')])
 const entityType = t.Union([t.Literal('user'), t.Literal('workspace')])
-const filter = (description: string) => maybe(t.String({ description }))
+const filterField = (description: string) => maybe(t.String({ description }))
 
-const ExternalIds = part({
-  productId: external,
-  monthlyPriceId: external,
-  yearlyPriceId: external,
-  monthlyPlanId: external,
-  yearlyPlanId: external,
+const ExternalIds = strictObject({
+  productId: externalIdShape,
+  monthlyPriceId: externalIdShape,
+  yearlyPriceId: externalIdShape,
+  monthlyPlanId: externalIdShape,
+  yearlyPlanId: externalIdShape,
 })
 
 export const NewPlan = t.Object(
@@ -25,17 +25,19 @@ export const NewPlan = t.Object(
     description: maybe(text(10_000)),
     monthlyPrice: maybe(price),
     yearlyPrice: maybe(price),
-    currency: maybe(t.String({ maxLength: 10, description: 'ISO 4217; what the configuration says, unless told' })),
-    dynamic: maybe(t.Boolean({ description: 'whether an admin says the price, for each subscription' })),
-    isActive: maybe(t.Boolean({ description: 'true unless told' })),
+    currency: maybe(
+      t.String({ maxLength: 10, description: 'ISO 4217; default: defaultCurrency of the configuration' }),
+    ),
+    dynamic: maybe(t.Boolean({ description: 'whether an admin sets the price per subscription' })),
+    isActive: maybe(t.Boolean({ description: 'default: true' })),
     features: maybe(t.Array(line(500), { maxItems: 200 })),
     sortOrder: maybe(t.Number({ multipleOf: 1, minimum: -1_000_000, maximum: 1_000_000 })),
-    limits: maybe({ ...free, description: 'numbers by name, to which limitations of blueprints can refer' }),
-    metadata: maybe(free),
+    limits: maybe({ ...jsonObject, description: 'numbers by name, referenced by limitations of blueprints' }),
+    metadata: maybe(jsonObject),
     externalIds: maybe(
-      part(
+      strictObject(
         { stripe: maybe(ExternalIds), paypal: maybe(ExternalIds), paddle: maybe(ExternalIds) },
-        { description: 'how providers call it, and its prices' },
+        { description: 'ids of the plan and its prices at providers' },
       ),
     ),
   },
@@ -47,7 +49,7 @@ export const NewPlan = t.Object(
   },
 )
 export type NewPlan = Static<typeof NewPlan>
-export const PlanChange = change(NewPlan)
+export const PlanChange = partialOf(NewPlan)
 
 export const Plan = t.Object({
   _id: id,
@@ -60,20 +62,20 @@ export const Plan = t.Object({
   isActive: t.Boolean(),
   features: t.Array(t.String()),
   sortOrder: t.Number(),
-  limits: free,
-  metadata: free,
-  externalIds: maybe({ ...free, description: 'for admins only' }),
+  limits: jsonObject,
+  metadata: jsonObject,
+  externalIds: maybe({ ...jsonObject, description: 'for admins only' }),
   created: time,
   updated: time,
 })
 export type Plan = Static<typeof Plan>
 
-export const PlanList = t.Object({ ...listing, isActive: maybe(t.String({ 'x-schema': { type: 'boolean' } })) })
+export const PlanList = t.Object({ ...listQuery, isActive: maybe(t.String({ 'x-schema': { type: 'boolean' } })) })
 
 const couponFields = {
   discountType: t.Union([t.Literal('percentage'), t.Literal('fixed')]),
   discountValue: t.Number({ minimum: 0, description: 'per cent, 0 to 100, or an amount of the currency' }),
-  currency: t.Nullable(t.String({ description: 'of a fixed discount; what the configuration says, unless told' })),
+  currency: t.Nullable(t.String({ description: 'of a fixed discount; default: defaultCurrency of the configuration' })),
   maxRedemptions: t.Nullable(t.Number({ minimum: 0, multipleOf: 1, maximum: 1_000_000_000 })),
   validFrom: t.Nullable(time),
   validUntil: t.Nullable(time),
@@ -87,7 +89,7 @@ const couponFields = {
 export const CouponData = t.Object({ code: line(100, 1), ...couponFields })
 export type CouponData = Static<typeof CouponData>
 
-export const CouponChange = change(CouponData)
+export const CouponChange = partialOf(CouponData)
 const { code, discountType, discountValue } = CouponData.properties
 export const NewCoupon = t.Object({ ...CouponChange.properties, code, discountType, discountValue })
 
@@ -102,7 +104,7 @@ export const Coupon = t.Object({
 })
 export type Coupon = Static<typeof Coupon>
 
-export const CouponList = t.Object({ ...listing, isActive: maybe(t.String({ 'x-schema': { type: 'boolean' } })) })
+export const CouponList = t.Object({ ...listQuery, isActive: maybe(t.String({ 'x-schema': { type: 'boolean' } })) })
 export const CouponCode = t.Object({
   code: t.String({ minLength: 1, maxLength: 200 }),
   planId: maybe(t.Nullable(t.String())),
@@ -116,7 +118,7 @@ const status = t.Union([
   t.Literal('canceled'),
   t.Literal('expired'),
 ])
-const moment = t.Nullable(time)
+const nullableTime = t.Nullable(time)
 
 export const Subscription = t.Object({
   _id: id,
@@ -131,53 +133,53 @@ export const Subscription = t.Object({
   dynamicAmount: t.Nullable(money),
   couponId: t.Nullable(t.String()),
   couponCode: t.Nullable(t.String()),
-  couponBenefitEndsAt: moment,
-  currentPeriodStart: moment,
-  currentPeriodEnd: moment,
-  trialEndsAt: moment,
+  couponBenefitEndsAt: nullableTime,
+  currentPeriodStart: nullableTime,
+  currentPeriodEnd: nullableTime,
+  trialEndsAt: nullableTime,
   cancelAtPeriodEnd: t.Boolean(),
   cancelRequested: t.Nullable(time),
   providerKind: t.Nullable(t.String()),
   providerSourceId: t.Nullable(t.String()),
   externalSubscriptionId: t.Nullable(t.String()),
-  metadata: free,
+  metadata: jsonObject,
   created: time,
   updated: time,
 })
 export type Subscription = Static<typeof Subscription>
 
-export const OwnSubscription = t.Nullable(t.Composite([Subscription, t.Object({ limits: free })]))
+export const OwnSubscription = t.Nullable(t.Composite([Subscription, t.Object({ limits: jsonObject })]))
 export const WorkspaceSubscription = t.Composite([
   t.Omit(Subscription, ['planId']),
   t.Object({ planId: t.Nullable(Plan) }),
 ])
 
 export const SubscriptionList = t.Object({
-  ...listing,
-  billableEntityType: filter('user or workspace; for admins'),
-  billableEntityId: filter('for admins'),
-  status: filter('comma-separated'),
+  ...listQuery,
+  billableEntityType: filterField('user or workspace; for admins'),
+  billableEntityId: filterField('for admins'),
+  status: filterField('comma-separated'),
 })
 export const WorkspaceSubscriptionList = t.Object({
-  ...listing,
-  billableEntityId: filter('comma-separated'),
-  planId: filter('comma-separated'),
-  status: filter('comma-separated'),
+  ...listQuery,
+  billableEntityId: filterField('comma-separated'),
+  planId: filterField('comma-separated'),
+  status: filterField('comma-separated'),
 })
 
 // Of callers who may not say for whom, these are not looked at, whatever they are.
-const forAdmins = (description: string, schema: object) =>
-  maybe(t.Unknown({ description: `${description}; only of admins`, 'x-schema': schema }))
-const types = { type: ['string', 'null'], enum: ['user', 'workspace', null] }
-const amount = { type: ['number', 'null'], exclusiveMinimum: 0 }
+const adminOnlyField = (description: string, schema: object) =>
+  maybe(t.Unknown({ description: `${description}; admins only`, 'x-schema': schema }))
+const entityTypeSchema = { type: ['string', 'null'], enum: ['user', 'workspace', null] }
+const amountSchema = { type: ['number', 'null'], exclusiveMinimum: 0 }
 
 export const NewSubscription = t.Object({
   planId: id,
   billingCycle: cycle,
   couponCode: maybe(t.Nullable(t.String({ maxLength: 200 }))),
-  billableEntityType: forAdmins('for whom it is', types),
-  billableEntityId: forAdmins('the id of the user or the workspace', { type: ['string', 'null'] }),
-  dynamicAmount: forAdmins('what each cycle costs, of dynamic plans', amount),
+  billableEntityType: adminOnlyField('type of the billable entity', entityTypeSchema),
+  billableEntityId: adminOnlyField('the id of the user or the workspace', { type: ['string', 'null'] }),
+  dynamicAmount: adminOnlyField('price per cycle, for dynamic plans', amountSchema),
 })
 export type NewSubscription = Static<typeof NewSubscription>
 
@@ -187,21 +189,21 @@ export const DynamicAmount = t.Object(
 )
 export const CouponAttachment = t.Object({ couponCode: t.Nullable(t.String({ maxLength: 200 })) })
 
-const address = maybe(t.Nullable(t.String({ maxLength: 2_000 })))
+const redirectUrlShape = maybe(t.Nullable(t.String({ maxLength: 2_000 })))
 
 export const NewCheckout = t.Object(
   {
-    subscriptionId: maybe(t.Nullable(t.String({ description: 'one that is pending' }))),
+    subscriptionId: maybe(t.Nullable(t.String({ description: 'a pending subscription' }))),
     planId: maybe(t.Nullable(t.String({ description: 'or a plan with a price' }))),
     billingCycle: maybe(t.Nullable(cycle)),
     couponCode: maybe(t.Nullable(t.String({ maxLength: 200 }))),
-    successUrl: address,
-    cancelUrl: address,
-    billableEntityType: forAdmins('for whom it is', types),
-    billableEntityId: forAdmins('the id of the user or the workspace', { type: ['string', 'null'] }),
-    amount: forAdmins('what each cycle costs, of dynamic plans', amount),
-    customer: maybe(part({ name: maybe(t.Nullable(line(300))), email: maybe(orNone(email)) })),
-    reset: maybe(t.Boolean({ description: 'cancels first what the entity has' })),
+    successUrl: redirectUrlShape,
+    cancelUrl: redirectUrlShape,
+    billableEntityType: adminOnlyField('type of the billable entity', entityTypeSchema),
+    billableEntityId: adminOnlyField('the id of the user or the workspace', { type: ['string', 'null'] }),
+    amount: adminOnlyField('price per cycle, for dynamic plans', amountSchema),
+    customer: maybe(strictObject({ name: maybe(t.Nullable(line(300))), email: maybe(orEmpty(email)) })),
+    reset: maybe(t.Boolean({ description: 'cancels the existing subscription of the entity first' })),
   },
   { 'x-schema': { anyOf: [{ required: ['subscriptionId'] }, { required: ['planId', 'billingCycle'] }] } },
 )
@@ -225,9 +227,9 @@ export const Invoice = t.Object({
   externalInvoiceId: t.String(),
   providerKind: t.String(),
   invoiceUrl: t.Nullable(t.String()),
-  paidAt: moment,
-  periodStart: moment,
-  periodEnd: moment,
+  paidAt: nullableTime,
+  periodStart: nullableTime,
+  periodEnd: nullableTime,
   items: t.Array(t.Object({ description: t.String(), quantity: t.Number(), amount: money })),
   created: time,
   updated: time,
@@ -235,11 +237,11 @@ export const Invoice = t.Object({
 export type Invoice = Static<typeof Invoice>
 
 export const InvoiceList = t.Object({
-  ...growingListing,
-  billableEntityType: filter('user or workspace; for admins'),
-  billableEntityId: filter('for admins'),
-  status: filter('paid, open or void, comma-separated'),
+  ...growingListQuery,
+  billableEntityType: filterField('user or workspace; for admins'),
+  billableEntityId: filterField('for admins'),
+  status: filterField('paid, open or void, comma-separated'),
 })
 
-export const PaymentsConfiguration = t.Object({ key: t.Literal('payments-configuration'), metadata: free })
-export const PaymentsConfigurationChange = t.Object({ metadata: maybe(free) })
+export const PaymentsConfiguration = t.Object({ key: t.Literal('payments-configuration'), metadata: jsonObject })
+export const PaymentsConfigurationChange = t.Object({ metadata: maybe(jsonObject) })

@@ -1,10 +1,10 @@
 import { sql } from 'drizzle-orm'
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
-import { time } from '../storage/columns'
+import { timestamp } from '../storage/columns'
+import type { Cycle, Span } from './billing-period'
 import type { Discount } from './money'
-import type { Cycle, Span } from './periods'
 import type { ProviderKind } from './providers/provider'
-import type { Status } from './subscriptions/moves'
+import type { Status } from './subscriptions/transitions'
 
 /** How a plan is called at a provider: for products and prices, or for plans. */
 export type ExternalIds = {
@@ -17,7 +17,7 @@ export type ExternalIds = {
 export type EntityType = 'user' | 'workspace'
 
 /** No amount: that of one checkout is another than that of the next. */
-export const SEVERAL = -1
+export const VARYING_CHECKOUT_AMOUNT = -1
 
 /** What can be subscribed to. Prices are in minor units. */
 export const plans = sqliteTable(
@@ -37,8 +37,8 @@ export const plans = sqliteTable(
     limits: text({ mode: 'json' }).$type<Record<string, unknown>>().notNull(),
     metadata: text({ mode: 'json' }).$type<Record<string, unknown>>().notNull(),
     externalIds: text('external_ids', { mode: 'json' }).$type<Partial<Record<ProviderKind, ExternalIds>>>().notNull(),
-    created: time().notNull(),
-    updated: time().notNull(),
+    created: timestamp().notNull(),
+    updated: timestamp().notNull(),
   },
   ({ isActive, sortOrder, monthlyPrice, created, _id }) => [
     index('plans_by_order').on(isActive, sortOrder, monthlyPrice),
@@ -59,14 +59,14 @@ export const coupons = sqliteTable(
     currency: text(),
     maxRedemptions: integer('max_redemptions'),
     currentRedemptions: integer('current_redemptions').notNull(),
-    validFrom: time('valid_from'),
-    validUntil: time('valid_until'),
+    validFrom: timestamp('valid_from'),
+    validUntil: timestamp('valid_until'),
     /** How long it lasts for who has redeemed it; forever, where nothing is said. */
     benefit: text({ mode: 'json' }).$type<Span>(),
     applicablePlanIds: text('applicable_plan_ids', { mode: 'json' }).$type<string[]>().notNull(),
     isActive: integer('is_active', { mode: 'boolean' }).notNull(),
-    created: time().notNull(),
-    updated: time().notNull(),
+    created: timestamp().notNull(),
+    updated: timestamp().notNull(),
   },
   ({ created, _id }) => [index('coupons_by_time').on(created, _id)],
 )
@@ -90,15 +90,15 @@ export const subscriptions = sqliteTable(
     couponCode: text('coupon_code'),
     /** What the coupon takes off and for how long, as it was when it was attached. */
     discount: text({ mode: 'json' }).$type<Discount & { benefit: Span | null }>(),
-    couponBenefitEndsAt: time('coupon_benefit_ends_at'),
-    currentPeriodStart: time('current_period_start'),
-    currentPeriodEnd: time('current_period_end'),
-    trialEndsAt: time('trial_ends_at'),
+    couponBenefitEndsAt: timestamp('coupon_benefit_ends_at'),
+    currentPeriodStart: timestamp('current_period_start'),
+    currentPeriodEnd: timestamp('current_period_end'),
+    trialEndsAt: timestamp('trial_ends_at'),
     /** Since when a payment is missing. */
-    pastDueSince: time('past_due_since'),
+    pastDueSince: timestamp('past_due_since'),
     cancelAtPeriodEnd: integer('cancel_at_period_end', { mode: 'boolean' }).notNull(),
     /** Since when it should end, though the provider has not agreed yet. */
-    cancelRequested: time('cancel_requested'),
+    cancelRequested: timestamp('cancel_requested'),
     providerKind: text('provider_kind').$type<ProviderKind>(),
     /** The connection by which the provider is asked. */
     providerSourceId: text('provider_source_id'),
@@ -114,8 +114,8 @@ export const subscriptions = sqliteTable(
     /** When (ms, by the provider's clock) that happened which was applied last: what is older changes nothing. */
     lastEventAt: integer('last_event_at'),
     metadata: text({ mode: 'json' }).$type<Record<string, unknown>>().notNull(),
-    created: time().notNull(),
-    updated: time().notNull(),
+    created: timestamp().notNull(),
+    updated: timestamp().notNull(),
     /** In what it differs from what the provider has, where that can't be mended: people were told. */
     drift: text(),
   },
@@ -138,7 +138,7 @@ export type Subscription = typeof subscriptions.$inferSelect
 /** Which subscription has redeemed which coupon: once. */
 export const redemptions = sqliteTable(
   'redemptions',
-  { subscription: text().notNull(), coupon: text().notNull(), created: time().notNull() },
+  { subscription: text().notNull(), coupon: text().notNull(), created: timestamp().notNull() },
   ({ subscription, coupon }) => [primaryKey({ columns: [subscription, coupon] })],
 )
 
@@ -158,12 +158,12 @@ export const invoices = sqliteTable(
     providerKind: text('provider_kind').$type<ProviderKind>().notNull(),
     externalInvoiceId: text('external_invoice_id').notNull(),
     invoiceUrl: text('invoice_url'),
-    paidAt: time('paid_at'),
-    periodStart: time('period_start'),
-    periodEnd: time('period_end'),
+    paidAt: timestamp('paid_at'),
+    periodStart: timestamp('period_start'),
+    periodEnd: timestamp('period_end'),
     items: text({ mode: 'json' }).$type<InvoiceItem[]>().notNull(),
-    created: time().notNull(),
-    updated: time().notNull(),
+    created: timestamp().notNull(),
+    updated: timestamp().notNull(),
   },
   ({ providerKind, externalInvoiceId, billableEntityType, billableEntityId, subscriptionId, created, _id }) => [
     uniqueIndex('invoices_at_provider').on(providerKind, externalInvoiceId),
@@ -197,8 +197,8 @@ export const providerEvents = sqliteTable(
     externalSubscriptionId: text('external_subscription_id'),
     /** Why it was parked, failed or ignored: a sentence. */
     outcome: text(),
-    created: time().notNull(),
-    updated: time().notNull(),
+    created: timestamp().notNull(),
+    updated: timestamp().notNull(),
   },
   ({ providerKind, eventId, nextAt, status, created, _id, subscriptionId, externalSubscriptionId }) => [
     uniqueIndex('provider_events_once').on(providerKind, eventId),

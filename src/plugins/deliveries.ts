@@ -2,20 +2,20 @@ import { and, eq, inArray, isNotNull, lt, notInArray } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Ctx } from '../accounts/guard'
 import { sealed } from '../accounts/vault/tables'
-import { DAY, iso, now } from '../core/clock'
-import type { Answer } from '../core/etag'
-import { missing, Problem } from '../core/problem'
-import type { Lease } from '../jobs/holding'
-import { toldEvent } from '../jobs/outbox'
-import { enqueue, replay as tryAgain } from '../jobs/queue'
-import { removeInSlices } from '../jobs/removal'
+import { DAY_MS, now, toIsoString } from '../core/clock'
+import type { HttpContext } from '../core/etag'
+import { notFound, Problem } from '../core/problem'
+import { deleteInBatches } from '../jobs/batch-delete'
+import { toPublicEvent } from '../jobs/outbox'
+import { enqueue, requeue as tryAgain } from '../jobs/queue'
 import { events } from '../jobs/tables'
-import { answerGrowingPage, type GrowingListing, paged, pageOf } from '../storage/lists'
-import { changing } from '../tenancy/memory'
+import type { Lease } from '../jobs/with-lease'
+import { applyPage, type GrowingListQuery, parsePage, respondWithGrowingPage } from '../storage/pagination'
+import { writeInvalidating } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
-import { deliveryOf } from './hearing'
-import { found } from './plugins'
-import { secretOf } from './secrets'
+import { buildDeliveryJob } from './event-subscriber'
+import { getPlugin } from './plugins'
+import { toSecretRef } from './secrets'
 import type { Delivery, DeliveryFilters } from './shapes'
 import { deliveries, plugins } from './tables'
 
@@ -28,14 +28,14 @@ const sortable = { _id, state, eventName, status, attempts, created, updated }
 export async function list(
   ctx: Ctx,
   id: string,
-  query: GrowingListing & DeliveryFilters,
-  answer: Answer,
+  query: GrowingListQuery & DeliveryFilters,
+  answer: HttpContext,
 ): Promise<Delivery[]> {
-  await found(ctx.db, id)
-  const page = pageOf(query, sortable)
+  await getPlugin(ctx.db, id)
+  const page = parsePage(query, sortable)
   const anyOf = (column: SQLiteColumn, text: string | undefined) =>
     text && text !== 'undefined' ? inArray(column, text.split(',').filter(Boolean)) : undefined
-  const those = and(
+  const condition = and(
     eq(plugin, id),
     anyOf(state, query.state),
     anyOf(event, query.event),
@@ -43,8 +43,8 @@ export async function list(
     anyOf(kind, query.kind),
     anyOf(eventName, query.eventName),
   )
-  const rows = await paged(page, ctx.db.select().from(deliveries).where(and(those, page.after)))
-  return answerGrowingPage(answer, page, rows, () => ctx.db.$count(deliveries, those), shown)
+  const rows = await applyPage(page, ctx.db.select().from(deliveries).where(and(condition, page.after)))
+  return respondWithGrowingPage(answer, page, rows, () => ctx.db.$count(deliveries, condition), toDelivery)
 }
 
 /**
@@ -52,48 +52,51 @@ export async function list(
  * @throws 404, 409 NOT_SUBSCRIBED, EVENT_NOT_KEPT
  */
 export async function replay(ctx: Ctx, id: string, deliveryId: string): Promise<Delivery> {
-  const told = await found(ctx.db, id)
+  const pluginRow = await getPlugin(ctx.db, id)
   return ctx.write(async (tx) => {
-    const one = and(eq(_id, deliveryId), eq(plugin, id))
-    const row = (await tx.select().from(deliveries).where(one).get()) ?? missing('delivery')
+    const condition = and(eq(_id, deliveryId), eq(plugin, id))
+    const row = (await tx.select().from(deliveries).where(condition).get()) ?? notFound('delivery')
     const { hookUrl } = row
-    if (!told.active || !told.subscribedEvents.some((entry) => entry.active && entry.hookUrl === hookUrl))
+    if (!pluginRow.active || !pluginRow.subscribedEvents.some((entry) => entry.active && entry.hookUrl === hookUrl))
       throw new Problem(
         409,
         'NOT_SUBSCRIBED',
-        'Nothing is sent to this address now. Subscribe it, or activate the plugin.',
+        'No events are sent to this URL. Activate the plugin, or add an active subscription for it.',
       )
     if (!(await tryAgain(ctx, tx, deliveryId))) {
-      const kept = await tx.select().from(events).where(eq(events._id, row.event)).get()
-      if (!kept)
+      const storedEvent = await tx.select().from(events).where(eq(events._id, row.event)).get()
+      if (!storedEvent)
         throw new Problem(409, 'EVENT_NOT_KEPT', 'The event is too old and was removed, so it cannot be sent again.')
-      await enqueue(ctx, tx, deliveryOf({ plugin: id, hookUrl, event: toldEvent(kept) }, deliveryId))
+      await enqueue(ctx, tx, buildDeliveryJob({ plugin: id, hookUrl, event: toPublicEvent(storedEvent) }, deliveryId))
     }
-    const again = { state: 'waiting' as const, due: null, updated: iso(now()) }
-    await tx.update(deliveries).set(again).where(one)
-    return shown({ ...row, ...again })
+    const changes = { state: 'waiting' as const, due: null, updated: toIsoString(now()) }
+    await tx.update(deliveries).set(changes).where(condition)
+    return toDelivery({ ...row, ...changes })
   })
 }
 
-function shown({ _id, event, source, kind, eventName, hookUrl, state, attempts, status, ...row }: Row): Delivery {
+function toDelivery({ _id, event, source, kind, eventName, hookUrl, state, attempts, status, ...row }: Row): Delivery {
   const { duration: durationMs, answer, error, due: nextAttempt, created, updated } = row
-  const what = { _id, event, source, kind, eventName, hookUrl, state, attempts, status, durationMs, answer, error }
-  return { ...what, nextAttempt, created, updated }
+  const fields = { _id, event, source, kind, eventName, hookUrl, state, attempts, status, durationMs, answer, error }
+  return { ...fields, nextAttempt, created, updated }
 }
 
-const KEPT = 30 * DAY
+const RETENTION_MS = 30 * DAY_MS
 
 /** Removes what was told a month ago, or to plugins that are gone, and secrets that sign no more. */
 export async function removeOld(tenant: Tenant & Lease) {
-  const all = (await tenant.db.select({ _id: plugins._id }).from(plugins)).map(({ _id }) => _id)
-  for (const those of [lt(updated, iso(now() - KEPT)), all.length ? notInArray(plugin, all) : isNotNull(plugin)])
-    await removeInSlices(tenant, deliveries, _id, those)
-  const over = lt(plugins.formerUntil, iso(now()))
-  if (await tenant.db.$count(plugins, over))
-    await changing(tenant, 'plugins', async (tx) => {
-      const rows = await tx.update(plugins).set({ formerUntil: null }).where(over).returning({ _id: plugins._id })
+  const pluginIds = (await tenant.db.select({ _id: plugins._id }).from(plugins)).map(({ _id }) => _id)
+  for (const condition of [
+    lt(updated, toIsoString(now() - RETENTION_MS)),
+    pluginIds.length ? notInArray(plugin, pluginIds) : isNotNull(plugin),
+  ])
+    await deleteInBatches(tenant, deliveries, _id, condition)
+  const isExpired = lt(plugins.formerUntil, toIsoString(now()))
+  if (await tenant.db.$count(plugins, isExpired))
+    await writeInvalidating(tenant, 'plugins', async (tx) => {
+      const rows = await tx.update(plugins).set({ formerUntil: null }).where(isExpired).returning({ _id: plugins._id })
       for (const { _id } of rows) {
-        const { purpose, owner, name } = secretOf(_id, 'former')
+        const { purpose, owner, name } = toSecretRef(_id, 'former')
         await tx.delete(sealed).where(and(eq(sealed.purpose, purpose), eq(sealed.owner, owner), eq(sealed.name, name)))
       }
     })

@@ -1,68 +1,74 @@
 import { Value } from '@sinclair/typebox/value'
 import { parseJson } from '../core/body'
-import { TooManyCalls } from '../core/outgoing-calls'
-import { outside } from '../core/outside'
+import { fetchExternal } from '../core/http-client'
+import { TooManyCalls } from '../core/outbound-calls'
 import { Problem } from '../core/problem'
-import { listFlaws } from '../core/validation'
+import { listFieldErrors } from '../core/validation'
 import type { Tenant } from '../tenancy/tenants'
-import { privateNetwork } from './addresses'
 import { Manifest } from './shapes'
+import { isPrivateNetworkAllowed } from './url-policy'
 
-const TIMEOUT = 10_000
-const LIMIT = 256 << 10
-const REDIRECTS = 3
+const MANIFEST_TIMEOUT_MS = 10_000
+const MAX_MANIFEST_BYTES = 256 << 10
+const MAX_REDIRECTS = 3
 
 /**
  * What a plugin says of itself at its address, in JSON: `{ name, description, apiPath, proxyUrl, subscribedEvents }`, any
  * part of it; others are overlooked. @throws 502 MANIFEST_UNREACHABLE, 503, 400 MANIFEST_INVALID with what is wrong
  */
 export async function readManifest({ tenant }: Pick<Tenant, 'tenant'>, address: string): Promise<Manifest> {
-  const asked = { headers: { accept: 'application/json', 'user-agent': 'atoll' } }
-  const bounds = { tenant, timeout: TIMEOUT, limit: LIMIT, redirects: REDIRECTS, privateNetwork: privateNetwork() }
-  const answer = await outside(address, asked, bounds).catch((cause) => {
+  const init = { headers: { accept: 'application/json', 'user-agent': 'atoll' } }
+  const limits = {
+    tenant,
+    timeout: MANIFEST_TIMEOUT_MS,
+    limit: MAX_MANIFEST_BYTES,
+    redirects: MAX_REDIRECTS,
+    privateNetwork: isPrivateNetworkAllowed(),
+  }
+  const response = await fetchExternal(address, init, limits).catch((cause) => {
     if (cause instanceof TooManyCalls) throw cause
-    return unreachable('did not answer', cause)
+    return throwUnreachable('did not answer', cause)
   })
-  if (answer.status !== 200) return unreachable(`answered ${answer.status}`)
-  const said = absolute(parsed(await answer.text()), address)
-  const flaws = listFlaws(Manifest, said).slice(0, 20)
-  if (flaws.length) throw unfit(flaws)
-  return Value.Clean(Manifest, said) as Manifest
+  if (response.status !== 200) return throwUnreachable(`answered ${response.status}`)
+  const manifest = resolveUrls(parseObject(await response.text()), address)
+  const errors = listFieldErrors(Manifest, manifest).slice(0, 20)
+  if (errors.length) throw invalidManifest(errors)
+  return Value.Clean(Manifest, manifest) as Manifest
 }
 
-function parsed(text: string): unknown {
+function parseObject(text: string): unknown {
   let value: unknown
   try {
     value = parseJson(text)
   } catch {
-    throw unfit([{ path: '', message: 'This is no JSON, or none that can be kept.' }])
+    throw invalidManifest([{ path: '', message: 'The manifest is not valid JSON.' }])
   }
   if (value === null || typeof value !== 'object' || Array.isArray(value))
-    throw unfit([{ path: '', message: 'A manifest is an object.' }])
+    throw invalidManifest([{ path: '', message: 'The manifest must be a JSON object.' }])
   return value
 }
 
 /** Addresses may be relative to that of the manifest. */
-function absolute(said: unknown, base: string): unknown {
-  const full = (address: unknown) =>
+function resolveUrls(manifest: unknown, base: string): unknown {
+  const toAbsolute = (address: unknown) =>
     typeof address === 'string' ? (URL.parse(address, base)?.href ?? address) : address
-  const { proxyUrl, subscribedEvents, ...rest } = said as Record<string, unknown>
-  const hooked = (entry: unknown) =>
+  const { proxyUrl, subscribedEvents, ...otherFields } = manifest as Record<string, unknown>
+  const resolveHookUrl = (entry: unknown) =>
     entry !== null && typeof entry === 'object' && 'hookUrl' in entry
-      ? { ...entry, hookUrl: full(entry.hookUrl) }
+      ? { ...entry, hookUrl: toAbsolute(entry.hookUrl) }
       : entry
   return {
-    ...rest,
-    ...(proxyUrl !== undefined && { proxyUrl: full(proxyUrl) }),
+    ...otherFields,
+    ...(proxyUrl !== undefined && { proxyUrl: toAbsolute(proxyUrl) }),
     ...(subscribedEvents !== undefined && {
-      subscribedEvents: Array.isArray(subscribedEvents) ? subscribedEvents.map(hooked) : subscribedEvents,
+      subscribedEvents: Array.isArray(subscribedEvents) ? subscribedEvents.map(resolveHookUrl) : subscribedEvents,
     }),
   }
 }
 
-const unfit = (details: unknown) =>
-  new Problem(400, 'MANIFEST_INVALID', 'The manifest does not say what a manifest says.', { details })
+const invalidManifest = (details: unknown) =>
+  new Problem(400, 'MANIFEST_INVALID', 'The manifest is invalid.', { details })
 
-function unreachable(why: string, cause?: unknown): never {
-  throw new Problem(502, 'MANIFEST_UNREACHABLE', `The address of the manifest ${why}. See that it is right.`, { cause })
+function throwUnreachable(reason: string, cause?: unknown): never {
+  throw new Problem(502, 'MANIFEST_UNREACHABLE', `The manifest URL ${reason}. Check the URL.`, { cause })
 }

@@ -1,163 +1,182 @@
 import { Elysia } from 'elysia'
-import { type OpenCtx, readmitSameSite, streamGuard } from '../accounts/guard'
+import { type PublicCtx, reauthorizeSameSite, streamGuard } from '../accounts/guard'
 import { config } from '../config'
-import { Unreachable } from '../core/outside'
+import { UpstreamUnreachable } from '../core/http-client'
+import { fetchExternalStream, type UpstreamResponse } from '../core/http-stream'
 import { Problem } from '../core/problem'
-import { keptNameOf } from '../core/request-name'
-import { type Answered, outsideAsItComes } from '../core/streaming'
+import { pinRequestId } from '../core/request-id'
 import { Busy } from '../storage/errors'
-import { addressOf, authorityOf, isSecure, waitsLong, waitsNoLonger } from '../tenancy/caller'
+import {
+  clientIp,
+  disableIdleTimeout,
+  isHttps,
+  requestAuthority,
+  restoreIdleTimeout,
+} from '../tenancy/client-connection'
 import type { Tenant } from '../tenancy/tenants'
-import { privateNetwork } from './addresses'
-import { headersForPlugin, headersFromPlugin } from './headers'
-import { noteNowAndThen } from './health'
-import { type Known, pluginAt, pluginNamed } from './known'
-import { tokenFor } from './secrets'
+import { recordSampled } from './health'
+import { type CachedPlugin, findActivePlugin, findPluginByPath } from './plugin-cache'
+import { headersForPlugin, headersFromPlugin } from './proxy-headers'
+import { signUserToken } from './secrets'
+import { isPrivateNetworkAllowed } from './url-policy'
 
-const MOST = 1_000 // requests of one tenant at a time
-const running = new Map<string, number>()
+const MAX_REQUESTS_PER_TENANT = 1_000 // requests of one tenant at a time
+const requestCounts = new Map<string, number>()
 
 /** What no route of ours is for belongs to the plugin of that path. */
 export const proxyRoutes = new Elysia({ tags: ['plugins'] })
   .use(streamGuard('plugin-calls'))
-  .all('/*', ({ ctx, request }) => passOn(ctx, request), { open: true, detail: { hide: true } })
+  .all('/*', ({ ctx, request }) => proxyRequest(ctx, request), { open: true, detail: { hide: true } })
 
 /**
  * Has a plugin answer a request, with its body and its answer passed on as they come. It learns who asks by `x-atoll-user`,
  * a token for it alone, and never by what they showed us.
  * @throws 404 ROUTE_NOT_FOUND, 401, 403, 502 PLUGIN_UNREACHABLE, 503, 504 PLUGIN_TIMEOUT
  */
-async function passOn(tenant: OpenCtx, request: Request): Promise<Response> {
+async function proxyRequest(tenant: PublicCtx, request: Request): Promise<Response> {
   const { pathname, search } = new URL(request.url)
   const [, , segment = ''] = pathname.split('/')
-  const id = await pluginAt(tenant, segment)
-  const known = id && (await pluginNamed(tenant, id))
-  const below = pathname.slice(`/api/${segment}`.length)
-  if (!known || climbs(below)) throw new Problem(404, 'ROUTE_NOT_FOUND', 'There is no such route.')
-  const { actor } = await readmitSameSite(request, 'plugin-calls')
-  const target = new URL(known.plugin.proxyUrl!)
-  target.pathname = target.pathname.replace(/\/$/, '') + below
+  const id = await findPluginByPath(tenant, segment)
+  const cached = id && (await findActivePlugin(tenant, id))
+  const subPath = pathname.slice(`/api/${segment}`.length)
+  if (!cached || isPathTraversal(subPath)) throw new Problem(404, 'ROUTE_NOT_FOUND', 'There is no such route.')
+  const { actor } = await reauthorizeSameSite(request, 'plugin-calls')
+  const target = new URL(cached.plugin.proxyUrl!)
+  target.pathname = target.pathname.replace(/\/$/, '') + subPath
   // A query that is there already, such as a key, stays.
   target.search = [target.search.slice(1), search.slice(1)].filter(Boolean).join('&')
-  const headers = headersFor(tenant, request, known, actor)
-  waitsLong(request)
-  return counted(tenant, request, async () => {
-    const asked = { method: request.method, headers, body: request.body, signal: request.signal }
-    const reach = { tenant: tenant.tenant, privateNetwork: privateNetwork(), head: config.ATOLL_PLUGIN_TIMEOUT }
-    const answer = await outsideAsItComes(target.href, asked, reach).catch((error) =>
-      refuse(tenant, known, request, error),
+  const headers = buildHeaders(tenant, request, cached, actor)
+  disableIdleTimeout(request)
+  return limitConcurrency(tenant, request, async () => {
+    const init = { method: request.method, headers, body: request.body, signal: request.signal }
+    const limits = {
+      tenant: tenant.tenant,
+      privateNetwork: isPrivateNetworkAllowed(),
+      head: config.ATOLL_PLUGIN_TIMEOUT,
+    }
+    const response = await fetchExternalStream(target.href, init, limits).catch((error) =>
+      throwProxyError(tenant, cached, request, error),
     )
-    noteNowAndThen(tenant, known.plugin._id)
-    return { body: begun(answer), status: answer.status, headers: headersFromPlugin(answer.headers) }
+    recordSampled(tenant, cached.plugin._id)
+    return { body: startEventStream(response), status: response.status, headers: headersFromPlugin(response.headers) }
   })
 }
 
-const DECODINGS = 5
+const MAX_DECODINGS = 5
 
 /**
  * Whether a path may lead above where it begins for a server that decodes it, however often, takes `\` for `/`, or leaves
  * out what follows a `;` in a segment.
  */
-function climbs(path: string): boolean {
+function isPathTraversal(path: string): boolean {
   let decoded = path
-  for (let times = 0; /%(2e|2f|5c|3b|25)/i.test(decoded); times++) {
-    if (times === DECODINGS) return true
+  for (let rounds = 0; /%(2e|2f|5c|3b|25)/i.test(decoded); rounds++) {
+    if (rounds === MAX_DECODINGS) return true
     decoded = decoded.replace(/%(2e|2f|5c|3b|25)/gi, decodeURIComponent)
   }
   return decoded.split(/[/\\]/).some((segment) => /^\.\.?$/.test(segment.replace(/;.*/s, '')))
 }
 
-function headersFor({ tenant }: Tenant, request: Request, { plugin, secrets }: Known, actor: OpenCtx['actor']) {
+function buildHeaders(
+  { tenant }: Tenant,
+  request: Request,
+  { plugin, secrets }: CachedPlugin,
+  actor: PublicCtx['actor'],
+) {
   const headers = headersForPlugin(request.headers)
   headers.set('x-atoll-tenant', tenant)
-  headers.set('x-request-id', keptNameOf(request))
-  headers.set('x-forwarded-for', addressOf(request))
-  headers.set('x-forwarded-host', authorityOf(request))
-  headers.set('x-forwarded-proto', isSecure(request) ? 'https' : 'http')
+  headers.set('x-request-id', pinRequestId(request))
+  headers.set('x-forwarded-for', clientIp(request))
+  headers.set('x-forwarded-host', requestAuthority(request))
+  headers.set('x-forwarded-proto', isHttps(request) ? 'https' : 'http')
   if (actor) {
     const { user: sub, roles, workspace, impersonator } = actor
     const claims = { tid: tenant, sub, roles, workspace, ...(impersonator && { impersonator }) }
-    headers.set('x-atoll-user', tokenFor(plugin._id, secrets[0]!, claims))
+    headers.set('x-atoll-user', signUserToken(plugin._id, secrets[0]!, claims))
   }
   return headers
 }
 
-function refuse(tenant: Tenant, { plugin }: Known, { signal }: Request, error: unknown): never {
-  if (!(error instanceof Unreachable)) throw error
-  if (signal.aborted) throw new Problem(400, 'CALLER_GONE', 'You did not wait for the answer.')
-  const late = error.why === 'timeout'
-  const message = late ? 'The plugin did not answer in time.' : 'The plugin could not be reached.'
-  noteNowAndThen(tenant, plugin._id, message)
-  if (late) throw new Problem(504, 'PLUGIN_TIMEOUT', `${message} Try again later.`)
+function throwProxyError(tenant: Tenant, { plugin }: CachedPlugin, { signal }: Request, error: unknown): never {
+  if (!(error instanceof UpstreamUnreachable)) throw error
+  if (signal.aborted) throw new Problem(400, 'CALLER_GONE', 'The client closed the request.')
+  const isTimeout = error.reason === 'timeout'
+  const message = isTimeout ? 'The plugin did not answer in time.' : 'The plugin could not be reached.'
+  recordSampled(tenant, plugin._id, message)
+  if (isTimeout) throw new Problem(504, 'PLUGIN_TIMEOUT', `${message} Try again later.`)
   throw new Problem(502, 'PLUGIN_UNREACHABLE', `${message} Try again later.`, { cause: error.more.cause })
 }
 
-const listeners = new Set<() => void>()
+const openStreams = new Set<() => void>()
 
 /** Ends all streams of events, so that who listens comes again elsewhere: they would go on for as long as we let them. */
-export function endListening() {
-  for (const end of listeners) end()
+export function closeStreams() {
+  for (const end of openStreams) end()
 }
 
 /** Bun sends a head only with the first of its body, so events begin with a comment, which clients overlook. */
-function begun({ body, headers }: Answered) {
-  const events = headers.get('content-type')?.startsWith('text/event-stream') && !headers.has('content-encoding')
-  if (!(body instanceof ReadableStream) || !events) return body
-  let end = () => {}
+function startEventStream({ body, headers }: UpstreamResponse) {
+  const isEventStream = headers.get('content-type')?.startsWith('text/event-stream') && !headers.has('content-encoding')
+  if (!(body instanceof ReadableStream) || !isEventStream) return body
+  let close = () => {}
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>({
     start(controller) {
       controller.enqueue(new TextEncoder().encode(':\n\n'))
-      end = () => controller.terminate()
+      close = () => controller.terminate()
     },
   })
-  listeners.add(end)
+  openStreams.add(close)
   body
     .pipeTo(writable)
     .catch(() => {})
-    .finally(() => listeners.delete(end))
+    .finally(() => openStreams.delete(close))
   return readable
 }
 
 /** Whoever opens streams without end leaves room to others. @throws 503 */
-async function counted({ tenant }: Tenant, request: Request, work: () => Promise<Answered>): Promise<Response> {
-  const count = running.get(tenant) ?? 0
-  if (count >= MOST) throw new Busy()
-  running.set(tenant, count + 1)
-  const done = () => {
-    const left = (running.get(tenant) ?? 1) - 1
-    if (left) running.set(tenant, left)
-    else running.delete(tenant)
-    waitsNoLonger(request)
+async function limitConcurrency(
+  { tenant }: Tenant,
+  request: Request,
+  callPlugin: () => Promise<UpstreamResponse>,
+): Promise<Response> {
+  const count = requestCounts.get(tenant) ?? 0
+  if (count >= MAX_REQUESTS_PER_TENANT) throw new Busy()
+  requestCounts.set(tenant, count + 1)
+  const release = () => {
+    const remaining = (requestCounts.get(tenant) ?? 1) - 1
+    if (remaining) requestCounts.set(tenant, remaining)
+    else requestCounts.delete(tenant)
+    restoreIdleTimeout(request)
   }
   try {
-    const { body, ...head } = await work()
-    if (body instanceof ReadableStream) return new Response(ending(body, done), head)
-    done()
+    const { body, ...head } = await callPlugin()
+    if (body instanceof ReadableStream) return new Response(notifyOnEnd(body, release), head)
+    release()
     return new Response(body, head)
   } catch (error) {
-    done()
+    release()
     throw error
   }
 }
 
 /** A stream that tells when it is over, however that comes. */
-function ending(body: ReadableStream<Uint8Array>, done: () => void) {
+function notifyOnEnd(body: ReadableStream<Uint8Array>, onEnd: () => void) {
   const reader = body.getReader()
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         try {
-          const { done: over, value } = await reader.read()
+          const { done: isDone, value } = await reader.read()
           if (value) return controller.enqueue(value)
-          if (over) controller.close()
+          if (isDone) controller.close()
         } catch {
           // It cuts the connection. Of a reason Bun would print the stack.
           controller.error()
         }
-        done()
+        onEnd()
       },
       async cancel(reason) {
-        done()
+        onEnd()
         await reader.cancel(reason)
       },
     },

@@ -1,11 +1,11 @@
 import { Elysia, status, t } from 'elysia'
 import { guard } from '../accounts/guard'
 import { ProblemShape } from '../core/problem'
-import { done, one, orNothing } from '../core/shapes'
-import { listing } from '../storage/lists'
-import { token } from './account'
+import { IdParams, optionalBody, SuccessShape } from '../core/shapes'
+import { listQuery } from '../storage/pagination'
 import * as deliveries from './deliveries'
 import * as plugins from './plugins'
+import { issueToken } from './service-account'
 import {
   Delivery,
   DeliveryList,
@@ -18,19 +18,19 @@ import {
   Rotation,
 } from './shapes'
 
-const refusals = { 404: ProblemShape, 409: ProblemShape, 502: ProblemShape }
+const errorResponses = { 404: ProblemShape, 409: ProblemShape, 502: ProblemShape }
 
 export const pluginRoutes = new Elysia({ prefix: '/plugins', tags: ['plugins'] })
   .use(guard('plugins'))
   .get('/', ({ ctx, query, request, set }) => plugins.list(ctx, query, { request, set }), {
     can: 'privileged',
-    query: t.Object(listing),
+    query: t.Object(listQuery),
     response: t.Array(Plugin),
     detail: { operationId: 'listPlugins', summary: 'List plugins' },
   })
   .get('/:id', ({ ctx, params }) => plugins.get(ctx, params.id), {
     can: 'privileged',
-    params: one,
+    params: IdParams,
     response: { 200: Plugin, 404: ProblemShape },
     detail: { operationId: 'getPlugin', summary: 'Get a plugin' },
   })
@@ -46,28 +46,28 @@ export const pluginRoutes = new Elysia({ prefix: '/plugins', tags: ['plugins'] }
   })
   .put('/:id', ({ ctx, params, body }) => plugins.change(ctx, params.id, body), {
     can: 'privileged',
-    params: one,
+    params: IdParams,
     body: PluginChange,
-    response: { 200: Plugin, ...refusals },
+    response: { 200: Plugin, ...errorResponses },
     detail: { operationId: 'updatePlugin', summary: 'Update a plugin' },
   })
   .patch('/:id', ({ ctx, params, body }) => plugins.change(ctx, params.id, body), {
     can: 'privileged',
-    params: one,
+    params: IdParams,
     body: PluginChange,
-    response: { 200: Plugin, ...refusals },
+    response: { 200: Plugin, ...errorResponses },
     detail: { operationId: 'patchPlugin', summary: 'Update a plugin' },
   })
   .delete('/:id', ({ ctx, params }) => plugins.remove(ctx, params.id), {
     can: 'privileged',
-    params: one,
-    response: { 200: done, 404: ProblemShape },
+    params: IdParams,
+    response: { 200: SuccessShape, 404: ProblemShape },
     detail: { operationId: 'deletePlugin', summary: 'Remove a plugin' },
   })
   .post('/:id/reload', ({ ctx, params }) => plugins.reload(ctx, params.id), {
     can: 'privileged',
-    params: one,
-    response: { 200: Plugin, ...refusals },
+    params: IdParams,
+    response: { 200: Plugin, ...errorResponses },
     detail: {
       operationId: 'reloadPlugin',
       summary: 'Reload the manifest of a plugin',
@@ -79,22 +79,22 @@ export const pluginRoutes = new Elysia({ prefix: '/plugins', tags: ['plugins'] }
     ({ ctx, params, body, request, set }) => plugins.rotateSecret(ctx, params.id, body?.secret, { request, set }),
     {
       can: 'privileged',
-      params: one,
-      body: orNothing(Rotation),
+      params: IdParams,
+      body: optionalBody(Rotation),
       response: { 200: NewSecret, 404: ProblemShape },
       detail: {
         operationId: 'rotatePluginSecret',
         summary: 'Rotate the signing secret of a plugin',
-        description: 'For a day both secrets sign.',
+        description: 'Both secrets sign for one day.',
       },
     },
   )
   .post(
     '/:id/token',
-    async ({ ctx, params, request, set }) => status(201, await token(ctx, params.id, { request, set })),
+    async ({ ctx, params, request, set }) => status(201, await issueToken(ctx, params.id, { request, set })),
     {
       can: 'privileged',
-      params: one,
+      params: IdParams,
       response: { 201: NewToken, 404: ProblemShape },
       detail: {
         operationId: 'createPluginToken',
@@ -108,7 +108,7 @@ export const pluginRoutes = new Elysia({ prefix: '/plugins', tags: ['plugins'] }
     ({ ctx, params, query, request, set }) => deliveries.list(ctx, params.id, query, { request, set }),
     {
       can: 'privileged',
-      params: one,
+      params: IdParams,
       query: DeliveryList,
       response: { 200: t.Array(Delivery), 404: ProblemShape },
       detail: {

@@ -1,21 +1,21 @@
 import { type Static, t } from 'elysia'
-import { change, id, line, part, text, textMatching, time, webAddress } from '../core/shapes'
-import { growingListing } from '../storage/lists'
+import { id, line, partialOf, strictObject, text, textMatching, time, webAddress } from '../core/shapes'
+import { growingListQuery } from '../storage/pagination'
 
 const maybe = t.Optional
-const address = webAddress({ maxLength: 2_000 })
-const some = line(200, 1)
+const url = webAddress({ maxLength: 2_000 })
+const eventField = line(200, 1)
 
-const Subscription = part({
-  source: maybe({ ...some, description: 'who tells it; any unless told, or `*`' }),
-  kind: maybe(some),
-  eventName: maybe(some),
-  hookUrl: { ...address, description: 'where it is sent to' },
-  active: maybe(t.Boolean({ description: 'false once its address has answered 410' })),
+const Subscription = strictObject({
+  source: maybe({ ...eventField, description: 'the source of the event; default: `*` (any)' }),
+  kind: maybe(eventField),
+  eventName: maybe(eventField),
+  hookUrl: { ...url, description: 'the URL that receives the events' },
+  active: maybe(t.Boolean({ description: 'false after the URL has answered 410' })),
 })
 
 /** What a manifest may say, and a plugin is made of. */
-const said = {
+const manifestFields = {
   name: line(100, 1),
   description: maybe(text(10_000)),
   apiPath: maybe(
@@ -24,28 +24,28 @@ const said = {
         '^[a-z0-9][a-z0-9_-]{0,62}$',
         'Begin apiPath with a lower-case letter or a digit, and use only lower-case letters, digits, _ and - (63 characters at most).',
       ),
-      { description: 'what comes in at `/api/<apiPath>/…` is passed on to `proxyUrl`' },
+      { description: 'requests to `/api/<apiPath>/…` are forwarded to `proxyUrl`' },
     ),
   ),
-  proxyUrl: maybe(t.Nullable(address)),
+  proxyUrl: maybe(t.Nullable(url)),
   subscribedEvents: maybe(t.Array(Subscription, { maxItems: 50 })),
 }
 
 /** The JSON at `manifestUrl`. Addresses in it may be relative to its own. */
-export const Manifest = t.Partial(t.Object(said))
+export const Manifest = t.Partial(t.Object(manifestFields))
 export type Manifest = Static<typeof Manifest>
 
 const secret = textMatching(
   '^whsec_[A-Za-z0-9+/]{32,88}={0,2}$',
-  'Write the secret as whsec_ and 24 to 64 bytes in base64, or leave it out to have one made.',
-  { description: 'whsec_ and 24 to 64 bytes in base64; made by us unless given' },
+  'Write the secret as whsec_ and 24 to 64 bytes in base64, or omit it to have one generated.',
+  { description: 'whsec_ and 24 to 64 bytes in base64; default: generated' },
 )
 
 export const NewPlugin = t.Object(
   {
-    ...said,
-    name: maybe(said.name),
-    manifestUrl: maybe(t.Nullable(address, { description: 'what it says fills what is not told here' })),
+    ...manifestFields,
+    name: maybe(manifestFields.name),
+    manifestUrl: maybe(t.Nullable(url, { description: 'the manifest fills in the fields that are omitted here' })),
     active: maybe(t.Boolean()),
     secret: maybe(secret),
   },
@@ -53,7 +53,7 @@ export const NewPlugin = t.Object(
 )
 export type NewPlugin = Static<typeof NewPlugin>
 
-export const PluginChange = change(t.Omit(NewPlugin, ['secret']))
+export const PluginChange = partialOf(t.Omit(NewPlugin, ['secret']))
 export type PluginChange = Static<typeof PluginChange>
 
 export const Plugin = t.Object({
@@ -78,12 +78,18 @@ export const Plugin = t.Object({
 })
 export type Plugin = Static<typeof Plugin>
 
-const shownOnce = t.String({ description: 'shown only now' })
+const shownOnce = t.String({ description: 'shown only once' })
 export const MadePlugin = t.Composite([Plugin, t.Object({ secret: shownOnce })])
 
 export const Rotation = t.Object({ secret: maybe(secret) })
-export const NewSecret = t.Object({ secret: shownOnce, formerUntil: { ...time, description: 'until then both sign' } })
-export const NewToken = t.Object({ token: shownOnce, user: { ...id, description: 'as whom it comes' } })
+export const NewSecret = t.Object({
+  secret: shownOnce,
+  formerUntil: { ...time, description: 'both secrets sign until then' },
+})
+export const NewToken = t.Object({
+  token: shownOnce,
+  user: { ...id, description: 'the user that the token authenticates' },
+})
 
 const state = t.Union(['waiting', 'failing', 'delivered', 'dead', 'canceled'].map((one) => t.Literal(one)))
 const option = (description: string) => maybe(t.String({ description }))
@@ -95,11 +101,11 @@ export const Delivery = t.Object({
   kind: t.String(),
   eventName: t.String(),
   hookUrl: t.String(),
-  state: t.String({ description: 'waiting, failing (it will be tried again), delivered, dead (given up), canceled' }),
+  state: t.String({ description: 'waiting, failing (will be retried), delivered, dead (given up), canceled' }),
   attempts: t.Number(),
-  status: t.Nullable(t.Number(), { description: 'of the latest answer' }),
+  status: t.Nullable(t.Number(), { description: 'of the latest response' }),
   durationMs: t.Nullable(t.Number()),
-  answer: t.String({ description: 'its first 1,024 bytes' }),
+  answer: t.String({ description: 'the first 1,024 bytes of the response' }),
   error: t.Nullable(t.String()),
   nextAttempt: t.Nullable(time),
   created: time,
@@ -108,7 +114,7 @@ export const Delivery = t.Object({
 export type Delivery = Static<typeof Delivery>
 
 export const DeliveryList = t.Object({
-  ...growingListing,
+  ...growingListQuery,
   state: maybe(t.Union([state, t.Literal(''), t.Literal('undefined')])),
   event: option('the id of an event'),
   source: option('comma-separated'),

@@ -1,8 +1,8 @@
 import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
-import { time } from '../storage/columns'
+import { timestamp } from '../storage/columns'
 
 /** Which events a plugin wants to hear of, and where; `*` is any. */
-export type Subscription = {
+export type EventSubscription = {
   source: string
   kind: string
   eventName: string
@@ -24,17 +24,17 @@ export const plugins = sqliteTable(
     /** What of `/api/<apiPath>/…` is passed on to `proxyUrl`. */
     apiPath: text('api_path').unique(),
     proxyUrl: text('proxy_url'),
-    subscribedEvents: text('subscribed_events', { mode: 'json' }).$type<Subscription[]>().notNull(),
+    subscribedEvents: text('subscribed_events', { mode: 'json' }).$type<EventSubscription[]>().notNull(),
     active: integer({ mode: 'boolean' }).notNull(),
     /** The user as whom it comes. */
     account: text().unique(),
     /** How long its secret of before signs, too. */
-    formerUntil: time('former_until'),
+    formerUntil: timestamp('former_until'),
     lastError: text('last_error'),
-    failed: time(),
-    succeeded: time(),
-    created: time().notNull(),
-    updated: time().notNull(),
+    failed: timestamp(),
+    succeeded: timestamp(),
+    created: timestamp().notNull(),
+    updated: timestamp().notNull(),
   },
   ({ created, _id }) => [index('plugins_by_time').on(created, _id)],
 )
@@ -60,9 +60,9 @@ export const deliveries = sqliteTable(
     answer: text().notNull(),
     error: text(),
     /** When it is tried next. */
-    due: time(),
-    created: time().notNull(),
-    updated: time().notNull(),
+    due: timestamp(),
+    created: timestamp().notNull(),
+    updated: timestamp().notNull(),
   },
   ({ plugin, state, created, updated, _id }) => [
     index('deliveries_of_plugin').on(plugin, created, _id),

@@ -1,9 +1,9 @@
 import { customType } from 'drizzle-orm/sqlite-core'
-import { iso } from '../core/clock'
+import { toIsoString } from '../core/clock'
 
 /** An ISO string in code and on the wire, epoch milliseconds in the database. */
-export const time = customType<{ data: string; driverData: number }>({
+export const timestamp = customType<{ data: string; driverData: number }>({
   dataType: () => 'integer',
   toDriver: (text) => Date.parse(text),
-  fromDriver: (ms) => iso(ms),
+  fromDriver: (ms) => toIsoString(ms),
 })

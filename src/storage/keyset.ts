@@ -1,16 +1,17 @@
 import { and, eq, getTableColumns, gt, isNull, lt, or, type SQL, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
-import { type Flaw, invalid } from '../core/problem'
+import { isIsoDateTime } from '../core/clock'
+import { badRequest, type FieldError } from '../core/problem'
 
 /** One column of an order, as the wire calls it. */
 export type OrderKey = { name: string; column: SQLiteColumn; descending: boolean }
 
-type Value = string | number | boolean | null
+type CursorValue = string | number | boolean | null
 
-const LONGEST_CURSOR = 8_192 // characters
+const MAX_CURSOR_LENGTH = 8_192 // characters
 
 /** `$after` of the page that begins behind this row: the values of the row by which the list is sorted. */
-export function cursorAfter(keys: OrderKey[], row: Record<string, unknown>): string {
+export function toCursor(keys: OrderKey[], row: Record<string, unknown>): string {
   return Buffer.from(
     JSON.stringify([signatureOf(keys), ...keys.map(({ column }) => columnValue(row, column))]),
   ).toString('base64url')
@@ -29,23 +30,24 @@ export function conditionAfter(keys: OrderKey[], cursor: string): SQL | undefine
       keys.map(({ column }) => sql`${column}`),
       sql`, `,
     )
-    const place = sql.join(
+    const bound = sql.join(
       keys.map(({ column }, n) => sql.param(values[n], column)),
       sql`, `,
     )
-    return first.descending ? sql`(${columns}) < (${place})` : sql`(${columns}) > (${place})`
+    return first.descending ? sql`(${columns}) < (${bound})` : sql`(${columns}) > (${bound})`
   }
   return or(
     ...keys.map((key, n) => {
-      const equal = keys.slice(0, n).map(({ column }, m) => isEqual(column, values[m]!))
-      return and(...equal, isBehind(key, values[n]!))
+      const equal = keys.slice(0, n).map(({ column }, m) => equalCondition(column, values[m]!))
+      return and(...equal, behindCondition(key, values[n]!))
     }),
   )
 }
 
-const isEqual = (column: SQLiteColumn, value: Value) => (value === null ? isNull(column) : eq(column, value))
+const equalCondition = (column: SQLiteColumn, value: CursorValue) =>
+  value === null ? isNull(column) : eq(column, value)
 
-function isBehind({ column, descending }: OrderKey, value: Value): SQL | undefined {
+function behindCondition({ column, descending }: OrderKey, value: CursorValue): SQL | undefined {
   if (value === null) return sql`1 = 0`
   const further = descending ? lt(column, value) : gt(column, value)
   return column.notNull ? further : or(further, isNull(column))
@@ -53,33 +55,33 @@ function isBehind({ column, descending }: OrderKey, value: Value): SQL | undefin
 
 const signatureOf = (keys: OrderKey[]) => keys.map(({ name, descending }) => `${descending ? '-' : ''}${name}`).join()
 
-function readCursor(keys: OrderKey[], cursor: string): Value[] {
+function readCursor(keys: OrderKey[], cursor: string): CursorValue[] {
   const [signature, ...values] = parseCursor(cursor)
   const fits = keys.every(({ column }, n) => isValueOf(column, values[n]))
-  if (signature !== signatureOf(keys) || values.length !== keys.length || !fits) return invalid(foreignCursor)
-  return values as Value[]
+  if (signature !== signatureOf(keys) || values.length !== keys.length || !fits) return badRequest(FOREIGN_CURSOR_ERROR)
+  return values as CursorValue[]
 }
 
 function parseCursor(cursor: string): unknown[] {
   try {
-    const parsed: unknown = cursor.length <= LONGEST_CURSOR && JSON.parse(`${Buffer.from(cursor, 'base64url')}`)
+    const parsed: unknown = cursor.length <= MAX_CURSOR_LENGTH && JSON.parse(`${Buffer.from(cursor, 'base64url')}`)
     return Array.isArray(parsed) ? parsed : []
   } catch {
     return []
   }
 }
 
-const isValueOf = (column: SQLiteColumn, value: unknown) =>
-  value === null
-    ? !column.notNull
-    : column.dataType === 'number'
-      ? Number.isSafeInteger(value)
-      : typeof value === column.dataType && !`${value}`.includes('\0')
+function isValueOf(column: SQLiteColumn, value: unknown): boolean {
+  if (value === null) return !column.notNull
+  if (column.dataType === 'number') return Number.isSafeInteger(value)
+  // The columns of `time` in columns.ts.
+  if (column.dataType === 'custom') return typeof value === 'string' && isIsoDateTime(value)
+  return typeof value === column.dataType && !`${value}`.includes('\0')
+}
 
-const foreignCursor: Flaw = {
+const FOREIGN_CURSOR_ERROR: FieldError = {
   path: '$after',
-  message:
-    'This $after does not belong to this list in this order. Leave it out, then follow the link to the next page.',
+  message: 'This $after cursor does not match this list and sort order. Omit it, then follow the Link header.',
 }
 
 /** A row is read by the names that the table has in the code. */

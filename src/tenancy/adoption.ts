@@ -2,23 +2,23 @@ import { readdirSync, realpathSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { tenantMigrations } from '../../migrations'
 import { config } from '../config'
-import { iso, now } from '../core/clock'
+import { now, toIsoString } from '../core/clock'
 import { Problem } from '../core/problem'
-import { Moved } from '../storage/errors'
-import { requireReadable } from './buckets'
-import { type Entry, placeOf } from './homes'
-import { giveHosts } from './hosts'
-import { changing } from './memory'
+import { TenantMoved } from '../storage/errors'
+import { assertDecryptable } from './buckets'
+import { writeInvalidating } from './cache'
+import { checkDatabase, databases, hasDatabase, tenantFolder } from './databases'
+import { assignHosts } from './hosts'
+import { locationOf, type TenantRecord } from './placement'
 import { registry } from './registry'
-import { checkDatabase, folderOf, hasDatabase, storage } from './storage'
 import { tenants } from './tables'
-import { requireTenantId, showTenant, taken } from './tenants'
+import { assertTenantId, getTenantInfo, throwConflict } from './tenants'
 
 /** The folders that hold a database of no tenant that the registry knows, by name. */
 export async function listUnknownFolders(): Promise<string[]> {
-  const known = new Set((await registry.db.select({ id: tenants.id }).from(tenants)).map(({ id }) => id))
-  return foldersWithData()
-    .filter((name) => !known.has(name))
+  const registeredIds = new Set((await registry.db.select({ id: tenants.id }).from(tenants)).map(({ id }) => id))
+  return listDataFolders()
+    .filter((name) => !registeredIds.has(name))
     .sort()
 }
 
@@ -28,60 +28,61 @@ export async function listUnknownFolders(): Promise<string[]> {
  */
 export async function adoptTenant(folder: string, hosts: string[] = []) {
   const id = basename(resolve(folder))
-  requireTenantId(id)
-  if (![resolve(folder), resolve(config.ATOLL_TENANTS, folder)].includes(resolve(folderOf(id))))
+  assertTenantId(id)
+  if (![resolve(folder), resolve(config.ATOLL_TENANTS, folder)].includes(resolve(tenantFolder(id))))
     throw new Problem(400, 'INVALID_INPUT', `Move the folder into ${config.ATOLL_TENANTS} first.`)
-  if (!hasDatabase(id)) throw new Problem(404, 'FOLDER_NOT_FOUND', `There is no file ${join(folderOf(id), 'data.db')}.`)
-  const owner = await ownerOf(id)
+  if (!hasDatabase(id))
+    throw new Problem(404, 'FOLDER_NOT_FOUND', `There is no file ${join(tenantFolder(id), 'data.db')}.`)
+  const owner = await findFolderOwner(id)
   if (owner !== undefined)
-    throw new Problem(409, 'TENANT_EXISTS', `There is a tenant "${owner}" already, to which the folder belongs.`)
-  const time = iso(now())
-  const entry: Entry = { id, uid: Bun.randomUUIDv7(), status: 'active', home: '', moved: null, made: time }
-  const flaws = await checkDatabase(placeOf(entry))
+    throw new Problem(409, 'TENANT_EXISTS', `The folder already belongs to the tenant "${owner}".`)
+  const time = toIsoString(now())
+  const entry: TenantRecord = { id, uid: Bun.randomUUIDv7(), status: 'active', home: '', moved: null, made: time }
+  const flaws = await checkDatabase(locationOf(entry))
   if (flaws.length) {
-    const message = `The database in ${folderOf(id)} is damaged: ${flaws[0]} Restore it from a backup first.`
+    const message = `The database in ${tenantFolder(id)} is damaged: ${flaws[0]} Restore it from a backup first.`
     throw new Problem(409, 'DATABASE_DAMAGED', message, { details: flaws.map((message) => ({ path: '', message })) })
   }
-  await takeOver(entry)
-  await changing(registry, 'tenants', async (tx) => {
+  await takeOverDatabase(entry)
+  await writeInvalidating(registry, 'tenants', async (tx) => {
     await tx.insert(tenants).values({ ...entry, created: time })
-    await giveHosts(tx, id, hosts)
-  }).catch((error) => taken(error, id))
-  return showTenant(id)
+    await assignHosts(tx, id, hosts)
+  }).catch((error) => throwConflict(error, id))
+  return getTenantInfo(id)
 }
 
 /** The tenant that has a folder already, also where this is only a link to it. */
-async function ownerOf(folder: string): Promise<string | undefined> {
-  const database = realpathSync(join(folderOf(folder), 'data.db'))
-  const all = await registry.db.select({ id: tenants.id }).from(tenants)
-  return all.find(({ id }) => {
+async function findFolderOwner(folder: string): Promise<string | undefined> {
+  const database = realpathSync(join(tenantFolder(folder), 'data.db'))
+  const tenantIds = await registry.db.select({ id: tenants.id }).from(tenants)
+  return tenantIds.find(({ id }) => {
     if (id === folder) return true
-    return hasDatabase(id) && realpathSync(join(folderOf(id), 'data.db')) === database
+    return hasDatabase(id) && realpathSync(join(tenantFolder(id), 'data.db')) === database
   })?.id
 }
 
 /** Has a file be this tenant's. @throws 409 for one that was left by a move, or encrypted by keys that are not used here */
-async function takeOver(entry: Entry) {
-  const bulk = await storage.bulk(placeOf(entry), tenantMigrations)
+async function takeOverDatabase(entry: TenantRecord) {
+  const tenantCopy = await databases.openTenantCopy(locationOf(entry), tenantMigrations)
   try {
-    await bulk.alone(async ({ ask, serve }) => {
-      const [left] = await ask("select 1 from sqlite_schema where name = 'moved'")
-      const [[home] = []] = left ? await ask('select home from moved') : []
-      if (typeof home === 'string') throw new Moved(home)
-      await requireReadable(entry.id, ask)
-      await serve()
+    await tenantCopy.runExclusive(async ({ query, markServing }) => {
+      const [movedTable] = await query("select 1 from sqlite_schema where name = 'moved'")
+      const [[home] = []] = movedTable ? await query('select home from moved') : []
+      if (typeof home === 'string') throw new TenantMoved(home)
+      await assertDecryptable(entry.id, query)
+      await markServing()
     })
   } catch (error) {
-    if (!(error instanceof Moved)) throw error
-    const message = `The tenant of this folder was moved to ${error.home}. What is here is what it left behind.`
+    if (!(error instanceof TenantMoved)) throw error
+    const message = `The tenant of this folder was moved to ${error.home}. The files here are left over from that move.`
     throw new Problem(409, 'TENANT_MOVED', message)
   } finally {
-    await bulk.close()
+    await tenantCopy.close()
   }
 }
 
 /** The folders that hold a database, by name. */
-export function foldersWithData(): string[] {
+export function listDataFolders(): string[] {
   try {
     return readdirSync(config.ATOLL_TENANTS).filter((name) => !name.startsWith('.') && hasDatabase(name))
   } catch {

@@ -1,12 +1,12 @@
 import { and, asc, eq, inArray, isNotNull, isNull, lte, ne, notInArray } from 'drizzle-orm'
-import { config, itemsOf } from '../config'
-import { isAddress } from '../core/addresses'
+import { config, parseList } from '../config'
 import { logSecurity } from '../core/log'
 import { Problem } from '../core/problem'
+import { isAddress } from '../core/ssrf-guard'
 import type { Db, Tx } from '../storage/port'
-import { withoutPort } from './caller'
-import { foundNow, provenHosts } from './host-proofs'
-import { changing, recall } from './memory'
+import { cached, writeInvalidating } from './cache'
+import { stripPort } from './client-connection'
+import { filterProvenHosts, proofCheckFields } from './host-proofs'
 import { registry } from './registry'
 import { hosts, origins } from './tables'
 
@@ -14,15 +14,15 @@ import { hosts, origins } from './tables'
  * Has these hosts be what the tenant was given by who runs the installation, whose word prevails: what another tenant has
  * only claimed for a website is taken from it. @throws Conflict for what another tenant was given
  */
-export async function giveHosts(tx: Tx, tenant: string, names: string[]) {
+export async function assignHosts(tx: Tx, tenant: string, names: string[]) {
   await tx.update(hosts).set({ given: false }).where(eq(hosts.tenant, tenant))
-  for (const host of new Set(names.map(hostName))) {
+  for (const host of new Set(names.map(parseHost))) {
     await tx.delete(hosts).where(and(eq(hosts.host, host), ne(hosts.tenant, tenant), eq(hosts.given, false)))
-    const own = and(eq(hosts.host, host), eq(hosts.tenant, tenant))
-    if (!(await tx.update(hosts).set({ given: true }).where(own).returning().get()))
+    const ownRow = and(eq(hosts.host, host), eq(hosts.tenant, tenant))
+    if (!(await tx.update(hosts).set({ given: true }).where(ownRow).returning().get()))
       await tx.insert(hosts).values({ host, tenant, given: true })
   }
-  await dropUnused(tx, tenant)
+  await deleteUnusedHosts(tx, tenant)
 }
 
 /** The websites that a version of a tenant's configuration names, by their hosts and origins. */
@@ -35,75 +35,86 @@ export type Websites = { hosts: string[]; origins: string[]; version: number }
  */
 export async function claimWebsites(
   tenant: string,
-  { hosts: names, origins: named, version }: Websites,
-  refuseTaken = true,
+  { hosts: names, origins: originNames, version }: Websites,
+  rejectTaken = true,
 ) {
-  const open = config.ATOLL_HOST_CLAIMS === 'open'
-  const before = await heldAmong(registry.db, names)
-  const wanted = names.filter((host) => !isReserved(host) && needsClaim(before, host, tenant))
-  const proven = config.ATOLL_HOST_CLAIMS === 'dns' ? await provenHosts(tenant, wanted) : []
-  const noted = await notedOrigins(tenant)
-  const isNoted = (origin: string) => noted.some((one) => one.origin === origin && one.version >= version)
-  const isBehind = (one: Held) => one.tenant === tenant && one.claimed !== null && one.claimed < version
+  const isOpen = config.ATOLL_HOST_CLAIMS === 'open'
+  const before = await findHosts(registry.db, names)
+  const claimable = names.filter((host) => !isReservedHost(host) && needsClaim(before, host, tenant))
+  const proven = config.ATOLL_HOST_CLAIMS === 'dns' ? await filterProvenHosts(tenant, claimable) : []
+  const savedOrigins = await findOrigins(tenant)
+  const isSaved = (origin: string) => savedOrigins.some((one) => one.origin === origin && one.version >= version)
+  const isBehind = (one: HostRow) => one.tenant === tenant && one.claimed !== null && one.claimed < version
   // Every write makes all processes look again which tenant answers where.
-  if (!(open ? wanted : proven).length && !before.some(isBehind) && named.every(isNoted) && !(open && refuseTaken))
+  if (
+    !(isOpen ? claimable : proven).length &&
+    !before.some(isBehind) &&
+    originNames.every(isSaved) &&
+    !(isOpen && rejectTaken)
+  )
     return
-  const claimed = await changing(registry, 'tenants', async (tx) => {
-    const held = await heldAmong(tx, names)
-    const taken = held.filter((one) => one.tenant !== tenant).map(({ host }) => host)
-    if (open && refuseTaken && taken.length) throw hostTaken(taken)
-    const fresh: string[] = []
+  const claimed = await writeInvalidating(registry, 'tenants', async (tx) => {
+    const hostRows = await findHosts(tx, names)
+    const takenHosts = hostRows.filter((one) => one.tenant !== tenant).map(({ host }) => host)
+    if (isOpen && rejectTaken && takenHosts.length) throw hostTaken(takenHosts)
+    const newHosts: string[] = []
     for (const host of names) {
-      const own = held.find((one) => one.host === host)
-      const claims = own?.claimed != null || proven.includes(host) || (open && !isReserved(host))
-      if (!claims || taken.includes(host)) continue
-      if (own?.claimed == null) fresh.push(host)
+      const own = hostRows.find((one) => one.host === host)
+      const claims = own?.claimed != null || proven.includes(host) || (isOpen && !isReservedHost(host))
+      if (!claims || takenHosts.includes(host)) continue
+      if (own?.claimed == null) newHosts.push(host)
       // Who comes late does not undo the claim of a newer version.
-      const claim = { claimed: Math.max(version, own?.claimed ?? 0), ...(proven.includes(host) && foundNow()) }
+      const claim = { claimed: Math.max(version, own?.claimed ?? 0), ...(proven.includes(host) && proofCheckFields()) }
       await tx
         .insert(hosts)
         .values({ host, tenant, given: false, ...claim })
         .onConflictDoUpdate({ target: hosts.host, set: claim })
     }
-    await noteOrigins(tx, tenant, named, version)
-    return fresh
+    await saveOrigins(tx, tenant, originNames, version)
+    return newHosts
   })
   for (const host of claimed)
     logSecurity('host-claimed', { tenant, host, proof: proven.includes(host) ? 'dns' : 'none' })
 }
 
 /** Whether a claim would change anything: nobody has the host, or the tenant has it without one, or its record was missing. */
-function needsClaim(held: Held[], host: string, tenant: string) {
-  const one = held.find((other) => other.host === host)
-  return !one || (one.tenant === tenant && (one.claimed === null || one.missing !== null))
+function needsClaim(hostRows: HostRow[], host: string, tenant: string) {
+  const row = hostRows.find((other) => other.host === host)
+  return !row || (row.tenant === tenant && (row.claimed === null || row.missing !== null))
 }
 
 /** Gives back what was claimed up to this version of a configuration, but for the websites that it has. */
-export const releaseWebsites = (tenant: string, { hosts: kept, origins: named, version }: Websites) =>
-  changing(registry, 'tenants', async (tx) => {
-    const over = and(eq(hosts.tenant, tenant), lte(hosts.claimed, version), notInArray(hosts.host, kept))
-    await tx.update(hosts).set(unclaimed).where(over)
-    await dropUnused(tx, tenant)
-    const old = and(eq(origins.tenant, tenant), lte(origins.version, version), notInArray(origins.origin, named))
-    await tx.delete(origins).where(old)
+export const releaseWebsites = (tenant: string, { hosts: keptHosts, origins: keptOrigins, version }: Websites) =>
+  writeInvalidating(registry, 'tenants', async (tx) => {
+    const unusedClaims = and(eq(hosts.tenant, tenant), lte(hosts.claimed, version), notInArray(hosts.host, keptHosts))
+    await tx.update(hosts).set(NO_CLAIM).where(unusedClaims)
+    await deleteUnusedHosts(tx, tenant)
+    const unusedOrigins = and(
+      eq(origins.tenant, tenant),
+      lte(origins.version, version),
+      notInArray(origins.origin, keptOrigins),
+    )
+    await tx.delete(origins).where(unusedOrigins)
   })
 
 /** Takes a host away whose proof is gone, unless the tenant was given it as well. */
-export const releaseHost = (tenant: string, host: string) =>
-  changing(registry, 'tenants', async (tx) => {
-    await tx
+export const releaseHost = (tenant: string, host: string, checked: string) =>
+  writeInvalidating(registry, 'tenants', async (tx) => {
+    const released = await tx
       .update(hosts)
-      .set(unclaimed)
-      .where(and(eq(hosts.host, host), eq(hosts.tenant, tenant)))
-    await dropUnused(tx, tenant)
+      .set(NO_CLAIM)
+      .where(and(eq(hosts.host, host), eq(hosts.tenant, tenant), eq(hosts.checked, checked)))
+      .returning({ host: hosts.host })
+    if (released.length) await deleteUnusedHosts(tx, tenant)
+    return released.length > 0
   })
 
-const unclaimed = { claimed: null, checked: null, missing: null }
+const NO_CLAIM = { claimed: null, checked: null, missing: null }
 
-async function noteOrigins(tx: Tx, tenant: string, named: string[], version: number) {
-  const own = and(eq(origins.tenant, tenant), inArray(origins.origin, named))
+async function saveOrigins(tx: Tx, tenant: string, originNames: string[], version: number) {
+  const own = and(eq(origins.tenant, tenant), inArray(origins.origin, originNames))
   const before = await tx.select().from(origins).where(own)
-  for (const origin of new Set(named)) {
+  for (const origin of new Set(originNames)) {
     const newest = Math.max(version, before.find((one) => one.origin === origin)?.version ?? 0)
     await tx
       .insert(origins)
@@ -113,31 +124,31 @@ async function noteOrigins(tx: Tx, tenant: string, named: string[], version: num
 }
 
 /** Whether a website of any tenant has this origin. */
-export const isNamedOrigin = async (origin: string): Promise<boolean> =>
-  !!(await recall(registry, 'tenants', `origin ${origin}`, () =>
+export const isWebsiteOrigin = async (origin: string): Promise<boolean> =>
+  !!(await cached(registry, 'tenants', `origin ${origin}`, () =>
     registry.db.select({ tenant: origins.tenant }).from(origins).where(eq(origins.origin, origin)).get(),
   ))
 
 /** The origins that were noted for a tenant, with the version of its configuration for which they were. */
-export const notedOrigins = (tenant: string) =>
+export const findOrigins = (tenant: string) =>
   registry.db
     .select({ origin: origins.origin, version: origins.version })
     .from(origins)
     .where(eq(origins.tenant, tenant))
 
-type Held = typeof hosts.$inferSelect
-const heldAmong = (db: Db, names: string[]): Promise<Held[]> =>
+type HostRow = typeof hosts.$inferSelect
+const findHosts = (db: Db, names: string[]): Promise<HostRow[]> =>
   db.select().from(hosts).where(inArray(hosts.host, names))
 
 /** Which of these hosts which tenant has, from memory where it is known. */
-export const holdersOf = async (names: string[]): Promise<Map<string, string>> =>
-  recall(registry, 'tenants', `holders ${names.join(' ')}`, async () => {
-    const held = await heldAmong(registry.db, names)
-    return new Map(held.map(({ host, tenant }) => [host, tenant]))
+export const findHostOwners = async (names: string[]): Promise<Map<string, string>> =>
+  cached(registry, 'tenants', `holders ${names.join(' ')}`, async () => {
+    const hostRows = await findHosts(registry.db, names)
+    return new Map(hostRows.map(({ host, tenant }) => [host, tenant]))
   })
 
 /** Whether nobody can claim this host, whatever proof there is: only the operator gives it. */
-export const isReserved = (host: string) => !isPublicName(host) || isPublicHost(host)
+export const isReservedHost = (host: string) => !isPublicName(host) || isPublicHost(host)
 
 /** Whether a host is a name that can be owned: no address however it is written, and no name of a single machine. */
 export function isPublicName(host: string) {
@@ -146,36 +157,40 @@ export function isPublicName(host: string) {
 }
 
 /** Whether a host is one of the installation's own names. */
-export const isPublicHost = (host: string) => itemsOf(config.ATOLL_PUBLIC_HOSTS.toLowerCase()).includes(host)
+export const isPublicHost = (host: string) => parseList(config.ATOLL_PUBLIC_HOSTS.toLowerCase()).includes(host)
 
 const hostTaken = (taken: string[]) =>
   new Problem(
     409,
     'HOST_TAKEN',
-    `Another tenant answers at ${taken.join(', ')}. Ask the operator of this installation.`,
+    `${taken.join(', ')} already belongs to another tenant. Ask the operator of this installation.`,
     { details: { hosts: taken } },
   )
 
 /** The hosts that a tenant has claimed, with the version of its configuration for which it did. */
-export const claimedHosts = (tenant: string) =>
+export const findClaimedHosts = (tenant: string) =>
   registry.db
     .select({ host: hosts.host, version: hosts.claimed })
     .from(hosts)
     .where(and(eq(hosts.tenant, tenant), isNotNull(hosts.claimed)))
 
 /** The hosts that a tenant was given by who runs the installation, sorted. */
-export const hostsGivenTo = async (tenant: string): Promise<string[]> => {
-  const given = and(eq(hosts.tenant, tenant), eq(hosts.given, true))
-  const rows = await registry.db.select({ host: hosts.host }).from(hosts).where(given).orderBy(asc(hosts.host))
+export const listAssignedHosts = async (tenant: string): Promise<string[]> => {
+  const isAssigned = and(eq(hosts.tenant, tenant), eq(hosts.given, true))
+  const rows = await registry.db.select({ host: hosts.host }).from(hosts).where(isAssigned).orderBy(asc(hosts.host))
   return rows.map(({ host }) => host)
 }
 
-const dropUnused = (tx: Tx, tenant: string) =>
+const deleteUnusedHosts = (tx: Tx, tenant: string) =>
   tx.delete(hosts).where(and(eq(hosts.tenant, tenant), eq(hosts.given, false), isNull(hosts.claimed)))
 
-function hostName(text: string): string {
-  const host = withoutPort(text.trim().toLowerCase())
+function parseHost(text: string): string {
+  const host = stripPort(text.trim().toLowerCase())
   if (!/^(\[[0-9a-f:.]+\]|[a-z0-9._-]{1,253})$/.test(host))
-    throw new Problem(400, 'INVALID_INPUT', `"${text}" is no host: give a name such as app.example.com, without path.`)
+    throw new Problem(
+      400,
+      'INVALID_INPUT',
+      `"${text}" is not a valid host. Use a name such as app.example.com, without a path.`,
+    )
   return host
 }

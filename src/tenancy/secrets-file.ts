@@ -20,22 +20,22 @@ import { ConfigError } from '../core/config-error'
 
 export const secretsFile = join(config.ATOLL_TENANTS, 'secrets.json')
 
-const key = Type.String({ minLength: 16 })
+const KeySchema = Type.String({ minLength: 16 })
 const Secrets = Type.Object({
-  signingKey: key,
-  vaultKey: key,
+  signingKey: KeySchema,
+  vaultKey: KeySchema,
   /** default: 1 */
   vaultKeyNumber: Type.Optional(Type.Integer({ minimum: 1 })),
   /** By number, as long as something may be encrypted with them. */
-  formerVaultKeys: Type.Optional(Type.Record(Type.String({ pattern: '^\\d+$' }), key)),
+  formerVaultKeys: Type.Optional(Type.Record(Type.String({ pattern: '^\\d+$' }), KeySchema)),
 })
 export type Secrets = Static<typeof Secrets>
 
 /** The keys in a JSON text that was kept at `place`. @throws ConfigError for anything else */
 export function parseSecrets(text: string, place: string): Secrets {
-  const value = parsed(text)
+  const value = parseJsonOrUndefined(text)
   if (Value.Check(Secrets, value)) return value
-  throw new ConfigError(`${place} is damaged: it does not hold the keys of this server. Restore it from a backup.`)
+  throw new ConfigError(`${place} is damaged: it does not contain valid keys. Restore it from a backup.`)
 }
 
 /** The keys in `secrets.json`; undefined where there is none. @throws ConfigError for a damaged one */
@@ -59,19 +59,19 @@ export function createSecretsFile(secrets: Secrets): Secrets {
   } finally {
     unlinkSync(draft)
   }
-  syncFolder()
+  fsyncFolder()
   return readSecretsFile() ?? secrets
 }
 
 /** Replaces the file: all of it or nothing, whenever the machine stops. */
 export function replaceSecretsFile(secrets: Secrets): Secrets {
   renameSync(writeDraft(secrets), secretsFile)
-  syncFolder()
+  fsyncFolder()
   return secrets
 }
 
 /** Moves the file to a name under which nobody reads it. Returns that name; undefined where there is no file. */
-export function setSecretsFileAside(): string | undefined {
+export function moveSecretsFileAside(): string | undefined {
   if (!existsSync(secretsFile)) return
   const aside = `${secretsFile}.${Date.now()}`
   renameSync(secretsFile, aside)
@@ -79,12 +79,12 @@ export function setSecretsFileAside(): string | undefined {
 }
 
 /** Whether others than its owner may read the file. */
-export function isSecretsFileOpen(): boolean {
+export function isSecretsFileExposed(): boolean {
   const mode = statSync(secretsFile, { throwIfNoEntry: false })?.mode ?? 0
   return process.platform !== 'win32' && (mode & 0o077) !== 0
 }
 
-export const closeSecretsFile = () => chmodSync(secretsFile, 0o600)
+export const restrictSecretsFile = () => chmodSync(secretsFile, 0o600)
 
 function writeDraft(secrets: Secrets): string {
   const draft = `${secretsFile}.${process.pid}`
@@ -92,14 +92,14 @@ function writeDraft(secrets: Secrets): string {
   return draft
 }
 
-function syncFolder() {
+function fsyncFolder() {
   if (process.platform === 'win32') return
   const folder = openSync(config.ATOLL_TENANTS, 'r')
   fsyncSync(folder)
   closeSync(folder)
 }
 
-function parsed(text: string): unknown {
+function parseJsonOrUndefined(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

@@ -1,5 +1,5 @@
 import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
-import { time } from '../storage/columns'
+import { timestamp } from '../storage/columns'
 
 export const tenants = sqliteTable('tenants', {
   id: text().primaryKey(),
@@ -8,11 +8,11 @@ export const tenants = sqliteTable('tenants', {
   status: text({ enum: ['active', 'suspended'] }).notNull(),
   /** Where its data is: `cluster/bucket` in PostgreSQL, empty for a file. */
   home: text().notNull(),
-  created: time().notNull(),
+  created: timestamp().notNull(),
   /** When it came to this home. What a process has open of another time is not this one's, even of the same home. */
-  moved: time(),
+  moved: timestamp(),
   /** When its database was made; nothing while that is being done. */
-  made: time(),
+  made: timestamp(),
 })
 
 export const hosts = sqliteTable(
@@ -27,9 +27,9 @@ export const hosts = sqliteTable(
     /** The version of the tenant's configuration for which it was claimed as the host of a website. */
     claimed: integer(),
     /** When its DNS record was looked at last; empty for a claim without a proof, which nothing takes away. */
-    checked: time(),
+    checked: timestamp(),
     /** Since when its DNS record has been missing. */
-    missing: time(),
+    missing: timestamp(),
   },
   (table) => [index('hosts_of_tenant').on(table.tenant)],
 )
@@ -48,12 +48,12 @@ export const origins = sqliteTable(
 )
 
 /** The schemas of PostgreSQL that tenants share; `home` is `cluster/schema`. */
-export const buckets = sqliteTable('buckets', { home: text().primaryKey(), created: time().notNull() })
+export const buckets = sqliteTable('buckets', { home: text().primaryKey(), created: timestamp().notNull() })
 
 /** What is in PostgreSQL without being served from there: rows of tenants that were deleted or moved, unfinished copies. */
 export const remains = sqliteTable(
   'remains',
-  { uid: text().notNull(), home: text().notNull(), since: time().notNull() },
+  { uid: text().notNull(), home: text().notNull(), since: timestamp().notNull() },
   (table) => [primaryKey({ columns: [table.uid, table.home] })],
 )
 

@@ -1,32 +1,32 @@
 import { expect, test } from 'bun:test'
-import { caller, emptyFolder, makeTenant, serve, signIn } from '../outside/program'
+import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../outside/cli'
 import { databaseUrl } from '../storage/engines'
 
 const WRITERS = 16
-const PATH = '/api/blueprints/things/entities'
+const THINGS_PATH = '/api/blueprints/things/entities'
 
 type Request = { key: string; name: string; id?: string }
 
 test('after `kill -9` every create is answered when it is sent again, and was done once', async () => {
-  const at = { at: emptyFolder(), ...(databaseUrl && { env: { ATOLL_DATABASE_URL: databaseUrl } }) }
+  const at = { at: createTempFolder(), ...(databaseUrl && { env: { ATOLL_DATABASE_URL: databaseUrl } }) }
   const id = `crash-${crypto.randomUUID().slice(0, 8)}`
-  await makeTenant(at, id)
+  await createTenantByCli(at, id)
   const sent: Request[] = []
   const replayed = new Map<string | null, number>()
   for (let round = 0; round < 3; round++) {
     {
-      await using server = await serve(at)
+      await using server = await startAtoll(at)
       const headers = await signIn(server.url, id)
       if (!round) {
         const blueprint = { key: 'things', name: 'Things', fields: [{ key: 'name', type: 'string' }] }
-        expect((await caller(server.url, headers)('POST', '/api/blueprints', blueprint)).status).toBe(201)
+        expect((await apiCaller(server.url, headers)('POST', '/api/blueprints', blueprint)).status).toBe(201)
       }
       const writer = async (n: number) => {
         for (let i = 0; ; i++) {
           const request: Request = { key: `${round} ${n} ${i}`.replaceAll(' ', '-'), name: `${round} ${n} ${i}` }
           sent.push(request)
-          const call = caller(server.url, { ...headers, 'idempotency-key': request.key })
-          const answer = await call('POST', PATH, { name: request.name }).catch(() => undefined)
+          const call = apiCaller(server.url, { ...headers, 'idempotency-key': request.key })
+          const answer = await call('POST', THINGS_PATH, { name: request.name }).catch(() => undefined)
           if (!answer) return
           expect(answer.status).toBe(201)
           request.id = answer.body._id
@@ -38,13 +38,13 @@ test('after `kill -9` every create is answered when it is sent again, and was do
       await server.exited
       await writing
     }
-    await using server = await serve(at)
+    await using server = await startAtoll(at)
     const headers = await signIn(server.url, id)
     const unanswered = sent.filter((one) => !one.id)
     expect(unanswered.length).toBeGreaterThan(0)
     const repeat = async (request: Request) => {
-      const call = caller(server.url, { ...headers, 'idempotency-key': request.key })
-      const { status, body, headers: said } = await call('POST', PATH, { name: request.name })
+      const call = apiCaller(server.url, { ...headers, 'idempotency-key': request.key })
+      const { status, body, headers: said } = await call('POST', THINGS_PATH, { name: request.name })
       expect([status, body.name]).toEqual([201, request.name])
       const how = said.get('idempotency-replayed')
       replayed.set(how, (replayed.get(how) ?? 0) + 1)
@@ -57,7 +57,7 @@ test('after `kill -9` every create is answered when it is sent again, and was do
       await repeat(request)
       expect(request.id).toBe(before)
     }
-    const counted = await caller(server.url, headers)('GET', `${PATH}?$count=true&$limit=1`)
+    const counted = await apiCaller(server.url, headers)('GET', `${THINGS_PATH}?$count=true&$limit=1`)
     expect(Number(counted.headers.get('x-total-count'))).toBe(sent.length)
     expect(new Set(sent.map((one) => one.id)).size).toBe(sent.length)
     await server.end('SIGTERM')

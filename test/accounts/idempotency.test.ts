@@ -1,19 +1,21 @@
 import { afterEach, describe, expect, test } from 'bun:test'
-import { forgetActors } from '../../src/accounts/actors'
-import { issue } from '../../src/accounts/tokens'
+import { invalidateActors } from '../../src/accounts/actors'
+import { issueApiToken } from '../../src/accounts/api-tokens'
+import { attachClaim, Claim, withClaim } from '../../src/accounts/idempotency/claim'
 import { config } from '../../src/config'
 import { moveClock } from '../../src/core/clock'
+import type { DeferredWrite } from '../../src/storage/port'
 import type { Tenant } from '../../src/tenancy/tenants'
-import { ask, type Client, client, house, refusal, rules } from '../house'
+import { type ApiClient, apiClient, callApi, createTestTenant, fullAccessRules, statusAndCode } from '../test-tenant'
 
 const DAY = 86_400_000
-const REPLAYED = 'idempotency-replayed'
-const key = (of = crypto.randomUUID() as string) => ({ 'idempotency-key': of })
+const REPLAYED_HEADER = 'idempotency-replayed'
+const createKey = (of = crypto.randomUUID() as string) => ({ 'idempotency-key': of })
 
 afterEach(() => moveClock(Date.now()))
 
-async function shop(permissions: object[] = rules('tenant', 'user')) {
-  const own = await house()
+async function createThingsFixture(permissions: object[] = fullAccessRules('tenant', 'user')) {
+  const own = await createTestTenant()
   const fields = [
     { key: 'title', type: 'string', required: true },
     { key: 'code', type: 'string', unique: true },
@@ -21,36 +23,52 @@ async function shop(permissions: object[] = rules('tenant', 'user')) {
   const made = await own.as('admin').post('/blueprints', { key: 'things', name: 'Things', fields, permissions })
   expect(made.status).toBe(201)
   const path = '/blueprints/things/entities'
-  const count = async () => Number((await own.tenant.db.ask('select count(*) from entities'))[0]![0])
-  const kept = async () => (await own.tenant.db.ask('select * from idempotency_keys')) as unknown[][]
+  const count = async () => Number((await own.tenant.db.query('select count(*) from entities'))[0]![0])
+  const kept = async () => (await own.tenant.db.query('select * from idempotency_keys')) as unknown[][]
   return { ...own, path, count, kept, user: own.as('user') }
 }
 
+test('a write under an Idempotency-Key begins its own transaction where it asks for one', async () => {
+  const { tenant, origin } = await createTestTenant()
+  const request = new Request(origin)
+  const claim = new Claim('exclusive', () => undefined)
+  attachClaim(request, claim)
+  const done: string[] = []
+  const deferred: DeferredWrite = async () => void done.push('deferred before')
+  await Promise.all([
+    tenant.write(async (tx) => tx.defer(deferred, 'key', 1)),
+    withClaim(request, tenant).write(async () => void done.push('exclusive'), { exclusive: true }),
+  ])
+  claim.stopRenewal()
+  expect(done).toEqual(['deferred before', 'exclusive'])
+  expect(claim.held).toBe(true)
+})
+
 describe('a POST with an Idempotency-Key', () => {
   test('is done once, and answered alike each time', async () => {
-    const { user, path, count } = await shop()
-    const same = key()
+    const { user, path, count } = await createThingsFixture()
+    const same = createKey()
     const first = await user.post(path, { title: 'x' }, same)
-    expect([first.status, first.headers.get(REPLAYED)]).toEqual([201, null])
+    expect([first.status, first.headers.get(REPLAYED_HEADER)]).toEqual([201, null])
     for (let n = 0; n < 3; n++) {
       const again = await user.post(path, { title: 'x' }, same)
-      expect([again.status, again.headers.get(REPLAYED)]).toEqual([201, 'true'])
+      expect([again.status, again.headers.get(REPLAYED_HEADER)]).toEqual([201, 'true'])
       expect(again.body).toEqual(first.body)
       for (const name of ['etag', 'content-type']) expect(again.headers.get(name)).toBe(first.headers.get(name))
       expect(again.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'))
     }
     expect(await count()).toBe(1)
-    expect((await user.post(path, { title: 'x' }, key())).headers.get(REPLAYED)).toBeNull()
+    expect((await user.post(path, { title: 'x' }, createKey())).headers.get(REPLAYED_HEADER)).toBeNull()
     expect(await count()).toBe(2)
   })
 
   test('refuses the key with another body or query, and does nothing', async () => {
-    const { user, path, count } = await shop()
-    const same = key()
+    const { user, path, count } = await createThingsFixture()
+    const same = createKey()
     await user.post(path, { title: 'x' }, same)
-    expect(refusal(await user.post(path, { title: 'y' }, same))).toEqual([422, 'IDEMPOTENCY_KEY_REUSED'])
-    expect(refusal(await user.post(path, undefined, same))).toEqual([422, 'IDEMPOTENCY_KEY_REUSED'])
-    expect(refusal(await user.post(`${path}?$flat=false`, { title: 'x' }, same))).toEqual([
+    expect(statusAndCode(await user.post(path, { title: 'y' }, same))).toEqual([422, 'IDEMPOTENCY_KEY_REUSED'])
+    expect(statusAndCode(await user.post(path, undefined, same))).toEqual([422, 'IDEMPOTENCY_KEY_REUSED'])
+    expect(statusAndCode(await user.post(`${path}?$flat=false`, { title: 'x' }, same))).toEqual([
       422,
       'IDEMPOTENCY_KEY_REUSED',
     ])
@@ -58,25 +76,25 @@ describe('a POST with an Idempotency-Key', () => {
   })
 
   test('waits for the one that is under way', async () => {
-    const { user, path, count } = await shop()
-    const same = key()
+    const { user, path, count } = await createThingsFixture()
+    const same = createKey()
     const answers = await Promise.all(Array.from({ length: 20 }, () => user.post(path, { title: 'x' }, same)))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]))
     expect(new Set(answers.map(({ body }) => body._id)).size).toBe(1)
-    expect(answers.filter(({ headers }) => headers.get(REPLAYED)).length).toBe(19)
+    expect(answers.filter(({ headers }) => headers.get(REPLAYED_HEADER)).length).toBe(19)
     expect(await count()).toBe(1)
   })
 
   test('counts for its caller, path and tenant alone', async () => {
-    const { as, user, path, count } = await shop()
-    const [same, other] = [key(), await shop()]
+    const { as, user, path, count } = await createThingsFixture()
+    const [same, other] = [createKey(), await createThingsFixture()]
     const answers = [
       await user.post(path, { title: 'x' }, same),
       await as('other').post(path, { title: 'x' }, same),
       await user.post(`${path}/batch`, { operations: [{ op: 'create', data: { title: 'x' } }] }, same),
       await other.user.post(path, { title: 'x' }, same),
     ]
-    expect(answers.map(({ status, headers }) => [status, headers.get(REPLAYED)])).toEqual([
+    expect(answers.map(({ status, headers }) => [status, headers.get(REPLAYED_HEADER)])).toEqual([
       [201, null],
       [201, null],
       [200, null],
@@ -84,7 +102,7 @@ describe('a POST with an Idempotency-Key', () => {
     ])
     expect(await count()).toBe(3)
     const aliased = await user.post(`/v1${path}`, { title: 'x' }, same)
-    expect([aliased.status, aliased.headers.get(REPLAYED), aliased.body._id]).toEqual([
+    expect([aliased.status, aliased.headers.get(REPLAYED_HEADER), aliased.body._id]).toEqual([
       201,
       'true',
       answers[0]!.body._id,
@@ -92,54 +110,54 @@ describe('a POST with an Idempotency-Key', () => {
   })
 
   test('gives refusals again, too, but not those that are about the moment', async () => {
-    const { user, path, stranger, count } = await shop()
-    const [bad, conflict, unknown] = [key(), key(), key()]
+    const { user, path, stranger, count } = await createThingsFixture()
+    const [bad, conflict, unknown] = [createKey(), createKey(), createKey()]
     await user.post(path, { title: 'x', code: 'c' })
     for (const replayed of [null, 'true']) {
       const wrong = await user.post(path, {}, bad)
-      expect([...refusal(wrong), wrong.headers.get(REPLAYED)]).toEqual([400, 'INVALID_INPUT', replayed])
+      expect([...statusAndCode(wrong), wrong.headers.get(REPLAYED_HEADER)]).toEqual([400, 'INVALID_INPUT', replayed])
       const taken = await user.post(path, { title: 'y', code: 'c' }, conflict)
-      expect([...refusal(taken), taken.headers.get(REPLAYED)]).toEqual([409, 'UNIQUE_VIOLATION', replayed])
+      expect([...statusAndCode(taken), taken.headers.get(REPLAYED_HEADER)]).toEqual([409, 'UNIQUE_VIOLATION', replayed])
       const nobody = await stranger.post(path, { title: 'x' }, unknown)
-      expect([...refusal(nobody), nobody.headers.get(REPLAYED)]).toEqual([401, 'UNAUTHENTICATED', null])
+      expect([...statusAndCode(nobody), nobody.headers.get(REPLAYED_HEADER)]).toEqual([401, 'UNAUTHENTICATED', null])
     }
     expect(await count()).toBe(1)
   })
 
   test('is free again after 24 hours, and what is over is removed', async () => {
-    const { user, path, count, kept } = await shop()
-    const same = key()
+    const { user, path, count, kept } = await createThingsFixture()
+    const same = createKey()
     await user.post(path, { title: 'x' }, same)
     moveClock(Date.now() + DAY - 60_000)
-    expect((await user.post(path, { title: 'x' }, same)).headers.get(REPLAYED)).toBe('true')
+    expect((await user.post(path, { title: 'x' }, same)).headers.get(REPLAYED_HEADER)).toBe('true')
     moveClock(Date.now() + DAY + 60_000)
     const late = await user.post(path, { title: 'y' }, same)
-    expect([late.status, late.headers.get(REPLAYED), await count()]).toEqual([201, null, 2])
-    for (let n = 0; n < 30; n++) await user.post(path, { title: 'z' }, key())
+    expect([late.status, late.headers.get(REPLAYED_HEADER), await count()]).toEqual([201, null, 2])
+    for (let n = 0; n < 30; n++) await user.post(path, { title: 'z' }, createKey())
     expect((await kept()).length).toBe(31)
     moveClock(Date.now() + 2 * DAY + 120_000)
-    for (let n = 0; n < 3; n++) await user.post(path, { title: 'z' }, key())
+    for (let n = 0; n < 3; n++) await user.post(path, { title: 'z' }, createKey())
     expect((await kept()).length).toBe(3)
   })
 
   test.each(['', 'a b', 'ä', 'x'.repeat(256), 'tab\tbed', '\x7f'])('refuses %j as a key', async (bad) => {
-    const { user, path, count } = await shop()
-    expect(refusal(await user.post(path, { title: 'x' }, key(bad)))).toEqual([400, 'INVALID_INPUT'])
+    const { user, path, count } = await createThingsFixture()
+    expect(statusAndCode(await user.post(path, { title: 'x' }, createKey(bad)))).toEqual([400, 'INVALID_INPUT'])
     expect(await count()).toBe(0)
   })
 
   test('takes every key of 1 to 255 visible characters', async () => {
-    const { user, path } = await shop()
+    const { user, path } = await createThingsFixture()
     for (const good of ['x', '!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~', 'x'.repeat(255)]) {
-      await user.post(path, { title: 'x' }, key(good))
-      expect((await user.post(path, { title: 'x' }, key(good))).headers.get(REPLAYED)).toBe('true')
+      await user.post(path, { title: 'x' }, createKey(good))
+      expect((await user.post(path, { title: 'x' }, createKey(good))).headers.get(REPLAYED_HEADER)).toBe('true')
     }
   })
 
   test('is about POST alone', async () => {
-    const { user, path, kept } = await shop()
+    const { user, path, kept } = await createThingsFixture()
     const { body } = await user.post(path, { title: 'x' })
-    const same = key()
+    const same = createKey()
     for (const title of ['y', 'z'])
       expect((await user.put(`${path}/${body._id}`, { title }, same)).body.title).toBe(title)
     await user.get(path, same)
@@ -147,11 +165,11 @@ describe('a POST with an Idempotency-Key', () => {
   })
 
   test('counts in all areas', async () => {
-    const { as, user } = await shop()
-    const twice = async (who: Client, path: string, body: object) => {
-      const same = key()
+    const { as, user } = await createThingsFixture()
+    const twice = async (who: ApiClient, path: string, body: object) => {
+      const same = createKey()
       const [first, again] = [await who.post(path, body, same), await who.post(path, body, same)]
-      expect([again.status, again.headers.get(REPLAYED)], path).toEqual([first.status, 'true'])
+      expect([again.status, again.headers.get(REPLAYED_HEADER)], path).toEqual([first.status, 'true'])
       expect(again.body).toEqual(first.body)
       return first.status
     }
@@ -160,36 +178,41 @@ describe('a POST with an Idempotency-Key', () => {
   })
 
   test('of a guest counts for the guest’s address, and refusals of guests are not kept', async () => {
-    const { stranger, path, count, kept } = await shop([{ operation: 'create', scope: 'tenant', guest: true }])
-    const same = key()
+    const { stranger, path, count, kept } = await createThingsFixture([
+      { operation: 'create', scope: 'tenant', guest: true },
+    ])
+    const same = createKey()
     for (const replayed of [null, 'true'])
-      expect((await stranger.post(path, { title: 'x' }, same)).headers.get(REPLAYED)).toBe(replayed)
-    expect((await stranger.post(path, {}, key())).status).toBe(400)
+      expect((await stranger.post(path, { title: 'x' }, same)).headers.get(REPLAYED_HEADER)).toBe(replayed)
+    expect((await stranger.post(path, {}, createKey())).status).toBe(400)
     expect([await count(), (await kept()).length]).toEqual([1, 1])
   })
 
   test('neither helps nor hinders who is not let in', async () => {
-    const { origin, path, user } = await shop()
-    const same = key()
+    const { origin, path, user } = await createThingsFixture()
+    const same = createKey()
     await user.post(path, { title: 'x' }, same)
-    const bad = client(origin, { 'x-api-key': `atl_${'0'.repeat(64)}` })
+    const bad = apiClient(origin, { 'x-api-key': `atl_${'0'.repeat(64)}` })
     expect((await bad.post(path, { title: 'x' }, same)).status).toBe(401)
-    expect((await client('http://nobody.test').post(path, { title: 'x' }, same)).status).toBe(404)
+    expect((await apiClient('http://nobody.test').post(path, { title: 'x' }, same)).status).toBe(404)
     expect((await user.post('/nowhere', { title: 'x' }, same)).status).toBe(404)
   })
 
   test('that comes again but breaks off is refused as a body that breaks off', async () => {
-    const { user, path, origin, tokens, count } = await shop()
-    const same = key()
+    const { user, path, origin, tokens, count } = await createThingsFixture()
+    const same = createKey()
     await user.post(path, { title: 'x' }, same)
     const raw = new ReadableStream({ pull: (controller) => controller.error(new Error('gone')) })
     const headers = { 'x-api-key': tokens.user, 'content-type': 'application/json', ...same }
-    expect(refusal(await ask('POST', `${origin}/api${path}`, { headers, raw }))).toEqual([400, 'MALFORMED_BODY'])
+    expect(statusAndCode(await callApi('POST', `${origin}/api${path}`, { headers, raw }))).toEqual([
+      400,
+      'MALFORMED_BODY',
+    ])
     expect(await count()).toBe(1)
   })
 
   test('costs no trace without the key', async () => {
-    const { user, path, kept } = await shop()
+    const { user, path, kept } = await createThingsFixture()
     await user.post(path, { title: 'x' })
     expect(await kept()).toEqual([])
   })
@@ -197,17 +220,17 @@ describe('a POST with an Idempotency-Key', () => {
 
 describe('an answer with a secret', () => {
   test('is given again, and kept where nobody can read it', async () => {
-    const { origin, stranger, kept } = await shop()
-    const [same, account] = [key(), { username: 'ada-lovelace', password: 'correct-horse', authType: 'oauth' }]
+    const { origin, stranger, kept } = await createThingsFixture()
+    const [same, account] = [createKey(), { username: 'ada-lovelace', password: 'correct-horse', authType: 'oauth' }]
     const first = await stranger.post('/signup', account, same)
     const again = await stranger.post('/signup', account, same)
-    expect([first.status, again.status, again.headers.get(REPLAYED)]).toEqual([201, 201, 'true'])
+    expect([first.status, again.status, again.headers.get(REPLAYED_HEADER)]).toEqual([201, 201, 'true'])
     const { token, refreshToken } = first.body.payload
     expect(again.body.payload.refreshToken).toBe(refreshToken)
     expect(again.headers.get('cache-control')).toBe('no-store')
 
-    const ada = client(origin, { authorization: `Bearer ${token}` })
-    const named = key()
+    const ada = apiClient(origin, { authorization: `Bearer ${token}` })
+    const named = createKey()
     const issued = await ada.post('/me/api-tokens', { nickname: 'n' }, named)
     expect((await ada.post('/me/api-tokens', { nickname: 'n' }, named)).body).toEqual(issued.body)
     expect((await ada.get('/me/api-tokens')).body.length).toBe(1)
@@ -224,45 +247,50 @@ describe('an answer with a secret', () => {
 })
 
 describe('an answer with a secret', () => {
-  const signedUp = async ({ stranger }: Pick<Awaited<ReturnType<typeof shop>>, 'stranger'>, username: string) =>
-    (await stranger.post('/signup', { username, password: 'correct-horse', authType: 'oauth' })).body.payload
+  const signedUp = async (
+    { stranger }: Pick<Awaited<ReturnType<typeof createThingsFixture>>, 'stranger'>,
+    username: string,
+  ) => (await stranger.post('/signup', { username, password: 'correct-horse', authType: 'oauth' })).body.payload
 
   test('is not given to a neighbour who sends the same but for the credential', async () => {
-    const own = await shop()
+    const own = await createThingsFixture()
     const [ada, eve] = [await signedUp(own, 'ada-lovelace'), await signedUp(own, 'eve')]
-    const same = key()
+    const same = createKey()
     const refresh = (token?: string) =>
       own.stranger.post('/token/refresh', undefined, { ...same, ...(token && { authorization: `Bearer ${token}` }) })
     const first = await refresh(ada.refreshToken)
     expect([first.status, first.body.payload.user.username]).toEqual([200, 'ada-lovelace'])
     const again = await refresh(ada.refreshToken)
-    expect([again.headers.get(REPLAYED), again.body]).toEqual(['true', first.body])
+    expect([again.headers.get(REPLAYED_HEADER), again.body]).toEqual(['true', first.body])
     const other = await refresh(eve.refreshToken)
     expect([other.status, other.body.payload.user.username]).toEqual([200, 'eve'])
     for (const nobody of [undefined, 'x', ada.token])
-      expect(refusal(await refresh(nobody))).toEqual([401, 'UNAUTHENTICATED'])
+      expect(statusAndCode(await refresh(nobody))).toEqual([401, 'UNAUTHENTICATED'])
   })
 
   test('is not given to who comes by an API token, where only a session may ask for it', async () => {
-    const own = await shop()
+    const own = await createThingsFixture()
     const { token } = await signedUp(own, 'ada-lovelace')
-    const ada = client(own.origin, { authorization: `Bearer ${token}` })
-    const issued = await ada.post('/me/api-tokens', { nickname: 'n' }, key())
-    const program = client(own.origin, { 'x-api-key': issued.body.token })
-    const same = key()
+    const ada = apiClient(own.origin, { authorization: `Bearer ${token}` })
+    const issued = await ada.post('/me/api-tokens', { nickname: 'n' }, createKey())
+    const program = apiClient(own.origin, { 'x-api-key': issued.body.token })
+    const same = createKey()
     expect((await ada.post('/me/api-tokens', { nickname: 'other' }, same)).status).toBe(201)
-    expect(refusal(await program.post('/me/api-tokens', { nickname: 'other' }, same))).toEqual([403, 'FORBIDDEN'])
+    expect(statusAndCode(await program.post('/me/api-tokens', { nickname: 'other' }, same))).toEqual([403, 'FORBIDDEN'])
   })
 
   test('brings its cookies, each by itself', async () => {
-    const own = await shop()
+    const own = await createThingsFixture()
     await signedUp(own, 'ada-lovelace')
-    const [same, account] = [key(), { username: 'ada-lovelace', password: 'correct-horse' }]
+    const [same, account] = [createKey(), { username: 'ada-lovelace', password: 'correct-horse' }]
     const [first, again] = [
       await own.stranger.post('/signin', account, same),
       await own.stranger.post('/signin', account, same),
     ]
-    expect([again.headers.get(REPLAYED), again.headers.getSetCookie()]).toEqual(['true', first.headers.getSetCookie()])
+    expect([again.headers.get(REPLAYED_HEADER), again.headers.getSetCookie()]).toEqual([
+      'true',
+      first.headers.getSetCookie(),
+    ])
     expect(first.headers.getSetCookie()).toHaveLength(2)
   })
 })
@@ -270,86 +298,89 @@ describe('an answer with a secret', () => {
 describe('work that is interrupted', () => {
   /** As a process leaves it that dies after the work is committed, and before the answer is. */
   const interrupted = async (tenant: Tenant, busy = '0', of = 'another process') =>
-    tenant.write((tx) => tx.ask(`update idempotency_keys set answer = null, busy = ${busy}, attempt = ?`, [of]))
+    tenant.write((tx) => tx.query(`update idempotency_keys set answer = null, busy = ${busy}, attempt = ?`, [of]))
 
   test('after a create is answered with what was created, as it is now, and nothing is done twice', async () => {
-    const { user, path, tenant, count } = await shop()
-    const same = key()
+    const { user, path, tenant, count } = await createThingsFixture()
+    const same = createKey()
     const first = await user.post(path, { title: 'x' }, same)
     await interrupted(tenant)
     for (let n = 0; n < 2; n++) {
       const again = await user.post(path, { title: 'x' }, same)
-      expect([again.status, again.headers.get(REPLAYED), again.body]).toEqual([201, 'rebuilt', first.body])
+      expect([again.status, again.headers.get(REPLAYED_HEADER), again.body]).toEqual([201, 'rebuilt', first.body])
       expect(again.headers.get('etag')).toBe(first.headers.get('etag'))
     }
     await user.put(`${path}/${first.body._id}`, { title: 'z' })
     expect((await user.post(path, { title: 'x' }, same)).body.title).toBe('z')
-    expect(refusal(await user.post(path, { title: 'y' }, same))).toEqual([422, 'IDEMPOTENCY_KEY_REUSED'])
+    expect(statusAndCode(await user.post(path, { title: 'y' }, same))).toEqual([422, 'IDEMPOTENCY_KEY_REUSED'])
     expect(await count()).toBe(1)
     await user.delete(`${path}/${first.body._id}`)
-    expect(refusal(await user.post(path, { title: 'x' }, same))).toEqual([409, 'IDEMPOTENCY_NO_ANSWER'])
+    expect(statusAndCode(await user.post(path, { title: 'x' }, same))).toEqual([409, 'IDEMPOTENCY_NO_ANSWER'])
     expect(await count()).toBe(0)
   })
 
   test('is answered anew in the form that the query asks for', async () => {
-    const { user, path, tenant } = await shop()
-    const same = key()
+    const { user, path, tenant } = await createThingsFixture()
+    const same = createKey()
     const first = await user.post(`${path}?$flat=false`, { title: 'x' }, same)
     await interrupted(tenant)
     const again = await user.post(`${path}?$flat=false`, { title: 'x' }, same)
-    expect([again.headers.get(REPLAYED), again.body]).toEqual(['rebuilt', first.body])
+    expect([again.headers.get(REPLAYED_HEADER), again.body]).toEqual(['rebuilt', first.body])
   })
 
   test('after a blueprint or a workspace was created is answered with that', async () => {
-    const { as, tenant } = await shop()
+    const { as, tenant } = await createThingsFixture()
     const cases: [string, object][] = [
       ['/blueprints', { key: 'more', name: 'More', fields: [{ key: 'a', type: 'string' }] }],
       ['/workspaces', { name: 'Office', labels: ['x'] }],
     ]
     for (const [path, body] of cases) {
-      const same = key()
+      const same = createKey()
       const first = await as('admin').post(path, body, same)
       await interrupted(tenant)
       const again = await as('admin').post(path, body, same)
-      expect([again.status, again.headers.get(REPLAYED), again.body]).toEqual([201, 'rebuilt', first.body])
+      expect([again.status, again.headers.get(REPLAYED_HEADER), again.body]).toEqual([201, 'rebuilt', first.body])
     }
   })
 
   test('where many things were done is never done twice, and who asks again is told so', async () => {
-    const { user, path, tenant, count } = await shop()
-    const same = key()
+    const { user, path, tenant, count } = await createThingsFixture()
+    const same = createKey()
     const operations = [{ op: 'create', data: { title: 'x' } }]
     await user.post(`${path}/batch`, { operations }, same)
     await interrupted(tenant)
-    expect(refusal(await user.post(`${path}/batch`, { operations }, same))).toEqual([409, 'IDEMPOTENCY_NO_ANSWER'])
+    expect(statusAndCode(await user.post(`${path}/batch`, { operations }, same))).toEqual([
+      409,
+      'IDEMPOTENCY_NO_ANSWER',
+    ])
     expect(await count()).toBe(1)
   })
 
   test('is not rebuilt for who may not read it, or may not ask any more', async () => {
-    const own = await shop([{ operation: 'create', scope: 'tenant', roleBased: ['user'] }])
-    const [same, token] = [key(), key()]
+    const own = await createThingsFixture([{ operation: 'create', scope: 'tenant', roleBased: ['user'] }])
+    const [same, token] = [createKey(), createKey()]
     expect((await own.user.post(own.path, { title: 'x' }, same)).status).toBe(201)
     expect((await own.as('other').post(own.path, { title: 'x' }, token)).status).toBe(201)
     await interrupted(own.tenant)
-    expect(refusal(await own.user.post(own.path, { title: 'x' }, same))).toEqual([409, 'IDEMPOTENCY_NO_ANSWER'])
+    expect(statusAndCode(await own.user.post(own.path, { title: 'x' }, same))).toEqual([409, 'IDEMPOTENCY_NO_ANSWER'])
     await own.as('admin').delete(`/users/${own.users.other}`)
-    expect(refusal(await own.as('other').post(own.path, { title: 'x' }, token))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await own.as('other').post(own.path, { title: 'x' }, token))).toEqual([401, 'UNAUTHENTICATED'])
   })
 
   test('is answered at once for a dead process on a file, and after its lease for one that shares a database', async () => {
-    const { user, path, tenant, count } = await shop()
-    const same = key()
+    const { user, path, tenant, count } = await createThingsFixture()
+    const same = createKey()
     await user.post(path, { title: 'x' }, same)
     await interrupted(tenant, '(select now + 700 from clock)')
     const began = performance.now()
-    expect((await user.post(path, { title: 'x' }, same)).headers.get(REPLAYED)).toBe('rebuilt')
+    expect((await user.post(path, { title: 'x' }, same)).headers.get(REPLAYED_HEADER)).toBe('rebuilt')
     if (config.ATOLL_DATABASE_URL) expect(performance.now() - began).toBeGreaterThan(600)
     expect(await count()).toBe(1)
   })
 
   test('by a refusal leaves the key free where nothing was done', async () => {
-    const { user, path, tenant, count } = await shop()
-    const same = key()
+    const { user, path, tenant, count } = await createThingsFixture()
+    const same = createKey()
     const { write } = tenant
     const failing = tenant as { write: unknown }
     failing.write = () => Promise.reject(new Error('disk'))
@@ -364,14 +395,14 @@ describe('work that is interrupted', () => {
 })
 
 test('a cookie that is renewed on the way is no work that was begun', async () => {
-  const { stranger, path, tenant, origin, as, count } = await shop(rules('tenant', '*'))
+  const { stranger, path, tenant, origin, as, count } = await createThingsFixture(fullAccessRules('tenant', '*'))
   await as('admin').get('/me')
   await stranger.post('/signup', { username: 'ada-lovelace', password: 'correct-horse' })
   const signedIn = await stranger.post('/signin', { username: 'ada-lovelace', password: 'correct-horse' })
   const cookie = signedIn.headers.getSetCookie()[0]!.split(';')[0]!
-  const ada = client(origin, { cookie })
+  const ada = apiClient(origin, { cookie })
   moveClock(Date.now() + 3_600_000)
-  const same = key()
+  const same = createKey()
   const { write } = tenant
   let writes = 0
   const failing = tenant as { write: typeof write }
@@ -387,7 +418,7 @@ test('a cookie that is renewed on the way is no work that was begun', async () =
 })
 
 test('the claim is in the transaction of the work', async () => {
-  const { user, path, tenant, kept, count } = await shop()
+  const { user, path, tenant, kept, count } = await createThingsFixture()
   await user.get('/me') // notes the use of the API token
   const { write } = tenant
   const seen: unknown[] = []
@@ -396,13 +427,13 @@ test('the claim is in the transaction of the work', async () => {
     write(async (tx) => {
       const result = await work(tx)
       seen.push([
-        Number((await tx.ask('select count(*) from entities'))[0]![0]),
-        (await tx.ask('select answer from idempotency_keys')).map(([answer]) => typeof answer),
+        Number((await tx.query('select count(*) from entities'))[0]![0]),
+        (await tx.query('select answer from idempotency_keys')).map(([answer]) => typeof answer),
       ])
       return result
     })
   try {
-    await user.post(path, { title: 'x' }, key())
+    await user.post(path, { title: 'x' }, createKey())
   } finally {
     watched.write = write
   }
@@ -415,7 +446,7 @@ test('the claim is in the transaction of the work', async () => {
 
 describe('a stored answer', () => {
   const withRole = async () => {
-    const own = await shop(rules('tenant', 'staff'))
+    const own = await createThingsFixture(fullAccessRules('tenant', 'staff'))
     const admin = own.as('admin')
     const setRoles = async (roles: string[]) =>
       expect((await admin.put(`/users/${own.users.user}`, { roles })).status).toBe(200)
@@ -425,33 +456,33 @@ describe('a stored answer', () => {
 
   test('is not given to a caller whose role was taken, and is again when it was given back', async () => {
     const { user, path, setRoles, count } = await withRole()
-    const same = key()
+    const same = createKey()
     expect((await user.post(path, { title: 'x' }, same)).status).toBe(201)
     await setRoles(['user'])
-    expect(refusal(await user.post(path, { title: 'x' }, same))).toEqual([403, 'FORBIDDEN'])
+    expect(statusAndCode(await user.post(path, { title: 'x' }, same))).toEqual([403, 'FORBIDDEN'])
     await setRoles(['user', 'staff', 'boss'])
-    expect((await user.post(path, { title: 'x' }, same)).headers.get(REPLAYED)).toBe('true')
+    expect((await user.post(path, { title: 'x' }, same)).headers.get(REPLAYED_HEADER)).toBe('true')
     expect(await count()).toBe(1)
   })
 
   test('is not given where the guard refuses by now: an admin who is none any more', async () => {
-    const own = await shop()
+    const own = await createThingsFixture()
     const body = { username: 'new', roles: ['user'] }
-    const [second, same] = [own.as('other'), key()]
+    const [second, same] = [own.as('other'), createKey()]
     await own.as('admin').put(`/users/${own.users.other}`, { roles: ['admin'] })
     expect((await second.post('/users', body, same)).status).toBe(201)
     await own.as('admin').put(`/users/${own.users.other}`, { roles: ['user'] })
-    expect(refusal(await second.post('/users', body, same))).toEqual([403, 'FORBIDDEN'])
+    expect(statusAndCode(await second.post('/users', body, same))).toEqual([403, 'FORBIDDEN'])
   })
 
   test('is not given for a credential that was revoked', async () => {
-    const own = await shop()
-    const { token } = await issue(own.tenant, own.users.user, { nickname: 'x' })
-    const [program, same] = [client(own.origin, { 'x-api-key': token }), key()]
+    const own = await createThingsFixture()
+    const { token } = await issueApiToken(own.tenant, own.users.user, { nickname: 'x' })
+    const [program, same] = [apiClient(own.origin, { 'x-api-key': token }), createKey()]
     expect((await program.post(own.path, { title: 'x' }, same)).status).toBe(201)
-    await own.tenant.write((tx) => tx.ask('delete from api_tokens where nickname = ?', ['x']))
-    forgetActors(own.tenant)
-    expect(refusal(await program.post(own.path, { title: 'x' }, same))).toEqual([401, 'UNAUTHENTICATED'])
+    await own.tenant.write((tx) => tx.query('delete from api_tokens where nickname = ?', ['x']))
+    invalidateActors(own.tenant)
+    expect(statusAndCode(await program.post(own.path, { title: 'x' }, same))).toEqual([401, 'UNAUTHENTICATED'])
     expect(await own.count()).toBe(1)
   })
 
@@ -459,25 +490,25 @@ describe('a stored answer', () => {
     const permissions = ['create', 'read'].map((operation) => ({
       ...{ operation, scope: 'workspace', workspaceRoleBased: ['writer'], workspaceLabelsBased: ['pro'] },
     }))
-    const own = await shop(permissions)
+    const own = await createThingsFixture(permissions)
     const { _id } = (await own.as('admin').post('/workspaces', { name: 'Office', labels: ['pro'] })).body
-    const [at, same] = [`/workspaces/${_id}`, key()]
+    const [at, same] = [`/workspaces/${_id}`, createKey()]
     const setRole = (role: string) => own.as('admin').put(`${at}/members/${own.users.user}`, { roles: [role] })
     await own.as('admin').post(`${at}/members`, { userId: own.users.user, roles: ['writer'] })
     await own.user.post(`${at}/activate`)
     expect((await own.user.post(own.path, { title: 'x' }, same)).status).toBe(201)
     await setRole('reader')
-    expect(refusal(await own.user.post(own.path, { title: 'x' }, same))).toEqual([403, 'FORBIDDEN'])
+    expect(statusAndCode(await own.user.post(own.path, { title: 'x' }, same))).toEqual([403, 'FORBIDDEN'])
     await setRole('writer')
     expect((await own.user.post(own.path, { title: 'x' }, same)).status).toBe(201)
     await own.as('admin').put(at, { labels: [] })
-    expect(refusal(await own.user.post(own.path, { title: 'x' }, same))).toEqual([403, 'FORBIDDEN'])
+    expect(statusAndCode(await own.user.post(own.path, { title: 'x' }, same))).toEqual([403, 'FORBIDDEN'])
     expect(await own.count()).toBe(1)
   })
 
   test('is judged by the guard without a byte of the work being done again', async () => {
-    const own = await shop()
-    const same = key()
+    const own = await createThingsFixture()
+    const same = createKey()
     const lambda = await own
       .as('admin')
       .post('/lambdas', {
@@ -485,7 +516,7 @@ describe('a stored answer', () => {
         code: "export default (_, { entities }) => entities('things').create({ title: 'x' })",
       })
     const run = () => own.as('admin').post(`/lambdas/${lambda.body._id}/execute`, {}, same)
-    expect([(await run()).status, (await run()).headers.get(REPLAYED)]).toEqual([200, 'true'])
+    expect([(await run()).status, (await run()).headers.get(REPLAYED_HEADER)]).toEqual([200, 'true'])
     expect(await own.count()).toBe(1)
   })
 })

@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
-import { issue } from '../../src/accounts/tokens'
-import { register } from '../../src/accounts/users'
-import { house, refusal } from '../house'
-import { bearer, cookieOf, given, pairOf, signedIn } from './people'
+import { issueApiToken } from '../../src/accounts/api-tokens'
+import { registerUser } from '../../src/accounts/users'
+import { createTestTenant, statusAndCode } from '../test-tenant'
+import { bearer, createSignedInClient, readSetCookie, signInForCookie, signInForTokens } from './session-fixtures'
 
-const home = await house()
+const home = await createTestTenant()
 const { stranger, as } = home
 
 test('I see who I am, and nothing secret', async () => {
@@ -59,7 +59,7 @@ test('I change what I name, and nothing else', async () => {
 })
 
 test('a name that is put together follows its parts, though it was read and sent back whole', async () => {
-  const { stranger } = await house()
+  const { stranger } = await createTestTenant()
   const { body } = await stranger.post('/signup', { username: 'mary', password: 'correct horse', authType: 'oauth' })
   const me = (more: object) => stranger.post('/me', more, { authorization: `Bearer ${body.payload.token}` })
   const first = await me({ ...body.payload.user, firstName: 'Mary' })
@@ -96,8 +96,8 @@ test('what only others may change stays as it is', async () => {
 })
 
 test('a profile that was read can be sent back whole', async () => {
-  const { _id } = await register(home.tenant, { username: 'plain' }) // without e-mail
-  const plain = stranger.with({ 'x-api-key': (await issue(home.tenant, _id, { nickname: 'test' })).token })
+  const { _id } = await registerUser(home.tenant, { username: 'plain' }) // without e-mail
+  const plain = stranger.with({ 'x-api-key': (await issueApiToken(home.tenant, _id, { nickname: 'test' })).token })
   for (const me of [as('editor'), plain]) {
     const { body } = await me.get('/me')
     const answer = await me.post('/me', body)
@@ -106,16 +106,16 @@ test('a profile that was read can be sent back whole', async () => {
 })
 
 test('I do not take the name or the address of somebody else, however I write it', async () => {
-  const me = await signedIn(home, 'user')
+  const me = await createSignedInClient(home, 'user')
   for (const username of ['admin', 'ADMIN', 'ａｄｍｉｎ', `admin@${home.id}.test`])
-    expect(refusal(await me.post('/me', { username }))).toEqual([409, 'USERNAME_EXISTS'])
+    expect(statusAndCode(await me.post('/me', { username }))).toEqual([409, 'USERNAME_EXISTS'])
   for (const email of [`admin@${home.id}.test`, `ADMIN@${home.id}.TEST`])
-    expect(refusal(await me.post('/me', { email }))).toEqual([409, 'EMAIL_EXISTS'])
+    expect(statusAndCode(await me.post('/me', { email }))).toEqual([409, 'EMAIL_EXISTS'])
   expect((await me.get('/me')).body).toMatchObject({ username: 'user', email: `user@${home.id}.test` })
 })
 
 test('my own name is mine to write as I like, and one that I gave up is free', async () => {
-  const [editor, other] = [await signedIn(home, 'editor'), await signedIn(home, 'other')]
+  const [editor, other] = [await createSignedInClient(home, 'editor'), await createSignedInClient(home, 'other')]
   expect((await editor.post('/me', { username: 'EDITOR' })).body.username).toBe('EDITOR')
   expect((await editor.post('/me', { username: 'chief' })).body.username).toBe('chief')
   expect((await other.post('/me', { username: 'Editor' })).body.username).toBe('Editor')
@@ -134,27 +134,27 @@ test.each([
   ['a first name of two lines', { firstName: 'a\nb' }],
 ])('%s is refused', async (_, change) => {
   const before = (await as('user').get('/me')).body
-  expect(refusal(await as('user').post('/me', change))).toEqual([400, 'INVALID_INPUT'])
+  expect(statusAndCode(await as('user').post('/me', change))).toEqual([400, 'INVALID_INPUT'])
   expect((await as('user').get('/me')).body).toEqual(before)
 })
 
 test('a body that is no object is refused', async () => {
   const before = (await as('user').get('/me')).body
   for (const body of [[], [{ name: 'x' }], 'text', 5, true, null])
-    expect(refusal(await as('user').post('/me', body)), JSON.stringify(body)).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await as('user').post('/me', body)), JSON.stringify(body)).toEqual([400, 'INVALID_INPUT'])
   expect((await as('user').get('/me')).body).toEqual(before)
 })
 
 test('strangers are nobody, and an API token that may only read changes nothing', async () => {
-  expect(refusal(await stranger.get('/me'))).toEqual([401, 'UNAUTHENTICATED'])
-  expect(refusal(await stranger.post('/me', { name: 'x' }))).toEqual([401, 'UNAUTHENTICATED'])
-  const { token } = await issue(home.tenant, home.users.user, { nickname: 'reader', scopes: ['accounts:read'] })
+  expect(statusAndCode(await stranger.get('/me'))).toEqual([401, 'UNAUTHENTICATED'])
+  expect(statusAndCode(await stranger.post('/me', { name: 'x' }))).toEqual([401, 'UNAUTHENTICATED'])
+  const { token } = await issueApiToken(home.tenant, home.users.user, { nickname: 'reader', scopes: ['accounts:read'] })
   const reader = stranger.with({ 'x-api-key': token })
-  expect(refusal(await reader.post('/me', { name: 'x' }))).toEqual([403, 'FORBIDDEN'])
+  expect(statusAndCode(await reader.post('/me', { name: 'x' }))).toEqual([403, 'FORBIDDEN'])
 })
 
 test('what I change in one tenant changes nobody of the same name in another', async () => {
-  const abroad = await house()
+  const abroad = await createTestTenant()
   await as('user').post('/me', { lastName: 'Homely' })
   expect((await abroad.as('user').get('/me')).body.lastName).toBe('')
 })
@@ -162,18 +162,18 @@ test('what I change in one tenant changes nobody of the same name in another', a
 test('a new password needs the old one, and ends all other sessions', async () => {
   const [old, next] = ['correct horse', 'battery staple']
   const signedUp = await stranger.post('/signup', { username: 'ada', password: old })
-  const mine = { cookie: given(signedUp).cookie }
+  const mine = { cookie: readSetCookie(signedUp).cookie }
   const ada = stranger.with(mine)
   const here = { ...home, users: { ...home.users, user: signedUp.body.payload.user._id } }
-  const [phone, tablet] = [await pairOf(here, 'user'), await cookieOf(here, 'user')]
+  const [phone, tablet] = [await signInForTokens(here, 'user'), await signInForCookie(here, 'user')]
   expect((await stranger.get('/me', bearer(phone.token))).body.username).toBe('ada')
   expect((await stranger.get('/me', tablet)).body.username).toBe('ada')
 
   const weak = await ada.post('/me', { password: 'short', currentPassword: old })
-  expect(refusal(weak)).toEqual([400, 'INVALID_INPUT'])
-  expect(refusal(await ada.post('/me', { password: next }))).toEqual([400, 'INVALID_INPUT'])
+  expect(statusAndCode(weak)).toEqual([400, 'INVALID_INPUT'])
+  expect(statusAndCode(await ada.post('/me', { password: next }))).toEqual([400, 'INVALID_INPUT'])
   const wrong = await ada.post('/me', { password: next, currentPassword: 'wrong horse', name: 'Changed' })
-  expect(refusal(wrong)).toEqual([403, 'INVALID_CREDENTIALS'])
+  expect(statusAndCode(wrong)).toEqual([403, 'INVALID_CREDENTIALS'])
   expect((await ada.get('/me')).body.name).toBe('')
   expect((await stranger.get('/me', tablet)).status).toBe(200)
 
@@ -187,7 +187,7 @@ test('a new password needs the old one, and ends all other sessions', async () =
   expect((await ada.get('/me/sessions')).body).toHaveLength(1)
 
   const signIn = (password: string) => stranger.post('/signin', { username: 'ada', password })
-  expect(refusal(await signIn(old))).toEqual([401, 'INVALID_CREDENTIALS'])
+  expect(statusAndCode(await signIn(old))).toEqual([401, 'INVALID_CREDENTIALS'])
   expect((await signIn(next)).status).toBe(200)
 })
 

@@ -2,15 +2,15 @@ import { afterEach, describe, expect, spyOn, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { eq } from 'drizzle-orm'
-import { AT_ONCE, hashNewcomersPassword, hashPassword, verifyPassword } from '../../src/accounts/passwords'
+import { HASH_CONCURRENCY, hashPassword, hashSignupPassword, verifyPassword } from '../../src/accounts/passwords'
 import { users } from '../../src/accounts/tables'
-import { register } from '../../src/accounts/users'
+import { registerUser } from '../../src/accounts/users'
 import { config } from '../../src/config'
-import { folderOf } from '../../src/tenancy/storage'
-import { house, refusal } from '../house'
-import { cookieOf, pairOf } from './people'
+import { tenantFolder } from '../../src/tenancy/databases'
+import { createTestTenant, statusAndCode } from '../test-tenant'
+import { signInForCookie, signInForTokens } from './session-fixtures'
 
-const home = await house()
+const home = await createTestTenant()
 const { stranger } = home
 const password = 'correct horse'
 await stranger.post('/signup', { username: 'ada', password })
@@ -43,8 +43,8 @@ test('only so many passwords are hashed at once that the others have a core left
     ]),
   )
   expect(answers.map(({ status }) => status)).toEqual([201, 200, 201, 200, 201, 200])
-  expect(most).toBe(AT_ONCE)
-  expect(AT_ONCE).toBeWithin(1, Math.max(2, availableParallelism()))
+  expect(most).toBe(HASH_CONCURRENCY)
+  expect(HASH_CONCURRENCY).toBeWithin(1, Math.max(2, availableParallelism()))
   expect(running).toBe(0)
 })
 
@@ -85,7 +85,7 @@ test('when too many wait for their password to be hashed, the next is asked to c
   const settled = Promise.allSettled(crowd)
   try {
     const answer = await stranger.post('/signin', { username: 'ada', password })
-    expect(refusal(answer)).toEqual([503, 'BUSY'])
+    expect(statusAndCode(answer)).toEqual([503, 'BUSY'])
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
   } finally {
     gate.resolve('hash')
@@ -109,7 +109,7 @@ describe('a password is hashed by argon2id with 19 MiB, two passes and one lane'
   /** Somebody whose password was hashed in another way, and how it is hashed after a sign-in. */
   async function hashedBy(kind: Parameters<typeof hash>[1]) {
     const username = `of ${crypto.randomUUID()}`
-    const { _id } = await register(home.tenant, { username })
+    const { _id } = await registerUser(home.tenant, { username })
     const before = await hash(password, kind)
     await home.tenant.write((tx) => tx.update(users).set({ password: before }).where(eq(users._id, _id)))
     const { status } = await stranger.post('/signin', { username, password })
@@ -143,19 +143,19 @@ describe('a password is hashed by argon2id with 19 MiB, two passes and one lane'
 })
 
 /** All that is kept of a tenant: its files, or the rows of its tables. */
-async function stolen({ id, tenant: { db } }: typeof home): Promise<(Buffer | string)[]> {
-  const folder = folderOf(id)
+async function dumpTenant({ id, tenant: { db } }: typeof home): Promise<(Buffer | string)[]> {
+  const folder = tenantFolder(id)
   if (!config.ATOLL_DATABASE_URL) return readdirSync(folder).map((file) => readFileSync(`${folder}/${file}`))
-  const tables = await db.ask(
+  const tables = await db.query(
     "select relname from pg_class where relnamespace = current_schema()::regnamespace and relkind = 'r'",
   )
-  return Promise.all(tables.map(async ([table]) => JSON.stringify(await db.ask(`select t::text from "${table}" t`))))
+  return Promise.all(tables.map(async ([table]) => JSON.stringify(await db.query(`select t::text from "${table}" t`))))
 }
 
 test('a stolen database opens no doors: it holds nothing that anybody could sign in with', async () => {
-  const { token, refreshToken } = await pairOf(home, 'user')
-  const value = (await cookieOf(home, 'user')).cookie.split('=')[1] ?? ''
-  const everything = await stolen(home)
+  const { token, refreshToken } = await signInForTokens(home, 'user')
+  const value = (await signInForCookie(home, 'user')).cookie.split('=')[1] ?? ''
+  const everything = await dumpTenant(home)
   const holds = (text: string) => everything.some((bytes) => bytes.includes(text))
   expect(holds('ada')).toBe(true)
   for (const secret of [password, token, refreshToken, value, home.tokens.user]) {
@@ -165,7 +165,7 @@ test('a stolen database opens no doors: it holds nothing that anybody could sign
 })
 
 test('hashes the password of a sign-in before those of all sign-ups that wait, of its own tenant and of others', async () => {
-  const other = await house()
+  const other = await createTestTenant()
   const gate = Promise.withResolvers<void>()
   const order: string[] = []
   watchHash(async () => {
@@ -174,13 +174,17 @@ test('hashes the password of a sign-in before those of all sign-ups that wait, o
     return 'x'
   })
   const signups = [home, other].flatMap(({ tenant }) =>
-    Array.from({ length: 20 }, () => hashNewcomersPassword(tenant, password)),
+    Array.from({ length: 20 }, () => hashSignupPassword(tenant, password)),
   )
   const attempt = async () => void order.push('sign-in')
   const signins = [home, other].map(({ tenant }) => verifyPassword(tenant, password, null, attempt))
   gate.resolve()
   await Promise.all([...signups, ...signins])
-  expect(order.slice(0, AT_ONCE + 2)).toEqual([...Array(AT_ONCE).fill('sign-up'), 'sign-in', 'sign-in'])
+  expect(order.slice(0, HASH_CONCURRENCY + 2)).toEqual([
+    ...Array(HASH_CONCURRENCY).fill('sign-up'),
+    'sign-in',
+    'sign-in',
+  ])
   expect(order).toHaveLength(42)
 })
 

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { register } from '../../src/accounts/users'
+import { registerUser } from '../../src/accounts/users'
 import { config } from '../../src/config'
-import { listensOn } from '../../src/tenancy/caller'
-import { house, refusal } from '../house'
-import { backToNow, bearer, given, later, MINUTE, SECOND } from './people'
+import { setServer } from '../../src/tenancy/client-connection'
+import { createTestTenant, statusAndCode } from '../test-tenant'
+import { advanceClock, bearer, MINUTE, readSetCookie, resetClock, SECOND } from './session-fixtures'
 
-const home = await house()
+const home = await createTestTenant()
 const { stranger } = home
 const password = 'correct horse'
 
@@ -42,7 +42,7 @@ test('whoever signs up is signed in at once, and is told who they are but nothin
     },
   })
   expect(JSON.stringify(answer.body)).not.toMatch(/password|argon2|correct horse/)
-  const { cookie } = given(answer)
+  const { cookie } = readSetCookie(answer)
   expect((await stranger.get('/me', { cookie })).body._id).toBe(answer.body.payload.user._id)
 })
 
@@ -99,22 +99,22 @@ test('any Unicode name is a name', async () => {
   expect(answer.body.payload.user).toMatchObject({ username: '李小龍 🐉', fullName: 'Þóra Ñandú' })
 })
 
-const joining = (...inputs: { username: string; email?: string }[]) =>
-  Promise.all(inputs.map(async (input) => refusal(await stranger.post('/signup', { password, ...input }))))
+const signUpTogether = (...inputs: { username: string; email?: string }[]) =>
+  Promise.all(inputs.map(async (input) => statusAndCode(await stranger.post('/signup', { password, ...input }))))
 
 test('a username is taken however it is written', async () => {
   const names = ['user', 'USER', 'ＵＳＥＲ'].map((username) => ({ username }))
-  for (const answer of await joining(...names)) expect(answer).toEqual([409, 'USERNAME_EXISTS'])
+  for (const answer of await signUpTogether(...names)) expect(answer).toEqual([409, 'USERNAME_EXISTS'])
 })
 
 test('an e-mail address is taken in lower and in upper case', async () => {
   const addresses = [`user@${home.id}.test`, `USER@${home.id}.TEST`].map((email) => ({ username: 'somebody', email }))
-  for (const answer of await joining(...addresses)) expect(answer).toEqual([409, 'EMAIL_EXISTS'])
+  for (const answer of await signUpTogether(...addresses)) expect(answer).toEqual([409, 'EMAIL_EXISTS'])
 })
 
 test('nobody takes the address of another for a name, or the name of another for an address', async () => {
-  await register(home.tenant, { username: 'eve@eden.test' })
-  const [named, addressed] = await joining(
+  await registerUser(home.tenant, { username: 'eve@eden.test' })
+  const [named, addressed] = await signUpTogether(
     { username: `user@${home.id}.test` },
     { username: 'adam', email: 'eve@eden.test' },
   )
@@ -129,8 +129,8 @@ test('of two who want the same name at the same moment, one gets it', async () =
 })
 
 test('a name and an address that are taken in one tenant are free in another', async () => {
-  const abroad = await house()
-  await register(home.tenant, { username: 'Nomad', email: 'nomad@example.test' })
+  const abroad = await createTestTenant()
+  await registerUser(home.tenant, { username: 'Nomad', email: 'nomad@example.test' })
   const answer = await abroad.stranger.post('/signup', { username: 'Nomad', password, email: 'nomad@example.test' })
   expect(answer.status).toBe(201)
 })
@@ -143,7 +143,7 @@ test.each([
   ['is no text', 12345678],
 ])('a password that %s is refused, and the refusal says where the flaw is', async (_, password) => {
   const answer = await stranger.post('/signup', { username: 'nobody', password })
-  expect(refusal(answer)).toEqual([400, 'INVALID_INPUT'])
+  expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
   expect(answer.body.details).toContainEqual({ path: '/password', message: expect.any(String) })
 })
 
@@ -159,19 +159,19 @@ test.each([
   ['an unknown authType', { authType: 'basic' }],
 ])('%s is refused', async (_, flaw) => {
   const answer = await stranger.post('/signup', { username: 'nobody', password, ...flaw })
-  expect(refusal(answer)).toEqual([400, 'INVALID_INPUT'])
+  expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
 })
 
 test('nobody is born on a day that no calendar has', async () => {
   const days = ['1990-13-45', '1990-02-30']
   const answers = days.map((birthDate) => stranger.post('/signup', { username: birthDate, password, birthDate }))
-  for (const answer of await Promise.all(answers)) expect(refusal(answer)).toEqual([400, 'INVALID_INPUT'])
+  for (const answer of await Promise.all(answers)) expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
 })
 
 describe('a sign-up', () => {
   /** A tenant, and how somebody at an address signs up there. The names are taken, so that nothing is hashed for most. */
   async function watched() {
-    const { stranger } = await house()
+    const { stranger } = await createTestTenant()
     const signUp = (from: string, username = 'user', more: Record<string, string> = {}) =>
       stranger.post('/signup', { username, password }, { 'x-from': from, ...more })
     return { stranger, signUp }
@@ -180,43 +180,44 @@ describe('a sign-up', () => {
   const LATER = [429, 'RATE_LIMITED']
 
   beforeEach(() =>
-    listensOn({ requestIP: ({ headers }) => ({ address: headers.get('x-from') ?? '', port: 1, family: 'IPv4' }) }),
+    setServer({ requestIP: ({ headers }) => ({ address: headers.get('x-from') ?? '', port: 1, family: 'IPv4' }) }),
   )
   afterEach(() => {
-    listensOn(undefined)
-    backToNow()
+    setServer(undefined)
+    resetClock()
     config.ATOLL_RATE_LIMITS = 'on'
   })
 
   test('is refused after twenty from one address within an hour, and free again after it', async () => {
     const { signUp } = await watched()
     expect((await signUp('192.0.2.1', 'ada')).status).toBe(201)
-    for (let n = 1; n < 20; n++) expect(refusal(await signUp('192.0.2.1'))).toEqual(TAKEN)
+    for (let n = 1; n < 20; n++) expect(statusAndCode(await signUp('192.0.2.1'))).toEqual(TAKEN)
     const refused = await signUp('192.0.2.1', 'grace')
-    expect(refusal(refused)).toEqual(LATER)
+    expect(statusAndCode(refused)).toEqual(LATER)
     expect(Number(refused.headers.get('retry-after'))).toBeWithin(3_000, 3_601)
     expect((await signUp('192.0.2.2', 'grace')).status).toBe(201)
     const abroad = await watched()
     expect((await abroad.signUp('192.0.2.1', 'ada')).status).toBe(201)
-    later(60 * MINUTE + SECOND)
+    advanceClock(60 * MINUTE + SECOND)
     expect((await signUp('192.0.2.1', 'joan')).status).toBe(201)
   })
 
   test('is refused after five hundred at one tenant within an hour, from wherever', async () => {
     const { signUp } = await watched()
-    for (let n = 0; n < 500; n++) expect(refusal(await signUp(`198.51.${n % 100}.1`))).toEqual(TAKEN)
-    expect(refusal(await signUp('192.0.2.1'))).toEqual(LATER)
+    for (let n = 0; n < 500; n++) expect(statusAndCode(await signUp(`198.51.${n % 100}.1`))).toEqual(TAKEN)
+    expect(statusAndCode(await signUp('192.0.2.1'))).toEqual(LATER)
     const abroad = await watched()
-    expect(refusal(await abroad.signUp('192.0.2.1'))).toEqual(TAKEN)
+    expect(statusAndCode(await abroad.signUp('192.0.2.1'))).toEqual(TAKEN)
   })
 
   test.each(['127.0.0.1', '::1'])('from this machine (%s) is not counted, unless a proxy passes it on', async (own) => {
     const { signUp } = await watched()
-    for (let n = 0; n < 25; n++) expect(refusal(await signUp(own))).toEqual(TAKEN)
+    for (let n = 0; n < 25; n++) expect(statusAndCode(await signUp(own))).toEqual(TAKEN)
     for (const header of ['x-forwarded-for', 'forwarded', 'x-real-ip']) {
       const { signUp } = await watched()
-      for (let n = 0; n < 20; n++) expect(refusal(await signUp(own, 'user', { [header]: '192.0.2.9' }))).toEqual(TAKEN)
-      expect(refusal(await signUp(own, 'user', { [header]: '192.0.2.9' }))).toEqual(LATER)
+      for (let n = 0; n < 20; n++)
+        expect(statusAndCode(await signUp(own, 'user', { [header]: '192.0.2.9' }))).toEqual(TAKEN)
+      expect(statusAndCode(await signUp(own, 'user', { [header]: '192.0.2.9' }))).toEqual(LATER)
     }
   })
 
@@ -224,13 +225,13 @@ describe('a sign-up', () => {
     for (const from of ['127.0.0.2', '']) {
       const { signUp } = await watched()
       for (let n = 0; n < 20; n++) await signUp(from)
-      expect(refusal(await signUp(from))).toEqual(LATER)
+      expect(statusAndCode(await signUp(from))).toEqual(LATER)
     }
   })
 
   test('is not counted where limits are off', async () => {
     config.ATOLL_RATE_LIMITS = 'off'
     const { signUp } = await watched()
-    for (let n = 0; n < 25; n++) expect(refusal(await signUp('192.0.2.1'))).toEqual(TAKEN)
+    for (let n = 0; n < 25; n++) expect(statusAndCode(await signUp('192.0.2.1'))).toEqual(TAKEN)
   })
 })

@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { config } from '../../src/config'
-import { ask, house, refusal } from '../house'
-import { eventsIn, says, studio, wordsOf } from './kit'
+import { callApi, createTestTenant, statusAndCode } from '../test-tenant'
+import { chatMessage, createAiFixture, joinContent, parseEvents } from './fixtures'
 
-const at = await studio()
+const at = await createAiFixture()
 const { user, admin, openai, stranger } = at
 afterAll(() => openai.stop())
 
@@ -39,7 +39,7 @@ describe('an agent', () => {
     const { status, body } = await admin.put(`/ai/agents/${id}`, { ...before, model: 'other', active: false })
     expect(status).toBe(200)
     expect(body).toEqual({ ...before, model: 'other', active: false, updated: expect.any(String) })
-    expect(refusal(await user.post(`/ai/agents/${id}/chat`, { messages: [says('x')] }))).toEqual([
+    expect(statusAndCode(await user.post(`/ai/agents/${id}/chat`, { messages: [chatMessage('x')] }))).toEqual([
       404,
       'AGENT_NOT_FOUND',
     ])
@@ -50,8 +50,21 @@ describe('an agent', () => {
     expect(await listed('')).toContain(id)
     const thread = await at.thread()
     expect((await admin.delete(`/ai/agents/${id}`)).body).toEqual({ success: true })
-    expect(refusal(await admin.get(`/ai/agents/${id}`))).toEqual([404, 'AGENT_NOT_FOUND'])
+    expect(statusAndCode(await admin.get(`/ai/agents/${id}`))).toEqual([404, 'AGENT_NOT_FOUND'])
     expect((await user.get(`/ai/threads/${thread}`)).status).toBe(200)
+  })
+
+  test('keeps both of two changes at once that mention different fields', async () => {
+    const id = await at.agent({ systemPrompt: 'old', model: 'old' })
+    const answers = await Promise.all([
+      admin.put(`/ai/agents/${id}`, { systemPrompt: 'new' }),
+      admin.put(`/ai/agents/${id}`, { model: 'new' }),
+      admin.put(`/ai/agents/${id}`, { temperature: 0.5 }),
+    ])
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect((await admin.get(`/ai/agents/${id}`)).body).toMatchObject({
+      ...{ systemPrompt: 'new', model: 'new', temperature: 0.5 },
+    })
   })
 
   test('is refused where it refers to what is not there', async () => {
@@ -62,17 +75,26 @@ describe('an agent', () => {
       { temperature: 3 },
       { maxToolRounds: -1 },
     ])
-      expect(refusal(await admin.post('/ai/agents', { sourceId: at.source, ...more }))).toEqual([400, 'INVALID_INPUT'])
-    expect(refusal(await admin.delete(`/integration-sources/${at.source}`))).toEqual([409, 'INTEGRATION_SOURCE_IN_USE'])
+      expect(statusAndCode(await admin.post('/ai/agents', { sourceId: at.source, ...more }))).toEqual([
+        400,
+        'INVALID_INPUT',
+      ])
+    expect(statusAndCode(await admin.delete(`/integration-sources/${at.source}`))).toEqual([
+      409,
+      'INTEGRATION_SOURCE_IN_USE',
+    ])
   })
 
   test('is made by admins, and is there for those whose roles it names', async () => {
     const few = await at.agent({ roles: ['gardener'] })
     const body = { name: 'Mine', sourceId: 'echo' }
-    expect(refusal(await user.post('/ai/agents', body))).toEqual([403, 'FORBIDDEN'])
-    expect(refusal(await stranger.get('/ai/agents'))).toEqual([401, 'UNAUTHENTICATED'])
-    expect(refusal(await user.get(`/ai/agents/${few}`))).toEqual([403, 'FORBIDDEN'])
-    expect(refusal(await user.post(`/ai/agents/${few}/chat`, { messages: [says('x')] }))).toEqual([403, 'FORBIDDEN'])
+    expect(statusAndCode(await user.post('/ai/agents', body))).toEqual([403, 'FORBIDDEN'])
+    expect(statusAndCode(await stranger.get('/ai/agents'))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await user.get(`/ai/agents/${few}`))).toEqual([403, 'FORBIDDEN'])
+    expect(statusAndCode(await user.post(`/ai/agents/${few}/chat`, { messages: [chatMessage('x')] }))).toEqual([
+      403,
+      'FORBIDDEN',
+    ])
     const ids = (await user.get('/ai/agents')).body.map((one: { _id: string }) => one._id)
     expect(ids).not.toContain(few)
     await at.done(admin.put(`/users/${at.users.user}`, { roles: ['user', 'gardener'] }))
@@ -82,28 +104,28 @@ describe('an agent', () => {
 
   test('of another tenant is not there', async () => {
     const id = await at.agent()
-    const other = (await house()).as('admin')
+    const other = (await createTestTenant()).as('admin')
     expect((await other.get('/ai/agents')).body).toEqual([])
     for (const answer of [
       other.get(`/ai/agents/${id}`),
       other.put(`/ai/agents/${id}`, {}),
       other.delete(`/ai/agents/${id}`),
     ])
-      expect(refusal(await answer)).toEqual([404, 'AGENT_NOT_FOUND'])
+      expect(statusAndCode(await answer)).toEqual([404, 'AGENT_NOT_FOUND'])
   })
 
   test('takes the oldest source where none is named; without any, the one that is built in', async () => {
     expect((await at.done(admin.post('/ai/agents', { name: 'Any' }))).sourceId).toBe(at.source)
-    const other = (await house()).as('admin')
+    const other = (await createTestTenant()).as('admin')
     const { body } = await other.post('/ai/agents', { name: 'Any' })
     expect(body.sourceId).toBe('echo')
-    const answer = await other.post(`/ai/agents/${body._id}/chat`, { messages: [says('Anybody there?')] })
+    const answer = await other.post(`/ai/agents/${body._id}/chat`, { messages: [chatMessage('Anybody there?')] })
     expect(answer.body.choices[0].message.content).toBe('Anybody there?')
   })
 })
 
 describe('a chat with it', () => {
-  const messages = [says('Hello')]
+  const messages = [chatMessage('Hello')]
 
   test('is a completion, in the thread that the body names', async () => {
     const id = await at.agent()
@@ -111,7 +133,7 @@ describe('a chat with it', () => {
     expect((await user.post(`/ai/agents/${id}/chat`, { messages })).body.object).toBe('chat.completion')
     expect((await user.post(`/ai/agents/${id}/chat`, { messages, threadId })).status).toBe(200)
     expect((await at.threadOf(threadId)).messages).toHaveLength(2)
-    expect(refusal(await user.post(`/ai/agents/${id}/chat`, { messages, threadId: 'x' }))).toEqual([
+    expect(statusAndCode(await user.post(`/ai/agents/${id}/chat`, { messages, threadId: 'x' }))).toEqual([
       404,
       'THREAD_NOT_FOUND',
     ])
@@ -124,10 +146,10 @@ describe('a chat with it', () => {
     const threadId = await at.thread(id)
     const { headers, body } = await user.get(address(id, { messages: JSON.stringify(messages), threadId }))
     expect(headers.get('content-type')).toStartWith('text/event-stream')
-    expect(wordsOf(eventsIn(body).events)).toBe('Hello there!')
+    expect(joinContent(parseEvents(body).events)).toBe('Hello there!')
     expect((await at.threadOf(threadId)).messages).toHaveLength(2)
     for (const wrong of ['', 'text', '{}', '[]', '[{"role":"user"}]', '[1]'])
-      expect(refusal(await user.get(address(id, { messages: wrong }))), wrong).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(await user.get(address(id, { messages: wrong }))), wrong).toEqual([400, 'INVALID_INPUT'])
   })
 
   test('is not had by a link of another site, nor by a token that may only read', async () => {
@@ -137,20 +159,20 @@ describe('a chat with it', () => {
     const signedIn = await stranger.post('/signin', { username: 'eve', password: 'correct-horse' })
     const cookie = signedIn.headers.get('set-cookie')!.split(';')[0]!
     const by = (headers: Record<string, string>) =>
-      ask('GET', `${at.origin}/api${url}`, { headers: { cookie, ...headers } })
+      callApi('GET', `${at.origin}/api${url}`, { headers: { cookie, ...headers } })
     expect((await by({})).status).toBe(200)
     expect((await by({ 'sec-fetch-site': 'same-origin' })).status).toBe(200)
-    expect(refusal(await by({ 'sec-fetch-site': 'cross-site' }))).toEqual([403, 'CROSS_SITE'])
+    expect(statusAndCode(await by({ 'sec-fetch-site': 'cross-site' }))).toEqual([403, 'CROSS_SITE'])
     const token = async (scope: string) => {
-      const { body } = await ask('POST', `${at.origin}/api/me/api-tokens`, {
+      const { body } = await callApi('POST', `${at.origin}/api/me/api-tokens`, {
         headers: { cookie },
         body: { nickname: 'x', scopes: [scope] },
       })
       return { 'x-api-key': body.token }
     }
     const reads = await token('ai:read')
-    expect(refusal(await stranger.get(url, reads))).toEqual([403, 'FORBIDDEN'])
-    expect(refusal(await stranger.post(`/ai/agents/${id}/chat`, { messages }, reads))).toEqual([403, 'FORBIDDEN'])
+    expect(statusAndCode(await stranger.get(url, reads))).toEqual([403, 'FORBIDDEN'])
+    expect(statusAndCode(await stranger.post(`/ai/agents/${id}/chat`, { messages }, reads))).toEqual([403, 'FORBIDDEN'])
     expect((await stranger.get('/ai/agents', reads)).status).toBe(200)
     expect((await stranger.get(url, await token('ai:write'))).status).toBe(200)
   })
@@ -163,14 +185,14 @@ describe('the built-in source', async () => {
     tools: [await at.tool('twice', '({ body }) => body.n * 2')],
   })
   const said = async (content: string, more: object = {}) => {
-    const { body } = await user.post(`/ai/agents/${id}/chat`, { messages: [says(content)], ...more })
+    const { body } = await user.post(`/ai/agents/${id}/chat`, { messages: [chatMessage(content)], ...more })
     return body.choices?.[0].message.content ?? body
   }
 
   test('says what it was told, the same each time', async () => {
     expect(await said('One.\n\nTwo.')).toBe('One.\n\nTwo.')
-    const { events } = eventsIn(
-      (await user.post(`/ai/agents/${id}/chat`, { messages: [says('Word by word.')], stream: true })).body,
+    const { events } = parseEvents(
+      (await user.post(`/ai/agents/${id}/chat`, { messages: [chatMessage('Word by word.')], stream: true })).body,
     )
     expect(events.map(({ choices }) => choices[0].delta.content)).toEqual(['Word ', 'by ', 'word.', undefined])
     expect((await at.usage())[0]).toMatchObject({ status: 'completed', estimated: false, completion: 4 })
@@ -196,8 +218,8 @@ describe('the built-in source', async () => {
   test('is not there where it is off', async () => {
     config.ATOLL_AI_ECHO = 'off'
     try {
-      expect(refusal(await admin.post('/ai/agents', { sourceId: 'echo' }))).toEqual([400, 'INVALID_INPUT'])
-      expect(refusal(await user.post(`/ai/agents/${id}/chat`, { messages: [says('x')] }))).toEqual([
+      expect(statusAndCode(await admin.post('/ai/agents', { sourceId: 'echo' }))).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(await user.post(`/ai/agents/${id}/chat`, { messages: [chatMessage('x')] }))).toEqual([
         404,
         'INTEGRATION_SOURCE_NOT_FOUND',
       ])

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
-import { withinBudget } from '../../src/ai/usage/budgets'
+import { reserveBudget } from '../../src/ai/usage/budgets'
 import { moveClock } from '../../src/core/clock'
-import { handle } from '../../src/gateway'
-import { house, refusal } from '../house'
-import { calling, says, studio, until } from './kit'
+import { handleRequest } from '../../src/gateway'
+import { createTestTenant, statusAndCode } from '../test-tenant'
+import { chatMessage, createAiFixture, toolCalls, waitUntil } from './fixtures'
 
-const at = await studio()
+const at = await createAiFixture()
 const { user, admin, openai, main, chat, tenant } = at
 const other = at.as('other')
 afterAll(() => openai.stop())
@@ -19,10 +19,10 @@ const budget = (limit: number, more: Partial<Budget> = {}) => ({
   limit,
   ...more,
 })
-const settings = (metadata: object) => admin.put('/configurations/ai-configuration', { metadata })
-const set = (...budgets: object[]) => at.done(settings({ budgets }))
-const EXCEEDED = [429, 'BUDGET_EXCEEDED']
-const counts = (prompt_tokens: number, completion_tokens = 0) => ({
+const putSettings = (metadata: object) => admin.put('/configurations/ai-configuration', { metadata })
+const setBudgets = (...budgets: object[]) => at.done(putSettings({ budgets }))
+const BUDGET_EXCEEDED = [429, 'BUDGET_EXCEEDED']
+const reportedUsage = (prompt_tokens: number, completion_tokens = 0) => ({
   usage: { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
 })
 
@@ -35,10 +35,10 @@ beforeEach(() => {
 
 describe('a budget', () => {
   test('refuses what comes after it is used up, with how long that lasts; the model is not asked', async () => {
-    await set(budget(18, { period: 'day' }))
+    await setBudgets(budget(18, { period: 'day' }))
     expect((await chat()).status).toBe(200)
     const refused = await chat()
-    expect(refusal(refused)).toEqual(EXCEEDED)
+    expect(statusAndCode(refused)).toEqual(BUDGET_EXCEEDED)
     expect(refused.body.details).toEqual({
       ...{
         scope: 'tenant',
@@ -53,7 +53,7 @@ describe('a budget', () => {
     expect(wait).toBeGreaterThan(43_100)
     expect(wait).toBeLessThanOrEqual(43_200)
     expect(openai.asked).toHaveLength(1)
-    expect(refusal(await chat(user, main, { stream: true }))).toEqual(EXCEEDED)
+    expect(statusAndCode(await chat(user, main, { stream: true }))).toEqual(BUDGET_EXCEEDED)
     const today = await at.done(admin.get(`/ai/usage?from=${year - 1}-05-15`))
     expect(today).toHaveLength(1)
     moveClock(Date.parse(`${year - 1}-05-16T00:00:00Z`))
@@ -61,29 +61,32 @@ describe('a budget', () => {
   })
 
   test('of a month lasts until the next one, whatever the days', async () => {
-    await set(budget(18, { period: 'month' }))
+    await setBudgets(budget(18, { period: 'month' }))
     expect((await chat()).status).toBe(200)
     moveClock(Date.parse(`${year - 1}-05-31T23:59:00Z`))
     const refused = await chat()
-    expect([refusal(refused), refused.body.details.until]).toEqual([EXCEEDED, `${year - 1}-06-01T00:00:00.000Z`])
+    expect([statusAndCode(refused), refused.body.details.until]).toEqual([
+      BUDGET_EXCEEDED,
+      `${year - 1}-06-01T00:00:00.000Z`,
+    ])
     moveClock(Date.parse(`${year - 1}-06-01T00:00:00Z`))
     expect((await chat()).status).toBe(200)
   })
 
   test('of users is for each of them, also for those who stream', async () => {
-    await set(budget(18, { scope: 'user' }))
+    await setBudgets(budget(18, { scope: 'user' }))
     expect((await chat(user, main, { stream: true })).status).toBe(200)
-    expect(refusal(await chat())).toEqual(EXCEEDED)
+    expect(statusAndCode(await chat())).toEqual(BUDGET_EXCEEDED)
     expect((await chat(other)).status).toBe(200)
-    expect(refusal(await chat(other))).toEqual(EXCEEDED)
+    expect(statusAndCode(await chat(other))).toEqual(BUDGET_EXCEEDED)
   })
 
   test('of workspaces is for those who are in one, together', async () => {
     const { _id } = await at.done(user.post('/workspaces', { name: 'Office' }))
     await at.done(user.post(`/workspaces/${_id}/activate`))
-    await set(budget(30, { scope: 'workspace' }))
+    await setBudgets(budget(30, { scope: 'workspace' }))
     expect([(await chat()).status, (await chat()).status]).toEqual([200, 200])
-    expect(refusal(await chat())).toEqual(EXCEEDED)
+    expect(statusAndCode(await chat())).toEqual(BUDGET_EXCEEDED)
     expect([(await chat(other)).status, (await chat(other)).status, (await chat(other)).status]).toEqual([
       200, 200, 200,
     ])
@@ -91,29 +94,29 @@ describe('a budget', () => {
   })
 
   test('of costs is in the currency of the prices', async () => {
-    await at.done(settings({ prices: { '*': { prompt: 1, completion: 2 } } }))
-    await set(budget(0.003, { unit: 'cost' }))
-    openai.says(counts(1_000, 999), counts(1, 0), counts(5, 5))
+    await at.done(putSettings({ prices: { '*': { prompt: 1, completion: 2 } } }))
+    await setBudgets(budget(0.003, { unit: 'cost' }))
+    openai.says(reportedUsage(1_000, 999), reportedUsage(1, 0), reportedUsage(5, 5))
     expect((await chat()).status).toBe(200)
     expect((await chat()).status).toBe(200)
     expect((await chat()).status).toBe(200)
     const refused = await chat()
-    expect(refusal(refused)).toEqual(EXCEEDED)
+    expect(statusAndCode(refused)).toEqual(BUDGET_EXCEEDED)
     expect(refused.body.details).toMatchObject({ unit: 'cost', limit: 0.003, used: 0.003014 })
   })
 
   test('of nothing allows nothing; several hold all together', async () => {
-    await set(budget(1e9), budget(0, { scope: 'user', period: 'month', unit: 'cost' }))
-    expect(refusal(await chat())).toEqual(EXCEEDED)
-    await set()
+    await setBudgets(budget(1e9), budget(0, { scope: 'user', period: 'month', unit: 'cost' }))
+    expect(statusAndCode(await chat())).toEqual(BUDGET_EXCEEDED)
+    await setBudgets()
     expect((await chat()).status).toBe(200)
   })
 
   test('is used up by failures and by what broke off, too', async () => {
-    await set(budget(1))
+    await setBudgets(budget(1))
     openai.says({ cut: 2 })
     await chat(user, main, { stream: true })
-    expect(refusal(await chat())).toEqual(EXCEEDED)
+    expect(statusAndCode(await chat())).toEqual(BUDGET_EXCEEDED)
   })
 
   test('is about integrations that others than callers run: by webhooks, and as tools of agents', async () => {
@@ -122,25 +125,25 @@ describe('a budget', () => {
     const trigger = { kind: 'tool', name: 'expert', description: 'Knows.' }
     const { _id: tool } = await at.made('/integrations', { trigger, target })
     const asker = await at.agent({ tools: [tool] })
-    await set(budget(18))
+    await setBudgets(budget(18))
     expect((await user.post(`/webhooks/${hook}`, { message: 'Hello' })).status).toBe(200)
-    expect(refusal(await user.post(`/webhooks/${hook}`, { message: 'Hello' }))).toEqual(EXCEEDED)
-    await set(budget(19))
-    openai.says(calling(['expert', { message: 'Hello' }]), {}, { text: 'I asked.' })
+    expect(statusAndCode(await user.post(`/webhooks/${hook}`, { message: 'Hello' }))).toEqual(BUDGET_EXCEEDED)
+    await setBudgets(budget(19))
+    openai.says(toolCalls(['expert', { message: 'Hello' }]), {}, { text: 'I asked.' })
     expect((await chat(user, asker)).status).toBe(200)
     expect(openai.asked.map(({ body }) => body.model)).toEqual(['expert', 'model-1', 'expert', 'model-1'])
     openai.clear()
-    expect(refusal(await chat())).toEqual(EXCEEDED)
+    expect(statusAndCode(await chat())).toEqual(BUDGET_EXCEEDED)
     expect(openai.asked).toEqual([])
   })
 
   const taken = async () => {
-    const rows = await tenant.db.ask('select tokens from ai_spent where _id = ?', [`${year - 1}-05-15 tenant `])
+    const rows = await tenant.db.query('select tokens from ai_spent where _id = ?', [`${year - 1}-05-15 tenant `])
     return Number(rows[0]?.[0] ?? 0)
   }
 
   test('is not passed by many who ask at once: what is being answered counts as what it may take', async () => {
-    await set(budget(400), budget(1e6, { scope: 'user' }))
+    await setBudgets(budget(400), budget(1e6, { scope: 'user' }))
     const half = Array.from({ length: 25 }, () => chat(user, main, { max_tokens: 80 }))
     const others = Array.from({ length: 25 }, () => chat(user, main, { max_tokens: 80, stream: true }))
     const all = await Promise.all([...half, ...others])
@@ -148,7 +151,7 @@ describe('a budget', () => {
     expect(passed).toBeGreaterThan(1)
     expect(passed).toBeLessThan(6)
     const refused = all.filter(({ status }) => status !== 200)
-    expect(refused.map(refusal)).toEqual(refused.map(() => EXCEEDED))
+    expect(refused.map(statusAndCode)).toEqual(refused.map(() => BUDGET_EXCEEDED))
     expect(refused[0]!.headers.get('retry-after')).toBe('5')
     expect(refused[0]!.body.details).toMatchObject({ scope: 'tenant', limit: 400, running: expect.any(Number) })
     expect(openai.asked).toHaveLength(passed)
@@ -158,8 +161,8 @@ describe('a budget', () => {
   })
 
   test.each([false, true])('counts nothing of what has failed, or was never asked (stream: %p)', async (stream) => {
-    await set(budget(1_000))
-    const bad = { messages: [says('x', 'system')] }
+    await setBudgets(budget(1_000))
+    const bad = { messages: [chatMessage('x', 'system')] }
     for (const [body, plan, status] of [
       [{ stream }, { status: 401 }, 502],
       [{ stream, ...bad }, undefined, 400],
@@ -169,32 +172,32 @@ describe('a budget', () => {
     }
     const leaving = new AbortController()
     openai.says({ hang: 0 })
-    const body = JSON.stringify({ messages: [says('Hello')], stream })
+    const body = JSON.stringify({ messages: [chatMessage('Hello')], stream })
     const headers = { host: `${at.id}.test`, 'x-api-key': at.tokens.user, 'content-type': 'application/json' }
     const url = `${at.origin}/api/ai/${main}/chat-completion`
     const before = openai.asked.length
-    const left = handle(new Request(url, { method: 'POST', headers, body, signal: leaving.signal }))
-    await until(() => openai.asked.length > before)
-    expect(refusal(await chat())).toEqual(EXCEEDED)
+    const left = handleRequest(new Request(url, { method: 'POST', headers, body, signal: leaving.signal }))
+    await waitUntil(() => openai.asked.length > before)
+    expect(statusAndCode(await chat())).toEqual(BUDGET_EXCEEDED)
     leaving.abort()
     await left.catch(() => {})
-    await until(async () => (await chat()).status === 200)
+    await waitUntil(async () => (await chat()).status === 200)
   })
 
   test('lets one question be passed by itself, and by the agents that it leads to', async () => {
-    await set(budget(2))
+    await setBudgets(budget(2))
     const trigger = { kind: 'tool', name: 'helper', description: 'Helps.' }
     const target = { kind: 'ai', sourceId: at.source, model: 'helper' }
     const { _id: tool } = await at.made('/integrations', { trigger, target })
-    openai.says(calling(['helper', { message: 'Hello' }]), {}, { text: 'I asked.' })
+    openai.says(toolCalls(['helper', { message: 'Hello' }]), {}, { text: 'I asked.' })
     expect((await chat(user, await at.agent({ tools: [tool] }))).status).toBe(200)
     expect(openai.asked.map(({ body }) => body.model)).toEqual(['model-1', 'helper', 'model-1'])
-    expect(refusal(await chat())).toEqual(EXCEEDED)
+    expect(statusAndCode(await chat())).toEqual(BUDGET_EXCEEDED)
   })
 
   test('of costs is not passed at once either, also by those who embed', async () => {
-    await at.done(settings({ prices: { '*': { prompt: 1_000, completion: 1_000 } } }))
-    await set(budget(0.02, { unit: 'cost' }))
+    await at.done(putSettings({ prices: { '*': { prompt: 1_000, completion: 1_000 } } }))
+    await setBudgets(budget(0.02, { unit: 'cost' }))
     const agent = await at.agent({ vectorStores: ['user'] })
     const content = 'Quinces are yellow.'
     const send = () => user.post(`/ai/sources/${at.source}/storage/upload`, { integrationId: agent, content })
@@ -206,22 +209,24 @@ describe('a budget', () => {
     expect(passed).toBeGreaterThan(1)
     expect(passed).toBeLessThan(7)
     expect(openai.asked).toHaveLength(passed)
-    await at.done(settings({ prices: {} }))
+    await at.done(putSettings({ prices: {} }))
   })
 
   test('is of one tenant', async () => {
-    await set(budget(0))
-    const one = await house()
+    await setBudgets(budget(0))
+    const one = await createTestTenant()
     const agent = (await one.as('admin').post('/ai/agents', { name: 'x', sourceId: 'echo' })).body._id
-    expect((await one.as('user').post(`/ai/${agent}/chat-completion`, { messages: [says('x')] })).status).toBe(200)
-    expect(refusal(await chat())).toEqual(EXCEEDED)
+    expect((await one.as('user').post(`/ai/${agent}/chat-completion`, { messages: [chatMessage('x')] })).status).toBe(
+      200,
+    )
+    expect(statusAndCode(await chat())).toEqual(BUDGET_EXCEEDED)
   })
 
   test('is looked up and not added up: it reads one statement, however many rows there are', async () => {
-    await set(budget(1e9), budget(1e9, { scope: 'user', period: 'month' }), budget(1e9, { scope: 'user' }))
+    await setBudgets(budget(1e9), budget(1e9, { scope: 'user', period: 'month' }), budget(1e9, { scope: 'user' }))
     await chat()
     const select = spyOn(tenant.db, 'select')
-    await withinBudget({ ...tenant, actor: { user: at.users.user } as never })
+    await reserveBudget({ ...tenant, actor: { user: at.users.user } as never })
     expect(select).toHaveBeenCalledTimes(1)
     select.mockRestore()
   })
@@ -237,14 +242,17 @@ test.each([
   ['a text', { budgets: [{ ...budget(1), limit: '10' }] }],
   ['too many', { budgets: Array.from({ length: 21 }, () => budget(1)) }],
 ])('budgets are refused where they make no sense: %s', async (_, metadata) => {
-  const refused = await settings(metadata)
-  expect(refusal(refused)).toEqual([400, 'INVALID_INPUT'])
+  const refused = await putSettings(metadata)
+  expect(statusAndCode(refused)).toEqual([400, 'INVALID_INPUT'])
   expect(refused.body.details[0].path).toStartWith('/metadata/budgets')
 })
 
 test('budgets are set by admins', async () => {
   const body = { metadata: { budgets: [] } }
-  expect(refusal(await user.put('/configurations/ai-configuration', body))).toEqual([403, 'FORBIDDEN'])
-  expect(refusal(await at.stranger.put('/configurations/ai-configuration', body))).toEqual([401, 'UNAUTHENTICATED'])
-  expect(refusal(await user.get('/configurations/ai-configuration'))).toEqual([403, 'FORBIDDEN'])
+  expect(statusAndCode(await user.put('/configurations/ai-configuration', body))).toEqual([403, 'FORBIDDEN'])
+  expect(statusAndCode(await at.stranger.put('/configurations/ai-configuration', body))).toEqual([
+    401,
+    'UNAUTHENTICATED',
+  ])
+  expect(statusAndCode(await user.get('/configurations/ai-configuration'))).toEqual([403, 'FORBIDDEN'])
 })

@@ -1,8 +1,8 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
-import { house, refusal } from '../house'
-import { eventsIn, says, studio, wordsOf } from './kit'
+import { createTestTenant, statusAndCode } from '../test-tenant'
+import { chatMessage, createAiFixture, joinContent, parseEvents } from './fixtures'
 
-const at = await studio()
+const at = await createAiFixture()
 const { user, admin, openai, main, stranger, chat } = at
 afterAll(() => openai.stop())
 beforeEach(() => openai.clear())
@@ -22,11 +22,11 @@ describe('a completion', () => {
     const { headers, body: asked } = openai.last()
     expect(headers.authorization).toBe('Bearer sk-secret')
     expect(Object.keys(headers).filter((name) => name.startsWith('x-stainless'))).toEqual([])
-    expect(asked).toEqual({ model: 'model-1', messages: [says('Hello')], stream: false })
+    expect(asked).toEqual({ model: 'model-1', messages: [chatMessage('Hello')], stream: false })
   })
 
   test('is a stream of chunks where the body or the header asks for one', async () => {
-    const asked = { messages: [says('Hello')] }
+    const asked = { messages: [chatMessage('Hello')] }
     const path = `/ai/${main}/chat-completion`
     const answers = [
       await user.post(path, { ...asked, stream: true }),
@@ -36,9 +36,9 @@ describe('a completion', () => {
     for (const { status, headers, body } of answers) {
       expect(status).toBe(200)
       expect(headers.get('content-type')).toStartWith('text/event-stream')
-      const { events, end } = eventsIn(body)
+      const { events, end } = parseEvents(body)
       expect(end).toBe('[DONE]')
-      expect(wordsOf(events)).toBe('Hello there!')
+      expect(joinContent(events)).toBe('Hello there!')
     }
     expect((await user.post(path, { ...asked, stream: false }, { accept: 'text/event-stream' })).body.object).toBe(
       'chat.completion',
@@ -53,11 +53,11 @@ describe('a completion', () => {
       target: { kind: 'ai', sourceId: at.source },
     })
     for (const id of ['nothing', off, hook])
-      expect(refusal(await chat(user, id))).toEqual([404, 'INTEGRATION_NOT_FOUND'])
-    expect(refusal(await chat(user, few))).toEqual([403, 'FORBIDDEN'])
+      expect(statusAndCode(await chat(user, id))).toEqual([404, 'INTEGRATION_NOT_FOUND'])
+    expect(statusAndCode(await chat(user, few))).toEqual([403, 'FORBIDDEN'])
     expect((await chat(admin, few)).status).toBe(200)
-    expect(refusal(await chat(stranger))).toEqual([401, 'UNAUTHENTICATED'])
-    expect(refusal(await chat((await house()).as('admin')))).toEqual([404, 'INTEGRATION_NOT_FOUND'])
+    expect(statusAndCode(await chat(stranger))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await chat((await createTestTenant()).as('admin')))).toEqual([404, 'INTEGRATION_NOT_FOUND'])
   })
 
   test('leaves a row of what it took', async () => {
@@ -90,8 +90,8 @@ test('with an Idempotency-Key is asked of the model once', async () => {
   const path = `/ai/${main}/chat-completion`
   const key = { 'idempotency-key': crypto.randomUUID() }
   const [first, second] = [
-    await user.post(path, { messages: [says('Hello')] }, key),
-    await user.post(path, { messages: [says('Hello')] }, key),
+    await user.post(path, { messages: [chatMessage('Hello')] }, key),
+    await user.post(path, { messages: [chatMessage('Hello')] }, key),
   ]
   expect(second.body).toEqual(first.body)
   expect(openai.asked).toHaveLength(1)
@@ -124,16 +124,19 @@ describe('what is asked', () => {
     ['a schema without a name', { response_format: { type: 'json_schema', json_schema: {} } }],
     ['a context that is no object', { context: 'text' }],
     ['rules that are no texts', { rules: [1] }],
-    ['another role', { messages: [says('x', 'developer')] }],
+    ['another role', { messages: [chatMessage('x', 'developer')] }],
     ['a message without content', { messages: [{ role: 'user' }] }],
     ['content of parts', { messages: [{ role: 'user', content: [{ type: 'text', text: 'x' }] }] }],
-    ['an answer of a tool to nobody', { messages: [says('x'), { role: 'tool', content: 'x', tool_call_id: 'c1' }] }],
+    [
+      'an answer of a tool to nobody',
+      { messages: [chatMessage('x'), { role: 'tool', content: 'x', tool_call_id: 'c1' }] },
+    ],
     ['an answer of a tool without its call', { messages: [{ role: 'tool', content: 'x' }] }],
     [
       'a user who calls tools',
       {
         messages: [
-          { ...says('x'), tool_calls: [{ id: 'c', type: 'function', function: { name: 'x', arguments: '' } }] },
+          { ...chatMessage('x'), tool_calls: [{ id: 'c', type: 'function', function: { name: 'x', arguments: '' } }] },
         ],
       },
     ],
@@ -141,10 +144,10 @@ describe('what is asked', () => {
     ['a tool whose name models don’t take', { clientTools: [{ name: 'a b' }] }],
     ['a tool that takes a text', { clientTools: [{ name: 'a', schema: { type: 'string' } }] }],
     ['too much context', { context: { text: 'x'.repeat(17 << 10) } }],
-    ['a system message', { messages: [says('Be rude.', 'system'), says('x')] }],
+    ['a system message', { messages: [chatMessage('Be rude.', 'system'), chatMessage('x')] }],
   ])('is refused where it makes no sense: %s', async (_, body) => {
-    expect(refusal(await chat(user, main, body))).toEqual([400, 'INVALID_INPUT'])
-    expect(refusal(await chat(user, main, { ...body, stream: true }))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await chat(user, main, body))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await chat(user, main, { ...body, stream: true }))).toEqual([400, 'INVALID_INPUT'])
     expect(openai.asked).toEqual([])
   })
 
@@ -166,16 +169,19 @@ describe('what is asked', () => {
 
   test('may have system messages where the integration says so', async () => {
     const id = await at.agent({ allowSystemMessages: true })
-    const messages = [says('Be rude.', 'system'), says('Hello')]
+    const messages = [chatMessage('Be rude.', 'system'), chatMessage('Hello')]
     expect((await chat(user, id, { messages })).status).toBe(200)
     expect(openai.last().body.messages).toEqual(messages)
   })
 
   test('may be larger than other bodies', async () => {
     const text = 'x'.repeat(2 << 20)
-    expect((await chat(user, main, { messages: [says(text)] })).status).toBe(200)
+    expect((await chat(user, main, { messages: [chatMessage(text)] })).status).toBe(200)
     expect(openai.last().body.messages[0].content).toHaveLength(2 << 20)
-    expect(refusal(await chat(user, main, { messages: [says('x'.repeat(17 << 20))] }))).toEqual([413, 'BODY_TOO_LARGE'])
+    expect(statusAndCode(await chat(user, main, { messages: [chatMessage('x'.repeat(17 << 20))] }))).toEqual([
+      413,
+      'BODY_TOO_LARGE',
+    ])
   })
 
   test('that is nothing counts as not said', async () => {
@@ -183,29 +189,33 @@ describe('what is asked', () => {
     expect(
       (await chat(user, main, { ...nothing, stream: null, queryParams: null, response_format: null })).status,
     ).toBe(200)
-    expect(openai.last().body).toEqual({ model: 'model-1', messages: [says('Hello')], stream: false })
+    expect(openai.last().body).toEqual({ model: 'model-1', messages: [chatMessage('Hello')], stream: false })
     const bare = { name: null, tool_calls: null, tool_call_id: null }
     const messages = ['Hello', 'Hi', 'Well?'].map((text, n) => ({
-      ...says(text, n % 2 ? 'assistant' : 'user'),
+      ...chatMessage(text, n % 2 ? 'assistant' : 'user'),
       ...bare,
     }))
     expect((await chat(user, main, { messages }, await at.thread())).status).toBe(200)
-    expect(openai.last().body.messages).toEqual([says('Hello'), says('Hi', 'assistant'), says('Well?')])
+    expect(openai.last().body.messages).toEqual([
+      chatMessage('Hello'),
+      chatMessage('Hi', 'assistant'),
+      chatMessage('Well?'),
+    ])
   })
 })
 
 test('budgets are kept to: of the tenant, of workspaces, of users', async () => {
-  const own = await studio()
+  const own = await createAiFixture()
   const budget = (limit: number, scope = 'user', unit = 'tokens') => ({ scope, period: 'day', unit, limit })
   const put = (...budgets: object[]) =>
     own.done(own.admin.put('/configurations/ai-configuration', { metadata: { budgets } }))
   await put(budget(30))
   expect((await own.chat()).status).toBe(200)
   expect((await own.chat()).status).toBe(200)
-  expect(refusal(await own.chat())).toEqual([429, 'BUDGET_EXCEEDED'])
+  expect(statusAndCode(await own.chat())).toEqual([429, 'BUDGET_EXCEEDED'])
   expect((await own.chat(own.as('other'))).status).toBe(200)
   await put(budget(30, 'tenant'))
-  expect(refusal(await own.chat(own.as('other')))).toEqual([429, 'BUDGET_EXCEEDED'])
+  expect(statusAndCode(await own.chat(own.as('other')))).toEqual([429, 'BUDGET_EXCEEDED'])
   await put(budget(1000, 'tenant'), budget(1, 'workspace'), budget(5, 'tenant', 'cost'))
   expect((await own.chat()).status).toBe(200)
   await own.openai.stop()

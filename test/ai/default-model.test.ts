@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'bun:test'
-import { studio } from './kit'
+import { createAiFixture } from './fixtures'
 
-const at = await studio()
+const at = await createAiFixture()
 afterAll(() => at.openai.stop())
 
 test.each([

@@ -1,16 +1,16 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
-import { house, refusal } from '../house'
-import { calling, eventsIn, says, studio } from './kit'
+import { createTestTenant, statusAndCode } from '../test-tenant'
+import { chatMessage, createAiFixture, parseEvents, toolCalls } from './fixtures'
 
-const at = await studio()
+const at = await createAiFixture()
 const { user, admin, openai, main, chat, stranger } = at
 const other = at.as('other')
 afterAll(() => openai.stop())
 beforeEach(() => openai.clear())
 
-const said = (messages: { role: string; content: string }[]) =>
+const toLines = (messages: { role: string; content: string }[]) =>
   messages.map(({ role, content }) => `${role}: ${content}`)
-const told = () => said(openai.last().body.messages)
+const linesToModel = () => toLines(openai.last().body.messages)
 
 describe('a thread', () => {
   test('begins empty, and belongs to who made it', async () => {
@@ -25,28 +25,31 @@ describe('a thread', () => {
 
   test('is with an integration that talks, and that its user may use', async () => {
     const few = await at.agent({ roles: ['gardener'] })
-    expect(refusal(await user.post('/ai/threads', { integration: 'nothing' }))).toEqual([404, 'INTEGRATION_NOT_FOUND'])
-    expect(refusal(await user.post('/ai/threads', { integration: few }))).toEqual([403, 'FORBIDDEN'])
-    expect(refusal(await user.post('/ai/threads', {}))).toEqual([400, 'INVALID_INPUT'])
-    expect(refusal(await stranger.post('/ai/threads', { integration: main }))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await user.post('/ai/threads', { integration: 'nothing' }))).toEqual([
+      404,
+      'INTEGRATION_NOT_FOUND',
+    ])
+    expect(statusAndCode(await user.post('/ai/threads', { integration: few }))).toEqual([403, 'FORBIDDEN'])
+    expect(statusAndCode(await user.post('/ai/threads', {}))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await stranger.post('/ai/threads', { integration: main }))).toEqual([401, 'UNAUTHENTICATED'])
   })
 
   test('is nobody else’s: neither to read, nor to go on with, nor to remove', async () => {
     const id = await at.thread()
     await chat(user, main, {}, id)
-    const neighbours = [other, (await house()).as('admin')]
+    const neighbours = [other, (await createTestTenant()).as('admin')]
     for (const client of neighbours) {
-      expect(refusal(await client.get(`/ai/threads/${id}`))).toEqual([404, 'THREAD_NOT_FOUND'])
-      expect(refusal(await client.delete(`/ai/threads/${id}`))).toEqual([404, 'THREAD_NOT_FOUND'])
+      expect(statusAndCode(await client.get(`/ai/threads/${id}`))).toEqual([404, 'THREAD_NOT_FOUND'])
+      expect(statusAndCode(await client.delete(`/ai/threads/${id}`))).toEqual([404, 'THREAD_NOT_FOUND'])
       expect((await client.get('/ai/threads')).body).toEqual([])
     }
-    expect(refusal(await chat(other, main, {}, id))).toEqual([404, 'THREAD_NOT_FOUND'])
+    expect(statusAndCode(await chat(other, main, {}, id))).toEqual([404, 'THREAD_NOT_FOUND'])
     // Admins read it, but don't speak for its user.
     expect((await admin.get(`/ai/threads/${id}`)).body.messages).toHaveLength(2)
-    expect(refusal(await chat(admin, main, {}, id))).toEqual([404, 'THREAD_NOT_FOUND'])
+    expect(statusAndCode(await chat(admin, main, {}, id))).toEqual([404, 'THREAD_NOT_FOUND'])
     // It goes on with whom it began.
-    expect(refusal(await chat(user, await at.agent(), {}, id))).toEqual([404, 'THREAD_NOT_FOUND'])
-    expect(refusal(await chat(user, main, {}, 'nothing'))).toEqual([404, 'THREAD_NOT_FOUND'])
+    expect(statusAndCode(await chat(user, await at.agent(), {}, id))).toEqual([404, 'THREAD_NOT_FOUND'])
+    expect(statusAndCode(await chat(user, main, {}, 'nothing'))).toEqual([404, 'THREAD_NOT_FOUND'])
     expect((await at.threadOf(id)).messages).toHaveLength(2)
   })
 
@@ -54,9 +57,9 @@ describe('a thread', () => {
     const id = await at.thread()
     await chat(user, main, {}, id)
     expect((await user.delete(`/ai/threads/${id}`)).body).toEqual({ success: true })
-    expect(refusal(await user.get(`/ai/threads/${id}`))).toEqual([404, 'THREAD_NOT_FOUND'])
-    expect(refusal(await user.delete(`/ai/threads/${id}`))).toEqual([404, 'THREAD_NOT_FOUND'])
-    expect(await at.tenant.db.ask('select number from thread_messages where thread = ?', [id])).toEqual([])
+    expect(statusAndCode(await user.get(`/ai/threads/${id}`))).toEqual([404, 'THREAD_NOT_FOUND'])
+    expect(statusAndCode(await user.delete(`/ai/threads/${id}`))).toEqual([404, 'THREAD_NOT_FOUND'])
+    expect(await at.tenant.db.query('select number from thread_messages where thread = ?', [id])).toEqual([])
   })
 
   test('that is removed while the model speaks stays removed', async () => {
@@ -66,15 +69,15 @@ describe('a thread', () => {
     while (!openai.asked.length) await Bun.sleep(1)
     await at.done(user.delete(`/ai/threads/${id}`))
     openai.own.always = {}
-    expect(eventsIn((await answer).body).end).toBe('[DONE]')
-    expect(refusal(await user.get(`/ai/threads/${id}`))).toEqual([404, 'THREAD_NOT_FOUND'])
+    expect(parseEvents((await answer).body).end).toBe('[DONE]')
+    expect(statusAndCode(await user.get(`/ai/threads/${id}`))).toEqual([404, 'THREAD_NOT_FOUND'])
     expect((await at.usage())[0]).toMatchObject({ status: 'completed', thread: id })
   })
 })
 
 describe('the list', () => {
   test('is of one’s own, newest first, in pages; admins see all of them, unless they say otherwise', async () => {
-    const own = await studio()
+    const own = await createAiFixture()
     const second = await own.agent()
     const ids = [await own.thread(), await own.thread(second), await own.thread()]
     const theirs = await own.thread(main && own.main, own.as('other'))
@@ -89,8 +92,8 @@ describe('the list', () => {
     expect(await list('', own.admin)).toHaveLength(4)
     expect(await list('?bypassAdmin=true', own.admin)).toEqual([])
     expect(await list(`?user=${own.users.other}`, own.admin)).toEqual([theirs])
-    expect(refusal(await own.user.get('/ai/threads?limit=-1'))).toEqual([400, 'INVALID_INPUT'])
-    expect(refusal(await own.user.get('/ai/threads?sort=content'))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await own.user.get('/ai/threads?limit=-1'))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await own.user.get('/ai/threads?sort=content'))).toEqual([400, 'INVALID_INPUT'])
     const { headers, body } = await own.user.get('/ai/threads?limit=2&count=true')
     expect(headers.get('x-total-count')).toBe('3')
     expect(headers.get('link')).toContain('rel="next"')
@@ -117,19 +120,21 @@ describe('what is said', () => {
       {
         stream,
         messages: [
-          says('I am Ada,\n  and this is the first of many words that I am going to say to you today, dear model.'),
+          chatMessage(
+            'I am Ada,\n  and this is the first of many words that I am going to say to you today, dear model.',
+          ),
         ],
       },
       id,
     )
-    await chat(user, main, { stream, messages: [says('Who am I?')], rules: ['Be short.'] }, id)
-    expect(told().slice(1)).toEqual([
+    await chat(user, main, { stream, messages: [chatMessage('Who am I?')], rules: ['Be short.'] }, id)
+    expect(linesToModel().slice(1)).toEqual([
       expect.stringContaining('user: I am Ada'),
       'assistant: Hello, Ada.',
       'user: Who am I?',
     ])
     const { messages, title } = await at.threadOf(id)
-    expect(said(messages)).toEqual([...told().slice(1), 'assistant: You are Ada.'])
+    expect(toLines(messages)).toEqual([...linesToModel().slice(1), 'assistant: You are Ada.'])
     for (const { timestamp } of messages) expect(Date.parse(timestamp)).toBeGreaterThanOrEqual(before)
     expect(title).toBe('I am Ada, and this is the first of many words that I am going to say to you…')
   })
@@ -137,28 +142,39 @@ describe('what is said', () => {
   test('may be said twice; but what a client sends again is there once, and told once', async () => {
     const id = await at.thread()
     openai.says({ text: 'Yes?' }, { text: 'Yes!' }, { text: 'Still here.' })
-    await chat(user, main, { messages: [says('Hey')] }, id)
-    await chat(user, main, { messages: [says('Hey')] }, id)
-    expect(told()).toEqual(['user: Hey', 'assistant: Yes?', 'user: Hey'])
-    const all = [says('Hey'), says('Yes?', 'assistant'), says('Hey'), says('Yes!', 'assistant')]
-    await chat(user, main, { messages: [...all, says('Hello?')] }, id)
-    expect(told()).toEqual([...said(all), 'user: Hello?'])
+    await chat(user, main, { messages: [chatMessage('Hey')] }, id)
+    await chat(user, main, { messages: [chatMessage('Hey')] }, id)
+    expect(linesToModel()).toEqual(['user: Hey', 'assistant: Yes?', 'user: Hey'])
+    const all = [
+      chatMessage('Hey'),
+      chatMessage('Yes?', 'assistant'),
+      chatMessage('Hey'),
+      chatMessage('Yes!', 'assistant'),
+    ]
+    await chat(user, main, { messages: [...all, chatMessage('Hello?')] }, id)
+    expect(linesToModel()).toEqual([...toLines(all), 'user: Hello?'])
     // Some send only the latest.
-    await chat(user, main, { messages: [says('Still here.', 'assistant'), says('Bye')] }, id)
-    expect(told()).toEqual([...said(all), 'user: Hello?', 'assistant: Still here.', 'user: Bye'])
-    expect(said((await at.threadOf(id)).messages)).toEqual([...told(), 'assistant: Hello there!'])
+    await chat(user, main, { messages: [chatMessage('Still here.', 'assistant'), chatMessage('Bye')] }, id)
+    expect(linesToModel()).toEqual([...toLines(all), 'user: Hello?', 'assistant: Still here.', 'user: Bye'])
+    expect(toLines((await at.threadOf(id)).messages)).toEqual([...linesToModel(), 'assistant: Hello there!'])
   })
 
   test('is seen as one answer by clients, however many rounds of tools it took', async () => {
     const tools = [await at.tool('now', '() => "noon"')]
     const agent = await at.agent({ tools })
     const id = await at.thread(agent)
-    openai.says({ ...calling(['now', {}, 'c1']), text: 'Let me see. ' }, { text: 'Noon.' })
+    openai.says({ ...toolCalls(['now', {}, 'c1']), text: 'Let me see. ' }, { text: 'Noon.' })
     const { body } = await chat(user, agent, {}, id)
     const answer = body.choices[0].message
     expect(answer.content).toBe('Let me see. Noon.')
-    await chat(user, agent, { messages: [says('Hello'), answer, says('Thanks')] }, id)
-    expect(told()).toEqual(['user: Hello', 'assistant: Let me see. ', 'tool: noon', 'assistant: Noon.', 'user: Thanks'])
+    await chat(user, agent, { messages: [chatMessage('Hello'), answer, chatMessage('Thanks')] }, id)
+    expect(linesToModel()).toEqual([
+      'user: Hello',
+      'assistant: Let me see. ',
+      'tool: noon',
+      'assistant: Noon.',
+      'user: Thanks',
+    ])
   })
 
   test.each([false, true])(
@@ -169,7 +185,7 @@ describe('what is said', () => {
       const clientTools = [{ name: 'pick' }]
       const ways = [
         (pause: { assistantToolCalls: object[] }) => [
-          says('Hello'),
+          chatMessage('Hello'),
           { role: 'assistant', content: '', tool_calls: pause.assistantToolCalls },
         ],
         () => [],
@@ -177,31 +193,31 @@ describe('what is said', () => {
       for (const before of ways) {
         const id = await at.thread(agent)
         openai.says(
-          calling([`now${stream}`, {}, 'c1']),
-          { ...calling(['pick', {}, 'c2']), text: 'Choose!' },
+          toolCalls([`now${stream}`, {}, 'c1']),
+          { ...toolCalls(['pick', {}, 'c2']), text: 'Choose!' },
           { text: 'Red.' },
         )
         const answer = await chat(user, agent, { stream, clientTools }, id)
-        const pause = stream ? eventsIn(answer.body).events.at(-1) : answer.body
+        const pause = stream ? parseEvents(answer.body).events.at(-1) : answer.body
         expect(pause.functionCalls).toMatchObject([{ id: 'c2' }])
         const messages = [...before(pause), { role: 'tool', tool_call_id: 'c2', content: 'red' }]
         expect((await chat(user, agent, { stream, clientTools, messages }, id)).status).toBe(200)
-        expect(told()).toEqual(['user: Hello', 'assistant: Choose!', 'tool: noon', 'tool: red'])
+        expect(linesToModel()).toEqual(['user: Hello', 'assistant: Choose!', 'tool: noon', 'tool: red'])
         const kept = ['user: Hello', 'assistant: Choose!', 'tool: noon', 'tool: red', 'assistant: Red.']
-        expect(said((await at.threadOf(id)).messages)).toEqual(kept)
+        expect(toLines((await at.threadOf(id)).messages)).toEqual(kept)
         // Once more, because the answer got lost on the way: nothing is there twice.
-        await chat(user, agent, { stream, clientTools, messages: [...messages, says('And now?')] }, id)
-        expect(told().filter((one) => one === 'tool: red')).toHaveLength(1)
+        await chat(user, agent, { stream, clientTools, messages: [...messages, chatMessage('And now?')] }, id)
+        expect(linesToModel().filter((one) => one === 'tool: red')).toHaveLength(1)
       }
     },
   )
 
   test('without an answer of the client’s goes on, too', async () => {
     const id = await at.thread()
-    openai.says(calling(['pick', {}, 'c1']))
+    openai.says(toolCalls(['pick', {}, 'c1']))
     await chat(user, main, { clientTools: [{ name: 'pick' }] }, id)
-    expect((await chat(user, main, { messages: [says('Never mind.')] }, id)).status).toBe(200)
-    expect(told()).toEqual([
+    expect((await chat(user, main, { messages: [chatMessage('Never mind.')] }, id)).status).toBe(200)
+    expect(linesToModel()).toEqual([
       'user: Hello',
       expect.stringContaining('assistant'),
       'tool: This was not answered.',
@@ -211,11 +227,11 @@ describe('what is said', () => {
 
   test('by two at once is there whole, one after the other', async () => {
     const id = await at.thread()
-    await Promise.all(['a', 'b', 'c', 'd'].map((text) => chat(user, main, { messages: [says(text)] }, id)))
+    await Promise.all(['a', 'b', 'c', 'd'].map((text) => chat(user, main, { messages: [chatMessage(text)] }, id)))
     const { messages } = await at.threadOf(id)
     expect(messages).toHaveLength(8)
     for (let n = 0; n < 8; n += 2)
-      expect(said(messages.slice(n, n + 2))).toEqual([
+      expect(toLines(messages.slice(n, n + 2))).toEqual([
         expect.stringMatching(/^user: [a-d]$/),
         'assistant: Hello there!',
       ])
@@ -224,8 +240,8 @@ describe('what is said', () => {
   test('becomes a thread by itself where the integration says so', async () => {
     const agent = await at.agent({ recordThread: true })
     const { body } = await chat(user, agent)
-    expect(said((await at.threadOf(body.threadId)).messages)).toEqual(['user: Hello', 'assistant: Hello there!'])
-    const { events } = eventsIn((await chat(user, agent, { stream: true })).body)
+    expect(toLines((await at.threadOf(body.threadId)).messages)).toEqual(['user: Hello', 'assistant: Hello there!'])
+    const { events } = parseEvents((await chat(user, agent, { stream: true })).body)
     expect((await at.threadOf(events.at(-1).threadId)).title).toBe('Hello')
   })
 })
@@ -239,7 +255,7 @@ describe('a long conversation', () => {
       text: body.messages[0].content.startsWith('Sum up') ? 'They counted.' : 'Next.',
     })
     for (let n = 1; n <= 12; n++) {
-      const { status } = await chat(user, agent, { messages: [says(`${n} ${'word '.repeat(40)}`)] }, id)
+      const { status } = await chat(user, agent, { messages: [chatMessage(`${n} ${'word '.repeat(40)}`)] }, id)
       expect(status).toBe(200)
       const { messages } = openai.last().body
       expect(JSON.stringify(messages).length).toBeLessThan(300 * 4 + 1_500)
@@ -265,7 +281,7 @@ describe('a long conversation', () => {
   test('goes on without it where the model can’t tell', async () => {
     const agent = await at.agent({ historyTokens: 100 })
     const id = await at.thread(agent)
-    const long = { messages: [says('word '.repeat(150))] }
+    const long = { messages: [chatMessage('word '.repeat(150))] }
     await chat(user, agent, long, id)
     openai.own.always = ({ body }) => (body.messages[0].content.startsWith('Sum up') ? { status: 400 } : {})
     expect((await chat(user, agent, long, id)).status).toBe(200)

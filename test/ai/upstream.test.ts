@@ -2,24 +2,24 @@ import { afterAll, afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
 import fc from 'fast-check'
 import { config } from '../../src/config'
 import { logOutput } from '../../src/core/log'
-import { refusal } from '../house'
-import type { Plan } from '../outside/openai'
-import { check } from '../properties'
-import { calling, eventsIn, says, studio, wordsOf } from './kit'
+import type { ReplyPlan } from '../outside/openai-server'
+import { checkProperty } from '../property-runner'
+import { statusAndCode } from '../test-tenant'
+import { chatMessage, createAiFixture, joinContent, parseEvents, toolCalls } from './fixtures'
 
-const at = await studio()
+const at = await createAiFixture()
 const { user, admin, openai, main, chat } = at
-const patience = config.ATOLL_AI_TIMEOUT
+const originalTimeout = config.ATOLL_AI_TIMEOUT
 afterAll(() => openai.stop())
 beforeEach(() => openai.clear())
 afterEach(() => {
-  config.ATOLL_AI_TIMEOUT = patience
+  config.ATOLL_AI_TIMEOUT = originalTimeout
   openai.own.always = {}
 })
 
-const both = [false, true]
+const streamModes = [false, true]
 
-const failing: [string, Plan, [number, string]][] = [
+const failingUpstreams: [string, ReplyPlan, [number, string]][] = [
   ['refuses our token', { status: 401 }, [502, 'AI_UPSTREAM_ERROR']],
   ['knows no such model', { status: 404 }, [502, 'AI_UPSTREAM_ERROR']],
   ['sends us elsewhere', { status: 302, headers: { location: 'http://127.0.0.1:1/' } }, [502, 'AI_UPSTREAM_ERROR']],
@@ -34,12 +34,12 @@ const failing: [string, Plan, [number, string]][] = [
     [504, 'AI_UPSTREAM_TIMEOUT'],
   ],
 ]
-for (const stream of both)
-  test.each(failing)(`a server that %s (stream: ${stream})`, async (_, plan, told) => {
+for (const stream of streamModes)
+  test.each(failingUpstreams)(`a server that %s (stream: ${stream})`, async (_, plan, told) => {
     openai.own.always = plan
     const thread = await at.thread()
     const answer = await chat(user, main, { stream }, thread)
-    expect(refusal(answer)).toEqual(told)
+    expect(statusAndCode(answer)).toEqual(told)
     expect(answer.headers.get('content-type')).toStartWith('application/json')
     expect((await at.threadOf(thread)).messages).toEqual([])
     expect((await at.usage())[0]).toMatchObject({ status: 'failed', thread, estimated: true })
@@ -51,27 +51,27 @@ for (const stream of both)
     expect((await at.threadOf(thread)).messages).toHaveLength(2)
   })
 
-test.each(both)(
+test.each(streamModes)(
   'a server with too much to do says when to come again, and is not asked twice (stream: %p)',
   async (stream) => {
     openai.says({ status: 429, headers: { 'retry-after': '17' } })
     const answer = await chat(user, main, { stream })
-    expect(refusal(answer)).toEqual([503, 'AI_UPSTREAM_BUSY'])
+    expect(statusAndCode(answer)).toEqual([503, 'AI_UPSTREAM_BUSY'])
     expect(answer.headers.get('retry-after')).toBe('17')
     expect(openai.asked).toHaveLength(1)
   },
 )
 
-test.each(both)('what may pass is tried again (stream: %p)', async (stream) => {
+test.each(streamModes)('what may pass is tried again (stream: %p)', async (stream) => {
   openai.says({ status: 500, headers: { 'retry-after-ms': '1' } }, { status: 503, headers: { 'retry-after-ms': '1' } })
   expect((await chat(user, main, { stream })).status).toBe(200)
   expect(openai.asked).toHaveLength(3)
 })
 
-test.each(both)('a server that says nothing is given up in time (stream: %p)', async (stream) => {
+test.each(streamModes)('a server that says nothing is given up in time (stream: %p)', async (stream) => {
   config.ATOLL_AI_TIMEOUT = 100
   openai.says({ hang: 0 })
-  expect(refusal(await chat(user, main, { stream }))).toEqual([504, 'AI_UPSTREAM_TIMEOUT'])
+  expect(statusAndCode(await chat(user, main, { stream }))).toEqual([504, 'AI_UPSTREAM_TIMEOUT'])
   expect(openai.asked).toHaveLength(1)
   expect((await at.usage())[0]).toMatchObject({ status: 'failed' })
 })
@@ -87,27 +87,27 @@ test('one that stops in the middle is told of in the stream, and what it said is
     const thread = await at.thread()
     const { status, body } = await chat(user, main, { stream: true }, thread)
     expect(status).toBe(200)
-    const { events, end } = eventsIn(body)
+    const { events, end } = parseEvents(body)
     expect(end).toBe('[DONE]')
     expect(events.at(-1)).toEqual({ error: { code, message: expect.any(String) } })
-    const said = wordsOf(events)
+    const said = joinContent(events)
     expect(said).toStartWith('Hell')
     const { messages } = await at.threadOf(thread)
-    expect(messages).toMatchObject([says('Hello'), { role: 'assistant', content: said, incomplete: true }])
+    expect(messages).toMatchObject([chatMessage('Hello'), { role: 'assistant', content: said, incomplete: true }])
     expect((await at.usage())[0]).toMatchObject({ status: 'failed', thread })
   }
 })
 
 test('one that breaks off its only answer failed', async () => {
   openai.own.always = { cut: 0 }
-  expect(refusal(await chat())).toEqual([502, 'AI_UPSTREAM_ERROR'])
+  expect(statusAndCode(await chat())).toEqual([502, 'AI_UPSTREAM_ERROR'])
 })
 
 test('nobody is there', async () => {
   const metadata = { apiUrl: 'http://127.0.0.1:1/v1' }
   const { _id: sourceId } = await at.made('/integration-sources', { name: 'x', kind: 'openai', metadata })
   const id = await at.agent({ sourceId })
-  expect(refusal(await chat(user, id))).toEqual([502, 'AI_UPSTREAM_ERROR'])
+  expect(statusAndCode(await chat(user, id))).toEqual([502, 'AI_UPSTREAM_ERROR'])
   await at.done(admin.put(`/integration-sources/${sourceId}`, { metadata: { apiUrl: openai.url } }))
   expect((await chat(user, id)).status).toBe(200)
   // Without a token none is sent.
@@ -117,7 +117,7 @@ test('nobody is there', async () => {
 test('a neighbour of the installation is asked only where that is allowed', async () => {
   config.ATOLL_ALLOW_PRIVATE_NETWORK = 'off'
   try {
-    expect(refusal(await chat())).toEqual([502, 'AI_UPSTREAM_ERROR'])
+    expect(statusAndCode(await chat())).toEqual([502, 'AI_UPSTREAM_ERROR'])
     expect(openai.asked).toEqual([])
   } finally {
     config.ATOLL_ALLOW_PRIVATE_NETWORK = 'on'
@@ -127,12 +127,12 @@ test('a neighbour of the installation is asked only where that is allowed', asyn
 test('in the middle of a turn, what tools did is kept', async () => {
   const tools = [await at.tool('count', '({ body }) => ({ counted: body.n })')]
   const id = await at.agent({ tools })
-  openai.says(calling(['count', { n: 3 }, 'c1']), { status: 401 })
+  openai.says(toolCalls(['count', { n: 3 }, 'c1']), { status: 401 })
   const thread = await at.thread(id)
-  expect(refusal(await chat(user, id, {}, thread))).toEqual([502, 'AI_UPSTREAM_ERROR'])
+  expect(statusAndCode(await chat(user, id, {}, thread))).toEqual([502, 'AI_UPSTREAM_ERROR'])
   const { messages } = await at.threadOf(thread)
   expect(messages).toMatchObject([
-    says('Hello'),
+    chatMessage('Hello'),
     { role: 'assistant', tool_calls: [{ id: 'c1' }] },
     { role: 'tool', tool_call_id: 'c1', content: '{"counted":3}' },
   ])
@@ -151,16 +151,16 @@ test('what is said goes to no log', async () => {
   ]
   try {
     const secret = 'the secret of the prompt'
-    const plans: Plan[] = [
+    const plans: ReplyPlan[] = [
       { status: 400, body: JSON.stringify({ error: { message: `You said: ${secret}` } }) },
       { body: secret },
       { text: secret, cut: 2 },
       { finish: '', text: secret },
     ]
-    for (const stream of both)
+    for (const stream of streamModes)
       for (const plan of plans) {
         openai.own.always = plan
-        const { body } = await chat(user, main, { stream, messages: [says(secret)] })
+        const { body } = await chat(user, main, { stream, messages: [chatMessage(secret)] })
         expect(JSON.stringify(body)).not.toContain('You said')
       }
     expect(lines.length).toBeGreaterThan(0)
@@ -186,7 +186,7 @@ test('whatever a server answers, it is no failure of ours', async () => {
     anything,
     fc.record({ choices: fc.oneof(fc.array(fc.oneof(choice, anything)), anything), usage: anything, model: anything }),
   )
-  await check(
+  await checkProperty(
     100,
     fc.asyncProperty(fc.array(chunk, { maxLength: 4 }), fc.boolean(), async (chunks, stream) => {
       const frames = chunks.map((one) => `data: ${JSON.stringify(one)}\n\n`).join('')

@@ -1,39 +1,39 @@
 import { afterAll, afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import fc from 'fast-check'
 import { config } from '../../src/config'
-import { DAY, iso, moveClock, now } from '../../src/core/clock'
+import { DAY_MS, moveClock, now, toIsoString } from '../../src/core/clock'
 import { logOutput } from '../../src/core/log'
-import { chores } from '../../src/operations/chores'
-import { house, refusal } from '../house'
-import type { Plan } from '../outside/openai'
-import { check } from '../properties'
-import { calling, says, studio } from './kit'
+import { housekeepingTasks } from '../../src/operations/housekeeping-tasks'
+import type { ReplyPlan } from '../outside/openai-server'
+import { checkProperty } from '../property-runner'
+import { createTestTenant, statusAndCode } from '../test-tenant'
+import { chatMessage, createAiFixture, toolCalls } from './fixtures'
 
-const at = await studio()
+const at = await createAiFixture()
 const { user, admin, openai, main, stranger, chat } = at
-const patience = config.ATOLL_AI_TIMEOUT
+const originalTimeout = config.ATOLL_AI_TIMEOUT
 afterAll(() => openai.stop())
 beforeEach(() => openai.clear())
 afterEach(() => {
   moveClock(Date.now())
-  config.ATOLL_AI_TIMEOUT = patience
+  config.ATOLL_AI_TIMEOUT = originalTimeout
 })
 
-const settings = (metadata: object) => admin.put('/configurations/ai-configuration', { metadata })
-const set = (metadata: object) => at.done(settings(metadata))
-const rows = async (query = '') => at.done(admin.get(`/ai/usage${query}`))
-const newest = async () => (await rows('?limit=1'))[0]
-const counts = (prompt_tokens: number, completion_tokens: number) => ({
+const putSettings = (metadata: object) => admin.put('/configurations/ai-configuration', { metadata })
+const changeSettings = (metadata: object) => at.done(putSettings(metadata))
+const listUsage = async (query = '') => at.done(admin.get(`/ai/usage${query}`))
+const getNewestUsage = async () => (await listUsage('?limit=1'))[0]
+const reportedUsage = (prompt_tokens: number, completion_tokens: number) => ({
   usage: { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
 })
-const workspaceOf = async (client = user) => (await at.done(client.post('/workspaces', { name: 'Office' })))._id
+const createWorkspace = async (client = user) => (await at.done(client.post('/workspaces', { name: 'Office' })))._id
 
 describe('what a completion took', () => {
   test('is told to admins, all of it and nothing of what was said', async () => {
-    await set({ prices: { 'model-1': { prompt: 2.5, completion: 10 } } })
+    await changeSettings({ prices: { 'model-1': { prompt: 2.5, completion: 10 } } })
     const thread = await at.thread()
-    await chat(user, main, { messages: [says('My secret is quince.')] }, thread)
-    expect(await newest()).toEqual({
+    await chat(user, main, { messages: [chatMessage('My secret is quince.')] }, thread)
+    expect(await getNewestUsage()).toEqual({
       ...{
         _id: expect.any(String),
         created: expect.stringMatching(/Z$/),
@@ -44,39 +44,49 @@ describe('what a completion took', () => {
       ...{ model: 'model-1', user: at.users.user, workspace: null, thread, promptTokens: 11, completionTokens: 7 },
       ...{ cost: 0.000098, estimated: false, status: 'completed', durationMs: expect.any(Number) },
     })
-    expect(JSON.stringify([await rows(), (await admin.get('/events?source=ai')).body])).not.toContain('quince')
+    expect(JSON.stringify([await listUsage(), (await admin.get('/events?source=ai')).body])).not.toContain('quince')
   })
 
   test('is for admins, of their tenant alone', async () => {
-    expect(refusal(await user.get('/ai/usage'))).toEqual([403, 'FORBIDDEN'])
-    expect(refusal(await user.get('/ai/usage?groupBy=model'))).toEqual([403, 'FORBIDDEN'])
-    expect(refusal(await stranger.get('/ai/usage'))).toEqual([401, 'UNAUTHENTICATED'])
-    const other = (await house()).as('admin')
+    expect(statusAndCode(await user.get('/ai/usage'))).toEqual([403, 'FORBIDDEN'])
+    expect(statusAndCode(await user.get('/ai/usage?groupBy=model'))).toEqual([403, 'FORBIDDEN'])
+    expect(statusAndCode(await stranger.get('/ai/usage'))).toEqual([401, 'UNAUTHENTICATED'])
+    const other = (await createTestTenant()).as('admin')
     expect((await other.get('/ai/usage')).body).toEqual([])
     expect((await other.get('/ai/usage?groupBy=model')).body).toEqual([])
   })
 
-  const plans: [string, Plan[], object, object][] = [
-    ['counted', [counts(3, 4)], {}, { promptTokens: 3, completionTokens: 4, estimated: false, status: 'completed' }],
+  const plans: [string, ReplyPlan[], object, object][] = [
+    [
+      'counted',
+      [reportedUsage(3, 4)],
+      {},
+      { promptTokens: 3, completionTokens: 4, estimated: false, status: 'completed' },
+    ],
     ['not counted', [{ usage: null, text: 'Four words and more.' }], {}, { completionTokens: 5, estimated: true }],
-    ['counted senselessly', [counts(-1, 1e300)], {}, { completionTokens: 3, estimated: true }],
-    ['more than there can be', [counts(2 ** 60, 1)], {}, { completionTokens: 3, estimated: true }],
+    ['counted senselessly', [reportedUsage(-1, 1e300)], {}, { completionTokens: 3, estimated: true }],
+    ['more than there can be', [reportedUsage(2 ** 60, 1)], {}, { completionTokens: 3, estimated: true }],
     [
       'of several rounds',
-      [{ ...calling(['nothing']), ...counts(10, 1) }, counts(20, 2)],
+      [{ ...toolCalls(['nothing']), ...reportedUsage(10, 1) }, reportedUsage(20, 2)],
       {},
       { promptTokens: 30, completionTokens: 3, estimated: false },
     ],
     [
       'of rounds of which one was not counted',
-      [{ ...calling(['nothing']), usage: null }, counts(20, 2)],
+      [{ ...toolCalls(['nothing']), usage: null }, reportedUsage(20, 2)],
       {},
       { estimated: true, status: 'completed' },
     ],
-    ['of a pause', [calling(['pick'])], { clientTools: [{ name: 'pick' }] }, { promptTokens: 11, status: 'completed' }],
+    [
+      'of a pause',
+      [toolCalls(['pick'])],
+      { clientTools: [{ name: 'pick' }] },
+      { promptTokens: 11, status: 'completed' },
+    ],
     ['refused', [{ status: 401 }], {}, { completionTokens: 0, estimated: true, status: 'failed' }],
     ['broken off', [{ cut: 2 }], { stream: true }, { completionTokens: 1, estimated: true, status: 'failed' }],
-    ['broken off after a round', [calling(['nothing']), { cut: 0 }], {}, { estimated: true, status: 'failed' }],
+    ['broken off after a round', [toolCalls(['nothing']), { cut: 0 }], {}, { estimated: true, status: 'failed' }],
     ['senseless', [{ body: '{"choices":null}' }], {}, { status: 'failed' }],
     ['too busy', [{ status: 429, headers: { 'retry-after': '7' } }], {}, { status: 'failed' }],
     ['silent', [{ hang: 1 }], { stream: true }, { status: 'failed', estimated: true }],
@@ -87,7 +97,7 @@ describe('what a completion took', () => {
     const id = await at.agent({ tools: [await at.tool(`tool-${now()}`, '() => 1')] })
     openai.says(...said)
     await chat(user, id, body)
-    const all = await rows(`?integration=${id}`)
+    const all = await listUsage(`?integration=${id}`)
     expect(all).toHaveLength(1)
     expect(all[0]).toMatchObject({ integration: id, ...expected })
     const [event] = (await admin.get('/events?source=ai&kind=completion&limit=1')).body
@@ -101,11 +111,11 @@ describe('what a completion took', () => {
   test('is nothing where a turn is refused, for no model is asked before', async () => {
     const id = await at.agent({ historyTokens: 100 })
     const thread = await at.thread(id)
-    const long = { messages: [says('word '.repeat(150))] }
+    const long = { messages: [chatMessage('word '.repeat(150))] }
     for (let n = 0; n < 2; n++) await chat(user, id, long, thread)
     const context = { text: 'x'.repeat(17 << 10) }
-    expect(refusal(await chat(user, id, { ...long, context }, thread))).toEqual([400, 'INVALID_INPUT'])
-    expect(await rows(`?integration=${id}`)).toMatchObject([{ status: 'completed' }, { status: 'completed' }])
+    expect(statusAndCode(await chat(user, id, { ...long, context }, thread))).toEqual([400, 'INVALID_INPUT'])
+    expect(await listUsage(`?integration=${id}`)).toMatchObject([{ status: 'completed' }, { status: 'completed' }])
   })
 
   test('is kept where the source failed before it was asked for words', async () => {
@@ -114,18 +124,18 @@ describe('what a completion took', () => {
     await at.done(admin.post(path, { integrationId: id, scope: 'tenant' }))
     await at.done(admin.post(`${path}/upload`, { integrationId: id, content: 'Quinces are yellow.' }))
     openai.says({ status: 401 })
-    expect(refusal(await chat(user, id))).toEqual([502, 'AI_UPSTREAM_ERROR'])
-    const failed = await rows(`?integration=${id}&kind=completion`)
+    expect(statusAndCode(await chat(user, id))).toEqual([502, 'AI_UPSTREAM_ERROR'])
+    const failed = await listUsage(`?integration=${id}&kind=completion`)
     expect(failed).toMatchObject([{ status: 'failed', promptTokens: 0, completionTokens: 0 }])
   })
 
   test('says in which workspace it was', async () => {
-    const [workspace, another] = [await workspaceOf(), await workspaceOf(admin)]
+    const [workspace, another] = [await createWorkspace(), await createWorkspace(admin)]
     await at.done(user.post(`/workspaces/${workspace}/activate`))
     await chat()
-    expect(await newest()).toMatchObject({ workspace })
-    expect(await rows(`?workspace=${workspace}`)).toHaveLength(1)
-    expect(await rows(`?workspace=${another}`)).toEqual([])
+    expect(await getNewestUsage()).toMatchObject({ workspace })
+    expect(await listUsage(`?workspace=${workspace}`)).toHaveLength(1)
+    expect(await listUsage(`?workspace=${another}`)).toEqual([])
   })
 
   test('never goes to the log with what was said', async () => {
@@ -141,7 +151,7 @@ describe('what a completion took', () => {
     )
     const lines = spyOn(logOutput, 'write').mockImplementation((line) => void written.push(line))
     openai.says({ status: 500 }, { status: 500 }, { status: 500 })
-    await chat(user, main, { messages: [says('quince')] })
+    await chat(user, main, { messages: [chatMessage('quince')] })
     for (const spy of [...spies, ...logs, lines]) spy.mockRestore()
     expect(written.join('\n')).not.toContain('quince')
   })
@@ -150,10 +160,10 @@ describe('what a completion took', () => {
 describe('what things cost', () => {
   const price = (prompt: number, completion: number) => ({ prompt, completion })
   const costs = async (prices: object, prompt: number, completion: number, model = 'model-1') => {
-    await set({ prices })
-    openai.says(counts(prompt, completion))
+    await changeSettings({ prices })
+    openai.says(reportedUsage(prompt, completion))
     await chat(user, main, { model })
-    return (await newest()).cost
+    return (await getNewestUsage()).cost
   }
 
   test('is by the price of a model for a million tokens, in and out; or by that of all others', async () => {
@@ -168,7 +178,7 @@ describe('what things cost', () => {
   test('is exact, to a millionth', async () => {
     expect(await costs({ '*': price(0.15, 0.6) }, 1_000_001, 3)).toBe(0.150002)
     expect(await costs({ '*': price(0.1, 0.2) }, 3, 6)).toBe(0.000002)
-    await check(
+    await checkProperty(
       20,
       fc.asyncProperty(
         fc.nat(1e9),
@@ -191,12 +201,12 @@ describe('what things cost', () => {
     ['more than anything costs', { prices: { x: price(1e9, 0) } }],
     ['a text', { prices: { x: { prompt: '1', completion: '2' } } }],
   ])('is refused where it makes no sense: %s', async (_, metadata) => {
-    expect(refusal(await settings(metadata))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await putSettings(metadata))).toEqual([400, 'INVALID_INPUT'])
   })
 })
 
 describe('a list of it', async () => {
-  const own = await studio()
+  const own = await createAiFixture()
   afterAll(() => own.openai.stop())
   const told = async (query: string) => own.done(own.admin.get(`/ai/usage${query}`))
   const other = await own.agent()
@@ -211,7 +221,7 @@ describe('a list of it', async () => {
     more: { model?: string; to?: string; fails?: boolean } = {},
   ) => {
     moveClock(Date.parse(when))
-    own.openai.says(more.fails ? { status: 400 } : counts(prompt, 1))
+    own.openai.says(more.fails ? { status: 400 } : reportedUsage(prompt, 1))
     await own.chat(own.as(who), more.to ?? own.main, { model: more.model })
   }
   await took('2031-01-30T10:00:00Z', 'user', 100)
@@ -253,7 +263,7 @@ describe('a list of it', async () => {
       'groupBy=hour',
       'groupBy=model&sort=created',
     ])
-      expect(refusal(await own.admin.get(`/ai/usage?${query}`)), query).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(await own.admin.get(`/ai/usage?${query}`)), query).toEqual([400, 'INVALID_INPUT'])
   })
 
   test('can be added up, by one thing or several', async () => {
@@ -322,19 +332,21 @@ describe('a list of it', async () => {
 })
 
 test('what completions took is kept as long as is said, and sums as long as budgets need them', async () => {
-  const own = await studio()
+  const own = await createAiFixture()
   const { tenant } = own
   moveClock(Date.parse('2032-01-10T00:00:00Z'))
   await own.chat()
-  const old = now() + config.ATOLL_AI_USAGE_RETENTION * DAY
+  const old = now() + config.ATOLL_AI_USAGE_RETENTION * DAY_MS
   moveClock(old - 1000)
   await own.chat()
   moveClock(old + 1000)
   const held = { ...tenant, signal: new AbortController().signal }
-  for (const chore of chores) await chore(held as never)
+  for (const chore of housekeepingTasks) await chore(held as never)
   const { body } = await own.admin.get('/ai/usage')
-  expect(body.map(({ created }: { created: string }) => created.slice(0, 10))).toEqual([iso(old - 1000).slice(0, 10)])
-  const sums = (await tenant.db.ask('select _id from ai_spent order by _id')) as [string][]
-  expect(new Set(sums.map(([id]) => id.slice(0, 7)))).toEqual(new Set([iso(old - 1000).slice(0, 7)]))
+  expect(body.map(({ created }: { created: string }) => created.slice(0, 10))).toEqual([
+    toIsoString(old - 1000).slice(0, 10),
+  ])
+  const sums = (await tenant.db.query('select _id from ai_spent order by _id')) as [string][]
+  expect(new Set(sums.map(([id]) => id.slice(0, 7)))).toEqual(new Set([toIsoString(old - 1000).slice(0, 7)]))
   await own.openai.stop()
 })

@@ -2,12 +2,12 @@
 // late the words of 500 streams at once are, with the memory that takes. The server and the readers speak HTTP by hand, so that
 // what is measured is us; each word is the time at which it was said (ms, by the one clock of this machine).
 import { readFileSync } from 'node:fs'
-import { caller, emptyFolder, makeTenant, serve, signIn } from '../outside/program'
+import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../outside/cli'
 
 const [STREAMS, WORDS, PACE] = [500, 200, 50]
 const ROUNDS = 500
 
-const models = `
+const MODEL_SERVER_SOURCE = `
 const chunk = (more) => { const text = 'data: ' + JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', ...more }) + '\\n\\n'
   return text.length.toString(16) + '\\r\\n' + text + '\\r\\n' }
 const word = () => chunk({ choices: [{ index: 0, delta: { content: (performance.timeOrigin + performance.now()).toFixed(3) + ' ' }, finish_reason: null }] })
@@ -33,18 +33,18 @@ const server = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: {
   },
 } })
 console.log(server.port)`
-const child = Bun.spawn([process.execPath, '-e', models], { stdout: 'pipe', stderr: 'inherit' })
+const child = Bun.spawn([process.execPath, '-e', MODEL_SERVER_SOURCE], { stdout: 'pipe', stderr: 'inherit' })
 process.once('exit', () => child.kill())
 const { value } = await child.stdout.getReader().read()
 const port = Number(new TextDecoder().decode(value))
 
-const time = () => performance.timeOrigin + performance.now()
+const nowMs = () => performance.timeOrigin + performance.now()
 const quantile = (all: number[], part: number) =>
   all.toSorted((a, b) => a - b)[Math.floor(all.length * part)] ?? Number.NaN
 const ms = (value: number) => `${value.toFixed(1)} ms`
 
 /** Asks for a stream, and tells of each word how old it is when it is there. */
-function listen(at: number, path: string, headers: object, body: object, hear: (late: number) => void) {
+function readStream(at: number, path: string, headers: object, body: object, hear: (late: number) => void) {
   const text = JSON.stringify({ messages: [{ role: 'user', content: 'Hello' }], stream: true, ...body })
   const lines = Object.entries({
     host: 'x',
@@ -60,7 +60,7 @@ function listen(at: number, path: string, headers: object, body: object, hear: (
         void socket.write(`POST ${path} HTTP/1.1\r\n${lines.map((one) => one.join(': ')).join('\r\n')}\r\n\r\n${text}`),
       data(socket, bytes) {
         const heard = bytes.toString()
-        for (const [, said] of heard.matchAll(/"content":"([\d.]+) "/g)) hear(time() - Number(said))
+        for (const [, said] of heard.matchAll(/"content":"([\d.]+) "/g)) hear(nowMs() - Number(said))
         if (!heard.includes('[DONE]')) return
         resolve()
         socket.end()
@@ -71,12 +71,12 @@ function listen(at: number, path: string, headers: object, body: object, hear: (
   return promise
 }
 
-const at = { at: emptyFolder(), env: { ATOLL_ALLOW_PRIVATE_NETWORK: 'on' } }
-await makeTenant(at, 'acme')
+const runOptions = { at: createTempFolder(), env: { ATOLL_ALLOW_PRIVATE_NETWORK: 'on' } }
+await createTenantByCli(runOptions, 'acme')
 {
-  await using server = await serve(at)
+  await using server = await startAtoll(runOptions)
   const headers = await signIn(server.url, 'acme')
-  const call = caller(server.url, headers)
+  const call = apiCaller(server.url, headers)
   const metadata = { apiUrl: `http://127.0.0.1:${port}/v1` }
   const source = { name: 'models', kind: 'openai', metadata }
   const { _id: sourceId } = (await call('POST', '/api/integration-sources', source)).body
@@ -86,10 +86,10 @@ await makeTenant(at, 'acme')
   const first = async (at: number, path: string, more: object) => {
     const times: number[] = []
     for (let n = 0; n < ROUNDS; n++) {
-      const began = time()
+      const began = nowMs()
       let heard = 0
-      await listen(at, path, more, { model: 'quick' }, () => {
-        heard ||= time() - began
+      await readStream(at, path, more, { model: 'quick' }, () => {
+        heard ||= nowMs() - began
       })
       if (n >= ROUNDS / 5) times.push(heard)
     }
@@ -116,7 +116,7 @@ await makeTenant(at, 'acme')
   const late: number[] = []
   const streams = Array.from({ length: STREAMS }, async (_, n) => {
     await Bun.sleep(n * 4)
-    await listen(server.port, path, headers, { model: 'slow' }, (ms) => void late.push(ms))
+    await readStream(server.port, path, headers, { model: 'slow' }, (ms) => void late.push(ms))
   })
   await Promise.all(streams)
   clearInterval(watch)

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startPostgres } from '../outside/postgres'
-import { category, note, product } from './data'
 import type { Filled } from './fill'
 import { lambdas } from './lambdas'
 import { client, type Figures, type Load, measure } from './load'
-import { million } from './million'
-import { latency, questions } from './queries'
+import { compareTableSizes } from './million'
+import { latency, queryBenchmarks } from './queries'
+import { category, note, product } from './sample-data'
 
 const { values: options } = parseArgs({
   options: {
@@ -39,8 +39,8 @@ const runAlone = (name: string, ...more: string[]) =>
   Bun.spawn([process.execPath, `test/bench/${name}.ts`, options.engine, ...more], {
     stdio: ['ignore', 'inherit', 'inherit'],
   }).exited
-const alone = (['signin', 'payments', 'knowledge', 'ai', 'neighbours'] as const).find((name) => options[name])
-if (alone) process.exit(await runAlone(alone))
+const onlyBenchmark = (['signin', 'payments', 'knowledge', 'ai', 'neighbours'] as const).find((name) => options[name])
+if (onlyBenchmark) process.exit(await runAlone(onlyBenchmark))
 const [rows, seconds, rounds] = [Number(options.rows), Number(options.seconds), Number(options.rounds)]
 
 // On the disk that the data would be on, not in memory.
@@ -76,8 +76,8 @@ const memory = (pid: number) => {
   return Math.round(Number(kilobytes) / 1024)
 }
 
-const say = (text: string) => console.log(text)
-const middle = (list: number[]) => [...list].sort((a, b) => a - b)[list.length >> 1]!
+const print = (text: string) => console.log(text)
+const medianOf = (list: number[]) => [...list].sort((a, b) => a - b)[list.length >> 1]!
 
 /** Several rounds, one after the other on each server, so that a noisy neighbour disturbs both alike. */
 async function compare(loads: Record<string, Load>): Promise<Record<string, Figures>> {
@@ -92,9 +92,9 @@ async function compare(loads: Record<string, Load>): Promise<Record<string, Figu
     Object.entries(figures).map(([name, list]) => [
       name,
       {
-        perSecond: middle(list.map(({ perSecond }) => perSecond)),
-        p50: middle(list.map(({ p50 }) => p50)),
-        p99: middle(list.map(({ p99 }) => p99)),
+        perSecond: medianOf(list.map(({ perSecond }) => perSecond)),
+        p50: medianOf(list.map(({ p50 }) => p50)),
+        p99: medianOf(list.map(({ p99 }) => p99)),
         errors: list.reduce((sum, { errors }) => sum + errors, 0),
       },
     ]),
@@ -130,7 +130,9 @@ function fillFloor(json: string[]) {
 }
 
 if (options.million || options.lambdas) {
-  const [name, report] = options.million ? ['million', await million(say)] : ['lambdas', await lambdas(say)]
+  const [name, report] = options.million
+    ? ['million', await compareTableSizes(print)]
+    : ['lambdas', await lambdas(print)]
   mkdirSync(join(options.out, '..'), { recursive: true })
   writeFileSync(options.out.replace(/\.json$/, `-${name}.json`), `${JSON.stringify(report, null, 2)}\n`)
   rmSync(folder, { recursive: true })
@@ -148,13 +150,13 @@ const ids = idsOf(json)
 const bodiesOf = (one: (n: number) => unknown) =>
   Array.from({ length: 2_000 }, (_, n) => JSON.stringify(one(rows + n * 37)))
 const bodies = bodiesOf(product)
-const authOf = (token: string) => ({ 'x-api-key': token, 'content-type': 'application/json' })
-const auth = authOf(token)
+const authHeaders = (token: string) => ({ 'x-api-key': token, 'content-type': 'application/json' })
+const auth = authHeaders(token)
 const entities = '/api/blueprints/products/entities'
 const report: Record<string, unknown> = { client, rows, at: new Date().toISOString() }
 
-const line = (name: string, { perSecond, p50, p99, errors }: Figures, ratio?: number) =>
-  say(
+const printFigures = (name: string, { perSecond, p50, p99, errors }: Figures, ratio?: number) =>
+  print(
     `${name.padEnd(42)} ${Math.round(perSecond).toLocaleString('en').padStart(8)}/s  p50 ${p50.toFixed(2).padStart(6)} ms  p99 ${p99.toFixed(2).padStart(6)} ms${ratio === undefined ? '' : `  ${ratio.toFixed(2)} of the floor`}${errors ? `  ${errors} ERRORS` : ''}`,
   )
 
@@ -166,7 +168,7 @@ async function reads() {
   await Bun.sleep(500)
   const idle = memory(atoll.pid)
   report.start = { ms: Math.round(atoll.ready), idleMb: idle }
-  say(`start to first answer ${Math.round(atoll.ready)} ms, idle memory ${idle} MB`)
+  print(`start to first answer ${Math.round(atoll.ready)} ms, idle memory ${idle} MB`)
   const same = { headers: auth, method: 'GET' as const, connections: 32, seconds }
   const categories = Array.from({ length: 500 }, (_, n) => category(n))
   const kinds = {
@@ -183,31 +185,31 @@ async function reads() {
     const figures = await compare({
       atoll: { ...same, url: atoll.url, paths: [...ours] },
       floor: { ...same, url: floor.url, paths: [...theirs] },
-      ...(postgres && { postgres: { ...same, url: postgres.url, headers: authOf(second.token), paths } }),
+      ...(postgres && { postgres: { ...same, url: postgres.url, headers: authHeaders(second.token), paths } }),
     })
     const ratio = figures.atoll!.perSecond / figures.floor!.perSecond
-    line(`${name}: floor`, figures.floor!)
-    line(`${name}: atoll`, figures.atoll!, ratio)
+    printFigures(`${name}: floor`, figures.floor!)
+    printFigures(`${name}: atoll`, figures.atoll!, ratio)
     report[name] = { ...figures, ratio }
     if (!figures.postgres) continue
     const ofSqlite = figures.postgres.perSecond / figures.atoll!.perSecond
-    line(`${name}: on PostgreSQL`, figures.postgres)
-    say(`PostgreSQL is ${ofSqlite.toFixed(2)} of SQLite`)
+    printFigures(`${name}: on PostgreSQL`, figures.postgres)
+    print(`PostgreSQL is ${ofSqlite.toFixed(2)} of SQLite`)
     report[name] = { ...figures, ratio, ofSqlite }
   }
   // The first search reads the words of all entities, and asks for patience if that takes long.
   const began = performance.now()
   while ((await fetch(`${atoll.url}${entities}?$q=first`, { headers: auth })).status === 503);
-  say(`the first search of all: ${Math.round(performance.now() - began)} ms`)
-  for (const [name, { paths, most }] of Object.entries(questions)) {
+  print(`the first search of all: ${Math.round(performance.now() - began)} ms`)
+  for (const [name, { paths, most }] of Object.entries(queryBenchmarks)) {
     const found = await latency(atoll.url, auth, paths)
     const bound = most ? `  (at most ${most} ms: ${found.p50 <= most ? 'yes' : 'NO'})` : ''
     const [p50, p99, all] = [found.p50, found.p99, found.most].map((ms) => ms.toFixed(2).padStart(7))
-    say(`${name.padEnd(40)} p50 ${p50} ms  p99 ${p99} ms  most ${all} ms${bound}`)
+    print(`${name.padEnd(40)} p50 ${p50} ms  p99 ${p99} ms  most ${all} ms${bound}`)
     report[name] = found
   }
   report.loadedMb = memory(atoll.pid)
-  say(`memory under load ${report.loadedMb} MB`)
+  print(`memory under load ${report.loadedMb} MB`)
   await atoll.stop()
   await postgres?.stop()
   await floor.stop()
@@ -227,11 +229,11 @@ async function creates() {
       'create of two fields, one each': { ...small, connections: 1 },
       'floor, one commit each': { ...same, url: floor.url, paths: ['/things'], connections: 64 },
     })
-    for (const [name, one] of Object.entries(figures)) line(`${durability}: ${name}`, one)
+    for (const [name, one] of Object.entries(figures)) printFigures(`${durability}: ${name}`, one)
     const ratioOf = (many: string, one: string) => figures[many]!.perSecond / figures[one]!.perSecond
     const ratio = ratioOf('create, 64 in flight', 'create, one commit each')
     const ofSmall = ratioOf('create of two fields, 64 in flight', 'create of two fields, one each')
-    say(
+    print(
       `${durability}: 64 in flight are ${ratio.toFixed(1)} times one commit each, of two fields ${ofSmall.toFixed(1)}`,
     )
     report[`create ${durability}`] = { ...figures, ratio, ofSmall }
@@ -240,21 +242,21 @@ async function creates() {
   }
   if (!second) return
   const postgres = await start(['src/main.ts', 'serve', '--json'], onPostgres)
-  const same = { headers: authOf(second.token), method: 'POST' as const, bodies, seconds, url: postgres.url }
+  const same = { headers: authHeaders(second.token), method: 'POST' as const, bodies, seconds, url: postgres.url }
   const figures = await compare({
     'create, 64 in flight': { ...same, paths: [entities], connections: 64 },
     'create, one commit each': { ...same, paths: [entities], connections: 1 },
   })
-  for (const [name, one] of Object.entries(figures)) line(`PostgreSQL: ${name}`, one)
+  for (const [name, one] of Object.entries(figures)) printFigures(`PostgreSQL: ${name}`, one)
   report['create on PostgreSQL'] = figures
   await postgres.stop()
 }
 
 await reads()
 await creates()
-await runAlone('neighbours', '20000', '2')
+await runAlone('neighbours', '20000', '1', '1')
 await database?.stop()
 mkdirSync(join(options.out, '..'), { recursive: true })
 writeFileSync(options.out, `${JSON.stringify(report, null, 2)}\n`)
 rmSync(folder, { recursive: true })
-say(`written to ${options.out}`)
+print(`written to ${options.out}`)

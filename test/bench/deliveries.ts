@@ -1,17 +1,17 @@
 // `bun test/bench/deliveries.ts [events] [sqlite|postgres]`: how many deliveries a second reach a receiver on this machine, to
 // one subscriber and to sixteen, and what it costs to ask a plugin through the server, beside asking it directly.
 import { rmSync } from 'node:fs'
+import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../outside/cli'
 import { startPostgres } from '../outside/postgres'
-import { caller, emptyFolder, makeTenant, serve, signIn } from '../outside/program'
 
 const count = Number(process.argv[2] ?? 5_000)
 const database = process.argv[3] === 'postgres' ? await startPostgres() : undefined
 const env = { ATOLL_ALLOW_PRIVATE_NETWORK: 'on', ...(database && { ATOLL_DATABASE_URL: database.url }) }
-const at = { at: emptyFolder(), env }
-await makeTenant(at, 'acme')
+const runOptions = { at: createTempFolder(), env }
+await createTenantByCli(runOptions, 'acme')
 
-let got = 0
-const source = `
+let deliveredBefore = 0
+const RECEIVER_SOURCE = `
 let got = 0
 const server = Bun.serve({ port: 0, hostname: '127.0.0.1', async fetch(request) {
   if (request.method === 'GET') return new Response(request.url.endsWith('/count') ? String(got) : 'hello')
@@ -20,15 +20,15 @@ const server = Bun.serve({ port: 0, hostname: '127.0.0.1', async fetch(request) 
   return new Response()
 } })
 console.log(server.port)`
-const child = Bun.spawn([process.execPath, '-e', source], { stdout: 'pipe' })
+const child = Bun.spawn([process.execPath, '-e', RECEIVER_SOURCE], { stdout: 'pipe' })
 const reader = child.stdout.getReader()
 const url = `http://127.0.0.1:${Number(new TextDecoder().decode((await reader.read()).value))}`
-const arrived = async () => Number(await (await fetch(`${url}/count`)).text())
+const countDelivered = async () => Number(await (await fetch(`${url}/count`)).text())
 
 {
-  await using server = await serve(at)
+  await using server = await startAtoll(runOptions)
   const headers = await signIn(server.url, 'acme')
-  const call = caller(server.url, headers)
+  const call = apiCaller(server.url, headers)
   for (const subscribers of [1, 16]) {
     const made: string[] = []
     for (let n = 0; n < subscribers; n++) {
@@ -44,9 +44,9 @@ const arrived = async () => Number(await (await fetch(`${url}/count`)).text())
     }
     await Promise.all(Array.from({ length: 16 }, teller))
     const told = performance.now() - began
-    while ((await arrived()) - got < events * subscribers) await Bun.sleep(20)
+    while ((await countDelivered()) - deliveredBefore < events * subscribers) await Bun.sleep(20)
     const all = performance.now() - began
-    got = await arrived()
+    deliveredBefore = await countDelivered()
     const rate = Math.round((events * subscribers * 1_000) / all)
     console.log(
       `${subscribers} subscribers: ${events} events told in ${Math.round(told)} ms, ${events * subscribers} deliveries in ${Math.round(all)} ms: ${rate} a second`,
@@ -75,4 +75,4 @@ const arrived = async () => Number(await (await fetch(`${url}/count`)).text())
 }
 child.kill()
 await database?.stop()
-rmSync(at.at, { recursive: true })
+rmSync(runOptions.at, { recursive: true })

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startPostgres } from '../outside/postgres'
 
-const CHUNKS = 20_000
-const QUESTIONS = 200
-const FILE = 1 << 20 // bytes
+const CHUNK_COUNT = 20_000
+const QUESTION_COUNT = 200
+const UPLOAD_BYTES = 1 << 20 // bytes
 
 const database = process.argv[2] === 'postgres' ? await startPostgres() : undefined
 const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'atoll-bench-'))
@@ -15,8 +15,8 @@ Object.assign(process.env, { ATOLL_TENANTS: folder, ATOLL_ALLOW_PRIVATE_NETWORK:
 if (database) process.env.ATOLL_DATABASE_URL = database.url
 
 // The settings are read once, so what reads them comes later.
-const { archive } = await import('../ai/knowledge/kit')
-const { storage } = await import('../../src/tenancy/storage')
+const { createKnowledgeFixture } = await import('../ai/knowledge/knowledge-fixtures')
+const { databases } = await import('../../src/tenancy/databases')
 
 const child = Bun.spawn(
   [
@@ -31,7 +31,7 @@ const child = Bun.spawn(
   { stdout: 'pipe', stderr: 'inherit' },
 )
 const reader = child.stdout.getReader()
-const models = new TextDecoder().decode((await reader.read()).value).trim()
+const modelServerUrl = new TextDecoder().decode((await reader.read()).value).trim()
 
 let seed = 1
 const random = () => {
@@ -42,29 +42,31 @@ const random = () => {
 const word = () => `w${Math.floor(30_000 ** random()).toString(36)}`
 const sentence = () => `${Array.from({ length: 12 }, word).join(' ')}.`
 const section = (n: number) => `## Section ${n}\n\n${Array.from({ length: 15 }, sentence).join(' ')}\n\n`
-const middle = (list: number[], share = 0.5) => list.toSorted((a, b) => a - b)[Math.floor(list.length * share)]!
-const say = (what: string, value: unknown) => console.log(`${what.padEnd(52)} ${value}`)
+const quantile = (list: number[], share = 0.5) => list.toSorted((a, b) => a - b)[Math.floor(list.length * share)]!
+const print = (what: string, value: unknown) => console.log(`${what.padEnd(52)} ${value}`)
 const ms = (value: number) => `${value.toFixed(1)} ms`
 
-const h = await archive()
+const archiveFixture = await createKnowledgeFixture()
 for (const [what, model] of [
   ['words alone', undefined],
   ['words and vectors', 'words-768'],
 ] as const) {
-  const source = await h.source(models, model)
-  const agent = await h.agent(['tenant'], { sourceId: source })
-  const store = await h.store('admin', agent._id, 'tenant', undefined, source)
+  const source = await archiveFixture.source(modelServerUrl, model)
+  const agent = await archiveFixture.agent(['tenant'], { sourceId: source })
+  const store = await archiveFixture.store('admin', agent._id, 'tenant', undefined, source)
   let text = ''
-  for (let n = 0; text.length < FILE; n++) text += section(n)
+  for (let n = 0; text.length < UPLOAD_BYTES; n++) text += section(n)
   const began = performance.now()
-  await h.upload('admin', store, text.slice(0, FILE), 'book.md', source)
-  say(`upload of 1 MiB of Markdown, ${what}`, ms(performance.now() - began))
+  await archiveFixture.upload('admin', store, text.slice(0, UPLOAD_BYTES), 'book.md', source)
+  print(`upload of 1 MiB of Markdown, ${what}`, ms(performance.now() - began))
   const chunks = async () => {
-    const [[count]] = (await h.tenant.db.ask('select chunks from vector_stores where _id = ?', [store])) as [[number]]
+    const [[count]] = (await archiveFixture.tenant.db.query('select chunks from vector_stores where _id = ?', [
+      store,
+    ])) as [[number]]
     return count
   }
-  for (let left = CHUNKS - (await chunks()); left > 0; left = CHUNKS - (await chunks()))
-    await h.upload(
+  for (let left = CHUNK_COUNT - (await chunks()); left > 0; left = CHUNK_COUNT - (await chunks()))
+    await archiveFixture.upload(
       'admin',
       store,
       Array.from({ length: Math.min(left, 1_000) }, (_, n) => section(n)).join(''),
@@ -74,11 +76,11 @@ for (const [what, model] of [
   const ask = async () => {
     const question = Array.from({ length: 10 }, word).join(' ')
     const asked = performance.now()
-    const { citations } = await h.asked('user', agent, question)
+    const { citations } = await archiveFixture.asked('user', agent, question)
     if (citations.length < 5) throw new Error(`Nothing was found for ${question}.`)
     return performance.now() - asked
   }
-  say(`${await chunks()} chunks, the first question, ${what}`, ms(await ask()))
+  print(`${await chunks()} chunks, the first question, ${what}`, ms(await ask()))
   let longest = 0
   let last = performance.now()
   const beat = setInterval(() => {
@@ -86,13 +88,13 @@ for (const [what, model] of [
     last = performance.now()
   }, 1)
   const times: number[] = []
-  for (let n = 0; n < QUESTIONS; n++) times.push(await ask())
+  for (let n = 0; n < QUESTION_COUNT; n++) times.push(await ask())
   clearInterval(beat)
-  say(`a question, ${what}: p50, p95`, `${ms(middle(times))}, ${ms(middle(times, 0.95))}`)
-  say('  others waited at most', ms(longest))
-  say('  memory', `${process.memoryUsage().rss >> 20} MB`)
+  print(`a question, ${what}: p50, p95`, `${ms(quantile(times))}, ${ms(quantile(times, 0.95))}`)
+  print('  others waited at most', ms(longest))
+  print('  memory', `${process.memoryUsage().rss >> 20} MB`)
 }
-await storage.close()
+await databases.close()
 child.kill()
 await database?.stop()
 rmSync(folder, { recursive: true, force: true })

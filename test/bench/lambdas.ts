@@ -1,20 +1,20 @@
 import { rmSync } from 'node:fs'
-import { childrenOf, memoryOf as memory } from '../outside/children'
-import { emptyFolder, makeTenant, serve, signIn } from '../outside/program'
-import { blueprint, product } from './data'
+import { childrenOf, memoryOf as memory } from '../outside/child-processes'
+import { createTempFolder, createTenantByCli, signIn, startAtoll } from '../outside/cli'
 import { type Figures, measure } from './load'
+import { product, productsBlueprint } from './sample-data'
 
-const SECONDS = 4
-const greeting = `export default async ({ body }: { body: { name: string } }) => ({ greeting: 'Hello ' + body.name })`
+const SECONDS_PER_ROUND = 4
+const GREETING_CODE = `export default async ({ body }: { body: { name: string } }) => ({ greeting: 'Hello ' + body.name })`
 
 /** What lambdas cost: the first one, those after it, and what reads of entities notice of one that never ends. */
 export async function lambdas(say: (text: string) => void) {
-  const at = emptyFolder()
+  const at = createTempFolder()
   const report: Record<string, unknown> = {}
   const surroundings = { at, env: { ATOLL_DURABILITY: 'normal' } }
-  for (const tenant of ['acme', 'other']) await makeTenant(surroundings, tenant)
+  for (const tenant of ['acme', 'other']) await createTenantByCli(surroundings, tenant)
   {
-    await using server = await serve(surroundings)
+    await using server = await startAtoll(surroundings)
     const headersOf = async (tenant: string) => ({
       ...(await signIn(server.url, tenant)),
       'content-type': 'application/json',
@@ -26,14 +26,14 @@ export async function lambdas(say: (text: string) => void) {
       >
     const processes = () => childrenOf(server.pid)
     say(`before the first lambda: ${memory(server.pid)} MB, ${processes().length} processes for lambdas`)
-    const { _id } = await send('/api/lambdas', { name: 'greet', code: greeting })
+    const { _id } = await send('/api/lambdas', { name: 'greet', code: GREETING_CODE })
     const path = `/api/lambdas/${_id}/execute`
     const input = { body: { name: 'Ada' } }
 
     const colds: number[] = []
     for (let n = 0; n < 9; n++) {
       for (const pid of processes()) process.kill(pid, 'SIGKILL')
-      await until(() => !processes().length)
+      await waitUntil(() => !processes().length)
       const began = performance.now()
       await send(path, input)
       colds.push(performance.now() - began)
@@ -44,7 +44,7 @@ export async function lambdas(say: (text: string) => void) {
 
     const firsts: number[] = []
     for (let n = 0; n < 9; n++) {
-      const fresh = await send('/api/lambdas', { name: `fresh${n}`, code: `${greeting} // ${n}` })
+      const fresh = await send('/api/lambdas', { name: `fresh${n}`, code: `${GREETING_CODE} // ${n}` })
       const began = performance.now()
       await send(`/api/lambdas/${fresh._id}/execute`, input)
       firsts.push(performance.now() - began)
@@ -55,17 +55,17 @@ export async function lambdas(say: (text: string) => void) {
 
     const load = { url: server.url, headers, method: 'POST' as const, paths: [path], bodies: [JSON.stringify(input)] }
     // Until the engine is as fast as it gets.
-    await measure({ ...load, connections: 4, seconds: SECONDS })
+    await measure({ ...load, connections: 4, seconds: SECONDS_PER_ROUND })
     for (const connections of [1, 4, 16]) {
-      const figures = await measure({ ...load, connections, seconds: SECONDS })
+      const figures = await measure({ ...load, connections, seconds: SECONDS_PER_ROUND })
       report[`warm, ${connections} at once`] = figures
-      say(`warm, ${connections} at once: ${told(figures)}`)
+      say(`warm, ${connections} at once: ${formatFigures(figures)}`)
     }
     const sizes = processes().map(memory)
     report.memory = { server: memory(server.pid), processes: sizes }
     say(`memory: ${memory(server.pid)} MB, of each process for lambdas ${sizes.join(', ')} MB`)
 
-    await send('/api/blueprints', blueprint, others)
+    await send('/api/blueprints', productsBlueprint, others)
     const entities = '/api/blueprints/products/entities'
     const { identifier } = await send(entities, product(1), others)
     const reads = { url: server.url, headers: others, method: 'GET' as const, paths: [`${entities}/${identifier}`] }
@@ -77,24 +77,24 @@ export async function lambdas(say: (text: string) => void) {
     const quiet: Figures[] = []
     const beside: Figures[] = []
     for (let round = 0; round < 3; round++) {
-      quiet.push(await measure({ ...reads, connections: 8, seconds: SECONDS }))
+      quiet.push(await measure({ ...reads, connections: 8, seconds: SECONDS_PER_ROUND }))
       const looping = send(`/api/lambdas/${loop._id}/execute`, {})
-      beside.push(await measure({ ...reads, connections: 8, seconds: SECONDS }))
+      beside.push(await measure({ ...reads, connections: 8, seconds: SECONDS_PER_ROUND }))
       for (const pid of processes()) process.kill(pid, 'SIGKILL')
       await looping
     }
     const middle = (list: Figures[]) => list.sort((one, other) => one.p99 - other.p99)[1]!
     report.reads = { quiet: middle(quiet), beside: middle(beside) }
-    say(`reads of an entity: ${told(middle(quiet))}`)
-    say(`the same beside a lambda that never ends: ${told(middle(beside))}`)
+    say(`reads of an entity: ${formatFigures(middle(quiet))}`)
+    say(`the same beside a lambda that never ends: ${formatFigures(middle(beside))}`)
   }
   rmSync(at, { recursive: true })
   return report
 }
 
-const told = ({ perSecond, p50, p99, errors }: Figures) =>
+const formatFigures = ({ perSecond, p50, p99, errors }: Figures) =>
   `${Math.round(perSecond)}/s, p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms${errors ? `, ${errors} ERRORS` : ''}`
 
-async function until(met: () => boolean) {
+async function waitUntil(met: () => boolean) {
   while (!met()) await Bun.sleep(5)
 }

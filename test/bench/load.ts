@@ -15,15 +15,15 @@ export type Load = {
 export type Figures = { perSecond: number; p50: number; p99: number; errors: number }
 
 const wrk = Bun.which('wrk')
-let scripts = 0
+let scriptCount = 0
 export const client = wrk ? 'wrk' : 'the built-in client'
 
 /** Puts load on a server; latencies in ms. */
-export const measure = (load: Load): Promise<Figures> => (wrk ? byWrk(load) : byFetch(load))
+export const measure = (load: Load): Promise<Figures> => (wrk ? measureByWrk(load) : measureByFetch(load))
 
-async function byWrk({ url, headers, method, paths, bodies, connections, seconds }: Load): Promise<Figures> {
+async function measureByWrk({ url, headers, method, paths, bodies, connections, seconds }: Load): Promise<Figures> {
   const list = (values: string[]) => values.map((value) => `[==[${value}]==]`).join(',')
-  const script = `/tmp/atoll-bench-${process.pid}-${++scripts}.lua`
+  const script = `/tmp/atoll-bench-${process.pid}-${++scriptCount}.lua`
   writeFileSync(
     script,
     `local paths = {${list(paths)}}
@@ -48,7 +48,7 @@ async function byWrk({ url, headers, method, paths, bodies, connections, seconds
   return { perSecond: Number(perSecond), p50: ms('50'), p99: ms('99'), errors: Number(errors) }
 }
 
-async function byFetch({ url, headers, method, paths, bodies, connections, seconds }: Load): Promise<Figures> {
+async function measureByFetch({ url, headers, method, paths, bodies, connections, seconds }: Load): Promise<Figures> {
   const times: number[] = []
   let [n, errors] = [0, 0]
   const until = performance.now() + seconds * 1000

@@ -1,31 +1,31 @@
 import { readFileSync, rmSync } from 'node:fs'
-import { emptyFolder, makeTenant, serve, signIn } from '../outside/program'
-import { blueprint, category, product } from './data'
+import { createTempFolder, createTenantByCli, signIn, startAtoll } from '../outside/cli'
 import { latency } from './queries'
+import { category, product, productsBlueprint } from './sample-data'
 
-const SIZES = { small: 10_000, large: 1_000_000 }
+const ROWS_BY_TENANT = { small: 10_000, large: 1_000_000 }
 
 /**
  * Ten thousand rows beside a million: whether reads take as long, how fast an import of so many goes, and how much memory
  * the server has meanwhile.
  */
-export async function million(say: (text: string) => void) {
-  const at = emptyFolder()
+export async function compareTableSizes(say: (text: string) => void) {
+  const at = createTempFolder()
   const env = { ATOLL_IMPORT_LIMIT: '100000000000', ATOLL_RATE_LIMITS: 'off', ATOLL_DURABILITY: 'normal' }
   const surroundings = { at, env }
-  for (const tenant of Object.keys(SIZES)) await makeTenant(surroundings, tenant)
+  for (const tenant of Object.keys(ROWS_BY_TENANT)) await createTenantByCli(surroundings, tenant)
   const report: Record<string, unknown> = {}
   {
-    await using server = await serve(surroundings)
+    await using server = await startAtoll(surroundings)
     const memory = () =>
       Math.round(Number(readFileSync(`/proc/${server.pid}/status`, 'utf8').match(/VmRSS:\s+(\d+)/)![1]) / 1024)
     const path = '/api/blueprints/products/entities'
     const tenants: { headers: Record<string, string>; gets: string[]; pages: string[] }[] = []
-    for (const [tenant, rows] of Object.entries(SIZES)) {
+    for (const [tenant, rows] of Object.entries(ROWS_BY_TENANT)) {
       const admin = { ...(await signIn(server.url, tenant)), 'content-type': 'application/json' }
       const send = async (path: string, body: object, headers: Record<string, string>) =>
         (await fetch(server.url + path, { method: 'POST', headers, body: JSON.stringify(body) })).json()
-      await send('/api/blueprints', blueprint, admin)
+      await send('/api/blueprints', productsBlueprint, admin)
       const person = { username: 'bench', password: 'correct-horse', authType: 'oauth' }
       const { payload } = (await send('/api/signup', person, { ...admin, authorization: '' })) as {
         payload: { token: string }

@@ -1,8 +1,8 @@
 // `bun test/bench/outgoing.ts [calls] [sqlite|postgres]`: how long a tenant's call of a server that answers takes while another
 // tenant has so many calls of a server that never does, beside the same without them.
 import { request } from 'node:http'
+import { createTempFolder, createTenantByCli, signIn, startAtoll } from '../outside/cli'
 import { startPostgres } from '../outside/postgres'
-import { emptyFolder, makeTenant, serve, signIn } from '../outside/program'
 
 const count = Number(process.argv[2] ?? 300)
 const database = process.argv[3] === 'postgres' ? await startPostgres() : undefined
@@ -10,9 +10,9 @@ const env = {
   ...{ ATOLL_ALLOW_PRIVATE_NETWORK: 'on', ATOLL_RATE_LIMITS: 'off' },
   ...(database && { ATOLL_DATABASE_URL: database.url }),
 }
-const at = { at: emptyFolder(), env }
-for (const tenant of ['acme', 'quiet']) await makeTenant(at, tenant)
-const world = Bun.serve({
+const runOptions = { at: createTempFolder(), env }
+for (const tenant of ['acme', 'quiet']) await createTenantByCli(runOptions, tenant)
+const receiverServer = Bun.serve({
   hostname: '127.0.0.1',
   port: 0,
   idleTimeout: 0,
@@ -20,7 +20,7 @@ const world = Bun.serve({
 })
 
 {
-  await using server = await serve(at)
+  await using server = await startAtoll(runOptions)
   const headers = { acme: await signIn(server.url, 'acme'), quiet: await signIn(server.url, 'quiet') }
   const check = (tenant: keyof typeof headers, path: string) =>
     new Promise<void>((resolve, reject) => {
@@ -29,7 +29,7 @@ const world = Bun.serve({
       const asked = request(`${server.url}/api/integration-sources/status`, options, (answer) =>
         answer.resume().on('end', resolve),
       )
-      asked.on('error', reject).end(JSON.stringify({ kind: 'http', metadata: { url: `${world.url}${path}` } }))
+      asked.on('error', reject).end(JSON.stringify({ kind: 'http', metadata: { url: `${receiverServer.url}${path}` } }))
     })
   const median = async () => {
     const times: number[] = []
@@ -51,6 +51,6 @@ const world = Bun.serve({
   console.log(`beside ${count} calls that hang: median ${ms(beside.median)}, worst ${ms(beside.worst)}`)
   console.log(`ratio of the medians: ${(beside.median / alone.median).toFixed(2)}`)
 }
-await world.stop(true)
+await receiverServer.stop(true)
 await database?.stop()
 process.exit()

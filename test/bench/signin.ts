@@ -4,22 +4,22 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PASSWORD_COST } from '../../src/accounts/passwords'
+import { apiCaller, PASSWORD, startAtoll } from '../outside/cli'
 import { startPostgres } from '../outside/postgres'
-import { caller, PASSWORD, serve } from '../outside/program'
-import { blueprint, product } from './data'
 import { measure } from './load'
+import { product, productsBlueprint } from './sample-data'
 
-const PEOPLE = 10 // of a kind, who fail fewer times than would hold them back
-const TIMES = 8
-const AT_ONCE = 20
-const SECONDS = 4
+const USERS_PER_KIND = 10 // of a kind, who fail fewer times than would hold them back
+const ATTEMPTS_PER_USER = 8
+const CONCURRENT_USERS = 20
+const SECONDS_PER_ROUND = 4
 const ROUNDS = 5
 
 /** With which passwords were hashed before, and a KiB, for without it they are replaced at the first sign-in. */
 const FORMER_COST = { algorithm: 'argon2id', memoryCost: 65_537, timeCost: 2 } as const
 
 /** Whom a sign-in may mean, and how their password is kept. */
-const kinds: Record<string, (() => Promise<string | null>) | undefined> = {
+const passwordHashByKind: Record<string, (() => Promise<string | null>) | undefined> = {
   'nobody of this name': undefined,
   'somebody of this name': () => Bun.password.hash(PASSWORD, PASSWORD_COST),
   'somebody of this address': () => Bun.password.hash(PASSWORD, PASSWORD_COST),
@@ -30,48 +30,48 @@ const kinds: Record<string, (() => Promise<string | null>) | undefined> = {
   // These show: they stay until their users choose a new password.
   'a password of more cost': () => Bun.password.hash(PASSWORD, FORMER_COST),
 }
-const names = Object.keys(kinds)
+const KIND_NAMES = Object.keys(passwordHashByKind)
 const nameOf = (kind: string, n: number) => `${kind.replaceAll(' ', '-')}-${n}`
-const typed = (kind: string, n: number) => nameOf(kind, n) + (kind.endsWith('address') ? '@bench.test' : '')
-const middle = (list: number[]) => list.toSorted((a, b) => a - b)[list.length >> 1]!
+const typedName = (kind: string, n: number) => nameOf(kind, n) + (kind.endsWith('address') ? '@bench.test' : '')
+const medianOf = (list: number[]) => list.toSorted((a, b) => a - b)[list.length >> 1]!
 
 /** A process of its own makes the tenant, because the settings are read once. */
-async function fill() {
+async function fillTenant() {
   await import('../../src/app')
-  const { register } = await import('../../src/accounts/users')
+  const { registerUser } = await import('../../src/accounts/users')
   const { users } = await import('../../src/accounts/tables')
   const { totp } = await import('../../src/accounts/totp/tables')
   const { eq } = await import('drizzle-orm')
   const { createTenant } = await import('../../src/tenancy/tenants')
-  const { storage } = await import('../../src/tenancy/storage')
+  const { databases } = await import('../../src/tenancy/databases')
   const tenant = await createTenant('bench', ['127.0.0.1'])
-  const made = async (username: string, password: string | null, roles = ['user']) => {
-    const { _id } = await register(tenant, { username, email: `${username}@bench.test` }, roles)
+  const createUser = async (username: string, password: string | null, roles = ['user']) => {
+    const { _id } = await registerUser(tenant, { username, email: `${username}@bench.test` }, roles)
     await tenant.write((tx) => tx.update(users).set({ password }).where(eq(users._id, _id)).run())
     return _id
   }
-  for (const [kind, hashed] of Object.entries(kinds)) {
+  for (const [kind, hashed] of Object.entries(passwordHashByKind)) {
     const password = await hashed?.()
-    for (let n = 0; n < PEOPLE && password !== undefined; n++) {
-      const user = await made(nameOf(kind, n), password)
+    for (let n = 0; n < USERS_PER_KIND && password !== undefined; n++) {
+      const user = await createUser(nameOf(kind, n), password)
       if (kind.includes('factor'))
         await tenant.write((tx) => tx.insert(totp).values({ user, confirmed: true, step: 0 }))
     }
   }
   const password = await Bun.password.hash(PASSWORD, PASSWORD_COST)
-  await made('root', password, ['admin', 'user'])
-  for (let n = 0; n < AT_ONCE; n++) await made(`reader-${n}`, password)
+  await createUser('root', password, ['admin', 'user'])
+  for (let n = 0; n < CONCURRENT_USERS; n++) await createUser(`reader-${n}`, password)
   const former = await Bun.password.hash(PASSWORD, FORMER_COST)
-  for (let n = 0; n < AT_ONCE; n++) await made(`former-${n}`, former)
-  await storage.close()
+  for (let n = 0; n < CONCURRENT_USERS; n++) await createUser(`former-${n}`, former)
+  await databases.close()
   process.exit()
 }
-if (process.argv[2] === 'fill') await fill()
+if (process.argv[2] === 'fill') await fillTenant()
 
-const at = mkdtempSync(join(tmpdir(), 'atoll-signin-'))
+const folder = mkdtempSync(join(tmpdir(), 'atoll-signin-'))
 const database = process.argv[2] === 'postgres' ? await startPostgres() : undefined
 const env: Record<string, string> = {
-  ...{ ATOLL_TENANTS: join(at, 'tenants'), ATOLL_TRUST_PROXY: 'on' },
+  ...{ ATOLL_TENANTS: join(folder, 'tenants'), ATOLL_TRUST_PROXY: 'on' },
   ...(database && { ATOLL_DATABASE_URL: database.url }),
 }
 const filled = Bun.spawn([process.execPath, import.meta.path, 'fill'], {
@@ -81,7 +81,7 @@ const filled = Bun.spawn([process.execPath, import.meta.path, 'fill'], {
 if (await filled.exited) throw new Error('It could not be filled.')
 const report: Record<string, unknown> = { at: new Date().toISOString(), engine: database ? 'postgres' : 'sqlite' }
 {
-  await using server = await serve({ at, env })
+  await using server = await startAtoll({ at: folder, env })
   let visitors = 0
   /** A sign-in from an address that nobody came from before: how it ends, and after how many ms. */
   const signIn = async (username: string, password: string) => {
@@ -98,19 +98,19 @@ const report: Record<string, unknown> = { at: new Date().toISOString(), engine: 
     return { status: response.status, text, ms: performance.now() - began }
   }
 
-  const times: Record<string, number[]> = Object.fromEntries(names.map((kind) => [kind, []]))
-  for (let time = 0; time < TIMES; time++)
-    for (let n = 0; n < PEOPLE; n++)
+  const times: Record<string, number[]> = Object.fromEntries(KIND_NAMES.map((kind) => [kind, []]))
+  for (let time = 0; time < ATTEMPTS_PER_USER; time++)
+    for (let n = 0; n < USERS_PER_KIND; n++)
       // In another order each time, for one attempt may slow down the next.
-      for (const kind of names.toSorted(() => Math.random() - 0.5)) {
-        const { status, ms } = await signIn(typed(kind, n), 'wrong horse')
+      for (const kind of KIND_NAMES.toSorted(() => Math.random() - 0.5)) {
+        const { status, ms } = await signIn(typedName(kind, n), 'wrong horse')
         if (status !== 401) throw new Error(`${kind}: ${status}`)
         times[kind]!.push(ms)
       }
-  const nobody = middle(times[names[0]!]!)
+  const nobody = medianOf(times[KIND_NAMES[0]!]!)
   const refused: Record<string, object> = {}
-  for (const kind of names) {
-    const median = middle(times[kind]!)
+  for (const kind of KIND_NAMES) {
+    const median = medianOf(times[kind]!)
     const differs = median / nobody - 1
     refused[kind] = { median, differs }
     const percent = `${(differs * 100).toFixed(1).padStart(6)} %`
@@ -122,10 +122,10 @@ const report: Record<string, unknown> = { at: new Date().toISOString(), engine: 
   const perSecondOf = async (people: string) => {
     let [signedIn, goesOn] = [0, true]
     const began = performance.now()
-    const all = Array.from({ length: AT_ONCE }, async (_, n) => {
+    const all = Array.from({ length: CONCURRENT_USERS }, async (_, n) => {
       while (goesOn) if ((await signIn(`${people}-${n}`, PASSWORD)).status === 200) signedIn++
     })
-    await Bun.sleep(SECONDS * 1000)
+    await Bun.sleep(SECONDS_PER_ROUND * 1000)
     goesOn = false
     await Promise.all(all)
     return signedIn / ((performance.now() - began) / 1000)
@@ -136,7 +136,7 @@ const report: Record<string, unknown> = { at: new Date().toISOString(), engine: 
     rates.former.push(await perSecondOf('former'))
     rates.now.push(await perSecondOf('reader'))
   }
-  const [fast, slow] = [middle(rates.now), middle(rates.former)]
+  const [fast, slow] = [medianOf(rates.now), medianOf(rates.former)]
   report.signIns = { perSecond: fast, perSecondWith64MiB: slow, times: fast / slow }
   console.log(
     `sign-ins: ${fast.toFixed(1)} per second, with 64 MiB ${slow.toFixed(1)}: ${(fast / slow).toFixed(1)} times as many`,
@@ -144,34 +144,35 @@ const report: Record<string, unknown> = { at: new Date().toISOString(), engine: 
 
   const root = JSON.parse((await signIn('root', PASSWORD)).text).payload.token as string
   const headers = { authorization: `Bearer ${root}`, 'content-type': 'application/json' }
-  const call = caller(server.url, headers)
-  await call('POST', '/api/blueprints', blueprint)
-  const path = `/api/blueprints/${blueprint.key}/entities`
+  const call = apiCaller(server.url, headers)
+  await call('POST', '/api/blueprints', productsBlueprint)
+  const path = `/api/blueprints/${productsBlueprint.key}/entities`
   const ids: string[] = []
   for (let n = 0; n < 500; n++) ids.push((await call('POST', path, product(n))).body.identifier)
   const paths = ids.map((id) => `${path}/${id}`)
-  const reads = () => measure({ url: server.url, headers, method: 'GET', paths, connections: 4, seconds: SECONDS })
+  const reads = () =>
+    measure({ url: server.url, headers, method: 'GET', paths, connections: 4, seconds: SECONDS_PER_ROUND })
   const [alone, beside] = [[] as number[], [] as number[]]
   let signedIn = 0
   await reads()
   for (let round = 0; round < ROUNDS; round++) {
     alone.push((await reads()).p99)
     let goesOn = true
-    const people = Array.from({ length: AT_ONCE }, async (_, n) => {
+    const people = Array.from({ length: CONCURRENT_USERS }, async (_, n) => {
       while (goesOn) if ((await signIn(`reader-${n}`, PASSWORD)).status === 200) signedIn++
     })
     beside.push((await reads()).p99)
     goesOn = false
     await Promise.all(people)
   }
-  const [calm, busy] = [middle(alone), middle(beside)]
-  const perSecond = signedIn / ROUNDS / SECONDS
+  const [calm, busy] = [medianOf(alone), medianOf(beside)]
+  const perSecond = signedIn / ROUNDS / SECONDS_PER_ROUND
   report.reads = { alone: calm, beside: busy, times: busy / calm, signInsPerSecond: perSecond }
   console.log(
-    `reads by identifier, p99: alone ${calm.toFixed(2)} ms, beside ${AT_ONCE} who sign in ${busy.toFixed(2)} ms: ${(busy / calm).toFixed(1)} times (${perSecond.toFixed(1)} sign-ins/s)`,
+    `reads by identifier, p99: alone ${calm.toFixed(2)} ms, beside ${CONCURRENT_USERS} who sign in ${busy.toFixed(2)} ms: ${(busy / calm).toFixed(1)} times (${perSecond.toFixed(1)} sign-ins/s)`,
   )
 }
 await database?.stop()
 mkdirSync('test/bench/results', { recursive: true })
 writeFileSync('test/bench/results/signin.json', `${JSON.stringify(report, null, 2)}\n`)
-rmSync(at, { recursive: true })
+rmSync(folder, { recursive: true })

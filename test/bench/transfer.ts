@@ -1,22 +1,29 @@
 // `bun test/bench/transfer.ts [rows] [sqlite|postgres]`: an import and an export of many rows; how much memory the server
 // takes for them, and how long others wait meanwhile.
 import { readFileSync, rmSync } from 'node:fs'
+import { createTempFolder, createTenantByCli, signIn, startAtoll } from '../outside/cli'
 import { startPostgres } from '../outside/postgres'
-import { emptyFolder, makeTenant, serve, signIn } from '../outside/program'
-import { blueprint, product } from './data'
+import { product, productsBlueprint } from './sample-data'
 
 const rows = Number(process.argv[2] ?? 200_000)
 const database = process.argv[3] === 'postgres' ? await startPostgres({ durable: true }) : undefined
-const at = emptyFolder()
-const limit = { ATOLL_IMPORT_LIMIT: '100000000000', ATOLL_RATE_LIMITS: 'off', ATOLL_DURABILITY: 'full' }
-const surroundings = { at, env: { ...limit, ...(database && { ATOLL_DATABASE_URL: database.url }) } }
-await makeTenant(surroundings, 'acme')
+const dataFolder = createTempFolder()
+const LIMIT_SETTINGS = { ATOLL_IMPORT_LIMIT: '100000000000', ATOLL_RATE_LIMITS: 'off', ATOLL_DURABILITY: 'full' }
+const surroundings = {
+  at: dataFolder,
+  env: { ...LIMIT_SETTINGS, ...(database && { ATOLL_DATABASE_URL: database.url }) },
+}
+await createTenantByCli(surroundings, 'acme')
 {
-  await using server = await serve(surroundings)
+  await using server = await startAtoll(surroundings)
   const headers = await signIn(server.url, 'acme')
   const json = { ...headers, 'content-type': 'application/json' }
   const path = `${server.url}/api/blueprints/products/entities`
-  await fetch(`${server.url}/api/blueprints`, { method: 'POST', headers: json, body: JSON.stringify(blueprint) })
+  await fetch(`${server.url}/api/blueprints`, {
+    method: 'POST',
+    headers: json,
+    body: JSON.stringify(productsBlueprint),
+  })
   const { _id } = (await (
     await fetch(path, { method: 'POST', headers: json, body: JSON.stringify(product(0)) })
   ).json()) as { _id: string }
@@ -95,5 +102,5 @@ await makeTenant(surroundings, 'acme')
   })
   await beside('atomic import', () => send('format=ndjson&atomic=true', (n) => `${JSON.stringify(product(n))}\n`))
 }
-rmSync(at, { recursive: true })
+rmSync(dataFolder, { recursive: true })
 await database?.stop()

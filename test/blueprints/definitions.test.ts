@@ -1,24 +1,24 @@
 import { describe, expect, test } from 'bun:test'
-import { ask, house, refusal, rules } from '../house'
+import { callApi, createTestTenant, fullAccessRules, statusAndCode } from '../test-tenant'
 
-const notes = (more: object = {}) => ({
+const notesBlueprint = (more: object = {}) => ({
   key: 'notes',
   name: 'Notes',
   fields: [{ key: 'title', type: 'string' }],
-  permissions: rules('tenant', 'user'),
+  permissions: fullAccessRules('tenant', 'user'),
   ...more,
 })
-const own = house()
-let made = 0
+const sharedTenant = createTestTenant()
+let keyCount = 0
 /** A key that no other test of this file uses. */
-const fresh = () => `b${++made}`
-const flawed = (body: { details?: { path: string }[] }) => body.details?.map(({ path }) => path)
+const freshKey = () => `b${++keyCount}`
+const errorPaths = (body: { details?: { path: string }[] }) => body.details?.map(({ path }) => path)
 
 describe('a blueprint', () => {
   test('is made, read, changed in part and removed', async () => {
-    const { as } = await house()
+    const { as } = await createTestTenant()
     const editor = as('editor')
-    const created = await editor.post('/blueprints', notes({ description: 'What I think' }))
+    const created = await editor.post('/blueprints', notesBlueprint({ description: 'What I think' }))
     expect(created.status).toBe(201)
     expect(created.body).toEqual({
       _id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7/),
@@ -26,7 +26,7 @@ describe('a blueprint', () => {
       name: 'Notes',
       description: 'What I think',
       fields: [{ key: 'title', type: 'string', required: false }],
-      permissions: rules('tenant', 'user'),
+      permissions: fullAccessRules('tenant', 'user'),
       permissionScope: 'user',
       limitations: [],
       computed: {},
@@ -47,12 +47,12 @@ describe('a blueprint', () => {
 
     const removed = await editor.delete('/blueprints/notes')
     expect([removed.status, removed.body]).toEqual([200, { success: true }])
-    expect(refusal(await editor.get('/blueprints/notes'))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
+    expect(statusAndCode(await editor.get('/blueprints/notes'))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
     expect((await editor.get('/blueprints')).body).toEqual([])
   })
 
   test('is given back as it was defined, down to defaults, bounds and schemas', async () => {
-    const editor = (await own).as('editor')
+    const editor = (await sharedTenant).as('editor')
     const schema = { type: 'object', properties: { zip: { type: 'string', pattern: '^\\d+$' } }, required: ['zip'] }
     const fields = [
       {
@@ -80,41 +80,41 @@ describe('a blueprint', () => {
       { key: 'e', type: 'string', required: false, unique: true, readRoles: ['boss'], writeRoles: ['boss', 'admin'] },
       { key: 'f', type: 'boolean', required: false, default: false },
     ]
-    const key = fresh()
-    const { status, body } = await editor.post('/blueprints', notes({ key, fields }))
+    const key = freshKey()
+    const { status, body } = await editor.post('/blueprints', notesBlueprint({ key, fields }))
     expect([status, body.fields]).toEqual([201, fields])
     expect((await editor.get(`/blueprints/${key}`)).body.fields).toEqual(fields)
   })
 
   test('that was read can be sent back whole, and keeps its key', async () => {
-    const editor = (await own).as('editor')
-    const key = fresh()
-    const { body } = await editor.post('/blueprints', notes({ key }))
+    const editor = (await sharedTenant).as('editor')
+    const key = freshKey()
+    const { body } = await editor.post('/blueprints', notesBlueprint({ key }))
     const back = await editor.put(`/blueprints/${key}`, { ...body, name: 'Renamed', key: 'another', nonsense: 1 })
     expect(back.status).toBe(200)
     expect(back.body).toEqual({ ...body, name: 'Renamed', updated: back.body.updated })
-    expect(refusal(await editor.get('/blueprints/another'))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
+    expect(statusAndCode(await editor.get('/blueprints/another'))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
   })
 
   test('has a key that no other has, also when two are made at once', async () => {
-    const editor = (await own).as('editor')
-    const key = fresh()
-    const answers = await Promise.all([1, 2, 3].map(() => editor.post('/blueprints', notes({ key }))))
+    const editor = (await sharedTenant).as('editor')
+    const key = freshKey()
+    const answers = await Promise.all([1, 2, 3].map(() => editor.post('/blueprints', notesBlueprint({ key }))))
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409])
-    expect(refusal(await editor.post('/blueprints', notes({ key })))).toEqual([409, 'BLUEPRINT_EXISTS'])
+    expect(statusAndCode(await editor.post('/blueprints', notesBlueprint({ key })))).toEqual([409, 'BLUEPRINT_EXISTS'])
   })
 
   test.each(['a', 'a-b_c9', 'x'.repeat(63)])('may be called %s', async (key) => {
-    const editor = (await own).as('editor')
-    expect((await editor.post('/blueprints', notes({ key: key.replace(/^a$/, fresh()) }))).status).toBe(201)
+    const editor = (await sharedTenant).as('editor')
+    expect((await editor.post('/blueprints', notesBlueprint({ key: key.replace(/^a$/, freshKey()) }))).status).toBe(201)
   })
 
   test.each(['', 'A', 'aB', '1a', '-a', '_a', 'a b', 'a/b', 'a.b', 'ä', '__proto__', 'x'.repeat(64)])(
     'may not be called "%s"',
     async (key) => {
-      const answer = await (await own).as('editor').post('/blueprints', notes({ key }))
-      expect(refusal(answer)).toEqual([400, 'INVALID_INPUT'])
-      expect(flawed(answer.body)).toContain('/key')
+      const answer = await (await sharedTenant).as('editor').post('/blueprints', notesBlueprint({ key }))
+      expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
+      expect(errorPaths(answer.body)).toContain('/key')
     },
   )
 
@@ -130,24 +130,24 @@ describe('a blueprint', () => {
     '%ED%A0%80',
     'x'.repeat(9_000),
   ])('that is not there is 404, whatever its name: %s', async (key) => {
-    const { as } = await own
+    const { as } = await sharedTenant
     for (const answer of [
       await as('editor').get(`/blueprints/${key}`),
       await as('editor').put(`/blueprints/${key}`, { name: 'x' }),
       await as('editor').delete(`/blueprints/${key}`),
     ])
-      expect(refusal(answer)).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
+      expect(statusAndCode(answer)).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
   })
 
   test('that is removed and made again starts empty', async () => {
-    const { as, tenant } = await house()
+    const { as, tenant } = await createTestTenant()
     const editor = as('admin')
-    await editor.post('/blueprints', notes())
+    await editor.post('/blueprints', notesBlueprint())
     await editor.post('/blueprints/notes/entities', { title: 'old' })
     await editor.delete('/blueprints/notes?force=true')
     await editor.post(
       '/blueprints',
-      notes({
+      notesBlueprint({
         fields: [
           { key: 'text', type: 'text' },
           { key: 'title', type: 'string' },
@@ -156,15 +156,17 @@ describe('a blueprint', () => {
     )
     expect((await editor.get('/blueprints/notes/entities')).body).toEqual([])
     expect((await editor.get('/blueprints/notes/entities?title=old')).body).toEqual([])
-    expect(await tenant.db.ask('select count(*) from entity_index')).toEqual([[0]])
+    expect(await tenant.db.query('select count(*) from entity_index')).toEqual([[0]])
   })
 })
 
 describe('a definition that makes no sense is refused', () => {
   const rejected = async (definition: object) => {
-    const answer = await (await own).as('editor').post('/blueprints', notes({ key: fresh(), ...definition }))
-    expect(refusal(answer)).toEqual([400, 'INVALID_INPUT'])
-    return flawed(answer.body)
+    const answer = await (await sharedTenant)
+      .as('editor')
+      .post('/blueprints', notesBlueprint({ key: freshKey(), ...definition }))
+    expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
+    return errorPaths(answer.body)
   }
   const field = (more: object) => rejected({ fields: [{ key: 'a', type: 'string', ...more }] })
 
@@ -254,62 +256,79 @@ describe('a definition that makes no sense is refused', () => {
   })
 
   test('also in a change, which then changes nothing', async () => {
-    const editor = (await own).as('editor')
-    const key = fresh()
-    const { body } = await editor.post('/blueprints', notes({ key }))
+    const editor = (await sharedTenant).as('editor')
+    const key = freshKey()
+    const { body } = await editor.post('/blueprints', notesBlueprint({ key }))
     const answer = await editor.put(`/blueprints/${key}`, { name: 'X', fields: [{ key: 'user', type: 'string' }] })
-    expect(refusal(answer)).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
     expect((await editor.get(`/blueprints/${key}`)).body).toEqual(body)
   })
 
   test('when it is no definition at all', async () => {
-    const { as, origin, tokens } = await own
-    for (const body of [[], 'x', 1, null, {}, { key: 'x' }, notes({ fields: {} }), notes({ name: '' })])
-      expect(refusal(await as('editor').post('/blueprints', body))).toEqual([400, 'INVALID_INPUT'])
+    const { as, origin, tokens } = await sharedTenant
+    for (const body of [
+      [],
+      'x',
+      1,
+      null,
+      {},
+      { key: 'x' },
+      notesBlueprint({ fields: {} }),
+      notesBlueprint({ name: '' }),
+    ])
+      expect(statusAndCode(await as('editor').post('/blueprints', body))).toEqual([400, 'INVALID_INPUT'])
     const send = (raw: string, type: string) =>
-      ask('POST', `${origin}/api/blueprints`, { raw, headers: { 'x-api-key': tokens.editor, 'content-type': type } })
-    expect(refusal(await send('{"key":', 'application/json'))).toEqual([400, 'MALFORMED_BODY'])
-    expect(refusal(await send(JSON.stringify(notes()), 'text/plain'))).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE'])
+      callApi('POST', `${origin}/api/blueprints`, {
+        raw,
+        headers: { 'x-api-key': tokens.editor, 'content-type': type },
+      })
+    expect(statusAndCode(await send('{"key":', 'application/json'))).toEqual([400, 'MALFORMED_BODY'])
+    expect(statusAndCode(await send(JSON.stringify(notesBlueprint()), 'text/plain'))).toEqual([
+      415,
+      'UNSUPPORTED_MEDIA_TYPE',
+    ])
   })
 
   test('while a relation to itself makes sense', async () => {
-    const editor = (await own).as('editor')
-    const key = fresh()
+    const editor = (await sharedTenant).as('editor')
+    const key = freshKey()
     const fields = [{ key: 'parent', type: 'relation', target: key, onDelete: 'nullify' }]
-    expect((await editor.post('/blueprints', notes({ key, fields }))).status).toBe(201)
+    expect((await editor.post('/blueprints', notesBlueprint({ key, fields }))).status).toBe(201)
     expect((await editor.delete(`/blueprints/${key}`)).status).toBe(200)
   })
 })
 
 describe('who is who', () => {
   test('only editors define: users are refused, strangers asked to sign in', async () => {
-    const { as, stranger } = await own
-    const key = fresh()
-    await as('admin').post('/blueprints', notes({ key }))
+    const { as, stranger } = await sharedTenant
+    const key = freshKey()
+    await as('admin').post('/blueprints', notesBlueprint({ key }))
     for (const [caller, expected] of [
       [as('user'), [403, 'FORBIDDEN']],
       [stranger, [401, 'UNAUTHENTICATED']],
     ] as const) {
-      expect(refusal(await caller.post('/blueprints', notes({ key: fresh() })))).toEqual([...expected])
-      expect(refusal(await caller.put(`/blueprints/${key}`, { name: 'x' }))).toEqual([...expected])
-      expect(refusal(await caller.patch(`/blueprints/${key}`, { name: 'x' }))).toEqual([...expected])
-      expect(refusal(await caller.delete(`/blueprints/${key}`))).toEqual([...expected])
+      expect(statusAndCode(await caller.post('/blueprints', notesBlueprint({ key: freshKey() })))).toEqual([
+        ...expected,
+      ])
+      expect(statusAndCode(await caller.put(`/blueprints/${key}`, { name: 'x' }))).toEqual([...expected])
+      expect(statusAndCode(await caller.patch(`/blueprints/${key}`, { name: 'x' }))).toEqual([...expected])
+      expect(statusAndCode(await caller.delete(`/blueprints/${key}`))).toEqual([...expected])
     }
-    expect(refusal(await stranger.get('/blueprints'))).toEqual([401, 'UNAUTHENTICATED'])
-    expect(refusal(await stranger.get(`/blueprints/${key}`))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await stranger.get('/blueprints'))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await stranger.get(`/blueprints/${key}`))).toEqual([401, 'UNAUTHENTICATED'])
   })
 
   test('users see the blueprints that some rule of theirs is about, without the rules; editors see all', async () => {
-    const { as } = await house()
+    const { as } = await createTestTenant()
     const permissions: Record<string, object[]> = {
       admins: [],
-      bosses: rules('tenant', 'boss'),
+      bosses: fullAccessRules('tenant', 'boss'),
       every: [{ operation: 'read', roleBased: ['*'] }],
       guests: [{ operation: 'create', guest: true }],
       users: [{ operation: 'delete', roleBased: ['user'] }],
     }
     for (const [key, permission] of Object.entries(permissions))
-      await as('editor').post('/blueprints', notes({ key, permissions: permission }))
+      await as('editor').post('/blueprints', notesBlueprint({ key, permissions: permission }))
 
     const seen = (await as('user').get('/blueprints')).body
     expect(seen.map(({ key }: { key: string }) => key)).toEqual(['every', 'guests', 'users'])
@@ -318,7 +337,7 @@ describe('who is who', () => {
         ...['_id', 'created', 'description', 'fields', 'key', 'name', 'updated'],
       ])
     for (const key of ['admins', 'bosses'])
-      expect(refusal(await as('user').get(`/blueprints/${key}`))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
+      expect(statusAndCode(await as('user').get(`/blueprints/${key}`))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
     for (const name of ['admin', 'editor'] as const) {
       const all = (await as(name).get('/blueprints')).body
       expect(all.map(({ key }: { key: string }) => key)).toEqual(Object.keys(permissions))
@@ -327,14 +346,14 @@ describe('who is who', () => {
   })
 
   test('fields that a caller may not read are not even mentioned', async () => {
-    const { as } = await own
-    const key = fresh()
+    const { as } = await sharedTenant
+    const key = freshKey()
     const fields = [
       { key: 'open', type: 'string' },
       { key: 'closed', type: 'string', readRoles: ['boss'] },
       { key: 'mine', type: 'string', readRoles: ['boss', 'user'] },
     ]
-    await as('editor').post('/blueprints', notes({ key, fields }))
+    await as('editor').post('/blueprints', notesBlueprint({ key, fields }))
     const keys = (body: { fields: { key: string }[] }) => body.fields.map((field) => field.key)
     const { body } = await as('user').get(`/blueprints/${key}`)
     expect(keys(body)).toEqual(['open', 'mine'])
@@ -343,22 +362,22 @@ describe('who is who', () => {
   })
 
   test('another tenant has other blueprints, and knows nobody from here', async () => {
-    const [here, there] = [await own, await house()]
-    const key = fresh()
-    await here.as('admin').post('/blueprints', notes({ key }))
+    const [here, there] = [await sharedTenant, await createTestTenant()]
+    const key = freshKey()
+    await here.as('admin').post('/blueprints', notesBlueprint({ key }))
     expect((await there.as('admin').get('/blueprints')).body).toEqual([])
-    expect(refusal(await there.as('admin').get(`/blueprints/${key}`))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
+    expect(statusAndCode(await there.as('admin').get(`/blueprints/${key}`))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
     for (const headers of [{ host: `${there.id}.test` }, { tenant: there.id }] as Record<string, string>[])
-      expect(refusal(await here.as('admin').with(headers).get('/blueprints'))).toEqual([401, 'UNAUTHENTICATED'])
-    expect((await there.as('admin').post('/blueprints', notes({ key }))).status).toBe(201)
+      expect(statusAndCode(await here.as('admin').with(headers).get('/blueprints'))).toEqual([401, 'UNAUTHENTICATED'])
+    expect((await there.as('admin').post('/blueprints', notesBlueprint({ key }))).status).toBe(201)
   })
 })
 
 describe('versions', () => {
   test('a change or removal that was decided on an older state is refused', async () => {
-    const editor = (await own).as('editor')
-    const key = fresh()
-    const old = (await editor.post('/blueprints', notes({ key }))).headers.get('etag')!
+    const editor = (await sharedTenant).as('editor')
+    const key = freshKey()
+    const old = (await editor.post('/blueprints', notesBlueprint({ key }))).headers.get('etag')!
     expect(old).toMatch(/^".+"$/)
     expect((await editor.get(`/blueprints/${key}`)).headers.get('etag')).toBe(old)
 
@@ -372,7 +391,7 @@ describe('versions', () => {
       await editor.patch(`/blueprints/${key}`, { name: 'Third' }, stale),
       await editor.delete(`/blueprints/${key}`, stale),
     ])
-      expect(refusal(answer)).toEqual([412, 'VERSION_MISMATCH'])
+      expect(statusAndCode(answer)).toEqual([412, 'VERSION_MISMATCH'])
     expect((await editor.get(`/blueprints/${key}`)).body.name).toBe('Second')
 
     expect((await editor.patch(`/blueprints/${key}`, { name: 'Third' }, { 'if-match': '*' })).status).toBe(200)
@@ -382,13 +401,16 @@ describe('versions', () => {
   })
 
   test('what is made anew under an old key has a version of its own', async () => {
-    const editor = (await own).as('editor')
-    const key = fresh()
-    const first = (await editor.post('/blueprints', notes({ key }))).headers.get('etag')!
+    const editor = (await sharedTenant).as('editor')
+    const key = freshKey()
+    const first = (await editor.post('/blueprints', notesBlueprint({ key }))).headers.get('etag')!
     await editor.delete(`/blueprints/${key}`)
     await Bun.sleep(2)
-    await editor.post('/blueprints', notes({ key }))
-    expect(refusal(await editor.delete(`/blueprints/${key}`, { 'if-match': first }))).toEqual([412, 'VERSION_MISMATCH'])
+    await editor.post('/blueprints', notesBlueprint({ key }))
+    expect(statusAndCode(await editor.delete(`/blueprints/${key}`, { 'if-match': first }))).toEqual([
+      412,
+      'VERSION_MISMATCH',
+    ])
   })
 })
 
@@ -402,9 +424,9 @@ describe('while there are entities', () => {
   /** Their fields with one of them changed. */
   const but = (key: string, more: object) => fields.map((field) => (field.key === key ? { ...field, ...more } : field))
   const used = async () => {
-    const editor = (await own).as('admin')
-    const path = `/blueprints/${fresh()}`
-    await editor.post('/blueprints', notes({ key: path.slice('/blueprints/'.length), fields }))
+    const editor = (await sharedTenant).as('admin')
+    const path = `/blueprints/${freshKey()}`
+    await editor.post('/blueprints', notesBlueprint({ key: path.slice('/blueprints/'.length), fields }))
     await editor.post(`${path}/entities`, { identifier: 'one', title: 'One', count: 1, tags: ['a'] })
     return { editor, path }
   }
@@ -412,7 +434,7 @@ describe('while there are entities', () => {
     const { editor, path } = await used()
     const { body } = await editor.get(path)
     const changed = { name: 'New', fields: but('count', { type: 'string' }) }
-    expect(refusal(await editor.put(path, changed))).toEqual([409, 'VALUES_DO_NOT_FIT'])
+    expect(statusAndCode(await editor.put(path, changed))).toEqual([409, 'VALUES_DO_NOT_FIT'])
     expect((await editor.get(path)).body).toEqual(body)
     await editor.delete(`${path}/entities/one`)
     expect((await editor.put(path, changed)).status).toBe(200)
@@ -438,33 +460,33 @@ describe('while there are entities', () => {
   test('a blueprint is removed only by force', async () => {
     const { editor, path } = await used()
     for (const query of ['', '?force=false', '?force=0', '?force='])
-      expect(refusal(await editor.delete(path + query))).toEqual([409, 'BLUEPRINT_NOT_EMPTY'])
+      expect(statusAndCode(await editor.delete(path + query))).toEqual([409, 'BLUEPRINT_NOT_EMPTY'])
     expect((await editor.get(`${path}/entities`)).body).toHaveLength(1)
     expect((await editor.delete(`${path}?force=true`)).status).toBe(200)
-    expect(refusal(await editor.get(`${path}/entities`))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
+    expect(statusAndCode(await editor.get(`${path}/entities`))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
   })
 
   test('force can be written as 1, like every flag; as nothing, or undefined, it is not said', async () => {
     const { editor, path } = await used()
     for (const force of ['', 'undefined', 'false', '0'])
-      expect(refusal(await editor.delete(`${path}?force=${force}`))).toEqual([409, 'BLUEPRINT_NOT_EMPTY'])
+      expect(statusAndCode(await editor.delete(`${path}?force=${force}`))).toEqual([409, 'BLUEPRINT_NOT_EMPTY'])
     expect((await editor.delete(`${path}?force=1`)).status).toBe(200)
   })
 })
 
 describe('relations to a blueprint', () => {
   const pair = async () => {
-    const editor = (await own).as('editor')
-    const [target, pointing] = [fresh(), fresh()]
-    await editor.post('/blueprints', notes({ key: target }))
+    const editor = (await sharedTenant).as('editor')
+    const [target, pointing] = [freshKey(), freshKey()]
+    await editor.post('/blueprints', notesBlueprint({ key: target }))
     const fields = [{ key: 'to', type: 'relation', target }]
-    await editor.post('/blueprints', notes({ key: pointing, fields }))
+    await editor.post('/blueprints', notesBlueprint({ key: pointing, fields }))
     return { editor, target: `/blueprints/${target}`, pointing: `/blueprints/${pointing}` }
   }
 
   test('keep it, unless it is removed by force', async () => {
     const { editor, target } = await pair()
-    expect(refusal(await editor.delete(target))).toEqual([409, 'BLUEPRINT_NOT_EMPTY'])
+    expect(statusAndCode(await editor.delete(target))).toEqual([409, 'BLUEPRINT_NOT_EMPTY'])
     expect((await editor.delete(`${target}?force=true`)).status).toBe(200)
   })
 
@@ -476,7 +498,7 @@ describe('relations to a blueprint', () => {
 
   test('do not freeze a blueprint when what it pointed to was removed by force', async () => {
     const { editor, target, pointing } = await pair()
-    await (await own).as('admin').post(`${pointing}/entities`, {})
+    await (await sharedTenant).as('admin').post(`${pointing}/entities`, {})
     await editor.delete(`${target}?force=true`)
     expect((await editor.put(pointing, { name: 'Still mine' })).status).toBe(200)
   })
@@ -484,29 +506,35 @@ describe('relations to a blueprint', () => {
 
 describe('what one editor defines harms nobody', () => {
   const object = async (schema: object, value: unknown) => {
-    const admin = (await own).as('admin')
-    const key = fresh()
-    const made = await admin.post('/blueprints', notes({ key, fields: [{ key: 'a', type: 'object', schema }] }))
+    const admin = (await sharedTenant).as('admin')
+    const key = freshKey()
+    const made = await admin.post(
+      '/blueprints',
+      notesBlueprint({ key, fields: [{ key: 'a', type: 'object', schema }] }),
+    )
     return made.status === 201 ? admin.post(`/blueprints/${key}/entities`, { a: value }) : made
   }
 
   test('a schema that never ends is refused, with the definition or with the value', async () => {
-    expect(refusal(await object({ allOf: [{ $ref: '#' }] }, {}))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await object({ allOf: [{ $ref: '#' }] }, {}))).toEqual([400, 'INVALID_INPUT'])
   })
 
   test('a schema that wants to be checked later is refused, for nobody would wait for it', async () => {
-    const admin = (await own).as('admin')
+    const admin = (await sharedTenant).as('admin')
     const later = { $async: true, required: ['x'] }
     for (const schema of [later, { $defs: { later }, allOf: [{ $ref: '#/$defs/later' }] }]) {
       const fields = [{ key: 'a', type: 'object', schema }]
-      expect(refusal(await admin.post('/blueprints', notes({ key: fresh(), fields })))).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(await admin.post('/blueprints', notesBlueprint({ key: freshKey(), fields })))).toEqual([
+        400,
+        'INVALID_INPUT',
+      ])
     }
   })
 
   test('a pattern in a schema takes a time in proportion to the text', async () => {
     const properties = { text: { pattern: '^(a+)+$' } }
     const answer = await object({ properties, patternProperties: { '^(x+)+$': {} } }, { text: `${'a'.repeat(1_500)}!` })
-    expect(refusal(answer)).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
     expect((await object({ properties }, { text: 'a'.repeat(1_500) })).status).toBe(201)
   })
 })

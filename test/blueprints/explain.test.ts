@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
-import { register } from '../../src/accounts/users'
-import { shelf } from '../entities/kit'
-import { refusal } from '../house'
+import { registerUser } from '../../src/accounts/users'
+import { createThingsFixture } from '../entities/fixtures'
+import { statusAndCode } from '../test-tenant'
 
-const at = '/blueprints/things/permissions/explain'
-const permissions = [
+const explainPath = '/blueprints/things/permissions/explain'
+const PERMISSIONS = [
   { operation: 'read', scope: 'tenant', guest: true },
   { operation: 'read', scope: 'user', roleBased: ['user'] },
   { operation: 'create', scope: 'user', roleBased: ['user', 'boss'] },
@@ -13,8 +13,8 @@ const permissions = [
 ]
 
 test('tells for every operation which rules allow it, what they reach, and why the others do not', async () => {
-  const { as, users } = await shelf([], permissions)
-  const { status, body } = await as('admin').get(`${at}?user=${users.user}`)
+  const { as, users } = await createThingsFixture([], PERMISSIONS)
+  const { status, body } = await as('admin').get(`${explainPath}?user=${users.user}`)
   expect(status).toBe(200)
   const [create, read, update, remove] = body.operations
   expect({ ...body, operations: 0 }).toEqual({
@@ -28,12 +28,12 @@ test('tells for every operation which rules allow it, what they reach, and why t
     allowed: true,
     reach: { all: false, user: users.user, workspace: null },
     because: 'Rule 2 allows it: this user may create entities of their own.',
-    rules: [{ index: 2, rule: permissions[2], applies: true, because: 'It is for the role user. Its scope is user.' }],
+    rules: [{ index: 2, rule: PERMISSIONS[2], applies: true, because: 'It is for the role user. Its scope is user.' }],
   })
   expect([read.allowed, read.reach]).toEqual([true, { all: true, user: null, workspace: null }])
   expect(read.because).toBe('Rules 0, 1 allow it: this user may read all entities.')
   expect(read.rules.map((one: { because: string }) => one.because)).toEqual([
-    'It is for everybody, guests too. Its scope is tenant.',
+    'It is for everyone, including guests. Its scope is tenant.',
     'It is for the role user. Its scope is user.',
   ])
   expect([update.allowed, update.reach]).toEqual([true, { all: false, user: null, workspace: null }])
@@ -57,37 +57,38 @@ test('tells for every operation which rules allow it, what they reach, and why t
 })
 
 test('without a user it is about a guest; with an operation about that', async () => {
-  const { as } = await shelf([], permissions)
+  const { as } = await createThingsFixture([], PERMISSIONS)
   for (const query of ['', '?user=', '?user=undefined&operation=undefined', '?operation=']) {
-    const { body } = await as('admin').get(at + query)
+    const { body } = await as('admin').get(explainPath + query)
     expect(body.user).toBeNull()
     expect(body.operations.map((one: { allowed: boolean }) => one.allowed)).toEqual([false, true, false, false])
   }
-  const { body } = await as('admin').get(`${at}?operation=create`)
+  const { body } = await as('admin').get(`${explainPath}?operation=create`)
   expect(body.operations).toEqual([
     {
       operation: 'create',
       allowed: false,
       reach: null,
       because: 'No rule about create is for a guest.',
-      rules: [{ index: 2, rule: permissions[2], applies: false, because: 'It is not for guests.' }],
+      rules: [{ index: 2, rule: PERMISSIONS[2], applies: false, because: 'It is not for guests.' }],
     },
   ])
 })
 
 test('says what a user lacks, and that admins and blueprints without rules need none', async () => {
-  const own = await shelf(
+  const own = await createThingsFixture(
     [],
     [{ operation: 'create', scope: 'workspace', roleBased: ['boss'], workspaceRoleBased: ['member'] }],
   )
   const admin = own.as('admin')
-  const first = async (user: string) => (await admin.get(`${at}?operation=create&user=${user}`)).body.operations[0]
+  const first = async (user: string) =>
+    (await admin.get(`${explainPath}?operation=create&user=${user}`)).body.operations[0]
   const user = await first(own.users.user)
   expect([user.allowed, user.because]).toEqual([false, 'No rule about create is for this user.'])
   expect(user.rules[0].because).toBe(
     'It asks for one of the roles boss or one of the roles member in the active workspace.',
   )
-  const boss = await register(own.tenant, { username: 'boss', email: 'boss@x.test' }, ['boss'])
+  const boss = await registerUser(own.tenant, { username: 'boss', email: 'boss@x.test' }, ['boss'])
   expect((await first(boss._id)).because).toBe('Rule 0 allows it only in a workspace, and this user is in none.')
   const chief = await first(own.users.admin)
   expect([chief.allowed, chief.because]).toEqual([true, 'Admins may do everything, whatever the rules say.'])
@@ -96,22 +97,29 @@ test('says what a user lacks, and that admins and blueprints without rules need 
 })
 
 test('what it says is what happens', async () => {
-  const { as, path, users, stranger } = await shelf([], permissions)
-  const { body } = await as('admin').get(`${at}?user=${users.user}`)
+  const { as, path, users, stranger } = await createThingsFixture([], PERMISSIONS)
+  const { body } = await as('admin').get(`${explainPath}?user=${users.user}`)
   const [create, read, , remove] = body.operations
   expect([create.allowed, (await as('user').post(path, {})).status]).toEqual([true, 201])
   expect([read.reach.all, (await as('other').get(path)).body.length]).toEqual([true, 1])
   expect([remove.allowed, (await as('user').delete(`${path}/all?confirm=things`)).status]).toEqual([false, 403])
-  expect(refusal(await stranger.post(path, {}))).toEqual([401, 'UNAUTHENTICATED'])
+  expect(statusAndCode(await stranger.post(path, {}))).toEqual([401, 'UNAUTHENTICATED'])
 })
 
 test('is for admins, about users and blueprints that there are', async () => {
-  const { as, stranger } = await shelf([], permissions)
-  for (const name of ['user', 'editor'] as const) expect(refusal(await as(name).get(at))).toEqual([403, 'FORBIDDEN'])
-  expect(refusal(await stranger.get(at))).toEqual([401, 'UNAUTHENTICATED'])
-  const other = await shelf([], permissions)
+  const { as, stranger } = await createThingsFixture([], PERMISSIONS)
+  for (const name of ['user', 'editor'] as const)
+    expect(statusAndCode(await as(name).get(explainPath))).toEqual([403, 'FORBIDDEN'])
+  expect(statusAndCode(await stranger.get(explainPath))).toEqual([401, 'UNAUTHENTICATED'])
+  const other = await createThingsFixture([], PERMISSIONS)
   for (const user of ['nobody', other.users.user, '%ff', "'", 'x'.repeat(5_000)])
-    expect(refusal(await as('admin').get(`${at}?user=${user}`)), user.slice(0, 50)).toEqual([404, 'USER_NOT_FOUND'])
-  expect(refusal(await as('admin').get('/blueprints/none/permissions/explain'))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
-  expect(refusal(await as('admin').get(`${at}?operation=fly`))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await as('admin').get(`${explainPath}?user=${user}`)), user.slice(0, 50)).toEqual([
+      404,
+      'USER_NOT_FOUND',
+    ])
+  expect(statusAndCode(await as('admin').get('/blueprints/none/permissions/explain'))).toEqual([
+    404,
+    'BLUEPRINT_NOT_FOUND',
+  ])
+  expect(statusAndCode(await as('admin').get(`${explainPath}?operation=fly`))).toEqual([400, 'INVALID_INPUT'])
 })

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
-import { formula } from '../../src/blueprints/formulas/formula'
-import { names } from '../../src/blueprints/formulas/functions'
-import { Meter, Unfit } from '../../src/blueprints/formulas/meter'
-import { random } from './random'
+import { compileFormula } from '../../src/blueprints/formulas/formula'
+import { FUNCTION_NAMES } from '../../src/blueprints/formulas/functions'
+import { FormulaError, Meter } from '../../src/blueprints/formulas/meter'
+import { seededRandom } from './seeded-random'
 
 const entity = {
   text: 'a'.repeat(999),
@@ -13,17 +13,17 @@ const entity = {
   native: { _jsonata_function: true, implementation: 'x' },
 }
 
-const value = async (text: string) => (await formula(text)).of(entity, new Meter())
-const refused = (text: string) =>
-  value(text).then(
-    (made) => `made ${JSON.stringify(made)?.slice(0, 100)}`,
-    (error) => (error instanceof Unfit ? 'refused' : error),
+const evaluate = async (text: string) => (await compileFormula(text)).evaluate(entity, new Meter())
+const outcomeOf = (text: string) =>
+  evaluate(text).then(
+    (result) => `made ${JSON.stringify(result)?.slice(0, 100)}`,
+    (error) => (error instanceof FormulaError ? 'refused' : error),
   )
 
 test('every function of JSONata pays for what it does, and there is none that we do not know', async () => {
   const source = await Bun.file('node_modules/jsonata/jsonata.js').text()
   const bound = [...source.matchAll(/(?:staticFrame|environment)\.bind\('(\w+)'/g)].map(([, name]) => name!)
-  expect(bound.toSorted()).toEqual([...names, 'eval'].toSorted())
+  expect(bound.toSorted()).toEqual([...FUNCTION_NAMES, 'eval'].toSorted())
 })
 
 test.each([
@@ -60,7 +60,7 @@ test.each([
   '$sort($append(list, $append(list, list)), function($a, $b) { $a < $b })',
   '$ ~> | $ | {"self": $} |',
 ])('ends: %s', async (text) => {
-  expect(await refused(text)).toBe('refused')
+  expect(await outcomeOf(text)).toBe('refused')
 })
 
 test.each([
@@ -82,13 +82,13 @@ test.each([
   '/a/("a")',
   '$uppercase(?)',
 ])('gives nobody a function: %s', async (text) => {
-  expect(await refused(text).catch(() => 'refused')).toBeOneOf(['refused', 'made undefined'])
+  expect(await outcomeOf(text).catch(() => 'refused')).toBeOneOf(['refused', 'made undefined'])
 })
 
 test.each(['constructor', '$.constructor', '$$.__proto__', '__proto__.toString', '"".constructor', 'list.constructor'])(
   'sees only what an entity has: %s',
   async (text) => {
-    expect(await value(text)).toBeUndefined()
+    expect(await evaluate(text)).toBeUndefined()
   },
 )
 
@@ -102,23 +102,23 @@ test('nothing is left behind for others', async () => {
     '[{"k": "__proto__", "v": 1}]{ k: {"polluted": v} }',
     '($constructor := 1; $string := 2; $toString := 3)',
   ])
-    await refused(text)
+    await outcomeOf(text)
   expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(before)
   expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
-  expect(await value('$string(1)')).toBe('1')
+  expect(await evaluate('$string(1)')).toBe('1')
 })
 
 test('an entity is not changed by its formulas', async () => {
   const before = structuredClone(entity)
-  await value('$count($ ~> | forged | {"changed": true} |)')
-  await value('($append(list, 1); $sort(list); $reverse(list); 1)')
+  await evaluate('$count($ ~> | forged | {"changed": true} |)')
+  await evaluate('($append(list, 1); $sort(list); $reverse(list); 1)')
   expect(entity).toEqual(before)
 })
 
 test('formulas of one write share what they may cost, those of several do not', async () => {
-  const [sum, meter] = [await formula('$count($map(list, function($x) { $x + 1 }))'), new Meter()]
+  const [sum, meter] = [await compileFormula('$count($map(list, function($x) { $x + 1 }))'), new Meter()]
   const runs = async (meter: () => Meter) => {
-    for (let n = 1; n <= 20; n++) if ((await sum.of(entity, meter()).catch(() => 0)) !== 2_000) return n
+    for (let n = 1; n <= 20; n++) if ((await sum.evaluate(entity, meter()).catch(() => 0)) !== 2_000) return n
     return 'all'
   }
   expect(await runs(() => new Meter())).toBe('all')
@@ -126,34 +126,34 @@ test('formulas of one write share what they may cost, those of several do not', 
 })
 
 test('many at once, of many entities, do not mix', async () => {
-  const double = await formula('($slow := $map([1..10], function($x) { $x }); n * 2)')
-  const all = Array.from({ length: 200 }, (_, n) => double.of({ n }, new Meter()))
+  const double = await compileFormula('($slow := $map([1..10], function($x) { $x }); n * 2)')
+  const all = Array.from({ length: 200 }, (_, n) => double.evaluate({ n }, new Meter()))
   expect(await Promise.all(all)).toEqual(Array.from({ length: 200 }, (_, n) => n * 2))
 })
 
 test('a costly one does not take from what a cheap one may cost meanwhile', async () => {
-  const [endless, cheap] = [await formula('($f := function() { $f() }; $f())'), await formula('1 + 1')]
+  const [endless, cheap] = [await compileFormula('($f := function() { $f() }; $f())'), await compileFormula('1 + 1')]
   const [one, ...others] = await Promise.allSettled([
-    endless.of({}, new Meter()),
-    ...Array.from({ length: 10 }, () => cheap.of({}, new Meter())),
+    endless.evaluate({}, new Meter()),
+    ...Array.from({ length: 10 }, () => cheap.evaluate({}, new Meter())),
   ])
   expect(one!.status).toBe('rejected')
   for (const other of others) expect(other).toEqual({ status: 'fulfilled', value: 2 })
 })
 
 test('what comes out is plain: without what the interpreter notes on its lists', async () => {
-  const made = (await value('list[[0..2]]')) as number[]
+  const made = (await evaluate('list[[0..2]]')) as number[]
   expect([made, Object.getOwnPropertyNames(made)]).toEqual([
     [0, 1, 2],
     ['0', '1', '2', 'length'],
   ])
-  expect(await value('{"a": nowhere, "b": 1}')).toEqual({ b: 1 })
+  expect(await evaluate('{"a": nowhere, "b": 1}')).toEqual({ b: 1 })
 })
 
 test('random expressions give a value or are refused, whatever they are', async () => {
-  const { pick } = random(7)
+  const { pick } = seededRandom(7)
   const parts = [
-    ...names.map((name) => `$${name}`),
+    ...FUNCTION_NAMES.map((name) => `$${name}`),
     ...['text', 'list', 'forged', '"x"', '1', '0', '-1', '1e9', 'null', 'true', '[', ']', '{', '}', '(', ')', '(', ')'],
     ...[
       '+',
@@ -183,7 +183,7 @@ test('random expressions give a value or are refused, whatever they are', async 
   ]
   for (let n = 0; n < 3_000; n++) {
     const text = Array.from({ length: 1 + (n % 12) }, () => pick(parts)).join(n % 3 ? ' ' : '')
-    const outcome = await refused(text)
+    const outcome = await outcomeOf(text)
     expect(outcome, text).toBeString()
   }
 })

@@ -4,23 +4,34 @@ import { join } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
 import { tenantMigrations } from '../../migrations'
 import { Settings } from '../../src/config'
-import { atoll, caller, emptyFolder, makeTenant, type Surroundings, serve, signIn } from '../outside/program'
+import {
+  apiCaller,
+  createTempFolder,
+  createTenantByCli,
+  type RunOptions,
+  runAtoll,
+  signIn,
+  startAtoll,
+} from '../outside/cli'
 
 setDefaultTimeout(30_000)
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 /** What a refused command says: `[exit code, code]`. */
-async function refused(command: string | string[], at: Surroundings) {
-  const { code, out, err } = await atoll(typeof command === 'string' ? `${command} --json` : [...command, '--json'], at)
+async function failureOf(command: string | string[], at: RunOptions) {
+  const { code, out, err } = await runAtoll(
+    typeof command === 'string' ? `${command} --json` : [...command, '--json'],
+    at,
+  )
   expect(out).toBe('')
   return [code, (JSON.parse(err) as { code: string }).code]
 }
 
 describe('tenants', () => {
-  const at = { at: emptyFolder() }
+  const at = { at: createTempFolder() }
   const json = async (command: string) => {
-    const { code, json, err } = await atoll(`${command} --json`, at)
+    const { code, json, err } = await runAtoll(`${command} --json`, at)
     expect([code, err]).toEqual([0, ''])
     return json
   }
@@ -52,8 +63,8 @@ describe('tenants', () => {
     expect((await json('tenant hosts hosted two.test three.test')).hosts).toEqual(['three.test', 'two.test'])
     expect((await json('tenant hosts hosted --clear')).hosts).toEqual([])
     await json('tenant hosts beta one.test')
-    expect(await refused('tenant hosts hosted one.test', at)).toEqual([1, 'TENANT_EXISTS'])
-    expect(await refused('tenant hosts hosted a/b', at)).toEqual([1, 'INVALID_INPUT'])
+    expect(await failureOf('tenant hosts hosted one.test', at)).toEqual([1, 'TENANT_EXISTS'])
+    expect(await failureOf('tenant hosts hosted a/b', at)).toEqual([1, 'INVALID_INPUT'])
     expect((await json('tenant hosts hosted')).hosts).toEqual([])
   })
 
@@ -66,9 +77,9 @@ describe('tenants', () => {
       'hosts none',
       'hosts none a.test',
     ]
-    const told = await Promise.all(commands.map((command) => refused(`tenant ${command}`, at)))
+    const told = await Promise.all(commands.map((command) => failureOf(`tenant ${command}`, at)))
     for (const one of told) expect(one).toEqual([1, 'TENANT_NOT_FOUND'])
-    expect(await refused('user create none x --password 12345678', at)).toEqual([1, 'TENANT_NOT_FOUND'])
+    expect(await failureOf('user create none x --password 12345678', at)).toEqual([1, 'TENANT_NOT_FOUND'])
   })
 
   test('that cannot be are not made, and nothing is left of the attempt', async () => {
@@ -80,10 +91,11 @@ describe('tenants', () => {
       [['create', 'x', '--host', 'one.test'], 'TENANT_EXISTS'],
       [['create', 'x', '--admin-username', 'root', '--admin-password', 'short'], 'INVALID_INPUT'],
     ]
-    for (const [args, code] of cases) expect(await refused(['tenant', ...args], at), args.join(' ')).toEqual([1, code])
-    const half = await atoll(['tenant', 'create', 'x', '--admin-username', 'root'], at)
+    for (const [args, code] of cases)
+      expect(await failureOf(['tenant', ...args], at), args.join(' ')).toEqual([1, code])
+    const half = await runAtoll(['tenant', 'create', 'x', '--admin-username', 'root'], at)
     expect([half.code, half.err]).toEqual([1, expect.stringContaining('--admin-password')])
-    const nameless = await atoll('tenant create x --admin-password 12345678', at)
+    const nameless = await runAtoll('tenant create x --admin-password 12345678', at)
     expect([nameless.code, nameless.err]).toEqual([2, expect.stringContaining('--admin-username')])
     const after = readdirSync(join(at.at, 'tenants')).sort()
     expect(after.filter((name) => name !== '.trash')).toEqual(before.filter((name) => name !== '.trash'))
@@ -91,7 +103,7 @@ describe('tenants', () => {
   })
 
   test('are told to people in sentences', async () => {
-    const told = async (command: string) => (await atoll(command, at)).out
+    const told = async (command: string) => (await runAtoll(command, at)).out
     expect(await told('tenant create said --host said.test')).toStartWith(
       'Created the tenant "said", which answers at said.test.\n',
     )
@@ -100,17 +112,17 @@ describe('tenants', () => {
     expect(await told('tenant delete said --yes')).toMatch(
       /^Deleted the tenant "said"\. Its files are in \S*\.trash\S*\.\n$/,
     )
-    const { code, err } = await atoll('tenant show said', at)
+    const { code, err } = await runAtoll('tenant show said', at)
     expect([code, err]).toEqual([1, 'There is no tenant "said".\n'])
   })
 })
 
 describe('users', () => {
-  const at = { at: emptyFolder() }
-  beforeAll(() => makeTenant(at, 'acme'))
+  const at = { at: createTempFolder() }
+  beforeAll(() => createTenantByCli(at, 'acme'))
 
   test('are made, get passwords and roles, and can sign in', async () => {
-    const made = await atoll(
+    const made = await runAtoll(
       'user create acme bob --password 12345678 --email bob@acme.test --roles editor,user --json',
       at,
     )
@@ -119,14 +131,14 @@ describe('users', () => {
       expect.objectContaining({ username: 'bob', email: 'bob@acme.test', roles: ['editor', 'user'] }),
     ])
     expect(made.out).not.toContain('12345678')
-    const typed = await atoll('user create acme eve --json', { ...at, stdin: 'from the pipe\n' })
+    const typed = await runAtoll('user create acme eve --json', { ...at, stdin: 'from the pipe\n' })
     expect([typed.code, typed.json.roles]).toEqual([0, ['user']])
-    expect((await atoll('user password acme BOB --password 87654321 --json', at)).json).toEqual({ username: 'BOB' })
-    expect((await atoll('user roles acme eve admin,editor --json', at)).json.roles).toEqual(['admin', 'editor'])
-    expect((await atoll(['user', 'roles', 'acme', 'eve', '', '--json'], at)).json.roles).toEqual([])
+    expect((await runAtoll('user password acme BOB --password 87654321 --json', at)).json).toEqual({ username: 'BOB' })
+    expect((await runAtoll('user roles acme eve admin,editor --json', at)).json.roles).toEqual(['admin', 'editor'])
+    expect((await runAtoll(['user', 'roles', 'acme', 'eve', '', '--json'], at)).json.roles).toEqual([])
 
-    await using server = await serve(at)
-    const bob = caller(server.url, await signIn(server.url, 'acme', 'bob', '87654321'))
+    await using server = await startAtoll(at)
+    const bob = apiCaller(server.url, await signIn(server.url, 'acme', 'bob', '87654321'))
     // Who runs the installation answers for the address.
     expect((await bob('GET', '/api/me')).body).toMatchObject({ email: 'bob@acme.test', emailVerified: true })
     await signIn(server.url, 'acme', 'bob@acme.test', '87654321')
@@ -135,20 +147,20 @@ describe('users', () => {
   })
 
   test('who cannot be are refused, and it is said why', async () => {
-    const create = (...args: string[]) => refused(['user', 'create', 'acme', ...args], at)
+    const create = (...args: string[]) => failureOf(['user', 'create', 'acme', ...args], at)
     expect(await create('x', '--password', 'short')).toEqual([1, 'INVALID_INPUT'])
     expect(await create('x')).toEqual([1, 'INVALID_INPUT']) // nothing comes from standard input
     expect(await create('ROOT', '--password', '12345678')).toEqual([1, 'USERNAME_EXISTS'])
-    await atoll('user create acme tim --password 12345678 --email tim@acme.test', at)
+    await runAtoll('user create acme tim --password 12345678 --email tim@acme.test', at)
     expect(await create('x', '--password', '12345678', '--email', 'TIM@acme.test')).toEqual([1, 'EMAIL_EXISTS'])
-    expect(await refused('user password acme nobody --password 12345678', at)).toEqual([1, 'USER_NOT_FOUND'])
-    expect(await refused('user password acme root --password short', at)).toEqual([1, 'INVALID_INPUT'])
-    expect(await refused('user roles acme nobody user', at)).toEqual([1, 'USER_NOT_FOUND'])
-    expect(await refused('user roles acme root user', at)).toEqual([1, 'LAST_ADMIN'])
+    expect(await failureOf('user password acme nobody --password 12345678', at)).toEqual([1, 'USER_NOT_FOUND'])
+    expect(await failureOf('user password acme root --password short', at)).toEqual([1, 'INVALID_INPUT'])
+    expect(await failureOf('user roles acme nobody user', at)).toEqual([1, 'USER_NOT_FOUND'])
+    expect(await failureOf('user roles acme root user', at)).toEqual([1, 'LAST_ADMIN'])
   })
 
   test('get only names and addresses that they could have signed up with', async () => {
-    const create = (...args: string[]) => refused(['user', 'create', 'acme', ...args, '--password', '12345678'], at)
+    const create = (...args: string[]) => failureOf(['user', 'create', 'acme', ...args, '--password', '12345678'], at)
     for (const name of ['', 'a\nb', 'x'.repeat(5_000)]) expect(await create(name), name).toEqual([1, 'INVALID_INPUT'])
     for (const email of ['nonsense', 'a@b@c', 'a b@c.test'])
       expect(await create('y', '--email', email)).toEqual([1, 'INVALID_INPUT'])
@@ -157,10 +169,10 @@ describe('users', () => {
 
 describe('the installation', () => {
   test('doctor lists every setting with its source and keeps the secret ones', async () => {
-    const at = { at: emptyFolder(), env: { ATOLL_HOST: 'localhost', ATOLL_SIGNING_KEY: 'very secret indeed' } }
+    const at = { at: createTempFolder(), env: { ATOLL_HOST: 'localhost', ATOLL_SIGNING_KEY: 'very secret indeed' } }
     await Bun.write(join(at.at, 'atoll.json'), JSON.stringify({ ATOLL_TRUST_PROXY: 'on' }))
-    await makeTenant(at, 'acme')
-    const { code, json, out } = await atoll('doctor --json', at)
+    await createTenantByCli(at, 'acme')
+    const { code, json, out } = await runAtoll('doctor --json', at)
     expect(code).toBe(0)
     expect(json.settings.map(({ name }: { name: string }) => name).sort()).toEqual(
       Object.keys(Settings.properties).sort(),
@@ -171,42 +183,42 @@ describe('the installation', () => {
     expect(of('ATOLL_TENANTS')).toMatchObject({ value: 'tenants', source: 'default' })
     expect(out).not.toContain('very secret')
     expect(json.checks).toContainEqual(expect.objectContaining({ check: 'tenant acme', ok: true }))
-    const people = await atoll('doctor', at)
+    const people = await runAtoll('doctor', at)
     expect([people.code, people.out]).toEqual([0, expect.stringMatching(/^ATOLL_HOST +localhost +environment /m)])
     expect(people.out).not.toContain('very secret')
   })
 
   test('doctor changes nothing by looking: it says the same twice, also before there is anything', async () => {
-    const at = { at: emptyFolder() }
-    const [first, second] = [await atoll('doctor --json', at), await atoll('doctor --json', at)]
+    const at = { at: createTempFolder() }
+    const [first, second] = [await runAtoll('doctor --json', at), await runAtoll('doctor --json', at)]
     expect(first.json.checks).toContainEqual(expect.objectContaining({ check: 'data folder' }))
     expect([first.code, first.json.checks]).toEqual([second.code, second.json.checks])
   })
 
   test('doctor notices a default tenant that is missing, and one whose hosts other tenants could take', async () => {
-    const at = { at: emptyFolder(), env: { ATOLL_DEFAULT_TENANT: 'main', ATOLL_HOST_CLAIMS: 'open' } }
+    const at = { at: createTempFolder(), env: { ATOLL_DEFAULT_TENANT: 'main', ATOLL_HOST_CLAIMS: 'open' } }
     const looked = async (env = {}) => {
-      const { code, json } = await atoll('doctor --json', { ...at, env: { ...at.env, ...env } })
+      const { code, json } = await runAtoll('doctor --json', { ...at, env: { ...at.env, ...env } })
       return [code, json.checks.find(({ check }: { check: string }) => check === 'default tenant')?.ok]
     }
-    await atoll('tenant create other', at)
+    await runAtoll('tenant create other', at)
     expect(await looked()).toEqual([1, false])
-    await atoll('tenant create main', at)
+    await runAtoll('tenant create main', at)
     expect(await looked()).toEqual([1, false])
     expect(await looked({ ATOLL_HOST_CLAIMS: 'off' })).toEqual([0, true])
     expect(await looked({ ATOLL_PUBLIC_HOSTS: 'app.example.com' })).toEqual([0, true])
-    await atoll('tenant hosts main app.example.com', at)
+    await runAtoll('tenant hosts main app.example.com', at)
     expect(await looked()).toEqual([0, true])
   })
 
   test('doctor and migrate name the tenant that cannot be opened, and look at the others all the same', async () => {
-    const at = { at: emptyFolder() }
-    for (const id of ['a', 'b', 'c']) await atoll(`tenant create ${id}`, at)
-    await atoll('tenant suspend c', at)
+    const at = { at: createTempFolder() }
+    for (const id of ['a', 'b', 'c']) await runAtoll(`tenant create ${id}`, at)
+    await runAtoll('tenant suspend c', at)
     const db = new BetterSqlite(join(at.at, 'tenants/a/data.db'))
     db.pragma('user_version = 1000')
     db.close()
-    const checked = await atoll('doctor --json', at)
+    const checked = await runAtoll('doctor --json', at)
     const checks = checked.json.checks as { check: string; ok: boolean; told: string }[]
     expect(checked.code).toBe(1)
     expect(checks.filter(({ check }) => check.startsWith('tenant')).map(({ check, ok }) => `${check} ${ok}`)).toEqual([
@@ -214,11 +226,11 @@ describe('the installation', () => {
       'tenant b true',
       'tenant c true',
     ])
-    expect(checks.find(({ ok }) => !ok)!.told).toContain('version 1000')
-    const migrated = await atoll('migrate --json', at)
+    expect(checks.find(({ ok }) => !ok)!.told).toContain('schema 1000')
+    const migrated = await runAtoll('migrate --json', at)
     expect(migrated.code).toBe(1)
     expect(migrated.json).toMatchObject([
-      { tenant: 'a', error: expect.stringContaining('version 1000') },
+      { tenant: 'a', error: expect.stringContaining('schema 1000') },
       { tenant: 'b' },
       { tenant: 'c' },
     ])
@@ -226,9 +238,9 @@ describe('the installation', () => {
   })
 
   test('migrate brings every tenant up to date', async () => {
-    const at = { at: emptyFolder() }
-    expect((await atoll('migrate --json', at)).json).toEqual([])
-    await makeTenant(at, 'acme')
+    const at = { at: createTempFolder() }
+    expect((await runAtoll('migrate --json', at)).json).toEqual([])
+    await createTenantByCli(at, 'acme')
     const file = join(at.at, 'tenants/acme/data.db')
     const db = new BetterSqlite(file)
     const [latest, mark] = ['user_version', 'application_id'].map((name) => db.pragma(name, { simple: true }))
@@ -237,55 +249,55 @@ describe('the installation', () => {
     const old = new BetterSqlite(file)
     old.exec(`${tenantMigrations.sqlite[0]}; pragma user_version = 1; pragma application_id = ${mark}`)
     old.close()
-    const { code, json } = await atoll('migrate --json', at)
+    const { code, json } = await runAtoll('migrate --json', at)
     expect([code, json]).toEqual([0, [{ tenant: 'acme' }]])
     const again = new BetterSqlite(file, { readonly: true })
     expect(again.pragma('user_version', { simple: true })).toBe(latest)
     again.close()
-    expect((await atoll('migrate', at)).out).toBe('acme: up to date\n')
+    expect((await runAtoll('migrate', at)).out).toBe('acme: up to date\n')
   })
 
   test('what holds secrets can be read by its owner only, and doctor notices when others can', async () => {
-    const at = { at: emptyFolder() }
-    await makeTenant(at, 'acme')
-    await using server = await serve(at)
+    const at = { at: createTempFolder() }
+    await createTenantByCli(at, 'acme')
+    await using server = await startAtoll(at)
     await signIn(server.url, 'acme')
     const secrets = join(at.at, 'tenants/secrets.json')
     expect(statSync(secrets).mode & 0o077).toBe(0)
     expect(statSync(join(at.at, 'tenants')).mode & 0o077).toBe(0)
     chmodSync(secrets, 0o644)
-    const { code, json } = await atoll('doctor --json', at)
+    const { code, json } = await runAtoll('doctor --json', at)
     expect(code).toBe(1)
     expect(json.checks).toContainEqual(expect.objectContaining({ check: 'secrets', ok: false }))
   })
 })
 
 describe('the command line', () => {
-  const at = { at: emptyFolder() }
+  const at = { at: createTempFolder() }
 
   test('tells its version', async () => {
-    const { json } = await atoll('version --json', at)
+    const { json } = await runAtoll('version --json', at)
     expect(json).toEqual({ version: expect.stringMatching(/^\d+\.\d+\.\d+$/), bun: Bun.version })
-    expect((await atoll('version', at)).out).toBe(`${json.version}\n`)
-    expect((await atoll('--version', at)).out).toBe(`${json.version}\n`)
+    expect((await runAtoll('version', at)).out).toBe(`${json.version}\n`)
+    expect((await runAtoll('--version', at)).out).toBe(`${json.version}\n`)
   })
 
   test('explains every command', async () => {
-    const { code, out } = await atoll('--help', at)
+    const { code, out } = await runAtoll('--help', at)
     expect(code).toBe(0)
     for (const command of ['serve', 'tenant', 'user', 'migrate', 'types', 'openapi', 'doctor', 'version'])
       expect(out).toMatch(new RegExp(`^ +${command} .*\\w`, 'm'))
     for (const command of ['tenant', 'user', 'serve']) {
-      const help = await atoll(`${command} --help`, at)
+      const help = await runAtoll(`${command} --help`, at)
       expect([help.code, help.err]).toEqual([0, ''])
       expect(help.out).toContain(`atoll ${command}`)
     }
-    expect((await atoll('tenant create --help', at)).out).toContain('--admin-password')
+    expect((await runAtoll('tenant create --help', at)).out).toContain('--admin-password')
   })
 
   test('refuses what it does not know or what is incomplete', async () => {
     const commands = ['bogus', 'tenant bogus', 'tenant create', 'user roles acme x', 'serve --bogus', 'version --bogus']
-    const told = await Promise.all(commands.map((command) => atoll(command, at)))
+    const told = await Promise.all(commands.map((command) => runAtoll(command, at)))
     for (const { code, out, err } of told)
       expect([code, out, err]).toEqual([2, '', expect.stringMatching(/^[A-Z].+[.)]\n$/)])
   })
@@ -309,84 +321,84 @@ describe('settings that cannot be used stop the start with one sentence and exit
     ['a value in the file that does not fit', 'ATOLL_DURABILITY', { file: '{"ATOLL_DURABILITY": "some"}' }],
   ]
   test.each(cases)('%s', async (_, name, { env, file }) => {
-    const at = { at: emptyFolder(), env, timeout: 3_000 }
+    const at = { at: createTempFolder(), env, timeout: 3_000 }
     if (file !== undefined) await Bun.write(join(at.at, 'atoll.json'), file)
-    const { code, out, err } = await atoll('serve --json', at)
+    const { code, out, err } = await runAtoll('serve --json', at)
     const { code: problem, message } = JSON.parse(err)
     expect([code, out, problem]).toEqual([2, '', 'BAD_SETTING'])
     expect(message).toContain(name)
     expect(message).toMatch(/[.?]$/)
-    const sentence = await atoll('serve', at)
+    const sentence = await runAtoll('serve', at)
     expect([sentence.code, sentence.out, sentence.err]).toEqual([2, '', `${message}\n`])
   })
 
   test('a file that cannot be read', async () => {
-    const at = { at: emptyFolder() }
+    const at = { at: createTempFolder() }
     mkdirSync(join(at.at, 'atoll.json'))
-    const { code, err } = await atoll('tenant list', at)
+    const { code, err } = await runAtoll('tenant list', at)
     expect([code, err]).toEqual([2, expect.stringContaining('atoll.json')])
   })
 })
 
 describe('what goes wrong', () => {
   test('with a registry that is no database is said in one sentence', async () => {
-    const at = { at: emptyFolder() }
+    const at = { at: createTempFolder() }
     await Bun.write(join(at.at, 'tenants/registry.db'), 'no database at all, but long enough to be read. '.repeat(100))
     for (const command of ['tenant list --json', 'tenant create acme', 'migrate']) {
-      const { code, out, err } = await atoll(command, at)
+      const { code, out, err } = await runAtoll(command, at)
       expect([command, code]).toEqual([command, 1])
       expect(out).toBe('')
       expect(err).toContain('registry.db is not a SQLite database.')
       expect(err.trim().split('\n')).toHaveLength(1)
     }
-    const { code, json } = await atoll('doctor --json', at)
+    const { code, json } = await runAtoll('doctor --json', at)
     const told = expect.stringContaining('not a database')
     expect([code, json.checks]).toMatchObject([1, expect.arrayContaining([{ check: 'registry', ok: false, told }])])
   })
 
   test('at the start of a server is said in a sentence', async () => {
-    const at = { at: emptyFolder() }
-    await using server = await serve(at)
-    const second = await atoll('serve --json', at)
+    const at = { at: createTempFolder() }
+    await using server = await startAtoll(at)
+    const second = await runAtoll('serve --json', at)
     expect([second.code, second.out]).toEqual([2, ''])
     expect(JSON.parse(second.err).message).toBe(
       'Another process serves the folder "tenants". Stop it, or choose another ATOLL_TENANTS.',
     )
-    const elsewhere = await atoll('serve --json', { at: emptyFolder(), env: { ATOLL_PORT: `${server.port}` } })
+    const elsewhere = await runAtoll('serve --json', { at: createTempFolder(), env: { ATOLL_PORT: `${server.port}` } })
     expect([elsewhere.code, elsewhere.out]).toEqual([2, ''])
     expect(JSON.parse(elsewhere.err).message).toStartWith(`Port ${server.port} is already in use.`)
-    expect((await caller(server.url)('GET', '/health')).status).toBe(200)
+    expect((await apiCaller(server.url)('GET', '/health')).status).toBe(200)
   })
 })
 
 describe('what destroys', () => {
-  const at = { at: emptyFolder() }
-  beforeAll(() => makeTenant(at, 'acme'))
+  const at = { at: createTempFolder() }
+  beforeAll(() => createTenantByCli(at, 'acme'))
 
   test('is refused with exit code 2 where nobody can be asked and --yes is missing', async () => {
-    const { code, out, err } = await atoll('tenant delete acme --json', at)
+    const { code, out, err } = await runAtoll('tenant delete acme --json', at)
     expect([code, out, JSON.parse(err).code]).toEqual([2, '', 'USAGE'])
     expect(err).toContain('--yes')
-    expect((await atoll('tenant list', at)).out).toContain('acme')
-    expect((await atoll('tenant delete acme --yes', at)).code).toBe(0)
-    expect((await atoll('tenant list', at)).out).not.toContain('acme')
+    expect((await runAtoll('tenant list', at)).out).toContain('acme')
+    expect((await runAtoll('tenant delete acme --yes', at)).code).toBe(0)
+    expect((await runAtoll('tenant list', at)).out).not.toContain('acme')
   })
 })
 
 describe('roles on the command line', () => {
-  const at = { at: emptyFolder() }
-  beforeAll(() => makeTenant(at, 'acme'))
+  const at = { at: createTempFolder() }
+  beforeAll(() => createTenantByCli(at, 'acme'))
 
   test('are refused where they look like a misspelled one', async () => {
-    const { code, err } = await atoll('user create acme bob --password 12345678 --roles admni', at)
+    const { code, err } = await runAtoll('user create acme bob --password 12345678 --roles admni', at)
     expect([code, err]).toEqual([1, 'There is no role "admni". Did you mean "admin"?\n'])
-    expect((await atoll('user roles acme bob user', at)).code).toBe(1)
+    expect((await runAtoll('user roles acme bob user', at)).code).toBe(1)
   })
 
   test('may be new ones, which is pointed out', async () => {
-    const { code, err } = await atoll('user create acme eve --password 12345678 --roles auditor,user', at)
+    const { code, err } = await runAtoll('user create acme eve --password 12345678 --roles auditor,user', at)
     expect([code, err]).toEqual([0, expect.stringContaining('"auditor" is a new role')])
-    expect((await atoll('user create acme kim --password 12345678 --roles auditor', at)).err).toBe('')
+    expect((await runAtoll('user create acme kim --password 12345678 --roles auditor', at)).err).toBe('')
   })
 })
 
@@ -403,7 +415,7 @@ describe('the start of a server', () => {
   ] as [string, Record<string, string>, string][])(
     'fails with one sentence and exit code 2 for %s',
     async (_, env, sentence) => {
-      const { code, out, err } = await atoll('serve', { at: emptyFolder(), env })
+      const { code, out, err } = await runAtoll('serve', { at: createTempFolder(), env })
       expect([code, out]).toEqual([2, ''])
       expect(err).toStartWith(sentence)
       expect(err.trim().split('\n')).toHaveLength(1)
@@ -413,8 +425,8 @@ describe('the start of a server', () => {
 
 describe('the shell completion', () => {
   test('offers the commands and options at the place where the cursor is', async () => {
-    const at = { at: emptyFolder() }
-    const { out } = await atoll('completion bash', at)
+    const at = { at: createTempFolder() }
+    const { out } = await runAtoll('completion bash', at)
     const complete = async (...words: string[]) => {
       const script = `${out}\nCOMP_WORDS=(atoll ${words.map((word) => `'${word}'`).join(' ')})\nCOMP_CWORD=${words.length}\n_atoll\necho "\${COMPREPLY[@]}"`
       return (await Bun.$`bash -c ${script}`.text()).trim().split(' ')
@@ -422,24 +434,24 @@ describe('the shell completion', () => {
     expect(await complete('ten')).toEqual(['tenant'])
     expect(await complete('tenant', 's')).toEqual(['show', 'suspend'])
     expect(await complete('tenant', 'create', 'acme', '--admin-p')).toEqual(['--admin-password'])
-    for (const shell of ['zsh', 'fish']) expect((await atoll(`completion ${shell}`, at)).out).toContain('atoll')
-    expect((await atoll('completion tcsh', at)).code).toBe(2)
+    for (const shell of ['zsh', 'fish']) expect((await runAtoll(`completion ${shell}`, at)).out).toContain('atoll')
+    expect((await runAtoll('completion tcsh', at)).code).toBe(2)
   })
 })
 
 test('help explains a subcommand as --help does', async () => {
-  const at = { at: emptyFolder() }
-  const [help, option] = [await atoll('help tenant create', at), await atoll('tenant create --help', at)]
+  const at = { at: createTempFolder() }
+  const [help, option] = [await runAtoll('help tenant create', at), await runAtoll('tenant create --help', at)]
   expect([help.code, help.err]).toEqual([0, ''])
   expect(help.out).toBe(option.out)
-  expect((await atoll('help tenant bogus', at)).code).toBe(2)
+  expect((await runAtoll('help tenant bogus', at)).code).toBe(2)
 })
 
 test('a tenant without an administrator is created with a hint at the next command', async () => {
-  const at = { at: emptyFolder() }
-  expect((await atoll('tenant create acme', at)).out).toContain('user create acme <username> --roles admin,user')
-  const piped = await atoll('tenant create beta --admin-username ada', { ...at, stdin: 'correct-horse\n' })
+  const at = { at: createTempFolder() }
+  expect((await runAtoll('tenant create acme', at)).out).toContain('user create acme <username> --roles admin,user')
+  const piped = await runAtoll('tenant create beta --admin-username ada', { ...at, stdin: 'correct-horse\n' })
   expect([piped.code, piped.out]).toEqual([0, 'Created the tenant "beta".\n'])
-  await using server = await serve(at)
+  await using server = await startAtoll(at)
   await signIn(server.url, 'beta', 'ada', 'correct-horse')
 })

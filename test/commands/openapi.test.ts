@@ -1,19 +1,19 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { atoll, emptyFolder, serve } from '../outside/program'
+import { createTempFolder, runAtoll, startAtoll } from '../outside/cli'
 
 setDefaultTimeout(30_000)
 
 test('the description of the API is printed or written without any tenant, and the same as a server tells it', async () => {
-  const at = { at: emptyFolder() }
-  const { code, out, json } = await atoll('openapi', at)
+  const at = { at: createTempFolder() }
+  const { code, out, json } = await runAtoll('openapi', at)
   expect([code, out.endsWith('}\n'), existsSync(join(at.at, 'tenants'))]).toEqual([0, true, false])
-  expect((await atoll('openapi --out api.json --json', at)).json).toEqual({ file: 'api.json' })
+  expect((await runAtoll('openapi --out api.json --json', at)).json).toEqual({ file: 'api.json' })
   expect(await Bun.file(join(at.at, 'api.json')).text()).toBe(out)
-  const refused = await atoll('openapi --out nowhere/api.json --json', at)
+  const refused = await runAtoll('openapi --out nowhere/api.json --json', at)
   expect([refused.code, refused.out, JSON.parse(refused.err).code]).toEqual([1, '', 'INVALID_INPUT'])
-  await using server = await serve(at)
+  await using server = await startAtoll(at)
   const served = (await (await fetch(`${server.url}/openapi/json`)).json()) as object
   expect(json).toEqual(served)
 })
@@ -21,7 +21,7 @@ test('the description of the API is printed or written without any tenant, and t
 test('who reads only its beginning ends it without a complaint', async () => {
   const program = [process.execPath, join(process.cwd(), 'src/main.ts'), 'openapi']
   const piped = ['bash', '-c', 'set -o pipefail; "$@" | head -1', 'bash', ...program]
-  const read = Bun.spawn(piped, { cwd: emptyFolder(), env: { PATH: process.env.PATH }, stderr: 'pipe' })
+  const read = Bun.spawn(piped, { cwd: createTempFolder(), env: { PATH: process.env.PATH }, stderr: 'pipe' })
   const told = await Promise.all([read.stdout.text(), read.stderr.text(), read.exited])
   expect(told).toEqual(['{\n', '', 0])
 })

@@ -2,74 +2,74 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { connect } from 'node:net'
 import { getLoadablePath } from 'sqlite-vec'
 import {
-  atoll,
-  caller,
-  emptyFolder,
-  makeTenant,
+  apiCaller,
+  createTempFolder,
+  createTenantByCli,
   PASSWORD,
-  type Served,
-  serve,
+  pollUntil,
+  type RunningAtoll,
+  runAtoll,
   signIn,
-  within5s,
-} from '../outside/program'
+  startAtoll,
+} from '../outside/cli'
 
 setDefaultTimeout(30_000)
 
-const things = { key: 'things', name: 'Things', fields: [{ key: 'n', type: 'integer' }] }
+const thingsBlueprint = { key: 'things', name: 'Things', fields: [{ key: 'n', type: 'integer' }] }
 
-async function withThings(server: Served) {
+async function createThings(server: RunningAtoll) {
   const headers = await signIn(server.url, 'acme')
-  const call = caller(server.url, headers)
-  expect((await call('POST', '/api/blueprints', things)).status).toBe(201)
+  const call = apiCaller(server.url, headers)
+  expect((await call('POST', '/api/blueprints', thingsBlueprint)).status).toBe(201)
   return { headers, call }
 }
 
 test('a running server sees what the command line changes within 5 s', async () => {
-  const at = { at: emptyFolder() }
-  await makeTenant(at, 'acme')
-  await makeTenant(at, 'second') // for a tenant that is alone answers at every host
-  await using server = await serve(at)
+  const at = { at: createTempFolder() }
+  await createTenantByCli(at, 'acme')
+  await createTenantByCli(at, 'second') // for a tenant that is alone answers at every host
+  await using server = await startAtoll(at)
   const headers = await signIn(server.url, 'acme')
   const me = (headers: Record<string, string>) => async () => {
-    const { status, body } = await caller(server.url, headers)('GET', '/api/me')
+    const { status, body } = await apiCaller(server.url, headers)('GET', '/api/me')
     return body.code ? `${status} ${body.code}` : `${status} ${body.roles}`
   }
   const becomes = async (headers: Record<string, string>, answer: string) =>
-    expect(await within5s(me(headers), (found) => found === answer)).toBe(answer)
+    expect(await pollUntil(me(headers), (found) => found === answer)).toBe(answer)
   const by = (host: string) => ({ host })
   await becomes(headers, '200 admin,user')
   await becomes(by('acme.test'), '401 UNAUTHENTICATED')
 
-  await atoll('user create acme bob --password 12345678 --roles admin', at)
+  await runAtoll('user create acme bob --password 12345678 --roles admin', at)
   await signIn(server.url, 'acme', 'bob', '12345678')
-  await atoll('user roles acme root editor', at)
+  await runAtoll('user roles acme root editor', at)
   await becomes(headers, '200 editor')
-  await atoll('user password acme root --password 87654321', at)
+  await runAtoll('user password acme root --password 87654321', at)
   await becomes(headers, '401 UNAUTHENTICATED')
   const again = await signIn(server.url, 'acme', 'root', '87654321')
 
-  await atoll('tenant suspend acme', at)
+  await runAtoll('tenant suspend acme', at)
   await becomes(again, '403 TENANT_SUSPENDED')
-  await atoll('tenant resume acme', at)
+  await runAtoll('tenant resume acme', at)
   await becomes(again, '200 editor')
 
   await becomes(by('new.test'), '404 TENANT_NOT_FOUND')
-  await atoll('tenant hosts acme new.test', at)
+  await runAtoll('tenant hosts acme new.test', at)
   await becomes(by('new.test'), '401 UNAUTHENTICATED')
   await becomes(by('acme.test'), '404 TENANT_NOT_FOUND')
 
-  await atoll('tenant create other --host acme.test', at)
+  await runAtoll('tenant create other --host acme.test', at)
   await becomes(by('acme.test'), '401 UNAUTHENTICATED')
-  await atoll('tenant delete acme --yes', at)
+  await runAtoll('tenant delete acme --yes', at)
   await becomes(again, '404 TENANT_NOT_FOUND')
   await becomes(by('new.test'), '404 TENANT_NOT_FOUND')
 })
 
 test('the command line and a server that write at the same time do not fail each other', async () => {
-  const at = { at: emptyFolder() }
-  await makeTenant(at, 'acme')
-  await using server = await serve(at)
-  const { call } = await withThings(server)
+  const at = { at: createTempFolder() }
+  await createTenantByCli(at, 'acme')
+  await using server = await startAtoll(at)
+  const { call } = await createThings(server)
   let over = false
   const statuses: number[] = []
   const writer = async () => {
@@ -78,7 +78,7 @@ test('the command line and a server that write at the same time do not fail each
   const writers = Promise.all(Array.from({ length: 8 }, writer))
   try {
     for (let n = 0; n < 4; n++) {
-      const { code, err } = await atoll('user roles acme root admin,user --json', at)
+      const { code, err } = await runAtoll('user roles acme root admin,user --json', at)
       expect([code, err]).toEqual([0, ''])
     }
   } finally {
@@ -91,20 +91,20 @@ test('the command line and a server that write at the same time do not fail each
 
 describe('a server that is told to stop', () => {
   test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('by %s ends with exit code 0, its log empty', async (signal) => {
-    await using server = await serve({ at: emptyFolder() })
-    expect((await caller(server.url)('GET', '/api/me')).status).toBe(404)
+    await using server = await startAtoll({ at: createTempFolder() })
+    expect((await apiCaller(server.url)('GET', '/api/me')).status).toBe(404)
     expect(await server.end(signal)).toBe(0)
     expect(await server.logged).toBe('')
   })
 
   test('under load finishes what it has begun: no answer is cut, nothing that was acknowledged is lost', async () => {
-    const at = { at: emptyFolder() }
-    await makeTenant(at, 'acme')
+    const at = { at: createTempFolder() }
+    await createTenantByCli(at, 'acme')
     const made: string[] = []
     const statuses = new Set<number>()
     {
-      await using server = await serve(at)
-      const { call } = await withThings(server)
+      await using server = await startAtoll(at)
+      const { call } = await createThings(server)
       const writer = async () => {
         for (;;) {
           const answer = await call('POST', '/api/blueprints/things/entities', { n: made.length }).catch(
@@ -124,8 +124,8 @@ describe('a server that is told to stop', () => {
     }
     expect([...statuses]).toEqual([201])
 
-    await using server = await serve(at)
-    const call = caller(server.url, await signIn(server.url, 'acme'))
+    await using server = await startAtoll(at)
+    const call = apiCaller(server.url, await signIn(server.url, 'acme'))
     const found = new Set<string>()
     for (let skip = 0; skip <= made.length + 100; skip += 1_000) {
       const { body } = await call('GET', `/api/blueprints/things/entities?$limit=1000&$skip=${skip}`)
@@ -135,9 +135,9 @@ describe('a server that is told to stop', () => {
   })
 
   test('answers a request whose body is still coming in', async () => {
-    const at = { at: emptyFolder() }
-    await atoll('tenant create acme --host acme.test', at)
-    await using server = await serve(at)
+    const at = { at: createTempFolder() }
+    await runAtoll('tenant create acme --host acme.test', at)
+    await using server = await startAtoll(at)
     const socket = connect(server.port, '127.0.0.1')
     let heard = ''
     socket.on('data', (bytes) => {
@@ -164,8 +164,8 @@ describe('a server that is told to stop', () => {
   })
 
   test('does not wait for those who are connected and ask nothing', async () => {
-    const at = { at: emptyFolder() }
-    await using server = await serve(at)
+    const at = { at: createTempFolder() }
+    await using server = await startAtoll(at)
     const socket = connect(server.port, '127.0.0.1')
     socket.on('error', () => {})
     const answered = new Promise((resolve) => socket.once('data', resolve))
@@ -188,9 +188,9 @@ describe('a server with connections that have sent a part of a request', () => {
     ['of the head', head],
     ['of the body', `${head}\r\n{"username":`],
   ])('%s ends long before its time is up', async (_, part) => {
-    const at = { at: emptyFolder() }
-    await atoll('tenant create acme --host acme.test', at)
-    await using server = await serve(at)
+    const at = { at: createTempFolder() }
+    await runAtoll('tenant create acme --host acme.test', at)
+    await using server = await startAtoll(at)
     const socket = connect(server.port, '127.0.0.1')
     socket.on('error', () => {})
     try {
@@ -206,13 +206,13 @@ describe('a server with connections that have sent a part of a request', () => {
 })
 
 test('a second SIGINT ends a server at once, and a second SIGTERM changes nothing', async () => {
-  const at = { at: emptyFolder() }
-  await atoll('tenant create acme --host acme.test', at)
+  const at = { at: createTempFolder() }
+  await runAtoll('tenant create acme --host acme.test', at)
   for (const [signal, code] of [
     ['SIGINT', 130],
     ['SIGTERM', 0],
   ] as const) {
-    await using server = await serve(at)
+    await using server = await startAtoll(at)
     const socket = connect(server.port, '127.0.0.1')
     socket.on('error', () => {})
     try {
@@ -232,39 +232,39 @@ test('a second SIGINT ends a server at once, and a second SIGTERM changes nothin
 })
 
 test('the first start says how to make a tenant, and with --demo makes one, once', async () => {
-  const at = { at: emptyFolder() }
+  const at = { at: createTempFolder() }
   {
-    await using server = await serve(at)
+    await using server = await startAtoll(at)
     await server.until(/There is no tenant yet\..*atoll tenant create/)
   }
   {
-    await using server = await serve(at, '--demo')
+    await using server = await startAtoll(at, '--demo')
     await server.until(/curl .*\n.*curl .*\n.*curl .*entities'/)
   }
-  expect((await atoll('tenant list --json', at)).json).toMatchObject([{ id: 'demo' }])
+  expect((await runAtoll('tenant list --json', at)).json).toMatchObject([{ id: 'demo' }])
   {
-    await using server = await serve(at, '--demo')
+    await using server = await startAtoll(at, '--demo')
     await server.end('SIGTERM')
   }
-  expect((await atoll('tenant list --json', at)).json).toMatchObject([{ id: 'demo' }])
+  expect((await runAtoll('tenant list --json', at)).json).toMatchObject([{ id: 'demo' }])
 })
 
 test('with --json all that is printed is JSON', async () => {
-  const at = { at: emptyFolder() }
-  await using server = await serve(at, '--json')
-  expect((await caller(server.url)('GET', '/health')).status).toBe(200)
+  const at = { at: createTempFolder() }
+  await using server = await startAtoll(at, '--json')
+  expect((await apiCaller(server.url)('GET', '/health')).status).toBe(200)
   await server.end('SIGTERM')
   expect(server.told()).toBe(`${JSON.stringify({ url: server.url })}\n`)
 })
 
 test('what is set in the environment counts: how long an access token is good for, and how many tenants are open', async () => {
   const env = { ATOLL_ACCESS_TOKEN_TTL: '60', ATOLL_WRITE_DEADLINE: '3000', ATOLL_OPEN_TENANTS: '0' }
-  const at = { at: emptyFolder(), env }
-  await makeTenant(at, 'acme')
-  expect((await atoll('doctor --json', at)).json.openTenants).toBeGreaterThan(0)
-  await using server = await serve(at)
+  const at = { at: createTempFolder(), env }
+  await createTenantByCli(at, 'acme')
+  expect((await runAtoll('doctor --json', at)).json.openTenants).toBeGreaterThan(0)
+  await using server = await startAtoll(at)
   const body = { username: 'root', password: PASSWORD, authType: 'oauth' }
-  const answer = await caller(server.url, { tenant: 'acme' })('POST', '/api/signin', body)
+  const answer = await apiCaller(server.url, { tenant: 'acme' })('POST', '/api/signin', body)
   expect([answer.status, answer.body.payload?.expiresIn]).toEqual([200, 60])
   const [, claims = ''] = answer.body.payload.token.split('.')
   const { exp } = JSON.parse(Buffer.from(claims, 'base64url').toString())
@@ -272,24 +272,24 @@ test('what is set in the environment counts: how long an access token is good fo
 })
 
 test('ATOLL_SQLITE_VEC is loaded from the first file on; a wrong one is told by a sentence', async () => {
-  const at = { at: emptyFolder() }
-  await makeTenant({ ...at, env: { ATOLL_SQLITE_VEC: getLoadablePath() } }, 'acme')
-  const { code, err } = await atoll('tenant list', { ...at, env: { ATOLL_SQLITE_VEC: '/nowhere.so' } })
-  expect([code, err.trim()]).toEqual([2, 'ATOLL_SQLITE_VEC is /nowhere.so, which SQLite cannot load here.'])
-  expect((await atoll('tenant list', at)).out).toContain('acme')
+  const at = { at: createTempFolder() }
+  await createTenantByCli({ ...at, env: { ATOLL_SQLITE_VEC: getLoadablePath() } }, 'acme')
+  const { code, err } = await runAtoll('tenant list', { ...at, env: { ATOLL_SQLITE_VEC: '/nowhere.so' } })
+  expect([code, err.trim()]).toEqual([2, 'SQLite cannot load the extension /nowhere.so of ATOLL_SQLITE_VEC.'])
+  expect((await runAtoll('tenant list', at)).out).toContain('acme')
 })
 
 test('with ATOLL_SQLITE_DRIVER=better-sqlite3 everything is kept in the same files by the other library', async () => {
-  const at = { at: emptyFolder() }
+  const at = { at: createTempFolder() }
   const other = { ...at, env: { ATOLL_SQLITE_DRIVER: 'better-sqlite3' } }
-  await makeTenant(other, 'acme')
+  await createTenantByCli(other, 'acme')
   {
-    await using server = await serve(other)
-    const { call } = await withThings(server)
+    await using server = await startAtoll(other)
+    const { call } = await createThings(server)
     expect((await call('POST', '/api/blueprints/things/entities', { identifier: 'a', n: 7 })).status).toBe(201)
     expect(await server.end('SIGTERM')).toBe(0)
   }
-  await using server = await serve(at)
-  const call = caller(server.url, await signIn(server.url, 'acme'))
+  await using server = await startAtoll(at)
+  const call = apiCaller(server.url, await signIn(server.url, 'acme'))
   expect((await call('GET', '/api/blueprints/things/entities?n=7')).body).toMatchObject([{ identifier: 'a', n: 7 }])
 })

@@ -1,37 +1,39 @@
 import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { compile, fine } from '../blueprints/types/compile'
-import { atoll, caller, emptyFolder, makeTenant, serve, signIn } from '../outside/program'
+import { COMPILES_CLEANLY, compileTypeScript } from '../blueprints/types/typescript-compiler'
+import { apiCaller, createTempFolder, createTenantByCli, runAtoll, signIn, startAtoll } from '../outside/cli'
 
 setDefaultTimeout(60_000)
 
 describe('the types of a tenant', () => {
-  const at = { at: emptyFolder() }
+  const at = { at: createTempFolder() }
   let client: string
   beforeAll(async () => {
-    await makeTenant(at, 'acme')
-    await makeTenant(at, 'other')
-    await using server = await serve(at)
-    const call = caller(server.url, await signIn(server.url, 'acme'))
+    await createTenantByCli(at, 'acme')
+    await createTenantByCli(at, 'other')
+    await using server = await startAtoll(at)
+    const call = apiCaller(server.url, await signIn(server.url, 'acme'))
     const books = { key: 'books', name: 'Books', fields: [{ key: 'title', type: 'string', required: true }] }
     expect((await call('POST', '/api/blueprints', books)).status).toBe(201)
     client = (await call('GET', '/api/blueprints/client.ts')).body
   })
 
   test('are printed, or written to a file, alone or with a client', async () => {
-    const printed = await atoll('types --tenant acme', at)
+    const printed = await runAtoll('types --tenant acme', at)
     expect([printed.code, printed.err]).toEqual([0, ''])
     expect(client).toStartWith(printed.out)
-    expect((await atoll('types --tenant acme --client', at)).out).toBe(client)
-    expect((await atoll('types --tenant acme --json', at)).json).toEqual({ text: printed.out })
-    expect((await atoll('types --tenant acme --out atoll.d.ts', at)).out).toBe('Wrote atoll.d.ts.\n')
-    expect((await atoll('types --tenant acme --client --out atoll.ts --json', at)).json).toEqual({ file: 'atoll.ts' })
+    expect((await runAtoll('types --tenant acme --client', at)).out).toBe(client)
+    expect((await runAtoll('types --tenant acme --json', at)).json).toEqual({ text: printed.out })
+    expect((await runAtoll('types --tenant acme --out atoll.d.ts', at)).out).toBe('Wrote atoll.d.ts.\n')
+    expect((await runAtoll('types --tenant acme --client --out atoll.ts --json', at)).json).toEqual({
+      file: 'atoll.ts',
+    })
     expect(await Bun.file(join(at.at, 'atoll.d.ts')).text()).toBe(printed.out)
     expect(await Bun.file(join(at.at, 'atoll.ts')).text()).toBe(client)
     const use = `import type { Books } from './atoll'\nexport const title = (book: Books): string => book.title`
-    expect(await compile({ 'atoll.d.ts': printed.out, 'use.ts': use })).toMatchObject(fine)
-    expect((await atoll('types --tenant other', at)).out).not.toContain('Books')
+    expect(await compileTypeScript({ 'atoll.d.ts': printed.out, 'use.ts': use })).toMatchObject(COMPILES_CLEANLY)
+    expect((await runAtoll('types --tenant other', at)).out).not.toContain('Books')
   })
 
   test('go whole into a file that the shell has opened', async () => {
@@ -44,22 +46,22 @@ describe('the types of a tenant', () => {
 
   test('take the place of older ones only when they are whole', async () => {
     await Bun.write(join(at.at, 'old.ts'), 'old')
-    expect((await atoll('types --tenant nobody --out old.ts --json', at)).code).toBe(1)
+    expect((await runAtoll('types --tenant nobody --out old.ts --json', at)).code).toBe(1)
     expect(await Bun.file(join(at.at, 'old.ts')).text()).toBe('old')
     mkdirSync(join(at.at, 'folder'))
     for (const [out, reason] of [
       ['folder', '"folder" cannot be written: it is a folder.'],
       ['none/atoll.ts', 'The folder "none" does not exist.'],
     ] as const) {
-      const { code, err } = await atoll(['types', '--tenant', 'acme', '--out', out, '--json'], at)
+      const { code, err } = await runAtoll(['types', '--tenant', 'acme', '--out', out, '--json'], at)
       expect([code, JSON.parse(err)]).toEqual([1, expect.objectContaining({ code: 'INVALID_INPUT', message: reason })])
     }
     expect(readdirSync(at.at).filter((name) => name.endsWith('.tmp'))).toEqual([])
   })
 
   test('are of a tenant that has to be named', async () => {
-    const { code, err } = await atoll('types', at)
+    const { code, err } = await runAtoll('types', at)
     expect([code, err]).toEqual([2, expect.stringContaining('--tenant <id>')])
-    expect(JSON.parse((await atoll('types --tenant none --json', at)).err).code).toBe('TENANT_NOT_FOUND')
+    expect(JSON.parse((await runAtoll('types --tenant none --json', at)).err).code).toBe('TENANT_NOT_FOUND')
   })
 })

@@ -1,23 +1,23 @@
 import { describe, expect, test } from 'bun:test'
-import { nextOf } from '../entities/kit'
-import { house, refusal } from '../house'
+import { nextPagePath } from '../entities/fixtures'
+import { createTestTenant, statusAndCode } from '../test-tenant'
 
-const hero = (more: object = {}) => ({
+const heroBlock = (more: object = {}) => ({
   name: 'hero',
   description: 'On top of the first page',
   content: '<h1 onclick="steal()">Hello</h1><script>steal()</script>',
   contentType: 'html',
   ...more,
 })
-const SHOWN = '<h1>Hello</h1>'
+const SANITIZED_CONTENT = '<h1>Hello</h1>'
 
-const names = ({ body }: { body: { name: string }[] }) => body.map(({ name }) => name).join(' ')
-const editors = async (home: Awaited<ReturnType<typeof house>>, ...contentEditors: string[]) =>
+const joinNames = ({ body }: { body: { name: string }[] }) => body.map(({ name }) => name).join(' ')
+const setContentEditors = async (home: Awaited<ReturnType<typeof createTestTenant>>, ...contentEditors: string[]) =>
   expect((await home.as('admin').put('/configurations/app-configuration', { contentEditors })).status).toBe(200)
 
 describe('a block', () => {
   test('is made, read, changed in part and removed by whoever is signed in', async () => {
-    const user = (await house()).as('user')
+    const user = (await createTestTenant()).as('user')
     const created = await user.post('/blocks', { name: 'hero', content: 'Hello & <welcome>' })
     expect([created.status, created.body]).toEqual([
       201,
@@ -46,23 +46,23 @@ describe('a block', () => {
 
     expect((await user.delete(path)).body).toEqual({ success: true })
     for (const answer of [await user.get(path), await user.put(path, {}), await user.delete(path)])
-      expect(refusal(answer)).toEqual([404, 'BLOCK_NOT_FOUND'])
+      expect(statusAndCode(answer)).toEqual([404, 'BLOCK_NOT_FOUND'])
     expect((await user.get('/blocks')).body).toEqual([])
     for (const id of ['x', '%00', 'é', 'a'.repeat(500), '%E0%A4%A'])
-      expect(refusal(await user.get(`/blocks/${id}`))).toEqual([404, 'BLOCK_NOT_FOUND'])
+      expect(statusAndCode(await user.get(`/blocks/${id}`))).toEqual([404, 'BLOCK_NOT_FOUND'])
   })
 
   test('is changed and removed only as it was read', async () => {
-    const user = (await house()).as('user')
-    const created = await user.post('/blocks', hero())
+    const user = (await createTestTenant()).as('user')
+    const created = await user.post('/blocks', heroBlock())
     const path = `/blocks/${created.body._id}`
     const first = created.headers.get('etag')!
     expect((await user.get(path)).headers.get('etag')).toBe(first)
     const second = (await user.put(path, { name: 'b' }, { 'if-match': first })).headers.get('etag')!
     expect(second).not.toBe(first)
     const stale = { 'if-match': first }
-    expect(refusal(await user.put(path, { name: 'c' }, stale))).toEqual([412, 'VERSION_MISMATCH'])
-    expect(refusal(await user.delete(path, stale))).toEqual([412, 'VERSION_MISMATCH'])
+    expect(statusAndCode(await user.put(path, { name: 'c' }, stale))).toEqual([412, 'VERSION_MISMATCH'])
+    expect(statusAndCode(await user.delete(path, stale))).toEqual([412, 'VERSION_MISMATCH'])
     const racing = await Promise.all(
       ['x', 'y', 'z'].map((content) => user.put(path, { content }, { 'if-match': second })),
     )
@@ -72,8 +72,8 @@ describe('a block', () => {
   })
 
   test('loses nothing when several change different parts of it at once', async () => {
-    const user = (await house()).as('user')
-    const { body } = await user.post('/blocks', hero())
+    const user = (await createTestTenant()).as('user')
+    const { body } = await user.post('/blocks', heroBlock())
     const changes = [{ name: 'new' }, { description: 'other' }, { content: '<p onclick="x">New</p>' }]
     for (const { status } of await Promise.all(changes.map((change) => user.put(`/blocks/${body._id}`, change))))
       expect(status).toBe(200)
@@ -81,50 +81,50 @@ describe('a block', () => {
   })
 
   test('is nobody’s business who is not signed in', async () => {
-    const { as, stranger } = await house()
-    const { body } = await as('user').post('/blocks', hero())
+    const { as, stranger } = await createTestTenant()
+    const { body } = await as('user').post('/blocks', heroBlock())
     const path = `/blocks/${body._id}`
     for (const answer of [
       await stranger.get('/blocks'),
       await stranger.get(path),
-      await stranger.post('/blocks', hero()),
+      await stranger.post('/blocks', heroBlock()),
       await stranger.put(path, { name: 'x' }),
       await stranger.patch(path, { name: 'x' }),
       await stranger.delete(path),
     ])
-      expect(refusal(answer)).toEqual([401, 'UNAUTHENTICATED'])
+      expect(statusAndCode(answer)).toEqual([401, 'UNAUTHENTICATED'])
     expect((await as('other').get(path)).body).toEqual(body)
   })
 
   test('is written only by the roles that the tenant names, and by admins', async () => {
-    const home = await house()
+    const home = await createTestTenant()
     const { as } = home
-    const { body } = await as('user').post('/blocks', hero())
+    const { body } = await as('user').post('/blocks', heroBlock())
     const path = `/blocks/${body._id}`
-    await editors(home, 'plugin', 'writer')
+    await setContentEditors(home, 'plugin', 'writer')
     for (const answer of [
-      await as('user').post('/blocks', hero()),
+      await as('user').post('/blocks', heroBlock()),
       await as('user').put(path, { name: 'x' }),
       await as('user').patch(path, { name: 'x' }),
       await as('user').delete(path),
       await as('user').delete('/blocks/none'),
     ])
-      expect(refusal(answer)).toEqual([403, 'FORBIDDEN'])
+      expect(statusAndCode(answer)).toEqual([403, 'FORBIDDEN'])
     expect((await as('user').get(path)).body).toEqual(body)
-    expect(names(await as('user').get('/blocks'))).toBe('hero')
+    expect(joinNames(await as('user').get('/blocks'))).toBe('hero')
     expect((await as('editor').put(path, { name: 'by a plugin' })).status).toBe(200)
     expect((await as('admin').put(path, { name: 'by an admin' })).status).toBe(200)
-    await editors(home, '*')
+    await setContentEditors(home, '*')
     expect((await as('user').put(path, { name: 'by a user' })).status).toBe(200)
-    await editors(home, 'writer')
+    await setContentEditors(home, 'writer')
     expect((await as('user').put(path, { name: 'x' })).status).toBe(403)
-    await editors(home)
+    await setContentEditors(home)
     expect((await as('user').delete(path)).status).toBe(200)
   })
 
   test('belongs to one tenant', async () => {
-    const [one, other] = [await house(), await house()]
-    const { body } = await one.as('user').post('/blocks', hero())
+    const [one, other] = [await createTestTenant(), await createTestTenant()]
+    const { body } = await one.as('user').post('/blocks', heroBlock())
     const admin = other.as('admin')
     expect((await admin.get('/blocks')).body).toEqual([])
     for (const answer of [
@@ -132,28 +132,31 @@ describe('a block', () => {
       await admin.put(`/blocks/${body._id}`, { name: 'x' }),
       await admin.delete(`/blocks/${body._id}`),
     ])
-      expect(refusal(answer)).toEqual([404, 'BLOCK_NOT_FOUND'])
-    await editors(other, 'nobody')
+      expect(statusAndCode(answer)).toEqual([404, 'BLOCK_NOT_FOUND'])
+    await setContentEditors(other, 'nobody')
     expect((await one.as('user').put(`/blocks/${body._id}`, { name: 'still mine' })).status).toBe(200)
   })
 
   test('needs a name and content, and tells what does not fit', async () => {
-    const user = (await house()).as('user')
+    const user = (await createTestTenant()).as('user')
     for (const wrong of [
       ...[{ name: undefined }, { name: '' }, { name: 5 }, { name: 'a\nb' }, { name: 'a'.repeat(201) }],
       ...[{ content: undefined }, { content: 5 }, { content: null }, { content: 'a'.repeat((256 << 10) + 1) }],
       ...[{ contentType: 'text/html' }, { contentType: null }, { description: 5 }, { content: 'a\0b' }],
     ])
-      expect([wrong, refusal(await user.post('/blocks', hero(wrong)))]).toEqual([wrong, [400, 'INVALID_INPUT']])
+      expect([wrong, statusAndCode(await user.post('/blocks', heroBlock(wrong)))]).toEqual([
+        wrong,
+        [400, 'INVALID_INPUT'],
+      ])
     for (const body of [[], 'x', null, 5]) expect((await user.post('/blocks', body)).status).toBe(400)
     expect((await user.get('/blocks?count=true')).headers.get('x-total-count')).toBe('0')
-    const { body } = await user.post('/blocks', hero())
-    expect(refusal(await user.put(`/blocks/${body._id}`, { name: '' }))).toEqual([400, 'INVALID_INPUT'])
+    const { body } = await user.post('/blocks', heroBlock())
+    expect(statusAndCode(await user.put(`/blocks/${body._id}`, { name: '' }))).toEqual([400, 'INVALID_INPUT'])
   })
 
   test('is made once when it is sent twice with the same key', async () => {
-    const user = (await house()).as('user')
-    const send = () => user.post('/blocks', hero(), { 'idempotency-key': 'hero-1' })
+    const user = (await createTestTenant()).as('user')
+    const send = () => user.post('/blocks', heroBlock(), { 'idempotency-key': 'hero-1' })
     const [first, second] = [await send(), await send()]
     expect(second.body).toEqual(first.body)
     expect((await user.get('/blocks')).body).toHaveLength(1)
@@ -162,33 +165,33 @@ describe('a block', () => {
 
 describe('HTML', () => {
   test('is shown without what could do harm, and kept as it was written', async () => {
-    const home = await house()
+    const home = await createTestTenant()
     const [user, other] = [home.as('user'), home.as('other')]
-    const { body } = await user.post('/blocks', hero())
-    expect(body).toMatchObject({ content: SHOWN, contentType: 'html' })
+    const { body } = await user.post('/blocks', heroBlock())
+    expect(body).toMatchObject({ content: SANITIZED_CONTENT, contentType: 'html' })
     const path = `/blocks/${body._id}`
     for (const query of ['', '?raw=false', '?raw=0', '?raw=']) {
-      expect((await other.get(`${path}${query}`)).body.content).toBe(SHOWN)
-      expect((await other.get(`/blocks${query}`)).body[0].content).toBe(SHOWN)
+      expect((await other.get(`${path}${query}`)).body.content).toBe(SANITIZED_CONTENT)
+      expect((await other.get(`/blocks${query}`)).body[0].content).toBe(SANITIZED_CONTENT)
     }
     for (const query of ['?raw=true', '?raw=1']) {
-      expect((await other.get(`${path}${query}`)).body.content).toBe(hero().content)
-      expect((await other.get(`/blocks${query}`)).body[0].content).toBe(hero().content)
+      expect((await other.get(`${path}${query}`)).body.content).toBe(heroBlock().content)
+      expect((await other.get(`/blocks${query}`)).body[0].content).toBe(heroBlock().content)
     }
-    expect(refusal(await user.get(`${path}?raw=maybe`))).toEqual([400, 'INVALID_INPUT'])
-    expect((await user.post('/blocks?raw=true', hero())).body.content).toBe(hero().content)
-    expect((await user.put(`${path}?raw=true`, { name: 'x' })).body.content).toBe(hero().content)
-    expect((await user.put(path, { name: 'x' })).body.content).toBe(SHOWN)
+    expect(statusAndCode(await user.get(`${path}?raw=maybe`))).toEqual([400, 'INVALID_INPUT'])
+    expect((await user.post('/blocks?raw=true', heroBlock())).body.content).toBe(heroBlock().content)
+    expect((await user.put(`${path}?raw=true`, { name: 'x' })).body.content).toBe(heroBlock().content)
+    expect((await user.put(path, { name: 'x' })).body.content).toBe(SANITIZED_CONTENT)
   })
 
   test('is shown as it was written to none but those who may write, also when they ask', async () => {
-    const home = await house()
-    await editors(home, 'plugin')
-    const { body } = await home.as('editor').post('/blocks', hero())
+    const home = await createTestTenant()
+    await setContentEditors(home, 'plugin')
+    const { body } = await home.as('editor').post('/blocks', heroBlock())
     for (const [who, content] of [
-      ['user', SHOWN],
-      ['editor', hero().content],
-      ['admin', hero().content],
+      ['user', SANITIZED_CONTENT],
+      ['editor', heroBlock().content],
+      ['admin', heroBlock().content],
     ] as const) {
       expect((await home.as(who).get(`/blocks/${body._id}?raw=true`)).body.content).toBe(content)
       expect((await home.as(who).get('/blocks?raw=true')).body[0].content).toBe(content)
@@ -196,57 +199,57 @@ describe('HTML', () => {
   })
 
   test('that was shown can be sent back whole, and what was written stays', async () => {
-    const user = (await house()).as('user')
-    const { body } = await user.post('/blocks', hero())
+    const user = (await createTestTenant()).as('user')
+    const { body } = await user.post('/blocks', heroBlock())
     const path = `/blocks/${body._id}`
     const sent = await user.put(path, { ...body, name: 'renamed', more: 1 })
     expect(sent.body).toEqual({ ...body, name: 'renamed', updated: sent.body.updated })
-    expect((await user.get(`${path}?raw=true`)).body.content).toBe(hero().content)
+    expect((await user.get(`${path}?raw=true`)).body.content).toBe(heroBlock().content)
     // Who means it says so.
-    await user.put(`${path}?raw=true`, { content: SHOWN })
-    expect((await user.get(`${path}?raw=true`)).body.content).toBe(SHOWN)
+    await user.put(`${path}?raw=true`, { content: SANITIZED_CONTENT })
+    expect((await user.get(`${path}?raw=true`)).body.content).toBe(SANITIZED_CONTENT)
   })
 
   test('is text when its type says so, and HTML again when that says so', async () => {
-    const user = (await house()).as('user')
-    const { body } = await user.post('/blocks', hero({ contentType: 'content' }))
+    const user = (await createTestTenant()).as('user')
+    const { body } = await user.post('/blocks', heroBlock({ contentType: 'content' }))
     const path = `/blocks/${body._id}`
-    expect(body.content).toBe(hero().content)
-    expect((await user.put(path, { contentType: 'html' })).body.content).toBe(SHOWN)
-    expect((await user.put(path, { contentType: 'content' })).body.content).toBe(hero().content)
+    expect(body.content).toBe(heroBlock().content)
+    expect((await user.put(path, { contentType: 'html' })).body.content).toBe(SANITIZED_CONTENT)
+    expect((await user.put(path, { contentType: 'content' })).body.content).toBe(heroBlock().content)
   })
 
   test('that is nested too deep is refused, and nothing is kept of it', async () => {
-    const user = (await house()).as('user')
+    const user = (await createTestTenant()).as('user')
     const deep = { content: '<b>'.repeat(200) }
-    const answer = await user.post('/blocks', hero(deep))
-    expect([...refusal(answer), answer.body.details]).toEqual([
+    const answer = await user.post('/blocks', heroBlock(deep))
+    expect([...statusAndCode(answer), answer.body.details]).toEqual([
       400,
       'INVALID_INPUT',
-      [{ path: '/content', message: 'Its elements stand in each other more than 128 deep.' }],
+      [{ path: '/content', message: 'Elements are nested more than 128 levels deep.' }],
     ])
     expect((await user.get('/blocks')).body).toEqual([])
-    const { body } = await user.post('/blocks', hero())
-    expect(refusal(await user.put(`/blocks/${body._id}`, deep))).toEqual([400, 'INVALID_INPUT'])
+    const { body } = await user.post('/blocks', heroBlock())
+    expect(statusAndCode(await user.put(`/blocks/${body._id}`, deep))).toEqual([400, 'INVALID_INPUT'])
     // As text it is as good as any.
-    expect((await user.post('/blocks', hero({ ...deep, contentType: 'content' }))).status).toBe(201)
+    expect((await user.post('/blocks', heroBlock({ ...deep, contentType: 'content' }))).status).toBe(201)
   })
 
   test('that was kept by other rules is shown by those of today', async () => {
-    const { as, tenant } = await house()
+    const { as, tenant } = await createTestTenant()
     const [fine, deep] = [
-      (await as('user').post('/blocks', hero())).body,
-      (await as('user').post('/blocks', hero({ name: 'deep' }))).body,
+      (await as('user').post('/blocks', heroBlock())).body,
+      (await as('user').post('/blocks', heroBlock({ name: 'deep' }))).body,
     ]
     await tenant.write(async (tx) => {
-      await tx.ask("update blocks set rules = 'old', shown = null")
-      await tx.ask('update blocks set content = ? where _id = ?', ['<b>'.repeat(200), deep._id])
+      await tx.query("update blocks set rules = 'old', shown = null")
+      await tx.query('update blocks set content = ? where _id = ?', ['<b>'.repeat(200), deep._id])
     })
     const shown = (body: { name: string; content: string }[]) =>
       Object.fromEntries(body.map(({ name, content }) => [name, content]))
-    expect(shown((await as('other').get('/blocks')).body)).toEqual({ hero: SHOWN, deep: '' })
+    expect(shown((await as('other').get('/blocks')).body)).toEqual({ hero: SANITIZED_CONTENT, deep: '' })
     expect((await as('other').get(`/blocks/${fine._id}`)).body).toEqual(fine)
-    const old = () => tenant.db.ask("select _id from blocks where rules = 'old'")
+    const old = () => tenant.db.query("select _id from blocks where rules = 'old'")
     while ((await old()).length) await Bun.sleep(5)
     expect((await as('other').get(`/blocks/${deep._id}`)).body.content).toBe('')
     expect((await as('other').get(`/blocks/${deep._id}?raw=true`)).body.content).toBe('<b>'.repeat(200))
@@ -255,9 +258,9 @@ describe('HTML', () => {
 
 describe('a list of blocks', () => {
   async function shelf() {
-    const user = (await house()).as('user')
+    const user = (await createTestTenant()).as('user')
     for (const name of ['c', 'a', 'b', 'a']) await user.post('/blocks', { name, content: name })
-    await user.post('/blocks', hero())
+    await user.post('/blocks', heroBlock())
     return (query: string) => user.get(`/blocks${query}`)
   }
 
@@ -276,57 +279,57 @@ describe('a list of blocks', () => {
       ['?contentType=content&name=b', 'b'],
       ['?limit=2&page=2', 'b a'],
     ])
-      expect([query, names(await get(query!))]).toEqual([query!, order!])
+      expect([query, joinNames(await get(query!))]).toEqual([query!, order!])
     for (const query of ['?sort=content', '?limit=-1', '?contentType=text'])
-      expect(refusal(await get(query))).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(await get(query))).toEqual([400, 'INVALID_INPUT'])
   })
 
   test('leads to its next page, and counts when it is asked to', async () => {
     const get = await shelf()
     const pages = [await get('?name=a&limit=1&count=true')]
     expect(pages[0]!.headers.get('x-total-count')).toBe('2')
-    for (let next = nextOf(pages[0]!.headers); next; next = nextOf(pages.at(-1)!.headers))
+    for (let next = nextPagePath(pages[0]!.headers); next; next = nextPagePath(pages.at(-1)!.headers))
       pages.push(await get(next.slice('/blocks'.length)))
-    expect(pages.map(names)).toEqual(['a', 'a'])
+    expect(pages.map(joinNames)).toEqual(['a', 'a'])
   })
 
   test('holds a thousand at once', async () => {
-    const { as, tenant } = await house()
-    const { body } = await as('user').post('/blocks', hero())
-    await copy(tenant, body._id, 1_000)
+    const { as, tenant } = await createTestTenant()
+    const { body } = await as('user').post('/blocks', heroBlock())
+    await copyBlock(tenant, body._id, 1_000)
     const { body: all, headers } = await as('user').get('/blocks?limit=1000')
-    expect([all.length, nextOf(headers)]).toEqual([1_000, '/blocks?limit=1000&page=2'])
-    for (const { content } of all) expect(content).toBe(SHOWN)
+    expect([all.length, nextPagePath(headers)]).toEqual([1_000, '/blocks?limit=1000&page=2'])
+    for (const { content } of all) expect(content).toBe(SANITIZED_CONTENT)
   })
 })
 
 test('a tenant has room for a bounded number of blocks, of a bounded size', async () => {
-  const { as, tenant } = await house()
+  const { as, tenant } = await createTestTenant()
   const user = as('user')
   const { body } = await user.post('/blocks', { name: 'a', content: 'a' })
   const full = [409, 'TOO_MANY_BLOCKS']
-  const grow = (size: number) => tenant.write(async (tx) => void (await tx.ask('update blocks set size = ?', [size])))
+  const grow = (size: number) => tenant.write(async (tx) => void (await tx.query('update blocks set size = ?', [size])))
   await grow((16 << 20) - 1)
-  expect(refusal(await user.post('/blocks', { name: 'b', content: 'bb' }))).toEqual(full)
+  expect(statusAndCode(await user.post('/blocks', { name: 'b', content: 'bb' }))).toEqual(full)
   expect((await user.post('/blocks', { name: 'b', content: 'b' })).status).toBe(201)
   // Who takes less than before is let, also where there is too much already.
   await grow((16 << 20) - 5)
   expect((await user.put(`/blocks/${body._id}`, { content: 'less' })).status).toBe(200)
-  expect(refusal(await user.put(`/blocks/${body._id}`, { content: 'more than less' }))).toEqual(full)
+  expect(statusAndCode(await user.put(`/blocks/${body._id}`, { content: 'more than less' }))).toEqual(full)
   expect((await user.get(`/blocks/${body._id}`)).body.content).toBe('less')
   await grow(1)
-  await copy(tenant, body._id, 9_998)
-  expect(refusal(await user.post('/blocks', { name: 'b', content: 'b' }))).toEqual(full)
+  await copyBlock(tenant, body._id, 9_998)
+  expect(statusAndCode(await user.post('/blocks', { name: 'b', content: 'b' }))).toEqual(full)
   expect((await user.delete(`/blocks/${body._id}`)).status).toBe(200)
   expect((await user.post('/blocks', { name: 'b', content: 'b' })).status).toBe(201)
 }, 60_000)
 
 /** Puts this many more like a block beside it. */
-const copy = ({ write }: Awaited<ReturnType<typeof house>>['tenant'], id: string, times: number) =>
+const copyBlock = ({ write }: Awaited<ReturnType<typeof createTestTenant>>['tenant'], id: string, times: number) =>
   write(async (tx) => {
     const columns = 'name, content_type, size, version, created, updated, rules, description, content, shown'
-    const [row = []] = await tx.ask(`select ${columns} from blocks where _id = ?`, [id])
-    await tx.each(
+    const [row = []] = await tx.query(`select ${columns} from blocks where _id = ?`, [id])
+    await tx.executeMany(
       `insert into blocks (_id, ${columns}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       Array.from({ length: times }, (_, n) => [`copy-${n}`, ...row]),
     )

@@ -1,18 +1,18 @@
 import { describe, expect, test } from 'bun:test'
-import { house, refusal } from '../house'
-import { card, workshop } from './kit'
+import { createTestTenant, statusAndCode } from '../test-tenant'
+import { cardComponent, createComponentsFixture } from './fixtures'
 
 const identifiers = (body: { identifier: string }[]) => body.map(({ identifier }) => identifier)
 
 describe('a component', () => {
   test('is made, read, changed in part and removed, by its id or its identifier', async () => {
-    const { as } = await house()
+    const { as } = await createTestTenant()
     const [editor, user] = [as('editor'), as('user')]
-    const created = await editor.post('/components', card())
+    const created = await editor.post('/components', cardComponent())
     expect([created.status, created.body]).toEqual([
       201,
       {
-        ...card(),
+        ...cardComponent(),
         _id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7/),
         compiledContent: {
           js: 'import React from "react";\nexport const Card = ({ name }) => React.createElement("b", {\n  className: "card"\n}, name);\n',
@@ -39,13 +39,13 @@ describe('a component', () => {
 
     expect((await editor.delete('/components/card')).body).toEqual({ success: true })
     for (const ask of [user.get, editor.delete])
-      expect(refusal(await ask('/components/card'))).toEqual([404, 'COMPONENT_NOT_FOUND'])
-    expect(refusal(await editor.put('/components/card', {}))).toEqual([404, 'COMPONENT_NOT_FOUND'])
+      expect(statusAndCode(await ask('/components/card'))).toEqual([404, 'COMPONENT_NOT_FOUND'])
+    expect(statusAndCode(await editor.put('/components/card', {}))).toEqual([404, 'COMPONENT_NOT_FOUND'])
     expect((await user.get('/components')).body).toEqual([])
   })
 
   test('needs an identifier and content; the rest has defaults', async () => {
-    const editor = (await house()).as('editor')
+    const editor = (await createTestTenant()).as('editor')
     const made = await editor.post('/components', { identifier: 'A-1.b_c', content: 'export const a = 1' })
     expect(made.body).toMatchObject({ componentName: 'A-1.b_c', description: '', requiredProps: [] })
     for (const wrong of [
@@ -54,9 +54,9 @@ describe('a component', () => {
       ...[{ content: '' }, { content: 5 }, { requiredProps: 'name' }, { requiredProps: [5] }, { description: null }],
       ...[{ requiredProps: Array(101).fill('a') }, { componentName: 'a\nb' }, { content: ' '.repeat((256 << 10) + 1) }],
     ])
-      expect(refusal(await editor.post('/components', card(wrong)))).toEqual([400, 'INVALID_INPUT'])
-    expect(refusal(await editor.put('/components/A-1.b_c', { content: '' }))).toEqual([400, 'INVALID_INPUT'])
-    expect(refusal(await editor.post('/components', card({ content: '//'.repeat(1 << 19) })))).toEqual([
+      expect(statusAndCode(await editor.post('/components', cardComponent(wrong)))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await editor.put('/components/A-1.b_c', { content: '' }))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await editor.post('/components', cardComponent({ content: '//'.repeat(1 << 19) })))).toEqual([
       413,
       'BODY_TOO_LARGE',
     ])
@@ -64,45 +64,50 @@ describe('a component', () => {
   })
 
   test('that was read can be sent back whole', async () => {
-    const { as } = await house()
-    const created = await as('editor').post('/components', card())
+    const { as } = await createTestTenant()
+    const created = await as('editor').post('/components', cardComponent())
     const sent = await as('editor').put('/components/card', { ...created.body, _id: 'x', created: 'x', more: 1 })
     expect(sent.body).toEqual({ ...created.body, updated: sent.body.updated })
   })
 
   test('shares its identifier with no other', async () => {
-    const editor = (await house()).as('editor')
-    await editor.post('/components', card())
-    const other = await editor.post('/components', card({ identifier: 'Card' }))
+    const editor = (await createTestTenant()).as('editor')
+    await editor.post('/components', cardComponent())
+    const other = await editor.post('/components', cardComponent({ identifier: 'Card' }))
     expect(other.status).toBe(201)
-    expect(refusal(await editor.post('/components', card()))).toEqual([409, 'COMPONENT_EXISTS'])
-    expect(refusal(await editor.put('/components/Card', { identifier: 'card' }))).toEqual([409, 'COMPONENT_EXISTS'])
+    expect(statusAndCode(await editor.post('/components', cardComponent()))).toEqual([409, 'COMPONENT_EXISTS'])
+    expect(statusAndCode(await editor.put('/components/Card', { identifier: 'card' }))).toEqual([
+      409,
+      'COMPONENT_EXISTS',
+    ])
     expect((await editor.get('/components/Card')).body).toEqual(other.body)
-    const both = await Promise.all([1, 2, 3].map(() => editor.post('/components', card({ identifier: 'new' }))))
+    const both = await Promise.all(
+      [1, 2, 3].map(() => editor.post('/components', cardComponent({ identifier: 'new' }))),
+    )
     expect(both.map(({ status }) => status).sort()).toEqual([201, 409, 409])
   })
 
   test('cannot stand in for another one by taking its id as an identifier', async () => {
-    const editor = (await house()).as('editor')
-    const { body } = await editor.post('/components', card())
-    await editor.post('/components', card({ identifier: body._id }))
+    const editor = (await createTestTenant()).as('editor')
+    const { body } = await editor.post('/components', cardComponent())
+    await editor.post('/components', cardComponent({ identifier: body._id }))
     expect((await editor.get(`/components/${body._id}`)).body.identifier).toBe('card')
   })
 
   test('is changed and removed only as it was read', async () => {
-    const editor = (await house()).as('editor')
-    const first = (await editor.post('/components', card())).headers.get('etag')!
+    const editor = (await createTestTenant()).as('editor')
+    const first = (await editor.post('/components', cardComponent())).headers.get('etag')!
     expect((await editor.get('/components/card')).headers.get('etag')).toBe(first)
     const second = (await editor.put('/components/card', { description: 'x' }, { 'if-match': first })).headers.get(
       'etag',
     )!
     expect(second).not.toBe(first)
     const stale = { 'if-match': first }
-    expect(refusal(await editor.put('/components/card', { description: 'y' }, stale))).toEqual([
+    expect(statusAndCode(await editor.put('/components/card', { description: 'y' }, stale))).toEqual([
       412,
       'VERSION_MISMATCH',
     ])
-    expect(refusal(await editor.delete('/components/card', stale))).toEqual([412, 'VERSION_MISMATCH'])
+    expect(statusAndCode(await editor.delete('/components/card', stale))).toEqual([412, 'VERSION_MISMATCH'])
     const racing = await Promise.all(
       ['a', 'b', 'c'].map((description) => editor.put('/components/card', { description }, { 'if-match': second })),
     )
@@ -112,26 +117,26 @@ describe('a component', () => {
   })
 
   test('is read by whoever is signed in and written by admins and plugins', async () => {
-    const { as, stranger } = await house()
-    const made = await as('admin').post('/components', card())
+    const { as, stranger } = await createTestTenant()
+    const made = await as('admin').post('/components', cardComponent())
     expect(made.status).toBe(201)
     for (const [who, code] of [
       [as('user'), [403, 'FORBIDDEN']],
       [stranger, [401, 'UNAUTHENTICATED']],
     ] as const) {
-      expect(refusal(await who.post('/components', card({ identifier: 'b' })))).toEqual([...code])
-      expect(refusal(await who.post('/components/bulk', { components: [card()] }))).toEqual([...code])
+      expect(statusAndCode(await who.post('/components', cardComponent({ identifier: 'b' })))).toEqual([...code])
+      expect(statusAndCode(await who.post('/components/bulk', { components: [cardComponent()] }))).toEqual([...code])
       for (const ask of [who.put, who.patch])
-        expect(refusal(await ask('/components/card', { description: 'x' }))).toEqual([...code])
-      expect(refusal(await who.delete('/components/card'))).toEqual([...code])
+        expect(statusAndCode(await ask('/components/card', { description: 'x' }))).toEqual([...code])
+      expect(statusAndCode(await who.delete('/components/card'))).toEqual([...code])
     }
     for (const path of ['/components', '/components/card'])
-      expect(refusal(await stranger.get(path))).toEqual([401, 'UNAUTHENTICATED'])
+      expect(statusAndCode(await stranger.get(path))).toEqual([401, 'UNAUTHENTICATED'])
     expect((await as('user').get('/components')).body).toEqual([made.body])
   })
 
   test('belongs to one tenant', async () => {
-    const [one, other] = [await workshop(), await workshop()]
+    const [one, other] = [await createComponentsFixture(), await createComponentsFixture()]
     await one.make('export const a = 1')
     const { js } = await one.paths()
     expect((await other.editor.get('/components')).body).toEqual([])
@@ -150,7 +155,7 @@ describe('a component', () => {
 })
 
 test('required props are names, or names with types, and come back as they were sent', async () => {
-  const { editor } = await workshop()
+  const { editor } = await createComponentsFixture()
   const requiredProps = ['title', { prop: 'count', type: 'number' }]
   const made = await editor.post('/components', { identifier: 'props', content: 'export const a = 1', requiredProps })
   expect([made.status, made.body.requiredProps]).toEqual([201, requiredProps])
@@ -164,7 +169,7 @@ test('required props are names, or names with types, and come back as they were 
 
 describe('several at once', () => {
   test('are made or changed, each on its own', async () => {
-    const { editor, make } = await workshop()
+    const { editor, make } = await createComponentsFixture()
     const card = await make('export const a = 1')
     const { status, body } = await editor.post('/components/bulk', {
       components: [
@@ -201,14 +206,14 @@ describe('several at once', () => {
   })
 
   test('are at most a hundred', async () => {
-    const { editor } = await workshop()
+    const { editor } = await createComponentsFixture()
     const components = Array.from({ length: 101 }, (_, n) => ({
       identifier: `c${n}`,
       content: `export const c = ${n}`,
     }))
-    expect(refusal(await editor.post('/components/bulk', { components }))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await editor.post('/components/bulk', { components }))).toEqual([400, 'INVALID_INPUT'])
     for (const wrong of [{}, { components: 'x' }, { components: { 0: 1 } }])
-      expect(refusal(await editor.post('/components/bulk', wrong))).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(await editor.post('/components/bulk', wrong))).toEqual([400, 'INVALID_INPUT'])
     const { body } = await editor.post('/components/bulk', { components: components.slice(1) })
     expect([body.total, body.succeeded]).toEqual([100, 100])
     expect((await editor.post('/components/bulk', { components: [] })).body).toEqual({
@@ -219,14 +224,14 @@ describe('several at once', () => {
 })
 
 test('a tenant has room for a bounded number of components, of a bounded size', async () => {
-  const { editor, tenant, make } = await workshop()
+  const { editor, tenant, make } = await createComponentsFixture()
   const small = await make('export const a = 1', 'small')
   // Nobody wants to compile 16 MiB in a test.
   const grow = (size: number) =>
-    tenant.write(async (tx) => void (await tx.ask('update components set size = ? where _id = ?', [size, small._id])))
+    tenant.write(async (tx) => void (await tx.query('update components set size = ? where _id = ?', [size, small._id])))
   await grow((16 << 20) - 10)
   const large = { identifier: 'large', content: 'export const a = 1' }
-  expect(refusal(await editor.post('/components', large))).toEqual([409, 'TOO_MANY_COMPONENTS'])
+  expect(statusAndCode(await editor.post('/components', large))).toEqual([409, 'TOO_MANY_COMPONENTS'])
   const { body } = await editor.post('/components/bulk', { components: [large] })
   expect(body.results[0].code).toBe('TOO_MANY_COMPONENTS')
   expect((await editor.put('/components/small', { content: 'export {}' })).status).toBe(200)
@@ -236,13 +241,13 @@ test('a tenant has room for a bounded number of components, of a bounded size', 
     const columns =
       'path, builds, size, version, created, updated, component_name, description, required_props, content'
     for (let n = 0; n < 998; n++)
-      await tx.ask(
+      await tx.query(
         `insert into components (_id, identifier, ${columns})
         select ?, ?, ${columns} from components where identifier = 'large'`,
         [`i${n}`, `n${n}`],
       )
   })
-  expect(refusal(await editor.post('/components', { ...large, identifier: 'more' }))).toEqual([
+  expect(statusAndCode(await editor.post('/components', { ...large, identifier: 'more' }))).toEqual([
     409,
     'TOO_MANY_COMPONENTS',
   ])

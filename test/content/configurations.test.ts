@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'bun:test'
-import { settingsOf } from '../../src/accounts/settings'
-import { secretOf } from '../../src/accounts/settings/secrets'
-import { open } from '../../src/accounts/vault/vault'
-import { nextOf } from '../entities/kit'
-import { house, refusal } from '../house'
+import { toProviderSecretRef } from '../../src/accounts/settings/provider-secrets'
+import { getSettings } from '../../src/accounts/tenant-settings'
+import { openSecret } from '../../src/accounts/vault/vault'
+import { nextPagePath } from '../entities/fixtures'
+import { createTestTenant, statusAndCode } from '../test-tenant'
 
-const APP = '/configurations/app-configuration'
-const theme = (more: object = {}) => ({
+const APP_PATH = '/configurations/app-configuration'
+const themeConfiguration = (more: object = {}) => ({
   key: 'theme',
   public: true,
   kind: 'look',
@@ -14,17 +14,17 @@ const theme = (more: object = {}) => ({
   metadata: { dark: true, colours: ['teal'] },
   ...more,
 })
-const keys = ({ body }: { body: { key: string }[] }) => body.map(({ key }) => key).join(' ')
+const joinKeys = ({ body }: { body: { key: string }[] }) => body.map(({ key }) => key).join(' ')
 
 describe('a configuration', () => {
   test('is made, read, changed key by key and removed', async () => {
-    const { as, stranger } = await house()
+    const { as, stranger } = await createTestTenant()
     const admin = as('admin')
-    const created = await admin.post('/configurations', theme())
+    const created = await admin.post('/configurations', themeConfiguration())
     expect([created.status, created.body]).toEqual([
       201,
       {
-        ...theme(),
+        ...themeConfiguration(),
         _id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7/),
         created: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
         updated: created.body.created,
@@ -46,11 +46,11 @@ describe('a configuration', () => {
     expect(closed.body).toMatchObject({ public: false, kind: 'other', metadata: { size: 3 } })
     expect((await admin.delete(path)).body).toEqual({ success: true })
     for (const answer of [await admin.get(path), await admin.put(path, {}), await admin.delete(path)])
-      expect(refusal(answer)).toEqual([404, 'CONFIGURATION_NOT_FOUND'])
+      expect(statusAndCode(answer)).toEqual([404, 'CONFIGURATION_NOT_FOUND'])
   })
 
   test('needs nothing but a key, and is private unless told', async () => {
-    const admin = (await house()).as('admin')
+    const admin = (await createTestTenant()).as('admin')
     const { body } = await admin.post('/configurations', { key: 'a' })
     expect(body).toMatchObject({ key: 'a', public: false, kind: '', description: '', metadata: {} })
     for (const wrong of [
@@ -58,7 +58,7 @@ describe('a configuration', () => {
       ...[{ public: 'yes' }, { metadata: [] }, { metadata: 'x' }, { metadata: null }, { kind: 'a\nb' }],
       { metadata: { large: 'x'.repeat(64 << 10) } },
     ])
-      expect([wrong, refusal(await admin.post('/configurations', theme(wrong)))]).toEqual([
+      expect([wrong, statusAndCode(await admin.post('/configurations', themeConfiguration(wrong)))]).toEqual([
         wrong,
         [400, 'INVALID_INPUT'],
       ])
@@ -66,47 +66,53 @@ describe('a configuration', () => {
     const half = { metadata: { half: 'x'.repeat(40 << 10) } }
     expect((await admin.put('/configurations/a', half)).status).toBe(200)
     const more = { metadata: { more: half.metadata.half } }
-    expect(refusal(await admin.put('/configurations/a', more))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await admin.put('/configurations/a', more))).toEqual([400, 'INVALID_INPUT'])
     expect((await admin.get('/configurations/a')).body.metadata).toEqual(half.metadata)
   })
 
   test('shares its key with no other, and is changed only as it was read', async () => {
-    const admin = (await house()).as('admin')
-    const { headers } = await admin.post('/configurations', theme())
-    expect(refusal(await admin.post('/configurations', theme()))).toEqual([409, 'CONFIGURATION_EXISTS'])
-    const both = await Promise.all([1, 2, 3].map(() => admin.post('/configurations', theme({ key: 'new' }))))
+    const admin = (await createTestTenant()).as('admin')
+    const { headers } = await admin.post('/configurations', themeConfiguration())
+    expect(statusAndCode(await admin.post('/configurations', themeConfiguration()))).toEqual([
+      409,
+      'CONFIGURATION_EXISTS',
+    ])
+    const both = await Promise.all(
+      [1, 2, 3].map(() => admin.post('/configurations', themeConfiguration({ key: 'new' }))),
+    )
     expect(both.map(({ status }) => status).sort()).toEqual([201, 409, 409])
     const first = { 'if-match': headers.get('etag')! }
     const racing = await Promise.all(
       [1, 2, 3].map((n) => admin.put('/configurations/theme', { metadata: { n } }, first)),
     )
     expect(racing.map(({ status }) => status).sort()).toEqual([200, 412, 412])
-    expect(refusal(await admin.delete('/configurations/theme', first))).toEqual([412, 'VERSION_MISMATCH'])
+    expect(statusAndCode(await admin.delete('/configurations/theme', first))).toEqual([412, 'VERSION_MISMATCH'])
     const { headers: now } = await admin.get('/configurations/theme')
     expect((await admin.delete('/configurations/theme', { 'if-match': now.get('etag')! })).status).toBe(200)
   })
 
   test('loses no key when several are written at once', async () => {
-    const admin = (await house()).as('admin')
-    await admin.post('/configurations', theme({ metadata: {} }))
+    const admin = (await createTestTenant()).as('admin')
+    await admin.post('/configurations', themeConfiguration({ metadata: {} }))
     const letters = [...'abcdefgh']
     await Promise.all(letters.map((key) => admin.put('/configurations/theme', { metadata: { [key]: 1 } })))
     expect(Object.keys((await admin.get('/configurations/theme')).body.metadata).sort()).toEqual(letters)
   })
 
   test('that is private is told to none but admins, nor whether it is there', async () => {
-    const { as, stranger } = await house()
-    await as('admin').post('/configurations', theme({ key: 'own', public: false }))
+    const { as, stranger } = await createTestTenant()
+    await as('admin').post('/configurations', themeConfiguration({ key: 'own', public: false }))
     for (const path of ['/configurations/own', '/configurations/none', '/configurations/auth-configuration']) {
-      expect(refusal(await stranger.get(path))).toEqual([401, 'UNAUTHENTICATED'])
-      for (const who of [as('user'), as('editor')]) expect(refusal(await who.get(path))).toEqual([403, 'FORBIDDEN'])
+      expect(statusAndCode(await stranger.get(path))).toEqual([401, 'UNAUTHENTICATED'])
+      for (const who of [as('user'), as('editor')])
+        expect(statusAndCode(await who.get(path))).toEqual([403, 'FORBIDDEN'])
     }
     expect((await as('admin').get('/configurations/own')).status).toBe(200)
   })
 
   test('is written and listed by admins only', async () => {
-    const { as, stranger } = await house()
-    await as('admin').post('/configurations', theme())
+    const { as, stranger } = await createTestTenant()
+    await as('admin').post('/configurations', themeConfiguration())
     for (const [who, code] of [
       [as('user'), [403, 'FORBIDDEN']],
       [as('editor'), [403, 'FORBIDDEN']],
@@ -114,70 +120,73 @@ describe('a configuration', () => {
     ] as const)
       for (const answer of [
         await who.get('/configurations'),
-        await who.post('/configurations', theme({ key: 'x' })),
+        await who.post('/configurations', themeConfiguration({ key: 'x' })),
         await who.put('/configurations/theme', {}),
         await who.patch('/configurations/theme', {}),
         await who.delete('/configurations/theme'),
-        await who.put(APP, {}),
-        await who.patch(APP, {}),
-        await who.delete(APP),
+        await who.put(APP_PATH, {}),
+        await who.patch(APP_PATH, {}),
+        await who.delete(APP_PATH),
       ])
-        expect(refusal(answer)).toEqual([...code])
+        expect(statusAndCode(answer)).toEqual([...code])
   })
 
   test('belongs to one tenant', async () => {
-    const [one, other] = [await house(), await house()]
-    await one.as('admin').post('/configurations', theme())
-    await one.as('admin').put(APP, { logo: 'one' })
+    const [one, other] = [await createTestTenant(), await createTestTenant()]
+    await one.as('admin').post('/configurations', themeConfiguration())
+    await one.as('admin').put(APP_PATH, { logo: 'one' })
     const admin = other.as('admin')
-    expect(keys(await admin.get('/configurations'))).toBe('app-configuration')
-    expect((await admin.get(APP)).body).toEqual({ metadata: {} })
+    expect(joinKeys(await admin.get('/configurations'))).toBe('app-configuration')
+    expect((await admin.get(APP_PATH)).body).toEqual({ metadata: {} })
     for (const answer of [
       await admin.get('/configurations/theme'),
       await admin.put('/configurations/theme', {}),
       await admin.delete('/configurations/theme'),
     ])
-      expect(refusal(answer)).toEqual([404, 'CONFIGURATION_NOT_FOUND'])
+      expect(statusAndCode(answer)).toEqual([404, 'CONFIGURATION_NOT_FOUND'])
   })
 
   test('is one of a bounded number', async () => {
-    const admin = (await house()).as('admin')
+    const admin = (await createTestTenant()).as('admin')
     const made = await Promise.all(
       Array.from({ length: 200 }, (_, n) => admin.post('/configurations', { key: `c${n}` })),
     )
     expect(new Set(made.map(({ status }) => status))).toEqual(new Set([201]))
-    expect(refusal(await admin.post('/configurations', { key: 'more' }))).toEqual([409, 'TOO_MANY_CONFIGURATIONS'])
+    expect(statusAndCode(await admin.post('/configurations', { key: 'more' }))).toEqual([
+      409,
+      'TOO_MANY_CONFIGURATIONS',
+    ])
   })
 })
 
 test('a list of configurations comes by key, in pages, and counted when that is asked', async () => {
-  const admin = (await house()).as('admin')
+  const admin = (await createTestTenant()).as('admin')
   for (const key of ['c', 'b', 'd']) await admin.post('/configurations', { key })
-  expect(keys(await admin.get('/configurations'))).toBe('app-configuration b c d')
-  expect(keys(await admin.get('/configurations?sort=created&limit=2'))).toBe('c b')
+  expect(joinKeys(await admin.get('/configurations'))).toBe('app-configuration b c d')
+  expect(joinKeys(await admin.get('/configurations?sort=created&limit=2'))).toBe('c b')
   const first = await admin.get('/configurations?limit=2&count=true')
-  expect([keys(first), first.headers.get('x-total-count')]).toEqual(['app-configuration b', '4'])
-  expect(keys(await admin.get(nextOf(first.headers)!))).toBe('c d')
-  expect(refusal(await admin.get('/configurations?sort=metadata'))).toEqual([400, 'INVALID_INPUT'])
+  expect([joinKeys(first), first.headers.get('x-total-count')]).toEqual(['app-configuration b', '4'])
+  expect(joinKeys(await admin.get(nextPagePath(first.headers)!))).toBe('c d')
+  expect(statusAndCode(await admin.get('/configurations?sort=metadata'))).toEqual([400, 'INVALID_INPUT'])
 })
 
 describe('the app-configuration', () => {
   test('is always there, for anybody, whatever they bring along', async () => {
-    const { as, stranger } = await house()
+    const { as, stranger } = await createTestTenant()
     for (const who of [as('admin'), as('user'), stranger, stranger.with({ 'x-api-key': 'nonsense' })])
-      expect([(await who.get(APP)).status, (await who.get(APP)).body]).toEqual([200, { metadata: {} }])
-    await as('admin').put(APP, { logo: 'x' })
-    expect((await stranger.with({ authorization: 'Bearer x' }).get(APP)).body).toEqual({ metadata: { logo: 'x' } })
+      expect([(await who.get(APP_PATH)).status, (await who.get(APP_PATH)).body]).toEqual([200, { metadata: {} }])
+    await as('admin').put(APP_PATH, { logo: 'x' })
+    expect((await stranger.with({ authorization: 'Bearer x' }).get(APP_PATH)).body).toEqual({ metadata: { logo: 'x' } })
     const { body } = await as('admin').get('/configurations')
     expect(body[0]).toMatchObject({ key: 'app-configuration', public: true, metadata: { logo: 'x' } })
   })
 
   test('takes keys as they are or as metadata, upon those that it has', async () => {
-    const admin = (await house()).as('admin')
+    const admin = (await createTestTenant()).as('admin')
     const put = async (body: unknown) => {
-      const { status, body: answer } = await admin.put(APP, body)
+      const { status, body: answer } = await admin.put(APP_PATH, body)
       expect(status).toBe(200)
-      expect((await admin.get(APP)).body).toEqual(answer)
+      expect((await admin.get(APP_PATH)).body).toEqual(answer)
       return answer
     }
     expect(await put({ logo: 'a', features: { chat: true, shop: true } })).toEqual({
@@ -194,37 +203,37 @@ describe('the app-configuration', () => {
       metadata: { features: { chat: false }, theme: 'light' },
     })
     expect((await admin.get('/configurations')).body[0].public).toBeTrue()
-    expect((await admin.patch(APP, { theme: 'red' })).body.metadata.theme).toBe('red')
+    expect((await admin.patch(APP_PATH, { theme: 'red' })).body.metadata.theme).toBe('red')
     for (const wrong of [[], 'x', 5, { metadata: 'x' }, { metadata: [] }, { metadata: null }])
-      expect([wrong, (await admin.put(APP, wrong)).status]).toEqual([wrong, 400])
+      expect([wrong, (await admin.put(APP_PATH, wrong)).status]).toEqual([wrong, 400])
   })
 
   test('can neither be made nor removed', async () => {
-    const admin = (await house()).as('admin')
+    const admin = (await createTestTenant()).as('admin')
     for (const _ of [1, 2]) {
-      expect(refusal(await admin.post('/configurations', { key: 'app-configuration' }))).toEqual([
+      expect(statusAndCode(await admin.post('/configurations', { key: 'app-configuration' }))).toEqual([
         409,
         'CONFIGURATION_EXISTS',
       ])
-      expect(refusal(await admin.delete(APP))).toEqual([409, 'CONFIGURATION_NEEDED'])
-      await admin.put(APP, { logo: 'x' })
+      expect(statusAndCode(await admin.delete(APP_PATH))).toEqual([409, 'CONFIGURATION_NEEDED'])
+      await admin.put(APP_PATH, { logo: 'x' })
     }
   })
 
   test('is changed only as it was read, also before anybody has written it', async () => {
-    const { as, stranger } = await house()
+    const { as, stranger } = await createTestTenant()
     const admin = as('admin')
-    const none = { 'if-match': (await stranger.get(APP)).headers.get('etag')! }
-    const racing = await Promise.all([1, 2, 3].map((n) => admin.put(APP, { n }, none)))
+    const none = { 'if-match': (await stranger.get(APP_PATH)).headers.get('etag')! }
+    const racing = await Promise.all([1, 2, 3].map((n) => admin.put(APP_PATH, { n }, none)))
     expect(racing.map(({ status }) => status).sort()).toEqual([200, 412, 412])
-    const now = (await stranger.get(APP)).headers.get('etag')!
+    const now = (await stranger.get(APP_PATH)).headers.get('etag')!
     expect(racing.find(({ status }) => status === 200)!.headers.get('etag')).toBe(now)
-    expect((await admin.put(APP, { n: 9 }, { 'if-match': now })).status).toBe(200)
-    expect(refusal(await admin.put(APP, { n: 10 }, { 'if-match': now }))).toEqual([412, 'VERSION_MISMATCH'])
+    expect((await admin.put(APP_PATH, { n: 9 }, { 'if-match': now })).status).toBe(200)
+    expect(statusAndCode(await admin.put(APP_PATH, { n: 10 }, { 'if-match': now }))).toEqual([412, 'VERSION_MISMATCH'])
   })
 
   test('tells what the server could not go by, and where', async () => {
-    const admin = (await house()).as('admin')
+    const admin = (await createTestTenant()).as('admin')
     for (const [body, path] of [
       [{ websiteUrls: 'https://a.example' }, '/websiteUrls'],
       [{ websiteUrls: ['https://a.example', 5] }, '/websiteUrls/1'],
@@ -239,10 +248,10 @@ describe('the app-configuration', () => {
       [{ contentEditors: ['a', 5] }, '/contentEditors/1'],
       [{ metadata: { contentEditors: 'admin' } }, '/metadata/contentEditors'],
     ] as const) {
-      const answer = await admin.put(APP, body)
-      expect([body, ...refusal(answer), answer.body.details[0].path]).toEqual([body, 400, 'INVALID_INPUT', path])
+      const answer = await admin.put(APP_PATH, body)
+      expect([body, ...statusAndCode(answer), answer.body.details[0].path]).toEqual([body, 400, 'INVALID_INPUT', path])
     }
-    expect((await admin.get(APP)).body).toEqual({ metadata: {} })
+    expect((await admin.get(APP_PATH)).body).toEqual({ metadata: {} })
   })
 })
 
@@ -250,36 +259,36 @@ describe('the configurations that the server goes by', () => {
   const PRIVATE = ['auth-configuration', 'workspace-configuration', 'ai-configuration', 'payments-configuration']
 
   test.each(PRIVATE)('%s is never public, whatever anybody says', async (key) => {
-    const { as, stranger, tenant } = await house()
+    const { as, stranger, tenant } = await createTestTenant()
     const admin = as('admin')
     const refused = await admin.post('/configurations', { key, public: true })
-    expect([...refusal(refused), refused.body.details[0].path]).toEqual([400, 'INVALID_INPUT', '/public'])
+    expect([...statusAndCode(refused), refused.body.details[0].path]).toEqual([400, 'INVALID_INPUT', '/public'])
     expect((await admin.post('/configurations', { key, metadata: { own: 1 } })).status).toBe(201)
     for (const ask of [admin.put, admin.patch])
-      expect(refusal(await ask(`/configurations/${key}`, { public: true }))).toEqual([400, 'INVALID_INPUT'])
-    await tenant.write(async (tx) => void (await tx.ask('update configurations set public = 1')))
-    expect(refusal(await stranger.get(`/configurations/${key}`))).toEqual([401, 'UNAUTHENTICATED'])
-    expect(refusal(await as('user').get(`/configurations/${key}`))).toEqual([403, 'FORBIDDEN'])
+      expect(statusAndCode(await ask(`/configurations/${key}`, { public: true }))).toEqual([400, 'INVALID_INPUT'])
+    await tenant.write(async (tx) => void (await tx.query('update configurations set public = 1')))
+    expect(statusAndCode(await stranger.get(`/configurations/${key}`))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await as('user').get(`/configurations/${key}`))).toEqual([403, 'FORBIDDEN'])
     expect((await admin.get(`/configurations/${key}`)).body.metadata).toEqual({ own: 1 })
   })
 
   test.each(PRIVATE)('%s is made by its first change, or like any other', async (key) => {
-    const [one, other] = [(await house()).as('admin'), (await house()).as('admin')]
+    const [one, other] = [(await createTestTenant()).as('admin'), (await createTestTenant()).as('admin')]
     const path = `/configurations/${key}`
-    expect(refusal(await one.get(path))).toEqual([404, 'CONFIGURATION_NOT_FOUND'])
+    expect(statusAndCode(await one.get(path))).toEqual([404, 'CONFIGURATION_NOT_FOUND'])
     const racing = await Promise.all([...'abc'].map((own) => one.put(path, { metadata: { [own]: 1 } })))
     expect(racing.map(({ status }) => status)).toEqual([200, 200, 200])
     expect((await one.get(path)).body).toMatchObject({ key, public: false, metadata: { a: 1, b: 1, c: 1 } })
-    expect(refusal(await one.post('/configurations', { key }))).toEqual([409, 'CONFIGURATION_EXISTS'])
+    expect(statusAndCode(await one.post('/configurations', { key }))).toEqual([409, 'CONFIGURATION_EXISTS'])
     expect((await other.post('/configurations', { key })).status).toBe(201)
-    expect(refusal(await other.put('/configurations/other-configuration', {}))).toEqual([
+    expect(statusAndCode(await other.put('/configurations/other-configuration', {}))).toEqual([
       404,
       'CONFIGURATION_NOT_FOUND',
     ])
   })
 
   test('take only what the server understands of its own keys, and any other', async () => {
-    const admin = (await house()).as('admin')
+    const admin = (await createTestTenant()).as('admin')
     for (const [key, metadata, path] of [
       ['auth-configuration', { allowSignup: 'no' }, '/metadata/allowSignup'],
       ['auth-configuration', { allowedReturnHosts: 'a.example' }, '/metadata/allowedReturnHosts'],
@@ -299,7 +308,7 @@ describe('the configurations that the server goes by', () => {
       ['workspace-configuration', { allowNonLabeledWorkspaces: null, isActive: 'x' }, '/metadata/isActive'],
     ] as const) {
       const answer = await admin.post('/configurations', { key, metadata })
-      expect([metadata, ...refusal(answer)]).toEqual([metadata, 400, 'INVALID_INPUT'])
+      expect([metadata, ...statusAndCode(answer)]).toEqual([metadata, 400, 'INVALID_INPUT'])
       expect(answer.body.details[0].path).toBe(path)
     }
     const metadata = { isActive: false, labels: ['a'], own: { deep: [1, null] } }
@@ -309,9 +318,9 @@ describe('the configurations that the server goes by', () => {
   })
 
   test('are in force at once, and no more when they are removed', async () => {
-    const { as, tenant } = await house()
+    const { as, tenant } = await createTestTenant()
     const admin = as('admin')
-    const allowed = async () => (await settingsOf(tenant, 'auth-configuration')).allowSignup
+    const allowed = async () => (await getSettings(tenant, 'auth-configuration')).allowSignup
     expect(await allowed()).toBeTrue()
     await admin.post('/configurations', { key: 'auth-configuration', metadata: { allowSignup: false } })
     expect(await allowed()).toBeFalse()
@@ -324,10 +333,10 @@ describe('the configurations that the server goes by', () => {
   })
 
   test('keep the secrets of providers in the vault, and tell them to nobody', async () => {
-    const { as, tenant } = await house()
+    const { as, tenant } = await createTestTenant()
     const admin = as('admin')
     const path = '/configurations/auth-configuration'
-    const secret = (name: string) => open(tenant, secretOf(name))
+    const secret = (name: string) => openSecret(tenant, toProviderSecretRef(name))
     const google = { clientId: 'g', clientSecret: 'shh-google' }
     const made = await admin.post('/configurations', {
       key: 'auth-configuration',
@@ -341,8 +350,12 @@ describe('the configurations that the server goes by', () => {
     await admin.put(path, { metadata: { allowSignup: false } })
     expect([await secret('google'), await secret('github')]).toEqual(['shh-google', 'shh-github'])
     const told = [await admin.get(path), await admin.get('/configurations')].map(({ body }) => JSON.stringify(body))
-    const kept = await tenant.db.ask('select metadata from configurations')
-    for (const text of [...told, JSON.stringify(kept), JSON.stringify(await tenant.db.ask('select text from sealed'))])
+    const kept = await tenant.db.query('select metadata from configurations')
+    for (const text of [
+      ...told,
+      JSON.stringify(kept),
+      JSON.stringify(await tenant.db.query('select text from sealed')),
+    ])
       expect(text).not.toContain('shh-')
 
     await admin.put(path, { metadata: { providers: { google: { clientId: 'g', clientSecret: 'new' } } } })

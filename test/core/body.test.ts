@@ -3,14 +3,14 @@ import { readJson } from '../../src/core/body'
 
 type Raw = string | Uint8Array<ArrayBuffer> | ReadableStream
 const json = { 'content-type': 'application/json' }
-const read = (body: Raw, headers: Record<string, string> = json, limit = 1 << 20) =>
+const readBody = (body: Raw, headers: Record<string, string> = json, limit = 1 << 20) =>
   readJson(new Request('http://a.test/', { method: 'POST', body, headers }), limit)
-const code = (body: Raw, headers?: Record<string, string>, limit?: number) =>
-  read(body, headers, limit).then(
+const outcomeOf = (body: Raw, headers?: Record<string, string>, limit?: number) =>
+  readBody(body, headers, limit).then(
     () => 'taken',
     ({ status, code }) => `${status} ${code}`,
   )
-const streamed = (...chunks: (string | Uint8Array)[]) =>
+const streamOfChunks = (...chunks: (string | Uint8Array)[]) =>
   new ReadableStream({
     start(controller) {
       for (const chunk of chunks)
@@ -21,12 +21,12 @@ const streamed = (...chunks: (string | Uint8Array)[]) =>
 
 test('JSON of every kind is read as it is', async () => {
   const values = [{ a: [1, 'zwölf 🏝', null, true, { b: 1e300 }] }, [], {}, 'text', 0, null, false, -1.5]
-  for (const value of values) expect(await read(JSON.stringify(value))).toEqual(value)
+  for (const value of values) expect(await readBody(JSON.stringify(value))).toEqual(value)
 })
 
 test('an empty body is none, whatever type is declared', async () => {
   for (const headers of [json, { 'content-type': 'text/plain' }, { 'content-type': 'application/json;charset=x' }, {}])
-    expect(await read('', headers as Record<string, string>)).toBeUndefined()
+    expect(await readBody('', headers as Record<string, string>)).toBeUndefined()
   expect(await readJson(new Request('http://a.test/', { method: 'POST' }), 10)).toBeUndefined()
 })
 
@@ -38,7 +38,7 @@ test('every way to say JSON is understood, and nothing else', async () => {
     'application/json;charset=UTF-8',
   ]
   for (const type of [...good, 'application/ld+json', 'application/merge-patch+json ;x=y'])
-    expect(await read('{"a":1}', { 'content-type': type })).toEqual({ a: 1 })
+    expect(await readBody('{"a":1}', { 'content-type': type })).toEqual({ a: 1 })
   const bad = ['text/plain', 'application/jsonp', 'application/json5', 'text/json', 'x-application/json', 'json']
   for (const type of [
     ...bad,
@@ -46,48 +46,48 @@ test('every way to say JSON is understood, and nothing else', async () => {
     'multipart/form-data; boundary=x',
     'text/x; application/json',
   ])
-    expect(await code('{"a":1}', { 'content-type': type }), type).toBe('415 UNSUPPORTED_MEDIA_TYPE')
-  expect(await code(new TextEncoder().encode('{}'), {})).toBe('415 UNSUPPORTED_MEDIA_TYPE')
+    expect(await outcomeOf('{"a":1}', { 'content-type': type }), type).toBe('415 UNSUPPORTED_MEDIA_TYPE')
+  expect(await outcomeOf(new TextEncoder().encode('{}'), {})).toBe('415 UNSUPPORTED_MEDIA_TYPE')
 })
 
 test('what is not JSON is malformed', async () => {
   for (const body of ['{', '{"a":}', "{'a':1}", '{"a":1,}', 'undefined', 'NaN', '[1] 2', ' ', '\u0000', '// x\n{}'])
-    expect(await code(body), body).toBe('400 MALFORMED_BODY')
+    expect(await outcomeOf(body), body).toBe('400 MALFORMED_BODY')
 })
 
 test('a million brackets break nothing', async () => {
   for (const body of ['['.repeat(500_000), '{"a":'.repeat(150_000), '['.repeat(400_000) + ']'.repeat(400_000)])
-    expect(await code(body)).toStartWith('400 ')
+    expect(await outcomeOf(body)).toStartWith('400 ')
 })
 
 test('what no database can keep is refused: U+0000 and halves of characters, in values and in names', async () => {
   for (const text of ['"\\u0000"', '"\\ud83c"', '"\\udfdd"', '"\\udfdd\\ud83c"'])
     for (const body of [text, `[${text}]`, `{"a":{"b":${text}}}`, `{${text}:1}`])
-      expect(await code(body), body).toBe('400 INVALID_INPUT')
-  expect(await read('"\\ud83c\\udfdd"')).toBe('🏝')
+      expect(await outcomeOf(body), body).toBe('400 INVALID_INPUT')
+  expect(await readBody('"\\ud83c\\udfdd"')).toBe('🏝')
 })
 
 test('a property that would change what all objects have is refused', async () => {
   for (const body of ['{"__proto__":{"admin":true}}', '[{"a":{"__proto__":1}}]'])
-    expect(await code(body)).toBe('400 INVALID_INPUT')
-  expect(await read('{"constructor":1,"toString":2}')).toEqual({ constructor: 1, toString: 2 })
+    expect(await outcomeOf(body)).toBe('400 INVALID_INPUT')
+  expect(await readBody('{"constructor":1,"toString":2}')).toEqual({ constructor: 1, toString: 2 })
   expect(({} as { admin?: boolean }).admin).toBeUndefined()
 })
 
 test('64 levels are taken, and no more', async () => {
   const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
-  expect(await code(nested(64))).toBe('taken')
-  expect(await code(nested(65))).toBe('400 INVALID_INPUT')
+  expect(await outcomeOf(nested(64))).toBe('taken')
+  expect(await outcomeOf(nested(65))).toBe('400 INVALID_INPUT')
 })
 
 test('a body may be as large as the limit, announced or not', async () => {
   const text = JSON.stringify('ä'.repeat(50)) // 102 bytes
-  expect(await code(text, json, 102)).toBe('taken')
-  expect(await code(text, { ...json, 'content-length': '102' }, 102)).toBe('taken')
-  expect(await code(text, json, 101)).toBe('413 BODY_TOO_LARGE')
-  expect(await code(text, { ...json, 'content-length': '102' }, 101)).toBe('413 BODY_TOO_LARGE')
-  expect(await code(streamed(text.slice(0, 20), text.slice(20)), json, 102)).toBe('taken')
-  expect(await code(streamed(text.slice(0, 20), text.slice(20)), json, 101)).toBe('413 BODY_TOO_LARGE')
+  expect(await outcomeOf(text, json, 102)).toBe('taken')
+  expect(await outcomeOf(text, { ...json, 'content-length': '102' }, 102)).toBe('taken')
+  expect(await outcomeOf(text, json, 101)).toBe('413 BODY_TOO_LARGE')
+  expect(await outcomeOf(text, { ...json, 'content-length': '102' }, 101)).toBe('413 BODY_TOO_LARGE')
+  expect(await outcomeOf(streamOfChunks(text.slice(0, 20), text.slice(20)), json, 102)).toBe('taken')
+  expect(await outcomeOf(streamOfChunks(text.slice(0, 20), text.slice(20)), json, 101)).toBe('413 BODY_TOO_LARGE')
 })
 
 test('a body that never ends is refused as soon as it is too large', async () => {
@@ -98,11 +98,11 @@ test('a body that never ends is refused as soon as it is too large', async () =>
       controller.enqueue(new Uint8Array(100))
     },
   })
-  expect(await code(endless, json, 1_000)).toBe('413 BODY_TOO_LARGE')
+  expect(await outcomeOf(endless, json, 1_000)).toBe('413 BODY_TOO_LARGE')
   expect(sent).toBeLessThan(1_000)
 })
 
 test('characters that are cut by the way a body comes in are put together again', async () => {
   const bytes = new TextEncoder().encode('"zwölf 🏝"')
-  expect(await read(streamed(...[...bytes].map((byte) => Uint8Array.of(byte))))).toBe('zwölf 🏝')
+  expect(await readBody(streamOfChunks(...[...bytes].map((byte) => Uint8Array.of(byte))))).toBe('zwölf 🏝')
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { readConfig, type Setting, Settings } from '../../src/config'
+import { readConfig, type SettingName, Settings } from '../../src/config'
 import { ConfigError } from '../../src/core/config-error'
 
 const values = (environment: Record<string, string>, file: Record<string, unknown> = {}) =>
@@ -45,18 +45,18 @@ test('numbers are numbers wherever they come from', () => {
   expect(values(texts)).toMatchObject(numbers)
 })
 
-const told = (name: string, value: unknown, source: 'environment' | 'atoll.json') => {
+const explainSetting = (name: string, value: unknown, source: 'environment' | 'atoll.json') => {
   try {
     const file = source === 'atoll.json' ? { [name]: value } : {}
     const environment = source === 'environment' ? { [name]: `${value}` } : {}
-    return `taken as ${JSON.stringify(readConfig(environment, file).values[name as Setting])}`
+    return `taken as ${JSON.stringify(readConfig(environment, file).values[name as SettingName])}`
   } catch (error) {
     expect(error).toBeInstanceOf(ConfigError)
     return (error as Error).message
   }
 }
 
-const bad: [Setting, unknown, string][] = [
+const bad: [SettingName, unknown, string][] = [
   ['ATOLL_PORT', 'abc', 'from 0 to 65535'],
   ['ATOLL_PORT', -1, 'from 0 to 65535'],
   ['ATOLL_PORT', 65_536, 'from 0 to 65535'],
@@ -75,7 +75,7 @@ const bad: [Setting, unknown, string][] = [
 ]
 test.each(bad)('%s=%j is refused by a sentence that names it and says what fits', (name, value, fits) => {
   for (const source of ['environment', 'atoll.json'] as const) {
-    const sentence = told(name, value, source)
+    const sentence = explainSetting(name, value, source)
     const place = source === 'environment' ? 'the environment' : 'atoll.json'
     expect(sentence).toStartWith(`Invalid value "${value}" for ${name} in ${place}: use `)
     expect(sentence).toContain(fits)
@@ -84,16 +84,16 @@ test.each(bad)('%s=%j is refused by a sentence that names it and says what fits'
 })
 
 test.each(['ATOLL_PORTS', 'ATOLL_', 'ATOLL_port'])('refuses the unknown variable %s by its name', (name) => {
-  expect(told(name, 'x', 'environment')).toStartWith(`Unknown setting ${name} in the environment.`)
+  expect(explainSetting(name, 'x', 'environment')).toStartWith(`Unknown setting ${name} in the environment.`)
 })
 
 test('suggests the setting that was probably meant', () => {
-  expect(told('ATOLL_PORTS', 'x', 'environment')).toEndWith('Did you mean ATOLL_PORT?')
-  expect(told('ATOLL_DIR_OF_OURS', 'x', 'environment')).toEndWith('"atoll doctor" lists all settings.')
+  expect(explainSetting('ATOLL_PORTS', 'x', 'environment')).toEndWith('Did you mean ATOLL_PORT?')
+  expect(explainSetting('ATOLL_DIR_OF_OURS', 'x', 'environment')).toEndWith('"atoll doctor" lists all settings.')
 })
 
 test('does not repeat a value that may hold a password', () => {
-  const sentence = told('ATOLL_SMTP_URL', 'mail.example.com:hunter22', 'environment')
+  const sentence = explainSetting('ATOLL_SMTP_URL', 'mail.example.com:hunter22', 'environment')
   expect(sentence).toContain('ATOLL_SMTP_URL')
   expect(sentence).toContain('smtps://')
   expect(sentence).not.toContain('hunter22')
@@ -110,5 +110,6 @@ test.each(['port', 'constructor', 'toString', '__proto__', ''])(
 
 test('what is null or a list or an object in atoll.json fits nothing', () => {
   for (const name of Object.keys(Settings.properties))
-    for (const value of [null, [], {}]) expect(told(name, value, 'atoll.json')).toContain(`for ${name} in atoll.json`)
+    for (const value of [null, [], {}])
+      expect(explainSetting(name, value, 'atoll.json')).toContain(`for ${name} in atoll.json`)
 })

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { lookupTexts } from '../../src/core/dns'
-import { startNameserver } from '../outside/nameserver'
+import { lookupTxtRecords } from '../../src/core/dns'
+import { startDnsServer } from '../outside/dns-server'
 
 setDefaultTimeout(30_000)
 
-let server: Awaited<ReturnType<typeof startNameserver>>
+let server: Awaited<ReturnType<typeof startDnsServer>>
 const long = 'x'.repeat(250)
 beforeAll(async () => {
-  server = await startNameserver(
+  server = await startDnsServer(
     { 'only-addresses.test': [['192.0.2.1']] },
     {
       'two.test': ['a', 'b=c d'],
@@ -27,12 +27,12 @@ test.each([
   ['bare.test', []],
   ['none.test', []],
 ] as const)('lookupTexts answers what the TXT records of %s hold', async (name, texts) => {
-  expect(await lookupTexts(name, [server.address])).toEqual([...texts])
+  expect(await lookupTxtRecords(name, [server.address])).toEqual([...texts])
 })
 
 test.each(['broken.test', 'silent.test'])(
   'lookupTexts tells a missing answer for %s from a missing record',
   async (name) => {
-    expect(await lookupTexts(name, [server.address])).toBeUndefined()
+    expect(await lookupTxtRecords(name, [server.address])).toBeUndefined()
   },
 )

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
-import { etagOf, giveEtag, isKnown, refuseStale } from '../../src/core/etag'
+import { assertIfMatch, etagOf, isNotModified, setEtag } from '../../src/core/etag'
 
 const at = '2026-01-02T03:04:05.678Z'
 const etag = etagOf(3, at)
-const asked = (headers: Record<string, string>) => new Request('http://a.test/', { headers })
+const requestWith = (headers: Record<string, string>) => new Request('http://a.test/', { headers })
 
 test('a state has one name, and other states have others', () => {
   expect(etag).toMatch(/^"[\w-]+"$/)
@@ -13,23 +13,24 @@ test('a state has one name, and other states have others', () => {
 
 test('the name goes out as a header, beside those that are there', () => {
   const set = { headers: { 'x-other': '1' } as Record<string, string> }
-  giveEtag({ request: asked({}), set }, etag)
+  setEtag({ request: requestWith({}), set }, etag)
   expect(set.headers).toEqual({ 'x-other': '1', etag })
 })
 
 test('a write on what it has seen passes, one on an older state is refused', () => {
   for (const wanted of [etag, `"x", ${etag}`, `"x",${etag},"y"`, '*'])
-    expect(() => refuseStale(asked({ 'if-match': wanted }), etag), wanted).not.toThrow()
-  expect(() => refuseStale(asked({}), etag)).not.toThrow()
+    expect(() => assertIfMatch(requestWith({ 'if-match': wanted }), etag), wanted).not.toThrow()
+  expect(() => assertIfMatch(requestWith({}), etag)).not.toThrow()
   for (const wanted of ['"x"', etagOf(2, at), etag.slice(1, -1), `W/${etag}`, '"*"', etag.slice(0, -1)])
-    expect(() => refuseStale(asked({ 'if-match': wanted }), etag), wanted).toThrow(
+    expect(() => assertIfMatch(requestWith({ 'if-match': wanted }), etag), wanted).toThrow(
       expect.objectContaining({ status: 412, code: 'VERSION_MISMATCH' }),
     )
 })
 
 test('what the caller has already is known, weakly named or not', () => {
   for (const known of [etag, `W/${etag}`, `"x", W/${etag}`, '*'])
-    expect(isKnown(asked({ 'if-none-match': known }), etag), known).toBeTrue()
-  for (const known of ['"x"', etagOf(2, at)]) expect(isKnown(asked({ 'if-none-match': known }), etag)).toBeFalse()
-  expect(isKnown(asked({}), etag)).toBeFalse()
+    expect(isNotModified(requestWith({ 'if-none-match': known }), etag), known).toBeTrue()
+  for (const known of ['"x"', etagOf(2, at)])
+    expect(isNotModified(requestWith({ 'if-none-match': known }), etag)).toBeFalse()
+  expect(isNotModified(requestWith({}), etag)).toBeFalse()
 })

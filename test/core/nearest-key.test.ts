@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { nearestKey } from '../../src/core/nearest-key'
+import { findNearestKey } from '../../src/core/nearest-key'
 
 const KEYS = ['required', 'readRoles', 'writeRoles', 'maxRedemptions', 'currency', 'id', 'ATOLL_PORT']
 
@@ -13,16 +13,16 @@ test.each([
   ['ATOL_PORT', 'ATOLL_PORT'],
   ['ids', 'id'],
 ])('suggests the nearest known key for "%s"', (key, nearest) => {
-  expect(nearestKey(key, KEYS)).toBe(nearest)
+  expect(findNearestKey(key, KEYS)).toBe(nearest)
 })
 
 test.each(['colour', 'email', 'x', '', 'requisition', 'roles'])(
   'suggests nothing for "%s", which resembles no known key',
   (key) => {
-    expect(nearestKey(key, KEYS)).toBeUndefined()
+    expect(findNearestKey(key, KEYS)).toBeUndefined()
   },
 )
 
 test('prefers the key with the fewest differences', () => {
-  expect(nearestKey('names', ['named', 'name', 'names'])).toBe('names')
+  expect(findNearestKey('names', ['named', 'name', 'names'])).toBe('names')
 })

@@ -1,17 +1,17 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, spyOn, test } from 'bun:test'
-import { logOutput, report, setLogLevel } from '../../src/core/log'
-import { ask, house } from '../house'
-import { atoll, caller, emptyFolder, makeTenant, serve, signIn } from '../outside/program'
+import { logError, logOutput, setLogLevel } from '../../src/core/log'
+import { apiCaller, createTempFolder, createTenantByCli, runAtoll, signIn, startAtoll } from '../outside/cli'
+import { callApi, createTestTenant } from '../test-tenant'
 
 setDefaultTimeout(60_000)
 
 type Line = Record<string, unknown>
 const lines: Line[] = []
 const spy = spyOn(logOutput, 'write')
-let home: Awaited<ReturnType<typeof house>>
+let home: Awaited<ReturnType<typeof createTestTenant>>
 
 beforeAll(async () => {
-  home = await house()
+  home = await createTestTenant()
   const things = { key: 'things', name: 'Things', fields: [{ key: 'name', type: 'string' }] }
   await home.as('admin').post('/blueprints', things)
 })
@@ -27,19 +27,19 @@ afterEach(() => setLogLevel('error'))
 afterAll(() => spy.mockRestore())
 
 /** The lines that are written for one request. */
-async function logged(method: string, url: string, init: Parameters<typeof ask>[2] = {}) {
+async function logLinesOf(method: string, url: string, init: Parameters<typeof callApi>[2] = {}) {
   const requestId = crypto.randomUUID()
-  const answer = await ask(method, url, { ...init, headers: { ...init.headers, 'x-request-id': requestId } })
+  const answer = await callApi(method, url, { ...init, headers: { ...init.headers, 'x-request-id': requestId } })
   // A line whose length has to be found out is written a moment later.
   while (!lines.some((line) => line.requestId === requestId && 'status' in line)) await Bun.sleep(1)
   return { answer, found: lines.filter((line) => line.requestId === requestId) }
 }
-const only = async (...args: Parameters<typeof logged>) => (await logged(...args)).found.at(-1)!
+const lastLineOf = async (...args: Parameters<typeof logLinesOf>) => (await logLinesOf(...args)).found.at(-1)!
 
 describe('the line of a request', () => {
   test('says when, who, what, how it ended, how long it took and how many bytes it has', async () => {
     const headers = { 'x-api-key': home.tokens.user }
-    const { found, answer } = await logged('GET', `${home.origin}/api/me`, { headers })
+    const { found, answer } = await logLinesOf('GET', `${home.origin}/api/me`, { headers })
     expect(found).toEqual([
       {
         level: 'info',
@@ -75,7 +75,7 @@ describe('the line of a request', () => {
     ]
     for (const [method, path, route, status] of cases) {
       const body = method === 'POST' ? { name: 'secret-two ü' } : undefined
-      const { answer, found } = await logged(method, `${home.origin}${path}`, { headers, body })
+      const { answer, found } = await logLinesOf(method, `${home.origin}${path}`, { headers, body })
       const line = found.at(-1)!
       expect([method, path, line.route, line.status]).toEqual([method, path, route, status])
       expect(answer.status).toBe(status)
@@ -87,11 +87,11 @@ describe('the line of a request', () => {
 
   test('has the code of a refusal, and the admin who acts as somebody else', async () => {
     const headers = { 'x-api-key': home.tokens.admin, 'x-impersonate-user': home.users.user }
-    expect(await only('GET', `${home.origin}/api/me`, { headers })).toMatchObject({
+    expect(await lastLineOf('GET', `${home.origin}/api/me`, { headers })).toMatchObject({
       user: home.users.admin,
       status: 200,
     })
-    const line = await only('GET', `${home.origin}/api/blueprints/none`, {
+    const line = await lastLineOf('GET', `${home.origin}/api/blueprints/none`, {
       headers: { 'x-api-key': home.tokens.admin },
     })
     expect(line).toMatchObject({ status: 404, code: 'BLUEPRINT_NOT_FOUND', level: 'info', bytes: expect.any(Number) })
@@ -101,14 +101,14 @@ describe('the line of a request', () => {
     const headers = { 'x-api-key': home.tokens.admin, 'idempotency-key': crypto.randomUUID() }
     for (const bytes of [expect.any(Number), expect.any(Number)])
       expect(
-        await only('POST', `${home.origin}/api/blueprints/things/entities`, { headers, body: { name: 'a' } }),
+        await lastLineOf('POST', `${home.origin}/api/blueprints/things/entities`, { headers, body: { name: 'a' } }),
       ).toMatchObject({ tenant: home.id, status: 201, bytes })
   })
 
   test('is one line whatever a caller sends', async () => {
     for (const tenant of ['"', '\\', 'a","level":"error', '<script>'])
-      expect((await logged('GET', `${home.origin}/api/me`, { headers: { tenant } })).found).toHaveLength(1)
-    expect((await logged('GET', `${home.origin}/%22,%0a`)).found).toHaveLength(1)
+      expect((await logLinesOf('GET', `${home.origin}/api/me`, { headers: { tenant } })).found).toHaveLength(1)
+    expect((await logLinesOf('GET', `${home.origin}/%22,%0a`)).found).toHaveLength(1)
   })
 
   test.each(['warn', 'error', 'silent'] as const)('is not written at the level %s', async (level) => {
@@ -121,8 +121,8 @@ describe('the line of a request', () => {
 })
 
 describe('what is refused', () => {
-  const named = async (...args: Parameters<typeof logged>) => {
-    const { found } = await logged(...args)
+  const named = async (...args: Parameters<typeof logLinesOf>) => {
+    const { found } = await logLinesOf(...args)
     return found.map(({ level, event, code }) => [level, event, code])
   }
   const plain = (code: string) => ['info', undefined, code]
@@ -136,7 +136,7 @@ describe('what is refused', () => {
     const user = { headers: { 'x-api-key': home.tokens.user } }
     expect(await named('GET', users, user)).toEqual([['warn', 'forbidden', 'FORBIDDEN'], plain('FORBIDDEN')])
     const body = { username: 'admin', password: 'a wrong password' }
-    const signin = () => logged('POST', `${home.origin}/api/signin`, { body })
+    const signin = () => logLinesOf('POST', `${home.origin}/api/signin`, { body })
     const { found } = await signin()
     expect(found[0]).toMatchObject({
       ...{ level: 'warn', event: 'signin-failed', tenant: home.id, method: 'POST', route: '/api/signin' },
@@ -157,7 +157,7 @@ describe('what is refused', () => {
 
 test('an error line has its request, its cause and no value of a query', () => {
   const inner = new Error('inner')
-  report('X_FAILED', { requestId: 'r', tenant: 't', cause: new Error('outer', { cause: inner }) })
+  logError('X_FAILED', { requestId: 'r', tenant: 't', cause: new Error('outer', { cause: inner }) })
   expect(lines).toEqual([
     {
       ...{ level: 'error', time: expect.any(String), what: 'X_FAILED', requestId: 'r', tenant: 't' },
@@ -174,7 +174,10 @@ test('what a lambda throws is a request with status 500, and no failure of the o
   })
   expect(made.status).toBe(201)
   const headers = { 'x-api-key': home.tokens.admin }
-  const { found } = await logged('POST', `${home.origin}/api/lambdas/${made.body._id}/execute`, { headers, body: {} })
+  const { found } = await logLinesOf('POST', `${home.origin}/api/lambdas/${made.body._id}/execute`, {
+    headers,
+    body: {},
+  })
   expect(lines.filter(({ level }) => level === 'error')).toEqual([])
   expect(found.at(-1)).toMatchObject({ route: '/api/lambdas/:id/execute' })
 })
@@ -187,10 +190,10 @@ describe('a server', () => {
       .map((line) => JSON.parse(line))
 
   test('logs its start, what it is asked and its end to standard error, and prints its address alone', async () => {
-    const at = { at: emptyFolder(), env: { ATOLL_LOG_LEVEL: 'info' } }
-    await makeTenant(at, 'acme')
-    await using server = await serve(at, '--json')
-    const call = caller(server.url, await signIn(server.url, 'acme'))
+    const at = { at: createTempFolder(), env: { ATOLL_LOG_LEVEL: 'info' } }
+    await createTenantByCli(at, 'acme')
+    await using server = await startAtoll(at, '--json')
+    const call = apiCaller(server.url, await signIn(server.url, 'acme'))
     for (let n = 0; n < 200; n++) await call('GET', '/api/me?password=hidden')
     await server.end('SIGTERM')
     const log = parsed(await server.logged)
@@ -209,8 +212,8 @@ describe('a server', () => {
   })
 
   test('warns at its start of a default tenant that is not there', async () => {
-    const at = { at: emptyFolder(), env: { ATOLL_LOG_LEVEL: 'warn', ATOLL_DEFAULT_TENANT: 'nope' } }
-    await using server = await serve(at)
+    const at = { at: createTempFolder(), env: { ATOLL_LOG_LEVEL: 'warn', ATOLL_DEFAULT_TENANT: 'nope' } }
+    await using server = await startAtoll(at)
     await server.end('SIGTERM')
     expect(parsed(await server.logged)).toMatchObject([
       { level: 'warn', event: 'default-tenant-missing', message: expect.stringContaining('"nope"') },
@@ -220,7 +223,7 @@ describe('a server', () => {
   test('does not start with a default tenant that can be none, or with a level that is none', async () => {
     const wrong: Record<string, string>[] = [{ ATOLL_DEFAULT_TENANT: 'No pe' }, { ATOLL_LOG_LEVEL: 'loud' }]
     for (const env of wrong) {
-      const { code, err } = await atoll('serve', { at: emptyFolder(), env })
+      const { code, err } = await runAtoll('serve', { at: createTempFolder(), env })
       expect([code, err]).toEqual([2, expect.stringContaining(Object.keys(env)[0]!)])
     }
   })

@@ -1,12 +1,12 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import type { TSchema } from '@sinclair/typebox'
 import { app } from '../../src/app'
-import { type Answer, ask, type Client, house } from '../house'
+import { type ApiClient, callApi, createTestTenant, type TestResponse } from '../test-tenant'
 
-let h: Awaited<ReturnType<typeof house>>
-let admin: Client
+let h: Awaited<ReturnType<typeof createTestTenant>>
+let admin: ApiClient
 beforeAll(async () => {
-  h = await house()
+  h = await createTestTenant()
   admin = h.as('admin')
 })
 
@@ -22,10 +22,11 @@ const routes = app.routes.flatMap(({ method, path, hooks }) => {
 })
 
 const send = ({ method, path }: { method: string; path: string }, body: unknown) =>
-  ask(method, `${h.origin}/api${path}`, { headers: { 'x-api-key': h.tokens.admin }, body })
+  callApi(method, `${h.origin}/api${path}`, { headers: { 'x-api-key': h.tokens.admin }, body })
 
-const ignored = ({ headers }: Answer) => headers.get('x-ignored-keys')
-const messages = ({ body }: Answer): string[] => (body.details ?? []).map(({ message }: { message: string }) => message)
+const ignoredKeysOf = ({ headers }: TestResponse) => headers.get('x-ignored-keys')
+const messagesOf = ({ body }: TestResponse): string[] =>
+  (body.details ?? []).map(({ message }: { message: string }) => message)
 
 describe('every route that takes a body', () => {
   test('refuses a misspelled key at the top with 400 INVALID_INPUT and the key that was meant', async () => {
@@ -46,7 +47,7 @@ describe('every route that takes a body', () => {
       const longest = route.keys.toSorted((a, b) => b.length - a.length)[0]!
       for (const wrong of [longest.toUpperCase(), longest.replace(/(?<=.)(?=[A-Z])/g, '_').toLowerCase()])
         if (!route.keys.includes(wrong))
-          expect(messages(await send(route, { [wrong]: 1 })), `${route.path} ${wrong}`).toEqual([
+          expect(messagesOf(await send(route, { [wrong]: 1 })), `${route.path} ${wrong}`).toEqual([
             `${wrong} is unknown. Did you mean \`${longest}\`?`,
           ])
     }
@@ -55,8 +56,10 @@ describe('every route that takes a body', () => {
   test('names keys that nothing is like in the header X-Ignored-Keys', async () => {
     for (const route of routes) {
       const answer = await send(route, { zzzzzzzzzzzz: 1, 'odd, "key"\n\u{1f600}': 2 })
-      expect(ignored(answer), `${route.method} ${route.path}`).toBe('zzzzzzzzzzzz, odd%2C%20%22key%22%0A%F0%9F%98%80')
-      expect(messages(answer).filter((message) => message.includes('unknown'))).toEqual([])
+      expect(ignoredKeysOf(answer), `${route.method} ${route.path}`).toBe(
+        'zzzzzzzzzzzz, odd%2C%20%22key%22%0A%F0%9F%98%80',
+      )
+      expect(messagesOf(answer).filter((message) => message.includes('unknown'))).toEqual([])
     }
   })
 })
@@ -65,17 +68,17 @@ test('the header X-Ignored-Keys is bounded, and pages of other origins may read 
   const many = Object.fromEntries(Array.from({ length: 40 }, (_, n) => [`${n}${'z'.repeat(500)}`, 1]))
   const answer = await admin.post('/blocks', { name: 'x', content: '', ...many })
   expect(answer.status).toBe(201)
-  expect(ignored(answer)!.length).toBeLessThan(520)
-  expect(ignored(answer)).toEndWith(', ...')
+  expect(ignoredKeysOf(answer)!.length).toBeLessThan(520)
+  expect(ignoredKeysOf(answer)).toEndWith(', ...')
   const first = await admin.post('/blocks', { name: 'x', content: '', ['中'.repeat(64)]: 1 })
-  expect(ignored(first)).toBe('...')
+  expect(ignoredKeysOf(first)).toBe('...')
   const page = await admin.post('/blocks', { name: 'x', content: '', zzzz: 1 }, { origin: 'http://localhost:5173' })
   expect(page.headers.get('access-control-expose-headers') ?? 'X-Ignored-Keys').toContain('X-Ignored-Keys')
 })
 
 test('a request without unknown keys has no header X-Ignored-Keys', async () => {
   const answer = await admin.post('/blocks', { name: 'x', content: '' })
-  expect([answer.status, ignored(answer)]).toEqual([201, null])
+  expect([answer.status, ignoredKeysOf(answer)]).toEqual([201, null])
 })
 
 describe('parts', () => {
@@ -264,7 +267,7 @@ describe('parts', () => {
 test('what was read can be sent back whole', async () => {
   const there = async (path: string, body: object) => {
     const made = await admin.post(path, body)
-    expect([path, made.status < 300, messages(made)]).toEqual([path, true, []])
+    expect([path, made.status < 300, messagesOf(made)]).toEqual([path, true, []])
     return `${path}/${made.body.key ?? made.body._id}`
   }
   const lambda = await there('/lambdas', { name: 'x', code: 'export default () => 1' })
@@ -289,10 +292,10 @@ test('what was read can be sent back whole', async () => {
   for (const path of paths) {
     const { body } = await admin.get(path)
     const answer = await admin.put(path, body)
-    expect([path, answer.status, ignored(answer), messages(answer)]).toEqual([path, 200, null, []])
+    expect([path, answer.status, ignoredKeysOf(answer), messagesOf(answer)]).toEqual([path, 200, null, []])
   }
   const me = await admin.post('/me', (await admin.get('/me')).body)
-  expect([me.status, ignored(me)]).toEqual([200, null])
+  expect([me.status, ignoredKeysOf(me)]).toEqual([200, null])
 })
 
 const plan = 'name monthlyPrice yearlyPrice currency dynamic isActive _id'
@@ -344,7 +347,7 @@ test.each([
   ['POST', '/coupons/validate', 'code planId'],
 ])('%s %s takes every key of the contract', async (method, path, keys) => {
   const answer = await send({ method, path }, Object.fromEntries(keys.split(' ').map((key) => [key, null])))
-  expect(messages(answer).filter((message) => message.includes('is unknown'))).toEqual([])
+  expect(messagesOf(answer).filter((message) => message.includes('is unknown'))).toEqual([])
 })
 
 test('what an entity or its query names and no field has is refused with the name that was meant', async () => {
@@ -359,7 +362,7 @@ test('what an entity or its query names and no field has is refused with the nam
   expect((await admin.post('/blueprints', { key: 'todos', name: 'X', fields, permissions })).status).toBe(201)
   const user = h.as('user')
   const at = '/blueprints/todos/entities'
-  const told = async (answer: Promise<Answer>) => {
+  const told = async (answer: Promise<TestResponse>) => {
     const { status, body } = await answer
     return [status, body.details?.[0]]
   }
@@ -373,8 +376,8 @@ test('what an entity or its query names and no field has is refused with the nam
     ['sort=title', 'sort', `${none} "sort". Did you mean \`$sort\`?`],
     ['populate=true', 'populate', `${none} "populate". Did you mean \`$populate\`?`],
     ['titel=x', 'titel', `${none} "titel". Did you mean \`title\`?`],
-    ['$limt=5', '$limt', 'There is no option "$limt". Did you mean `$limit`?'],
-    ['$sort=title:desc', '$sort', 'Entities of "todos" cannot be sorted by "title:desc". Write -title.'],
+    ['$limt=5', '$limt', 'Unknown option "$limt". Did you mean `$limit`?'],
+    ['$sort=title:desc', '$sort', 'Entities of "todos" cannot be sorted by "title:desc". Use -title.'],
     ['secrt=x', 'secrt', `${none} "secrt".`],
   ] as const)
     expect(await told(user.get(`${at}?${query}`))).toEqual([400, { path, message: words }])
@@ -401,6 +404,6 @@ test('an answer that comes as a stream names ignored keys, too', async () => {
   const messages = [{ role: 'user', content: 'hello' }]
   for (const stream of [true, false]) {
     const answer = await admin.post(`/ai/${agent}/chat-completion`, { messages, stream, seed: 1, top_k: 2 })
-    expect([answer.status, ignored(answer)]).toEqual([200, 'seed'])
+    expect([answer.status, ignoredKeysOf(answer)]).toEqual([200, 'seed'])
   }
 })

@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test'
 import type { TSchema } from '@sinclair/typebox'
 import { t } from 'elysia'
-import { settings } from '../../src/accounts/settings'
+import { tenantSettings } from '../../src/accounts/tenant-settings'
 import { app } from '../../src/app'
-import { MESSAGE } from '../../src/core/annotations'
+import { ERROR_MESSAGE } from '../../src/core/schema-annotations'
 import { textMatching } from '../../src/core/shapes'
-import { formats, listFlaws, nameOf } from '../../src/core/validation'
-import { SensibleEvent } from '../../src/payments/inbox/shapes'
+import { FORMAT_MESSAGES, fieldNameOf, listFieldErrors } from '../../src/core/validation'
+import { ParsedEvent } from '../../src/payments/inbox/shapes'
 import { CouponData } from '../../src/payments/shapes'
 import { kinds } from '../../src/plugins/connections/kinds'
 import { targets } from '../../src/plugins/integrations/targets'
@@ -20,40 +20,42 @@ const shapes: [string, TSchema][] = [
       hooks[part] ? [[`${part} of ${method} ${path}`, hooks[part] as TSchema]] : [],
     ),
   ),
-  ...Object.entries(settings).map(([key, shape]): [string, TSchema] => [key, shape]),
+  ...Object.entries(tenantSettings).map(([key, shape]): [string, TSchema] => [key, shape]),
   ...Object.entries({ ...triggers, ...targets }).map(([kind, { shape }]): [string, TSchema] => [kind, shape]),
   ...Object.entries(kinds).flatMap(([kind, { metadata, authentication }]): [string, TSchema][] => [
     [kind, metadata],
     [kind, authentication],
   ]),
-  ...Object.entries({ Manifest, CouponData, SensibleEvent }),
+  ...Object.entries({ Manifest, CouponData, SensibleEvent: ParsedEvent }),
 ]
 
-const below = (shape: TSchema): TSchema[] => [
+const listNestedShapes = (shape: TSchema): TSchema[] => [
   shape,
   ...[
     ...Object.values<TSchema>(shape.properties ?? {}),
     ...Object.values<TSchema>(shape.patternProperties ?? {}),
     ...((shape.anyOf ?? []) as TSchema[]),
     ...(shape.items ? [shape.items as TSchema] : []),
-  ].flatMap(below),
+  ].flatMap(listNestedShapes),
 ]
 
 test('every pattern, every restriction of names and every format in a shape has a sentence of its own', () => {
   let seen = 0
   for (const [name, whole] of shapes)
-    for (const shape of below(whole)) {
+    for (const shape of listNestedShapes(whole)) {
       const names = Object.keys(shape.patternProperties ?? {}).filter((one) => one !== '^(.*)$')
       if (shape.pattern === undefined && !names.length && shape.format === undefined) continue
       seen++
-      const message = (shape as { [MESSAGE]?: string })[MESSAGE] ?? formats[shape.format as keyof typeof formats]
+      const message =
+        (shape as { [ERROR_MESSAGE]?: string })[ERROR_MESSAGE] ??
+        FORMAT_MESSAGES[shape.format as keyof typeof FORMAT_MESSAGES]
       expect(message, `${name}: ${shape.pattern ?? shape.format ?? names}`).toMatch(/^[A-Z].*\.$/)
       expect(message, name).not.toMatch(/[\\^$|]|\(\?/)
     }
   expect(seen).toBeGreaterThan(50)
 })
 
-const maybe = t.Optional
+const optional = t.Optional
 test.each<[string, TSchema, unknown, [string, string][]]>([
   ['what is required, once', t.Object({ name: t.String() }), {}, [['/name', 'name is required.']]],
   ['the whole', t.Object({}), [], [['', 'Send a JSON object.']]],
@@ -93,7 +95,12 @@ test.each<[string, TSchema, unknown, [string, string][]]>([
     [['/a', 'Unknown a. Use one of: x, y.']],
   ],
   ['one word', t.Object({ a: t.Literal('x') }), { a: 'z' }, [['/a', 'a must be "x".']]],
-  ['a word that may be left out', t.Object({ a: maybe(t.Literal('x')) }), { a: 'z' }, [['/a', 'a is x, or left out.']]],
+  [
+    'a word that may be left out',
+    t.Object({ a: optional(t.Literal('x')) }),
+    { a: 'z' },
+    [['/a', 'a must be x or omitted.']],
+  ],
   ['several types', t.Union([t.String(), t.Array(t.String())]), 5, [['', 'The body must be text or a list.']]],
   ['the type that was chosen', t.Union([t.String(), t.Array(t.String())]), [5], [['/0', '[0] must be text.']]],
   [
@@ -125,7 +132,7 @@ test.each<[string, TSchema, unknown, [string, string][]]>([
     'items that are alike',
     t.Array(t.String(), { uniqueItems: true }),
     ['x', 'x'],
-    [['', 'The body must not have the same item twice.']],
+    [['', 'The body must not contain the same item twice.']],
   ],
   [
     'too many keys',
@@ -134,13 +141,13 @@ test.each<[string, TSchema, unknown, [string, string][]]>([
     [['', 'The body must have at most 1 keys.']],
   ],
 ])('tells %s', (_, shape, value, told) => {
-  expect(listFlaws(shape, value).map(({ path, message }) => [path, message])).toEqual(told)
+  expect(listFieldErrors(shape, value).map(({ path, message }) => [path, message])).toEqual(told)
 })
 
 test('paths are JSON pointers, names are those of JavaScript, and a long key is cut', () => {
-  expect(listFlaws(t.Record(t.String(), t.Number()), { 'a/b~c': '' })).toEqual([
+  expect(listFieldErrors(t.Record(t.String(), t.Number()), { 'a/b~c': '' })).toEqual([
     { path: '/a~1b~0c', message: 'a/b~c must be a number.' },
   ])
-  expect(nameOf('/fields/0/key')).toBe('fields[0].key')
-  expect(nameOf(`/${'x'.repeat(200)}`)).toBe(`${'x'.repeat(60)}…`)
+  expect(fieldNameOf('/fields/0/key')).toBe('fields[0].key')
+  expect(fieldNameOf(`/${'x'.repeat(200)}`)).toBe(`${'x'.repeat(60)}…`)
 })

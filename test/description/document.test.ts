@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { Ajv2020 } from 'ajv/dist/2020'
 import { app } from '../../src/app'
-import { describe as describeRoutes } from '../../src/operations/description/document'
+import { buildOpenApi as describeRoutes } from '../../src/operations/description/document'
 import { examples } from '../../src/operations/description/examples'
-import { namedShapes } from '../../src/operations/description/names'
-import { schemaOf } from '../../src/operations/description/schema'
+import { toJsonSchema } from '../../src/operations/description/schema'
+import { namedShapes } from '../../src/operations/description/schema-names'
 
 type Schema = { [word: string]: unknown }
 type Media = Record<string, { schema?: Schema; example?: unknown }>
@@ -22,9 +22,9 @@ const routes = app.routes.filter(({ hooks }) => !hooks.detail?.hide)
 const paths = document.paths as Record<string, Record<string, Operation>>
 const operationFor = (method: string, path: string): Operation =>
   paths[path.replace(/(.)\/$/, '$1').replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()] as Operation
-const named = (name: string) =>
+const schemaNamed = (name: string) =>
   document.components.schemas[name] as { properties: Record<string, Schema>; required: string[] }
-const query = (path: string, name: string) =>
+const queryParameter = (path: string, name: string) =>
   operationFor('GET', path).parameters?.find((one) => one.in === 'query' && one.name === name)
 
 let ajv: Ajv2020
@@ -32,7 +32,7 @@ beforeAll(() => {
   ajv = new Ajv2020({ strict: false, validateFormats: false })
   ajv.addSchema({ $id: 'api', components: { schemas: document.components.schemas } })
 })
-const fits = (name: string, value: unknown) => {
+const schemaErrors = (name: string, value: unknown) => {
   const validate = ajv.getSchema(`api#/components/schemas/${name}`)
   return validate?.(value) ? '' : ajv.errorsText(validate?.errors ?? [{ message: 'no schema' } as never])
 }
@@ -67,7 +67,7 @@ describe('schemas', () => {
   test('have names of their own', () => {
     const known = new Map<string, string>()
     for (const [name, shape] of namedShapes) {
-      const text = JSON.stringify(schemaOf(shape))
+      const text = JSON.stringify(toJsonSchema(shape))
       expect(known.get(name) ?? text, `${name} is the name of two shapes: give one another in names.ts`).toBe(text)
       known.set(name, text)
     }
@@ -85,7 +85,7 @@ describe('schemas', () => {
       'Lambda',
       'Event',
     ])
-      expect(named(name).properties, name).toBeObject()
+      expect(schemaNamed(name).properties, name).toBeObject()
     const inline = routes.flatMap(({ method, path }) => {
       const content = operationFor(method, path).requestBody?.content['application/json']
       return content?.schema && Object.keys((content.schema.properties ?? {}) as object).length
@@ -97,7 +97,7 @@ describe('schemas', () => {
 
   test('say null as a type, and never by the word of OpenAPI 3.0', () => {
     expect(JSON.stringify(document)).not.toContain('"nullable"')
-    expect(named('User').properties.phone).toEqual({ type: ['string', 'null'] })
+    expect(schemaNamed('User').properties.phone).toEqual({ type: ['string', 'null'] })
   })
 
   test('are the same before and after routes have been used', async () => {
@@ -106,34 +106,36 @@ describe('schemas', () => {
   })
 
   test('ask for what the server asks for', () => {
-    expect(named('NewCoupon').required).toEqual(['code', 'discountType', 'discountValue'])
-    expect(fits('SignIn', {})).not.toBe('')
-    expect(fits('SignIn', { username: 'ada' })).not.toBe('')
-    expect(fits('SignIn', { challenge: 'x', code: '1' })).toBe('')
-    expect(fits('NewCheckout', { planId: 'x' })).not.toBe('')
-    expect(fits('NewPlan', { name: 'x' })).not.toBe('')
-    expect(fits('PlanChange', {})).toBe('')
-    expect(fits('DynamicAmount', {})).not.toBe('')
-    expect(fits('NewPlugin', {})).not.toBe('')
-    expect(fits('PluginChange', {})).toBe('')
+    expect(schemaNamed('NewCoupon').required).toEqual(['code', 'discountType', 'discountValue'])
+    expect(schemaErrors('SignIn', {})).not.toBe('')
+    expect(schemaErrors('SignIn', { username: 'ada' })).not.toBe('')
+    expect(schemaErrors('SignIn', { challenge: 'x', code: '1' })).toBe('')
+    expect(schemaErrors('NewCheckout', { planId: 'x' })).not.toBe('')
+    expect(schemaErrors('NewPlan', { name: 'x' })).not.toBe('')
+    expect(schemaErrors('PlanChange', {})).toBe('')
+    expect(schemaErrors('DynamicAmount', {})).not.toBe('')
+    expect(schemaErrors('NewPlugin', {})).not.toBe('')
+    expect(schemaErrors('PluginChange', {})).toBe('')
   })
 })
 
 describe('parameters', () => {
   test('are of the types that the server takes', () => {
-    const types = ['limit', 'page', 'count', 'sort', 'isActive'].map((name) => query('/api/plans/', name)?.schema.type)
+    const types = ['limit', 'page', 'count', 'sort', 'isActive'].map(
+      (name) => queryParameter('/api/plans/', name)?.schema.type,
+    )
     expect(types).toEqual(['integer', 'integer', 'boolean', 'string', 'boolean'])
-    expect(query('/api/events/', 'period')?.schema.enum).toContain('last-week')
-    expect(query('/api/blocks/', 'contentType')?.schema.enum).toEqual(['content', 'html'])
-    const sorted = new RegExp(`${query('/api/plans/', 'sort')?.schema.pattern}`)
+    expect(queryParameter('/api/events/', 'period')?.schema.enum).toContain('last-week')
+    expect(queryParameter('/api/blocks/', 'contentType')?.schema.enum).toEqual(['content', 'html'])
+    const sorted = new RegExp(`${queryParameter('/api/plans/', 'sort')?.schema.pattern}`)
     expect(['-created', '_id, -name', '', 'a,,b'].map((text) => sorted.test(text))).toEqual([true, true, false, false])
   })
 
   test('are required where the server requires them', () => {
-    expect(query('/api/blueprints/:key/charts/pie', 'x')?.required).toBeTrue()
-    expect(query('/api/blueprints/:key/charts/sum', 'sum')?.required).toBeTrue()
-    expect(query('/api/events/sum', 'sum')?.required).toBeTrue()
-    expect(query('/api/ai/agents/:id/chat', 'messages')?.required).toBeTrue()
+    expect(queryParameter('/api/blueprints/:key/charts/pie', 'x')?.required).toBeTrue()
+    expect(queryParameter('/api/blueprints/:key/charts/sum', 'sum')?.required).toBeTrue()
+    expect(queryParameter('/api/events/sum', 'sum')?.required).toBeTrue()
+    expect(queryParameter('/api/ai/agents/:id/chat', 'messages')?.required).toBeTrue()
     const confirm = operationFor('DELETE', '/api/blueprints/:key/entities/all').parameters?.find(
       (one) => one.name === 'confirm',
     )
@@ -158,7 +160,7 @@ describe('parameters', () => {
 
 describe('examples', () => {
   test.each(Object.keys(examples).map((name) => [name]))('%s fits its schema', (name) => {
-    expect(fits(name, examples[name])).toBe('')
+    expect(schemaErrors(name, examples[name])).toBe('')
   })
 
   test('are there for each body in JSON', () => {

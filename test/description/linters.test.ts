@@ -1,38 +1,38 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { app } from '../../src/app'
-import { describe } from '../../src/operations/description/document'
-import { emptyFolder } from '../outside/program'
+import { buildOpenApi } from '../../src/operations/description/document'
+import { createTempFolder } from '../outside/cli'
 
 setDefaultTimeout(180_000)
 
-const file = join(emptyFolder(), 'openapi.json')
-const offline = { REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' }
+const file = join(createTempFolder(), 'openapi.json')
+const OFFLINE_ENV = { REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' }
 
 /** What a linter of `node_modules/.bin` says, and its exit code. */
 async function lint(command: string, ...options: string[]) {
   const program = [join(process.cwd(), 'node_modules/.bin', command), 'lint', ...options, file]
-  const run = Bun.spawn(program, { cwd: import.meta.dir, env: { ...process.env, ...offline }, stderr: 'pipe' })
+  const run = Bun.spawn(program, { cwd: import.meta.dir, env: { ...process.env, ...OFFLINE_ENV }, stderr: 'pipe' })
   const [out, , code] = await Promise.all([run.stdout.text(), run.stderr.text(), run.exited])
   return { out, code }
 }
 
 test('Redocly finds no error and no warning in the description', async () => {
-  await Bun.write(file, JSON.stringify(describe(app.routes)))
+  await Bun.write(file, JSON.stringify(buildOpenApi(app.routes)))
   const { out, code } = await lint('redocly', '--config', 'redocly.yaml', '--format', 'json')
   const { problems } = JSON.parse(out) as { problems: { ruleId: string; message: string }[] }
   expect([code, problems.map(({ ruleId, message }) => `${ruleId}: ${message}`)]).toEqual([0, []])
 })
 
 test('Spectral finds no error, no warning and no hint in the description', async () => {
-  await Bun.write(file, JSON.stringify(describe(app.routes)))
+  await Bun.write(file, JSON.stringify(buildOpenApi(app.routes)))
   const { out, code } = await lint('spectral', '-r', 'spectral.yaml', '-F', 'hint', '-q', '-f', 'json')
   const found = JSON.parse(out) as { code: string; message: string; path: string[] }[]
   expect([code, found.map((one) => `${one.code}: ${one.message} (${one.path.join('/')})`)]).toEqual([0, []])
 })
 
 test('Redocly finds what is wrong in a broken description', async () => {
-  const broken = describe(app.routes)
+  const broken = buildOpenApi(app.routes)
   broken.paths['/api/signin'] = { post: { responses: {}, requestBody: { content: {} } } }
   await Bun.write(file, JSON.stringify(broken))
   const { out, code } = await lint('redocly', '--config', 'redocly.yaml', '--format', 'json')

@@ -2,47 +2,47 @@ import { afterAll, expect, setDefaultTimeout, setSystemTime, test } from 'bun:te
 import fc from 'fast-check'
 import { tenantMigrations } from '../../migrations'
 import type { Actor } from '../../src/accounts/actors'
-import { create, modelOf } from '../../src/blueprints/blueprints'
+import { create, getModel } from '../../src/blueprints/blueprints'
 import type { Model } from '../../src/blueprints/model'
-import { insert } from '../../src/entities/adding'
-import { type Complete, newDocument } from '../../src/entities/document'
-import { keysOf } from '../../src/entities/keys'
-import { list } from '../../src/entities/pages'
-import { erase, stored, update } from '../../src/entities/rows'
-import { Storage } from '../../src/storage/store'
+import { type ComputedDoc, createDocument } from '../../src/entities/document'
+import { toIndexKeys } from '../../src/entities/index-keys'
+import { insertEntity } from '../../src/entities/insert'
+import { list } from '../../src/entities/list'
+import { deleteRows, readStored, update } from '../../src/entities/rows'
+import { DatabasePool } from '../../src/storage/pool'
 import type { Tenant } from '../../src/tenancy/tenants'
-import { check, patience } from '../properties'
+import { checkProperty, PROPERTY_TIMEOUT_MS } from '../property-runner'
 import { engines } from '../storage/engines'
-import { place } from '../storage/things'
+import { freshLocation } from '../storage/fixtures'
 import {
-  type AnyField,
   type AnyQuery,
   anyDoc,
   anyFields,
   anyIdentifier,
   anyQuery,
+  type FieldSpec,
   MOMENTS,
   USERS,
   WORKSPACES,
-} from './anything'
-import { bounded } from './bounded'
-import { type Entity, identifiers, nextOf } from './kit'
-import { naive, queryOf } from './naive'
+} from './arbitraries'
+import { type Entity, identifiers, nextPagePath } from './fixtures'
+import { referenceModel, toQueryString } from './reference-model'
+import { withThresholds } from './small-thresholds'
 
 /** The same things are put into every engine; each must answer what one finds by going through all of them. */
 
-setDefaultTimeout(patience)
+setDefaultTimeout(PROPERTY_TIMEOUT_MS)
 
 const tenants = engines.map(([name, engine]) => {
-  const storage = new Storage(engine(), { open: 2, deadline: 60_000 })
-  const at = { ...place(), bucket: 'compared' }
-  const tenant: Tenant = { tenant: at.tenant, ...storage.store(at, tenantMigrations) }
+  const storage = new DatabasePool(engine(), { openCount: 2, deadline: 60_000 })
+  const at = { ...freshLocation(), bucket: 'compared' }
+  const tenant: Tenant = { tenant: at.tenant, ...storage.getStore(at, tenantMigrations) }
   return { name, storage, tenant }
 })
 afterAll(() => Promise.all(tenants.map(({ storage }) => storage.close())))
 
-const somebody = { via: 'api-key' as const, scopes: [], privileged: false }
-const admin: Actor = { ...somebody, user: 'admin', roles: [], privileged: true, workspace: null }
+const actorDefaults = { via: 'api-key' as const, scopes: [], privileged: false }
+const admin: Actor = { ...actorDefaults, user: 'admin', roles: [], privileged: true, workspace: null }
 const anyActor = fc
   .record({
     user: fc.constantFrom(...USERS),
@@ -51,7 +51,7 @@ const anyActor = fc
   })
   .map(({ user, roles, workspace }): Actor => {
     return {
-      ...somebody,
+      ...actorDefaults,
       user,
       roles,
       workspace: workspace ? { _id: workspace, name: '', roles: [], labels: [] } : null,
@@ -65,7 +65,7 @@ const permissions = (
   ] as const
 ).map(([scope, role]) => ({ operation: 'read' as const, scope, roleBased: [role] }))
 
-const within = ({ privileged, user, roles, workspace }: Actor, entity: Entity) =>
+const isInScope = ({ privileged, user, roles, workspace }: Actor, entity: Entity) =>
   privileged ||
   roles.includes('guide') ||
   (roles.includes('user') && entity.user === user) ||
@@ -74,7 +74,7 @@ const within = ({ privileged, user, roles, workspace }: Actor, entity: Entity) =
 type Thing = { identifier: string; user: string | null; workspace: string | null; made: string; doc: object }
 type Change = { at: number; made: string; doc: object | null }
 
-const anyThing = (fields: AnyField[]): fc.Arbitrary<Thing> =>
+const anyThing = (fields: FieldSpec[]): fc.Arbitrary<Thing> =>
   fc.record({
     identifier: anyIdentifier,
     user: fc.option(fc.constantFrom(...USERS), { freq: 3 }),
@@ -82,13 +82,13 @@ const anyThing = (fields: AnyField[]): fc.Arbitrary<Thing> =>
     made: fc.constantFrom(...MOMENTS),
     doc: anyDoc(fields),
   })
-const anyChange = (fields: AnyField[]): fc.Arbitrary<Change> =>
+const anyChange = (fields: FieldSpec[]): fc.Arbitrary<Change> =>
   fc.record({ at: fc.nat(20), made: fc.constantFrom(...MOMENTS), doc: fc.option(anyDoc(fields), { freq: 3 }) })
 
 let blueprints = 0
 
 /** A blueprint of its own for every try, in the same tenants: what others have is in the way, as in life. */
-async function fill(fields: AnyField[], things: Thing[], changes: Change[] = []) {
+async function fillTenants(fields: FieldSpec[], things: Thing[], changes: Change[] = []) {
   const key = `b${++blueprints}`
   const entities: Entity[] = things.map(({ identifier, user, workspace, made, doc }, n) => {
     const own = { _id: `${key}-${n}`, identifier, created: made, updated: made, user, workspace }
@@ -97,7 +97,7 @@ async function fill(fields: AnyField[], things: Thing[], changes: Change[] = [])
   for (const { tenant } of tenants) {
     const answer = { request: new Request('http://a'), set: { headers: {} } }
     await create({ ...tenant, actor: admin }, { key, name: key, fields: fields as never, permissions }, answer)
-    await put(tenant, await modelOf(tenant, key), entities, changes)
+    await insertInto(tenant, await getModel(tenant, key), entities, changes)
   }
   for (const { at, made, doc } of changes) {
     const n = at % (entities.length || 1)
@@ -109,38 +109,42 @@ async function fill(fields: AnyField[], things: Thing[], changes: Change[] = [])
 }
 
 /** Puts them in, then changes and removes some. */
-const put = (tenant: Tenant, model: Model, entities: Entity[], changes: Change[]) =>
+const insertInto = (tenant: Tenant, model: Model, entities: Entity[], changes: Change[]) =>
   tenant
     .write(async (tx) => {
       const left = entities.map(({ identifier }) => identifier)
       // Without formulas, a document is complete as it is.
       const checked = (doc: object) =>
-        newDocument(model, { properties: doc as Record<string, unknown>, twice: new Map() }, admin) as Complete
+        createDocument(
+          model,
+          { properties: doc as Record<string, unknown>, conflicts: new Map() },
+          admin,
+        ) as ComputedDoc
       for (const { metadata, created, updated: _, ...system } of entities) {
         setSystemTime(new Date(created))
         const doc = checked(metadata)
-        await insert(tx, model, { ...system, doc, keys: keysOf(model, doc), by: admin }, new Map())
+        await insertEntity(tx, model, { ...system, doc, keys: toIndexKeys(model, doc), by: admin }, new Map())
       }
       for (const { at, made, doc } of changes) {
-        const before = left.length && (await stored(tx, model, left[at % left.length]!))
+        const before = left.length && (await readStored(tx, model, left[at % left.length]!))
         if (!before) continue
         setSystemTime(new Date(made))
         if (doc) await update(tx, model, before, { doc: checked(doc), comparable: {}, by: admin }, new Map())
-        else await erase(tx, [before])
+        else await deleteRows(tx, [before])
         if (!doc) left.splice(at % left.length, 1)
       }
     })
     .finally(() => setSystemTime())
 
 /** What each engine answers, beside what going through all finds. */
-async function compare(key: string, fields: AnyField[], entities: Entity[], actor: Actor, asked: AnyQuery) {
-  const { holds, sort } = naive(Object.fromEntries(fields.map(({ key, type }) => [key, type])))
+async function compare(key: string, fields: FieldSpec[], entities: Entity[], actor: Actor, asked: AnyQuery) {
+  const { holds, sort } = referenceModel(Object.fromEntries(fields.map(({ key, type }) => [key, type])))
   const { by, limit, skip } = asked
   const filters = asked.filters.map((one) =>
-    one.name === '_id' && one.operator !== '[$exists]' ? { ...one, text: named(one.text, key) } : one,
+    one.name === '_id' && one.operator !== '[$exists]' ? { ...one, text: withKey(one.text, key) } : one,
   )
-  const query = queryOf(filters, by, { $limit: limit, $skip: skip, $count: true })
-  const matching = entities.filter((entity) => within(actor, entity) && filters.every((one) => holds(one, entity)))
+  const query = toQueryString(filters, by, { $limit: limit, $skip: skip, $count: true })
+  const matching = entities.filter((entity) => isInScope(actor, entity) && filters.every((one) => holds(one, entity)))
   const sorted = sort(matching, by.length ? by : [{ name: 'created', descending: true }])
   const page = sorted.slice(skip, skip + limit)
   const told = []
@@ -150,7 +154,7 @@ async function compare(key: string, fields: AnyField[], entities: Entity[], acto
     const { headers } = answer
     const said = `${name}: ${query}`
     expect(identifiers(JSON.parse(text)), said).toEqual(identifiers(page))
-    expect([headers.get('x-total-count'), !!nextOf(headers)], said).toEqual([
+    expect([headers.get('x-total-count'), !!nextPagePath(headers)], said).toEqual([
       `${sorted.length}`,
       limit > 0 && sorted.length > skip + limit,
     ])
@@ -160,10 +164,10 @@ async function compare(key: string, fields: AnyField[], entities: Entity[], acto
   expect(JSON.parse(told[0]!)).toEqual(JSON.parse(JSON.stringify(page.map((one) => ({ ...one, ...one.metadata })))))
 }
 
-const named = (text: string, key: string) => text.replace(/\d+/g, (n) => `${key}-${n}`)
+const withKey = (text: string, key: string) => text.replace(/\d+/g, (n) => `${key}-${n}`)
 
 test('whatever is kept and asked for, every engine answers what one finds by going through all', () =>
-  check(
+  checkProperty(
     60,
     fc.asyncProperty(
       anyFields.chain((fields) =>
@@ -182,10 +186,10 @@ test('whatever is kept and asked for, every engine answers what one finds by goi
         }),
       ),
       async ({ fields, things, changes, questions }) => {
-        const { key, entities } = await fill(fields, things, changes)
+        const { key, entities } = await fillTenants(fields, things, changes)
         for (const [actor, query] of questions)
           for (const size of ['small', 'usual'] as const)
-            await bounded(size, () => compare(key, fields, entities, actor, query))
+            await withThresholds(size, () => compare(key, fields, entities, actor, query))
       },
     ),
   ))
@@ -199,17 +203,17 @@ test('of so many things that what they have in common is no way to find them, to
       ['boolean', false],
       ['object', false],
     ] as const
-  ).map(([type, multi], n): AnyField => ({ key: `p${n}`, type, multi, indexed: true }))
+  ).map(([type, multi], n): FieldSpec => ({ key: `p${n}`, type, multi, indexed: true }))
   const things = fc.sample(anyThing(fields), { numRuns: 2_600, seed: 1 }).map((thing, n): Thing => {
     const common = { p0: 'a', p1: 1, p2: ['a', 'b'], p3: true, p4: { a: 'a', B: 10 } }
     return { ...thing, identifier: `${n}`, user: 'ada', doc: n % 5 ? { ...thing.doc, ...common } : thing.doc }
   })
-  const { key, entities } = await fill(fields, things)
-  await check(
+  const { key, entities } = await fillTenants(fields, things)
+  await checkProperty(
     60,
     fc.asyncProperty(fc.oneof(fc.constant(admin), anyActor), anyQuery(fields), async (actor, query) => {
       for (const size of ['middle', 'usual'] as const)
-        await bounded(size, () => compare(key, fields, entities, actor, query))
+        await withThresholds(size, () => compare(key, fields, entities, actor, query))
     }),
   )
 })

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
-import { refusal, rules } from '../house'
-import { importAll, shelf } from './kit'
+import { fullAccessRules, statusAndCode } from '../test-tenant'
+import { createThingsFixture, importThings } from './fixtures'
 
 const fields = [
   { key: 'title', type: 'string' },
@@ -9,7 +9,7 @@ const fields = [
   { key: 'tags', type: 'string', multi: true },
   { key: 'plain', type: 'string', indexed: false },
 ]
-const own = shelf(fields, rules('user', 'user'))
+const fixture = createThingsFixture(fields, fullAccessRules('user', 'user'))
 
 beforeAll(async () => {
   const things = Array.from({ length: 2_500 }, (_, n) => ({
@@ -18,11 +18,11 @@ beforeAll(async () => {
     active: true,
     tags: ['a'],
   }))
-  await importAll(await own, things)
+  await importThings(await fixture, things)
 })
 
-const explained = async (query: string, name: 'admin' | 'user' = 'admin') => {
-  const { as, path } = await own
+const explainQuery = async (query: string, name: 'admin' | 'user' = 'admin') => {
+  const { as, path } = await fixture
   return as(name).get(`${path}?$explain=true&${query}`)
 }
 
@@ -49,7 +49,7 @@ describe('$explain', () => {
     ['title[$like]=t%25&stock=7', { driver: { by: 'value', of: 'stock in' }, left: ['title between'] }],
     ['stock=7&bypassAdmin=true', { reach: 'user', shown: 0 }],
   ])('tells how "%s" is answered', async (query, plan) => {
-    const { status, body, headers } = await explained(query)
+    const { status, body, headers } = await explainQuery(query)
     expect([status, body.message]).toEqual([200, undefined])
     expect(body).toMatchObject(plan)
     expect(headers.get('cache-control')).toBe('no-store')
@@ -59,27 +59,27 @@ describe('$explain', () => {
   })
 
   test('shows no value, and nothing of the entities', async () => {
-    const { body } = await explained('title=t7&tags=a&stock[$lt]=98&$limit=5')
+    const { body } = await explainQuery('title=t7&tags=a&stock[$lt]=98&$limit=5')
     const text = JSON.stringify(body, (key, value) => (key === 'ms' ? undefined : value))
     expect(text).not.toMatch(/t7|"a"|98|t1\d/)
     expect([body.shown, body.more]).toEqual([1, false])
-    expect((await explained('$limit=5')).body).toMatchObject({ shown: 5, more: true })
+    expect((await explainQuery('$limit=5')).body).toMatchObject({ shown: 5, more: true })
   })
 
   test('is for privileged callers, whoever else may read', async () => {
-    expect(refusal(await explained('stock=7', 'user'))).toEqual([403, 'FORBIDDEN'])
-    const { stranger, path, as } = await own
-    expect(refusal(await stranger.get(`${path}?$explain=true`))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await explainQuery('stock=7', 'user'))).toEqual([403, 'FORBIDDEN'])
+    const { stranger, path, as } = await fixture
+    expect(statusAndCode(await stranger.get(`${path}?$explain=true`))).toEqual([401, 'UNAUTHENTICATED'])
     for (const off of ['false', '0', '', 'undefined'])
       expect((await as('user').get(`${path}?$explain=${off}&stock=7`)).body).toHaveLength(25)
     const nonsense = await as('user').get(`${path}?$explain=maybe`)
-    expect([...refusal(nonsense), nonsense.body.details[0].path]).toEqual([400, 'INVALID_INPUT', '$explain'])
+    expect([...statusAndCode(nonsense), nonsense.body.details[0].path]).toEqual([400, 'INVALID_INPUT', '$explain'])
   })
 
   test('is of lists', async () => {
-    const { as, path } = await own
-    expect(refusal(await as('admin').get(`${path}/export?$explain=true`))).toEqual([400, 'INVALID_INPUT'])
-    expect(refusal(await as('admin').get('/blueprints/things/charts/bar?x=stock&$explain=true'))).toEqual([
+    const { as, path } = await fixture
+    expect(statusAndCode(await as('admin').get(`${path}/export?$explain=true`))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await as('admin').get('/blueprints/things/charts/bar?x=stock&$explain=true'))).toEqual([
       400,
       'INVALID_INPUT',
     ])

@@ -1,29 +1,29 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { freeOfTurns, readFairly } from '../../src/entities/fair-reads'
+import { freeReadMs, readFairly } from '../../src/entities/fair-reads'
 import type { Db } from '../../src/storage/port'
 import { costlyWork } from '../../src/tenancy/fair-queue'
-import { refusal, rules } from '../house'
-import { importAll, shelf } from './kit'
+import { fullAccessRules, statusAndCode } from '../test-tenant'
+import { createThingsFixture, importThings } from './fixtures'
 
-const usual = { ...freeOfTurns }
+const defaults = { ...freeReadMs }
 // Every read is costly from its second statement on.
-beforeAll(() => Object.assign(freeOfTurns, { thread: 0, waiting: 0 }))
-afterAll(() => void Object.assign(freeOfTurns, usual))
+beforeAll(() => Object.assign(freeReadMs, { thread: 0, waiting: 0 }))
+afterAll(() => void Object.assign(freeReadMs, defaults))
 
 const fields = [
   { key: 'name', type: 'string' },
   { key: 'stage', type: 'string' },
   { key: 'worth', type: 'number' },
 ]
-const filled = async () => {
-  const own = await shelf(fields, rules('tenant', 'user'))
+const createFilledFixture = async () => {
+  const own = await createThingsFixture(fields, fullAccessRules('tenant', 'user'))
   const things = Array.from({ length: 50 }, (_, n) => ({
     identifier: `thing-${n}`,
     name: `Name ${n}`,
     stage: ['won', 'lost'][n % 2],
     worth: n,
   }))
-  await importAll(own, things)
+  await importThings(own, things)
   return own
 }
 const COSTLY = [
@@ -37,7 +37,7 @@ const COSTLY = [
 ]
 
 /** Has a slice of the tenant under way until it is told to end. */
-function occupy(tenant: string) {
+function occupyQueue(tenant: string) {
   const { promise, resolve } = Promise.withResolvers<void>()
   const work = costlyWork.run({ tenant, caller: 'somebody else' }, () => promise)
   return async () => {
@@ -47,11 +47,11 @@ function occupy(tenant: string) {
 }
 
 test.each(COSTLY)('%s waits for its turn, while a read by id of the same tenant does not', async (path) => {
-  const own = await filled()
+  const own = await createFilledFixture()
   const user = own.as('user')
   const expected = await user.get(`/blueprints/things/${path}`)
   expect(expected.status).toBe(200)
-  const free = occupy(own.id)
+  const free = occupyQueue(own.id)
   let answered = false
   const costly = user.get(`/blueprints/things/${path}`).then((answer) => {
     answered = true
@@ -66,19 +66,19 @@ test.each(COSTLY)('%s waits for its turn, while a read by id of the same tenant 
 })
 
 test('costly reads of one tenant do not wait for those of another', async () => {
-  const [own, other] = [await filled(), await filled()]
-  const free = occupy(own.id)
+  const [own, other] = [await createFilledFixture(), await createFilledFixture()]
+  const free = occupyQueue(own.id)
   for (const path of COSTLY) expect((await other.as('user').get(`/blueprints/things/${path}`)).status).toBe(200)
   await free()
 })
 
 test('refuses the 51st costly read of a caller at a time with 503 BUSY, and takes those of others', async () => {
-  const own = await filled()
+  const own = await createFilledFixture()
   const path = `/blueprints/things/${COSTLY[0]}`
-  const free = occupy(own.id)
+  const free = occupyQueue(own.id)
   const user = Array.from({ length: 51 }, () => own.as('user').get(path))
   const refused = await Promise.race(user)
-  expect(refusal(refused)).toEqual([503, 'BUSY'])
+  expect(statusAndCode(refused)).toEqual([503, 'BUSY'])
   expect(refused.headers.get('retry-after')).toBe('1')
   const others = own.as('other').get(path)
   await free()
@@ -89,9 +89,9 @@ test('refuses the 51st costly read of a caller at a time with 503 BUSY, and take
 })
 
 test('a read that has ended counts no more, though a part of it asks for something still', async () => {
-  const { tenant } = await filled()
+  const { tenant } = await createFilledFixture()
   const request = new Request('http://anybody.test/')
-  const asking = (db: Db) => db.ask('select 1')
+  const asking = (db: Db) => db.query('select 1')
   for (let n = 0; n < 51; n++) {
     const ended = Promise.withResolvers<void>()
     let late: Promise<unknown> | undefined

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
-import { beginnings, endOf, fits, readPattern } from '../../src/entities/like'
-import { byBytes } from '../blueprints/random'
-import { refusal } from '../house'
-import { identifiers, importAll, nextOf, shelf } from './kit'
+import { endOfPrefix, findPrefixes, matchesPattern, parsePattern } from '../../src/entities/like-pattern'
+import { compareBytes } from '../blueprints/seeded-random'
+import { statusAndCode } from '../test-tenant'
+import { createThingsFixture, identifiers, importThings, nextPagePath } from './fixtures'
 
 const LONG = `Start ${'filler '.repeat(60)}`
 const fields = [
@@ -29,7 +29,7 @@ const things = [
 ]
 
 describe('$like', () => {
-  const own = shelf(fields)
+  const own = createThingsFixture(fields)
   beforeAll(async () => {
     const { as, path } = await own
     for (const thing of things) expect((await as('admin').post(path, thing)).status).toBe(201)
@@ -113,7 +113,7 @@ describe('$like', () => {
       [`title[$like]=${'x'.repeat(101)}`, 'title[$like]'],
     ] as const) {
       const answer = await get(query)
-      expect([query, ...refusal(answer)]).toEqual([query, 400, 'INVALID_INPUT'])
+      expect([query, ...statusAndCode(answer)]).toEqual([query, 400, 'INVALID_INPUT'])
       expect(JSON.stringify(answer.body)).toContain(name)
     }
     expect((await get('title[$like]=')).body).toHaveLength(things.length)
@@ -121,7 +121,7 @@ describe('$like', () => {
   })
 
   test('is understood by charts, exports and removals', async () => {
-    const { as, path } = await shelf(fields)
+    const { as, path } = await createThingsFixture(fields)
     const admin = as('admin')
     for (const thing of things) await admin.post(path, thing)
     const of = (rest: string) => `/blueprints/things/${rest}`
@@ -137,7 +137,7 @@ describe('$like', () => {
 })
 
 describe('a pattern that very many different texts fit', () => {
-  const own = shelf(fields.slice(0, 9))
+  const own = createThingsFixture(fields.slice(0, 9))
   const named = (n: number) => `${n % 2 ? 'Even' : 'odd'} thing ${n}`
   beforeAll(async () => {
     const all = Array.from({ length: 4_600 }, (_, n) => ({
@@ -146,7 +146,7 @@ describe('a pattern that very many different texts fit', () => {
       tags: [named(n), 'x'],
       notes: n % 46 ? 'note' : `${LONG}${n}`,
     }))
-    await importAll(await own, all)
+    await importThings(await own, all)
   })
 
   test('finds them all, in order and page by page', async () => {
@@ -167,7 +167,7 @@ describe('a pattern that very many different texts fit', () => {
         const { status, body, headers } = await user.get(at)
         expect(status, filter).toBe(200)
         seen.push(...identifiers(body))
-        at = nextOf(headers)
+        at = nextPagePath(headers)
       }
       expect(seen, filter).toEqual(expected)
       const some = await user.get(`${path}?${filter}&$sort=-created&$limit=3&$skip=7&$count=true`)
@@ -185,7 +185,7 @@ describe('a pattern that very many different texts fit', () => {
       await as('user').get('/blueprints/things/charts/bar?x=title&title[$like]=%25thing%25'),
       await as('user').delete(`${path}/all?confirm=things&title[$like]=%25thing%25`),
     ]) {
-      expect(refusal(answer)).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
       expect(answer.body.details[0].path).toBe('title[$like]')
     }
   })
@@ -199,43 +199,46 @@ describe('letters', () => {
   test('fit in every case, one for one', async () => {
     for (const one of letters) {
       const [upper, lower] = [one.toUpperCase(), one.toLowerCase()]
-      expect(fits(readPattern(one), one), one).toBe(true)
+      expect(matchesPattern(parsePattern(one), one), one).toBe(true)
       if ([...upper, ...lower].length === 2 && one !== 'ı' && one !== 'İ')
-        expect([fits(readPattern(one), upper), fits(readPattern(upper), one)], one).toEqual([true, true])
+        expect([matchesPattern(parsePattern(one), upper), matchesPattern(parsePattern(upper), one)], one).toEqual([
+          true,
+          true,
+        ])
     }
-    expect([fits(readPattern('ı'), 'i'), fits(readPattern('ß'), 'SS'), fits(readPattern('K'), 'k')]).toEqual([
-      false,
-      false,
-      true,
-    ])
+    expect([
+      matchesPattern(parsePattern('ı'), 'i'),
+      matchesPattern(parsePattern('ß'), 'SS'),
+      matchesPattern(parsePattern('K'), 'k'),
+    ]).toEqual([false, false, true])
   })
 
   test('are looked up in every case that there is', async () => {
     for (const one of letters) {
-      const { starts } = await beginnings(readPattern(`${one}%`), async () => true)
+      const { starts } = await findPrefixes(parsePattern(`${one}%`), async () => true)
       if (!starts.some((start) => one.startsWith(start))) expect(starts, one).toContain(one)
     }
     const asked: string[] = []
-    const { starts, only } = await beginnings(readPattern('Product 1%2'), async (start) => {
+    const { starts, only } = await findPrefixes(parsePattern('Product 1%2'), async (start) => {
       asked.push(start)
       return 'Product 1'.startsWith(start)
     })
     expect([starts, only, asked.length < 30]).toEqual([['Product 1'], false, true])
-    expect(await beginnings(readPattern('1%'), async () => true)).toEqual({ starts: ['1'], only: true })
+    expect(await findPrefixes(parsePattern('1%'), async () => true)).toEqual({ starts: ['1'], only: true })
   })
 
   test('have an end in the order of bytes', () => {
     for (const start of ['a', 'z', 'ä', '\ud7ff', '\uffff', '😀', 'a\u{10ffff}', 'x\u007f']) {
-      const end = endOf(start)!
-      for (const after of ['', 'z', '\u{10ffff}']) expect(byBytes(start + after, end), start).toBeLessThan(0)
+      const end = endOfPrefix(start)!
+      for (const after of ['', 'z', '\u{10ffff}']) expect(compareBytes(start + after, end), start).toBeLessThan(0)
     }
-    expect(endOf('\u{10ffff}')).toBeUndefined()
+    expect(endOfPrefix('\u{10ffff}')).toBeUndefined()
   })
 })
 
 // Backtracking would take longer than the universe is old.
 test('no pattern takes longer than its length and the text’s multiplied', () => {
-  expect(fits(readPattern(`${'%a'.repeat(49)}b`), 'a'.repeat(20_000))).toBe(false)
-  expect(fits(readPattern(`%${'a'.repeat(97)}b%`), 'a'.repeat(20_000))).toBe(false)
-  expect(fits(readPattern(`${'_%'.repeat(49)}b`), 'a'.repeat(20_000))).toBe(false)
+  expect(matchesPattern(parsePattern(`${'%a'.repeat(49)}b`), 'a'.repeat(20_000))).toBe(false)
+  expect(matchesPattern(parsePattern(`%${'a'.repeat(97)}b%`), 'a'.repeat(20_000))).toBe(false)
+  expect(matchesPattern(parsePattern(`${'_%'.repeat(49)}b`), 'a'.repeat(20_000))).toBe(false)
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { moveClock, now } from '../../src/core/clock'
-import { type Client, house, type Name, refusal, rules } from '../house'
-import { identifiers, shelf } from './kit'
+import { type ApiClient, createTestTenant, fullAccessRules, statusAndCode, type TestUser } from '../test-tenant'
+import { createThingsFixture, identifiers } from './fixtures'
 
 const title = { key: 'title', type: 'string' }
 const [SIGN_IN, FORBIDDEN, GONE] = [
@@ -11,20 +11,20 @@ const [SIGN_IN, FORBIDDEN, GONE] = [
 ]
 
 /** A tenant where the user and the other have one entity each, and nobody another. */
-async function two(permissions: object[], fields: object[] = [title], more: object = {}) {
-  const own = await shelf(fields, permissions, more)
+async function createTwoEntities(permissions: object[], fields: object[] = [title], more: object = {}) {
+  const own = await createThingsFixture(fields, permissions, more)
   const admin = own.as('admin')
   await admin.post(own.path, { identifier: 'mine', title: 'm', user: own.users.user })
   await admin.post(own.path, { identifier: 'theirs', title: 't', user: own.users.other })
   await admin.post(own.path, { identifier: 'nobodys', title: 'n', user: null })
-  const seen = async (who: Client) => {
+  const seen = async (who: ApiClient) => {
     const { body } = await who.get(`${own.path}?$sort=identifier`)
     return Array.isArray(body) ? identifiers(body) : body.code
   }
   return { ...own, admin, seen }
 }
 const rule = (operation: string, scope: string, ...roleBased: string[]) => ({ operation, scope, roleBased })
-const everything = (who: Client, path: string) =>
+const listAll = (who: ApiClient, path: string) =>
   Promise.all([
     who.get(path),
     who.get(`${path}/mine`),
@@ -37,65 +37,68 @@ const everything = (who: Client, path: string) =>
 
 describe('without a rule', () => {
   test('a blueprint is for admins only', async () => {
-    const { as, stranger, path, admin, seen } = await two([])
+    const { as, stranger, path, admin, seen } = await createTwoEntities([])
     for (const who of [as('user'), as('editor'), stranger])
-      for (const answer of await everything(who, path)) expect(refusal(answer)).toEqual(FORBIDDEN)
+      for (const answer of await listAll(who, path)) expect(statusAndCode(answer)).toEqual(FORBIDDEN)
     expect(await seen(admin)).toEqual(['mine', 'nobodys', 'theirs'])
     expect((await admin.put(`${path}/theirs`, { title: 'x' })).status).toBe(200)
     expect((await admin.delete(`${path}/theirs`)).status).toBe(200)
   })
 
   test('of theirs callers are refused, and guests whom signing in could help are asked to', async () => {
-    const { as, stranger, path } = await two(rules('tenant', 'boss'))
-    for (const name of ['user', 'editor'] as Name[])
-      for (const answer of await everything(as(name), path)) expect(refusal(answer)).toEqual(FORBIDDEN)
-    for (const answer of await everything(stranger, path)) expect(refusal(answer)).toEqual(SIGN_IN)
+    const { as, stranger, path } = await createTwoEntities(fullAccessRules('tenant', 'boss'))
+    for (const name of ['user', 'editor'] as TestUser[])
+      for (const answer of await listAll(as(name), path)) expect(statusAndCode(answer)).toEqual(FORBIDDEN)
+    for (const answer of await listAll(stranger, path)) expect(statusAndCode(answer)).toEqual(SIGN_IN)
   })
 
   test('for the operation callers are refused, whatever else they may', async () => {
-    const { as, stranger, path } = await two([rule('read', 'tenant', 'user'), { operation: 'create', guest: true }])
+    const { as, stranger, path } = await createTwoEntities([
+      rule('read', 'tenant', 'user'),
+      { operation: 'create', guest: true },
+    ])
     expect((await as('user').get(path)).status).toBe(200)
-    expect(refusal(await as('user').put(`${path}/mine`, { title: 'x' }))).toEqual(FORBIDDEN)
-    expect(refusal(await as('user').delete(`${path}/mine`))).toEqual(FORBIDDEN)
-    expect(refusal(await as('user').delete(`${path}/all?confirm=things`))).toEqual(FORBIDDEN)
-    expect(refusal(await stranger.get(path))).toEqual(SIGN_IN)
-    expect(refusal(await stranger.delete(`${path}/mine`))).toEqual(FORBIDDEN)
+    expect(statusAndCode(await as('user').put(`${path}/mine`, { title: 'x' }))).toEqual(FORBIDDEN)
+    expect(statusAndCode(await as('user').delete(`${path}/mine`))).toEqual(FORBIDDEN)
+    expect(statusAndCode(await as('user').delete(`${path}/all?confirm=things`))).toEqual(FORBIDDEN)
+    expect(statusAndCode(await stranger.get(path))).toEqual(SIGN_IN)
+    expect(statusAndCode(await stranger.delete(`${path}/mine`))).toEqual(FORBIDDEN)
   })
 
   test('it makes no difference whether an entity is there', async () => {
-    const { as, path } = await two(rules('tenant', 'boss'))
+    const { as, path } = await createTwoEntities(fullAccessRules('tenant', 'boss'))
     for (const name of ['mine', 'nothing', '%zz'])
-      expect(refusal(await as('user').get(`${path}/${name}`))).toEqual(FORBIDDEN)
+      expect(statusAndCode(await as('user').get(`${path}/${name}`))).toEqual(FORBIDDEN)
   })
 })
 
 describe('rules by role', () => {
   test('are for those who have one of the roles', async () => {
-    const { as, path } = await two([...rules('tenant', 'boss', 'plugin')])
+    const { as, path } = await createTwoEntities([...fullAccessRules('tenant', 'boss', 'plugin')])
     expect((await as('editor').get(path)).status).toBe(200)
     expect((await as('editor').post(path, { title: 'x' })).status).toBe(201)
-    expect(refusal(await as('user').get(path))).toEqual(FORBIDDEN)
+    expect(statusAndCode(await as('user').get(path))).toEqual(FORBIDDEN)
   })
 
   test('for * are for everybody who is signed in, and for nobody else', async () => {
-    const { as, stranger, path } = await two(rules('tenant', '*'))
-    for (const name of ['user', 'other', 'editor'] as Name[]) expect((await as(name).get(path)).status).toBe(200)
-    for (const answer of await everything(stranger, path)) expect(refusal(answer)).toEqual(SIGN_IN)
+    const { as, stranger, path } = await createTwoEntities(fullAccessRules('tenant', '*'))
+    for (const name of ['user', 'other', 'editor'] as TestUser[]) expect((await as(name).get(path)).status).toBe(200)
+    for (const answer of await listAll(stranger, path)) expect(statusAndCode(answer)).toEqual(SIGN_IN)
   })
 
   test('apply at once when they change', async () => {
-    const { as, admin, path } = await two(rules('tenant', 'user'))
+    const { as, admin, path } = await createTwoEntities(fullAccessRules('tenant', 'user'))
     expect((await as('user').get(path)).status).toBe(200)
-    await admin.put('/blueprints/things', { permissions: rules('tenant', 'boss') })
-    expect(refusal(await as('user').get(path))).toEqual(FORBIDDEN)
-    await admin.put('/blueprints/things', { permissions: rules('user', 'user') })
+    await admin.put('/blueprints/things', { permissions: fullAccessRules('tenant', 'boss') })
+    expect(statusAndCode(await as('user').get(path))).toEqual(FORBIDDEN)
+    await admin.put('/blueprints/things', { permissions: fullAccessRules('user', 'user') })
     expect(identifiers((await as('user').get(path)).body)).toEqual(['mine'])
   })
 })
 
 describe('the scope of a rule', () => {
   test('user is about the caller’s own entities', async () => {
-    const { as, admin, path, seen, users } = await two(rules('user', 'user'))
+    const { as, admin, path, seen, users } = await createTwoEntities(fullAccessRules('user', 'user'))
     expect(await seen(as('user'))).toEqual(['mine'])
     expect(await seen(as('other'))).toEqual(['theirs'])
     for (const name of ['theirs', 'nobodys', 'nothing'])
@@ -104,7 +107,7 @@ describe('the scope of a rule', () => {
         await as('user').put(`${path}/${name}`, { title: 'x' }),
         await as('user').delete(`${path}/${name}`),
       ])
-        expect(refusal(answer)).toEqual(GONE)
+        expect(statusAndCode(answer)).toEqual(GONE)
     expect((await as('user').put(`${path}/mine`, { title: 'x' })).status).toBe(200)
     const made = await as('user').post(path, { identifier: 'new', user: users.other })
     expect(made.body.user).toBe(users.user)
@@ -124,7 +127,7 @@ describe('the scope of a rule', () => {
   })
 
   test('tenant is about all entities', async () => {
-    const { as, path, seen } = await two(rules('tenant', 'user'))
+    const { as, path, seen } = await createTwoEntities(fullAccessRules('tenant', 'user'))
     expect(await seen(as('user'))).toEqual(['mine', 'nobodys', 'theirs'])
     expect((await as('user').put(`${path}/theirs`, { title: 'x' })).status).toBe(200)
     expect((await as('user').delete(`${path}/nobodys`)).status).toBe(200)
@@ -132,21 +135,21 @@ describe('the scope of a rule', () => {
   })
 
   test('workspace is about none for those who are in no workspace', async () => {
-    const { as, path, seen } = await two([{ operation: 'read', scope: 'workspace', roleBased: ['user'] }])
+    const { as, path, seen } = await createTwoEntities([{ operation: 'read', scope: 'workspace', roleBased: ['user'] }])
     expect(await seen(as('user'))).toEqual([])
-    expect(refusal(await as('user').get(`${path}/mine`))).toEqual(GONE)
+    expect(statusAndCode(await as('user').get(`${path}/mine`))).toEqual(GONE)
   })
 
   test('is that of the blueprint when the rule names none, and that is user unless told', async () => {
     const scopeless = [{ operation: 'read', roleBased: ['user'] }]
-    const plain = await two(scopeless)
+    const plain = await createTwoEntities(scopeless)
     expect(await plain.seen(plain.as('user'))).toEqual(['mine'])
-    const wide = await two(scopeless, [title], { permissionScope: 'tenant' })
+    const wide = await createTwoEntities(scopeless, [title], { permissionScope: 'tenant' })
     expect(await wide.seen(wide.as('user'))).toEqual(['mine', 'nobodys', 'theirs'])
   })
 
   test('of several rules is the union of them', async () => {
-    const { as, path, seen } = await two([
+    const { as, path, seen } = await createTwoEntities([
       rule('read', 'user', '*'),
       rule('read', 'tenant', 'plugin'),
       rule('update', 'workspace', 'user'),
@@ -162,14 +165,14 @@ describe('the scope of a rule', () => {
 
   test('of reading decides what is in sight: who may read but not change is told so', async () => {
     const permissions = [rule('read', 'tenant', 'user'), rule('update', 'user', 'user'), rule('delete', 'user', 'user')]
-    const { as, path, admin } = await two(permissions)
+    const { as, path, admin } = await createTwoEntities(permissions)
     for (const answer of [
       await as('user').put(`${path}/theirs`, { title: 'x' }),
       await as('user').patch(`${path}/theirs`, { title: 'x' }),
       await as('user').delete(`${path}/theirs`),
     ])
-      expect(refusal(answer)).toEqual(FORBIDDEN)
-    expect(refusal(await as('user').put(`${path}/nothing`, { title: 'x' }))).toEqual(GONE)
+      expect(statusAndCode(answer)).toEqual(FORBIDDEN)
+    expect(statusAndCode(await as('user').put(`${path}/nothing`, { title: 'x' }))).toEqual(GONE)
     expect((await as('user').delete(`${path}/all?confirm=things`)).body.deletedCount).toBe(1)
     expect((await admin.get(`${path}/theirs`)).body.title).toBe('t')
   })
@@ -177,7 +180,7 @@ describe('the scope of a rule', () => {
 
 describe('admins', () => {
   test('reach everything, and with bypassAdmin=true no more than the rules give them', async () => {
-    const { admin, users, path, seen } = await two(rules('user', 'user'))
+    const { admin, users, path, seen } = await createTwoEntities(fullAccessRules('user', 'user'))
     await admin.post(path, { identifier: 'admins' })
     expect((await admin.get(`${path}/admins`)).body.user).toBe(users.admin)
     expect(await seen(admin)).toEqual(['admins', 'mine', 'nobodys', 'theirs'])
@@ -191,7 +194,7 @@ describe('guests', () => {
     operations.map((operation) => ({ operation, guest: true, scope: 'tenant' }))
 
   test('may what a rule for guests says, and so may everybody', async () => {
-    const { stranger, as, path, seen } = await two(guest('read', 'create', 'update', 'delete'))
+    const { stranger, as, path, seen } = await createTwoEntities(guest('read', 'create', 'update', 'delete'))
     for (const who of [stranger, as('user')]) {
       expect(await seen(who)).toEqual(['mine', 'nobodys', 'theirs'])
       const { status, body } = await who.post(path, { title: 'x', user: 'y', workspace: 'z' })
@@ -204,21 +207,21 @@ describe('guests', () => {
   })
 
   test('own nothing, so that the scope user is about nothing', async () => {
-    const { stranger, as, path, seen } = await two([{ operation: 'read', guest: true, scope: 'user' }])
+    const { stranger, as, path, seen } = await createTwoEntities([{ operation: 'read', guest: true, scope: 'user' }])
     expect(await seen(stranger)).toEqual([])
-    expect(refusal(await stranger.get(`${path}/nobodys`))).toEqual(GONE)
+    expect(statusAndCode(await stranger.get(`${path}/nobodys`))).toEqual(GONE)
     expect(await seen(as('user'))).toEqual(['mine'])
   })
 
   test('with a bad credential are not guests any more', async () => {
-    const { stranger, path } = await two(guest('read'))
+    const { stranger, path } = await createTwoEntities(guest('read'))
     expect((await stranger.get(path)).status).toBe(200)
     for (const headers of [{ 'x-api-key': 'atl_x' }, { authorization: 'Bearer x' }] as Record<string, string>[])
-      expect(refusal(await stranger.with(headers).get(path))).toEqual(SIGN_IN)
+      expect(statusAndCode(await stranger.with(headers).get(path))).toEqual(SIGN_IN)
   })
 
   test('write ten times in five seconds, then have to wait; who signs in has not', async () => {
-    const { stranger, as, path, admin } = await two(guest('read', 'create', 'update', 'delete'))
+    const { stranger, as, path, admin } = await createTwoEntities(guest('read', 'create', 'update', 'delete'))
     await admin.post('/blueprints', { key: 'others', name: 'O', fields: [], permissions: guest('create') })
     for (let n = 0; n < 4; n++) expect((await stranger.post(path, { title: `${n}` })).status).toBe(201)
     for (let n = 0; n < 4; n++) expect((await stranger.put(`${path}/mine`, { title: `${n}` })).status).toBe(200)
@@ -231,14 +234,14 @@ describe('guests', () => {
       await stranger.delete(`${path}/theirs`),
       await stranger.delete(`${path}/all?confirm=things`),
     ]) {
-      expect(refusal(answer)).toEqual([429, 'RATE_LIMITED'])
+      expect(statusAndCode(answer)).toEqual([429, 'RATE_LIMITED'])
       expect(Number(answer.headers.get('retry-after'))).toBeWithin(1, 6)
     }
     expect((await stranger.get(path)).status).toBe(200)
     expect((await as('user').post(path, {})).status).toBe(201)
     expect((await stranger.post('/blueprints/others/entities', {})).status).toBe(201)
 
-    const away = await two(guest('create'))
+    const away = await createTwoEntities(guest('create'))
     expect((await away.stranger.post(away.path, {})).status).toBe(201)
 
     const before = now()
@@ -259,7 +262,7 @@ describe('a property that only some may read', () => {
     { key: 'ranks', type: 'integer', multi: true, readRoles: ['plugin'] },
   ]
   const hidden = async () => {
-    const own = await shelf(fields, rules('tenant', 'user', 'plugin'))
+    const own = await createThingsFixture(fields, fullAccessRules('tenant', 'user', 'plugin'))
     const editor = own.as('editor')
     for (const [identifier, secret] of [
       ['a', 'two'],
@@ -306,7 +309,7 @@ describe('a property that only some may read', () => {
             await user.delete(`${path}/all?confirm=things&${unknown}`),
           ],
         ] as const) {
-          expect(refusal(real), query).toEqual([400, 'INVALID_INPUT'])
+          expect(statusAndCode(real), query).toEqual([400, 'INVALID_INPUT'])
           expect(JSON.stringify(real.body)).toBe(JSON.stringify(fake.body).replaceAll('nowhere', name))
         }
       }
@@ -325,8 +328,8 @@ describe('a property that only some may read', () => {
   test('is not changed by those who cannot see it', async () => {
     const { user, editor, path, at } = await hidden()
     for (const secret of ['two', 'x', null, 5]) {
-      expect(refusal(await user.put(at, { secret }))).toEqual(FORBIDDEN)
-      expect(refusal(await user.post(path, { metadata: { secret } }))).toEqual(FORBIDDEN)
+      expect(statusAndCode(await user.put(at, { secret }))).toEqual(FORBIDDEN)
+      expect(statusAndCode(await user.post(path, { metadata: { secret } }))).toEqual(FORBIDDEN)
     }
     expect((await user.put(at, (await user.get(at)).body)).status).toBe(200)
     expect((await editor.get(at)).body.secret).toBe('two')
@@ -334,15 +337,15 @@ describe('a property that only some may read', () => {
 })
 
 describe('a property that only some may write', () => {
-  const own = shelf(
+  const own = createThingsFixture(
     [title, { key: 'state', type: 'string', default: 'new', writeRoles: ['plugin'] }],
-    rules('tenant', '*'),
+    fullAccessRules('tenant', '*'),
   )
 
   test('is refused from the others, at creation and at a change', async () => {
     const { as, path } = await own
     const user = as('user')
-    expect(refusal(await user.post(path, { state: 'done' }))).toEqual(FORBIDDEN)
+    expect(statusAndCode(await user.post(path, { state: 'done' }))).toEqual(FORBIDDEN)
     const { body } = await user.post(path, { title: 'x' })
     expect(body.state).toBe('new')
     for (const change of [
@@ -351,7 +354,7 @@ describe('a property that only some may write', () => {
       { state: null },
       { title: 'y', state: 'x' },
     ])
-      expect(refusal(await user.put(`${path}/${body._id}`, change)), JSON.stringify(change)).toEqual(FORBIDDEN)
+      expect(statusAndCode(await user.put(`${path}/${body._id}`, change)), JSON.stringify(change)).toEqual(FORBIDDEN)
     expect((await user.get(`${path}/${body._id}`)).body).toEqual(body)
   })
 
@@ -364,7 +367,7 @@ describe('a property that only some may write', () => {
 
   test('is written by those who may, and by admins', async () => {
     const { as, path } = await own
-    for (const name of ['editor', 'admin'] as Name[]) {
+    for (const name of ['editor', 'admin'] as TestUser[]) {
       const { status, body } = await as(name).post(path, { state: 'open' })
       expect([status, body.state]).toEqual([201, 'open'])
       expect((await as(name).put(`${path}/${body._id}`, { state: 'done' })).body.state).toBe('done')
@@ -374,26 +377,36 @@ describe('a property that only some may write', () => {
 
 describe('relations', () => {
   test('lead nowhere that the caller may not look', async () => {
-    const own = await shelf([title], [rule('read', 'user', 'user')])
+    const own = await createThingsFixture([title], [rule('read', 'user', 'user')])
     const admin = own.as('admin')
     await admin.post(own.path, { identifier: 'mine', user: own.users.user })
     await admin.post(own.path, { identifier: 'theirs', user: own.users.other })
     const fields = [{ key: 'to', type: 'relation', target: 'things' }]
-    await admin.post('/blueprints', { key: 'links', name: 'L', fields, permissions: rules('user', 'user', 'plugin') })
-    const link = (who: Client, to: string) => who.post('/blueprints/links/entities', { to })
+    await admin.post('/blueprints', {
+      key: 'links',
+      name: 'L',
+      fields,
+      permissions: fullAccessRules('user', 'user', 'plugin'),
+    })
+    const link = (who: ApiClient, to: string) => who.post('/blueprints/links/entities', { to })
     expect((await link(own.as('user'), 'mine')).status).toBe(201)
     const [theirs, nothing] = [await link(own.as('user'), 'theirs'), await link(own.as('user'), 'nothing')]
-    expect(refusal(theirs)).toEqual(refusal(nothing))
-    expect(refusal(await link(own.as('editor'), 'mine'))).toEqual(refusal(await link(own.as('editor'), 'nothing')))
+    expect(statusAndCode(theirs)).toEqual(statusAndCode(nothing))
+    expect(statusAndCode(await link(own.as('editor'), 'mine'))).toEqual(
+      statusAndCode(await link(own.as('editor'), 'nothing')),
+    )
     expect((await link(admin, 'theirs')).status).toBe(201)
   })
 })
 
 describe('another tenant', () => {
   test('sees nothing of this one, though its blueprints, identifiers and users have the same names', async () => {
-    const [here, there] = [await two(rules('tenant', '*')), await shelf([title], rules('tenant', '*'))]
+    const [here, there] = [
+      await createTwoEntities(fullAccessRules('tenant', '*')),
+      await createThingsFixture([title], fullAccessRules('tenant', '*')),
+    ]
     const { path } = here
-    for (const name of ['admin', 'user'] as Name[]) {
+    for (const name of ['admin', 'user'] as TestUser[]) {
       expect((await there.as(name).get(path)).body).toEqual([])
       expect((await there.as(name).get(`${path}?title=m&$count=true`)).headers.get('x-total-count')).toBe('0')
       for (const answer of [
@@ -401,7 +414,7 @@ describe('another tenant', () => {
         await there.as(name).put(`${path}/mine`, { title: 'x' }),
         await there.as(name).delete(`${path}/mine`),
       ])
-        expect(refusal(answer)).toEqual(GONE)
+        expect(statusAndCode(answer)).toEqual(GONE)
     }
     expect((await there.as('admin').delete(`${path}/all?confirm=things`)).body.deletedCount).toBe(0)
     expect((await there.as('user').post(path, { identifier: 'mine', title: 'other' })).status).toBe(201)
@@ -411,9 +424,9 @@ describe('another tenant', () => {
   })
 
   test('takes no credential of this one', async () => {
-    const [here, there] = [await two(rules('tenant', '*')), await house()]
+    const [here, there] = [await createTwoEntities(fullAccessRules('tenant', '*')), await createTestTenant()]
     for (const headers of [{ host: `${there.id}.test` }, { tenant: there.id }] as Record<string, string>[])
-      for (const answer of await everything(here.as('admin').with(headers), here.path))
-        expect(refusal(answer)).toEqual(SIGN_IN)
+      for (const answer of await listAll(here.as('admin').with(headers), here.path))
+        expect(statusAndCode(answer)).toEqual(SIGN_IN)
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { refusal, rules } from '../house'
-import { askedBy, type Entity, identifiers, library, nextOf } from './kit'
+import { fullAccessRules, statusAndCode } from '../test-tenant'
+import { createBlueprintsFixture, type Entity, identifiers, nextPagePath, recordStatements } from './fixtures'
 
 const countries = { key: 'countries', fields: [{ key: 'name', type: 'string' }] }
 const authors = {
@@ -23,8 +23,8 @@ const books = {
   ],
 }
 
-async function shop() {
-  const own = await library(countries, authors, books)
+async function createBooksFixture() {
+  const own = await createBlueprintsFixture(countries, authors, books)
   const { add } = own
   await add('countries', 'at', { name: 'Austria' })
   await add('authors', 'ann', { name: 'Ann', country: 'at', salary: 9 })
@@ -39,7 +39,7 @@ async function shop() {
 
 describe('a populated relation', () => {
   test('is the flat entity that it leads to, in a list and in one, beside metadata and in it', async () => {
-    const { list, one, user, at } = await shop()
+    const { list, one, user, at } = await createBooksFixture()
     const ann = (await user.get(at('authors', '/ann'))).body
     expect(ann.name).toBe('Ann')
     for (const book of [(await list('$populate=author'))[0], await one('$populate=author')]) {
@@ -50,7 +50,7 @@ describe('a populated relation', () => {
   })
 
   test('stays in its list, in order', async () => {
-    const { list } = await shop()
+    const { list } = await createBooksFixture()
     const [one, two, three] = await list('$populate=editors')
     expect(identifiers(one.editors)).toEqual(['bob', 'ann'])
     expect(one.metadata.editors).toEqual(one.editors)
@@ -59,7 +59,7 @@ describe('a populated relation', () => {
   })
 
   test('is under metadata only in the wrapped shape, and flat there', async () => {
-    const { list, one } = await shop()
+    const { list, one } = await createBooksFixture()
     for (const book of [(await list('$populate=author&$flat=false'))[0], await one('$populate=author&$flat=false')]) {
       expect(book).not.toHaveProperty('author')
       expect(book.metadata.author).toMatchObject({ identifier: 'ann', name: 'Ann', metadata: { name: 'Ann' } })
@@ -67,18 +67,20 @@ describe('a populated relation', () => {
   })
 
   test('is there when it is selected, and costs nothing when it is not', async () => {
-    const { list, origin } = await shop()
+    const { list, origin } = await createBooksFixture()
     const [book] = await list('$populate=author,editors&$select=title,author')
     expect(Object.keys(book).sort()).toEqual(['_id', 'author', 'identifier', 'metadata', 'title'])
     expect(book.metadata).toEqual({ title: 'One', author: book.author })
     expect(book.author.name).toBe('Ann')
     expect((await list('$populate=author&$select=metadata'))[0].metadata.author.name).toBe('Ann')
-    const without = await askedBy(origin, () => list('$select=title&$limit=7'))
-    expect(await askedBy(origin, () => list('$populate=true&$select=title&$limit=7'))).toHaveLength(without.length)
+    const without = await recordStatements(origin, () => list('$select=title&$limit=7'))
+    expect(await recordStatements(origin, () => list('$populate=true&$select=title&$limit=7'))).toHaveLength(
+      without.length,
+    )
   })
 
   test('with true is every relation, and the owner', async () => {
-    const { list, users, user } = await shop()
+    const { list, users, user } = await createBooksFixture()
     await user.post('/me', { firstName: 'Una', lastName: 'User', profileImage: '/una.png' })
     await user.post('/blueprints/books/entities', { identifier: 'mine', author: 'bob', sequel: 'two' })
     for (const flag of ['true', '1']) {
@@ -92,7 +94,7 @@ describe('a populated relation', () => {
   })
 
   test('may be the owner alone, also of what it leads to; what is gone stays an id', async () => {
-    const { list, users, user, admin, at } = await shop()
+    const { list, users, user, admin, at } = await createBooksFixture()
     await user.post(at('books'), { identifier: 'mine', author: 'ann' })
     const book = (await list('$populate=user,workspace,author.user')).at(-1)
     expect(book.user).toEqual({ _id: users.user, fullName: '', profileImage: null })
@@ -103,7 +105,7 @@ describe('a populated relation', () => {
   })
 
   test('goes on by dots, three relations deep', async () => {
-    const { add, list, one } = await shop()
+    const { add, list, one } = await createBooksFixture()
     expect((await one('$populate=author.country')).author.country).toMatchObject({ identifier: 'at', name: 'Austria' })
     expect((await one('$populate=author.country')).author.metadata.country.name).toBe('Austria')
     await add('books', 'four', { sequel: 'two' })
@@ -114,18 +116,18 @@ describe('a populated relation', () => {
   })
 
   test('may go in circles', async () => {
-    const { admin, at, one } = await shop()
+    const { admin, at, one } = await createBooksFixture()
     expect((await admin.put(at('books', '/one'), { sequel: 'one' })).status).toBe(200)
     const book = await one('$populate=sequel.sequel.sequel')
     expect(book.sequel.sequel.sequel).toMatchObject({ identifier: 'one', sequel: 'one' })
   })
 
   test('also answers who creates and changes', async () => {
-    const { user, at } = await shop()
+    const { user, at } = await createBooksFixture()
     const made = await user.post(at('books', '?$populate=author'), { identifier: 'new', author: 'ann' })
     expect([made.status, made.body.author.name]).toEqual([201, 'Ann'])
     expect((await user.put(at('books', '/new?$populate=author'), { author: 'bob' })).body.author.name).toBe('Bob')
-    expect(refusal(await user.post(at('books', '?$populate=no'), { identifier: 'not' }))).toEqual([
+    expect(statusAndCode(await user.post(at('books', '?$populate=no'), { identifier: 'not' }))).toEqual([
       400,
       'INVALID_INPUT',
     ])
@@ -133,16 +135,16 @@ describe('a populated relation', () => {
   })
 
   test('pages as the list does', async () => {
-    const { user, at } = await shop()
+    const { user, at } = await createBooksFixture()
     const first = await user.get(at('books', '?$populate=author&$limit=2&$sort=created&$count=true'))
     expect([identifiers(first.body), first.headers.get('x-total-count')]).toEqual([['one', 'two'], '3'])
-    const next = await user.get(nextOf(first.headers)!)
+    const next = await user.get(nextPagePath(first.headers)!)
     expect(identifiers(next.body)).toEqual(['three'])
     expect((await user.get(at('books', '?$populate=true&$limit=0'))).body).toEqual([])
   })
 
   test('has no ETag, for it changes with what it leads to', async () => {
-    const { user, at, one } = await shop()
+    const { user, at, one } = await createBooksFixture()
     const etag = (await user.get(at('books', '/one'))).headers.get('etag')!
     for (const known of [etag, '*']) {
       const answer = await user.get(at('books', '/one?$populate=author'), { 'if-none-match': known })
@@ -156,7 +158,7 @@ describe('a populated relation', () => {
 
 describe('a relation that nobody can populate', () => {
   test('is named', async () => {
-    const { user, at } = await shop()
+    const { user, at } = await createBooksFixture()
     for (const [query, name] of [
       ['$populate=nothing', 'nothing'],
       ['$populate=title', 'title'],
@@ -173,55 +175,55 @@ describe('a relation that nobody can populate', () => {
     ] as const)
       for (const path of [at('books', `?${query}`), at('books', `/one?${query}`)]) {
         const answer = await user.get(path)
-        expect(refusal(answer), path).toEqual([400, 'INVALID_INPUT'])
+        expect(statusAndCode(answer), path).toEqual([400, 'INVALID_INPUT'])
         expect(answer.body.details[0]).toMatchObject({ path: '$populate' })
         expect(answer.body.message).toContain(`"${name}"`)
       }
   })
 
   test('is one that is too deep', async () => {
-    const { user, at } = await shop()
+    const { user, at } = await createBooksFixture()
     const answer = await user.get(at('books', '?$populate=sequel.sequel.sequel.sequel'))
-    expect([...refusal(answer), answer.body.message]).toEqual([
+    expect([...statusAndCode(answer), answer.body.message]).toEqual([
       400,
       'INVALID_INPUT',
-      '"sequel.sequel.sequel.sequel" is deeper than 3 relations.',
+      '"sequel.sequel.sequel.sequel" is nested more than 3 relations deep.',
     ])
   })
 
   test('is hidden, and as good as unknown', async () => {
-    const { user, admin, at, list } = await shop()
+    const { user, admin, at, list } = await createBooksFixture()
     const [hidden, unknown] = [
       await user.get(at('books', '?$populate=secret')),
       await user.get(at('books', '?$populate=absent')),
     ]
     expect(hidden.body.message).toBe(unknown.body.message.replace('absent', 'secret'))
-    expect(refusal(await user.get(at('books', '?$populate=author.agent')))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await user.get(at('books', '?$populate=author.agent')))).toEqual([400, 'INVALID_INPUT'])
     expect((await list('$populate=true'))[0]).not.toHaveProperty('secret')
     expect((await admin.get(at('books', '/one?$populate=secret.agent'))).body.secret.agent.name).toBe('Ann')
   })
 
   test('is one of more than anybody needs', async () => {
     const fields = Array.from({ length: 31 }, (_, n) => ({ key: `r${n}`, type: 'relation', target: 'countries' }))
-    const { user, at, add } = await library(countries, { key: 'many', fields })
+    const { user, at, add } = await createBlueprintsFixture(countries, { key: 'many', fields })
     await add('countries', 'at')
     await add('many', 'one', { r0: 'at', r30: 'at' })
-    expect(refusal(await user.get(at('many', '?$populate=true')))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await user.get(at('many', '?$populate=true')))).toEqual([400, 'INVALID_INPUT'])
     expect((await user.get(at('many', '/one?$populate=r30'))).body.r30.identifier).toBe('at')
   })
 })
 
 describe('what the caller may not read', () => {
   test('of the target’s fields is not there', async () => {
-    const { one, admin } = await shop()
+    const { one, admin } = await createBooksFixture()
     const { author } = await one('$populate=author')
     expect([author.salary, author.metadata.salary]).toEqual([undefined, undefined])
     expect((await one('$populate=author', admin)).author.salary).toBe(9)
   })
 
   test('stays an identifier: rows of others, and whole blueprints', async () => {
-    const own = await library(
-      { key: 'notes', fields: [{ key: 'text', type: 'string' }], permissions: rules('user', 'user') },
+    const own = await createBlueprintsFixture(
+      { key: 'notes', fields: [{ key: 'text', type: 'string' }], permissions: fullAccessRules('user', 'user') },
       { key: 'vaults', fields: [{ key: 'of', type: 'relation', target: 'notes' }], permissions: [] },
       {
         key: 'things',
@@ -229,7 +231,7 @@ describe('what the caller may not read', () => {
           { key: 'notes', type: 'relation', target: 'notes', multi: true },
           { key: 'vault', type: 'relation', target: 'vaults' },
         ],
-        permissions: [...rules('tenant', 'user'), { operation: 'read', scope: 'tenant', guest: true }],
+        permissions: [...fullAccessRules('tenant', 'user'), { operation: 'read', scope: 'tenant', guest: true }],
       },
     )
     const { add, user, other, admin, stranger, at } = own
@@ -250,7 +252,7 @@ describe('what the caller may not read', () => {
   })
 
   test('stays an identifier also when what it led to is gone', async () => {
-    const { admin, list } = await shop()
+    const { admin, list } = await createBooksFixture()
     expect((await admin.delete('/blueprints/authors?force=true')).status).toBe(200)
     expect((await list('$populate=author.country,editors'))[0]).toMatchObject({
       author: 'ann',
@@ -260,14 +262,14 @@ describe('what the caller may not read', () => {
   })
 
   test('is refused before what is asked for is looked at', async () => {
-    const { stranger, at } = await shop()
-    expect(refusal(await stranger.get(at('books', '?$populate=nothing')))).toEqual([401, 'UNAUTHENTICATED'])
+    const { stranger, at } = await createBooksFixture()
+    expect(statusAndCode(await stranger.get(at('books', '?$populate=nothing')))).toEqual([401, 'UNAUTHENTICATED'])
   })
 })
 
 describe('a thousand rows', () => {
   test('are populated by one statement for each relation', async () => {
-    const { addMany, user, at, origin } = await library(countries, authors, books)
+    const { addMany, user, at, origin } = await createBlueprintsFixture(countries, authors, books)
     await addMany('countries', 30, (n) => ({ name: `C${n}` }))
     await addMany('authors', 400, (n) => ({ name: `A${n}`, country: `countries${n % 30}` }))
     await addMany('books', 1_000, (n) => ({
@@ -279,8 +281,8 @@ describe('a thousand rows', () => {
     const query = '$limit=1000&$sort=created&$populate=author.country,editors,sequel,user'
     let all: Entity[] = []
     const [few, many] = [
-      await askedBy(origin, () => user.get(at('books', query.replace('1000', '1').replace(/^/, '?')))),
-      await askedBy(origin, async () => {
+      await recordStatements(origin, () => user.get(at('books', query.replace('1000', '1').replace(/^/, '?')))),
+      await recordStatements(origin, async () => {
         all = (await user.get(at('books', `?${query}`))).body
       }),
     ]
@@ -297,14 +299,14 @@ describe('a thousand rows', () => {
     const related = (asked: string[]) => asked.filter((sql) => sql.includes('sum(octet_length(') || sql === 'select')
     expect(related(many)).toHaveLength(5)
     // The other statements are the list's own, which reads a hundred rows at a time.
-    const plain = await askedBy(origin, () => user.get(at('books', '?$limit=1000&$sort=created')))
+    const plain = await recordStatements(origin, () => user.get(at('books', '?$limit=1000&$sort=created')))
     // What is remembered for some seconds may have to be read anew, by either.
     expect(Math.abs(many.length - plain.length - 5)).toBeLessThanOrEqual(1)
     expect(few.length).toBeLessThanOrEqual(many.length)
   })
 
   test('of small size that lead to something large end the page early, and lose nothing', async () => {
-    const { add, addMany, user, at } = await library(
+    const { add, addMany, user, at } = await createBlueprintsFixture(
       { key: 'blobs', fields: [{ key: 'text', type: 'text' }] },
       {
         key: 'rows',
@@ -323,14 +325,14 @@ describe('a thousand rows', () => {
       expect(JSON.stringify(body).length).toBeLessThan(17 << 20)
       for (const row of body) expect(row.blob.text).toBe(`${row.n % 3}`.repeat(900_000))
       seen.push(...identifiers(body))
-      path = nextOf(headers) ?? ''
+      path = nextPagePath(headers) ?? ''
       expect(pages).toBeLessThan(12)
     }
     expect(seen).toEqual(Array.from({ length: 12 }, (_, n) => `rows${n}`))
   })
 
   test('is no way to an answer without end: what does not fit stays an identifier', async () => {
-    const { add, addMany, user, at } = await library(
+    const { add, addMany, user, at } = await createBlueprintsFixture(
       { key: 'blobs', fields: [{ key: 'text', type: 'text' }] },
       { key: 'rows', fields: [{ key: 'blobs', type: 'relation', target: 'blobs', multi: true }] },
     )

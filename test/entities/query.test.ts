@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
-import { refusal } from '../house'
-import { identifiers, nextOf, shelf } from './kit'
+import { statusAndCode } from '../test-tenant'
+import { createThingsFixture, identifiers, nextPagePath } from './fixtures'
 
 const fields: { key: string; type: string; target?: string; multi?: true; indexed?: false }[] = [
   { key: 'title', type: 'string' },
@@ -23,7 +23,7 @@ const fields: { key: string; type: string; target?: string; multi?: true; indexe
   { key: 'plain', type: 'string', indexed: false },
   { key: 'loose', type: 'string', multi: true, indexed: false },
 ]
-const own = shelf(fields)
+const fixture = createThingsFixture(fields)
 
 const things = [
   {
@@ -51,7 +51,7 @@ let start: string
 let path: string
 
 beforeAll(async () => {
-  const { as, ...rest } = await own
+  const { as, ...rest } = await fixture
   path = rest.path
   for (const thing of things) {
     const { status, body } = await as('user').post(path, thing)
@@ -60,14 +60,15 @@ beforeAll(async () => {
   }
 })
 
-const get = async (query: string, headers?: Record<string, string>) => (await own).as('user').get(path + query, headers)
+const get = async (query: string, headers?: Record<string, string>) =>
+  (await fixture).as('user').get(path + query, headers)
 /** Which of the things a filter finds. */
-const found = async (filter: string) => {
+const findIdentifiers = async (filter: string) => {
   const answer = await get(`?${filter}&$sort=identifier`)
   expect([answer.status, answer.body.message]).toEqual([200, undefined])
   return identifiers(answer.body).join('')
 }
-const sorted = async (sort: string) => identifiers((await get(`?$sort=${sort}`)).body).join('')
+const sortIdentifiers = async (sort: string) => identifiers((await get(`?$sort=${sort}`)).body).join('')
 
 describe('filters', () => {
   const filters: [string, string][] = [
@@ -177,23 +178,23 @@ describe('filters', () => {
     ['', 'abcd'],
   ]
   test.each(filters)('%s finds "%s"', async (filter, expected) => {
-    expect(await found(filter)).toBe(expected)
+    expect(await findIdentifiers(filter)).toBe(expected)
   })
 
   test('on system fields: who made it, and when', async () => {
-    const { users } = await own
-    expect(await found(`user=${users.user}`)).toBe('abcd')
-    expect(await found(`user[$ne]=${users.user}`)).toBe('')
-    expect(await found('created[$lt]=2000-01-01')).toBe('')
-    expect(await found('created[$gt]=2000-01-01&updated[$lt]=2999-12-31T00:00:00Z')).toBe('abcd')
-    expect(await found(`created[$gte]=${start}`)).toBe('abcd')
-    expect(await found(`created=${start}`)).toContain('a')
+    const { users } = await fixture
+    expect(await findIdentifiers(`user=${users.user}`)).toBe('abcd')
+    expect(await findIdentifiers(`user[$ne]=${users.user}`)).toBe('')
+    expect(await findIdentifiers('created[$lt]=2000-01-01')).toBe('')
+    expect(await findIdentifiers('created[$gt]=2000-01-01&updated[$lt]=2999-12-31T00:00:00Z')).toBe('abcd')
+    expect(await findIdentifiers(`created[$gte]=${start}`)).toBe('abcd')
+    expect(await findIdentifiers(`created=${start}`)).toContain('a')
     const [{ _id }] = (await get('?identifier=c')).body
-    expect(await found(`_id=${_id}`)).toBe('c')
+    expect(await findIdentifiers(`_id=${_id}`)).toBe('c')
   })
 
   test('of texts longer than what an index keeps are exact', async () => {
-    const { as, path: texts } = await shelf([{ key: 'title', type: 'string' }])
+    const { as, path: texts } = await createThingsFixture([{ key: 'title', type: 'string' }])
     const long = 'x'.repeat(300)
     for (const end of ['1', '2']) await as('user').post(texts, { identifier: end, title: long + end })
     const by = async (filter: string) => identifiers((await as('user').get(`${texts}?${filter}`)).body).join('')
@@ -203,7 +204,7 @@ describe('filters', () => {
   })
 
   test('follow changes and removals', async () => {
-    const { as, path: changing } = await shelf(fields.filter(({ target }) => !target))
+    const { as, path: changing } = await createThingsFixture(fields.filter(({ target }) => !target))
     const user = as('user')
     const queries = ['title=before', 'title=after', 'tags=one', 'tags=two', 'tags=three', 'place.a.b=1', 'place.a.c=1']
     queries.push('title[$exists]=false')
@@ -233,17 +234,17 @@ describe('filters', () => {
       'nonsense',
       'title[$bad]',
     ])
-      expect(await found(`${name}=${value}`), name).toBe('abcd')
+      expect(await findIdentifiers(`${name}=${value}`), name).toBe('abcd')
     for (const name of ['$limit', '$skip', '$page', '$select', '$count', '$flat', '$nonsense'])
-      expect(await found(`${name}=${value}`), name).toBe('abcd')
+      expect(await findIdentifiers(`${name}=${value}`), name).toBe('abcd')
     expect((await get(`?$sort=${value}`)).body).toHaveLength(4)
   })
 
   test('may be written in any encoding that addresses know', async () => {
-    expect(await found('title%5B%24ne%5D=banana')).toBe('acd')
-    expect(await found('%70rice=0')).toBe('c')
-    expect(await found('title=Cherry%2C+sour')).toBe('c')
-    expect(await found('bypassAdmin=true')).toBe('abcd')
+    expect(await findIdentifiers('title%5B%24ne%5D=banana')).toBe('acd')
+    expect(await findIdentifiers('%70rice=0')).toBe('c')
+    expect(await findIdentifiers('title=Cherry%2C+sour')).toBe('c')
+    expect(await findIdentifiers('bypassAdmin=true')).toBe('abcd')
   })
 
   test('on parts of objects are of the type that the schema says', async () => {
@@ -252,7 +253,7 @@ describe('filters', () => {
       ...{ zip: part('string'), size: part('integer'), open: part('boolean'), any: {} },
       rooms: { type: 'array', items: { type: 'object', properties: { name: part('string') } } },
     }
-    const own = await shelf([{ key: 'place', type: 'object', schema: { type: 'object', properties } }])
+    const own = await createThingsFixture([{ key: 'place', type: 'object', schema: { type: 'object', properties } }])
     const user = own.as('user')
     for (const [identifier, place] of Object.entries({
       a: { zip: '0500', size: 9, open: true, any: '9', rooms: [{ name: '7' }, { name: 'true' }] },
@@ -278,11 +279,11 @@ describe('filters', () => {
       expect([query, Array.isArray(body) ? identifiers(body).join('') : body]).toEqual([query!, expected!])
     }
     for (const query of ['place.size=big', 'place.size[$in]=1,big', 'place.open=maybe', 'place.open[$lt]=x'])
-      expect(refusal(await user.get(`${own.path}?${query}`)), query).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(await user.get(`${own.path}?${query}`)), query).toEqual([400, 'INVALID_INPUT'])
   })
 
   test('work on parts with any name', async () => {
-    const { as, path: odd } = await shelf([{ key: 'place', type: 'object' }])
+    const { as, path: odd } = await createThingsFixture([{ key: 'place', type: 'object' }])
     const names = ['a"b', '\\', 'c\\d', 'e\nf', 'ü', '$', '"', 'a b', "'", '%', 'constructor', '0']
     const place = Object.fromEntries(names.map((name) => [name, 1]))
     for (const thing of [{ identifier: 'odd', place }, { identifier: 'even' }]) await as('user').post(odd, thing)
@@ -363,7 +364,7 @@ describe('what makes no sense', () => {
   ]
   test.each(nonsense)('is refused by name: %s', async (query, name) => {
     const answer = await get(`?${query}`)
-    expect(refusal(answer)).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
     expect(JSON.stringify([answer.body.message, answer.body.details])).toContain(name)
     expect(answer.body.details).toHaveLength(1)
   })
@@ -377,9 +378,9 @@ describe('what makes no sense', () => {
   test('is refused in bounds: too many filters, too many values', async () => {
     const many = (count: number, one: string, by: string) => Array.from({ length: count }, () => one).join(by)
     expect((await get(`?${many(15, 'title=x', '&')}`)).status).toBe(200)
-    expect(refusal(await get(`?${many(200, 'title=x', '&')}`))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await get(`?${many(200, 'title=x', '&')}`))).toEqual([400, 'INVALID_INPUT'])
     expect((await get(`?title[$in]=${many(400, 'x', ',')}`)).status).toBe(200)
-    expect(refusal(await get(`?title[$in]=${many(5_000, 'x', ',')}`))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await get(`?title[$in]=${many(5_000, 'x', ',')}`))).toEqual([400, 'INVALID_INPUT'])
   })
 
   test('is refused for every type and operator by name', async () => {
@@ -409,7 +410,7 @@ describe('what makes no sense', () => {
         '[$like]',
       ]) {
         const answer = await get(`?${name}${operator}=${value}`)
-        expect([name + operator, ...refusal(answer)]).toEqual([name + operator, 400, 'INVALID_INPUT'])
+        expect([name + operator, ...statusAndCode(answer)]).toEqual([name + operator, 400, 'INVALID_INPUT'])
         expect(answer.body.details).toEqual([{ path: name + operator, message: expect.any(String) }])
       }
   })
@@ -436,7 +437,7 @@ describe('what makes no sense', () => {
       ]),
     ]) {
       const answer = await get(`?${query}`)
-      expect([query.slice(0, 60), ...refusal(answer)]).toEqual([query.slice(0, 60), 400, 'INVALID_INPUT'])
+      expect([query.slice(0, 60), ...statusAndCode(answer)]).toEqual([query.slice(0, 60), 400, 'INVALID_INPUT'])
       expect(JSON.stringify(answer.body).length).toBeLessThan(100_000)
     }
     expect(Object.keys({})).toEqual([])
@@ -477,13 +478,13 @@ describe('order', () => {
     ['created', 'abcd', 'dcba'],
     ['updated', 'abcd', 'dcba'],
   ])('by %s, missing values last in both directions', async (key, up, down) => {
-    expect(await sorted(key)).toBe(up)
-    expect(await sorted(`%2B${key}`)).toBe(up)
-    expect(await sorted(`-${key}`)).toBe(down)
+    expect(await sortIdentifiers(key)).toBe(up)
+    expect(await sortIdentifiers(`%2B${key}`)).toBe(up)
+    expect(await sortIdentifiers(`-${key}`)).toBe(down)
   })
 
   test('by several keys, each in its own direction', async () => {
-    const { as, path: several } = await shelf([
+    const { as, path: several } = await createThingsFixture([
       { key: 'stock', type: 'integer' },
       { key: 'plain', type: 'string' },
     ])
@@ -524,11 +525,11 @@ describe('pages', () => {
       ['$limit=2&$page=3', ''],
       ['$limit=1&$page=2&$skip=1', 'c'],
     ] as const)
-      expect(await found(query), query).toBe(expected)
+      expect(await findIdentifiers(query), query).toBe(expected)
   })
 
   test('are a hundred unless told, and a thousand at most', async () => {
-    const { as, path: many } = await shelf([{ key: 'n', type: 'integer' }])
+    const { as, path: many } = await createThingsFixture([{ key: 'n', type: 'integer' }])
     const user = as('user')
     for (let n = 0; n < 1_005; n += 201)
       await Promise.all(Array.from({ length: 201 }, (_, more) => user.post(many, { n: n + more })))
@@ -536,7 +537,7 @@ describe('pages', () => {
     expect((await user.get(`${many}?$limit=`)).body).toHaveLength(100)
     const largest = await user.get(`${many}?$limit=5000&$count=true&$sort=n`)
     expect([largest.body.length, largest.headers.get('x-total-count')]).toEqual([1_000, '1005'])
-    const next = nextOf(largest.headers)!
+    const next = nextPagePath(largest.headers)!
     expect((await user.get(next)).body.map(({ n }: { n: number }) => n)).toEqual([1_000, 1_001, 1_002, 1_003, 1_004])
   })
 
@@ -549,9 +550,9 @@ describe('pages', () => {
       let at: string | undefined = path + query
       const seen: string[] = []
       while (at && seen.length < 10) {
-        const { body, headers } = await (await own).as('user').get(at)
+        const { body, headers } = await (await fixture).as('user').get(at)
         seen.push(...identifiers(body))
-        at = nextOf(headers)
+        at = nextPagePath(headers)
       }
       const whole = await get(query.replace(/\$limit=\d/, '$limit=100').replace('$page=2', '$skip=1'))
       expect(seen, query).toEqual(identifiers(whole.body))
@@ -598,8 +599,8 @@ describe('selections', () => {
   })
 
   test('may name system fields, and work on one entity, too', async () => {
-    const { users } = await own
-    const { body } = await (await own).as('user').get(`${path}/a?$select=user,created,stock`)
+    const { users } = await fixture
+    const { body } = await (await fixture).as('user').get(`${path}/a?$select=user,created,stock`)
     expect(body).toMatchObject({ user: users.user, created: start, stock: 10, metadata: { stock: 10 } })
     expect(Object.keys(body).sort()).toEqual(['_id', 'created', 'identifier', 'metadata', 'stock', 'user'])
   })

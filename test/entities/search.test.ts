@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
-import { random } from '../blueprints/random'
-import type { Client } from '../house'
-import { house, refusal, rules } from '../house'
-import { bounded } from './bounded'
-import { shelf } from './kit'
+import { seededRandom } from '../blueprints/seeded-random'
+import type { ApiClient } from '../test-tenant'
+import { createTestTenant, fullAccessRules, statusAndCode } from '../test-tenant'
+import { createThingsFixture } from './fixtures'
+import { withThresholds } from './small-thresholds'
 
 const fields = [
   { key: 'title', type: 'string' },
@@ -22,27 +22,27 @@ const things = [
   { identifier: 'hidden', title: 'Nothing', secret: 'treasure', price: 6 },
 ]
 
-async function filled(scope: 'user' | 'tenant' = 'tenant') {
-  const home = await house()
+async function createFilledFixture(scope: 'user' | 'tenant' = 'tenant') {
+  const home = await createTestTenant()
   await home
     .as('admin')
-    .post('/blueprints', { key: 'things', name: 'Things', fields, permissions: rules(scope, 'user') })
+    .post('/blueprints', { key: 'things', name: 'Things', fields, permissions: fullAccessRules(scope, 'user') })
   for (const thing of things)
     expect((await home.as('admin').post('/blueprints/things/entities', thing)).status).toBe(201)
   return home
 }
-const found = async (client: Client, query: string) => {
+const searchIdentifiers = async (client: ApiClient, query: string) => {
   const { status, body } = await client.get(`/blueprints/things/entities?${query}`)
   expect([status, body]).toEqual([200, expect.any(Array)])
   return body.map(({ identifier }: { identifier: string }) => identifier) as string[]
 }
-const sorted = async (client: Client, query: string) => (await found(client, query)).sort()
+const searchSorted = async (client: ApiClient, query: string) => (await searchIdentifiers(client, query)).sort()
 
 describe('a search', () => {
-  let user: Client
-  let admin: Client
+  let user: ApiClient
+  let admin: ApiClient
   beforeAll(async () => {
-    const { as } = await filled()
+    const { as } = await createFilledFixture()
     user = as('user')
     admin = as('admin')
   })
@@ -69,11 +69,11 @@ describe('a search', () => {
     ['panic 42', ['cyrillic']],
     ['42 panic', []],
   ])('for "%s" finds %j', async (q, expected) => {
-    expect(await sorted(user, `$q=${encodeURIComponent(q)}`)).toEqual(expected)
+    expect(await searchSorted(user, `$q=${encodeURIComponent(q)}`)).toEqual(expected)
   })
 
   test.each(['', '   ', '!?', '"', '*', "' -- "])('without a word (%j) finds everything', async (q) => {
-    expect(await found(user, `$q=${encodeURIComponent(q)}`)).toHaveLength(things.length)
+    expect(await searchIdentifiers(user, `$q=${encodeURIComponent(q)}`)).toHaveLength(things.length)
   })
 
   test.each([
@@ -86,13 +86,13 @@ describe('a search', () => {
     'a & b | c:*',
     "'; drop",
   ])('takes what a search engine would understand as words: %s', async (q) => {
-    expect(await found(user, `$q=${encodeURIComponent(q)}`)).toEqual([])
+    expect(await searchIdentifiers(user, `$q=${encodeURIComponent(q)}`)).toEqual([])
   })
 
   test('goes on with filters, order, pages and counts', async () => {
-    expect(await found(user, '$q=cafe&$sort=price')).toEqual(['strasse', 'cafe'])
-    expect(await found(user, '$q=cafe&$sort=-price')).toEqual(['cafe', 'strasse'])
-    expect(await found(user, '$q=cafe&price[$gt]=1')).toEqual(['cafe'])
+    expect(await searchIdentifiers(user, '$q=cafe&$sort=price')).toEqual(['strasse', 'cafe'])
+    expect(await searchIdentifiers(user, '$q=cafe&$sort=-price')).toEqual(['cafe', 'strasse'])
+    expect(await searchIdentifiers(user, '$q=cafe&price[$gt]=1')).toEqual(['cafe'])
     const { headers, body } = await user.get('/blueprints/things/entities?$q=cafe&$limit=1&$count=true')
     expect([body.length, headers.get('x-total-count')]).toEqual([1, '2'])
     const next = /<\/api([^>]+)>; rel="next"/.exec(headers.get('link')!)![1]!
@@ -106,23 +106,23 @@ describe('a search', () => {
   })
 
   test('looks only into the named properties', async () => {
-    expect(await found(user, '$q=cafe&$qProps=title')).toEqual(['cafe'])
-    expect(await found(user, '$q=cafe&$qProps=notes, contact')).toEqual(['strasse'])
+    expect(await searchIdentifiers(user, '$q=cafe&$qProps=title')).toEqual(['cafe'])
+    expect(await searchIdentifiers(user, '$q=cafe&$qProps=notes, contact')).toEqual(['strasse'])
     for (const key of ['price', 'nowhere', 'secret']) {
       const answer = await user.get(`/blueprints/things/entities?$q=cafe&$qProps=${key}`)
-      expect(refusal(answer), key).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(answer), key).toEqual([400, 'INVALID_INPUT'])
     }
   })
 
   test('finds nothing by what the caller may not read', async () => {
-    expect(await found(user, '$q=treasure')).toEqual([])
-    expect(await found(admin, '$q=treasure')).toEqual(['hidden'])
+    expect(await searchIdentifiers(user, '$q=treasure')).toEqual([])
+    expect(await searchIdentifiers(admin, '$q=treasure')).toEqual(['hidden'])
   })
 
   test('of too many words, or too long, is refused', async () => {
     const words = Array.from({ length: 21 }, (_, n) => `word${n}`).join(' ')
     for (const q of [words, 'x'.repeat(1_001)])
-      expect(refusal(await user.get(`/blueprints/things/entities?$q=${encodeURIComponent(q)}`))).toEqual([
+      expect(statusAndCode(await user.get(`/blueprints/things/entities?$q=${encodeURIComponent(q)}`))).toEqual([
         400,
         'INVALID_INPUT',
       ])
@@ -130,33 +130,33 @@ describe('a search', () => {
 })
 
 test('a search keeps within the reach of the caller, and within the tenant', async () => {
-  const [one, other] = [await filled('user'), await filled('user')]
+  const [one, other] = [await createFilledFixture('user'), await createFilledFixture('user')]
   await one.as('user').post('/blueprints/things/entities', { title: 'My café', identifier: 'mine' })
-  expect(await found(one.as('user'), '$q=cafe')).toEqual(['mine'])
-  expect(await sorted(one.as('admin'), '$q=cafe')).toEqual(['cafe', 'mine', 'strasse'])
-  expect(await sorted(other.as('admin'), '$q=cafe')).toEqual(['cafe', 'strasse'])
+  expect(await searchIdentifiers(one.as('user'), '$q=cafe')).toEqual(['mine'])
+  expect(await searchSorted(one.as('admin'), '$q=cafe')).toEqual(['cafe', 'mine', 'strasse'])
+  expect(await searchSorted(other.as('admin'), '$q=cafe')).toEqual(['cafe', 'strasse'])
 })
 
 test('a search follows every change, whether the words were kept already or not', async () => {
-  const { as } = await filled()
+  const { as } = await createFilledFixture()
   const admin = as('admin')
   for (const round of ['before', 'after']) {
     await admin.post('/blueprints/things/entities', { identifier: round, title: `Zebra ${round}` })
     await admin.put('/blueprints/things/entities/lodz', { title: `Giraffe ${round}` })
-    expect(await found(admin, `$q=zebra ${round}`)).toEqual([round])
-    expect(await found(admin, `$q=giraffe ${round}`)).toEqual(['lodz'])
-    expect(await found(admin, '$q=fabryka')).toEqual([])
+    expect(await searchIdentifiers(admin, `$q=zebra ${round}`)).toEqual([round])
+    expect(await searchIdentifiers(admin, `$q=giraffe ${round}`)).toEqual(['lodz'])
+    expect(await searchIdentifiers(admin, '$q=fabryka')).toEqual([])
     await admin.delete(`/blueprints/things/entities/${round}`)
-    expect(await found(admin, '$q=zebra')).toEqual([])
+    expect(await searchIdentifiers(admin, '$q=zebra')).toEqual([])
   }
   const { body } = await admin.delete('/blueprints/things/entities/all?confirm=things&$q=cafe')
   expect(body).toEqual({ success: true, deletedCount: 2 })
-  expect(await found(admin, '$q=cafe')).toEqual([])
-  expect(await found(admin, '')).toHaveLength(things.length - 2)
+  expect(await searchIdentifiers(admin, '$q=cafe')).toEqual([])
+  expect(await searchIdentifiers(admin, '')).toHaveLength(things.length - 2)
 })
 
 test('the better an entity fits, the earlier it comes', async () => {
-  const { as } = await filled()
+  const { as } = await createFilledFixture()
   const admin = as('admin')
   const long = Array.from({ length: 100 }, (_, n) => `filler${n}`).join(' ')
   for (const [identifier, title, notes] of [
@@ -166,44 +166,48 @@ test('the better an entity fits, the earlier it comes', async () => {
   ])
     await admin.post('/blueprints/things/entities', { identifier, title, notes })
   const expected = ['first', 'middle', 'last']
-  expect(await found(admin, '$q=otter')).toEqual(expected)
+  expect(await searchIdentifiers(admin, '$q=otter')).toEqual(expected)
   // A word that many have says nothing of these.
   for (const n of [1, 2, 3]) await admin.post('/blueprints/things/entities', { title: `Animals of Monday ${n}` })
   await admin.put('/blueprints/things/entities/first', { notes: 'An otter among animals' })
-  await bounded('middle', async () => expect(await found(admin, '$q=otter animals')).toEqual(expected))
-  await bounded('small', async () => expect(await found(admin, '$q=animals otter')).toEqual(expected))
+  await withThresholds('middle', async () =>
+    expect(await searchIdentifiers(admin, '$q=otter animals')).toEqual(expected),
+  )
+  await withThresholds('small', async () =>
+    expect(await searchIdentifiers(admin, '$q=animals otter')).toEqual(expected),
+  )
 })
 
 test('many who search first, while others write, find everything', async () => {
-  const { as } = await filled()
+  const { as } = await createFilledFixture()
   const admin = as('admin')
   const writes = Array.from({ length: 400 }, (_, n) =>
     admin.post('/blueprints/things/entities', { identifier: `n${n}`, title: `Heron ${n}`, price: n }),
   )
   await Promise.all(writes.slice(0, 300))
-  const searches = Array.from({ length: 10 }, () => found(admin, '$q=heron&$limit=1000'))
+  const searches = Array.from({ length: 10 }, () => searchIdentifiers(admin, '$q=heron&$limit=1000'))
   await Promise.all(writes)
   for (const some of await Promise.all(searches)) expect(some.length).toBeGreaterThanOrEqual(300)
-  expect(await found(admin, '$q=heron&$limit=1000')).toHaveLength(400)
+  expect(await searchIdentifiers(admin, '$q=heron&$limit=1000')).toHaveLength(400)
 })
 
 test('an entity of a megabyte of words is kept, and found by the first of them', async () => {
-  const { as } = await filled()
+  const { as } = await createFilledFixture()
   const words = Array.from({ length: 90_000 }, (_, n) => `w${n.toString(36)}ü`).join(' ')
-  await found(as('admin'), '$q=cafe')
+  await searchIdentifiers(as('admin'), '$q=cafe')
   const made = await as('admin').post('/blueprints/things/entities', { identifier: 'large', notes: words })
   expect(made.status).toBe(201)
-  expect(await found(as('admin'), '$q=w1u')).toContain('large')
+  expect(await searchIdentifiers(as('admin'), '$q=w1u')).toContain('large')
 })
 
 test.each(['usual', 'small'] as const)(
   'every engine finds what has all the words, whatever they are (%s)',
   async (size) => {
-    const { as } = await house()
+    const { as } = await createTestTenant()
     const admin = as('admin')
     const texts = ['title', 'notes'].map((key) => ({ key, type: 'text' }))
     await admin.post('/blueprints', { key: 'things', name: 'Things', fields: texts })
-    const { pick, some } = random(7)
+    const { pick, some } = seededRandom(7)
     const words = ['a', 'ab', 'abc', 'b', 'bc', '1', '12', 'and', 'or', 'not', 'near', 'f1', 'É', 'ß', '東']
     const plain = (word: string) => ({ É: 'e', ß: 'ss' })[word] ?? word
     const all: Record<string, string[]>[] = []
@@ -226,13 +230,15 @@ test.each(['usual', 'small'] as const)(
       }
       const expected = all.flatMap((thing, n) => (fits(thing) ? [`${n}`] : [])).sort()
       const question = `$q=${encodeURIComponent(asked.join(' '))}&$qProps=${props}`
-      await bounded(size, async () => expect(await sorted(admin, question), asked.join(' ')).toEqual(expected))
+      await withThresholds(size, async () =>
+        expect(await searchSorted(admin, question), asked.join(' ')).toEqual(expected),
+      )
     }
   },
 )
 
 test('large texts are made ready for a search, a few at a time', async () => {
-  const home = await house()
+  const home = await createTestTenant()
   const admin = home.as('admin')
   await admin.post('/blueprints', { key: 'books', name: 'Books', fields: [{ key: 'text', type: 'text' }] })
   await admin.post('/blueprints', { key: 'others', name: 'Others', fields: [{ key: 'text', type: 'text' }] })
@@ -249,7 +255,7 @@ test('large texts are made ready for a search, a few at a time', async () => {
 }, 60_000)
 
 test('where nothing is a text, no word is found', async () => {
-  const own = await shelf([{ key: 'cost', type: 'decimal' }])
+  const own = await createThingsFixture([{ key: 'cost', type: 'decimal' }])
   const user = own.as('user')
   await user.post(own.path, { cost: '1' })
   for (const query of ['$q=a', '$q=a%20b&$sort=cost', '$q=1&$count=true'])
@@ -258,22 +264,22 @@ test('where nothing is a text, no word is found', async () => {
 })
 
 test('a longer word is found by its beginning from its first entity on, and the shorter one as before', async () => {
-  const { as } = await filled()
+  const { as } = await createFilledFixture()
   const [user, path] = [as('user'), '/blueprints/things/entities']
-  expect(await sorted(user, '$q=cake')).toEqual(['cafe'])
+  expect(await searchSorted(user, '$q=cake')).toEqual(['cafe'])
   expect((await user.post(path, { identifier: 'cakes', title: 'Cakes' })).status).toBe(201)
-  expect(await sorted(user, '$q=cake')).toEqual(['cafe', 'cakes'])
+  expect(await searchSorted(user, '$q=cake')).toEqual(['cafe', 'cakes'])
   expect((await user.post(path, { identifier: 'cake0', title: 'cake0 and more' })).status).toBe(201)
   expect((await user.delete(`${path}/cakes`)).status).toBe(200)
-  expect(await sorted(user, '$q=cake')).toEqual(['cafe', 'cake0'])
-  expect(await sorted(user, '$q=more cake')).toEqual(['cake0'])
+  expect(await searchSorted(user, '$q=cake')).toEqual(['cafe', 'cake0'])
+  expect(await searchSorted(user, '$q=more cake')).toEqual(['cake0'])
 })
 
 test('words are right after a batch that makes, changes and removes the same entities', async () => {
-  const { as } = await filled()
+  const { as } = await createFilledFixture()
   const admin = as('admin')
   const path = '/blueprints/things/entities'
-  expect(await found(admin, '$q=apple')).toEqual([])
+  expect(await searchIdentifiers(admin, '$q=apple')).toEqual([])
   expect((await admin.post(path, { identifier: 'latest', title: 'apple' })).status).toBe(201)
   const one = (identifier: string, ...texts: string[]) =>
     texts.map((title, n) => ({ op: n ? 'update' : 'upsert', identifier, data: { title } }))
@@ -285,24 +291,27 @@ test('words are right after a batch that makes, changes and removes the same ent
   ]
   expect(await admin.post(`${path}/batch`, { operations })).toMatchObject({ status: 200 })
   for (const [word, those] of Object.entries({ apple: [], pear: [], plum: [], cherry: ['kept'] }))
-    expect(await found(admin, `$q=${word}`)).toEqual(those)
+    expect(await searchIdentifiers(admin, `$q=${word}`)).toEqual(those)
 })
 
 test('a removal by words removes what has them, whoever writes at the same moment', async () => {
-  const { as } = await filled()
+  const { as } = await createFilledFixture()
   const admin = as('admin')
   const path = '/blueprints/things/entities'
-  expect(await found(admin, '$q=apple')).toEqual([])
+  expect(await searchIdentifiers(admin, '$q=apple')).toEqual([])
   const made = Array.from({ length: 30 }, (_, n) => admin.post(path, { identifier: `a${n}`, title: 'apple' }))
   const removal = admin.delete(`${path}/all?$q=apple&confirm=things`)
   expect((await Promise.all(made)).map(({ status }) => status)).toEqual(made.map(() => 201))
   const { status, body } = await removal
-  expect([status, (await found(admin, '$q=apple&$limit=100')).length]).toEqual([200, 30 - body.deletedCount])
+  expect([status, (await searchIdentifiers(admin, '$q=apple&$limit=100')).length]).toEqual([
+    200,
+    30 - body.deletedCount,
+  ])
   // What has other words by now stays, unless it was removed before.
   const [changed, gone] = await Promise.all([
     admin.put(`${path}/cyrillic`, { title: 'pear', notes: null }),
     admin.delete(`${path}/all?$q=elka&confirm=things`),
   ])
   expect([200, 404]).toContain(changed.status)
-  expect((await found(admin, '$q=pear')).length + gone.body.deletedCount).toBe(1)
+  expect((await searchIdentifiers(admin, '$q=pear')).length + gone.body.deletedCount).toBe(1)
 })

@@ -1,11 +1,12 @@
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { issue } from '../../src/accounts/tokens'
-import { register } from '../../src/accounts/users'
+import { issueApiToken } from '../../src/accounts/api-tokens'
+import { registerUser } from '../../src/accounts/users'
 import { moveClock, now } from '../../src/core/clock'
-import { removeOld } from '../../src/events/records'
-import { holding } from '../../src/jobs/holding'
-import { emit } from '../../src/jobs/outbox'
-import { type Answer, house as anyHouse, refusal } from '../house'
+import { yieldToEventLoop } from '../../src/core/event-loop'
+import { removeOld } from '../../src/events/events'
+import { emit, emitAll } from '../../src/jobs/outbox'
+import { withLease } from '../../src/jobs/with-lease'
+import { createTestTenant, statusAndCode, type TestResponse } from '../test-tenant'
 
 setDefaultTimeout(30_000)
 
@@ -13,19 +14,21 @@ const DAY = 86_400_000
 const times = (n: number) => Array.from({ length: n }, (_, i) => i)
 
 /** A house with somebody who curates what is told. */
-async function house() {
-  const made = await anyHouse()
-  const curator = await register(made.tenant, { username: 'curator', email: 'curator@example.com' }, ['editor'])
-  const { token } = await issue(made.tenant, curator._id, { nickname: 'test' })
-  return { ...made, curator: { _id: curator._id, ...made.stranger.with({ 'x-api-key': token }) } }
+async function createEventsFixture() {
+  const testTenant = await createTestTenant()
+  const curator = await registerUser(testTenant.tenant, { username: 'curator', email: 'curator@example.com' }, [
+    'editor',
+  ])
+  const { token } = await issueApiToken(testTenant.tenant, curator._id, { nickname: 'test' })
+  return { ...testTenant, curator: { _id: curator._id, ...testTenant.stranger.with({ 'x-api-key': token }) } }
 }
-const names = ({ body }: Answer) => body.map(({ eventName }: { eventName: string }) => eventName)
+const eventNamesOf = ({ body }: TestResponse) => body.map(({ eventName }: { eventName: string }) => eventName)
 
 describe('event records', () => {
   afterEach(() => moveClock(Date.now()))
 
   test('are told and read, newest first, by who curates them', async () => {
-    const { as, curator, users } = await house()
+    const { as, curator, users } = await createEventsFixture()
     const told = {
       source: 'shop',
       kind: 'order',
@@ -48,25 +51,25 @@ describe('event records', () => {
       user: users.admin,
       metadata: {},
     })
-    expect(names(await curator.get('/events'))).toEqual(['second', 'placed'])
+    expect(eventNamesOf(await curator.get('/events'))).toEqual(['second', 'placed'])
     expect((await curator.get(`/events/${body._id}`)).body).toEqual(body)
   })
 
   test('say what is wrong with them', async () => {
-    const { curator } = await house()
+    const { curator } = await createEventsFixture()
     for (const wrong of [{ kind: 1 }, { metadata: 'x' }, { eventName: 'x'.repeat(201) }, { source: 'a\nb' }, []])
-      expect(refusal(await curator.post('/events', wrong))).toEqual([400, 'INVALID_INPUT'])
-    expect(refusal(await curator.post('/events', { description: 'a\0b' }))).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(await curator.post('/events', wrong))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await curator.post('/events', { description: 'a\0b' }))).toEqual([400, 'INVALID_INPUT'])
     expect((await curator.get('/events')).body).toEqual([])
     for (const id of ['x', '%00', 'a%2Fb'])
-      expect(refusal(await curator.get(`/events/${id}`))).toEqual([404, 'EVENT_NOT_FOUND'])
+      expect(statusAndCode(await curator.get(`/events/${id}`))).toEqual([404, 'EVENT_NOT_FOUND'])
   })
 
   test('are refused when they name neither source, kind nor eventName', async () => {
-    const { as, curator } = await house()
+    const { as, curator } = await createEventsFixture()
     for (const empty of [{}, { description: 'x', metadata: { a: 1 } }, { source: '', kind: '', eventName: '' }])
       for (const teller of [as('admin'), as('editor'), curator])
-        expect(refusal(await teller.post('/events', empty))).toEqual([400, 'INVALID_INPUT'])
+        expect(statusAndCode(await teller.post('/events', empty))).toEqual([400, 'INVALID_INPUT'])
     for (const enough of [{ source: 'shop' }, { kind: 'order' }, { eventName: 'placed' }])
       expect((await as('admin').post('/events', enough)).status).toBe(201)
   })
@@ -83,28 +86,28 @@ describe('event records', () => {
     'storage',
     ' Payments ',
   ])('of the source "%s" are written by the system only', async (source) => {
-    const { as, curator } = await house()
+    const { as, curator } = await createEventsFixture()
     const forged = { source, kind: 'subscription', eventName: 'subscription-activated' }
     for (const teller of [as('admin'), curator])
-      expect(refusal(await teller.post('/events', forged))).toEqual([403, 'FORBIDDEN'])
+      expect(statusAndCode(await teller.post('/events', forged))).toEqual([403, 'FORBIDDEN'])
     expect((await as('editor').post('/events', forged)).body.source).toBe(`plugin:${source}`)
     expect((await curator.get('/events')).body).toHaveLength(1)
   })
 
   test('are not for users; plugins tell, but do not read', async () => {
-    const { as, stranger } = await house()
+    const { as, stranger } = await createEventsFixture()
     for (const path of ['', '/count', '/filter-options', '/sum?sum=x', '/x']) {
-      expect(refusal(await as('user').get(`/events${path}`))).toEqual([403, 'FORBIDDEN'])
-      expect(refusal(await as('editor').get(`/events${path}`))).toEqual([403, 'FORBIDDEN'])
-      expect(refusal(await stranger.get(`/events${path}`))).toEqual([401, 'UNAUTHENTICATED'])
+      expect(statusAndCode(await as('user').get(`/events${path}`))).toEqual([403, 'FORBIDDEN'])
+      expect(statusAndCode(await as('editor').get(`/events${path}`))).toEqual([403, 'FORBIDDEN'])
+      expect(statusAndCode(await stranger.get(`/events${path}`))).toEqual([401, 'UNAUTHENTICATED'])
     }
-    expect(refusal(await as('user').post('/events', {}))).toEqual([403, 'FORBIDDEN'])
+    expect(statusAndCode(await as('user').post('/events', {}))).toEqual([403, 'FORBIDDEN'])
     expect((await as('editor').post('/events', { source: 'accounts' })).body.source).toBe('plugin:accounts')
     expect((await as('editor').post('/events', { source: 'plugin:x' })).body.source).toBe('plugin:x')
   })
 
   test('of another tenant are out of sight', async () => {
-    const [one, other] = [await house(), await house()]
+    const [one, other] = [await createEventsFixture(), await createEventsFixture()]
     const { body } = await one.curator.post('/events', { kind: 'secret' })
     expect((await other.curator.get('/events')).body).toEqual([])
     expect((await other.curator.get('/events/count')).body).toEqual({ count: 0 })
@@ -113,7 +116,7 @@ describe('event records', () => {
   })
 
   test('are filtered by equality, by several values, by search and by time', async () => {
-    const { curator, tenant, users } = await house()
+    const { curator, tenant, users } = await createEventsFixture()
     const start = Date.parse('2026-03-10T12:00:00Z')
     const told = [
       [-400, 'a', 'order', 'placed', 'Grüße'],
@@ -156,7 +159,7 @@ describe('event records', () => {
       expect((await curator.get(`/events/count?${query}`)).body, query).toEqual({ count })
     }
     for (const query of ['period=never', 'from=yesterday', 'to=x', 'limit=-1', 'sort=metadata'])
-      expect(refusal(await curator.get(`/events?${query}`)), query).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(await curator.get(`/events?${query}`)), query).toEqual([400, 'INVALID_INPUT'])
     expect((await curator.get('/events/filter-options')).body).toEqual({
       kinds: ['order', 'user'],
       eventNames: ['paid', 'placed', 'sent'],
@@ -165,7 +168,7 @@ describe('event records', () => {
   })
 
   test('come by pages, which lead on, searched or not', async () => {
-    const { curator, tenant } = await house()
+    const { curator, tenant } = await createEventsFixture()
     const telling = { source: 'a', kind: 'b' }
     for (const _ of times(25))
       await tenant.write(async (tx) => {
@@ -187,7 +190,7 @@ describe('event records', () => {
   })
 
   test('are added up by a number in their metadata, exactly, and in groups', async () => {
-    const { curator, tenant } = await house()
+    const { curator, tenant } = await createEventsFixture()
     const told: [string, string, unknown][] = [
       ['2025-12-31T23:59:00.000Z', 'a', { amount: 0.1, deep: { n: 1 } }],
       ['2026-01-01T00:00:00.000Z', 'a', { amount: 0.2 }],
@@ -220,11 +223,11 @@ describe('event records', () => {
     expect(await keys('source')).toEqual(['s'])
     expect(await keys('eventName')).toEqual(['e'])
     for (const query of ['', 'sum=', 'sum=amount&groupBy=hour'])
-      expect(refusal(await curator.get(`/events/sum?${query}`)), query).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(await curator.get(`/events/sum?${query}`)), query).toEqual([400, 'INVALID_INPUT'])
   })
 
   test('are kept for ninety days, and the newest for as long as it is the newest', async () => {
-    const { curator, tenant } = await house()
+    const { curator, tenant } = await createEventsFixture()
     const start = now()
     for (const [days, eventName] of [
       [0, 'first'],
@@ -236,11 +239,33 @@ describe('event records', () => {
     }
     const left = async (days: number) => {
       moveClock(start + days * DAY)
-      await holding(tenant, 'housekeeping', removeOld)
-      return names(await curator.get('/events'))
+      await withLease(tenant, 'housekeeping', removeOld)
+      return eventNamesOf(await curator.get('/events'))
     }
     expect(await left(89.9)).toEqual(['third', 'second', 'first'])
     expect(await left(90.5)).toEqual(['third', 'second'])
     expect(await left(500)).toEqual(['third'])
+  })
+
+  test('a search through thousands of events counts each once, and lets other requests in between', async () => {
+    const { curator, tenant } = await createEventsFixture()
+    const tell = (n: number) => ({ source: 'shop', kind: 'order', eventName: `placed-${n}` })
+    await tenant.write((tx) => emitAll(tenant, tx, times(8_000).map(tell)))
+    let [turns, over] = [0, false]
+    const others = (async () => {
+      for (; !over; turns++) {
+        if (turns === 2)
+          await tenant.write((tx) => emit(tenant, tx, { source: 'shop', kind: 'order', eventName: 'placed-late' }))
+        await yieldToEventLoop()
+      }
+    })()
+    const { body, headers } = await curator.get('/events?search=placed&limit=2&count=true')
+    over = true
+    await others
+    expect(turns).toBeGreaterThan(6)
+    expect(body).toHaveLength(2)
+    expect(headers.get('x-total-count')).toBeOneOf(['8000', '8001'])
+    const found = (await curator.get('/events/count?search=placed-39')).body
+    expect(found).toEqual({ count: 111 })
   })
 })

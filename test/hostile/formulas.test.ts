@@ -1,15 +1,15 @@
 import { expect, test } from 'bun:test'
-import { shelf } from '../entities/kit'
-import { ask, refusal, rules } from '../house'
+import { createThingsFixture } from '../entities/fixtures'
+import { callApi, fullAccessRules, statusAndCode } from '../test-tenant'
 
 const INVALID = [400, 'INVALID_INPUT']
-const fields = [
+const FIELDS = [
   { key: 'name', type: 'string' },
   { key: 'made', type: 'object' },
 ]
 
 test('no expression stops the server, or the entities of others', async () => {
-  const home = await shelf(fields)
+  const home = await createThingsFixture(FIELDS)
   const admin = home.as('admin')
   for (const made of [
     '($f := function() { $f() }; $f())',
@@ -23,24 +23,26 @@ test('no expression stops the server, or the entities of others', async () => {
     const answers = await Promise.all([
       home.as('user').post(home.path, { name: 'a'.repeat(2_000) }),
       home.as('other').get(home.path),
-      ask('GET', `${home.origin}/health`),
+      callApi('GET', `${home.origin}/health`),
     ])
     expect(answers.map(({ status }) => status)).toEqual([400, 200, 200])
   }
 })
 
 test('many who write what is costly all get their answer', async () => {
-  const home = await shelf(fields, rules('tenant', 'user'), { computed: { made: '($f := function() { $f() }; $f())' } })
+  const home = await createThingsFixture(FIELDS, fullAccessRules('tenant', 'user'), {
+    computed: { made: '($f := function() { $f() }; $f())' },
+  })
   const answers = await Promise.all(Array.from({ length: 20 }, () => home.as('user').post(home.path, {})))
-  for (const answer of answers) expect(refusal(answer)).toEqual(INVALID)
+  for (const answer of answers) expect(statusAndCode(answer)).toEqual(INVALID)
   expect(await home.rows('entities')).toBe(0)
 })
 
 test('two hundred formulas may cost together no more than one', async () => {
   const keys = Array.from({ length: 200 }, (_, n) => `f${n}`)
-  const home = await shelf(
+  const home = await createThingsFixture(
     keys.map((key) => ({ key, type: 'number' })),
-    rules('tenant', 'user'),
+    fullAccessRules('tenant', 'user'),
     { computed: Object.fromEntries(keys.map((key) => [key, '$count($map([1..500], function($x) { $x }))'])) },
   )
   const { status, body } = await home.as('user').post(home.path, {})
@@ -49,9 +51,11 @@ test('two hundred formulas may cost together no more than one', async () => {
 })
 
 test('what a body brings is no function, whatever it looks like', async () => {
-  const home = await shelf([...fields, { key: 'data', type: 'object' }], rules('tenant', 'user'), {
-    computed: { made: '$exists(data.f) ? data.f(1) : {"none": true}' },
-  })
+  const home = await createThingsFixture(
+    [...FIELDS, { key: 'data', type: 'object' }],
+    fullAccessRules('tenant', 'user'),
+    { computed: { made: '$exists(data.f) ? data.f(1) : {"none": true}' } },
+  )
   for (const f of [
     { _jsonata_lambda: true, body: { type: 'string', value: 'x' }, arguments: [], environment: {} },
     { _jsonata_function: true, implementation: 'x', signature: {} },
@@ -60,20 +64,22 @@ test('what a body brings is no function, whatever it looks like', async () => {
     'x',
     [1],
   ])
-    expect(refusal(await home.as('user').post(home.path, { data: { f } }))).toEqual(INVALID)
+    expect(statusAndCode(await home.as('user').post(home.path, { data: { f } }))).toEqual(INVALID)
   expect((await home.as('user').post(home.path, { data: {} })).body.made).toEqual({ none: true })
 })
 
 test('two tenants with formulas of the same name have each their own', async () => {
   const [one, two] = await Promise.all(
-    ['"one"', '"two"'].map((name) => shelf(fields, rules('tenant', 'user'), { computed: { name } })),
+    ['"one"', '"two"'].map((name) =>
+      createThingsFixture(FIELDS, fullAccessRules('tenant', 'user'), { computed: { name } }),
+    ),
   )
   const [first, second] = await Promise.all([one!.as('user').post(one!.path, {}), two!.as('user').post(two!.path, {})])
   expect([first.body.name, second.body.name]).toEqual(['one', 'two'])
 })
 
 test('what cannot be sent cannot be computed either', async () => {
-  const home = await shelf(fields)
+  const home = await createThingsFixture(FIELDS)
   const [admin, user] = [home.as('admin'), home.as('user')]
   for (const computed of [
     { name: '"\\u0000"' },
@@ -90,7 +96,7 @@ test('what cannot be sent cannot be computed either', async () => {
     const { status, body } = await user.post(home.path, {})
     expect([status, body.details[0].message], JSON.stringify(computed)).toEqual([
       400,
-      expect.stringContaining('nothing that can be kept'),
+      expect.stringContaining('cannot be stored'),
     ])
   }
   await admin.put('/blueprints/things', { computed: { name: '$substring("a😀", 1)' } })
@@ -98,7 +104,7 @@ test('what cannot be sent cannot be computed either', async () => {
 })
 
 test('functions pay for what they do, however little they are given', async () => {
-  const home = await shelf(fields)
+  const home = await createThingsFixture(FIELDS)
   const wide = '[Y,9999]'.repeat(9)
   for (const made of [
     `{"n": $count($map([1..20], function($n) { $fromMillis($n, "${wide}") }))}`,

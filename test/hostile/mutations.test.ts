@@ -1,15 +1,22 @@
 import { afterAll, expect, setDefaultTimeout, spyOn, test } from 'bun:test'
 import { Kind, OptionalKind, type TSchema } from '@sinclair/typebox'
 import { app } from '../../src/app'
-import { type Asked, type By, type Place, place, routes, send } from '../accounts/access/place'
-import { requests } from '../accounts/access/requests'
-import { random } from '../blueprints/random'
-import type { Answer } from '../house'
-import { patience } from '../properties'
+import { requests } from '../accounts/access/route-requests'
+import {
+  createTenantFixture,
+  type Requester,
+  type RouteRequest,
+  routes,
+  sendRequest,
+  type TenantFixture,
+} from '../accounts/access/tenant-fixture'
+import { seededRandom } from '../blueprints/seeded-random'
+import { PROPERTY_TIMEOUT_MS } from '../property-runner'
+import type { TestResponse } from '../test-tenant'
 
-setDefaultTimeout(patience)
+setDefaultTimeout(PROPERTY_TIMEOUT_MS)
 
-const TIMES = 4 * Number(process.env.TEST_RUNS ?? 1)
+const ROUNDS = 4 * Number(process.env.TEST_RUNS ?? 1)
 const seed = Number(process.env.TEST_SEED ?? (process.env.TEST_RUNS ? Date.now() % 1e6 : 11))
 
 /** What clients send by mistake, and others on purpose. */
@@ -55,40 +62,41 @@ const JUNK: unknown[] = [
 ]
 
 /** Where a server asks another one, that one may be to blame. */
-const OUTSIDE = [502, 503, 504]
+const UPSTREAM_STATUSES = [502, 503, 504]
 
 const { hash } = Bun.password
-const cheap = { algorithm: 'argon2id', memoryCost: 64, timeCost: 1 } as const
-const hashing = spyOn(Bun.password, 'hash').mockImplementation((text) => hash(text, cheap))
-afterAll(() => hashing.mockRestore())
+const CHEAP_HASH = { algorithm: 'argon2id', memoryCost: 64, timeCost: 1 } as const
+const hashSpy = spyOn(Bun.password, 'hash').mockImplementation((text) => hash(text, CHEAP_HASH))
+afterAll(() => hashSpy.mockRestore())
 
 const schemas = new Map(
   app.routes.map(({ method, path, hooks }) => [`${method} ${path}`, hooks as { body?: TSchema; query?: TSchema }]),
 )
 
 test(`no request of nonsense ends in a failure of ours, and each is told in sentences what is wrong (seed ${seed})`, async () => {
-  const { pick, some, below } = random(seed)
+  const { pick, some, below } = seededRandom(seed)
   const failed: string[] = []
-  for (let n = 0; n < TIMES; n++) {
+  for (let n = 0; n < ROUNDS; n++) {
     // Nonsense may use up or remove what others are about.
-    const at = await place()
+    const at = await createTenantFixture()
     for (const route of routes) {
       const who = pick(['admin', 'admin', 'admin', 'user'] as const)
       const headers = { 'x-api-key': at.tokens[who] }
       const { body: shape, query } = schemas.get(route.name) ?? {}
       const sample = await requestOf(at, route, { user: at.users[who], email: at.email(who), headers })
-      const asked: Asked = { ...sample, body: shape && below(2) ? generated(shape) : sample.body }
+      const asked: RouteRequest = { ...sample, body: shape && below(2) ? generated(shape) : sample.body }
       for (const change of some(['body', 'body', 'body', 'whole', 'query', 'path', 'headers'] as const, 3)) {
         const name = pick(Object.keys(sample.path ?? { none: '' }))
         if (change === 'body') asked.body = mutated(asked.body ?? {})
         if (change === 'whole') asked.body = pick(JUNK)
         if (change === 'query') asked.query = queried(query)
-        if (change === 'headers') asked.headers = { ...asked.headers, [pick(HEADERS)]: pick(WORDS.filter(isPlain)) }
+        if (change === 'headers')
+          asked.headers = { ...asked.headers, [pick(HEADERS)]: pick(WORDS.filter(isPrintableAscii)) }
         if (change === 'path' && sample.path) asked.path = { ...asked.path, [name]: pick(WORDS).toWellFormed() }
       }
       if (route.method === 'GET') delete asked.body
-      const answer = await send(at.origin, route, asked, headers)
-      const wrong = wrongWith(answer) ?? badlySaid(answer)
+      const answer = await sendRequest(at.origin, route, asked, headers)
+      const wrong = findFailure(answer) ?? findBadMessage(answer)
       if (wrong) failed.push(`${route.name} ${JSON.stringify(asked).slice(0, 600)}: ${wrong}`)
     }
   }
@@ -113,8 +121,8 @@ test(`no request of nonsense ends in a failure of ours, and each is told in sent
   }
 
   function queried(shape?: TSchema) {
-    const names = [...Object.keys(shape?.properties ?? {}), ...QUERY, ...QUERY]
-    const parts = some(names, 3).map((name) => `${name}=${encoded(pick([...WORDS, ...JUNK]))}`)
+    const names = [...Object.keys(shape?.properties ?? {}), ...QUERY_PARAMETERS, ...QUERY_PARAMETERS]
+    const parts = some(names, 3).map((name) => `${name}=${encodeQueryValue(pick([...WORDS, ...JUNK]))}`)
     return parts.join('&')
   }
 
@@ -143,7 +151,11 @@ test(`no request of nonsense ends in a failure of ours, and each is told in sent
 })
 
 /** What a route takes; where what that is about is gone by now, anything. */
-async function requestOf(at: Place, { name, path }: (typeof routes)[number], by: By): Promise<Asked> {
+async function requestOf(
+  at: TenantFixture,
+  { name, path }: (typeof routes)[number],
+  by: Requester,
+): Promise<RouteRequest> {
   try {
     return (await requests[name]?.(at, by)) ?? {}
   } catch {
@@ -151,31 +163,43 @@ async function requestOf(at: Place, { name, path }: (typeof routes)[number], by:
   }
 }
 
-function wrongWith({ status, body }: Answer) {
-  const told = JSON.stringify(body) ?? ''
-  if (status >= 500 && !OUTSIDE.includes(status)) return `${status} ${told.slice(0, 300)}`
-  if (status >= 400 && !(body?.code && body.message)) return `${status} without a problem: ${told.slice(0, 200)}`
-  if (/\\n +at |node_modules|SQLITE|drizzle/.test(told)) return `tells too much: ${told.slice(0, 300)}`
+function findFailure({ status, body }: TestResponse) {
+  const answerText = JSON.stringify(body) ?? ''
+  if (status >= 500 && !UPSTREAM_STATUSES.includes(status)) return `${status} ${answerText.slice(0, 300)}`
+  if (status >= 400 && !(body?.code && body.message)) return `${status} without a problem: ${answerText.slice(0, 200)}`
+  if (/\\n +at |node_modules|SQLITE|drizzle/.test(answerText)) return `tells too much: ${answerText.slice(0, 300)}`
 }
 
 /** Whether what is wrong is told by something else than one sentence for each place. */
-function badlySaid({ body }: Answer) {
+function findBadMessage({ body }: TestResponse) {
   if (body?.code !== 'INVALID_INPUT') return
-  const flaws = Array.isArray(body.details) ? (body.details as { path?: unknown; message?: unknown }[]) : []
-  for (const { path, message } of [{ path: '', message: body.message }, ...flaws])
+  const errors = Array.isArray(body.details) ? (body.details as { path?: unknown; message?: unknown }[]) : []
+  for (const { path, message } of [{ path: '', message: body.message }, ...errors])
     if (
       typeof path !== 'string' ||
       !/[.?…]$/.test(`${message}`) ||
       /^Expected | string to match |'\^/.test(`${message}`)
     )
       return `badly said: ${JSON.stringify({ path, message }).slice(0, 500)}`
-  if (new Set(flaws.map((flaw) => JSON.stringify(flaw))).size < flaws.length)
-    return `said twice: ${JSON.stringify(flaws).slice(0, 500)}`
+  if (new Set(errors.map((flaw) => JSON.stringify(flaw))).size < errors.length)
+    return `said twice: ${JSON.stringify(errors).slice(0, 500)}`
 }
 
-const isPlain = (text: string) => /^[\x20-\x7e]*$/.test(text)
+const isPrintableAscii = (text: string) => /^[\x20-\x7e]*$/.test(text)
 const WORDS = JUNK.filter((one) => typeof one === 'string' && one.length < 1_000) as string[]
-const QUERY = ['limit', 'page', 'sort', 'count', 'search', '$sort', '$limit', '$q', '$populate', 'x[$gt]', 'title[$in]']
+const QUERY_PARAMETERS = [
+  'limit',
+  'page',
+  'sort',
+  'count',
+  'search',
+  '$sort',
+  '$limit',
+  '$q',
+  '$populate',
+  'x[$gt]',
+  'title[$in]',
+]
 const HEADERS = [
   'if-match',
   'if-none-match',
@@ -185,7 +209,7 @@ const HEADERS = [
   'idempotency-key',
 ]
 
-function encoded(value: unknown) {
+function encodeQueryValue(value: unknown) {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
   return encodeURIComponent(text.toWellFormed().slice(0, 2_000))
 }

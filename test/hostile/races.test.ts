@@ -1,24 +1,24 @@
 import { expect, test } from 'bun:test'
 import { Busy } from '../../src/storage/errors'
-import type { Ask, Each } from '../../src/storage/port'
-import { Writer } from '../../src/storage/writer'
-import { type Entity, shelf } from '../entities/kit'
-import { house, rules } from '../house'
+import { GroupCommitWriter } from '../../src/storage/group-commit'
+import type { ExecuteMany, RunQuery } from '../../src/storage/port'
+import { createThingsFixture, type Entity } from '../entities/fixtures'
+import { createTestTenant, fullAccessRules } from '../test-tenant'
 
 /** An engine that answers at once but keeps the processor for a while (ms) at every statement. */
-function busyEngine(effort: number) {
+function createBusyEngine(effort: number) {
   const asked: string[] = []
-  const ask: Ask = async (sql) => {
+  const ask: RunQuery = async (sql) => {
     asked.push(sql)
     if (!sql.startsWith('insert')) return []
     const until = performance.now() + effort
     while (performance.now() < until);
     return []
   }
-  const each: Each = async (sql, rows) => void (await Promise.all(rows.map((row) => ask(sql, row))))
-  const writer = new Writer(async (work) => {
+  const each: ExecuteMany = async (sql, rows) => void (await Promise.all(rows.map((row) => ask(sql, row))))
+  const writer = new GroupCommitWriter(async (work) => {
     try {
-      await work({ ask, each })
+      await work({ query: ask, executeMany: each })
       asked.push('commit')
     } catch (error) {
       asked.push('rollback')
@@ -30,9 +30,9 @@ function busyEngine(effort: number) {
 }
 
 test('a write that runs too long is ended though the engine answers at once, and those beside it are kept', async () => {
-  const { writer, asked, inserts } = busyEngine(20)
-  const long: Parameters<typeof writer.write>[0] = async ({ ask }) => {
-    for (let n = 0; n < 100; n++) await ask(`insert ${n}`)
+  const { writer, asked, inserts } = createBusyEngine(20)
+  const long: Parameters<typeof writer.write>[0] = async ({ query }) => {
+    for (let n = 0; n < 100; n++) await query(`insert ${n}`)
   }
   await expect(writer.write(long)).rejects.toBeInstanceOf(Busy)
   expect(inserts()).toBeLessThan(100)
@@ -41,13 +41,13 @@ test('a write that runs too long is ended though the engine answers at once, and
   await expect(writer.write(long)).rejects.toBeInstanceOf(Busy)
   expect(await short).toBe('kept')
   expect(asked.slice(-3)).toEqual(['rollback to unit', 'release unit', 'commit'])
-  expect(await writer.write(async ({ ask }) => (await ask('insert')).length)).toBe(0)
+  expect(await writer.write(async ({ query }) => (await query('insert')).length)).toBe(0)
 })
 
 test('a write that runs too long is ended though it takes no notice of refusals', async () => {
-  const { writer, asked, inserts } = busyEngine(20)
-  const stubborn = writer.write(async ({ ask }) => {
-    for (let n = 0; n < 100; n++) await ask(`insert ${n}`).catch(() => {})
+  const { writer, asked, inserts } = createBusyEngine(20)
+  const stubborn = writer.write(async ({ query }) => {
+    for (let n = 0; n < 100; n++) await query(`insert ${n}`).catch(() => {})
     return 'done'
   })
   await expect(stubborn).rejects.toBeInstanceOf(Busy)
@@ -56,9 +56,9 @@ test('a write that runs too long is ended though it takes no notice of refusals'
 })
 
 test('when an engine begins a transaction anew, a write that fails then fails alone', async () => {
-  const ask: Ask = async () => []
-  const writer = new Writer(async (work) => {
-    for (const _ of ['interrupted at its end', 'anew']) await work({ ask, each: async () => {} })
+  const ask: RunQuery = async () => []
+  const writer = new GroupCommitWriter(async (work) => {
+    for (const _ of ['interrupted at its end', 'anew']) await work({ query: ask, executeMany: async () => {} })
     return {}
   }, 1_000)
   let attempts = 0
@@ -71,13 +71,13 @@ test('when an engine begins a transaction anew, a write that fails then fails al
 })
 
 test('an entity that fitted a blueprint does not land in another one of the same key', async () => {
-  const { as } = await house()
+  const { as } = await createTestTenant()
   const [admin, user] = [as('admin'), as('user')]
   const blueprint = (type: string) => ({
     key: 'things',
     name: 'Things',
     fields: [{ key: 'value', type, required: true }],
-    permissions: rules('tenant', 'user'),
+    permissions: fullAccessRules('tenant', 'user'),
   })
   const path = '/blueprints/things'
   let remade = 0
@@ -104,11 +104,13 @@ test('an entity that fitted a blueprint does not land in another one of the same
 
 test('entities that come while all are removed and the blueprint changes leave nothing behind', async () => {
   const field = (key: string) => ({ key, type: 'string', multi: true })
-  const { as, path, rows, tenant } = await shelf([field('tags')])
+  const { as, path, rows, tenant } = await createThingsFixture([field('tags')])
   const [admin, user] = [as('admin'), as('user')]
   const orphans = async () =>
     Number(
-      (await tenant.db.ask('select count(*) from entity_index where entity not in (select seq from entities)'))[0]![0],
+      (
+        await tenant.db.query('select count(*) from entity_index where entity not in (select seq from entities)')
+      )[0]![0],
     )
   for (let round = 0; round < 10; round++) {
     const fields = [field('tags'), ...Array.from({ length: round + 1 }, (_, n) => field(`more${n}`))]

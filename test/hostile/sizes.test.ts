@@ -1,26 +1,26 @@
 import { expect, test } from 'bun:test'
-import { type Entity, nextOf, shelf } from '../entities/kit'
-import { type Answer, ask, house, refusal, rules } from '../house'
-import { effortSince } from './effort'
+import { createThingsFixture, type Entity, nextPagePath } from '../entities/fixtures'
+import { callApi, createTestTenant, fullAccessRules, statusAndCode, type TestResponse } from '../test-tenant'
+import { cpuMsSince } from './cpu-time'
 
 test('an object whose values are at very long paths is refused before its paths are written out', async () => {
-  const { as, path, rows } = await shelf([{ key: 'data', type: 'object' }])
+  const { as, path, rows } = await createThingsFixture([{ key: 'data', type: 'object' }])
   const names = Array.from({ length: 40 }, (_, n) => `${n}`.padEnd(10_000, 'x'))
   const leaves = Object.fromEntries(Array.from({ length: 50_000 }, (_, n) => [`k${n}`, 1]))
   const deep = names.reduce<object>((inside, name) => ({ [name]: inside }), leaves)
   const start = process.cpuUsage()
   for (const data of [deep, { ['x'.repeat(257)]: 1 }]) {
     const answer = await as('user').post(path, { data })
-    expect(refusal(answer)).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
     expect(JSON.stringify(answer.body).length).toBeLessThan(1_000)
   }
-  expect(effortSince(start)).toBeLessThan(2_000)
+  expect(cpuMsSince(start)).toBeLessThan(2_000)
   expect((await as('user').post(path, { data: { ['x'.repeat(256)]: 1 } })).status).toBe(201)
   expect(await rows('entity_index')).toBe(1)
 })
 
 test('an object of more than 2,000 values that can be found is refused, however they are spread', async () => {
-  const { as, path, rows } = await shelf([
+  const { as, path, rows } = await createThingsFixture([
     { key: 'data', type: 'object' },
     { key: 'tags', type: 'integer', multi: true },
     { key: 'rest', type: 'object', indexed: false },
@@ -35,31 +35,34 @@ test('an object of more than 2,000 values that can be found is refused, however 
     { data: { list: numbers(1_000).map((n) => ({ a: n, b: [n], c: { d: n } })) } },
     { data: named(1_001), tags: numbers(1_000) },
   ])
-    expect(refusal(await as('user').post(path, body))).toEqual([400, 'INVALID_INPUT'])
-  expect(effortSince(start)).toBeLessThan(2_000)
+    expect(statusAndCode(await as('user').post(path, body))).toEqual([400, 'INVALID_INPUT'])
+  expect(cpuMsSince(start)).toBeLessThan(2_000)
   expect(await rows('entity_index')).toBe(0)
   const { status, body } = await as('user').post(path, { data: named(1_000), tags: numbers(1_000), rest: named(5_000) })
   expect([status, await rows('entity_index')]).toEqual([201, 2_000])
-  expect(refusal(await as('user').put(`${path}/${body._id}`, { tags: numbers(1_001) }))).toEqual([400, 'INVALID_INPUT'])
+  expect(statusAndCode(await as('user').put(`${path}/${body._id}`, { tags: numbers(1_001) }))).toEqual([
+    400,
+    'INVALID_INPUT',
+  ])
   expect(await rows('entity_index')).toBe(2_000)
 })
 
 test('a list has at most 2,000 values, whether it is indexed or not', async () => {
-  const { as, path } = await shelf([
+  const { as, path } = await createThingsFixture([
     { key: 'tags', type: 'integer', multi: true },
     { key: 'rest', type: 'integer', multi: true, indexed: false },
   ])
   for (const key of ['tags', 'rest']) {
     const list = Array.from({ length: 2_001 }, (_, n) => n)
     const answer = await as('user').post(path, { [key]: list })
-    expect([...refusal(answer), answer.body.details[0].path]).toEqual([400, 'INVALID_INPUT', `/${key}`])
+    expect([...statusAndCode(answer), answer.body.details[0].path]).toEqual([400, 'INVALID_INPUT', `/${key}`])
     expect((await as('user').post(path, { [key]: list.slice(1) })).status).toBe(201)
   }
 })
 
 test('a refusal names at most a hundred flaws, and what it quotes of a choice is short', async () => {
   const choices = Array.from({ length: 1_000 }, (_, n) => `${n} `.padEnd(100, 'x'))
-  const { as, path } = await shelf([
+  const { as, path } = await createThingsFixture([
     { key: 'choices', type: 'string', multi: true, enum: choices },
     { key: 'one', type: 'string', enum: choices },
     { key: 'parts', type: 'object', multi: true, schema: { required: ['a'] } },
@@ -72,7 +75,7 @@ test('a refusal names at most a hundred flaws, and what it quotes of a choice is
     { ...unknown, choices: Array(2_000).fill('none') },
   ]) {
     const answer = await as('user').post(path, body)
-    expect(refusal(answer)).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
     expect(answer.body.details).toHaveLength(100)
     expect(JSON.stringify(answer.body).length).toBeLessThan(100_000)
   }
@@ -83,25 +86,25 @@ test('a refusal names at most a hundred flaws, and what it quotes of a choice is
 })
 
 test('profile metadata that grows piece by piece stops at 64 KiB', async () => {
-  const { as } = await house()
+  const { as } = await createTestTenant()
   const user = as('user')
   const piece = 'x'.repeat(30_000)
   for (const key of ['a', 'b']) expect((await user.post('/me', { metadata: { [key]: piece } })).status).toBe(200)
   const answer = await user.post('/me', { metadata: { c: piece } })
-  expect([...refusal(answer), answer.body.details[0].path]).toEqual([400, 'INVALID_INPUT', '/metadata'])
+  expect([...statusAndCode(answer), answer.body.details[0].path]).toEqual([400, 'INVALID_INPUT', '/metadata'])
   expect(Object.keys((await user.get('/me')).body.metadata)).toEqual(['a', 'b'])
   expect((await user.post('/me', { metadata: { a: '', c: piece } })).status).toBe(200)
 })
 
 test('an entity that grows piece by piece stops where a single body would', async () => {
-  const { as, path, rows } = await shelf([
+  const { as, path, rows } = await createThingsFixture([
     { key: 'one', type: 'text' },
     { key: 'other', type: 'text' },
   ])
   const half = 'x'.repeat(600_000)
   const { body } = await as('user').post(path, { one: half })
   const at = `${path}/${body._id}`
-  expect(refusal(await as('user').put(at, { other: half }))).toEqual([400, 'INVALID_INPUT'])
+  expect(statusAndCode(await as('user').put(at, { other: half }))).toEqual([400, 'INVALID_INPUT'])
   const kept = (await as('user').get(at)).body
   expect([kept.one.length, kept.other, await rows('entity_index')]).toEqual([600_000, undefined, 1])
   expect((await as('user').put(at, { one: 'x', other: half })).status).toBe(200)
@@ -112,13 +115,13 @@ test.each([
   ['a formula', {}, { computed: { body: '$pad("x", 900000)' } }],
 ])('what a few bytes ask for by %s is no more than an answer may be', async (_, more, rest) => {
   const body = { key: 'body', type: 'text', indexed: false, ...more }
-  const { as, path, rows, origin, tokens } = await shelf(
+  const { as, path, rows, origin, tokens } = await createThingsFixture(
     [body, { key: 'n', type: 'integer' }],
-    rules('tenant', 'user'),
+    fullAccessRules('tenant', 'user'),
     rest,
   )
   const user = as('user')
-  const batch = async (operations: object[]): Promise<Answer> => {
+  const batch = async (operations: object[]): Promise<TestResponse> => {
     const answer = await user.post(`${path}/batch?$select=n`, { operations })
     // On a busy machine it may take longer than a write may: it is to come again.
     return answer.status === 503 ? batch(operations) : answer
@@ -126,23 +129,23 @@ test.each([
   const creates = (count: number) =>
     Array.from({ length: count }, (_, n) => ({ op: 'create', identifier: `e${n}`, data: { n } }))
   const refused = await batch(creates(30))
-  expect([...refusal(refused), await rows('entities')]).toEqual([413, 'BATCH_TOO_LARGE', 0])
+  expect([...statusAndCode(refused), await rows('entities')]).toEqual([413, 'BATCH_TOO_LARGE', 0])
   const made = await batch(creates(15))
   expect([made.status, await rows('entities')]).toEqual([200, 15])
   const updates = Array.from({ length: 30 }, (_, n) => ({ op: 'update', identifier: `e${n % 15}`, data: { n: n + 1 } }))
-  expect(refusal(await batch(updates))).toEqual([413, 'BATCH_TOO_LARGE'])
+  expect(statusAndCode(await batch(updates))).toEqual([413, 'BATCH_TOO_LARGE'])
   expect((await user.get(`${path}/e0?$select=n`)).body.n).toBe(0)
   // Lines of an import are not answered, and kept a few at a time.
   const lines = Array.from({ length: 30 }, (_, n) => `{"n":${n}}\n`).join('')
   const headers = { 'x-api-key': tokens.user, 'content-type': 'application/x-ndjson' }
-  const imported = await ask('POST', `${origin}/api${path}/import`, { headers, raw: lines })
+  const imported = await callApi('POST', `${origin}/api${path}/import`, { headers, raw: lines })
   expect(imported.body).toEqual({ imported: 30, failed: 0, errors: [] })
 })
 
 test.each([1000, 50])(
   'a page of large entities ends early, and its links lead to all of them once: $limit=%d',
   async (limit) => {
-    const { as, path } = await shelf([{ key: 'text', type: 'text', indexed: false }])
+    const { as, path } = await createThingsFixture([{ key: 'text', type: 'text', indexed: false }])
     const text = 'x'.repeat(1_000_000)
     const sent: string[] = []
     for (let n = 0; n < 20; n++) {
@@ -159,7 +162,7 @@ test.each([1000, 50])(
       expect(status).toBe(200)
       seen.push(...body.map(({ identifier }) => identifier))
       sizes.push(JSON.stringify(body).length)
-      next = nextOf(headers)
+      next = nextPagePath(headers)
     }
     expect(seen).toEqual(sent)
     expect(sizes.length).toBeGreaterThan(1)

@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test'
-import { type Entity, identifiers, shelf } from '../entities/kit'
-import { refusal, rules } from '../house'
+import { createThingsFixture, type Entity, identifiers } from '../entities/fixtures'
+import { fullAccessRules, statusAndCode } from '../test-tenant'
 
 const rule = (operation: string, more: object = {}) => ({ operation, scope: 'tenant', roleBased: ['user'], ...more })
 
 test('what a hidden property is cannot be guessed by changing it', async () => {
-  const { as, path } = await shelf([
+  const { as, path } = await createThingsFixture([
     { key: 'name', type: 'string' },
     { key: 'hidden', type: 'string', readRoles: ['boss'], writeRoles: ['boss'] },
     { key: 'dropped', type: 'string', readRoles: ['boss'] },
@@ -41,7 +41,7 @@ test('who may change but not read is told what everything has and what they sent
     { key: 'note', type: 'string' },
     { key: 'added', type: 'string', default: 'secret default' },
   ]
-  const { as, path } = await shelf(fields, [rule('update')])
+  const { as, path } = await createThingsFixture(fields, [rule('update')])
   await as('admin').post(path, { identifier: 'one', name: 'secret', note: 'secret', added: 'secret' })
   for (const search of ['', '?$select=name', '?$flat=false', '?$select=metadata']) {
     const { status, body } = await as('user').put(`${path}/one${search}`, { note: 'mine' })
@@ -59,7 +59,7 @@ test('who may change but not read is told what everything has and what they sent
 })
 
 test('who may change all but read only their own is told no more of the others', async () => {
-  const { as, path } = await shelf(
+  const { as, path } = await createThingsFixture(
     [
       { key: 'name', type: 'string' },
       { key: 'note', type: 'string' },
@@ -76,33 +76,36 @@ test('who may change all but read only their own is told no more of the others',
 test('a filter of a removal does not tell what cannot be read by what it removes', async () => {
   const fields = [{ key: 'name', type: 'string' }]
   const removing = `/blueprints/things/entities/all?confirm=things`
-  const blind = await shelf(fields, [rule('delete')])
+  const blind = await createThingsFixture(fields, [rule('delete')])
   await blind.as('admin').post(blind.path, { name: 'secret' })
   for (const filter of ['name=secret', 'name=wrong', 'name[$exists]=true', `user=${blind.users.admin}`])
-    expect(refusal(await blind.as('user').delete(`${removing}&${filter}`)), filter).toEqual([403, 'FORBIDDEN'])
+    expect(statusAndCode(await blind.as('user').delete(`${removing}&${filter}`)), filter).toEqual([403, 'FORBIDDEN'])
   expect(await blind.rows('entities')).toBe(1)
   expect((await blind.as('user').delete(removing)).body.deletedCount).toBe(1)
 
-  const own = await shelf(fields, [rule('delete'), rule('read', { scope: 'user' }), rule('create')])
+  const own = await createThingsFixture(fields, [rule('delete'), rule('read', { scope: 'user' }), rule('create')])
   for (const name of ['user', 'other'] as const) await own.as(name).post(own.path, { identifier: name, name: 'secret' })
   expect((await own.as('user').delete(`${removing}&name=secret`)).body.deletedCount).toBe(1)
   expect(identifiers((await own.as('admin').get(own.path)).body)).toEqual(['other'])
 })
 
 test('nobody takes the _id of another entity for an identifier', async () => {
-  const { as, path, rows } = await shelf([{ key: 'name', type: 'string' }])
+  const { as, path, rows } = await createThingsFixture([{ key: 'name', type: 'string' }])
   const { body } = await as('other').post(path, { name: 'first' })
   const named = await as('other').post(path, { identifier: 'named', name: 'second' })
   for (const identifier of [body._id, named.body._id])
-    expect(refusal(await as('user').post(path, { identifier, name: 'usurper' }))).toEqual([409, 'IDENTIFIER_EXISTS'])
+    expect(statusAndCode(await as('user').post(path, { identifier, name: 'usurper' }))).toEqual([
+      409,
+      'IDENTIFIER_EXISTS',
+    ])
   expect(await rows('entities')).toBe(2)
   expect((await as('user').get(`${path}/${named.body._id}`)).body.name).toBe('second')
 })
 
 test('an identifier is not a step on the way of an address, and nothing else that stands there', async () => {
-  const { as, path, rows } = await shelf([{ key: 'name', type: 'string' }])
+  const { as, path, rows } = await createThingsFixture([{ key: 'name', type: 'string' }])
   for (const identifier of ['.', '..', 'all', 'export', 'changes', 'a/b', 'a b', '/', 7, {}, 'x'.repeat(129)])
-    expect(refusal(await as('user').post(path, { identifier })), `${identifier}`).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await as('user').post(path, { identifier })), `${identifier}`).toEqual([400, 'INVALID_INPUT'])
   expect(await rows('entities')).toBe(0)
   for (const identifier of ['...', '.a', 'a..']) {
     expect((await as('user').post(path, { identifier })).status).toBe(201)
@@ -111,10 +114,10 @@ test('an identifier is not a step on the way of an address, and nothing else tha
 })
 
 test('a relation leads only to what the writer may read, and tells nothing of the rest', async () => {
-  const own = await shelf([])
+  const own = await createThingsFixture([])
   const admin = own.as('admin')
   for (const [key, permissions] of [
-    ['notes', rules('user', 'user')],
+    ['notes', fullAccessRules('user', 'user')],
     ['vaults', []],
   ] as const)
     expect((await admin.post('/blueprints', { key, name: key, fields: [], permissions })).status).toBe(201)
@@ -144,12 +147,12 @@ test('a relation leads only to what the writer may read, and tells nothing of th
   for (const name of ['gold', 'none']) expect(await write({ vault: name })).toEqual(refused('vault', name, 'vaults'))
   const { body } = (await own.as('user').get(own.path)) as { body: Entity[] }
   const change = await own.as('user').put(`${own.path}/${body[0]!._id}`, { to: 'theirs' })
-  expect(refusal(change)).toEqual([400, 'INVALID_INPUT'])
+  expect(statusAndCode(change)).toEqual([400, 'INVALID_INPUT'])
   expect((await admin.post(own.path, { to: 'theirs', vault: 'gold' })).status).toBe(201)
 })
 
 test('the address of a file or a picture cannot lead to another host in disguise', async () => {
-  const { as, path } = await shelf([{ key: 'file', type: 'file' }])
+  const { as, path } = await createThingsFixture([{ key: 'file', type: 'file' }])
   const user = as('user')
   for (const address of [
     '/\\evil.test',
@@ -159,8 +162,8 @@ test('the address of a file or a picture cannot lead to another host in disguise
     'javascript:alert(1)',
     '\\\\evil',
   ]) {
-    expect(refusal(await user.post(path, { file: address })), address).toEqual([400, 'INVALID_INPUT'])
-    expect(refusal(await user.post('/me', { profileImage: address })), address).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await user.post(path, { file: address })), address).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await user.post('/me', { profileImage: address })), address).toEqual([400, 'INVALID_INPUT'])
   }
   for (const address of ['/files/a.png', '/', 'https://pictures.test/a.png']) {
     expect((await user.post(path, { file: address })).status).toBe(201)

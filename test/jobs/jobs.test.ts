@@ -1,223 +1,227 @@
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { moveClock, now } from '../../src/core/clock'
 import { emit } from '../../src/jobs/outbox'
-import { type Ending, enqueue, enqueueInstead, type Job, type NewJob, replay } from '../../src/jobs/queue'
-import { runDue, runJobs } from '../../src/jobs/runner'
-import { Failure, jobsAreDoneBy } from '../../src/jobs/work'
+import { enqueue, type Job, type JobResult, type NewJob, replaceQueued, requeue } from '../../src/jobs/queue'
+import { runDueJobs, startRunner } from '../../src/jobs/runner'
+import { JobError, registerJobs } from '../../src/jobs/worker'
 import { setStatus, type Tenant } from '../../src/tenancy/tenants'
-import { house } from '../house'
+import { createTestTenant } from '../test-tenant'
 
 setDefaultTimeout(30_000)
 
 const times = (n: number) => Array.from({ length: n }, (_, i) => i)
 const HOUR = 3_600_000
-let made = 0
+let kindCount = 0
 
 /** A kind of job of this test's own, done by what is given. */
-function kindOf(run: (job: Job, tenant: Tenant) => unknown, patience?: number) {
-  const kind = `test-${made++}`
+function registerTestKind(run: (job: Job, tenant: Tenant) => unknown, retryFor?: number) {
+  const kind = `test-${kindCount++}`
   const done: unknown[] = []
-  jobsAreDoneBy({
+  registerJobs({
     [kind]: {
-      patience,
+      retryFor,
       run: async (tenant, job) => {
-        const ending = await run(job, tenant)
+        const result = await run(job, tenant)
         done.push(job.payload)
-        return (typeof ending === 'object' && ending ? ending : { state: 'done' }) as Ending
+        return (typeof result === 'object' && result ? result : { state: 'done' }) as JobResult
       },
     },
   })
   return { kind, done }
 }
-const add = (tenant: Tenant, ...jobs: NewJob[]) =>
+const enqueueJobs = (tenant: Tenant, ...jobs: NewJob[]) =>
   tenant.write(async (tx) => {
     for (const job of jobs) await enqueue(tenant, tx, job)
   })
-const rows = ({ db }: Tenant) => db.ask('select state, attempts, due, outcome from jobs order by seq')
-const until = async (met: () => unknown) => {
+const readRows = ({ db }: Tenant) => db.query('select state, attempts, due, outcome from jobs order by seq')
+const waitUntil = async (met: () => unknown) => {
   while (!(await met())) await Bun.sleep(5)
 }
-let stop: () => void = () => {}
+let stopRunner: () => void = () => {}
 // Also where a test fails: a runner that goes on would do the jobs of all tests after it.
-afterEach(() => stop())
+afterEach(() => stopRunner())
 
-const failing = () => {
-  throw new Failure('The other side is closed.', { outcome: { status: 500 } })
+const failJob = () => {
+  throw new JobError('The other side is closed.', { outcome: { status: 500 } })
 }
 
 describe('a job', () => {
   afterEach(() => moveClock(Date.now()))
 
   test('is done once, after the transaction that asked for it, and leaves nothing', async () => {
-    const { tenant } = await house()
-    const { kind, done } = kindOf(() => {})
-    await add(tenant, { kind, payload: { for: 'Ada' } })
+    const { tenant } = await createTestTenant()
+    const { kind, done } = registerTestKind(() => {})
+    await enqueueJobs(tenant, { kind, payload: { for: 'Ada' } })
     expect(done).toEqual([])
-    expect(await runDue(tenant)).toBe(1)
-    expect(await runDue(tenant)).toBe(0)
+    expect(await runDueJobs(tenant)).toBe(1)
+    expect(await runDueJobs(tenant)).toBe(0)
     expect(done).toEqual([{ for: 'Ada' }])
-    expect(await rows(tenant)).toEqual([])
+    expect(await readRows(tenant)).toEqual([])
   })
 
   test('may take the place of all that waits in its lane, also of the one that is being done', async () => {
-    const { tenant } = await house()
+    const { tenant } = await createTestTenant()
     const instead = (payload: string) =>
-      tenant.write((tx) => enqueueInstead(tenant, tx, { kind, lane: 'one', payload, at: now() + HOUR }))
-    const { kind, done } = kindOf(async ({ payload }) => {
+      tenant.write((tx) => replaceQueued(tenant, tx, { kind, orderingKey: 'one', payload, at: now() + HOUR }))
+    const { kind, done } = registerTestKind(async ({ payload }) => {
       if (payload === 'running') await instead('last')
       return { state: 'again', due: now() + 9 * HOUR }
     })
-    await add(tenant, { kind, lane: 'one', payload: 'running' }, { kind, lane: 'one', payload: 'second' })
-    await add(tenant, { kind, lane: 'other', payload: 'other' })
-    await runDue(tenant)
-    expect([done.toSorted(), (await rows(tenant)).length]).toEqual([['other', 'running'], 2])
+    await enqueueJobs(
+      tenant,
+      { kind, orderingKey: 'one', payload: 'running' },
+      { kind, orderingKey: 'one', payload: 'second' },
+    )
+    await enqueueJobs(tenant, { kind, orderingKey: 'other', payload: 'other' })
+    await runDueJobs(tenant)
+    expect([done.toSorted(), (await readRows(tenant)).length]).toEqual([['other', 'running'], 2])
     moveClock(now() + HOUR)
-    await runDue(tenant)
+    await runDueJobs(tenant)
     expect(done.at(-1)).toBe('last')
   })
 
   test('is not done when its transaction fails', async () => {
-    const { tenant } = await house()
-    const { kind, done } = kindOf(() => {})
+    const { tenant } = await createTestTenant()
+    const { kind, done } = registerTestKind(() => {})
     const failed = tenant.write(async (tx) => {
       await enqueue(tenant, tx, { kind, payload: 1 })
       throw new Error('no')
     })
     await expect(failed).rejects.toThrow('no')
-    expect(await runDue(tenant)).toBe(0)
+    expect(await runDueJobs(tenant)).toBe(0)
     expect(done).toEqual([])
   })
 
   test('of an id that waits already is not added', async () => {
-    const { tenant } = await house()
-    const { kind, done } = kindOf(() => {})
-    await add(tenant, { kind, payload: 'first', _id: 'one' }, { kind, payload: 'second', _id: 'one' })
-    await runDue(tenant)
+    const { tenant } = await createTestTenant()
+    const { kind, done } = registerTestKind(() => {})
+    await enqueueJobs(tenant, { kind, payload: 'first', _id: 'one' }, { kind, payload: 'second', _id: 'one' })
+    await runDueJobs(tenant)
     expect(done).toEqual(['first'])
   })
 
   test('waits for its time', async () => {
-    const { tenant } = await house()
-    const { kind, done } = kindOf(() => {})
-    await add(tenant, { kind, payload: 'later', at: now() + HOUR }, { kind, payload: 'now' })
-    await runDue(tenant)
+    const { tenant } = await createTestTenant()
+    const { kind, done } = registerTestKind(() => {})
+    await enqueueJobs(tenant, { kind, payload: 'later', at: now() + HOUR }, { kind, payload: 'now' })
+    await runDueJobs(tenant)
     expect(done).toEqual(['now'])
     moveClock(now() + HOUR)
-    await runDue(tenant)
+    await runDueJobs(tenant)
     expect(done).toEqual(['now', 'later'])
   })
 
   test('can ask for another turn, with what it has to remember', async () => {
-    const { tenant } = await house()
-    const { kind, done } = kindOf(({ payload }) => ({
+    const { tenant } = await createTestTenant()
+    const { kind, done } = registerTestKind(({ payload }) => ({
       state: 'again',
       due: now() + HOUR,
       payload: Number(payload) + 1,
     }))
-    await add(tenant, { kind, payload: 1 })
+    await enqueueJobs(tenant, { kind, payload: 1 })
     for (const _ of times(3)) {
-      await runDue(tenant)
+      await runDueJobs(tenant)
       moveClock(now() + HOUR)
     }
     expect(done).toEqual([1, 2, 3])
   })
 
   test('has its effect in the transaction that ends it, or is tried again', async () => {
-    const { tenant } = await house()
-    const { kind } = kindOf(({ attempts }) => ({
+    const { tenant } = await createTestTenant()
+    const { kind } = registerTestKind(({ attempts }) => ({
       state: 'done',
-      effect: async (tx: { ask: (sql: string) => Promise<unknown> }) => {
-        await tx.ask(`insert into versions (topic, version) values ('effect ${attempts}', 1)`)
+      effect: async (tx: { query: (sql: string) => Promise<unknown> }) => {
+        await tx.query(`insert into versions (topic, version) values ('effect ${attempts}', 1)`)
         if (!broken) return
         broken = false
         throw new Error('The disk is full.')
       },
     }))
     let broken = true
-    await add(tenant, { kind })
-    await expect(runDue(tenant)).rejects.toThrow('The disk is full.')
-    expect(await rows(tenant)).toHaveLength(1)
-    await runDue(tenant)
-    expect(await tenant.db.ask("select count(*) from versions where topic like 'effect%'")).toEqual([[1]])
-    expect(await rows(tenant)).toEqual([])
+    await enqueueJobs(tenant, { kind })
+    await expect(runDueJobs(tenant)).rejects.toThrow('The disk is full.')
+    expect(await readRows(tenant)).toHaveLength(1)
+    await runDueJobs(tenant)
+    expect(await tenant.db.query("select count(*) from versions where topic like 'effect%'")).toEqual([[1]])
+    expect(await readRows(tenant)).toEqual([])
   })
 
   test('keeps what it came to, when that is asked for', async () => {
-    const { tenant } = await house()
-    const { kind } = kindOf(() => ({ state: 'done', kept: true, outcome: { status: 200 } }))
-    await add(tenant, { kind })
-    await runDue(tenant)
-    expect(await rows(tenant)).toEqual([['done', 1, null, '{"status":200}']])
+    const { tenant } = await createTestTenant()
+    const { kind } = registerTestKind(() => ({ state: 'done', retained: true, outcome: { status: 200 } }))
+    await enqueueJobs(tenant, { kind })
+    await runDueJobs(tenant)
+    expect(await readRows(tenant)).toEqual([['done', 1, null, '{"status":200}']])
   })
 
   test('that fails is tried again, at first after a second, then after twice as long each time, up to an hour', async () => {
-    const { tenant } = await house()
-    const { kind } = kindOf(failing)
-    await add(tenant, { kind })
+    const { tenant } = await createTestTenant()
+    const { kind } = registerTestKind(failJob)
+    await enqueueJobs(tenant, { kind })
     for (const attempt of times(16)) {
-      await runDue(tenant)
-      const [[state, attempts, due, outcome]] = (await rows(tenant)) as [[string, number, number, string]]
+      await runDueJobs(tenant)
+      const [[state, attempts, due, outcome]] = (await readRows(tenant)) as [[string, number, number, string]]
       expect([state, attempts, outcome]).toEqual(['waiting', attempt + 1, '{"status":500}'])
       const pause = Math.min(HOUR / 1.25, 1_000 * 2 ** attempt)
       expect(due - now()).toBeWithin(pause - 500, pause * 1.25 + 1)
-      expect(await runDue(tenant)).toBe(0)
+      expect(await runDueJobs(tenant)).toBe(0)
       moveClock(due)
     }
   })
 
   test('is given up after three days, and can be tried again by hand', async () => {
-    const { tenant } = await house()
+    const { tenant } = await createTestTenant()
     let open = false
-    const { kind, done } = kindOf(() => open || failing())
-    await add(tenant, { kind, payload: 'x', _id: 'x' })
-    await runDue(tenant)
+    const { kind, done } = registerTestKind(() => open || failJob())
+    await enqueueJobs(tenant, { kind, payload: 'x', _id: 'x' })
+    await runDueJobs(tenant)
     moveClock(now() + 72 * HOUR)
-    await runDue(tenant)
-    expect(await rows(tenant)).toEqual([['dead', 2, null, '{"status":500}']])
+    await runDueJobs(tenant)
+    expect(await readRows(tenant)).toEqual([['dead', 2, null, '{"status":500}']])
     moveClock(now() + 72 * HOUR)
-    expect(await runDue(tenant)).toBe(0)
+    expect(await runDueJobs(tenant)).toBe(0)
     open = true
-    await tenant.write((tx) => replay(tenant, tx, 'x'))
-    await runDue(tenant)
+    await tenant.write((tx) => requeue(tenant, tx, 'x'))
+    await runDueJobs(tenant)
     expect(done).toEqual(['x'])
-    expect(await rows(tenant)).toEqual([])
-    expect(await tenant.write((tx) => replay(tenant, tx, 'x'))).toBeFalse()
+    expect(await readRows(tenant)).toEqual([])
+    expect(await tenant.write((tx) => requeue(tenant, tx, 'x'))).toBeFalse()
   })
 
   test('that can never succeed is given up at once', async () => {
-    const { tenant } = await house()
-    const { kind } = kindOf(() => {
-      throw new Failure('It is gone.', { hopeless: true })
+    const { tenant } = await createTestTenant()
+    const { kind } = registerTestKind(() => {
+      throw new JobError('It is gone.', { permanent: true })
     })
-    await add(tenant, { kind })
-    await runDue(tenant)
-    expect(await rows(tenant)).toEqual([['dead', 1, null, '{"message":"It is gone."}']])
+    await enqueueJobs(tenant, { kind })
+    await runDueJobs(tenant)
+    expect(await readRows(tenant)).toEqual([['dead', 1, null, '{"message":"It is gone."}']])
   })
 
   test('tells nothing of an error that nobody expected', async () => {
-    const { tenant } = await house()
-    const { kind } = kindOf(() => {
+    const { tenant } = await createTestTenant()
+    const { kind } = registerTestKind(() => {
       throw new Error('password=secret')
     })
-    await add(tenant, { kind })
-    await runDue(tenant)
-    expect((await rows(tenant))[0]![3]).toBe('{"message":"It failed."}')
+    await enqueueJobs(tenant, { kind })
+    await runDueJobs(tenant)
+    expect((await readRows(tenant))[0]![3]).toBe('{"message":"It failed."}')
   })
 
   test('of a kind that this version does not know is left for one that does', async () => {
-    const { tenant } = await house()
-    await add(tenant, { kind: 'unknown' })
-    await runDue(tenant)
-    expect((await rows(tenant))[0]!.slice(0, 2)).toEqual(['waiting', 1])
+    const { tenant } = await createTestTenant()
+    await enqueueJobs(tenant, { kind: 'unknown' })
+    await runDueJobs(tenant)
+    expect((await readRows(tenant))[0]!.slice(0, 2)).toEqual(['waiting', 1])
   })
 
   test("is its tenant's alone", async () => {
-    const [one, other] = [await house(), await house()]
+    const [one, other] = [await createTestTenant(), await createTestTenant()]
     const seen: string[] = []
-    const { kind } = kindOf((_, { tenant }) => seen.push(tenant))
-    await add(one.tenant, { kind })
-    expect(await runDue(other.tenant)).toBe(0)
-    await runDue(one.tenant)
+    const { kind } = registerTestKind((_, { tenant }) => seen.push(tenant))
+    await enqueueJobs(one.tenant, { kind })
+    expect(await runDueJobs(other.tenant)).toBe(0)
+    await runDueJobs(one.tenant)
     expect(seen).toEqual([one.id])
   })
 })
@@ -226,56 +230,61 @@ describe('jobs of one lane', () => {
   afterEach(() => moveClock(Date.now()))
 
   test('are done in their order, whenever they were added', async () => {
-    const { tenant } = await house()
-    const { kind, done } = kindOf(() => Bun.sleep(Math.random() * 2))
-    for (const n of times(10)) await add(tenant, ...times(30).map((m) => ({ kind, lane: 'one', payload: n * 30 + m })))
-    expect(await runDue(tenant)).toBe(300)
+    const { tenant } = await createTestTenant()
+    const { kind, done } = registerTestKind(() => Bun.sleep(Math.random() * 2))
+    for (const n of times(10))
+      await enqueueJobs(tenant, ...times(30).map((m) => ({ kind, orderingKey: 'one', payload: n * 30 + m })))
+    expect(await runDueJobs(tenant)).toBe(300)
     expect(done).toEqual(times(300))
   })
 
   test('wait for the first of them, and other lanes do not', async () => {
-    const { tenant } = await house()
+    const { tenant } = await createTestTenant()
     let open = false
-    const { kind, done } = kindOf(({ payload }) => open || payload !== 'a1' || failing())
-    await add(tenant, ...['a1', 'a2', 'b1', 'a3', 'b2'].map((payload) => ({ kind, lane: payload[0]!, payload })), {
-      kind,
-      payload: 'c',
-    })
-    await runDue(tenant)
+    const { kind, done } = registerTestKind(({ payload }) => open || payload !== 'a1' || failJob())
+    await enqueueJobs(
+      tenant,
+      ...['a1', 'a2', 'b1', 'a3', 'b2'].map((payload) => ({ kind, orderingKey: payload[0]!, payload })),
+      { kind, payload: 'c' },
+    )
+    await runDueJobs(tenant)
     expect(done.toSorted()).toEqual(['b1', 'b2', 'c'])
     open = true
     moveClock(now() + 2_000)
-    await runDue(tenant)
+    await runDueJobs(tenant)
     expect(done.slice(3)).toEqual(['a1', 'a2', 'a3'])
   })
 
   test('go on when the first is given up, and in their old order when it is tried again', async () => {
-    const { tenant } = await house()
+    const { tenant } = await createTestTenant()
     let open = false
-    const { kind, done } = kindOf(({ payload }) => open || payload === 'second' || failing(), 0)
-    await add(tenant, ...['first', 'second'].map((payload) => ({ kind, lane: 'a', payload, _id: payload })))
-    await runDue(tenant)
+    const { kind, done } = registerTestKind(({ payload }) => open || payload === 'second' || failJob(), 0)
+    await enqueueJobs(
+      tenant,
+      ...['first', 'second'].map((payload) => ({ kind, orderingKey: 'a', payload, _id: payload })),
+    )
+    await runDueJobs(tenant)
     expect(done).toEqual(['second'])
     open = true
     await tenant.write(async (tx) => {
-      await enqueue(tenant, tx, { kind, lane: 'a', payload: 'third' })
-      await replay(tenant, tx, 'first')
+      await enqueue(tenant, tx, { kind, orderingKey: 'a', payload: 'third' })
+      await requeue(tenant, tx, 'first')
     })
-    await runDue(tenant)
+    await runDueJobs(tenant)
     expect(done).toEqual(['second', 'first', 'third'])
   })
 
   test('are not held up by a slow one of another lane', async () => {
-    const { tenant } = await house()
+    const { tenant } = await createTestTenant()
     const slow = Promise.withResolvers<void>()
-    const { kind, done } = kindOf(({ payload }) => payload === 'slow' && slow.promise)
-    await add(
+    const { kind, done } = registerTestKind(({ payload }) => payload === 'slow' && slow.promise)
+    await enqueueJobs(
       tenant,
       { kind, payload: 'slow' },
-      ...times(100).map((payload) => ({ kind, lane: `${payload % 40}`, payload })),
+      ...times(100).map((payload) => ({ kind, orderingKey: `${payload % 40}`, payload })),
     )
-    const running = runDue(tenant)
-    await until(() => done.length === 100)
+    const running = runDueJobs(tenant)
+    await waitUntil(() => done.length === 100)
     slow.resolve()
     await running
     expect(done).toHaveLength(101)
@@ -283,72 +292,76 @@ describe('jobs of one lane', () => {
 })
 
 describe('lanes that hang', () => {
-  const hanging = () => {
+  const createHangingKind = () => {
     const held = Promise.withResolvers<void>()
     const begun = new Set<unknown>()
-    const { kind } = kindOf(({ payload }) => {
+    const { kind } = registerTestKind(({ payload }) => {
       begun.add(payload)
       return held.promise
     })
     return { kind, begun, release: held.resolve }
   }
-  const lanes = (kind: string, count: number) => times(count).map((n) => ({ kind, lane: `hang ${n}`, payload: n }))
+  const laneJobs = (kind: string, count: number) =>
+    times(count).map((n) => ({ kind, orderingKey: `hang ${n}`, payload: n }))
 
   test('of eight tenants do not delay a job of a ninth until they end', async () => {
-    const { kind, begun, release } = hanging()
-    const tenants = await Promise.all(times(8).map(house))
-    const quiet = await house()
+    const { kind, begun, release } = createHangingKind()
+    const tenants = await Promise.all(times(8).map(createTestTenant))
+    const quiet = await createTestTenant()
     for (const { tenant } of tenants)
-      await add(tenant, ...lanes(kind, 20).map((job) => ({ ...job, payload: `${tenant.tenant} ${job.payload}` })))
-    const running = tenants.map(({ tenant }) => runDue(tenant))
-    await until(() => begun.size >= 128)
-    const { kind: quick, done } = kindOf(() => {})
-    await add(quiet.tenant, { kind: quick, payload: 'quick' })
-    await runDue(quiet.tenant)
+      await enqueueJobs(
+        tenant,
+        ...laneJobs(kind, 20).map((job) => ({ ...job, payload: `${tenant.tenant} ${job.payload}` })),
+      )
+    const running = tenants.map(({ tenant }) => runDueJobs(tenant))
+    await waitUntil(() => begun.size >= 128)
+    const { kind: quick, done } = registerTestKind(() => {})
+    await enqueueJobs(quiet.tenant, { kind: quick, payload: 'quick' })
+    await runDueJobs(quiet.tenant)
     expect(done).toEqual(['quick'])
     // Nor do they delay each other: all are under way, though there are more of them than places.
-    await until(() => begun.size === 160)
+    await waitUntil(() => begun.size === 160)
     release()
     await Promise.all(running)
-    for (const { tenant } of tenants) expect(await rows(tenant)).toEqual([])
+    for (const { tenant } of tenants) expect(await readRows(tenant)).toEqual([])
   })
 
   test('do not delay others of their tenant until they end', async () => {
-    const { tenant } = await house()
-    const { kind, begun, release } = hanging()
-    const { kind: quick, done } = kindOf(() => {})
-    await add(tenant, ...lanes(kind, 40), { kind: quick, payload: 'quick' })
-    const running = runDue(tenant)
-    await until(() => done.length)
-    await until(() => begun.size === 40)
+    const { tenant } = await createTestTenant()
+    const { kind, begun, release } = createHangingKind()
+    const { kind: quick, done } = registerTestKind(() => {})
+    await enqueueJobs(tenant, ...laneJobs(kind, 40), { kind: quick, payload: 'quick' })
+    const running = runDueJobs(tenant)
+    await waitUntil(() => done.length)
+    await waitUntil(() => begun.size === 40)
     release()
     await running
-    expect(await rows(tenant)).toEqual([])
+    expect(await readRows(tenant)).toEqual([])
   })
 
   test('wait behind others once an attempt has failed', async () => {
-    const { tenant } = await house()
+    const { tenant } = await createTestTenant()
     const held = Promise.withResolvers<void>()
     const order: unknown[] = []
     let broken = true
-    const { kind } = kindOf(({ payload }) => {
+    const { kind } = registerTestKind(({ payload }) => {
       order.push(payload)
-      if (broken) failing()
+      if (broken) failJob()
       return String(payload).startsWith('hang') && held.promise
     })
-    await add(tenant, ...times(30).map((n) => ({ kind, lane: `hang ${n}`, payload: `hang ${n}` })))
-    await runDue(tenant)
+    await enqueueJobs(tenant, ...times(30).map((n) => ({ kind, orderingKey: `hang ${n}`, payload: `hang ${n}` })))
+    await runDueJobs(tenant)
     moveClock(now() + HOUR)
     broken = false
     order.length = 0
     // They have been due for longer than those that come now.
-    await add(tenant, ...times(40).map((n) => ({ kind, lane: `${n}`, payload: n })))
-    const running = runDue(tenant)
+    await enqueueJobs(tenant, ...times(40).map((n) => ({ kind, orderingKey: `${n}`, payload: n })))
+    const running = runDueJobs(tenant)
     const isDone = (n: number) => order.includes(n)
-    await until(() => times(40).every(isDone))
+    await waitUntil(() => times(40).every(isDone))
     held.resolve()
     await running
-    expect(await rows(tenant)).toEqual([])
+    expect(await readRows(tenant)).toEqual([])
     moveClock(Date.now())
   })
 })
@@ -357,60 +370,62 @@ describe('the runner', () => {
   afterEach(() => moveClock(Date.now()))
 
   test('does what is added, soon after the commit', async () => {
-    const { tenant } = await house()
-    const { kind, done } = kindOf(() => {})
-    stop = runJobs()
+    const { tenant } = await createTestTenant()
+    const { kind, done } = registerTestKind(() => {})
+    stopRunner = startRunner()
     for (const payload of times(20)) {
-      await add(tenant, { kind, payload })
+      await enqueueJobs(tenant, { kind, payload })
       if (payload % 5 === 0) await Bun.sleep(payload * 40)
     }
-    await until(() => done.length === 20)
-    stop()
-    await add(tenant, { kind, payload: 'after' })
-    await until(async () => (await tenant.db.ask("select 1 from leases where holder is null and name = 'jobs'")).length)
+    await waitUntil(() => done.length === 20)
+    stopRunner()
+    await enqueueJobs(tenant, { kind, payload: 'after' })
+    await waitUntil(
+      async () => (await tenant.db.query("select 1 from leases where holder is null and name = 'jobs'")).length,
+    )
     expect(done).not.toContain('after')
   })
 
   test('does what an earlier process left', async () => {
-    const { tenant } = await house()
-    const { kind, done } = kindOf(() => {})
-    await add(tenant, { kind, payload: 1 })
-    stop = runJobs()
-    await until(() => done.length)
-    stop()
+    const { tenant } = await createTestTenant()
+    const { kind, done } = registerTestKind(() => {})
+    await enqueueJobs(tenant, { kind, payload: 1 })
+    stopRunner = startRunner()
+    await waitUntil(() => done.length)
+    stopRunner()
   })
 
   test('comes back when a job is due', async () => {
-    const { tenant } = await house()
+    const { tenant } = await createTestTenant()
     let tries = 0
-    const { kind, done } = kindOf(() => tries++ || failing())
-    stop = runJobs()
-    await add(tenant, { kind, payload: 1 }, { kind, payload: 2, at: now() + 300 })
-    await until(() => done.length === 2)
-    stop()
+    const { kind, done } = registerTestKind(() => tries++ || failJob())
+    stopRunner = startRunner()
+    await enqueueJobs(tenant, { kind, payload: 1 }, { kind, payload: 2, at: now() + 300 })
+    await waitUntil(() => done.length === 2)
+    stopRunner()
     expect(tries).toBe(3)
   })
 
   test('does nothing for a tenant that is suspended, and goes on when it is resumed, whoever was told', async () => {
-    const { tenant, id } = await house()
-    const { kind, done } = kindOf(() => {})
-    await add(tenant, { kind, payload: 'due' })
+    const { tenant, id } = await createTestTenant()
+    const { kind, done } = registerTestKind(() => {})
+    await enqueueJobs(tenant, { kind, payload: 'due' })
     await setStatus(id, 'suspended')
-    const other = await house()
-    stop = runJobs()
-    await add(other.tenant, { kind, payload: 'of another' })
-    await until(() => done.length)
+    const other = await createTestTenant()
+    stopRunner = startRunner()
+    await enqueueJobs(other.tenant, { kind, payload: 'of another' })
+    await waitUntil(() => done.length)
     expect(done).toEqual(['of another'])
     await setStatus(id, 'active')
-    await until(() => done.length === 2)
-    stop()
+    await waitUntil(() => done.length === 2)
+    stopRunner()
   })
 
   test('of two processes, one does each job', async () => {
-    const { tenant } = await house()
-    const { kind, done } = kindOf(() => Bun.sleep(1))
-    await add(tenant, ...times(200).map((payload) => ({ kind, lane: `${payload % 3}`, payload })))
-    const [one, other] = await Promise.all([runDue(tenant), runDue(tenant)])
+    const { tenant } = await createTestTenant()
+    const { kind, done } = registerTestKind(() => Bun.sleep(1))
+    await enqueueJobs(tenant, ...times(200).map((payload) => ({ kind, orderingKey: `${payload % 3}`, payload })))
+    const [one, other] = await Promise.all([runDueJobs(tenant), runDueJobs(tenant)])
     expect(one + other).toBe(200)
     expect(new Set(done).size).toBe(200)
     expect(done).toHaveLength(200)
@@ -418,7 +433,7 @@ describe('the runner', () => {
 })
 
 test('an event is written down with its transaction, or not at all', async () => {
-  const { tenant, users } = await house()
+  const { tenant, users } = await createTestTenant()
   const telling = {
     source: 'accounts',
     kind: 'user',
@@ -433,46 +448,46 @@ test('an event is written down with its transaction, or not at all', async () =>
     throw new Error('no')
   })
   await expect(failed).rejects.toThrow()
-  expect(await tenant.db.ask('select _id from events')).toEqual([[event._id]])
+  expect(await tenant.db.query('select _id from events')).toEqual([[event._id]])
 })
 
 describe('a clock that was ahead', () => {
   afterEach(() => moveClock(Date.now()))
 
   test('holds up no job that was added by it, and none that is to come some time later', async () => {
-    const { tenant } = await house()
-    const { kind, done } = kindOf(() => {})
+    const { tenant } = await createTestTenant()
+    const { kind, done } = registerTestKind(() => {})
     moveClock(now() + 40 * 24 * HOUR)
-    await add(tenant, { kind, payload: 'now' }, { kind, payload: 'in an hour', at: now() + HOUR })
+    await enqueueJobs(tenant, { kind, payload: 'now' }, { kind, payload: 'in an hour', at: now() + HOUR })
     moveClock(Date.now())
-    await runDue(tenant)
+    await runDueJobs(tenant)
     expect(done).toEqual(['now'])
     moveClock(now() + HOUR)
-    await runDue(tenant)
+    await runDueJobs(tenant)
     expect(done).toEqual(['now', 'in an hour'])
   })
 
   test('is noticed by the runner when it is set back', async () => {
-    const { tenant } = await house()
-    const { kind, done } = kindOf(() => {})
-    stop = runJobs()
+    const { tenant } = await createTestTenant()
+    const { kind, done } = registerTestKind(() => {})
+    stopRunner = startRunner()
     moveClock(now() + HOUR)
-    await add(tenant, { kind, payload: 'later', at: now() + 100 })
+    await enqueueJobs(tenant, { kind, payload: 'later', at: now() + 100 })
     await Bun.sleep(1_500) // it looks at the clock each second
     moveClock(Date.now())
-    await until(() => done.length)
-    stop()
+    await waitUntil(() => done.length)
+    stopRunner()
     expect(done).toEqual(['later'])
   })
 
   test('that is set forward is noticed, too', async () => {
-    const { tenant } = await house()
-    const { kind, done } = kindOf(() => {})
-    stop = runJobs()
-    await add(tenant, { kind, payload: 'later', at: now() + HOUR })
+    const { tenant } = await createTestTenant()
+    const { kind, done } = registerTestKind(() => {})
+    stopRunner = startRunner()
+    await enqueueJobs(tenant, { kind, payload: 'later', at: now() + HOUR })
     await Bun.sleep(100)
     moveClock(now() + 2 * HOUR)
-    await until(() => done.length)
-    stop()
+    await waitUntil(() => done.length)
+    stopRunner()
   })
 })

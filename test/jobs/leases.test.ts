@@ -1,11 +1,11 @@
 import { afterAll, afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { tenantMigrations } from '../../migrations'
 import { moveClock } from '../../src/core/clock'
-import { holding, type Lease, releaseAll } from '../../src/jobs/holding'
-import { holds, LeaseLost, release, renew, take } from '../../src/jobs/leases'
+import { acquireLease, isLeaseHeld, LeaseLost, releaseLease, renewLease } from '../../src/jobs/leases'
+import { type Lease, releaseAllLeases, withLease } from '../../src/jobs/with-lease'
+import { DatabasePool } from '../../src/storage/pool'
 import type { Store } from '../../src/storage/port'
-import { Storage } from '../../src/storage/store'
-import { touch } from '../../src/tenancy/memory'
+import { bumpVersion } from '../../src/tenancy/cache'
 import { engines, freshFolder } from '../storage/engines'
 
 setDefaultTimeout(30_000)
@@ -13,26 +13,26 @@ setDefaultTimeout(30_000)
 const MINUTE = 60_000
 const times = (n: number) => Array.from({ length: n }, (_, i) => i)
 const tokenOf = (taken: object) => (taken as { token?: number }).token ?? 0
-const leftOf = (outcome: object) => (outcome as { left?: number }).left ?? 0
-const change = (store: Store) => store.write((tx) => touch(tx, 'actors'))
-const changes = async ({ db }: Store) => Number((await db.ask('select sum(version) from versions'))[0]![0] ?? 0)
-const expiry = async ({ db }: Store, name = 'work') =>
-  (await db.ask('select expires from leases where name = ?', [name]))[0]![0] as number
-const clock = async ({ db }: Store) => (await db.ask('select now from clock'))[0]![0] as number
+const remainingOf = (outcome: object) => (outcome as { left?: number }).left ?? 0
+const writeOnce = (store: Store) => store.write((tx) => bumpVersion(tx, 'actors'))
+const countWrites = async ({ db }: Store) => Number((await db.query('select sum(version) from versions'))[0]![0] ?? 0)
+const readExpiry = async ({ db }: Store, name = 'work') =>
+  (await db.query('select expires from leases where name = ?', [name]))[0]![0] as number
+const readDatabaseClock = async ({ db }: Store) => (await db.query('select now from clock'))[0]![0] as number
 
 /** As if the holder had been silent for too long. */
-const expire = (store: Store, name = 'work') =>
-  store.write((tx) => tx.ask('update leases set expires = 0 where name = ?', [name]))
-const aborted = ({ signal }: Lease) =>
+const expireLease = (store: Store, name = 'work') =>
+  store.write((tx) => tx.query('update leases set expires = 0 where name = ?', [name]))
+const waitForAbort = ({ signal }: Lease) =>
   new Promise<unknown>((resolve) => {
     if (signal.aborted) resolve(signal.reason)
     else signal.addEventListener('abort', () => resolve(signal.reason))
   })
 
 /** Tries until it has the lease. */
-async function taken(store: Store, name: string, length: number) {
+async function acquireEventually(store: Store, name: string, length: number) {
   for (;;) {
-    const token = tokenOf(await take(store, name, length))
+    const token = tokenOf(await acquireLease(store, name, length))
     if (token) return token
     await Bun.sleep(5)
   }
@@ -41,28 +41,28 @@ async function taken(store: Store, name: string, length: number) {
 describe.each(engines)('%s: a lease', (_, engine) => {
   const folder = freshFolder()
   // Each has connections of its own, as a process would.
-  const nodes = times(3).map(() => new Storage(engine({ folder }), { open: 10, deadline: 5_000 }))
-  const seen = (place: Parameters<Storage['store']>[0]) =>
-    nodes.map((node) => node.store(place, tenantMigrations)) as [Store, Store, Store]
-  const place = (name = crypto.randomUUID()) => ({
+  const nodes = times(3).map(() => new DatabasePool(engine({ folder }), { openCount: 10, deadline: 5_000 }))
+  const storesFor = (newLocation: Parameters<DatabasePool['getStore']>[0]) =>
+    nodes.map((node) => node.getStore(newLocation, tenantMigrations)) as [Store, Store, Store]
+  const newLocation = (name = crypto.randomUUID()) => ({
     tenant: name,
     file: `${name}.db`,
     identity: Bun.randomUUIDv7() as string,
     bucket: 'leases',
   })
-  const fresh = () => seen(place())
+  const createStores = () => storesFor(newLocation())
   afterAll(async () => {
     for (const node of nodes) await node.close()
   })
   afterEach(() => moveClock(Date.now()))
 
   test('is had by one of twenty who want it at once, and the others are told for how long', async () => {
-    const stores = fresh()
+    const stores = createStores()
     const gate = Promise.withResolvers<void>()
     let [running, answered] = [0, 0]
     const outcomes = await Promise.all(
       times(20).map(async (n) => {
-        const outcome = await holding(stores[n % 3]!, 'work', async () => {
+        const outcome = await withLease(stores[n % 3]!, 'work', async () => {
           expect(++running).toBe(1)
           await gate.promise
           return n
@@ -72,167 +72,167 @@ describe.each(engines)('%s: a lease', (_, engine) => {
       }),
     )
     expect(outcomes.filter(({ state }) => state === 'done')).toHaveLength(1)
-    for (const outcome of outcomes) if (outcome.state !== 'done') expect(leftOf(outcome)).toBeWithin(1, 30_001)
+    for (const outcome of outcomes) if (outcome.state !== 'done') expect(remainingOf(outcome)).toBeWithin(1, 30_001)
   })
 
   test('has a token that grows with each holder: after release, expiry and loss', async () => {
-    const [one, two] = fresh()
-    const tokens = [tokenOf(await take(one, 'work', MINUTE))]
-    await release(one, 'work', tokens[0]!)
-    tokens.push(tokenOf(await take(two, 'work', 1)))
-    tokens.push(await taken(one, 'work', MINUTE))
-    await expire(one)
-    tokens.push(tokenOf(await take(two, 'work', MINUTE)))
+    const [one, two] = createStores()
+    const tokens = [tokenOf(await acquireLease(one, 'work', MINUTE))]
+    await releaseLease(one, 'work', tokens[0]!)
+    tokens.push(tokenOf(await acquireLease(two, 'work', 1)))
+    tokens.push(await acquireEventually(one, 'work', MINUTE))
+    await expireLease(one)
+    tokens.push(tokenOf(await acquireLease(two, 'work', MINUTE)))
     expect(tokens[0]).toBeGreaterThan(0)
     expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b))
   })
 
   test('is not to be had before it has expired, and is then', async () => {
-    const [one, two] = fresh()
-    expect(tokenOf(await take(one, 'work', MINUTE))).toBe(1)
-    expect(leftOf(await take(two, 'work', MINUTE))).toBeWithin(1, MINUTE + 1)
-    expect(tokenOf(await take(one, 'other', 300))).toBe(1)
-    const expires = await expiry(one, 'other')
-    expect(await taken(two, 'other', MINUTE)).toBe(2)
-    expect(await clock(two)).toBeGreaterThanOrEqual(expires)
+    const [one, two] = createStores()
+    expect(tokenOf(await acquireLease(one, 'work', MINUTE))).toBe(1)
+    expect(remainingOf(await acquireLease(two, 'work', MINUTE))).toBeWithin(1, MINUTE + 1)
+    expect(tokenOf(await acquireLease(one, 'other', 300))).toBe(1)
+    const expires = await readExpiry(one, 'other')
+    expect(await acquireEventually(two, 'other', MINUTE)).toBe(2)
+    expect(await readDatabaseClock(two)).toBeGreaterThanOrEqual(expires)
   })
 
   test('that is renewed is kept, and one that was lost is not to be renewed or released', async () => {
-    const [one, two] = fresh()
-    const token = tokenOf(await take(one, 'work', MINUTE))
-    const before = await expiry(one)
-    expect(await renew(one, 'work', token, 2 * MINUTE)).toBeGreaterThan(performance.now() + MINUTE)
-    expect(await expiry(one)).toBeGreaterThan(before + MINUTE / 2)
+    const [one, two] = createStores()
+    const token = tokenOf(await acquireLease(one, 'work', MINUTE))
+    const before = await readExpiry(one)
+    expect(await renewLease(one, 'work', token, 2 * MINUTE)).toBeGreaterThan(performance.now() + MINUTE)
+    expect(await readExpiry(one)).toBeGreaterThan(before + MINUTE / 2)
 
-    await expire(one)
-    const next = tokenOf(await take(two, 'work', MINUTE))
-    const kept = await expiry(two)
-    expect(await renew(one, 'work', token, 9 * MINUTE)).toBeUndefined()
-    expect(await release(one, 'work', token)).toBeFalse()
-    expect(await expiry(one)).toBe(kept)
-    expect([await holds(one.db, 'work', token), await holds(one.db, 'work', next)]).toEqual([false, true])
+    await expireLease(one)
+    const next = tokenOf(await acquireLease(two, 'work', MINUTE))
+    const kept = await readExpiry(two)
+    expect(await renewLease(one, 'work', token, 9 * MINUTE)).toBeUndefined()
+    expect(await releaseLease(one, 'work', token)).toBeFalse()
+    expect(await readExpiry(one)).toBe(kept)
+    expect([await isLeaseHeld(one.db, 'work', token), await isLeaseHeld(one.db, 'work', next)]).toEqual([false, true])
   })
 
   test('that has expired but that nobody took is its holder’s still', async () => {
-    const [one] = fresh()
-    const token = tokenOf(await take(one, 'work', MINUTE))
-    await expire(one)
-    expect(await holds(one.db, 'work', token)).toBeTrue()
-    expect(await renew(one, 'work', token, MINUTE)).toBeNumber()
-    expect(tokenOf(await take(one, 'work', MINUTE))).toBe(0)
+    const [one] = createStores()
+    const token = tokenOf(await acquireLease(one, 'work', MINUTE))
+    await expireLease(one)
+    expect(await isLeaseHeld(one.db, 'work', token)).toBeTrue()
+    expect(await renewLease(one, 'work', token, MINUTE)).toBeNumber()
+    expect(tokenOf(await acquireLease(one, 'work', MINUTE))).toBe(0)
   })
 
   test('is free at once when it is released, and its old token is worth nothing', async () => {
-    const [one, two] = fresh()
-    const token = tokenOf(await take(one, 'work', MINUTE))
-    expect(await release(one, 'work', token)).toBeTrue()
-    expect(await holds(one.db, 'work', token)).toBeFalse()
-    expect(await renew(one, 'work', token, MINUTE)).toBeUndefined()
-    expect(tokenOf(await take(two, 'work', MINUTE))).toBe(token + 1)
+    const [one, two] = createStores()
+    const token = tokenOf(await acquireLease(one, 'work', MINUTE))
+    expect(await releaseLease(one, 'work', token)).toBeTrue()
+    expect(await isLeaseHeld(one.db, 'work', token)).toBeFalse()
+    expect(await renewLease(one, 'work', token, MINUTE)).toBeUndefined()
+    expect(tokenOf(await acquireLease(two, 'work', MINUTE))).toBe(token + 1)
   })
 
   test('that rests is not to be had meanwhile', async () => {
-    const [one, two] = fresh()
-    expect(await holding(one, 'work', async () => 'done', { rest: MINUTE })).toEqual({ state: 'done', value: 'done' })
-    expect(leftOf(await holding(two, 'work', async () => 'done'))).toBeWithin(1, MINUTE + 1)
+    const [one, two] = createStores()
+    expect(await withLease(one, 'work', async () => 'done', { rest: MINUTE })).toEqual({ state: 'done', value: 'done' })
+    expect(remainingOf(await withLease(two, 'work', async () => 'done'))).toBeWithin(1, MINUTE + 1)
   })
 
   test('does not rest after work that failed', async () => {
-    const [one, two] = fresh()
-    const failed = holding(one, 'work', () => Promise.reject(new Error('broken')), { rest: MINUTE })
+    const [one, two] = createStores()
+    const failed = withLease(one, 'work', () => Promise.reject(new Error('broken')), { rest: MINUTE })
     await expect(failed).rejects.toThrow('broken')
-    expect(await holding(two, 'work', async () => 1)).toEqual({ state: 'done', value: 1 })
+    expect(await withLease(two, 'work', async () => 1)).toEqual({ state: 'done', value: 1 })
   })
 
   test('is kept by renewing for as long as the work goes on, and free as soon as that ends', async () => {
-    const [one, two] = fresh()
+    const [one, two] = createStores()
     const length = 2_000
-    const outcome = await holding(
+    const outcome = await withLease(
       one,
       'work',
       async (held) => {
-        const first = await expiry(two)
-        while ((await clock(two)) < first + 200) {
-          expect(tokenOf(await take(two, 'work', MINUTE))).toBe(0)
+        const first = await readExpiry(two)
+        while ((await readDatabaseClock(two)) < first + 200) {
+          expect(tokenOf(await acquireLease(two, 'work', MINUTE))).toBe(0)
           await Bun.sleep(20)
         }
-        await change(held)
+        await writeOnce(held)
         return held.signal.aborted
       },
       { length },
     )
     expect(outcome).toEqual({ state: 'done', value: false })
-    expect(await changes(one)).toBe(1)
-    expect(tokenOf(await take(two, 'work', MINUTE))).toBe(2)
+    expect(await countWrites(one)).toBe(1)
+    expect(tokenOf(await acquireLease(two, 'work', MINUTE))).toBe(2)
   })
 
   test('is of one tenant, and of one name', async () => {
-    const [[acme], [other]] = [fresh(), fresh()]
-    expect(tokenOf(await take(acme, 'work', MINUTE))).toBe(1)
-    expect(tokenOf(await take(other, 'work', MINUTE))).toBe(1)
-    expect(tokenOf(await take(acme, 'play', MINUTE))).toBe(1)
-    await release(other, 'work', 1)
-    expect(tokenOf(await take(acme, 'work', MINUTE))).toBe(0)
+    const [[acme], [other]] = [createStores(), createStores()]
+    expect(tokenOf(await acquireLease(acme, 'work', MINUTE))).toBe(1)
+    expect(tokenOf(await acquireLease(other, 'work', MINUTE))).toBe(1)
+    expect(tokenOf(await acquireLease(acme, 'play', MINUTE))).toBe(1)
+    await releaseLease(other, 'work', 1)
+    expect(tokenOf(await acquireLease(acme, 'work', MINUTE))).toBe(0)
   })
 
   test('has nothing to do with the clock that rules read', async () => {
-    const [one, two] = fresh()
-    await holding(one, 'work', async (held) => {
+    const [one, two] = createStores()
+    await withLease(one, 'work', async (held) => {
       moveClock(Date.now() + 365 * 24 * 60 * MINUTE)
-      expect(tokenOf(await take(two, 'work', MINUTE))).toBe(0)
+      expect(tokenOf(await acquireLease(two, 'work', MINUTE))).toBe(0)
       moveClock(0)
-      expect(tokenOf(await take(two, 'work', MINUTE))).toBe(0)
-      await change(held)
+      expect(tokenOf(await acquireLease(two, 'work', MINUTE))).toBe(0)
+      await writeOnce(held)
     })
-    expect(tokenOf(await take(two, 'work', MINUTE))).toBe(2)
+    expect(tokenOf(await acquireLease(two, 'work', MINUTE))).toBe(2)
   })
 
   test('gives the work its store as it was, and what the work throws comes out', async () => {
-    const [one, two] = fresh()
-    const failed = holding({ ...one, tenant: 'acme' }, 'work', async ({ tenant, token, db }) => {
-      expect([tenant, token, await db.ask('select 1')]).toEqual(['acme', 1, [[1]]])
+    const [one, two] = createStores()
+    const failed = withLease({ ...one, tenant: 'acme' }, 'work', async ({ tenant, token, db }) => {
+      expect([tenant, token, await db.query('select 1')]).toEqual(['acme', 1, [[1]]])
       throw new Error('broken')
     })
     await expect(failed).rejects.toThrow('broken')
-    expect(tokenOf(await take(two, 'work', MINUTE))).toBe(2)
+    expect(tokenOf(await acquireLease(two, 'work', MINUTE))).toBe(2)
   })
 
   describe('that somebody else has by now', () => {
     test('lets its old holder write nothing, and tells it', async () => {
-      const [one, two] = fresh()
-      const outcome = await holding(one, 'work', async (held) => {
-        await change(held)
-        await expire(two)
-        expect(tokenOf(await take(two, 'work', MINUTE))).toBe(2)
-        await expect(change(held)).rejects.toBeInstanceOf(LeaseLost)
+      const [one, two] = createStores()
+      const outcome = await withLease(one, 'work', async (held) => {
+        await writeOnce(held)
+        await expireLease(two)
+        expect(tokenOf(await acquireLease(two, 'work', MINUTE))).toBe(2)
+        await expect(writeOnce(held)).rejects.toBeInstanceOf(LeaseLost)
         expect(held.signal.reason).toBeInstanceOf(LeaseLost)
-        await change(held)
+        await writeOnce(held)
       })
       expect(outcome).toEqual({ state: 'lost' })
-      expect(await changes(two)).toBe(1)
-      expect(await holds(two.db, 'work', 2)).toBeTrue()
+      expect(await countWrites(two)).toBe(1)
+      expect(await isLeaseHeld(two.db, 'work', 2)).toBeTrue()
     })
 
     test('stays lost after the other has freed it', async () => {
-      const [one, two] = fresh()
-      const outcome = await holding(one, 'work', async (held) => {
-        await expire(two)
-        expect(await holding(two, 'work', async (other) => change(other))).toMatchObject({ state: 'done' })
-        return change(held)
+      const [one, two] = createStores()
+      const outcome = await withLease(one, 'work', async (held) => {
+        await expireLease(two)
+        expect(await withLease(two, 'work', async (other) => writeOnce(other))).toMatchObject({ state: 'done' })
+        return writeOnce(held)
       })
       expect(outcome).toEqual({ state: 'lost' })
-      expect(await changes(two)).toBe(1)
+      expect(await countWrites(two)).toBe(1)
     })
 
     test('is noticed at the next renewal by a holder that writes nothing', async () => {
-      const [one, two] = fresh()
-      const outcome = await holding(
+      const [one, two] = createStores()
+      const outcome = await withLease(
         one,
         'work',
         async (held) => {
           // At once, or a renewal comes in between.
-          await two.write((tx) => tx.ask("update leases set holder = 'other', token = token + 1"))
-          expect(await aborted(held)).toBeInstanceOf(LeaseLost)
+          await two.write((tx) => tx.query("update leases set holder = 'other', token = token + 1"))
+          expect(await waitForAbort(held)).toBeInstanceOf(LeaseLost)
         },
         { length: 300 },
       )
@@ -240,70 +240,70 @@ describe.each(engines)('%s: a lease', (_, engine) => {
     })
 
     test('is noticed at the end, at the latest', async () => {
-      const [one, two] = fresh()
-      const outcome = await holding(one, 'work', async () => {
-        await expire(two)
-        await take(two, 'work', MINUTE)
+      const [one, two] = createStores()
+      const outcome = await withLease(one, 'work', async () => {
+        await expireLease(two)
+        await acquireLease(two, 'work', MINUTE)
         return 'all of it'
       })
       expect(outcome).toEqual({ state: 'lost' })
     })
 
     test('is lost for the very next write, though both share a transaction', async () => {
-      const [one] = fresh()
-      await holding(one, 'work', async (held) => {
-        await expire(one)
-        const before = change(held)
-        const other = one.write((tx) => tx.ask('update leases set token = token + 1'))
-        const after = change(held)
+      const [one] = createStores()
+      await withLease(one, 'work', async (held) => {
+        await expireLease(one)
+        const before = writeOnce(held)
+        const other = one.write((tx) => tx.query('update leases set token = token + 1'))
+        const after = writeOnce(held)
         await Promise.all([before, other])
         await expect(after).rejects.toBeInstanceOf(LeaseLost)
       })
-      expect(await changes(one)).toBe(1)
+      expect(await countWrites(one)).toBe(1)
     })
   })
 
   test('is its holder’s, by the holder’s own stopwatch, for no longer than by the clock of the database', async () => {
-    const [one] = fresh()
-    const { token, until } = (await take(one, 'work', MINUTE)) as { token: number; until: number }
+    const [one] = createStores()
+    const { token, until } = (await acquireLease(one, 'work', MINUTE)) as { token: number; until: number }
     const check = async (until: number) => {
-      const left = (await expiry(one)) - (await clock(one))
+      const left = (await readExpiry(one)) - (await readDatabaseClock(one))
       expect(until - performance.now()).toBeLessThanOrEqual(left + 2) // both are rounded
     }
     await check(until)
-    await check((await renew(one, 'work', token, 2 * MINUTE))!)
+    await check((await renewLease(one, 'work', token, 2 * MINUTE))!)
   })
 
   test('is given up when the database has not answered for its length', async () => {
-    const [one, two] = fresh()
+    const [one, two] = createStores()
     let broken = false
     const write: Store['write'] = (work) => (broken ? Promise.reject(new Error('no answer')) : one.write(work))
-    const outcome = await holding(
+    const outcome = await withLease(
       { ...one, write },
       'work',
       async (held) => {
         broken = true
-        await aborted(held)
+        await waitForAbort(held)
         broken = false
       },
       { length: 500 },
     )
     expect(outcome).toEqual({ state: 'lost' })
-    expect(await taken(two, 'work', MINUTE)).toBe(2)
+    expect(await acquireEventually(two, 'work', MINUTE)).toBe(2)
   })
 
   test('outlasts a renewal that failed', async () => {
-    const [one] = fresh()
+    const [one] = createStores()
     const length = 3_000
     let failing = 0
     const write: Store['write'] = (work) => (failing-- > 0 ? Promise.reject(new Error('busy')) : one.write(work))
-    const outcome = await holding(
+    const outcome = await withLease(
       { ...one, write },
       'work',
       async () => {
-        const first = await expiry(one)
+        const first = await readExpiry(one)
         failing = 1
-        while ((await expiry(one)) === first) await Bun.sleep(20)
+        while ((await readExpiry(one)) === first) await Bun.sleep(20)
         expect(failing).toBeLessThan(1)
       },
       { length },
@@ -313,48 +313,48 @@ describe.each(engines)('%s: a lease', (_, engine) => {
 
   describe('of a process that stops', () => {
     test('is free as soon as the work has heard of it', async () => {
-      const [one, two] = fresh()
+      const [one, two] = createStores()
       const begun = Promise.withResolvers<void>()
-      const work = holding(one, 'work', async (held) => {
+      const work = withLease(one, 'work', async (held) => {
         begun.resolve()
-        await aborted(held)
+        await waitForAbort(held)
       })
       await begun.promise
-      await releaseAll(MINUTE)
-      expect(tokenOf(await take(two, 'work', MINUTE))).toBe(2)
+      await releaseAllLeases(MINUTE)
+      expect(tokenOf(await acquireLease(two, 'work', MINUTE))).toBe(2)
       expect(await work).toEqual({ state: 'lost' })
     })
 
     test('is free also when the work goes on, which then can write no more', async () => {
-      const [one, two] = fresh()
+      const [one, two] = createStores()
       const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-      const work = holding(one, 'work', async (held) => {
+      const work = withLease(one, 'work', async (held) => {
         begun.resolve()
         await gate.promise
-        await change(held)
+        await writeOnce(held)
       })
       await begun.promise
-      await releaseAll(10)
+      await releaseAllLeases(10)
       gate.resolve()
       expect(await work).toEqual({ state: 'lost' })
-      expect(await changes(two)).toBe(0)
-      expect(tokenOf(await take(two, 'work', MINUTE))).toBe(2)
+      expect(await countWrites(two)).toBe(0)
+      expect(tokenOf(await acquireLease(two, 'work', MINUTE))).toBe(2)
     })
 
     test('is free also when it was just about to be taken', async () => {
-      const [one, two] = fresh()
-      const work = holding(one, 'work', () => Promise.reject(new Error('must not begin')))
-      await releaseAll(MINUTE)
+      const [one, two] = createStores()
+      const work = withLease(one, 'work', () => Promise.reject(new Error('must not begin')))
+      await releaseAllLeases(MINUTE)
       expect(await work).toEqual({ state: 'lost' })
-      expect(tokenOf(await take(two, 'work', MINUTE))).toBe(2)
+      expect(tokenOf(await acquireLease(two, 'work', MINUTE))).toBe(2)
     })
   })
 
   test('is not renewed any more after the work has ended', async () => {
-    const [one] = fresh()
-    await holding(one, 'work', async () => {}, { length: 150 })
-    const freed = await expiry(one)
+    const [one] = createStores()
+    await withLease(one, 'work', async () => {}, { length: 150 })
+    const freed = await readExpiry(one)
     await Bun.sleep(400)
-    expect(await expiry(one)).toBe(freed)
+    expect(await readExpiry(one)).toBe(freed)
   })
 })

@@ -1,13 +1,13 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { atoll, caller, emptyFolder, serve, within5s } from '../outside/program'
-import { startReceiver } from '../outside/receiver'
+import { apiCaller, createTempFolder, pollUntil, runAtoll, startAtoll } from '../outside/cli'
+import { startWebhookReceiver } from '../outside/webhook-receiver'
 
 setDefaultTimeout(120_000)
 
-const TENANTS = 50
-const OPEN = 10
+const TENANT_COUNT = 50
+const MAX_OPEN_TENANTS = 10
 
 /** How many tenants' files a process has open. */
 function databasesOpenIn(pid: number): number {
@@ -22,20 +22,20 @@ function databasesOpenIn(pid: number): number {
 }
 
 /** Makes many tenants quickly: in one process, which prints their ids. */
-async function makeMany(at: string, count: number) {
+async function createTenants(at: string, count: number) {
   const tenants = join(import.meta.dir, '../../src/tenancy')
   const script = `
     const { createTenant } = await import('${tenants}/tenants')
-    const { storage } = await import('${tenants}/storage')
-    const { register } = await import('${tenants}/../accounts/users')
-    const { issue } = await import('${tenants}/../accounts/tokens')
+    const { databases } = await import('${tenants}/databases')
+    const { registerUser } = await import('${tenants}/../accounts/users')
+    const { issueApiToken } = await import('${tenants}/../accounts/api-tokens')
     const tokens = {}
     for (let n = 0; n < ${count}; n++) {
       const tenant = await createTenant('t' + n)
-      const { _id } = await register(tenant, { username: 'root', email: 'root@t.test' }, ['admin', 'user'])
-      tokens['t' + n] = (await issue(tenant, _id, { nickname: 'test' })).token
+      const { _id } = await registerUser(tenant, { username: 'root', email: 'root@t.test' }, ['admin', 'user'])
+      tokens['t' + n] = (await issueApiToken(tenant, _id, { nickname: 'test' })).token
     }
-    await storage.close()
+    await databases.close()
     console.log(JSON.stringify(tokens))`
   const env = { ATOLL_DURABILITY: 'normal', PATH: process.env.PATH ?? '' }
   const child = Bun.spawn([process.execPath, '-e', script], { cwd: at, env, stderr: 'inherit' })
@@ -45,18 +45,22 @@ async function makeMany(at: string, count: number) {
 test.skipIf(process.platform !== 'linux')(
   'a server never has more databases open than it may, and does what becomes due in closed ones',
   async () => {
-    const receiver = startReceiver()
-    const env = { ATOLL_OPEN_TENANTS: `${OPEN}`, ATOLL_DURABILITY: 'full', ATOLL_ALLOW_PRIVATE_NETWORK: 'on' }
-    const at = { at: emptyFolder(), env }
-    const tokens = await makeMany(at.at, TENANTS)
-    await using server = await serve(at)
+    const receiver = startWebhookReceiver()
+    const env = {
+      ATOLL_OPEN_TENANTS: `${MAX_OPEN_TENANTS}`,
+      ATOLL_DURABILITY: 'full',
+      ATOLL_ALLOW_PRIVATE_NETWORK: 'on',
+    }
+    const at = { at: createTempFolder(), env }
+    const tokens = await createTenants(at.at, TENANT_COUNT)
+    await using server = await startAtoll(at)
     let most = 0
     const watching = setInterval(() => {
       most = Math.max(most, databasesOpenIn(server.pid))
     }, 2)
     try {
       const visit = async ([tenant, token]: [string, string]) => {
-        const call = caller(server.url, { tenant, 'x-api-key': token })
+        const call = apiCaller(server.url, { tenant, 'x-api-key': token })
         const target = { kind: 'http', url: `${receiver.url}/${tenant}` }
         const made = await call('POST', '/api/integrations', {
           trigger: { kind: 'schedule', cron: '*/15 * * * * *' },
@@ -69,8 +73,8 @@ test.skipIf(process.platform !== 'linux')(
       for (let n = 0; n < entries.length; n += 4) await Promise.all(entries.slice(n, n + 4).map(visit))
       const until = performance.now() + 30_000
       const heard = () => new Set(receiver.got.map(({ path }) => path)).size
-      while (heard() < TENANTS && performance.now() < until) await Bun.sleep(50)
-      expect(heard()).toBe(TENANTS)
+      while (heard() < TENANT_COUNT && performance.now() < until) await Bun.sleep(50)
+      expect(heard()).toBe(TENANT_COUNT)
       await Bun.sleep(11_000) // until it has looked around
     } finally {
       clearInterval(watching)
@@ -78,23 +82,23 @@ test.skipIf(process.platform !== 'linux')(
     }
     expect(most).toBeGreaterThan(1)
     // Descriptors are listed one after the other, while databases are closed and opened.
-    expect(most).toBeLessThanOrEqual(OPEN + 3)
+    expect(most).toBeLessThanOrEqual(MAX_OPEN_TENANTS + 3)
     expect(await server.end('SIGTERM')).toBe(0)
   },
 )
 
 test.skipIf(!Bun.which('prlimit'))('migrate and doctor manage with few descriptors', async () => {
-  const at = { at: emptyFolder(), env: { ATOLL_DURABILITY: 'full' } }
-  await makeMany(at.at, 120)
+  const at = { at: createTempFolder(), env: { ATOLL_DURABILITY: 'full' } }
+  await createTenants(at.at, 120)
   const program = [
     Bun.which('prlimit')!,
     '--nofile=160:160',
     process.execPath,
     join(import.meta.dir, '../../src/main.ts'),
   ]
-  const migrated = await atoll('migrate --json', { ...at, program, timeout: 60_000 })
+  const migrated = await runAtoll('migrate --json', { ...at, program, timeout: 60_000 })
   expect([migrated.code, migrated.json.length]).toEqual([0, 120])
-  const doctor = await atoll('doctor --json', { ...at, program, timeout: 60_000 })
+  const doctor = await runAtoll('doctor --json', { ...at, program, timeout: 60_000 })
   expect([doctor.code, doctor.json.checks.filter(({ ok }: { ok: boolean }) => !ok)]).toEqual([0, []])
 })
 
@@ -102,18 +106,18 @@ test.skipIf(!Bun.which('prlimit'))(
   'a server that has used up its descriptors answers 503 BUSY, and recovers',
   async () => {
     const env = { ATOLL_OPEN_TENANTS: '60', ATOLL_DURABILITY: 'full' }
-    const at = { at: emptyFolder(), env }
-    const tokens = Object.entries(await makeMany(at.at, 30))
+    const at = { at: createTempFolder(), env }
+    const tokens = Object.entries(await createTenants(at.at, 30))
     const program = [
       Bun.which('prlimit')!,
       '--nofile=150:150',
       process.execPath,
       join(import.meta.dir, '../../src/main.ts'),
     ]
-    await using server = await serve({ ...at, program })
+    await using server = await startAtoll({ ...at, program })
     const statuses = new Set<string>()
     const create = async ([tenant, token]: [string, string], key: string) => {
-      const call = caller(server.url, { tenant, 'x-api-key': token })
+      const call = apiCaller(server.url, { tenant, 'x-api-key': token })
       const { status, body } = await call('POST', '/api/blueprints', { key, name: key, fields: [] })
       return `${status} ${body.code ?? ''}`
     }
@@ -121,7 +125,7 @@ test.skipIf(!Bun.which('prlimit'))(
     for (const status of statuses) expect(status).toBeOneOf(['201 ', '503 BUSY'])
     expect(statuses).toContain('503 BUSY')
     const first = tokens[0]!
-    const open = () => caller(server.url, { tenant: first[0], 'x-api-key': first[1] })('GET', '/api/me')
-    expect((await within5s(open, ({ status }) => status === 200)).status).toBe(200)
+    const open = () => apiCaller(server.url, { tenant: first[0], 'x-api-key': first[1] })('GET', '/api/me')
+    expect((await pollUntil(open, ({ status }) => status === 200)).status).toBe(200)
   },
 )

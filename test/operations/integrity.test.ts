@@ -2,35 +2,35 @@ import { expect, setDefaultTimeout, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { config } from '../../src/config'
-import { holding } from '../../src/jobs/holding'
-import { checkIntegrity, checkWeekly } from '../../src/operations/integrity'
-import { folderOf, storage } from '../../src/tenancy/storage'
-import { house } from '../house'
+import { withLease } from '../../src/jobs/with-lease'
+import { checkIntegrity, checkIntegrityWeekly } from '../../src/operations/integrity'
+import { databases, tenantFolder } from '../../src/tenancy/databases'
+import { createTestTenant } from '../test-tenant'
 
 setDefaultTimeout(30_000)
 
 test('a database that is well is checked once a week, and nothing is told', async () => {
-  const { tenant } = await house()
+  const { tenant } = await createTestTenant()
   expect(await checkIntegrity(tenant)).toEqual([])
   const outcomes: unknown[] = []
-  await holding(tenant, 'housekeeping', async (held) => {
-    for (let n = 0; n < 2; n++) outcomes.push(await checkWeekly(held))
+  await withLease(tenant, 'housekeeping', async (held) => {
+    for (let n = 0; n < 2; n++) outcomes.push(await checkIntegrityWeekly(held))
   })
   expect(outcomes).toMatchObject([{ state: 'done', value: [] }, { state: 'taken' }])
-  expect(await tenant.db.ask("select 1 from events where source = 'storage'")).toEqual([])
+  expect(await tenant.db.query("select 1 from events where source = 'storage'")).toEqual([])
 })
 
 test.skipIf(!!config.ATOLL_DATABASE_URL)('a database with damaged pages is told by an event', async () => {
-  const { tenant, id, as } = await house()
+  const { tenant, id, as } = await createTestTenant()
   const rows = Array.from({ length: 400 }, (_, n) => ['padding', `${n}`, 'x'.repeat(900)])
   await as('admin').post('/blueprints', { key: 'things', name: 'Things', fields: [{ key: 'text', type: 'string' }] })
   for (let n = 0; n < rows.length; n += 100) {
     const operations = rows.slice(n, n + 100).map(([, , text]) => ({ op: 'create', data: { text } }))
     expect((await as('admin').post('/blueprints/things/entities/batch', { operations })).status).toBe(200)
   }
-  const place = (await tenant.db.ask("select rootpage from sqlite_schema where name = 'entities'"))[0]![0] as number
-  await storage.release({ tenant: id, file: `${id}/data.db`, identity: await identityOf(id) })
-  const file = join(folderOf(id), 'data.db')
+  const place = (await tenant.db.query("select rootpage from sqlite_schema where name = 'entities'"))[0]![0] as number
+  await databases.release({ tenant: id, file: `${id}/data.db`, identity: await identityOf(id) })
+  const file = join(tenantFolder(id), 'data.db')
   const bytes = readFileSync(file)
   // The last pages hold entities, which nobody needs to tell of it.
   for (let page = bytes.length / 4_096 - 20; page < bytes.length / 4_096; page++)
@@ -38,11 +38,13 @@ test.skipIf(!!config.ATOLL_DATABASE_URL)('a database with damaged pages is told 
   writeFileSync(file, bytes)
   const flaws = await checkIntegrity(tenant)
   expect(flaws.length).toBeGreaterThan(0)
-  const events = await tenant.db.ask("select event_name from events where source = 'storage'").catch(() => 'unreadable')
+  const events = await tenant.db
+    .query("select event_name from events where source = 'storage'")
+    .catch(() => 'unreadable')
   expect(events).toEqual([['database-damaged']])
 })
 
 async function identityOf(id: string) {
   const { registry } = await import('../../src/tenancy/registry')
-  return (await registry.db.ask('select uid from tenants where id = ?', [id]))[0]![0] as string
+  return (await registry.db.query('select uid from tenants where id = ?', [id]))[0]![0] as string
 }

@@ -1,15 +1,15 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { atoll, caller, emptyFolder, makeTenant, serve, signIn } from '../outside/program'
+import { apiCaller, createTempFolder, createTenantByCli, runAtoll, signIn, startAtoll } from '../outside/cli'
 
 setDefaultTimeout(60_000)
 
 const token = 'operator-token-of-the-test'
 const env = { ATOLL_TEST_CLOCK: 'on', ATOLL_OPERATOR_TOKEN: token }
 
-async function running(more: Record<string, string> = env) {
-  const at = { at: emptyFolder(), env: more }
-  await makeTenant(at, 'acme')
-  const server = await serve(at)
+async function startServer(environment: Record<string, string> = env) {
+  const at = { at: createTempFolder(), env: environment }
+  await createTenantByCli(at, 'acme')
+  const server = await startAtoll(at)
   const post = async (path: string, body: unknown, authorization = `Bearer ${token}`) => {
     const headers = { 'content-type': 'application/json', authorization }
     const response = await fetch(server.url + path, { method: 'POST', headers, body: JSON.stringify(body) })
@@ -20,11 +20,11 @@ async function running(more: Record<string, string> = env) {
 
 describe('the operator of a test', () => {
   test('sets the clock by which everything expires, and has done what is due', async () => {
-    const { server, post } = await running()
+    const { server, post } = await startServer()
     await using _ = server
     const [status, { now }] = await post('/operator/clock', { now: '2031-02-03T04:05:06Z' })
     expect([status, now]).toEqual([200, expect.stringMatching(/^2031-02-03T04:05:/)])
-    const me = caller(server.url, await signIn(server.url, 'acme'))
+    const me = apiCaller(server.url, await signIn(server.url, 'acme'))
     expect((await me('GET', '/api/me')).status).toBe(200)
     await post('/operator/clock', { now: '2031-02-04T04:05:06Z' })
     expect((await me('GET', '/api/me')).status).toBe(401)
@@ -34,7 +34,7 @@ describe('the operator of a test', () => {
   })
 
   test('is known by a token, and nobody else is let in', async () => {
-    const { server, post } = await running()
+    const { server, post } = await startServer()
     await using _ = server
     for (const authorization of ['', 'Bearer', 'Bearer x', `Basic ${token}`, `Bearer ${token}x`])
       for (const path of ['/operator/clock', '/operator/jobs/run']) {
@@ -44,17 +44,17 @@ describe('the operator of a test', () => {
   })
 
   test('does not exist without the setting, and nobody is one without a token', async () => {
-    const { server, post } = await running({ ATOLL_OPERATOR_TOKEN: token })
+    const { server, post } = await startServer({ ATOLL_OPERATOR_TOKEN: token })
     await using _ = server
     expect((await post('/operator/clock', { now: '2031-02-03T04:05:06Z' }))[1].code).toBe('ROUTE_NOT_FOUND')
-    const other = await running({ ATOLL_TEST_CLOCK: 'on' })
+    const other = await startServer({ ATOLL_TEST_CLOCK: 'on' })
     await using __ = other.server
     expect((await other.post('/operator/clock', { now: '2031-02-03T04:05:06Z' }, 'Bearer '))[0]).toBe(401)
   })
 
   test('is refused where it is meant in earnest', async () => {
-    const { code, err } = await atoll('doctor', { at: emptyFolder(), env: { ...env, NODE_ENV: 'production' } })
+    const { code, err } = await runAtoll('doctor', { at: createTempFolder(), env: { ...env, NODE_ENV: 'production' } })
     expect(code).not.toBe(0)
-    expect(err).toContain('ATOLL_TEST_CLOCK must be off where NODE_ENV is production.')
+    expect(err).toContain('ATOLL_TEST_CLOCK must be off when NODE_ENV is production.')
   })
 })

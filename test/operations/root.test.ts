@@ -1,25 +1,25 @@
 import { expect, test } from 'bun:test'
-import { ask } from '../house'
+import { callApi } from '../test-tenant'
 
 const ORIGIN = 'http://nobody.test'
 
 test('tells a browser at the bare address where the documentation is', async () => {
-  const { status, headers, body } = await ask('GET', `${ORIGIN}/`, { headers: { accept: 'text/html,*/*' } })
+  const { status, headers, body } = await callApi('GET', `${ORIGIN}/`, { headers: { accept: 'text/html,*/*' } })
   expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
   expect(body).toContain('href="/openapi"')
   expect(headers.get('content-security-policy')).toContain("default-src 'none'")
 })
 
 test('tells a program at the bare address where the API is, and every link works', async () => {
-  const { status, body } = await ask('GET', `${ORIGIN}/`)
+  const { status, body } = await callApi('GET', `${ORIGIN}/`)
   expect([status, body]).toEqual([
     200,
     { name: 'Atoll', api: '/api', documentation: '/openapi', description: '/openapi/json', health: '/health' },
   ])
   for (const path of [body.documentation, body.description, body.health])
-    expect((await ask('GET', `${ORIGIN}${path}`)).status, path).toBe(200)
+    expect((await callApi('GET', `${ORIGIN}${path}`)).status, path).toBe(200)
 })
 
 test('answers a browser that looks for an icon without an error', async () => {
-  expect((await ask('GET', `${ORIGIN}/favicon.ico`)).status).toBe(204)
+  expect((await callApi('GET', `${ORIGIN}/favicon.ico`)).status).toBe(204)
 })

@@ -8,4 +8,4 @@ if (!hasBrowser)
   console.warn('SKIPPED: the tests in a real browser, for no Chromium was found (apt-get install chromium).')
 
 /** A browser without a window, to be had with `await using`. */
-export const browser = () => chromium.launch({ executablePath: executablePath!, args: ['--no-sandbox'] })
+export const launchBrowser = () => chromium.launch({ executablePath: executablePath!, args: ['--no-sandbox'] })

@@ -15,39 +15,41 @@ export type PostgresServer = {
   stop(): Promise<void>
 }
 
-const DEBIAN = '/usr/lib/postgresql'
+const DEBIAN_POSTGRES_FOLDER = '/usr/lib/postgresql'
 
 /** Where `initdb` and `postgres` are; undefined when they are not installed. */
-export function programs(): string | undefined {
-  const [newest] = existsSync(DEBIAN) ? readdirSync(DEBIAN).sort((one, other) => Number(other) - Number(one)) : []
-  const found = newest ? join(DEBIAN, newest, 'bin') : undefined
-  if (found && existsSync(join(found, 'initdb'))) return found
+export function findPostgresBin(): string | undefined {
+  const [newest] = existsSync(DEBIAN_POSTGRES_FOLDER)
+    ? readdirSync(DEBIAN_POSTGRES_FOLDER).sort((one, other) => Number(other) - Number(one))
+    : []
+  const debianBin = newest ? join(DEBIAN_POSTGRES_FOLDER, newest, 'bin') : undefined
+  if (debianBin && existsSync(join(debianBin, 'initdb'))) return debianBin
   const inPath = Bun.which('initdb')
   return inPath ? join(inPath, '..') : undefined
 }
 
 /** The address of a database of its own beside the one that tests share. */
-export async function freshDatabase(shared: string): Promise<string> {
+export async function createDatabase(shared: string): Promise<string> {
   const name = `own_${crypto.randomUUID().replaceAll('-', '')}`
-  await ask(shared, `create database ${name}`)
+  await queryDatabase(shared, `create database ${name}`)
   return `${Object.assign(new URL(shared), { pathname: `/${name}` })}`
 }
 
 /** Starts a server. With `durable` it waits for the disk at every commit. */
 export async function startPostgres({ durable = false } = {}): Promise<PostgresServer> {
-  const bin = programs()
+  const bin = findPostgresBin()
   if (!bin) throw new Error('PostgreSQL is not installed: its programs are neither in PATH nor where Debian has them.')
   const folder = mkdtempSync(join(tmpdir(), 'atoll-postgres-'))
-  const owner = plainUser()
+  const owner = unprivilegedUser()
   if (owner) chownSync(folder, owner.uid, owner.gid)
   // PostgreSQL refuses to be run by root.
   const as = owner ? ['setpriv', `--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups'] : []
   const data = join(folder, 'data')
-  const made = Bun.spawnSync(
+  const initdbRun = Bun.spawnSync(
     [...as, join(bin, 'initdb'), '-D', data, '-U', 'owner', '-A', 'trust', '-E', 'UTF8', '-N'],
     { cwd: folder, env: { PATH: process.env.PATH, LC_ALL: 'C' } },
   )
-  if (!made.success) throw new Error(`initdb failed: ${made.stderr}`)
+  if (!initdbRun.success) throw new Error(`initdb failed: ${initdbRun.stderr}`)
 
   const port = await freePort()
   const settings = {
@@ -62,7 +64,7 @@ export async function startPostgres({ durable = false } = {}): Promise<PostgresS
   const address = (database: string) => `postgres://owner@127.0.0.1:${port}/${database}`
   let server: Bun.Subprocess | undefined
 
-  const begin = () =>
+  const spawnServer = () =>
     Bun.spawn([...as, join(bin, 'postgres'), '-D', data, ...options], {
       cwd: folder,
       env: { PATH: process.env.PATH, LC_ALL: 'C' },
@@ -70,47 +72,47 @@ export async function startPostgres({ durable = false } = {}): Promise<PostgresS
       stderr: 'ignore',
     })
   async function start() {
-    server = begin()
+    server = spawnServer()
     const until = performance.now() + 20_000
     for (;;)
       try {
-        return await ask(address('postgres'), 'select 1')
+        return await queryDatabase(address('postgres'), 'select 1')
       } catch (error) {
         if (performance.now() > until) throw error
         await Bun.sleep(50)
         // After a crash it does not start before the last process of the one before has gone.
-        if (server.exitCode !== null) server = begin()
+        if (server.exitCode !== null) server = spawnServer()
       }
   }
-  async function end(signal: NodeJS.Signals) {
+  async function endServer(signal: NodeJS.Signals) {
     server?.kill(signal)
     await server?.exited
   }
-  const gone = () => void server?.kill('SIGQUIT')
-  process.once('exit', gone)
+  const killServer = () => void server?.kill('SIGQUIT')
+  process.once('exit', killServer)
   await start()
   // Databases are mostly made in somebody's language, whose order of texts is not ours; PostgreSQL 14 has only the system's.
-  const [{ modern }] = await ask(
+  const [{ modern }] = await queryDatabase(
     address('postgres'),
     "select current_setting('server_version_num')::int >= 150000 modern",
   )
   const language = modern ? "template template0 locale 'C' locale_provider icu icu_locale 'en-US'" : ''
-  await ask(address('postgres'), `create database atoll ${language}`)
+  await queryDatabase(address('postgres'), `create database atoll ${language}`)
   return {
     url: address('atoll'),
     port,
-    kill: () => end('SIGKILL'),
+    kill: () => endServer('SIGKILL'),
     start: async () => void (await start()),
     async stop() {
-      await end('SIGINT')
-      process.off('exit', gone)
+      await endServer('SIGINT')
+      process.off('exit', killServer)
       rmSync(folder, { recursive: true, force: true })
     },
   }
 }
 
 /** Asks a database by a connection of its own, as the role of the address. */
-export async function ask(url: string, sql: string, values?: unknown[]) {
+export async function queryDatabase(url: string, sql: string, values?: unknown[]) {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 })
   await client.connect()
   try {
@@ -126,7 +128,7 @@ export async function startBouncer(server: string) {
   if (!program) return
   const { hostname, port: target, pathname, username } = new URL(server)
   const folder = mkdtempSync(join(tmpdir(), 'atoll-bouncer-'))
-  const owner = plainUser()
+  const owner = unprivilegedUser()
   if (owner) chownSync(folder, owner.uid, owner.gid)
   const port = await freePort()
   const file = join(folder, 'pgbouncer.ini')
@@ -142,7 +144,7 @@ export async function startBouncer(server: string) {
   const until = performance.now() + 10_000
   for (;;)
     try {
-      await ask(url, 'select 1')
+      await queryDatabase(url, 'select 1')
       break
     } catch (error) {
       if (performance.now() > until || child.exitCode !== null) throw error
@@ -159,7 +161,7 @@ export async function startBouncer(server: string) {
   }
 }
 
-function plainUser() {
+function unprivilegedUser() {
   if (process.getuid?.() !== 0) return
   const users = readFileSync('/etc/passwd', 'utf8')
     .split('\n')

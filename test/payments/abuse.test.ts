@@ -1,34 +1,34 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { now } from '../../src/core/clock'
-import { paypal as byPaypal } from '../../src/payments/providers/paypal'
-import { refusal } from '../house'
+import { paypal as paypalProvider } from '../../src/payments/providers/paypal'
 import { startPaddle } from '../outside/vendors/paddle'
 import { startPaypal } from '../outside/vendors/paypal'
 import { startStripe } from '../outside/vendors/stripe'
-import { closed, open } from '../plugins/kit'
-import { deliver } from './inbox/kit'
-import { done, shop } from './kit'
-import { opened, order } from './providers/kit'
+import { allowPrivateNetwork, denyPrivateNetwork } from '../plugins/fixtures'
+import { statusAndCode } from '../test-tenant'
+import { createPaymentsFixture, done } from './fixtures'
+import { deliver } from './inbox/webhook-fixtures'
+import { createOpenedConnection, createOrder } from './providers/provider-fixtures'
 
-open()
+allowPrivateNetwork()
 const [stripe, paddle, paypal] = [await startStripe(), await startPaddle(), await startPaypal()]
-const at = await shop(stripe.connection())
+const at = await createPaymentsFixture(stripe.connection())
 const { admin } = at
 const monthly = { planId: at.pro, billingCycle: 'monthly' }
 const newest = () => [...stripe.sessions.keys()].at(-1)!
 
-beforeAll(open)
+beforeAll(allowPrivateNetwork)
 afterEach(() => {
   stripe.own.failing = () => undefined
   stripe.own.next = []
 })
 afterAll(async () => {
-  closed()
+  denyPrivateNetwork()
   await Promise.all([stripe.stop(), paddle.stop(), paypal.stop()])
 })
 
 /** Has all that Stripe tells from now on come in, and what follows from it done. */
-async function hearing(what: () => unknown) {
+async function deliverEventsOf(what: () => unknown) {
   const before = stripe.events.length
   await what()
   for (const event of stripe.events.slice(before)) await done(deliver(at, 'stripe', stripe.sent(event)))
@@ -36,7 +36,7 @@ async function hearing(what: () => unknown) {
 }
 
 /** Somebody who begins at half the price with the only redemption of a coupon, and then once more with another coupon. */
-async function twice() {
+async function startTwoCheckouts() {
   const who = await at.customer()
   const half = await at.coupon({ maxRedemptions: 1 })
   const little = await at.coupon({ discountValue: 1 })
@@ -49,9 +49,9 @@ async function twice() {
 }
 
 test('who pays an earlier checkout at a better price pays, from the next cycle on, the price of what they have', async () => {
-  const { who, half, subscriptionId, first, again } = await twice()
+  const { who, half, subscriptionId, first, again } = await startTwoCheckouts()
   // It is paid before it can be called off, and heard of later.
-  await hearing(async () => {
+  await deliverEventsOf(async () => {
     stripe.pay(first)
     await again()
   })
@@ -80,7 +80,7 @@ test('who pays an earlier checkout after all, of what was for nothing, pays the 
 })
 
 test('what is paid at a provider that was changed meanwhile is ended there', async () => {
-  const own = await shop(stripe.connection())
+  const own = await createPaymentsFixture(stripe.connection())
   const who = await own.customer()
   const begin = (body: object) => done(who.post('/checkout', body))
   const { subscriptionId } = await begin({ planId: own.pro, billingCycle: 'monthly' })
@@ -101,7 +101,7 @@ test('what is paid at a provider that was changed meanwhile is ended there', asy
 })
 
 test('who begins at PayPal by themselves, with a cheaper plan, pays the price of what they have', async () => {
-  const own = await shop(paypal.connection())
+  const own = await createPaymentsFixture(paypal.connection())
   for (const [plan, price] of [
     ['P-PRO', '20.00'],
     ['P-CHEAP', '1.00'],
@@ -110,8 +110,11 @@ test('who begins at PayPal by themselves, with a cheaper plan, pays the price of
   await done(own.admin.put(`/plans/${own.pro}`, { externalIds: { paypal: { monthlyPlanId: 'P-PRO' } } }))
   const who = await own.customer()
   const { subscriptionId } = await done(who.post('/checkout', { planId: own.pro, billingCycle: 'monthly' }))
-  const theirs = order({ subscriptionId, externalIds: { monthlyPlanId: 'P-CHEAP' } })
-  const { externalSubscriptionId: id } = await byPaypal.createCheckout(opened(paypal.connection()), theirs)
+  const theirs = createOrder({ subscriptionId, externalIds: { monthlyPlanId: 'P-CHEAP' } })
+  const { externalSubscriptionId: id } = await paypalProvider.createCheckout(
+    createOpenedConnection(paypal.connection()),
+    theirs,
+  )
   const before = paypal.events.length
   paypal.approve(id!)
   for (const event of paypal.events.slice(before)) await done(deliver(own, 'paypal', paypal.sent(event)))
@@ -128,7 +131,7 @@ test('a trial begins at the price that holds when it begins', async () => {
   await done(who.post('/checkout', { subscriptionId }))
   await price(50)
   let external = ''
-  await hearing(() => {
+  await deliverEventsOf(() => {
     external = stripe.pay(newest(), { trial: 7 })
   })
   expect(await at.status(subscriptionId)).toBe('trialing')
@@ -143,10 +146,10 @@ test('a fixed coupon is in the currency of what was subscribed to, whatever the 
     ['KWD', 'USD'].map((currency) => at.coupon({ discountType: 'fixed', discountValue: 10, currency })),
   )
   const attach = ({ code }: { code: string }) => admin.put(`/subscriptions/${id}/coupon`, { couponCode: code })
-  expect(refusal(await attach(dinars))).toEqual([400, 'COUPON_NOT_APPLICABLE'])
+  expect(statusAndCode(await attach(dinars))).toEqual([400, 'COUPON_NOT_APPLICABLE'])
   expect((await done(attach(dollars))).finalPrice).toBe(90)
   const other = { subscriptionId: id, couponCode: dinars.code }
-  expect(refusal(await at.as('user').post('/checkout', other))).toEqual([400, 'COUPON_NOT_APPLICABLE'])
+  expect(statusAndCode(await at.as('user').post('/checkout', other))).toEqual([400, 'COUPON_NOT_APPLICABLE'])
 })
 
 test('a provider that answers nonsense has begun nothing', async () => {
@@ -156,13 +159,13 @@ test('a provider that answers nonsense has begun nothing', async () => {
     [paddle, { data: {} }, { data: null }, { data: { id: 7 } }, []],
   ] as const
   for (const [vendor, ...answers] of providers) {
-    const own = await shop(vendor.connection())
+    const own = await createPaymentsFixture(vendor.connection())
     const externalIds = { paypal: { monthlyPlanId: 'P-1' }, paddle: { monthlyPriceId: 'pri_1' } }
     await done(own.admin.put(`/plans/${own.pro}`, { externalIds }))
     for (const body of answers) {
       vendor.own.failing = ({ path }) => (/token$/.test(path) ? undefined : { status: 200, body })
       const sent = await own.as('user').post('/checkout', { planId: own.pro, billingCycle: 'monthly' })
-      expect(refusal(sent), JSON.stringify(body)).toEqual([502, 'PROVIDER_ERROR'])
+      expect(statusAndCode(sent), JSON.stringify(body)).toEqual([502, 'PROVIDER_ERROR'])
       expect(await done(own.as('user').get('/subscriptions'))).toEqual([])
     }
     vendor.own.failing = () => undefined
@@ -173,7 +176,7 @@ test('who begins anew gives up what they are late to pay, too', async () => {
   const who = await at.customer()
   const { subscriptionId } = await done(who.post('/checkout', monthly))
   let external = ''
-  await hearing(() => {
+  await deliverEventsOf(() => {
     external = stripe.pay(newest())
   })
   await at.told(subscriptionId, 'payment failed', {})
@@ -188,16 +191,16 @@ test('who is late to pay and begins another subscription pays for that one only,
     return { id: id as string, external: stripe.pay(newest()) }
   }
   let late = { id: '', external: '' }
-  await hearing(async () => {
+  await deliverEventsOf(async () => {
     late = await begin()
   })
   let open = ''
-  await hearing(() => {
+  await deliverEventsOf(() => {
     open = stripe.fail(late.external)
   })
   expect(await at.status(late.id)).toBe('past_due')
   let other = late
-  await hearing(async () => {
+  await deliverEventsOf(async () => {
     other = await begin()
   })
   const rows = async () =>
@@ -210,7 +213,7 @@ test('who is late to pay and begins another subscription pays for that one only,
   expect(stripe.subscriptions.get(late.external).status).toBe('canceled')
   // What was on its way is an invoice, of which people are told.
   const told = (await done(admin.get('/events?eventName=webhook-failed'))).length
-  await hearing(() => stripe.recover(open))
+  await deliverEventsOf(() => stripe.recover(open))
   expect(await rows()).toEqual(expected)
   expect((await done(admin.get('/events?eventName=webhook-failed'))).length).toBeGreaterThan(told)
   const paid = (await done(who.get('/invoices'))).map(({ subscriptionId, status }: Record<string, string>) => [
@@ -266,7 +269,7 @@ test('what is signed but makes no sense is refused, and spoils nothing that peop
     ...[line({ quantity: 'many' }), line({ description: [] })],
   ]
   for (const object of refused)
-    expect(refusal(await sent(object)), JSON.stringify(object)).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await sent(object)), JSON.stringify(object)).toEqual([400, 'INVALID_INPUT'])
   for (const created of absurd) expect((await sent(invoice({}), { created })).status, String(created)).toBe(400)
   expect(await at.status(subscriptionId)).toBe('pending')
   // A period that can't be is none.
@@ -287,7 +290,7 @@ test('what an admin says while a checkout fails stays said', async () => {
     return { status: 500 }
   }
   const begun = who.post('/checkout', { subscriptionId, couponCode: his.code })
-  expect(refusal(await begun)).toEqual([502, 'PROVIDER_ERROR'])
+  expect(statusAndCode(await begun)).toEqual([502, 'PROVIDER_ERROR'])
   await attached
   expect((await done(who.get(`/subscriptions/${subscriptionId}`))).couponId).toBe(ours._id)
 })

@@ -1,26 +1,26 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { moveClock } from '../../src/core/clock'
-import { house, refusal } from '../house'
 import { startPaddle } from '../outside/vendors/paddle'
 import { startPaypal } from '../outside/vendors/paypal'
 import { STRIPE_KEY, STRIPE_SECRET, startStripe } from '../outside/vendors/stripe'
-import { closed, open } from '../plugins/kit'
-import { done, FORBIDDEN, ID, NO_PLAN, NO_SUBSCRIPTION, STRANGER, shop } from './kit'
+import { allowPrivateNetwork, denyPrivateNetwork } from '../plugins/fixtures'
+import { createTestTenant, statusAndCode } from '../test-tenant'
+import { createPaymentsFixture, done, FORBIDDEN, ID, NO_PLAN, NO_SUBSCRIPTION, UNAUTHENTICATED } from './fixtures'
 
-open()
+allowPrivateNetwork()
 const stripe = await startStripe()
-const at = await shop(stripe.connection())
+const at = await createPaymentsFixture(stripe.connection())
 const { admin, as } = at
 const monthly = { planId: at.pro, billingCycle: 'monthly' }
 const sessions = () => stripe.asked('POST', /checkout\/sessions$/)
-const listed = async (who: { get: typeof admin.get }) => (await done(who.get('/subscriptions'))).length
+const countSubscriptions = async (who: { get: typeof admin.get }) => (await done(who.get('/subscriptions'))).length
 
-beforeAll(open)
+beforeAll(allowPrivateNetwork)
 afterEach(() => {
   stripe.own.next = []
 })
 afterAll(async () => {
-  closed()
+  denyPrivateNetwork()
   await stripe.stop()
 })
 
@@ -53,7 +53,7 @@ describe('a checkout', () => {
     const key = (n: number) => sessions().at(n)!.headers['idempotency-key']
     expect(key(-1)).toBe(key(-2)!)
     expect(await done(who.post('/checkout', { subscriptionId, cancelUrl: 'https://a.test/' }))).not.toEqual(first)
-    expect(await listed(who)).toBe(1)
+    expect(await countSubscriptions(who)).toBe(1)
   })
 
   test('that was given up for another begins anew when it is asked for again, and so does an old one', async () => {
@@ -98,7 +98,7 @@ describe('a checkout', () => {
     expect(mine.limits).toEqual({ projects: 2 })
     expect(mine.couponBenefitEndsAt).toBe(mine.currentPeriodEnd)
     expect((await done(admin.get(`/coupons/${gift._id}`))).currentRedemptions).toBe(1)
-    const poor = await shop()
+    const poor = await createPaymentsFixture()
     await done(poor.as('user').post('/checkout', { planId: poor.free, billingCycle: 'yearly' }))
     expect((await done(poor.as('user').get('/subscriptions/me'))).billingCycle).toBe('yearly')
     expect(stripe.seen.length).toBe(before)
@@ -107,7 +107,7 @@ describe('a checkout', () => {
   test('of a dynamic plan is at the price that an admin has said', async () => {
     const who = await at.customer()
     const { _id: subscriptionId } = await done(who.post('/subscriptions', { ...monthly, planId: at.dynamic }))
-    expect(refusal(await who.post('/checkout', { subscriptionId }))).toEqual([400, 'DYNAMIC_AMOUNT_NOT_SET'])
+    expect(statusAndCode(await who.post('/checkout', { subscriptionId }))).toEqual([400, 'DYNAMIC_AMOUNT_NOT_SET'])
     await done(admin.put(`/subscriptions/${subscriptionId}/dynamic-amount`, { amount: 12.34 }))
     await done(who.post('/checkout', { subscriptionId }))
     expect(sessions().at(-1)!.body.line_items[0].price_data.unit_amount).toBe('1234')
@@ -119,7 +119,10 @@ describe('a checkout', () => {
   })
 
   test('may stand within a page of ours', async () => {
-    const own = await shop({ ...stripe.connection(), metadata: { apiUrl: stripe.url, checkoutMode: 'embedded' } })
+    const own = await createPaymentsFixture({
+      ...stripe.connection(),
+      metadata: { apiUrl: stripe.url, checkoutMode: 'embedded' },
+    })
     const body = await done(own.as('user').post('/checkout', { planId: own.pro, billingCycle: 'monthly' }))
     expect(body).toEqual({ subscriptionId: ID, checkoutUrl: null, clientToken: expect.stringContaining('_secret_') })
   })
@@ -128,11 +131,11 @@ describe('a checkout', () => {
     const who = await at.customer()
     const { subscriptionId: first } = await done(who.post('/checkout', { planId: at.free, billingCycle: 'monthly' }))
     const again = await who.post('/checkout', monthly)
-    expect(refusal(again)).toEqual([409, 'ACTIVE_SUBSCRIPTION_EXISTS'])
+    expect(statusAndCode(again)).toEqual([409, 'ACTIVE_SUBSCRIPTION_EXISTS'])
     expect(again.body.details).toEqual({ existingSubscriptionId: first })
     // What is refused ends nothing.
     const wrong = { ...monthly, couponCode: 'nothing', reset: true }
-    expect(refusal(await who.post('/checkout', wrong))).toEqual([400, 'COUPON_NOT_FOUND'])
+    expect(statusAndCode(await who.post('/checkout', wrong))).toEqual([400, 'COUPON_NOT_FOUND'])
     expect(await at.status(first)).toBe('active')
     const { subscriptionId } = await done(who.post('/checkout', { ...monthly, reset: true }))
     expect([await at.status(first), await at.status(subscriptionId)]).toEqual(['canceled', 'pending'])
@@ -141,13 +144,13 @@ describe('a checkout', () => {
 
 describe('a checkout is refused', () => {
   const refused = async (body: object, who: { post: typeof admin.post } = as('user')) =>
-    refusal(await who.post('/checkout', body))
+    statusAndCode(await who.post('/checkout', body))
 
   test('for what is not there, not sold any more, or somebody else’s', async () => {
     const old = await at.plan({ name: 'Old', monthlyPrice: 1, yearlyPrice: 1 })
     const waiting = await at.pending('user', { planId: old._id })
     await done(admin.delete(`/plans/${old._id}`))
-    const foreign = await shop()
+    const foreign = await createPaymentsFixture()
     const theirs = await foreign.pending()
     expect(await refused({})).toEqual([400, 'INVALID_INPUT'])
     expect(await refused({ planId: at.pro })).toEqual([400, 'INVALID_INPUT'])
@@ -157,7 +160,7 @@ describe('a checkout is refused', () => {
     expect(await refused({ subscriptionId: waiting })).toEqual([400, 'PLAN_NOT_ACTIVE'])
     for (const subscriptionId of ['x', theirs]) expect(await refused({ subscriptionId })).toEqual(NO_SUBSCRIPTION)
     expect(await refused({ subscriptionId: waiting }, as('other'))).toEqual(FORBIDDEN)
-    expect(await refused(monthly, at.stranger)).toEqual(STRANGER)
+    expect(await refused(monthly, at.stranger)).toEqual(UNAUTHENTICATED)
     const nobody = { ...monthly, billableEntityType: 'user', billableEntityId: 'nobody' }
     expect(await refused(nobody, admin)).toEqual([404, 'USER_NOT_FOUND'])
   })
@@ -190,7 +193,7 @@ describe('a checkout is refused', () => {
     for (const url of ['/thanks', 'javascript:alert(1)', 'https://', 'ftp://a.test/'])
       for (const name of ['successUrl', 'cancelUrl'])
         expect(await refused({ ...monthly, [name]: url }, who), url).toEqual([400, 'INVALID_REDIRECT_URL'])
-    expect(await listed(who)).toBe(0)
+    expect(await countSubscriptions(who)).toBe(0)
   })
 
   test('with a coupon that was good when it was attached', async () => {
@@ -204,11 +207,11 @@ describe('a checkout is refused', () => {
   })
 
   test('where nobody can be paid, or nobody whom we know', async () => {
-    const own = await shop()
+    const own = await createPaymentsFixture()
     const tried = async () => {
       const sent = await own.as('user').post('/checkout', { planId: own.pro, billingCycle: 'monthly' })
-      expect(await listed(own.as('user'))).toBe(0)
-      return refusal(sent)
+      expect(await countSubscriptions(own.as('user'))).toBe(0)
+      return statusAndCode(sent)
     }
     const set = (metadata: object) => done(own.admin.put('/payments/configuration', { metadata }))
     const NOT_CONFIGURED = [500, 'PAYMENTS_NOT_CONFIGURED']
@@ -227,12 +230,12 @@ describe('a checkout is refused', () => {
       { ...strict, metadata: { ...strict.metadata, requireExternalPrice: true } },
     ]
     for (const connection of connections) {
-      const own = await shop(connection)
+      const own = await createPaymentsFixture(connection)
       expect(await refused({ planId: own.pro, billingCycle: 'monthly' }, own.as('user'))).toEqual([
         400,
         'MISSING_EXTERNAL_PRICE_ID',
       ])
-      expect(await listed(own.as('user'))).toBe(0)
+      expect(await countSubscriptions(own.as('user'))).toBe(0)
     }
     expect([paypal.seen, paddle.seen]).toEqual([[], []])
     await Promise.all([paypal.stop(), paddle.stop()])
@@ -252,9 +255,9 @@ describe('a provider that fails', () => {
       // As often as the question is put.
       stripe.own.next = Array(6).fill(failure)
       const sent = await who.post('/checkout', { ...monthly, couponCode: code })
-      expect(refusal(sent)).toEqual(PROVIDER_ERROR)
+      expect(statusAndCode(sent)).toEqual(PROVIDER_ERROR)
       expect(JSON.stringify(sent.body)).not.toMatch(new RegExp(`${STRIPE_KEY}|${STRIPE_SECRET}|127\\.0\\.0\\.1`))
-      expect(await listed(who)).toBe(0)
+      expect(await countSubscriptions(who)).toBe(0)
     }
     console.error = log
     expect(lines.join()).not.toMatch(new RegExp(`${STRIPE_KEY}|${STRIPE_SECRET}`))
@@ -274,7 +277,7 @@ describe('a provider that fails', () => {
     const { code } = await at.coupon({})
     const before = await done(who.get(`/subscriptions/${subscriptionId}`))
     stripe.own.next = Array(6).fill({ status: 500 })
-    expect(refusal(await who.post('/checkout', { subscriptionId, couponCode: code }))).toEqual(PROVIDER_ERROR)
+    expect(statusAndCode(await who.post('/checkout', { subscriptionId, couponCode: code }))).toEqual(PROVIDER_ERROR)
     const key = sessions().at(-1)!.headers['idempotency-key']
     expect(await done(who.get(`/subscriptions/${subscriptionId}`))).toEqual(before)
     stripe.own.next = []
@@ -292,7 +295,7 @@ describe('a provider that fails', () => {
       providerKind: 'stripe',
     })
     stripe.own.next = Array(6).fill('down')
-    expect(refusal(await who.put(`/subscriptions/${subscriptionId}/cancel`))).toEqual(PROVIDER_ERROR)
+    expect(statusAndCode(await who.put(`/subscriptions/${subscriptionId}/cancel`))).toEqual(PROVIDER_ERROR)
     const row = await done(who.get('/subscriptions/me'))
     expect([row.status, typeof row.cancelRequested]).toEqual(['active', 'string'])
     stripe.own.next = []
@@ -306,7 +309,7 @@ describe('a provider that fails', () => {
     const who = await at.customer()
     const { subscriptionId } = await done(who.post('/checkout', monthly))
     stripe.own.next = Array(6).fill('down')
-    expect(refusal(await who.put(`/subscriptions/${subscriptionId}/cancel`))).toEqual(PROVIDER_ERROR)
+    expect(statusAndCode(await who.put(`/subscriptions/${subscriptionId}/cancel`))).toEqual(PROVIDER_ERROR)
     stripe.own.next = []
     expect(await at.status(subscriptionId)).toBe('pending')
     await at.later(10_000)
@@ -316,7 +319,7 @@ describe('a provider that fails', () => {
 })
 
 test('a connection by which somebody pays can’t be removed', async () => {
-  const own = await shop(stripe.connection())
+  const own = await createPaymentsFixture(stripe.connection())
   const remove = () => own.admin.delete(`/integration-sources/${own.source}`)
   expect((await remove()).body).toMatchObject({
     ...{ code: 'INTEGRATION_SOURCE_IN_USE', details: { usedBy: ['the payments configuration'] } },
@@ -324,7 +327,7 @@ test('a connection by which somebody pays can’t be removed', async () => {
   const { subscriptionId } = await done(own.as('user').post('/checkout', { planId: own.pro, billingCycle: 'monthly' }))
   await own.told(subscriptionId, 'activated', { occurredAt: 1, externalSubscriptionId: 'sub_1' })
   await done(own.admin.put('/payments/configuration', { metadata: { paymentSourceId: null } }))
-  expect((await remove()).body.details).toEqual({ usedBy: ['1 subscription in force'] })
+  expect((await remove()).body.details).toEqual({ usedBy: ['1 active subscription'] })
   await own.told(subscriptionId, 'canceled', { occurredAt: 2 })
   await done(remove())
 })
@@ -352,9 +355,9 @@ test('nobody pays for a user or a workspace that was removed', async () => {
 })
 
 test('what one tenant sells and who has subscribed, no other sees', async () => {
-  const other = await house()
+  const other = await createTestTenant()
   const subscriptionId = await at.pending()
   for (const path of ['/subscriptions', '/invoices', '/coupons', '/plans'])
     expect(await done(other.as('admin').get(path)), path).toEqual([])
-  expect(refusal(await other.as('admin').post('/checkout', { subscriptionId }))).toEqual(NO_SUBSCRIPTION)
+  expect(statusAndCode(await other.as('admin').post('/checkout', { subscriptionId }))).toEqual(NO_SUBSCRIPTION)
 })

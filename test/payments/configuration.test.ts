@@ -1,16 +1,16 @@
 import { expect, test } from 'bun:test'
-import { house, refusal } from '../house'
-import { done, FORBIDDEN, STRANGER, shop } from './kit'
+import { createTestTenant, statusAndCode } from '../test-tenant'
+import { createPaymentsFixture, done, FORBIDDEN, UNAUTHENTICATED } from './fixtures'
 
 const PATH = '/payments/configuration'
 const DEFAULTS = { isEnabled: false, defaultCurrency: 'USD', gracePeriodDays: 3 }
 const answer = (metadata: object) => ({ key: 'payments-configuration', metadata: { ...DEFAULTS, ...metadata } })
 
-const at = await shop()
+const at = await createPaymentsFixture()
 const { admin } = at
 
 test('the configuration has values where nothing is set, and changes key by key', async () => {
-  const own = (await house()).as('admin')
+  const own = (await createTestTenant()).as('admin')
   expect(await done(own.get(PATH))).toEqual(answer({}))
   expect(await done(own.put(PATH, {}))).toEqual(answer({}))
   const urls = { successUrl: 'https://shop.example.com/thanks', cancelUrl: 'http://localhost:3000/cart' }
@@ -45,7 +45,7 @@ test('addresses must be such that a browser can be led there', async () => {
   for (const name of ['successUrl', 'cancelUrl'])
     for (const url of bad) {
       const sent = await admin.put(PATH, { metadata: { [name]: url, gracePeriodDays: 9 } })
-      expect(refusal(sent), `${name} ${url}`).toEqual([400, 'INVALID_PAYMENTS_CONFIGURATION'])
+      expect(statusAndCode(sent), `${name} ${url}`).toEqual([400, 'INVALID_PAYMENTS_CONFIGURATION'])
     }
   expect(await done(admin.get(PATH))).toEqual(answer({}))
 })
@@ -56,19 +56,51 @@ test('what does not fit is refused, and nothing of it is kept', async () => {
     ...[{ defaultCurrency: 5 }, { paymentSourceId: 5 }, { gracePeriodDays: 1e21 }],
   ]
   for (const metadata of bad)
-    expect(refusal(await admin.put(PATH, { metadata })), JSON.stringify(metadata)).toEqual([400, 'INVALID_INPUT'])
-  expect(refusal(await admin.put(PATH, { metadata: 'x' }))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await admin.put(PATH, { metadata })), JSON.stringify(metadata)).toEqual([400, 'INVALID_INPUT'])
+  expect(statusAndCode(await admin.put(PATH, { metadata: 'x' }))).toEqual([400, 'INVALID_INPUT'])
   expect(await done(admin.get(PATH))).toEqual(answer({}))
+})
+
+test('the generic route refuses a currency that does not exist and unusable redirect URLs, in updates and creates', async () => {
+  const own = (await createTestTenant()).as('admin')
+  const key = 'payments-configuration'
+  const send = (metadata: object) => [
+    own.post('/configurations', { key, metadata }),
+    own.put(`/configurations/${key}`, { metadata }),
+  ]
+  for (const sent of send({ defaultCurrency: 'XYZ', gracePeriodDays: 9 })) {
+    const { status, body } = await sent
+    const message = '"XYZ" is not an ISO 4217 currency.'
+    expect([status, body]).toEqual([
+      400,
+      { code: 'INVALID_INPUT', message, details: [{ path: '/metadata/defaultCurrency', message }] },
+    ])
+  }
+  for (const sent of send({ successUrl: 'https://[' })) {
+    const answer = await sent
+    expect(statusAndCode(answer)).toEqual([400, 'INVALID_PAYMENTS_CONFIGURATION'])
+    expect(answer.body.details[0].path).toBe('/metadata/successUrl')
+  }
+  expect(await done(own.get(PATH))).toEqual(answer({}))
+  const plan = await done(own.post('/plans', { name: 'x', monthlyPrice: 1, yearlyPrice: 1 }))
+  expect(plan.currency).toBe('USD')
+
+  const valid = { defaultCurrency: 'EUR', successUrl: 'https://shop.example.com/thanks' }
+  await done(own.put(`/configurations/${key}`, { metadata: valid }))
+  expect(await done(own.get(PATH))).toEqual(answer(valid))
+  await done(own.put(`/configurations/${key}`, { metadata: { defaultCurrency: null, successUrl: null } }))
+  expect(await done(own.get(PATH))).toEqual(answer({}))
 })
 
 test('it is for admins only', async () => {
   for (const who of [at.as('user'), at.as('editor')])
-    for (const sent of [who.get(PATH), who.put(PATH, {})]) expect(refusal(await sent)).toEqual(FORBIDDEN)
-  for (const sent of [at.stranger.get(PATH), at.stranger.put(PATH, {})]) expect(refusal(await sent)).toEqual(STRANGER)
+    for (const sent of [who.get(PATH), who.put(PATH, {})]) expect(statusAndCode(await sent)).toEqual(FORBIDDEN)
+  for (const sent of [at.stranger.get(PATH), at.stranger.put(PATH, {})])
+    expect(statusAndCode(await sent)).toEqual(UNAUTHENTICATED)
 })
 
 test('refuses a payment connection that does not exist or is of another kind, on both routes', async () => {
-  const own = await shop()
+  const own = await createPaymentsFixture()
   const http = { name: 'Ours', kind: 'http', metadata: { url: 'https://example.com' } }
   const { _id: other } = await done(own.admin.post('/integration-sources', http), 201)
   for (const path of [PATH, '/configurations/payments-configuration'])
@@ -80,7 +112,7 @@ test('refuses a payment connection that does not exist or is of another kind, on
     }
   const refused = await own.admin.put(PATH, { metadata: { paymentSourceId: other } })
   expect(refused.body.details[0].path).toBe('/metadata/paymentSourceId')
-  expect(refused.body.message).toContain('of the kind http')
+  expect(refused.body.message).toContain('is of kind http')
   const stripe = {
     name: 'S',
     kind: 'stripe',

@@ -1,16 +1,18 @@
 import { afterEach, describe, expect, test } from 'bun:test'
+import { configurations } from '../../src/accounts/settings/tables'
 import { moveClock } from '../../src/core/clock'
-import { type Client, house, refusal } from '../house'
-import { done, FORBIDDEN, ID, STRANGER, shop, TIME } from './kit'
+import { invalidate } from '../../src/tenancy/cache'
+import { type ApiClient, createTestTenant, statusAndCode } from '../test-tenant'
+import { createPaymentsFixture, done, FORBIDDEN, ID, TIME, UNAUTHENTICATED } from './fixtures'
 
-const at = await shop()
+const at = await createPaymentsFixture()
 const { admin, as, stranger } = at
 afterEach(() => moveClock(Date.now()))
 
 const INVALID = [400, 'INVALID_COUPON_DATA']
-const GONE = [404, 'COUPON_NOT_FOUND']
+const COUPON_NOT_FOUND = [404, 'COUPON_NOT_FOUND']
 const valid = { code: 'valid', discountType: 'percentage', discountValue: 10 }
-const soon = (ms: number) => new Date(Date.now() + ms).toISOString()
+const fromNow = (ms: number) => new Date(Date.now() + ms).toISOString()
 const HOUR = 3_600_000
 
 describe('coupons', () => {
@@ -30,6 +32,19 @@ describe('coupons', () => {
     expect(await done(admin.post('/coupons/validate', { code: 'WELCOME10' }))).toEqual(coupon)
   })
 
+  test('of a fixed amount are refused with the name of the default currency, where one was kept that does not exist', async () => {
+    const own = await createTestTenant()
+    await done(own.as('admin').put('/configurations/payments-configuration', { metadata: { defaultCurrency: 'EUR' } }))
+    // As it could be set before that was checked.
+    await own.tenant.write((tx) => tx.update(configurations).set({ metadata: { defaultCurrency: 'XYZ' } }))
+    invalidate(own.tenant, 'configurations')
+    const { body } = await own.as('admin').post('/coupons', { ...valid, discountType: 'fixed' })
+    expect([body.code, body.message]).toEqual([
+      'INVALID_COUPON_DATA',
+      '"XYZ" is not an ISO 4217 currency such as USD or EUR.',
+    ])
+  })
+
   test('of a fixed amount are in the currency of the configuration unless told, and can be sent back whole', async () => {
     const body = await at.coupon({
       ...{
@@ -37,7 +52,7 @@ describe('coupons', () => {
         discountValue: 5.255,
         maxRedemptions: 3,
         validFrom: '2026-01-01',
-        validUntil: soon(HOUR),
+        validUntil: fromNow(HOUR),
       },
       ...{ benefitDurationUnit: 'months', benefitDurationValue: 3, applicablePlanIds: [at.pro] },
     })
@@ -83,22 +98,25 @@ describe('coupons', () => {
     ]
     const { _id } = await at.coupon({})
     for (const body of bad) {
-      expect(refusal(await admin.post('/coupons', body)), JSON.stringify(body)).toEqual(INVALID)
+      expect(statusAndCode(await admin.post('/coupons', body)), JSON.stringify(body)).toEqual(INVALID)
       if (Object.keys(body).length > 2)
-        expect(refusal(await admin.put(`/coupons/${_id}`, body)), JSON.stringify(body)).toEqual(
+        expect(statusAndCode(await admin.put(`/coupons/${_id}`, body)), JSON.stringify(body)).toEqual(
           'discountValue' in body && body.discountValue === undefined ? [200, 'valid'] : INVALID,
         )
     }
     const { body } = await admin.post('/coupons', { ...valid, discountValue: -1 })
     expect(body.details[0].path).toBe('/discountValue')
-    expect(refusal(await admin.post('/coupons', [valid]))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await admin.post('/coupons', [valid]))).toEqual([400, 'INVALID_INPUT'])
   })
 
   test('have a code that no other has, however it is written', async () => {
     await at.coupon({ code: 'Straße' })
-    expect(refusal(await admin.post('/coupons', { ...valid, code: ' STRAßE ' }))).toEqual([400, 'COUPON_CODE_EXISTS'])
+    expect(statusAndCode(await admin.post('/coupons', { ...valid, code: ' STRAßE ' }))).toEqual([
+      400,
+      'COUPON_CODE_EXISTS',
+    ])
     const { _id } = await at.coupon({})
-    expect(refusal(await admin.put(`/coupons/${_id}`, { code: 'straße' }))).toEqual([400, 'COUPON_CODE_EXISTS'])
+    expect(statusAndCode(await admin.put(`/coupons/${_id}`, { code: 'straße' }))).toEqual([400, 'COUPON_CODE_EXISTS'])
     expect((await done(admin.put(`/coupons/${_id}`, { code: 'Other' }))).code).toBe('Other')
     const results = await Promise.all([1, 2, 3].map(() => admin.post('/coupons', { ...valid, code: 'at once' })))
     expect(results.map(({ status }) => status).sort()).toEqual([201, 400, 400])
@@ -107,13 +125,13 @@ describe('coupons', () => {
   test('are looked at in the order of the contract', async () => {
     const tried = async (body: object, planId: string | undefined = at.pro) => {
       const { code } = await at.coupon(body)
-      return refusal(await stranger.post('/coupons/validate', { code, planId }))
+      return statusAndCode(await stranger.post('/coupons/validate', { code, planId }))
     }
     // Each of them has all the flaws that are looked at later.
     const flaws = { maxRedemptions: 0, applicablePlanIds: ['x'] }
-    expect(await tried({ isActive: false, validFrom: soon(HOUR), ...flaws })).toEqual([400, 'COUPON_NOT_FOUND'])
-    expect(await tried({ validFrom: soon(HOUR), ...flaws })).toEqual([400, 'COUPON_NOT_YET_VALID'])
-    expect(await tried({ validUntil: soon(-HOUR), ...flaws })).toEqual([400, 'COUPON_EXPIRED'])
+    expect(await tried({ isActive: false, validFrom: fromNow(HOUR), ...flaws })).toEqual([400, 'COUPON_NOT_FOUND'])
+    expect(await tried({ validFrom: fromNow(HOUR), ...flaws })).toEqual([400, 'COUPON_NOT_YET_VALID'])
+    expect(await tried({ validUntil: fromNow(-HOUR), ...flaws })).toEqual([400, 'COUPON_EXPIRED'])
     expect(await tried(flaws)).toEqual([400, 'COUPON_MAX_REDEMPTIONS'])
     expect(await tried({ applicablePlanIds: ['x'] })).toEqual([400, 'COUPON_NOT_APPLICABLE'])
     const euros = { discountType: 'fixed', discountValue: 5, currency: 'EUR' }
@@ -124,15 +142,18 @@ describe('coupons', () => {
       await done(stranger.post('/coupons/validate', { code }))
     }
     const gone = stranger.with({ 'x-api-key': 'atl_of_nobody' })
-    expect(refusal(await gone.post('/coupons/validate', { code: 'nobody' }))).toEqual([401, 'UNAUTHENTICATED'])
-    expect(refusal(await stranger.post('/coupons/validate', { code: 'nobody' }))).toEqual([400, 'COUPON_NOT_FOUND'])
+    expect(statusAndCode(await gone.post('/coupons/validate', { code: 'nobody' }))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await stranger.post('/coupons/validate', { code: 'nobody' }))).toEqual([
+      400,
+      'COUPON_NOT_FOUND',
+    ])
     for (const body of [{}, { code: '' }, { code: 5 }])
-      expect(refusal(await stranger.post('/coupons/validate', body))).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(await stranger.post('/coupons/validate', body))).toEqual([400, 'INVALID_INPUT'])
   })
 
   test('can be redeemed from one moment to another', async () => {
-    const { code } = await at.coupon({ validFrom: soon(HOUR), validUntil: soon(2 * HOUR) })
-    const now = async () => refusal(await as('user').post('/coupons/validate', { code }))
+    const { code } = await at.coupon({ validFrom: fromNow(HOUR), validUntil: fromNow(2 * HOUR) })
+    const now = async () => statusAndCode(await as('user').post('/coupons/validate', { code }))
     expect(await now()).toEqual([400, 'COUPON_NOT_YET_VALID'])
     moveClock(Date.now() + 1.5 * HOUR)
     expect(await now()).toEqual([200, code])
@@ -141,9 +162,9 @@ describe('coupons', () => {
   })
 
   test('can’t be guessed by subscriptions or checkouts either: all ways that take a code count together', async () => {
-    const own = await shop()
+    const own = await createPaymentsFixture()
     const who = await own.customer()
-    const subscribe = (by: Client, couponCode?: string) =>
+    const subscribe = (by: ApiClient, couponCode?: string) =>
       by.post('/subscriptions', { planId: own.pro, billingCycle: 'monthly', ...(couponCode && { couponCode }) })
     const ways = [
       (n: number) => subscribe(who, `guess${n}`),
@@ -151,16 +172,16 @@ describe('coupons', () => {
       (n: number) => who.post('/coupons/validate', { code: `guess${n}` }),
     ]
     for (let n = 0; n < 60; n++) expect((await ways[n % 3]!(n)).status).toBe(400)
-    for (const way of ways) expect(refusal(await way(61))).toEqual([429, 'RATE_LIMITED'])
+    for (const way of ways) expect(statusAndCode(await way(61))).toEqual([429, 'RATE_LIMITED'])
     expect((await subscribe(who)).status).toBe(200)
     const other = await own.customer()
-    expect(refusal(await subscribe(other, 'guess'))).toEqual([400, 'COUPON_NOT_FOUND'])
+    expect(statusAndCode(await subscribe(other, 'guess'))).toEqual([400, 'COUPON_NOT_FOUND'])
     moveClock(Date.now() + 61_000)
-    expect(refusal(await ways[0]!(62))).toEqual([400, 'COUPON_NOT_FOUND'])
+    expect(statusAndCode(await ways[0]!(62))).toEqual([400, 'COUPON_NOT_FOUND'])
   })
 
   test('can’t be guessed: whoever is no admin tries a few in a minute', async () => {
-    const { as, stranger } = await house()
+    const { as, stranger } = await createTestTenant()
     for (const who of [stranger, as('user')]) {
       const statuses = []
       for (let n = 0; n < 70; n++) statuses.push((await who.post('/coupons/validate', { code: `guess${n}` })).status)
@@ -176,19 +197,19 @@ describe('coupons', () => {
     const path = `/coupons/${_id}`
     for (const who of [as('user'), as('editor')])
       for (const answer of [who.get('/coupons'), who.get(path), who.post('/coupons', valid), who.delete(path)])
-        expect(refusal(await answer)).toEqual(FORBIDDEN)
+        expect(statusAndCode(await answer)).toEqual(FORBIDDEN)
     for (const answer of [stranger.get('/coupons'), stranger.get(path), stranger.put(path, valid)])
-      expect(refusal(await answer)).toEqual(STRANGER)
+      expect(statusAndCode(await answer)).toEqual(UNAUTHENTICATED)
     for (const id of ['x', '%00', Bun.randomUUIDv7()])
       for (const answer of [
         admin.get(`/coupons/${id}`),
         admin.put(`/coupons/${id}`, {}),
         admin.delete(`/coupons/${id}`),
       ])
-        expect(refusal(await answer)).toEqual(GONE)
-    const other = await house()
-    expect(refusal(await other.as('admin').get(path))).toEqual(GONE)
-    expect(refusal(await other.stranger.post('/coupons/validate', { code }))).toEqual([400, 'COUPON_NOT_FOUND'])
+        expect(statusAndCode(await answer)).toEqual(COUPON_NOT_FOUND)
+    const other = await createTestTenant()
+    expect(statusAndCode(await other.as('admin').get(path))).toEqual(COUPON_NOT_FOUND)
+    expect(statusAndCode(await other.stranger.post('/coupons/validate', { code }))).toEqual([400, 'COUPON_NOT_FOUND'])
     expect((await done(admin.delete(path))).isActive).toBe(false)
     expect((await done(admin.get('/coupons?isActive=false'))).map((one: { _id: string }) => one._id)).toContain(_id)
     expect((await done(admin.get('/coupons?isActive=true'))).map((one: { _id: string }) => one._id)).not.toContain(_id)
@@ -200,7 +221,7 @@ test('refuses a coupon on a subscription that has ended with 409 SUBSCRIPTION_EN
   const id = await at.pending()
   await done(admin.put(`/subscriptions/${id}/cancel`))
   const path = `/subscriptions/${id}/coupon`
-  expect(refusal(await admin.put(path, { couponCode: code }))).toEqual([409, 'SUBSCRIPTION_ENDED'])
-  expect(refusal(await admin.put(path, { couponCode: 'nonsense' }))).toEqual([409, 'SUBSCRIPTION_ENDED'])
+  expect(statusAndCode(await admin.put(path, { couponCode: code }))).toEqual([409, 'SUBSCRIPTION_ENDED'])
+  expect(statusAndCode(await admin.put(path, { couponCode: 'nonsense' }))).toEqual([409, 'SUBSCRIPTION_ENDED'])
   expect((await done(admin.put(path, { couponCode: null }))).status).toBe('canceled')
 })

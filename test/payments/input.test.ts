@@ -1,23 +1,23 @@
 import { afterAll, expect, test } from 'bun:test'
-import { refusal } from '../house'
 import { startStripe } from '../outside/vendors/stripe'
-import { closed, open } from '../plugins/kit'
-import { done, shop } from './kit'
+import { allowPrivateNetwork, denyPrivateNetwork } from '../plugins/fixtures'
+import { statusAndCode } from '../test-tenant'
+import { createPaymentsFixture, done } from './fixtures'
 
-open()
+allowPrivateNetwork()
 const stripe = await startStripe()
-const at = await shop(stripe.connection())
+const at = await createPaymentsFixture(stripe.connection())
 const { admin } = at
 const monthly = { planId: at.pro, billingCycle: 'monthly' }
 afterAll(async () => {
-  closed()
+  denyPrivateNetwork()
   await stripe.stop()
 })
 
 test('a customer has an address that is one', async () => {
   const asked = stripe.seen.length
   for (const email of ['nobody', ' ', 'a b@c.de', 'a@b.de\r\nBcc: all@b.de'])
-    expect(refusal(await at.as('user').post('/checkout', { ...monthly, customer: { email } })), email).toEqual([
+    expect(statusAndCode(await at.as('user').post('/checkout', { ...monthly, customer: { email } })), email).toEqual([
       ...[400, 'INVALID_INPUT'],
     ])
   expect(stripe.seen.length).toBe(asked)
@@ -25,7 +25,7 @@ test('a customer has an address that is one', async () => {
 
 test('a price is not so small that it is none', async () => {
   for (const monthlyPrice of [0.004, 1e-7])
-    expect(refusal(await admin.post('/plans', { name: 'Cheap', monthlyPrice, yearlyPrice: 1 }))).toEqual([
+    expect(statusAndCode(await admin.post('/plans', { name: 'Cheap', monthlyPrice, yearlyPrice: 1 }))).toEqual([
       ...[400, 'INVALID_INPUT'],
     ])
   expect((await at.plan({ name: 'Cheap', monthlyPrice: 0.005, yearlyPrice: 0 })).monthlyPrice).toBe(0.01)
@@ -35,14 +35,14 @@ test('a coupon is good from and until days and moments that there are', async ()
   const make = (validUntil: string) =>
     admin.post('/coupons', { code: crypto.randomUUID(), discountType: 'percentage', discountValue: 1, validUntil })
   for (const when of ['2027-02-30', '1', '+200000-01-01T00:00:00Z', '2027-01-01T25:00:00Z', 'tomorrow', ''])
-    expect(refusal(await make(when)), when).toEqual([400, 'INVALID_COUPON_DATA'])
+    expect(statusAndCode(await make(when)), when).toEqual([400, 'INVALID_COUPON_DATA'])
   for (const when of ['2027-02-28', '2027-01-31T12:00:00Z', '2027-01-31T12:00:00.000+01:00'])
     expect((await done(make(when), 201)).validUntil).toBe(new Date(when).toISOString())
 })
 
 test('what is active or not is asked for in words that are known', async () => {
   for (const path of ['/plans', '/plans/public', '/coupons']) {
-    expect(refusal(await admin.get(`${path}?isActive=maybe`)), path).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await admin.get(`${path}?isActive=maybe`)), path).toEqual([400, 'INVALID_INPUT'])
     for (const word of ['undefined', '', '1', 'false']) await done(admin.get(`${path}?isActive=${word}`))
   }
 })
@@ -56,10 +56,10 @@ test('an address to come back to has nothing in it that only looks like one', as
     'https://shop.test@evil.test/',
   ])
     for (const name of ['successUrl', 'cancelUrl']) {
-      expect(refusal(await who.post('/checkout', { ...monthly, [name]: url })), url).toEqual([
+      expect(statusAndCode(await who.post('/checkout', { ...monthly, [name]: url })), url).toEqual([
         ...[400, 'INVALID_REDIRECT_URL'],
       ])
-      expect(refusal(await admin.put('/payments/configuration', { metadata: { [name]: url } })), url).toEqual([
+      expect(statusAndCode(await admin.put('/payments/configuration', { metadata: { [name]: url } })), url).toEqual([
         ...[400, 'INVALID_PAYMENTS_CONFIGURATION'],
       ])
     }

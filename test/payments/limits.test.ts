@@ -1,53 +1,53 @@
 import { describe, expect, test } from 'bun:test'
-import { type Client, refusal, rules } from '../house'
-import { times } from '../plugins/kit'
-import { done, shop } from './kit'
+import { times } from '../plugins/fixtures'
+import { type ApiClient, fullAccessRules, statusAndCode } from '../test-tenant'
+import { createPaymentsFixture, done } from './fixtures'
 
 const LIMIT = [403, 'LIMIT_REACHED']
-const at = await shop()
+const at = await createPaymentsFixture()
 const PATH = '/blueprints/projects/entities'
-const limited = (value: unknown, scope = 'user') => ({
+const limitedBlueprint = (value: unknown, scope = 'user') => ({
   ...{ key: 'projects', name: 'Projects', fields: [{ key: 'title', type: 'string' }] },
-  ...{ permissions: rules('tenant', 'user'), limitations: [{ scope, value }] },
+  ...{ permissions: fullAccessRules('tenant', 'user'), limitations: [{ scope, value }] },
 })
-await done(at.admin.post('/blueprints', limited({ planLimit: 'projects' })), 201)
+await done(at.admin.post('/blueprints', limitedBlueprint({ planLimit: 'projects' })), 201)
 
 /** How many of so many creations at once went through; the others have to be refused by a limit. */
-async function fill(who: Client, count: number) {
+async function fill(who: ApiClient, count: number) {
   const answers = await Promise.all(times(count).map(() => who.post(PATH, {})))
-  for (const answer of answers) if (answer.status !== 201) expect(refusal(answer)).toEqual(LIMIT)
+  for (const answer of answers) if (answer.status !== 201) expect(statusAndCode(answer)).toEqual(LIMIT)
   return answers.filter(({ status }) => status === 201).length
 }
 /** Somebody who has subscribed to a plan of such limits. */
-async function subscribed(limits: object) {
+async function subscribe(limits: object) {
   const { _id: planId } = await at.plan({ name: 'x', monthlyPrice: 0, yearlyPrice: 0, limits })
   const who = await at.customer()
   const { subscriptionId } = await done(who.post('/checkout', { planId, billingCycle: 'monthly' }))
-  return { who: who as unknown as Client & { id: string }, id: subscriptionId as string, planId }
+  return { who: who as unknown as ApiClient & { id: string }, id: subscriptionId as string, planId }
 }
 
 describe('the limit of a plan', () => {
   test('is how many there may be, also of those who come at once, and is told', async () => {
-    const { who, planId } = await subscribed({ projects: 3 })
+    const { who, planId } = await subscribe({ projects: 3 })
     expect((await done(who.get('/subscriptions/me'))).limits).toEqual({ projects: 3 })
     expect(await fill(who, 10)).toBe(3)
     expect((await who.post(PATH, {})).body.details).toMatchObject({ value: 3 })
     await done(at.admin.put(`/plans/${planId}`, { limits: { projects: 5 } }))
     expect(await fill(who, 10)).toBe(2)
     const operations = [{ op: 'create', data: {} }]
-    expect(refusal(await who.post(`${PATH}/batch`, { operations }))).toEqual(LIMIT)
+    expect(statusAndCode(await who.post(`${PATH}/batch`, { operations }))).toEqual(LIMIT)
   })
 
   test('counts whole ones, however large', async () => {
-    expect(await fill((await subscribed({ projects: 1.5 })).who, 3)).toBe(1)
-    expect(await fill((await subscribed({ projects: 1e300 })).who, 3)).toBe(3)
-    expect(await fill((await subscribed({ projects: -1 })).who, 1)).toBe(0)
+    expect(await fill((await subscribe({ projects: 1.5 })).who, 3)).toBe(1)
+    expect(await fill((await subscribe({ projects: 1e300 })).who, 3)).toBe(3)
+    expect(await fill((await subscribe({ projects: -1 })).who, 1)).toBe(0)
   })
 
   test('is nothing without a subscription, as before one and after it', async () => {
     const nobody = await at.customer()
-    expect(await fill(nobody as unknown as Client, 2)).toBe(0)
-    const { who, id } = await subscribed({ projects: 3 })
+    expect(await fill(nobody as unknown as ApiClient, 2)).toBe(0)
+    const { who, id } = await subscribe({ projects: 3 })
     expect(await fill(who, 1)).toBe(1)
     await done(who.put(`/subscriptions/${id}/cancel`))
     expect(await fill(who, 1)).toBe(0)
@@ -55,7 +55,7 @@ describe('the limit of a plan', () => {
   })
 
   test('stays for who is late to pay, until the grace is over', async () => {
-    const { who, id } = await subscribed({ projects: 2 })
+    const { who, id } = await subscribe({ projects: 2 })
     await at.told(id, 'payment failed', { occurredAt: Date.now() })
     expect(await fill(who, 1)).toBe(1)
     await at.told(id, 'grace ended')
@@ -64,13 +64,16 @@ describe('the limit of a plan', () => {
 
   test('is none where the plan does not say, and none for admins', async () => {
     for (const limits of [{}, { projects: null }, { others: 1 }])
-      expect(await fill((await subscribed(limits)).who, 4)).toBe(4)
+      expect(await fill((await subscribe(limits)).who, 4)).toBe(4)
     expect(await fill(at.admin, 3)).toBe(3)
   })
 
   test('is the workspace’s for who acts in one', async () => {
-    const own = await shop()
-    await done(own.admin.post('/blueprints', limited({ planLimit: 'projects', otherwise: 1 }, 'workspace')), 201)
+    const own = await createPaymentsFixture()
+    await done(
+      own.admin.post('/blueprints', limitedBlueprint({ planLimit: 'projects', otherwise: 1 }, 'workspace')),
+      201,
+    )
     const user = own.as('user')
     expect(await fill(user, 3)).toBe(1)
     const { _id } = await done(user.post('/workspaces', { name: 'Office' }), 201)
@@ -85,7 +88,7 @@ describe('the limit of a plan', () => {
   test('has a name, and what holds otherwise is a number', async () => {
     for (const value of [{}, { planLimit: '' }, { planLimit: 5 }, { planLimit: 'x', otherwise: -1 }, '5', null])
       expect(
-        refusal(await at.admin.post('/blueprints', { ...limited(value), key: 'bad' })),
+        statusAndCode(await at.admin.post('/blueprints', { ...limitedBlueprint(value), key: 'bad' })),
         JSON.stringify(value),
       ).toEqual([...[400, 'INVALID_INPUT']])
     const { limitations } = await done(at.admin.get('/blueprints/projects'))

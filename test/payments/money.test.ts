@@ -1,11 +1,18 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { currencyOf, decimalFrom, discounted, exponentOf, MOST, minorOf } from '../../src/payments/money'
-import { after } from '../../src/payments/periods'
-import { check } from '../properties'
+import { addSpan } from '../../src/payments/billing-period'
+import {
+  applyDiscount,
+  exponentOf,
+  fromMinorUnits,
+  MAX_MINOR_AMOUNT,
+  parseCurrency,
+  toMinorUnits,
+} from '../../src/payments/money'
+import { checkProperty } from '../property-runner'
 
 const currency = fc.constantFrom('USD', 'EUR', 'JPY', 'KWD', 'CLF', 'TND')
-const minor = fc.integer({ min: 0, max: MOST })
+const minor = fc.integer({ min: 0, max: MAX_MINOR_AMOUNT })
 const percent = fc.double({ min: 0, max: 100, noNaN: true })
 
 test('an amount is whole in the currency’s smallest unit, rounded half away from zero by its digits', () => {
@@ -19,37 +26,37 @@ test('an amount is whole in the currency’s smallest unit, rounded half away fr
     [1e-7, 'KWD', 0],
     [2.5e-3, 'TND', 3],
   ] as const
-  for (const [amount, code, expected] of cases) expect(minorOf(amount, code), `${amount} ${code}`).toBe(expected)
+  for (const [amount, code, expected] of cases) expect(toMinorUnits(amount, code), `${amount} ${code}`).toBe(expected)
 })
 
 test('what is no amount is none', () => {
   for (const bad of [Number.NaN, Number.POSITIVE_INFINITY, 1e21, -1e21, 1e14, '10', null, undefined, [10], {}, true])
-    expect(minorOf(bad, 'USD'), String(bad)).toBeUndefined()
+    expect(toMinorUnits(bad, 'USD'), String(bad)).toBeUndefined()
 })
 
 test('currencies are those of ISO 4217, however they are written', () => {
-  expect([' usd ', 'Eur', 'JPY'].map(currencyOf)).toEqual(['USD', 'EUR', 'JPY'])
-  expect(['US', 'XYZW', 'ZZZ', '', 12, null].map(currencyOf)).toEqual(Array(6).fill(undefined))
+  expect([' usd ', 'Eur', 'JPY'].map(parseCurrency)).toEqual(['USD', 'EUR', 'JPY'])
+  expect(['US', 'XYZW', 'ZZZ', '', 12, null].map(parseCurrency)).toEqual(Array(6).fill(undefined))
   expect(['JPY', 'USD', 'KWD'].map(exponentOf)).toEqual([0, 2, 3])
 })
 
 test('whatever is kept comes back as the same amount', () => {
-  check(
+  checkProperty(
     300,
     fc.property(minor, currency, (amount, code) => {
-      expect(minorOf(decimalFrom(amount, code), code)).toBe(amount)
+      expect(toMinorUnits(fromMinorUnits(amount, code), code)).toBe(amount)
     }),
   )
 })
 
 test('no discount leads below zero or above the price, and a larger one never to a higher price', () => {
-  check(
+  checkProperty(
     300,
     fc.property(minor, percent, percent, minor, (price, one, other, amount) => {
       const [less, more] = [Math.min(one, other), Math.max(one, other)]
-      const [dear, cheap] = [less, more].map((percent) => discounted(price, { type: 'percentage', percent }))
+      const [dear, cheap] = [less, more].map((percent) => applyDiscount(price, { type: 'percentage', percent }))
       expect(cheap!).toBeLessThanOrEqual(dear!)
-      for (const left of [dear!, cheap!, discounted(price, { type: 'fixed', amount })]) {
+      for (const left of [dear!, cheap!, applyDiscount(price, { type: 'fixed', amount })]) {
         expect(Number.isSafeInteger(left)).toBeTrue()
         expect(left).toBeWithin(0, price + 1)
       }
@@ -58,24 +65,24 @@ test('no discount leads below zero or above the price, and a larger one never to
 })
 
 test('a percentage is exact to half a unit, and a fixed discount to all of it', () => {
-  check(
+  checkProperty(
     300,
     fc.property(minor, fc.integer({ min: 0, max: 10_000 }), (price, hundredths) => {
-      const left = discounted(price, { type: 'percentage', percent: hundredths / 100 })
+      const left = applyDiscount(price, { type: 'percentage', percent: hundredths / 100 })
       const exact = BigInt(price) * BigInt(10_000 - hundredths) * 2n
       const off = exact - BigInt(left) * 20_000n
       expect(off <= 10_000n && off >= -10_000n).toBeTrue()
-      expect(discounted(price, { type: 'fixed', amount: hundredths })).toBe(Math.max(0, price - hundredths))
+      expect(applyDiscount(price, { type: 'fixed', amount: hundredths })).toBe(Math.max(0, price - hundredths))
     }),
   )
-  expect(discounted(999, { type: 'percentage', percent: 50 })).toBe(500)
-  expect(discounted(999, { type: 'percentage', percent: 33.333333 })).toBe(666)
-  expect([0, 100].map((percent) => discounted(1999, { type: 'percentage', percent }))).toEqual([1999, 0])
+  expect(applyDiscount(999, { type: 'percentage', percent: 50 })).toBe(500)
+  expect(applyDiscount(999, { type: 'percentage', percent: 33.333333 })).toBe(666)
+  expect([0, 100].map((percent) => applyDiscount(1999, { type: 'percentage', percent }))).toEqual([1999, 0])
 })
 
 test('months end where the month ends, and days are days', () => {
   const later = (text: string, value: number, unit: 'days' | 'months' = 'months') =>
-    new Date(after(Date.parse(text), { unit, value })).toISOString()
+    new Date(addSpan(Date.parse(text), { unit, value })).toISOString()
   expect(later('2026-01-31T10:20:30.456Z', 1)).toBe('2026-02-28T10:20:30.456Z')
   expect(later('2028-01-31T10:20:30.456Z', 1)).toBe('2028-02-29T10:20:30.456Z')
   expect(later('2026-08-31T00:00:00.000Z', 6)).toBe('2027-02-28T00:00:00.000Z')

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { house, refusal } from '../house'
-import { done, FORBIDDEN, ID, NO_PLAN, STRANGER, shop, TIME } from './kit'
+import { createTestTenant, statusAndCode } from '../test-tenant'
+import { createPaymentsFixture, done, FORBIDDEN, ID, NO_PLAN, TIME, UNAUTHENTICATED } from './fixtures'
 
-const at = await shop()
+const at = await createPaymentsFixture()
 const { admin, as, stranger } = at
 
 describe('plans', () => {
@@ -42,7 +42,7 @@ describe('plans', () => {
   })
 
   test('are sorted by their order, then by price, and those without one come last', async () => {
-    const own = await shop()
+    const own = await createPaymentsFixture()
     await own.plan({ name: 'First', monthlyPrice: 90, yearlyPrice: 900, sortOrder: -1 })
     const names = (await done(own.stranger.get('/plans/public'))).map(({ name }: { name: string }) => name)
     expect(names).toEqual(['First', 'Free', 'Pro', 'Made to measure'])
@@ -72,9 +72,9 @@ describe('plans', () => {
         { name: 'x', ...prices, externalIds: { stripe: { productId: 5 } } },
       ],
     ]
-    for (const body of bad) expect(refusal(await admin.post('/plans', body)), JSON.stringify(body)).toEqual(BAD)
+    for (const body of bad) expect(statusAndCode(await admin.post('/plans', body)), JSON.stringify(body)).toEqual(BAD)
     for (const body of [{ name: '' }, { monthlyPrice: null }, { yearlyPrice: -0.01 }])
-      expect(refusal(await admin.put(`/plans/${at.pro}`, body)), JSON.stringify(body)).toEqual(BAD)
+      expect(statusAndCode(await admin.put(`/plans/${at.pro}`, body)), JSON.stringify(body)).toEqual(BAD)
     expect((await done(admin.get(`/plans/${at.dynamic}`))).monthlyPrice).toBeNull()
   })
 
@@ -90,7 +90,7 @@ describe('plans', () => {
     const { _id } = await at.plan({ name: 'Old', monthlyPrice: 1, yearlyPrice: 1 })
     expect((await done(admin.delete(`/plans/${_id}`))).isActive).toBe(false)
     expect((await done(admin.get(`/plans/${_id}`))).name).toBe('Old')
-    expect(refusal(await as('user').get(`/plans/${_id}`))).toEqual(NO_PLAN)
+    expect(statusAndCode(await as('user').get(`/plans/${_id}`))).toEqual(NO_PLAN)
     const ids = async (who: typeof admin, query = '') =>
       (await done(who.get(`/plans/public${query}`))).map((plan: { _id: string }) => plan._id)
     expect(await ids(admin)).not.toContain(_id)
@@ -105,15 +105,15 @@ describe('plans', () => {
     const [path, body] = [`/plans/${at.pro}`, { name: 'x' }]
     for (const who of [as('user'), as('editor')])
       for (const answer of [who.get('/plans'), who.post('/plans', body), who.put(path, body), who.delete(path)])
-        expect(refusal(await answer)).toEqual(FORBIDDEN)
+        expect(statusAndCode(await answer)).toEqual(FORBIDDEN)
     for (const answer of [stranger.get('/plans'), stranger.get(path), stranger.post('/plans', body)])
-      expect(refusal(await answer)).toEqual(STRANGER)
+      expect(statusAndCode(await answer)).toEqual(UNAUTHENTICATED)
     for (const id of ['x', '%00', Bun.randomUUIDv7(), 'x'.repeat(500)])
       for (const answer of [admin.get(`/plans/${id}`), admin.put(`/plans/${id}`, body), admin.delete(`/plans/${id}`)])
-        expect(refusal(await answer)).toEqual(NO_PLAN)
-    const other = await house()
+        expect(statusAndCode(await answer)).toEqual(NO_PLAN)
+    const other = await createTestTenant()
     expect(await done(other.stranger.get('/plans/public'))).toEqual([])
-    expect(refusal(await other.as('admin').get(path))).toEqual(NO_PLAN)
+    expect(statusAndCode(await other.as('admin').get(path))).toEqual(NO_PLAN)
   })
 })
 

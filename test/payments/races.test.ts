@@ -1,20 +1,20 @@
 import { afterAll, expect, test } from 'bun:test'
 import { eq } from 'drizzle-orm'
 import { moveClock, now } from '../../src/core/clock'
-import { runDue } from '../../src/jobs/runner'
+import { runDueJobs } from '../../src/jobs/runner'
 import { subscriptions } from '../../src/payments/tables'
-import { refusal } from '../house'
 import { startStripe } from '../outside/vendors/stripe'
-import { closed, open, times } from '../plugins/kit'
-import { done, shop } from './kit'
+import { allowPrivateNetwork, denyPrivateNetwork, times } from '../plugins/fixtures'
+import { statusAndCode } from '../test-tenant'
+import { createPaymentsFixture, done } from './fixtures'
 
-open()
+allowPrivateNetwork()
 const stripe = await startStripe()
-const at = await shop(stripe.connection())
+const at = await createPaymentsFixture(stripe.connection())
 const { admin } = at
 const monthly = { planId: at.pro, billingCycle: 'monthly' }
 afterAll(async () => {
-  closed()
+  denyPrivateNetwork()
   await stripe.stop()
 })
 
@@ -25,7 +25,7 @@ test('of 100 who check out at once with the last redemption of a coupon, one get
   const { _id, code } = await at.coupon({ discountValue: 100, maxRedemptions: 1 })
   const answers = await Promise.all(customers.map((who) => who.post('/checkout', { ...monthly, couponCode: code })))
   const refusals = answers.filter(({ status }) => status !== 200)
-  expect(refusals.map(refusal)).toEqual(Array(99).fill([400, 'COUPON_MAX_REDEMPTIONS']))
+  expect(refusals.map(statusAndCode)).toEqual(Array(99).fill([400, 'COUPON_MAX_REDEMPTIONS']))
   expect(await redemptions(_id)).toBe(1)
   expect((await done(admin.get('/subscriptions?limit=1000'))).length).toBe(1)
   const [winner] = answers.filter(({ status }) => status === 200)
@@ -92,7 +92,7 @@ test('who died while a checkout began keeps others from theirs for a minute only
   const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
   const claim = { checkoutUntil: now() + 60_000 }
   await at.tenant.write((tx) => tx.update(subscriptions).set(claim).where(eq(subscriptions._id, subscriptionId)))
-  expect(refusal(await who.post('/checkout', monthly))).toEqual([409, 'ACTIVE_SUBSCRIPTION_EXISTS'])
+  expect(statusAndCode(await who.post('/checkout', monthly))).toEqual([409, 'ACTIVE_SUBSCRIPTION_EXISTS'])
   await at.later(61_000)
   await done(who.post('/checkout', monthly))
   moveClock(Date.now())
@@ -129,7 +129,7 @@ test('what is canceled while its checkout begins can’t be paid any more', asyn
   const begun = who.post('/checkout', { subscriptionId })
   await asked
   await done(who.put(`/subscriptions/${subscriptionId}/cancel`))
-  expect(refusal(await begun)).toEqual([400, 'SUBSCRIPTION_NOT_PENDING'])
+  expect(statusAndCode(await begun)).toEqual([400, 'SUBSCRIPTION_NOT_PENDING'])
   stripe.own.failing = () => undefined
   expect([...stripe.sessions.values()].at(-1).status).toBe('expired')
 })
@@ -157,7 +157,7 @@ test('what is paid by an earlier checkout while the last one is called off ends 
   answered.resolve()
   expect(await done(canceling)).toMatchObject({ status: 'canceled', externalSubscriptionId: external })
   stripe.own.failing = () => undefined
-  await runDue(at.tenant)
+  await runDueJobs(at.tenant)
   expect(stripe.subscriptions.get(external).status).toBe('canceled')
 })
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { issue } from '../../src/accounts/tokens'
-import { client, house, refusal } from '../house'
-import { done, FORBIDDEN, ID, NO_PLAN, NO_SUBSCRIPTION, STRANGER, shop, TIME } from './kit'
+import { issueApiToken } from '../../src/accounts/api-tokens'
+import { apiClient, createTestTenant, statusAndCode } from '../test-tenant'
+import { createPaymentsFixture, done, FORBIDDEN, ID, NO_PLAN, NO_SUBSCRIPTION, TIME, UNAUTHENTICATED } from './fixtures'
 
-const at = await shop()
+const at = await createPaymentsFixture()
 const { admin, as, stranger, users } = at
 const monthly = { planId: at.pro, billingCycle: 'monthly' }
 const forUser = (id = users.user) => ({ billableEntityType: 'user', billableEntityId: id })
@@ -44,10 +44,12 @@ describe('subscriptions', () => {
       [{ ...monthly, billableEntityType: 'workspace', billableEntityId: users.user }, [404, 'WORKSPACE_NOT_FOUND']],
     ]
     for (const [body, expected] of bad)
-      expect(refusal(await admin.post('/subscriptions', body)), JSON.stringify(body)).toEqual(expected)
+      expect(statusAndCode(await admin.post('/subscriptions', body)), JSON.stringify(body)).toEqual(expected)
     for (const dynamicAmount of ['10', -1, 0, 1e21, {}])
       expect(
-        refusal(await admin.post('/subscriptions', { ...monthly, ...forUser(), planId: at.dynamic, dynamicAmount })),
+        statusAndCode(
+          await admin.post('/subscriptions', { ...monthly, ...forUser(), planId: at.dynamic, dynamicAmount }),
+        ),
       ).toEqual([400, 'INVALID_AMOUNT'])
   })
 
@@ -65,7 +67,7 @@ describe('subscriptions', () => {
       [{ ...monthly, couponCode: euros.code }, [400, 'COUPON_NOT_APPLICABLE']],
     ]
     for (const [body, expected] of bad)
-      expect(refusal(await as('user').post('/subscriptions', body)), JSON.stringify(body)).toEqual(expected)
+      expect(statusAndCode(await as('user').post('/subscriptions', body)), JSON.stringify(body)).toEqual(expected)
     const { _id: couponId, code } = await at.coupon({ discountValue: 33.33 })
     const body = await done(as('user').post('/subscriptions', { ...monthly, couponCode: code.toUpperCase() }))
     expect(body).toMatchObject({ couponId, couponCode: code, basePrice: 20, finalPrice: 13.33 })
@@ -74,30 +76,30 @@ describe('subscriptions', () => {
   test('of somebody else are refused, and those that are not there are missing', async () => {
     const id = await at.pending('user')
     for (const path of [`/subscriptions/${id}`]) {
-      expect(refusal(await as('other').get(path))).toEqual(FORBIDDEN)
-      expect(refusal(await as('other').put(`${path}/cancel`))).toEqual(FORBIDDEN)
-      expect(refusal(await as('other').put(`/checkout/${id}/cancel`))).toEqual(FORBIDDEN)
-      expect(refusal(await stranger.get(path))).toEqual(STRANGER)
+      expect(statusAndCode(await as('other').get(path))).toEqual(FORBIDDEN)
+      expect(statusAndCode(await as('other').put(`${path}/cancel`))).toEqual(FORBIDDEN)
+      expect(statusAndCode(await as('other').put(`/checkout/${id}/cancel`))).toEqual(FORBIDDEN)
+      expect(statusAndCode(await stranger.get(path))).toEqual(UNAUTHENTICATED)
     }
     for (const who of [as('user'), as('editor')]) {
-      expect(refusal(await who.get('/subscriptions/workspaces'))).toEqual(FORBIDDEN)
-      expect(refusal(await who.put(`/subscriptions/${id}/coupon`, { couponCode: null }))).toEqual(FORBIDDEN)
-      expect(refusal(await who.put(`/subscriptions/${id}/dynamic-amount`, { amount: 1 }))).toEqual(FORBIDDEN)
+      expect(statusAndCode(await who.get('/subscriptions/workspaces'))).toEqual(FORBIDDEN)
+      expect(statusAndCode(await who.put(`/subscriptions/${id}/coupon`, { couponCode: null }))).toEqual(FORBIDDEN)
+      expect(statusAndCode(await who.put(`/subscriptions/${id}/dynamic-amount`, { amount: 1 }))).toEqual(FORBIDDEN)
     }
-    const foreign = await (await shop()).pending()
+    const foreign = await (await createPaymentsFixture()).pending()
     for (const unknown of ['x', '%00', Bun.randomUUIDv7(), foreign]) {
       const path = `/subscriptions/${unknown}`
-      expect(refusal(await admin.get(path))).toEqual(NO_SUBSCRIPTION)
-      expect(refusal(await admin.put(`${path}/cancel`))).toEqual(NO_SUBSCRIPTION)
-      expect(refusal(await admin.put(`${path}/coupon`, { couponCode: null }))).toEqual(NO_SUBSCRIPTION)
-      expect(refusal(await admin.put(`${path}/dynamic-amount`, { amount: 1 }))).toEqual(NO_SUBSCRIPTION)
-      expect(refusal(await admin.put(`/checkout/${unknown}/cancel`))).toEqual(NO_SUBSCRIPTION)
+      expect(statusAndCode(await admin.get(path))).toEqual(NO_SUBSCRIPTION)
+      expect(statusAndCode(await admin.put(`${path}/cancel`))).toEqual(NO_SUBSCRIPTION)
+      expect(statusAndCode(await admin.put(`${path}/coupon`, { couponCode: null }))).toEqual(NO_SUBSCRIPTION)
+      expect(statusAndCode(await admin.put(`${path}/dynamic-amount`, { amount: 1 }))).toEqual(NO_SUBSCRIPTION)
+      expect(statusAndCode(await admin.put(`/checkout/${unknown}/cancel`))).toEqual(NO_SUBSCRIPTION)
     }
     expect(await at.status(id)).toBe('pending')
   })
 
   test('are listed to their own, and to admins by whose they are and how they stand', async () => {
-    const own = await shop()
+    const own = await createPaymentsFixture()
     const [mine, theirs] = [await own.pending('user'), await own.pending('other')]
     await done(own.as('other').put(`/subscriptions/${theirs}/cancel`))
     expect(ids(await done(own.as('user').get(`/subscriptions?billableEntityId=${own.users.other}`)))).toEqual([mine])
@@ -109,12 +111,12 @@ describe('subscriptions', () => {
     expect(await find('status=undefined&billableEntityType=')).toEqual([theirs, mine])
     expect(await find('billableEntityType=workspace')).toEqual([])
     for (const query of ['status=paid', 'billableEntityType=team', 'limit=-1'])
-      expect(refusal(await own.admin.get(`/subscriptions?${query}`))).toEqual([400, 'INVALID_INPUT'])
-    expect(await done((await house()).as('admin').get('/subscriptions'))).toEqual([])
+      expect(statusAndCode(await own.admin.get(`/subscriptions?${query}`))).toEqual([400, 'INVALID_INPUT'])
+    expect(await done((await createTestTenant()).as('admin').get('/subscriptions'))).toEqual([])
   })
 
   test('belong to the workspace that somebody acts in, and what is theirs alone stays theirs', async () => {
-    const own = await shop()
+    const own = await createPaymentsFixture()
     const personal = await own.pending('user')
     const { _id: workspace } = await done(own.as('user').post('/workspaces', { name: 'Office' }), 201)
     await done(own.as('user').post(`/workspaces/${workspace}/activate`))
@@ -125,9 +127,9 @@ describe('subscriptions', () => {
     await done(own.as('user').post('/checkout', { subscriptionId: shared._id }))
     expect(await done(own.as('user').get('/subscriptions/me'))).toMatchObject({ _id: shared._id, limits: {} })
     // Others are no members of it; an admin who acts as one of them sees what they see.
-    expect(refusal(await own.as('other').get(`/subscriptions/${shared._id}`))).toEqual(FORBIDDEN)
+    expect(statusAndCode(await own.as('other').get(`/subscriptions/${shared._id}`))).toEqual(FORBIDDEN)
     const guise = { 'x-impersonate-user': own.users.other }
-    expect(refusal(await own.admin.with(guise).get(`/subscriptions/${shared._id}`))).toEqual(FORBIDDEN)
+    expect(statusAndCode(await own.admin.with(guise).get(`/subscriptions/${shared._id}`))).toEqual(FORBIDDEN)
     const inside = { 'x-impersonate-user': own.users.user, 'x-impersonate-workspace': workspace }
     expect((await done(own.admin.with(inside).get('/subscriptions/me')))._id).toBe(shared._id)
     const [listed] = await done(own.admin.get(`/subscriptions/workspaces?billableEntityId=${workspace}`))
@@ -139,8 +141,8 @@ describe('subscriptions', () => {
   test('are reached by an API token as far as its scopes go', async () => {
     const id = await at.pending('user')
     const token = async (...scopes: string[]) => {
-      const { token } = await issue(at.tenant, users.user, { nickname: 'x', scopes })
-      return client(at.origin, { 'x-api-key': token })
+      const { token } = await issueApiToken(at.tenant, users.user, { nickname: 'x', scopes })
+      return apiClient(at.origin, { 'x-api-key': token })
     }
     const [reader, writer, other] = [
       await token('payments:read'),
@@ -148,15 +150,15 @@ describe('subscriptions', () => {
       await token('entities:write'),
     ]
     await done(reader.get(`/subscriptions/${id}`))
-    expect(refusal(await reader.put(`/subscriptions/${id}/cancel`))).toEqual(FORBIDDEN)
-    expect(refusal(await reader.post('/checkout', { subscriptionId: id }))).toEqual(FORBIDDEN)
+    expect(statusAndCode(await reader.put(`/subscriptions/${id}/cancel`))).toEqual(FORBIDDEN)
+    expect(statusAndCode(await reader.post('/checkout', { subscriptionId: id }))).toEqual(FORBIDDEN)
     for (const path of [`/subscriptions/${id}`, '/invoices', `/plans/${at.pro}`])
-      expect(refusal(await other.get(path))).toEqual(FORBIDDEN)
+      expect(statusAndCode(await other.get(path))).toEqual(FORBIDDEN)
     await done(writer.put(`/subscriptions/${id}/cancel`))
   })
 
   test('that wait are not made without end', async () => {
-    const own = await shop()
+    const own = await createPaymentsFixture()
     for (let n = 0; n < 100; n++) await own.pending('user')
     const { status, body } = await own.as('user').post('/subscriptions', { planId: own.pro, billingCycle: 'monthly' })
     expect([status, body.code]).toEqual([409, 'TOO_MANY_SUBSCRIPTIONS'])
@@ -180,15 +182,15 @@ describe('the amount of a dynamic plan', () => {
   test('is a positive number that the currency has', async () => {
     const id = await at.pending('user', { planId: at.dynamic })
     for (const amount of [0, -1, 0.001, 1e21, 1e15, '10', null, undefined, {}, [10], true])
-      expect(refusal(await admin.put(path(id), { amount })), String(amount)).toEqual([400, 'INVALID_AMOUNT'])
+      expect(statusAndCode(await admin.put(path(id), { amount })), String(amount)).toEqual([400, 'INVALID_AMOUNT'])
     expect((await done(admin.get(`/subscriptions/${id}`))).dynamicAmount).toBeNull()
   })
 
   test('is of no other plan, and of none that ended', async () => {
-    expect(refusal(await admin.put(path(await at.pending()), { amount: 5 }))).toEqual([400, 'PLAN_NOT_DYNAMIC'])
+    expect(statusAndCode(await admin.put(path(await at.pending()), { amount: 5 }))).toEqual([400, 'PLAN_NOT_DYNAMIC'])
     const id = await at.pending('user', { planId: at.dynamic })
     await done(admin.put(`/subscriptions/${id}/cancel`))
-    expect(refusal(await admin.put(path(id), { amount: 5 }))).toEqual([409, 'SUBSCRIPTION_ENDED'])
+    expect(statusAndCode(await admin.put(path(id), { amount: 5 }))).toEqual([409, 'SUBSCRIPTION_ENDED'])
   })
 })
 
@@ -200,7 +202,10 @@ describe('cancel', () => {
     expect(await done(who.put(`/subscriptions/${id}/cancel`))).toMatchObject({ _id: id, status: 'canceled' })
     expect((await done(who.put(`/checkout/${id}/cancel`))).status).toBe('canceled')
     expect(await done(who.get('/subscriptions/me'))).toBeNull()
-    expect(refusal(await who.post('/checkout', { subscriptionId: id }))).toEqual([400, 'SUBSCRIPTION_NOT_PENDING'])
+    expect(statusAndCode(await who.post('/checkout', { subscriptionId: id }))).toEqual([
+      400,
+      'SUBSCRIPTION_NOT_PENDING',
+    ])
     const waiting = await at.pending('user')
     expect((await done(as('user').put(`/checkout/${waiting}/cancel`))).status).toBe('canceled')
   })
@@ -208,7 +213,7 @@ describe('cancel', () => {
   test('has nothing to do with what has expired', async () => {
     const id = await at.pending('user')
     await at.told(id, 'checkout abandoned')
-    expect(refusal(await as('user').put(`/subscriptions/${id}/cancel`))).toEqual([409, 'SUBSCRIPTION_ENDED'])
+    expect(statusAndCode(await as('user').put(`/subscriptions/${id}/cancel`))).toEqual([409, 'SUBSCRIPTION_ENDED'])
     expect(await at.status(id)).toBe('expired')
   })
 })

@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
-import { refusal } from '../house'
-import { done, FORBIDDEN, shop } from './kit'
+import { statusAndCode } from '../test-tenant'
+import { createPaymentsFixture, done, FORBIDDEN } from './fixtures'
 
 /** A tenant with a workspace of "user", in which "other" is a member without the role admin. */
-async function shopWithWorkspace() {
-  const own = await shop()
+async function createWorkspaceFixture() {
+  const own = await createPaymentsFixture()
   const [owner, member] = [own.as('user'), own.as('other')]
   const workspace = await done(owner.post('/workspaces', { name: 'Team' }), 201)
   await done(
@@ -19,22 +19,22 @@ async function shopWithWorkspace() {
 }
 
 test('any member of a workspace may subscribe and cancel for it by default', async () => {
-  const { member, free } = await shopWithWorkspace()
+  const { member, free } = await createWorkspaceFixture()
   const { _id } = await done(member.post('/subscriptions', { planId: free, billingCycle: 'monthly' }))
   expect((await done(member.put(`/subscriptions/${_id}/cancel`))).status).toBe('canceled')
 })
 
 test('only admins of a workspace subscribe, check out and cancel for it with workspaceAdminsOnly', async () => {
-  const { owner, member, free, pro, workspace, restrict } = await shopWithWorkspace()
+  const { owner, member, free, pro, workspace, restrict } = await createWorkspaceFixture()
   await restrict(true)
   const order = { planId: free, billingCycle: 'monthly' }
-  expect(refusal(await member.post('/subscriptions', order))).toEqual(FORBIDDEN)
-  expect(refusal(await member.post('/checkout', order))).toEqual(FORBIDDEN)
+  expect(statusAndCode(await member.post('/subscriptions', order))).toEqual(FORBIDDEN)
+  expect(statusAndCode(await member.post('/checkout', order))).toEqual(FORBIDDEN)
   const { _id, billableEntityId } = await done(owner.post('/subscriptions', order))
   expect(billableEntityId).toBe(workspace)
-  expect(refusal(await member.post('/checkout', { subscriptionId: _id }))).toEqual(FORBIDDEN)
-  expect(refusal(await member.put(`/checkout/${_id}/cancel`))).toEqual(FORBIDDEN)
-  expect(refusal(await member.put(`/subscriptions/${_id}/cancel`))).toEqual(FORBIDDEN)
+  expect(statusAndCode(await member.post('/checkout', { subscriptionId: _id }))).toEqual(FORBIDDEN)
+  expect(statusAndCode(await member.put(`/checkout/${_id}/cancel`))).toEqual(FORBIDDEN)
+  expect(statusAndCode(await member.put(`/subscriptions/${_id}/cancel`))).toEqual(FORBIDDEN)
   expect((await done(member.get(`/subscriptions/${_id}`))).status).toBe('pending')
   await done(owner.post('/checkout', { subscriptionId: _id }))
   expect((await done(owner.put(`/subscriptions/${_id}/cancel`))).status).toBe('canceled')

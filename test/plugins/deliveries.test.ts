@@ -1,26 +1,34 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import { moveClock, now } from '../../src/core/clock'
-import { removeOld as removeOldEvents } from '../../src/events/records'
-import { holding } from '../../src/jobs/holding'
+import { removeOld as removeOldEvents } from '../../src/events/events'
 import { emitAll } from '../../src/jobs/outbox'
-import { runDue } from '../../src/jobs/runner'
+import { runDueJobs } from '../../src/jobs/runner'
+import { withLease } from '../../src/jobs/with-lease'
 import { removeOld } from '../../src/plugins/deliveries'
-import { type Answer, house, refusal } from '../house'
-import { type Got, startReceiver } from '../outside/receiver'
-import { closed, happen, open, orders, placed, times } from './kit'
+import { type ReceivedDelivery, startWebhookReceiver } from '../outside/webhook-receiver'
+import { createTestTenant, statusAndCode, type TestResponse } from '../test-tenant'
+import {
+  allowPrivateNetwork,
+  createOrderPlugin,
+  denyPrivateNetwork,
+  emitAndDeliver,
+  exhaustOutboundCalls,
+  newOrderEvent,
+  times,
+} from './fixtures'
 
 setDefaultTimeout(30_000)
 
-const HOUR = 3_600_000
-const receiver = startReceiver()
+const HOUR_MS = 3_600_000
+const receiver = startWebhookReceiver()
 const { got, own, url } = receiver
-let h: Awaited<ReturnType<typeof house>>
+let h: Awaited<ReturnType<typeof createTestTenant>>
 beforeAll(async () => {
-  h = await house()
+  h = await createTestTenant()
 })
 beforeEach(() => {
-  open()
+  allowPrivateNetwork()
   got.length = 0
   own.answer = () => 200
 })
@@ -30,21 +38,21 @@ afterEach(async () => {
   for (const { _id } of (await h.as('admin').get('/plugins')).body) await h.as('admin').delete(`/plugins/${_id}`)
 })
 afterAll(async () => {
-  closed()
+  denyPrivateNetwork()
   await receiver.stop()
 })
 
-const log = async ({ _id }: { _id: string }, query = '') =>
+const listDeliveries = async ({ _id }: { _id: string }, query = '') =>
   (await h.as('admin').get(`/plugins/${_id}/deliveries?${query}`)).body
-const plugin = async ({ _id }: { _id: string }) => (await h.as('admin').get(`/plugins/${_id}`)).body
-const numbers = (path?: string) =>
+const getPlugin = async ({ _id }: { _id: string }) => (await h.as('admin').get(`/plugins/${_id}`)).body
+const receivedNumbers = (path?: string) =>
   got.filter((one) => !path || one.path === path).map(({ body }) => (body.metadata as { n: number }).n)
-const verify = (secret: string, { text, headers }: Got) => new Webhook(secret).verify(text, headers)
+const verify = (secret: string, { text, headers }: ReceivedDelivery) => new Webhook(secret).verify(text, headers)
 
 describe('an event that a plugin has subscribed to', () => {
   test('is delivered to it as it is told here, signed as a Standard Webhook', async () => {
-    const { secret, ...made } = await orders(h.as('admin'), [`${url}/hooks`])
-    await happen(h.tenant, placed(1))
+    const { secret, ...made } = await createOrderPlugin(h.as('admin'), [`${url}/hooks`])
+    await emitAndDeliver(h.tenant, newOrderEvent(1))
     const [one] = got
     const [event] = (await h.as('admin').get('/events?kind=order')).body
     expect([got.length, one!.body, one!.path]).toEqual([1, event, '/hooks'])
@@ -52,7 +60,7 @@ describe('an event that a plugin has subscribed to', () => {
     expect(verify(secret, one!)).toEqual(event)
     expect(() => verify(`whsec_${Buffer.alloc(32).toString('base64')}`, one!)).toThrow()
     expect(() => verify(secret, { ...one!, text: one!.text.replace('placed', 'PLACED') })).toThrow()
-    const [delivery] = await log(made)
+    const [delivery] = await listDeliveries(made)
     expect(delivery).toEqual({
       ...{
         _id: one!.id,
@@ -65,7 +73,7 @@ describe('an event that a plugin has subscribed to', () => {
       ...{ state: 'delivered', attempts: 1, status: 200, durationMs: expect.any(Number), answer: '', error: null },
       ...{ nextAttempt: null, created: expect.any(String), updated: expect.any(String) },
     })
-    expect((await plugin(made)).health).toMatchObject({ status: 'ok', lastError: null })
+    expect((await getPlugin(made)).health).toMatchObject({ status: 'ok', lastError: null })
   })
 
   test('is chosen by source, kind and name, and delivered once to each address', async () => {
@@ -80,8 +88,13 @@ describe('an event that a plugin has subscribed to', () => {
           hook('/exact', { source: 'shop', kind: 'order', eventName: 'placed' }),
         ],
       })
-    await happen(h.tenant, placed(1), { ...placed(2), eventName: 'paid' }, { ...placed(3), source: 'x', kind: 'y' })
-    const by = (path: string) => numbers(path)
+    await emitAndDeliver(
+      h.tenant,
+      newOrderEvent(1),
+      { ...newOrderEvent(2), eventName: 'paid' },
+      { ...newOrderEvent(3), source: 'x', kind: 'y' },
+    )
+    const by = (path: string) => receivedNumbers(path)
     expect(['/all', '/source', '/kind', '/name', '/none', '/exact'].map(by)).toEqual([
       [1, 2, 3],
       [1, 2],
@@ -97,24 +110,24 @@ describe('an event that a plugin has subscribed to', () => {
     const subscribedEvents = [{ source: 'accounts', eventName: 'user-created', hookUrl: url }]
     await h.as('admin').post('/plugins', { name: 'greeter', subscribedEvents })
     await h.as('admin').post('/users', { username: 'newcomer' })
-    await runDue(h.tenant)
+    await runDueJobs(h.tenant)
     expect(got.map(({ body }) => body.metadata)).toEqual([expect.objectContaining({ username: 'newcomer' })])
   })
 
   test('comes in the order in which it happened, at each address by itself', async () => {
-    await orders(h.as('admin'), [`${url}/a`, `${url}/b`])
-    await orders(h.as('admin'), [`${url}/c`])
+    await createOrderPlugin(h.as('admin'), [`${url}/a`, `${url}/b`])
+    await createOrderPlugin(h.as('admin'), [`${url}/c`])
     own.answer = () => Bun.sleep(Math.random() * 2).then(() => 200)
     for (const n of times(5))
       await h.tenant.write((tx) =>
         emitAll(
           h.tenant,
           tx,
-          times(40).map((m) => placed(n * 40 + m)),
+          times(40).map((m) => newOrderEvent(n * 40 + m)),
         ),
       )
-    await runDue(h.tenant)
-    for (const path of ['/a', '/b', '/c']) expect(numbers(path)).toEqual(times(200))
+    await runDueJobs(h.tenant)
+    for (const path of ['/a', '/b', '/c']) expect(receivedNumbers(path)).toEqual(times(200))
   })
 
   test('reaches a subscriber while twenty others, each at a server of its own, do not answer', async () => {
@@ -127,10 +140,10 @@ describe('an event that a plugin has subscribed to', () => {
         fetch: () => new Promise<Response>((resolve) => held.push(() => resolve(new Response()))),
       }),
     )
-    for (const { url: address } of silent) await orders(h.as('admin'), [address.href])
-    await orders(h.as('admin'), [`${url}/good`])
-    const delivering = happen(h.tenant, placed(1), placed(2))
-    while (numbers('/good').length < 2) await Bun.sleep(5)
+    for (const { url: address } of silent) await createOrderPlugin(h.as('admin'), [address.href])
+    await createOrderPlugin(h.as('admin'), [`${url}/good`])
+    const delivering = emitAndDeliver(h.tenant, newOrderEvent(1), newOrderEvent(2))
+    while (receivedNumbers('/good').length < 2) await Bun.sleep(5)
     // All have begun, and none has ended: nobody waited for their time-out.
     while (held.length < 20) await Bun.sleep(5)
     let ended = false
@@ -146,96 +159,96 @@ describe('an event that a plugin has subscribed to', () => {
 
   test('is one that happens while the plugin is active and subscribed', async () => {
     const admin = h.as('admin')
-    await happen(h.tenant, placed(1))
-    const made = await orders(admin, [`${url}/a`])
-    await happen(h.tenant, placed(2))
+    await emitAndDeliver(h.tenant, newOrderEvent(1))
+    const made = await createOrderPlugin(admin, [`${url}/a`])
+    await emitAndDeliver(h.tenant, newOrderEvent(2))
     await admin.put(`/plugins/${made._id}`, { active: false })
-    await happen(h.tenant, placed(3))
+    await emitAndDeliver(h.tenant, newOrderEvent(3))
     await admin.put(`/plugins/${made._id}`, { active: true })
-    await happen(h.tenant, placed(4))
-    const { subscribedEvents } = await plugin(made)
+    await emitAndDeliver(h.tenant, newOrderEvent(4))
+    const { subscribedEvents } = await getPlugin(made)
     await admin.put(`/plugins/${made._id}`, {
       subscribedEvents: [...subscribedEvents, { source: 'shop', hookUrl: `${url}/b` }],
     })
-    await happen(h.tenant, placed(5))
+    await emitAndDeliver(h.tenant, newOrderEvent(5))
     await admin.put(`/plugins/${made._id}`, { subscribedEvents: [{ source: 'shop', hookUrl: `${url}/b` }] })
-    await happen(h.tenant, placed(6))
+    await emitAndDeliver(h.tenant, newOrderEvent(6))
     await admin.delete(`/plugins/${made._id}`)
-    await happen(h.tenant, placed(7))
-    expect([numbers('/a'), numbers('/b')]).toEqual([
+    await emitAndDeliver(h.tenant, newOrderEvent(7))
+    expect([receivedNumbers('/a'), receivedNumbers('/b')]).toEqual([
       [2, 4, 5],
       [5, 6],
     ])
   })
 
   test('that waits for a plugin which is switched off meanwhile is not delivered any more', async () => {
-    const made = await orders(h.as('admin'), [url])
+    const made = await createOrderPlugin(h.as('admin'), [url])
     own.answer = () => 500
-    await happen(h.tenant, placed(1), placed(2))
+    await emitAndDeliver(h.tenant, newOrderEvent(1), newOrderEvent(2))
     await h.as('admin').put(`/plugins/${made._id}`, { active: false })
-    moveClock(now() + HOUR)
-    await runDue(h.tenant)
-    expect(numbers()).toEqual([1])
-    expect((await log(made)).map(({ state }: { state: string }) => state)).toEqual(['canceled', 'canceled'])
-    expect(await h.tenant.db.ask("select 1 from jobs where kind = 'delivery'")).toEqual([])
+    moveClock(now() + HOUR_MS)
+    await runDueJobs(h.tenant)
+    expect(receivedNumbers()).toEqual([1])
+    expect((await listDeliveries(made)).map(({ state }: { state: string }) => state)).toEqual(['canceled', 'canceled'])
+    expect(await h.tenant.db.query("select 1 from jobs where kind = 'delivery'")).toEqual([])
   })
 })
 
 describe('a delivery that fails', () => {
   test('is tried again, with the same id, and what comes after it waits', async () => {
-    const { secret, ...made } = await orders(h.as('admin'), [url])
+    const { secret, ...made } = await createOrderPlugin(h.as('admin'), [url])
     own.answer = () => new Response('Not now!', { status: 503 })
-    await happen(h.tenant, placed(1), placed(2))
-    const [failing] = await log(made)
+    await emitAndDeliver(h.tenant, newOrderEvent(1), newOrderEvent(2))
+    const [failing] = await listDeliveries(made)
     expect(failing).toMatchObject({
       state: 'failing',
       attempts: 1,
       status: 503,
       answer: 'Not now!',
-      error: 'It answered 503.',
+      error: 'The endpoint answered 503.',
     })
     expect(Date.parse(failing.nextAttempt) - now()).toBeWithin(500, 1_251)
-    expect((await plugin(made)).health).toMatchObject({ status: 'failing', lastError: 'It answered 503.' })
+    expect((await getPlugin(made)).health).toMatchObject({ status: 'failing', lastError: 'The endpoint answered 503.' })
     own.answer = () => 204
     moveClock(now() + 1_300)
-    await runDue(h.tenant)
-    expect(numbers()).toEqual([1, 1, 2])
+    await runDueJobs(h.tenant)
+    expect(receivedNumbers()).toEqual([1, 1, 2])
     expect(new Set(got.map(({ id }) => id)).size).toBe(2)
-    expect(await log(made, 'sort=created')).toMatchObject([
+    expect(await listDeliveries(made, 'sort=created')).toMatchObject([
       { state: 'delivered', attempts: 2, status: 204, error: null, nextAttempt: null },
       { state: 'delivered', attempts: 1 },
     ])
-    expect((await plugin(made)).health.status).toBe('ok')
+    expect((await getPlugin(made)).health.status).toBe('ok')
     expect(verify(secret, got[0]!)).toBeTruthy()
   })
 
   test('is any that is not answered by success', async () => {
-    const made = await orders(h.as('admin'), [`${url}/a`, 'http://127.0.0.1:1/', 'http://nowhere.invalid/'])
+    const made = await createOrderPlugin(h.as('admin'), [`${url}/a`, 'http://127.0.0.1:1/', 'http://nowhere.invalid/'])
     own.answer = () => Response.redirect(`${url}/elsewhere`, 302)
-    await happen(h.tenant, placed(1))
-    const errors = (await log(made)).map(({ error }: { error: string }) => error).sort()
-    expect(errors).toEqual(['It answered 302.', ...Array(2).fill('Nobody was there, or the connection broke off.')])
+    await emitAndDeliver(h.tenant, newOrderEvent(1))
+    const errors = (await listDeliveries(made)).map(({ error }: { error: string }) => error).sort()
+    expect(errors).toEqual([...Array(2).fill('The connection was refused or closed.'), 'The endpoint answered 302.'])
     expect(got.map(({ path }) => path)).toEqual(['/a'])
-    closed()
+    denyPrivateNetwork()
     moveClock(now() + 2_000)
-    await runDue(h.tenant)
+    await runDueJobs(h.tenant)
     expect(got).toHaveLength(1)
-    expect((await log(made)).map(({ error }: { error: string }) => error)).toEqual(
-      Array(3).fill('Its address is none that we may ask.'),
+    expect((await listDeliveries(made)).map(({ error }: { error: string }) => error)).toEqual(
+      Array(3).fill('Requests to this address are not allowed.'),
     )
   })
 
   test('comes back when the other side says, within an hour', async () => {
-    const made = await orders(h.as('admin'), [url])
+    const made = await createOrderPlugin(h.as('admin'), [url])
     const after = (seconds: number) => () =>
       new Response(null, { status: 429, headers: { 'retry-after': `${seconds}` } })
     for (const [seconds, ms] of [
       [120, 120_000],
-      [1e9, HOUR],
+      [1e9, HOUR_MS],
     ] as const) {
       own.answer = after(seconds)
-      await happen(h.tenant, ...(seconds === 120 ? [placed(1)] : []))
-      const [{ nextAttempt }] = await log(made)
+      await emitAndDeliver(h.tenant, ...(seconds === 120 ? [newOrderEvent(1)] : []))
+      const [{ nextAttempt }] = await listDeliveries(made)
       expect(Date.parse(nextAttempt) - now()).toBeWithin(ms - 2_000, ms + 1)
       moveClock(Date.parse(nextAttempt))
     }
@@ -243,35 +256,35 @@ describe('a delivery that fails', () => {
 
   test('is given up after three days, which is told, and can be sent again', async () => {
     const admin = h.as('admin')
-    const made = await orders(admin, [url])
+    const made = await createOrderPlugin(admin, [url])
     own.answer = () => 500
-    await happen(h.tenant, placed(1))
-    moveClock(now() + 71 * HOUR)
-    await runDue(h.tenant)
-    expect((await log(made))[0]).toMatchObject({ state: 'failing', attempts: 2 })
-    moveClock(now() + 2 * HOUR)
-    await runDue(h.tenant)
-    const [dead] = await log(made)
+    await emitAndDeliver(h.tenant, newOrderEvent(1))
+    moveClock(now() + 71 * HOUR_MS)
+    await runDueJobs(h.tenant)
+    expect((await listDeliveries(made))[0]).toMatchObject({ state: 'failing', attempts: 2 })
+    moveClock(now() + 2 * HOUR_MS)
+    await runDueJobs(h.tenant)
+    const [dead] = await listDeliveries(made)
     expect(dead).toMatchObject({ state: 'dead', attempts: 3, nextAttempt: null })
     const [event, ...others] = (await admin.get('/events?source=plugins')).body
     expect([event, others]).toEqual([
       expect.objectContaining({
-        ...{ kind: 'plugin', eventName: 'delivery-failed', description: 'It answered 500.' },
+        ...{ kind: 'plugin', eventName: 'delivery-failed', description: 'The endpoint answered 500.' },
         metadata: { plugin: made._id, delivery: dead._id, event: dead.event, hookUrl: url, status: 500 },
       }),
       [],
     ])
-    moveClock(now() + 100 * HOUR)
-    expect(await runDue(h.tenant)).toBe(0)
+    moveClock(now() + 100 * HOUR_MS)
+    expect(await runDueJobs(h.tenant)).toBe(0)
 
     own.answer = () => 200
     const again = await admin.post(`/plugins/${made._id}/deliveries/${dead._id}/replay`)
     expect([again.status, again.body.state]).toEqual([200, 'waiting'])
-    await runDue(h.tenant)
-    expect((await log(made))[0]).toMatchObject({ state: 'delivered', attempts: 4, status: 200 })
+    await runDueJobs(h.tenant)
+    expect((await listDeliveries(made))[0]).toMatchObject({ state: 'delivered', attempts: 4, status: 200 })
     // Also what arrived may be sent once more.
     await admin.post(`/plugins/${made._id}/deliveries/${dead._id}/replay`)
-    await runDue(h.tenant)
+    await runDueJobs(h.tenant)
     expect(new Set(got.map(({ id }) => id))).toEqual(new Set([dead._id]))
     expect(got).toHaveLength(5)
   })
@@ -284,12 +297,14 @@ describe('a delivery that fails', () => {
     const { body } = await h.as('admin').post('/plugins', { name: 'unlucky', subscribedEvents })
     const before = (await h.as('admin').get('/events/count?source=plugins')).body.count
     own.answer = () => 500
-    await happen(h.tenant, placed(1))
+    await emitAndDeliver(h.tenant, newOrderEvent(1))
     for (const _ of times(4)) {
-      moveClock(now() + 73 * HOUR)
-      await runDue(h.tenant)
+      moveClock(now() + 73 * HOUR_MS)
+      await runDueJobs(h.tenant)
     }
-    expect((await log(body)).map(({ state, source }: Record<string, string>) => [source, state]).sort()).toEqual([
+    expect(
+      (await listDeliveries(body)).map(({ state, source }: Record<string, string>) => [source, state]).sort(),
+    ).toEqual([
       ['plugins', 'dead'],
       ['shop', 'dead'],
     ])
@@ -298,56 +313,86 @@ describe('a delivery that fails', () => {
 
   test('because nobody is there any more ends the subscription', async () => {
     const admin = h.as('admin')
-    const made = await orders(admin, [`${url}/gone`, `${url}/here`])
+    const made = await createOrderPlugin(admin, [`${url}/gone`, `${url}/here`])
     own.answer = ({ path }) => (path === '/gone' ? 410 : 200)
-    await happen(h.tenant, placed(1), placed(2), placed(3))
-    await happen(h.tenant, placed(4))
-    expect([numbers('/gone'), numbers('/here')]).toEqual([[1], [1, 2, 3, 4]])
-    const { subscribedEvents } = await plugin(made)
+    await emitAndDeliver(h.tenant, newOrderEvent(1), newOrderEvent(2), newOrderEvent(3))
+    await emitAndDeliver(h.tenant, newOrderEvent(4))
+    expect([receivedNumbers('/gone'), receivedNumbers('/here')]).toEqual([[1], [1, 2, 3, 4]])
+    const { subscribedEvents } = await getPlugin(made)
     expect(subscribedEvents.map(({ active }: { active: boolean }) => active)).toEqual([false, true])
-    expect((await log(made, 'state=dead')).map(({ status }: { status: number }) => status)).toEqual([410])
-    const [dead] = await log(made, 'state=dead')
-    expect(refusal(await admin.post(`/plugins/${made._id}/deliveries/${dead._id}/replay`))).toEqual([
+    expect((await listDeliveries(made, 'state=dead')).map(({ status }: { status: number }) => status)).toEqual([410])
+    const [dead] = await listDeliveries(made, 'state=dead')
+    expect(statusAndCode(await admin.post(`/plugins/${made._id}/deliveries/${dead._id}/replay`))).toEqual([
       409,
       'NOT_SUBSCRIBED',
     ])
     // Who sends back what was read changes nothing; who says so has it go on from now.
     await admin.put(`/plugins/${made._id}`, { subscribedEvents })
-    await happen(h.tenant, placed(5))
+    await emitAndDeliver(h.tenant, newOrderEvent(5))
     own.answer = () => 200
     await admin.put(`/plugins/${made._id}`, {
       subscribedEvents: subscribedEvents.map((one: object) => ({ ...one, active: true })),
     })
-    await happen(h.tenant, placed(6))
-    expect(numbers('/gone')).toEqual([1, 6])
+    await emitAndDeliver(h.tenant, newOrderEvent(6))
+    expect(receivedNumbers('/gone')).toEqual([1, 6])
+  })
+})
+
+describe('a delivery that gets no turn, because the tenant has too many calls under way,', () => {
+  test('is no attempt, says nothing against the plugin, and is made seconds later', async () => {
+    const made = await createOrderPlugin(h.as('admin'), [url])
+    await emitAndDeliver(h.tenant, newOrderEvent(1))
+    const release = exhaustOutboundCalls(h.tenant, url)
+    await emitAndDeliver(h.tenant, newOrderEvent(2)).finally(release)
+    expect(receivedNumbers()).toEqual([1])
+    expect((await getPlugin(made)).health).toMatchObject({ status: 'ok', lastError: null, lastErrorAt: null })
+    expect(await listDeliveries(made)).toMatchObject([{ state: 'delivered', attempts: 1 }])
+    moveClock(now() + 10_000)
+    await runDueJobs(h.tenant)
+    expect(receivedNumbers()).toEqual([1, 2])
+    expect((await listDeliveries(made))[0]).toMatchObject({ state: 'delivered', attempts: 1 })
+  })
+
+  test('keeps the attempts and the error that it had, and says when it is tried next', async () => {
+    const made = await createOrderPlugin(h.as('admin'), [url])
+    own.answer = () => 500
+    await emitAndDeliver(h.tenant, newOrderEvent(1))
+    const [before] = await listDeliveries(made)
+    const release = exhaustOutboundCalls(h.tenant, url)
+    moveClock(Date.parse(before.nextAttempt))
+    await runDueJobs(h.tenant).finally(release)
+    const [after] = await listDeliveries(made)
+    expect(after).toEqual({ ...before, nextAttempt: expect.any(String) })
+    expect(Date.parse(after.nextAttempt)).toBeGreaterThan(now())
+    expect(await h.tenant.db.query('select attempts from jobs where _id = ?', [before._id])).toEqual([[1]])
   })
 })
 
 describe('the secret that signs', () => {
   test('is the old one, too, for a day after it was replaced', async () => {
-    const { secret, ...made } = await orders(h.as('admin'), [url])
+    const { secret, ...made } = await createOrderPlugin(h.as('admin'), [url])
     const { body } = await h.as('admin').post(`/plugins/${made._id}/rotate-secret`)
-    await happen(h.tenant, placed(1))
+    await emitAndDeliver(h.tenant, newOrderEvent(1))
     expect([verify(secret, got[0]!), verify(body.secret, got[0]!)]).toEqual([got[0]!.body, got[0]!.body])
-    moveClock(now() + 24 * HOUR + 1_000)
-    await happen(h.tenant, placed(2))
+    moveClock(now() + 24 * HOUR_MS + 1_000)
+    await emitAndDeliver(h.tenant, newOrderEvent(2))
     expect(got[1]!.headers['webhook-signature']!.split(' ')).toHaveLength(1)
-    await holding(h.tenant, 'test', removeOld)
-    expect(await h.tenant.db.ask("select name from sealed where purpose = 'plugin'")).toEqual([['secret']])
+    await withLease(h.tenant, 'test', removeOld)
+    expect(await h.tenant.db.query("select name from sealed where purpose = 'plugin'")).toEqual([['secret']])
     moveClock(Date.now())
-    await happen(h.tenant, placed(3))
+    await emitAndDeliver(h.tenant, newOrderEvent(3))
     expect(verify(body.secret, got[2]!)).toEqual(got[2]!.body)
     expect(() => verify(secret, got[2]!)).toThrow()
   })
 })
 
 describe('the log of deliveries', () => {
-  const names = ({ body }: Answer) => body.map(({ eventName }: { eventName: string }) => eventName)
+  const names = ({ body }: TestResponse) => body.map(({ eventName }: { eventName: string }) => eventName)
 
   test('is read page by page, and filtered', async () => {
     const admin = h.as('admin')
-    const made = await orders(admin, [url])
-    await happen(h.tenant, ...['a', 'b', 'c', 'd'].map((eventName, n) => ({ ...placed(n), eventName })))
+    const made = await createOrderPlugin(admin, [url])
+    await emitAndDeliver(h.tenant, ...['a', 'b', 'c', 'd'].map((eventName, n) => ({ ...newOrderEvent(n), eventName })))
     const path = `/plugins/${made._id}/deliveries`
     const page = await admin.get(`${path}?sort=eventName&limit=2&count=true`)
     expect([names(page), page.headers.get('x-total-count')]).toEqual([['a', 'b'], '4'])
@@ -358,11 +403,11 @@ describe('the log of deliveries', () => {
       expect(names(await admin.get(`${path}?${none}`)), none).toEqual([])
     expect(names(await admin.get(`${path}?state=&source=undefined&kind=order`))).toHaveLength(4)
     for (const wrong of ['state=odd', 'sort=answer', 'limit=-1'])
-      expect(refusal(await admin.get(`${path}?${wrong}`)), wrong).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(await admin.get(`${path}?${wrong}`)), wrong).toEqual([400, 'INVALID_INPUT'])
   })
 
   test('has what the other side said, in part, whatever it is', async () => {
-    const made = await orders(h.as('admin'), [url])
+    const made = await createOrderPlugin(h.as('admin'), [url])
     const said: [string | Uint8Array<ArrayBuffer>, string][] = [
       ['x'.repeat(5_000_000), 'x'.repeat(1_024)],
       [new Uint8Array([0xff, 0x00, 0x41]), '\ufffdA'],
@@ -370,47 +415,51 @@ describe('the log of deliveries', () => {
     ]
     for (const [n, [answer, kept]] of said.entries()) {
       own.answer = () => new Response(answer)
-      await happen(h.tenant, placed(n))
-      expect((await log(made, 'limit=1'))[0]).toMatchObject({ state: 'delivered', status: 200, answer: kept })
+      await emitAndDeliver(h.tenant, newOrderEvent(n))
+      expect((await listDeliveries(made, 'limit=1'))[0]).toMatchObject({
+        state: 'delivered',
+        status: 200,
+        answer: kept,
+      })
     }
   })
 
   test('forgets what is a month old, and plugins that are gone', async () => {
-    const [made, gone] = [await orders(h.as('admin'), [url]), await orders(h.as('admin'), [url])]
+    const [made, gone] = [await createOrderPlugin(h.as('admin'), [url]), await createOrderPlugin(h.as('admin'), [url])]
     const { tenant } = h
-    await happen(tenant, placed(1))
-    moveClock(now() + 20 * 24 * HOUR)
-    await happen(tenant, placed(2))
+    await emitAndDeliver(tenant, newOrderEvent(1))
+    moveClock(now() + 20 * 24 * HOUR_MS)
+    await emitAndDeliver(tenant, newOrderEvent(2))
     await h.as('admin').delete(`/plugins/${gone._id}`)
-    await holding(tenant, 'test', removeOld)
-    expect(await tenant.db.ask('select distinct plugin from deliveries')).toEqual([[made._id]])
-    expect(await log(made)).toHaveLength(2)
-    moveClock(now() + 11 * 24 * HOUR)
-    await holding(tenant, 'test', removeOld)
-    expect(await log(made)).toHaveLength(1)
+    await withLease(tenant, 'test', removeOld)
+    expect(await tenant.db.query('select distinct plugin from deliveries')).toEqual([[made._id]])
+    expect(await listDeliveries(made)).toHaveLength(2)
+    moveClock(now() + 11 * 24 * HOUR_MS)
+    await withLease(tenant, 'test', removeOld)
+    expect(await listDeliveries(made)).toHaveLength(1)
     // Of an event that is not kept any more nothing can be sent.
-    await happen(tenant, placed(3))
-    moveClock(now() + 100 * 24 * HOUR)
-    await happen(tenant, { ...placed(4), source: 'other' })
-    await holding(tenant, 'test', removeOldEvents)
-    const [{ _id }] = await log(made)
-    expect(refusal(await h.as('admin').post(`/plugins/${made._id}/deliveries/${_id}/replay`))).toEqual([
+    await emitAndDeliver(tenant, newOrderEvent(3))
+    moveClock(now() + 100 * 24 * HOUR_MS)
+    await emitAndDeliver(tenant, { ...newOrderEvent(4), source: 'other' })
+    await withLease(tenant, 'test', removeOldEvents)
+    const [{ _id }] = await listDeliveries(made)
+    expect(statusAndCode(await h.as('admin').post(`/plugins/${made._id}/deliveries/${_id}/replay`))).toEqual([
       409,
       'EVENT_NOT_KEPT',
     ])
   })
 
   test('is of one plugin of one tenant', async () => {
-    const [one, other] = [await orders(h.as('admin'), [url]), await orders(h.as('admin'), [])]
-    await happen(h.tenant, placed(1))
-    const [{ _id }] = await log(one)
-    expect(await log(other)).toEqual([])
+    const [one, other] = [await createOrderPlugin(h.as('admin'), [url]), await createOrderPlugin(h.as('admin'), [])]
+    await emitAndDeliver(h.tenant, newOrderEvent(1))
+    const [{ _id }] = await listDeliveries(one)
+    expect(await listDeliveries(other)).toEqual([])
     for (const path of [`/plugins/${other._id}/deliveries/${_id}/replay`, `/plugins/${one._id}/deliveries/x/replay`])
-      expect(refusal(await h.as('admin').post(path))).toEqual([404, 'DELIVERY_NOT_FOUND'])
-    const elsewhere = await house()
-    await orders(elsewhere.as('admin'), [`${url}/elsewhere`])
-    await happen(h.tenant, placed(2))
-    await happen(elsewhere.tenant, placed(3))
-    expect([numbers('/'), numbers('/elsewhere')]).toEqual([[1, 2], [3]])
+      expect(statusAndCode(await h.as('admin').post(path))).toEqual([404, 'DELIVERY_NOT_FOUND'])
+    const elsewhere = await createTestTenant()
+    await createOrderPlugin(elsewhere.as('admin'), [`${url}/elsewhere`])
+    await emitAndDeliver(h.tenant, newOrderEvent(2))
+    await emitAndDeliver(elsewhere.tenant, newOrderEvent(3))
+    expect([receivedNumbers('/'), receivedNumbers('/elsewhere')]).toEqual([[1, 2], [3]])
   })
 })

@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { app } from '../../src/app'
 import { config } from '../../src/config'
-import { type Answer, house, refusal } from '../house'
-import { closed, open, times } from './kit'
+import { createTestTenant, statusAndCode, type TestResponse } from '../test-tenant'
+import { allowPrivateNetwork, denyPrivateNetwork, exhaustOutboundCalls, times } from './fixtures'
 
 setDefaultTimeout(30_000)
 
-let h: Awaited<ReturnType<typeof house>>
+let h: Awaited<ReturnType<typeof createTestTenant>>
 let manifest: unknown
 let site: ReturnType<typeof Bun.serve>
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
 beforeAll(async () => {
-  h = await house()
+  h = await createTestTenant()
   site = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
@@ -26,16 +26,17 @@ beforeAll(async () => {
     },
   })
 })
-beforeEach(open)
+beforeEach(allowPrivateNetwork)
 afterAll(async () => {
-  closed()
+  denyPrivateNetwork()
   await site.stop(true)
 })
 
-let number = 0
-const fresh = () => `plugin ${number++}`
-const at = (path: string) => `http://127.0.0.1:${site.port}${path}`
-const make = async (more: object = {}) => (await h.as('admin').post('/plugins', { name: fresh(), ...more })).body
+let nameCount = 0
+const nextName = () => `plugin ${nameCount++}`
+const toSiteUrl = (path: string) => `http://127.0.0.1:${site.port}${path}`
+const createPlugin = async (more: object = {}) =>
+  (await h.as('admin').post('/plugins', { name: nextName(), ...more })).body
 
 describe('a plugin', () => {
   test('is made, read, changed and removed by admins, and its secret is told once', async () => {
@@ -71,23 +72,29 @@ describe('a plugin', () => {
     for (const { body } of [changed, same, await admin.get('/plugins')])
       expect(JSON.stringify(body)).not.toContain('whsec')
     expect((await admin.delete(`/plugins/${plugin._id}`)).body).toEqual({ success: true })
-    expect(refusal(await admin.get(`/plugins/${plugin._id}`))).toEqual([404, 'PLUGIN_NOT_FOUND'])
-    expect(await h.tenant.db.ask("select owner from sealed where purpose = 'plugin'")).toEqual([])
+    expect(statusAndCode(await admin.get(`/plugins/${plugin._id}`))).toEqual([404, 'PLUGIN_NOT_FOUND'])
+    expect(await h.tenant.db.query("select owner from sealed where purpose = 'plugin'")).toEqual([])
   })
 
   test('has a name and a path of its own, and none of ours', async () => {
     const admin = h.as('admin')
-    const { _id } = await make({ name: 'one', apiPath: 'one' })
-    const other = await make({ name: 'other' })
-    expect(refusal(await admin.post('/plugins', { name: 'one' }))).toEqual([409, 'PLUGIN_EXISTS'])
-    expect(refusal(await admin.post('/plugins', { name: fresh(), apiPath: 'one' }))).toEqual([409, 'API_PATH_EXISTS'])
-    expect(refusal(await admin.put(`/plugins/${other._id}`, { name: 'one' }))).toEqual([409, 'PLUGIN_EXISTS'])
-    expect(refusal(await admin.put(`/plugins/${other._id}`, { apiPath: 'one' }))).toEqual([409, 'API_PATH_EXISTS'])
+    const { _id } = await createPlugin({ name: 'one', apiPath: 'one' })
+    const other = await createPlugin({ name: 'other' })
+    expect(statusAndCode(await admin.post('/plugins', { name: 'one' }))).toEqual([409, 'PLUGIN_EXISTS'])
+    expect(statusAndCode(await admin.post('/plugins', { name: nextName(), apiPath: 'one' }))).toEqual([
+      409,
+      'API_PATH_EXISTS',
+    ])
+    expect(statusAndCode(await admin.put(`/plugins/${other._id}`, { name: 'one' }))).toEqual([409, 'PLUGIN_EXISTS'])
+    expect(statusAndCode(await admin.put(`/plugins/${other._id}`, { apiPath: 'one' }))).toEqual([
+      409,
+      'API_PATH_EXISTS',
+    ])
     expect((await admin.put(`/plugins/${_id}`, { name: 'one', apiPath: 'one' })).status).toBe(200)
     const segments = new Set(app.routes.flatMap(({ path }) => /^\/api\/([a-z0-9_-]+)/.exec(path)?.[1] ?? []))
     expect(segments.size).toBeGreaterThan(15)
     for (const apiPath of [...segments, 'v1', 'ai', 'payments'])
-      expect(refusal(await admin.post('/plugins', { name: fresh(), apiPath })), apiPath).toEqual([
+      expect(statusAndCode(await admin.post('/plugins', { name: nextName(), apiPath })), apiPath).toEqual([
         409,
         'API_PATH_EXISTS',
       ])
@@ -96,7 +103,7 @@ describe('a plugin', () => {
   })
 
   test('is the business of admins alone', async () => {
-    const { _id } = await make()
+    const { _id } = await createPlugin()
     const routes: [string, string, unknown?][] = [
       ...([
         ['get', '/plugins'],
@@ -119,14 +126,14 @@ describe('a plugin', () => {
       ['post', `/plugins/${_id}/deliveries/x/replay`],
     ]
     const ask = (who: ReturnType<typeof h.as>, [method, path, body]: (typeof routes)[number]) =>
-      (who as unknown as Record<string, (path: string, body?: unknown) => Promise<Answer>>)[method]!(path, body)
-    const other = await house()
+      (who as unknown as Record<string, (path: string, body?: unknown) => Promise<TestResponse>>)[method]!(path, body)
+    const other = await createTestTenant()
     for (const route of routes) {
       for (const name of ['user', 'editor'] as const)
-        expect(refusal(await ask(h.as(name), route)), route.join(' ')).toEqual([403, 'FORBIDDEN'])
+        expect(statusAndCode(await ask(h.as(name), route)), route.join(' ')).toEqual([403, 'FORBIDDEN'])
       expect((await ask(h.stranger, route)).status, route.join(' ')).toBe(401)
       if (route[1].includes(_id))
-        expect(refusal(await ask(other.as('admin'), route)), route.join(' ')).toEqual([404, 'PLUGIN_NOT_FOUND'])
+        expect(statusAndCode(await ask(other.as('admin'), route)), route.join(' ')).toEqual([404, 'PLUGIN_NOT_FOUND'])
     }
     expect((await other.as('admin').get('/plugins')).body).toEqual([])
   })
@@ -159,11 +166,11 @@ describe('a plugin', () => {
       ...[{ secret: `whsec_${'A'.repeat(31)}` }, { secret: `whsec_${'A'.repeat(88)}` }, { manifestUrl: 'x' }],
     ]
     for (const more of wrong)
-      expect(refusal(await admin.post('/plugins', { name: fresh(), ...more })), JSON.stringify(more)).toEqual([
+      expect(statusAndCode(await admin.post('/plugins', { name: nextName(), ...more })), JSON.stringify(more)).toEqual([
         400,
         'INVALID_INPUT',
       ])
-    closed()
+    denyPrivateNetwork()
     for (const proxyUrl of [
       'http://example.com/',
       'https://127.0.0.1/',
@@ -171,18 +178,18 @@ describe('a plugin', () => {
       'https://0x7f.1/',
       'https://10.0.0.1',
     ])
-      expect(refusal(await admin.post('/plugins', { name: fresh(), proxyUrl })), proxyUrl).toEqual([
+      expect(statusAndCode(await admin.post('/plugins', { name: nextName(), proxyUrl })), proxyUrl).toEqual([
         400,
         'INVALID_INPUT',
       ])
-    expect((await admin.post('/plugins', { name: fresh(), ...hook('https://example.com/') })).status).toBe(201)
+    expect((await admin.post('/plugins', { name: nextName(), ...hook('https://example.com/') })).status).toBe(201)
   })
 
   test('is one of a hundred at most', async () => {
-    const { as } = await house()
+    const { as } = await createTestTenant()
     const made = await Promise.all(times(103).map((n) => as('admin').post('/plugins', { name: `p${n}` })))
     expect(made.filter(({ status }) => status === 201)).toHaveLength(100)
-    expect(refusal(made.find(({ status }) => status !== 201)!)).toEqual([409, 'TOO_MANY_PLUGINS'])
+    expect(statusAndCode(made.find(({ status }) => status !== 201)!)).toEqual([409, 'TOO_MANY_PLUGINS'])
     const page = await as('admin').get('/plugins?limit=2&page=2&sort=name&count=true')
     const names = made.flatMap(({ body }) => body.name ?? []).sort()
     expect(page.body.map(({ name }: { name: string }) => name)).toEqual(names.slice(2, 4))
@@ -194,7 +201,7 @@ describe('a plugin', () => {
 describe('the secret of a plugin', () => {
   test('may be given, and is replaced by another', async () => {
     const admin = h.as('admin')
-    const made = await make({ secret })
+    const made = await createPlugin({ secret })
     expect(made.secret).toBe(secret)
     const { status, body, headers } = await admin.post(`/plugins/${made._id}/rotate-secret`)
     expect([status, headers.get('cache-control')]).toEqual([200, 'no-store'])
@@ -202,17 +209,17 @@ describe('the secret of a plugin', () => {
     expect(body.secret).not.toBe(secret)
     expect(Date.parse(body.formerUntil) - Date.now()).toBeWithin(86_300_000, 86_400_001)
     expect((await admin.post(`/plugins/${made._id}/rotate-secret`, { secret })).body.secret).toBe(secret)
-    expect(refusal(await admin.post(`/plugins/${made._id}/rotate-secret`, { secret: 'x' }))).toEqual([
+    expect(statusAndCode(await admin.post(`/plugins/${made._id}/rotate-secret`, { secret: 'x' }))).toEqual([
       400,
       'INVALID_INPUT',
     ])
     expect((await admin.post(`/plugins/${made._id}/rotate-secret`, { name: 'of nothing here' })).status).toBe(200)
-    expect(refusal(await admin.post('/plugins/nobody/rotate-secret'))).toEqual([404, 'PLUGIN_NOT_FOUND'])
+    expect(statusAndCode(await admin.post('/plugins/nobody/rotate-secret'))).toEqual([404, 'PLUGIN_NOT_FOUND'])
   })
   test('is nowhere in the database to be read', async () => {
-    await make({ secret })
-    const rows = await h.tenant.db.ask('select * from plugins')
-    const kept = await h.tenant.db.ask('select * from sealed')
+    await createPlugin({ secret })
+    const rows = await h.tenant.db.query('select * from plugins')
+    const kept = await h.tenant.db.query('select * from sealed')
     expect(JSON.stringify([rows, kept])).not.toContain(secret.slice(6, 30))
   })
 })
@@ -225,13 +232,13 @@ describe('the manifest of a plugin', () => {
 
   test('says what it is; addresses may be relative to its own, and what is told here counts more', async () => {
     manifest = whole
-    const made = await make({ name: undefined, manifestUrl: at('/manifest.json') })
+    const made = await createPlugin({ name: undefined, manifestUrl: toSiteUrl('/manifest.json') })
     expect(made).toMatchObject({
-      ...{ name: 'From afar', description: 'Told by itself', apiPath: 'afar', proxyUrl: at('/api') },
-      subscribedEvents: [{ source: 'shop', kind: '*', eventName: '*', hookUrl: at('/hooks?x=1'), active: true }],
+      ...{ name: 'From afar', description: 'Told by itself', apiPath: 'afar', proxyUrl: toSiteUrl('/api') },
+      subscribedEvents: [{ source: 'shop', kind: '*', eventName: '*', hookUrl: toSiteUrl('/hooks?x=1'), active: true }],
     })
     expect(made).not.toHaveProperty('version')
-    const other = await make({ name: 'mine', apiPath: 'mine', manifestUrl: at('/moved') })
+    const other = await createPlugin({ name: 'mine', apiPath: 'mine', manifestUrl: toSiteUrl('/moved') })
     expect(other).toMatchObject({ name: 'mine', apiPath: 'mine', description: 'Told by itself' })
 
     manifest = { ...whole, description: 'Told anew', name: undefined }
@@ -239,14 +246,14 @@ describe('the manifest of a plugin', () => {
     expect(body).toMatchObject({ name: 'From afar', description: 'Told anew', health: { status: 'ok' } })
     const moved = await h
       .as('admin')
-      .put(`/plugins/${other._id}`, { manifestUrl: at('/manifest.json'), apiPath: 'other' })
+      .put(`/plugins/${other._id}`, { manifestUrl: toSiteUrl('/manifest.json'), apiPath: 'other' })
     expect(moved.body).toMatchObject({ name: 'mine', apiPath: 'other', description: 'Told anew' })
   })
 
   test('that is no manifest, or is not there, changes nothing, and the plugin says so', async () => {
     const admin = h.as('admin')
-    manifest = { name: fresh() }
-    const made = await make({ manifestUrl: at('/manifest.json'), description: 'before' })
+    manifest = { name: nextName() }
+    const made = await createPlugin({ manifestUrl: toSiteUrl('/manifest.json'), description: 'before' })
     const reload = () => admin.post(`/plugins/${made._id}/reload`)
     for (const wrong of [
       [],
@@ -260,46 +267,54 @@ describe('the manifest of a plugin', () => {
       { description: 'a\0b' },
     ]) {
       manifest = wrong
-      expect(refusal(await reload()), JSON.stringify(wrong)).toEqual([400, 'MANIFEST_INVALID'])
+      expect(statusAndCode(await reload()), JSON.stringify(wrong)).toEqual([400, 'MANIFEST_INVALID'])
     }
     manifest = { proxyUrl: 'http://user:secret@x/' }
-    expect(refusal(await reload())).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await reload())).toEqual([400, 'INVALID_INPUT'])
     for (const path of ['/nowhere', '/large'])
-      expect(refusal(await admin.post('/plugins', { name: fresh(), manifestUrl: at(path) }))).toEqual([
+      expect(statusAndCode(await admin.post('/plugins', { name: nextName(), manifestUrl: toSiteUrl(path) }))).toEqual([
         502,
         'MANIFEST_UNREACHABLE',
       ])
-    expect(refusal(await admin.post('/plugins', { name: fresh(), manifestUrl: at('/broken') }))).toEqual([
-      400,
-      'MANIFEST_INVALID',
-    ])
-    expect(refusal(await admin.post('/plugins', { name: fresh(), manifestUrl: 'http://127.0.0.1:1/' }))).toEqual([
-      502,
-      'MANIFEST_UNREACHABLE',
-    ])
+    expect(
+      statusAndCode(await admin.post('/plugins', { name: nextName(), manifestUrl: toSiteUrl('/broken') })),
+    ).toEqual([400, 'MANIFEST_INVALID'])
+    expect(
+      statusAndCode(await admin.post('/plugins', { name: nextName(), manifestUrl: 'http://127.0.0.1:1/' })),
+    ).toEqual([502, 'MANIFEST_UNREACHABLE'])
     config.ATOLL_ALLOW_PRIVATE_NETWORK = 'off'
-    expect(refusal(await admin.post('/plugins', { name: fresh(), manifestUrl: 'https://localhost/' }))).toEqual([
-      502,
-      'MANIFEST_UNREACHABLE',
-    ])
-    expect(refusal(await admin.post(`/plugins/${made._id}/reload`))).toEqual([400, 'INVALID_INPUT'])
+    expect(
+      statusAndCode(await admin.post('/plugins', { name: nextName(), manifestUrl: 'https://localhost/' })),
+    ).toEqual([502, 'MANIFEST_UNREACHABLE'])
+    expect(statusAndCode(await admin.post(`/plugins/${made._id}/reload`))).toEqual([400, 'INVALID_INPUT'])
     const { body } = await admin.get(`/plugins/${made._id}`)
     expect(body).toMatchObject({
       description: 'before',
       health: { status: 'failing', lastErrorAt: expect.any(String) },
     })
     expect(body.health.lastError).toStartWith('Manifest: ')
-    const without = await make()
-    expect(refusal(await admin.post(`/plugins/${without._id}/reload`))).toEqual([409, 'NO_MANIFEST'])
+    const without = await createPlugin()
+    expect(statusAndCode(await admin.post(`/plugins/${without._id}/reload`))).toEqual([409, 'NO_MANIFEST'])
     manifest = { apiPath: 'users' }
-    open()
-    expect(refusal(await admin.post(`/plugins/${made._id}/reload`))).toEqual([409, 'API_PATH_EXISTS'])
+    allowPrivateNetwork()
+    expect(statusAndCode(await admin.post(`/plugins/${made._id}/reload`))).toEqual([409, 'API_PATH_EXISTS'])
+  })
+
+  test('that is not asked for, because the tenant has too many calls under way, says nothing against the plugin', async () => {
+    manifest = { name: nextName() }
+    const made = await createPlugin({ manifestUrl: toSiteUrl('/manifest.json') })
+    await h.as('admin').post(`/plugins/${made._id}/reload`)
+    const release = exhaustOutboundCalls(h.tenant, toSiteUrl('/'))
+    const refused = await h.as('admin').post(`/plugins/${made._id}/reload`).finally(release)
+    expect(statusAndCode(refused)).toEqual([503, 'BUSY'])
+    const { health } = (await h.as('admin').get(`/plugins/${made._id}`)).body
+    expect(health).toMatchObject({ status: 'ok', lastError: null })
   })
 })
 
 describe('a plugin that calls us', () => {
   test('comes as itself, and what it tells has its name', async () => {
-    const made = await make({ name: 'Teller' })
+    const made = await createPlugin({ name: 'Teller' })
     const first = await h.as('admin').post(`/plugins/${made._id}/token`)
     expect([first.status, first.headers.get('cache-control')]).toEqual([201, 'no-store'])
     const plugin = h.stranger.with({ 'x-api-key': first.body.token })
@@ -326,16 +341,16 @@ describe('a plugin that calls us', () => {
     expect((await again.get('/me')).status).toBe(200)
     await h.as('admin').delete(`/plugins/${made._id}`)
     expect((await again.get('/me')).status).toBe(401)
-    expect(refusal(await h.as('admin').get(`/users/${first.body.user}`))).toEqual([404, 'USER_NOT_FOUND'])
+    expect(statusAndCode(await h.as('admin').get(`/users/${first.body.user}`))).toEqual([404, 'USER_NOT_FOUND'])
   })
 
   test('gets an account anew when an admin has removed it', async () => {
-    const made = await make()
+    const made = await createPlugin()
     const { body } = await h.as('admin').post(`/plugins/${made._id}/token`)
     await h.as('admin').delete(`/users/${body.user}`)
     const again = await h.as('admin').post(`/plugins/${made._id}/token`)
     expect(again.status).toBe(201)
     expect(again.body.user).not.toBe(body.user)
-    expect(refusal(await h.as('admin').post('/plugins/nobody/token'))).toEqual([404, 'PLUGIN_NOT_FOUND'])
+    expect(statusAndCode(await h.as('admin').post('/plugins/nobody/token'))).toEqual([404, 'PLUGIN_NOT_FOUND'])
   })
 })

@@ -1,36 +1,36 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { connect, createServer } from 'node:net'
 import { jwtVerify } from 'jose'
-import { issue } from '../../src/accounts/tokens'
+import { issueApiToken } from '../../src/accounts/api-tokens'
 import { config } from '../../src/config'
 import { listen } from '../../src/gateway'
-import { endListening } from '../../src/plugins/proxy'
-import { cookieOf } from '../accounts/people'
-import { type Answer, house } from '../house'
-import { memoryOf } from '../outside/children'
-import { emptyFolder, makeTenant, serve, signIn } from '../outside/program'
-import { type Seen, startUpstream } from '../outside/upstream'
-import { closed, open, times } from './kit'
+import { closeStreams } from '../../src/plugins/proxy'
+import { signInForCookie } from '../accounts/session-fixtures'
+import { memoryOf } from '../outside/child-processes'
+import { createTempFolder, createTenantByCli, signIn, startAtoll } from '../outside/cli'
+import { type RecordedRequest, startHttpUpstream } from '../outside/http-upstream'
+import { createTestTenant, type TestResponse } from '../test-tenant'
+import { allowPrivateNetwork, denyPrivateNetwork, times } from './fixtures'
 
 setDefaultTimeout(60_000)
 
 const MIB = 1 << 20
 const LARGE = 200 * MIB
 
-let h: Awaited<ReturnType<typeof house>>
-let upstream: Awaited<ReturnType<typeof startUpstream>>
+let h: Awaited<ReturnType<typeof createTestTenant>>
+let upstream: Awaited<ReturnType<typeof startHttpUpstream>>
 let server: ReturnType<typeof listen>
 let plugin: { _id: string; secret: string }
 let base = ''
 const streams: (() => void)[] = []
-const patience = config.ATOLL_PLUGIN_TIMEOUT
+const defaultTimeout = config.ATOLL_PLUGIN_TIMEOUT
 
 beforeAll(async () => {
-  open()
-  h = await house()
+  allowPrivateNetwork()
+  h = await createTestTenant()
   server = listen('127.0.0.1', 0)
   base = `http://127.0.0.1:${server.port}/api`
-  upstream = await startUpstream({
+  upstream = await startHttpUpstream({
     '/base/teapot': (_, response) =>
       response
         .writeHead(418, {
@@ -97,22 +97,23 @@ beforeAll(async () => {
   plugin = (await h.as('admin').post('/plugins', told)).body
 })
 afterAll(async () => {
-  closed()
-  config.ATOLL_PLUGIN_TIMEOUT = patience
+  denyPrivateNetwork()
+  config.ATOLL_PLUGIN_TIMEOUT = defaultTimeout
   await Promise.all([server.stop(true), upstream.stop()])
 })
 
 const call = (path: string, { headers = {}, ...init }: RequestInit & { headers?: Record<string, string> } = {}) =>
   fetch(`${base}${path}`, { ...init, redirect: 'manual', headers: { tenant: h.id, ...headers } })
-const seenBy = async (...args: Parameters<typeof call>): Promise<Seen> => (await (await call(...args)).json()) as Seen
-const refused = async (answer: Promise<Response>) => {
+const readSeen = async (...args: Parameters<typeof call>): Promise<RecordedRequest> =>
+  (await (await call(...args)).json()) as RecordedRequest
+const readRefusal = async (answer: Promise<Response>) => {
   const response = await answer
   return [response.status, ((await response.json()) as { code: string }).code]
 }
 
 describe('what no route of ours is for', () => {
   test('is passed on to the plugin of its path, with method, query and body, without that path', async () => {
-    const ways: [string, RequestInit | undefined, Partial<Seen>][] = [
+    const ways: [string, RequestInit | undefined, Partial<RecordedRequest>][] = [
       ['/crm/people?q=a%20b&q=c', undefined, { method: 'GET', url: '/base/people?q=a%20b&q=c' }],
       ['/crm', undefined, { method: 'GET', url: '/base' }],
       ['/crm/', undefined, { method: 'GET', url: '/base/' }],
@@ -126,7 +127,7 @@ describe('what no route of ours is for', () => {
       ['/crm/x', { method: 'POST' }, { method: 'POST', body: '' }],
       ['/crm/x', { method: 'OPTIONS' }, { method: 'OPTIONS' }],
     ]
-    for (const [path, init, seen] of ways) expect(await seenBy(path, init as object), path).toMatchObject(seen)
+    for (const [path, init, seen] of ways) expect(await readSeen(path, init as object), path).toMatchObject(seen)
     const head = await call('/crm/x', { method: 'HEAD' })
     expect([head.status, await head.text(), upstream.seen.at(-1)!.method]).toEqual([200, '', 'HEAD'])
   })
@@ -164,7 +165,7 @@ describe('what no route of ours is for', () => {
     }
     // What only looks like it stays as it was sent.
     for (const path of ['/a..b', '/...', '/a%2Fb', '/v1.2/x;y=1', '/100%25', '/.well-known'])
-      expect((await seenBy(`/crm${path}`)).url).toBe(`/base${path}`)
+      expect((await readSeen(`/crm${path}`)).url).toBe(`/base${path}`)
   })
 
   test('is answered as the plugin answers, but for what is ours to say', async () => {
@@ -198,23 +199,23 @@ describe('what no route of ours is for', () => {
 
   test('is nothing where no plugin is', async () => {
     const admin = h.as('admin')
-    expect(await refused(call('/nowhere/x'))).toEqual([404, 'ROUTE_NOT_FOUND'])
-    expect(await refused(call('/nowhere', { method: 'POST', body: 'x' }))).toEqual([404, 'ROUTE_NOT_FOUND'])
-    const other = await house()
-    expect(await refused(call('/crm/x', { headers: { tenant: other.id } }))).toEqual([404, 'ROUTE_NOT_FOUND'])
-    expect(await refused(call('/plugins', { method: 'DELETE' }))).toEqual([405, 'METHOD_NOT_ALLOWED'])
+    expect(await readRefusal(call('/nowhere/x'))).toEqual([404, 'ROUTE_NOT_FOUND'])
+    expect(await readRefusal(call('/nowhere', { method: 'POST', body: 'x' }))).toEqual([404, 'ROUTE_NOT_FOUND'])
+    const other = await createTestTenant()
+    expect(await readRefusal(call('/crm/x', { headers: { tenant: other.id } }))).toEqual([404, 'ROUTE_NOT_FOUND'])
+    expect(await readRefusal(call('/plugins', { method: 'DELETE' }))).toEqual([405, 'METHOD_NOT_ALLOWED'])
     await admin.put(`/plugins/${plugin._id}`, { active: false })
-    expect(await refused(call('/crm/x'))).toEqual([404, 'ROUTE_NOT_FOUND'])
+    expect(await readRefusal(call('/crm/x'))).toEqual([404, 'ROUTE_NOT_FOUND'])
     await admin.put(`/plugins/${plugin._id}`, { active: true })
     expect((await call('/crm/x')).status).toBe(200)
     const bare = await admin.post('/plugins', { name: 'bare', apiPath: 'bare' })
-    expect(await refused(call('/bare/x'))).toEqual([404, 'ROUTE_NOT_FOUND'])
+    expect(await readRefusal(call('/bare/x'))).toEqual([404, 'ROUTE_NOT_FOUND'])
     await admin.delete(`/plugins/${bare.body._id}`)
   })
 })
 
 describe('a plugin that is asked', () => {
-  const claimsIn = async (seen: Seen, secret = plugin.secret, audience = plugin._id) =>
+  const claimsIn = async (seen: RecordedRequest, secret = plugin.secret, audience = plugin._id) =>
     (
       await jwtVerify(seen.headers['x-atoll-user']!, Buffer.from(secret.slice(6), 'base64'), {
         audience,
@@ -242,7 +243,7 @@ describe('a plugin that is asked', () => {
       },
       ...{ 'x-client-ip': '1.2.3.4', 'true-client-ip': '1.2.3.4', 'x.atoll.user': 'forged' },
     }
-    const seen = await seenBy('/crm/x', { headers: shown })
+    const seen = await readSeen('/crm/x', { headers: shown })
     expect(Object.values(seen.headers).join()).not.toMatch(new RegExp(`${h.tokens.user}|forged|1\\.2\\.3\\.4`))
     for (const name of [
       'authorization',
@@ -275,13 +276,13 @@ describe('a plugin that is asked', () => {
   })
 
   test('is asked by strangers, too, and told so by nothing', async () => {
-    const { headers } = await seenBy('/crm/x', { headers: { 'x-atoll-user': 'forged' } })
+    const { headers } = await readSeen('/crm/x', { headers: { 'x-atoll-user': 'forged' } })
     expect(headers['x-atoll-tenant']).toBe(h.id)
     expect(headers).not.toHaveProperty('x-atoll-user')
   })
 
   test('is asked by nobody in particular when a page of another site led there, whatever cookie came along', async () => {
-    const cookie = await cookieOf(h, 'user')
+    const cookie = await signInForCookie(h, 'user')
     for (const method of ['GET', 'HEAD']) {
       await call('/crm/x', { method, headers: { ...cookie, 'sec-fetch-site': 'cross-site' } })
       expect(upstream.seen.at(-1)!.headers, method).not.toHaveProperty('x-atoll-user')
@@ -289,53 +290,54 @@ describe('a plugin that is asked', () => {
       expect(await claimsIn(upstream.seen.at(-1)!), method).toMatchObject({ sub: h.users.user })
     }
     expect(
-      await refused(call('/crm/x', { method: 'POST', headers: { ...cookie, origin: 'https://evil.test' } })),
+      await readRefusal(call('/crm/x', { method: 'POST', headers: { ...cookie, origin: 'https://evil.test' } })),
     ).toEqual([403, 'CROSS_SITE'])
   })
 
   test('is not asked by who shows what is no good, or is not good for it', async () => {
     const before = upstream.seen.length
-    expect(await refused(call('/crm/x', { headers: { 'x-api-key': `atl_${'0'.repeat(64)}` } }))).toEqual([
+    expect(await readRefusal(call('/crm/x', { headers: { 'x-api-key': `atl_${'0'.repeat(64)}` } }))).toEqual([
       401,
       'UNAUTHENTICATED',
     ])
-    expect(await refused(call('/crm/x', { headers: { authorization: 'Bearer x.y.z' } }))).toEqual([
+    expect(await readRefusal(call('/crm/x', { headers: { authorization: 'Bearer x.y.z' } }))).toEqual([
       401,
       'UNAUTHENTICATED',
     ])
-    const other = await house()
-    expect(await refused(call('/crm/x', { headers: { 'x-api-key': other.tokens.admin } }))).toEqual([
+    const other = await createTestTenant()
+    expect(await readRefusal(call('/crm/x', { headers: { 'x-api-key': other.tokens.admin } }))).toEqual([
       401,
       'UNAUTHENTICATED',
     ])
     const limited = async (...scopes: string[]) =>
-      (await issue(h.tenant, h.users.user, { nickname: 'x', scopes })).token
-    expect(await refused(call('/crm/x', { headers: { 'x-api-key': await limited('entities:write') } }))).toEqual([
+      (await issueApiToken(h.tenant, h.users.user, { nickname: 'x', scopes })).token
+    expect(await readRefusal(call('/crm/x', { headers: { 'x-api-key': await limited('entities:write') } }))).toEqual([
       403,
       'FORBIDDEN',
     ])
     const reads = { 'x-api-key': await limited('plugin-calls:read') }
-    expect(await refused(call('/crm/x', { method: 'POST', body: 'x', headers: reads }))).toEqual([403, 'FORBIDDEN'])
+    expect(await readRefusal(call('/crm/x', { method: 'POST', body: 'x', headers: reads }))).toEqual([403, 'FORBIDDEN'])
     expect(upstream.seen.length).toBe(before)
     expect((await call('/crm/x', { headers: reads })).status).toBe(200)
   })
 
   test('sees whom an admin acts as', async () => {
     const headers = { 'x-api-key': h.tokens.admin, 'x-impersonate-user': h.users.other }
-    const seen = await seenBy('/crm/x', { headers })
+    const seen = await readSeen('/crm/x', { headers })
     expect(await claimsIn(seen)).toMatchObject({ sub: h.users.other, impersonator: h.users.admin })
     expect(seen.headers).not.toHaveProperty('x-impersonate-user')
   })
 })
 
 describe('a plugin that does not answer', () => {
-  const health = async (): Promise<Answer['body']> => (await h.as('admin').get(`/plugins/${plugin._id}`)).body.health
+  const health = async (): Promise<TestResponse['body']> =>
+    (await h.as('admin').get(`/plugins/${plugin._id}`)).body.health
 
   test('in time is given up', async () => {
     config.ATOLL_PLUGIN_TIMEOUT = 100
-    do expect(await refused(call('/crm/silent'))).toEqual([504, 'PLUGIN_TIMEOUT'])
+    do expect(await readRefusal(call('/crm/silent'))).toEqual([504, 'PLUGIN_TIMEOUT'])
     while ((await health()).status !== 'failing')
-    config.ATOLL_PLUGIN_TIMEOUT = patience
+    config.ATOLL_PLUGIN_TIMEOUT = defaultTimeout
     expect((await health()).lastError).toBe('The plugin did not answer in time.')
     while ((await health()).status === 'failing') expect((await call('/crm/x')).status).toBe(200)
   })
@@ -343,15 +345,15 @@ describe('a plugin that does not answer', () => {
   test('because it is not there, or no neighbour may be asked, is told as that', async () => {
     const admin = h.as('admin')
     await admin.post('/plugins', { name: 'gone', apiPath: 'gone', proxyUrl: 'http://127.0.0.1:1/' })
-    expect(await refused(call('/gone/x'))).toEqual([502, 'PLUGIN_UNREACHABLE'])
-    closed()
-    expect(await refused(call('/crm/x'))).toEqual([502, 'PLUGIN_UNREACHABLE'])
-    open()
+    expect(await readRefusal(call('/gone/x'))).toEqual([502, 'PLUGIN_UNREACHABLE'])
+    denyPrivateNetwork()
+    expect(await readRefusal(call('/crm/x'))).toEqual([502, 'PLUGIN_UNREACHABLE'])
+    allowPrivateNetwork()
     const rude = createServer((socket) => socket.destroy())
     await new Promise<void>((resolve) => rude.listen(0, '127.0.0.1', resolve))
     const { port } = rude.address() as { port: number }
     await admin.post('/plugins', { name: 'rude', apiPath: 'rude', proxyUrl: `http://127.0.0.1:${port}/` })
-    expect(await refused(call('/rude/x', { method: 'POST', body: 'x' }))).toEqual([502, 'PLUGIN_UNREACHABLE'])
+    expect(await readRefusal(call('/rude/x', { method: 'POST', body: 'x' }))).toEqual([502, 'PLUGIN_UNREACHABLE'])
     rude.close()
   })
 
@@ -385,7 +387,7 @@ describe('what streams', () => {
     const reader = (await call('/crm/events')).body!.getReader()
     expect((await reader.read()).done).toBeFalse()
     const before = upstream.broken()
-    endListening()
+    closeStreams()
     expect((await reader.read()).done).toBeTrue()
     while (upstream.broken() === before) await Bun.sleep(5)
   })
@@ -423,9 +425,9 @@ describe('what streams', () => {
 
   // A server of its own: what the other tests have left in the memory of this process is none of it.
   test('takes the same memory, however much it is, both ways', async () => {
-    const at = { at: emptyFolder(), env: { ATOLL_ALLOW_PRIVATE_NETWORK: 'on' } }
-    await makeTenant(at, 'acme')
-    await using own = await serve(at)
+    const at = { at: createTempFolder(), env: { ATOLL_ALLOW_PRIVATE_NETWORK: 'on' } }
+    await createTenantByCli(at, 'acme')
+    await using own = await startAtoll(at)
     const headers = await signIn(own.url, 'acme')
     const asked = (path: string, init: RequestInit = {}) =>
       fetch(`${own.url}/api${path}`, { ...init, headers: { ...headers, 'content-type': 'application/json' } })

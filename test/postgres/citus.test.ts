@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { ask } from '../outside/postgres'
-import { atoll, caller, emptyFolder, makeTenant, serve, signIn } from '../outside/program'
+import { apiCaller, createTempFolder, createTenantByCli, runAtoll, signIn, startAtoll } from '../outside/cli'
+import { queryDatabase } from '../outside/postgres'
 
 const url = process.env.CITUS_URL
 if (!url)
@@ -11,14 +11,17 @@ if (!url)
 test.skipIf(!url)(
   'a bucket goes to each node of the cluster, and is served from there',
   async () => {
-    const at = { at: emptyFolder(), env: { ATOLL_DATABASE_URL: url! } }
+    const at = { at: createTempFolder(), env: { ATOLL_DATABASE_URL: url! } }
     const id = `citus-${crypto.randomUUID().slice(0, 8)}`
-    const { home } = await makeTenant(at, id)
-    await using server = await serve(at)
-    const call = caller(server.url, await signIn(server.url, id))
-    const nodes = await ask(url!, "select nodename || ':' || nodeport as node from pg_dist_node where shouldhaveshards")
+    const { home } = await createTenantByCli(at, id)
+    await using server = await startAtoll(at)
+    const call = apiCaller(server.url, await signIn(server.url, id))
+    const nodes = await queryDatabase(
+      url!,
+      "select nodename || ':' || nodeport as node from pg_dist_node where shouldhaveshards",
+    )
     for (const { node } of nodes) {
-      expect((await atoll(['postgres', 'move', home, node, '--json'], { ...at, timeout: 60_000 })).json).toEqual({
+      expect((await runAtoll(['postgres', 'move', home, node, '--json'], { ...at, timeout: 60_000 })).json).toEqual({
         home,
         node,
       })

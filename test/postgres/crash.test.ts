@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'bun:test'
-import { programs, startPostgres } from '../outside/postgres'
-import { caller, emptyFolder, makeTenant, serve, signIn, within5s } from '../outside/program'
+import { apiCaller, createTempFolder, createTenantByCli, pollUntil, signIn, startAtoll } from '../outside/cli'
+import { findPostgresBin, startPostgres } from '../outside/postgres'
 import { databaseUrl } from '../storage/engines'
 
 // It has a server of its own, for that one is killed.
-describe.skipIf(!databaseUrl || !programs())('when PostgreSQL is killed', () => {
+describe.skipIf(!databaseUrl || !findPostgresBin())('when PostgreSQL is killed', () => {
   test('no acknowledged write is missing, callers are told to come back, and the server recovers by itself', async () => {
     const database = await startPostgres({ durable: true })
     try {
-      const at = { at: emptyFolder(), env: { ATOLL_DATABASE_URL: database.url, ATOLL_DURABILITY: 'full' } }
-      await makeTenant(at, 'acme')
-      await using server = await serve(at)
-      const call = caller(server.url, await signIn(server.url, 'acme'))
+      const at = { at: createTempFolder(), env: { ATOLL_DATABASE_URL: database.url, ATOLL_DURABILITY: 'full' } }
+      await createTenantByCli(at, 'acme')
+      await using server = await startAtoll(at)
+      const call = apiCaller(server.url, await signIn(server.url, 'acme'))
       const fields = [{ key: 'n', type: 'integer' }]
       expect((await call('POST', '/api/blueprints', { key: 'things', name: 'Things', fields })).status).toBe(201)
 
@@ -36,7 +36,7 @@ describe.skipIf(!databaseUrl || !programs())('when PostgreSQL is killed', () => 
         await Bun.sleep(700)
         await database.start()
         const after = acknowledged.length
-        await within5s(
+        await pollUntil(
           async () => acknowledged.length,
           (count) => count > after + 20,
         )

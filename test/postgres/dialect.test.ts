@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { severalRows, toPostgres } from '../../src/storage/engines/postgres/dialect'
+import { toMultiRow, toPostgres } from '../../src/storage/engines/postgres/dialect'
 
 test.each([
   ['select ? from a where b = ?', 'select $1 from a where b = $2'],
@@ -55,12 +55,10 @@ test('chunks are ranked by how many have each word, among those that are asked f
 })
 
 test('an insert or removal of one row becomes one of many, and nothing else does', () => {
-  expect(severalRows('insert into a (b, c) values (?, ?)', 3)).toBe(
-    'insert into a (b, c) values (?, ?), (?, ?), (?, ?)',
-  )
-  expect(severalRows('delete from a where b = ? and c = ?', 2)).toBe(
+  expect(toMultiRow('insert into a (b, c) values (?, ?)', 3)).toBe('insert into a (b, c) values (?, ?), (?, ?), (?, ?)')
+  expect(toMultiRow('delete from a where b = ? and c = ?', 2)).toBe(
     'delete from a where (b = ? and c = ?) or (b = ? and c = ?)',
   )
   for (const other of ['delete from a where b > ?', 'insert into a (b) values (?) returning b', 'update a set b = ?'])
-    expect(severalRows(other, 3)).toBeUndefined()
+    expect(toMultiRow(other, 3)).toBeUndefined()
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { caller, emptyFolder, makeTenant, serve, signIn } from '../outside/program'
+import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../outside/cli'
 import { databaseUrl } from '../storage/engines'
 
 const env = { ATOLL_DATABASE_URL: databaseUrl ?? '' }
@@ -7,26 +7,26 @@ const env = { ATOLL_DATABASE_URL: databaseUrl ?? '' }
 describe.skipIf(!databaseUrl)('an Idempotency-Key', () => {
   test('that comes to two servers at once is worked on by one of them, and answered by both', async () => {
     const [one, two] = [
-      { at: emptyFolder(), env },
-      { at: emptyFolder(), env },
+      { at: createTempFolder(), env },
+      { at: createTempFolder(), env },
     ]
     const id = `once-${crypto.randomUUID().slice(0, 8)}`
-    await makeTenant(one, id)
-    await using first = await serve(one)
-    await using second = await serve(two)
+    await createTenantByCli(one, id)
+    await using first = await startAtoll(one)
+    await using second = await startAtoll(two)
     const headers = await signIn(first.url, id)
     const fields = [{ key: 'name', type: 'string' }]
-    await caller(first.url, headers)('POST', '/api/blueprints', { key: 'things', name: 'Things', fields })
+    await apiCaller(first.url, headers)('POST', '/api/blueprints', { key: 'things', name: 'Things', fields })
     const path = '/api/blueprints/things/entities'
     const rounds = 12
     for (let round = 0; round < rounds; round++) {
       const same = { ...headers, 'idempotency-key': `round-${round}` }
-      const callers = [first, second, first, second].map(({ url }) => caller(url, same))
+      const callers = [first, second, first, second].map(({ url }) => apiCaller(url, same))
       const answers = await Promise.all(callers.map((ask) => ask('POST', path, { name: `${round}` })))
       expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201])
       expect(new Set(answers.map(({ body }) => body._id)).size).toBe(1)
     }
-    const counted = await caller(second.url, headers)('GET', `${path}?$count=true&$limit=1`)
+    const counted = await apiCaller(second.url, headers)('GET', `${path}?$count=true&$limit=1`)
     expect(counted.headers.get('x-total-count')).toBe(`${rounds}`)
   }, 30_000)
 })

@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { Busy } from '../../src/storage/errors'
+import { DatabasePool } from '../../src/storage/pool'
 import type { Migrations } from '../../src/storage/port'
-import { Storage } from '../../src/storage/store'
-import { ask } from '../outside/postgres'
-import { startSevering } from '../outside/severing'
+import { startCuttingProxy } from '../outside/cutting-proxy'
+import { queryDatabase } from '../outside/postgres'
 import { databaseUrl, postgres } from '../storage/engines'
 
 const migrations: Migrations = {
@@ -16,61 +16,62 @@ const migrations: Migrations = {
 describe.skipIf(!databaseUrl)('a connection that is lost', async () => {
   if (!databaseUrl) return
   const server = databaseUrl
-  const between = await startSevering({ port: Number(new URL(databaseUrl).port) })
+  const cuttingProxy = await startCuttingProxy({ port: Number(new URL(databaseUrl).port) })
   const url = new URL(databaseUrl)
-  url.port = `${between.port}`
-  const storage = new Storage(postgres(`${url}`), { open: 10, deadline: 2_000 })
+  url.port = `${cuttingProxy.port}`
+  const storage = new DatabasePool(postgres(`${url}`), { openCount: 10, deadline: 2_000 })
   afterAll(async () => {
     await storage.close()
-    between.stop()
+    cuttingProxy.stop()
   })
-  const fresh = async () => {
-    between.clear()
-    const store = storage.store(
+  const createCounter = async () => {
+    cuttingProxy.clear()
+    const store = storage.getStore(
       { tenant: 'a', file: '', identity: Bun.randomUUIDv7(), bucket: 'interruptions' },
       migrations,
     )
-    await store.write((tx) => tx.ask('insert into counters (count) values (0)'))
+    await store.write((tx) => tx.query('insert into counters (count) values (0)'))
     return store
   }
-  const count = async ({ db }: Awaited<ReturnType<typeof fresh>>) => (await db.ask('select count from counters'))[0]![0]
-  const increment = (store: Awaited<ReturnType<typeof fresh>>) =>
-    store.write((tx) => tx.ask('update counters set count = count + 1 returning count'))
+  const count = async ({ db }: Awaited<ReturnType<typeof createCounter>>) =>
+    (await db.query('select count from counters'))[0]![0]
+  const increment = (store: Awaited<ReturnType<typeof createCounter>>) =>
+    store.write((tx) => tx.query('update counters set count = count + 1 returning count'))
 
   test('while a read is asked is noticed by nobody', async () => {
-    const store = await fresh()
-    between.cut('before', 'from counters')
+    const store = await createCounter()
+    cuttingProxy.cut('before', 'from counters')
     expect(await count(store)).toBe(0)
-    between.cut('after', 'from counters')
+    cuttingProxy.cut('after', 'from counters')
     expect(await count(store)).toBe(0)
-    expect(between.left()).toBe(0)
+    expect(cuttingProxy.left()).toBe(0)
   })
 
   test('in the midst of a write: it is done again, once', async () => {
-    const store = await fresh()
-    for (const when of ['before', 'after'] as const) between.cut(when, 'update counters')
+    const store = await createCounter()
+    for (const when of ['before', 'after'] as const) cuttingProxy.cut(when, 'update counters')
     expect(await increment(store)).toEqual([[1]])
-    expect([await count(store), between.left()]).toEqual([1, 0])
+    expect([await count(store), cuttingProxy.left()]).toEqual([1, 0])
   })
 
   test('before the commit has come: it is done again, once', async () => {
-    const store = await fresh()
-    between.cut('before', 'insert into commits')
+    const store = await createCounter()
+    cuttingProxy.cut('before', 'insert into commits')
     await increment(store)
-    expect([await count(store), between.left()]).toEqual([1, 0])
+    expect([await count(store), cuttingProxy.left()]).toEqual([1, 0])
   })
 
   test('after the commit, before its answer: it is not done twice', async () => {
-    const store = await fresh()
-    between.cut('after', 'insert into commits')
+    const store = await createCounter()
+    cuttingProxy.cut('after', 'insert into commits')
     await increment(store)
-    expect([await count(store), between.left()]).toEqual([1, 0])
+    expect([await count(store), cuttingProxy.left()]).toEqual([1, 0])
   })
 
   test('among many writes: each that is acknowledged was done once, and the others not at all', async () => {
-    const store = await fresh()
+    const store = await createCounter()
     for (let n = 0; n < 6; n++) {
-      between.cut(n % 2 ? 'before' : 'after', n % 3 ? 'insert into commits' : 'update counters')
+      cuttingProxy.cut(n % 2 ? 'before' : 'after', n % 3 ? 'insert into commits' : 'update counters')
     }
     const done = await Promise.allSettled(Array.from({ length: 120 }, () => increment(store)))
     expect(await count(store)).toBe(done.filter(({ status }) => status === 'fulfilled').length)
@@ -78,8 +79,8 @@ describe.skipIf(!databaseUrl)('a connection that is lost', async () => {
   })
 
   test('again and again is told, as 503, and soon', async () => {
-    const store = await fresh()
-    for (let n = 0; n < 3; n++) between.cut('before', 'update counters')
+    const store = await createCounter()
+    for (let n = 0; n < 3; n++) cuttingProxy.cut('before', 'update counters')
     const began = performance.now()
     await expect(increment(store)).rejects.toMatchObject({ status: 503, code: 'BUSY' })
     expect(performance.now() - began).toBeLessThan(5_000)
@@ -87,10 +88,10 @@ describe.skipIf(!databaseUrl)('a connection that is lost', async () => {
   })
 
   test('a statement that runs too long, on its server, is ended there, and told as 503', async () => {
-    const store = await fresh()
-    await expect(store.db.ask('select pg_sleep(10)')).rejects.toMatchObject({ status: 503 })
-    await expect(store.write((tx) => tx.ask('select pg_sleep(10)'))).rejects.toMatchObject({ status: 503 })
-    const [{ running }] = await ask(
+    const store = await createCounter()
+    await expect(store.db.query('select pg_sleep(10)')).rejects.toMatchObject({ status: 503 })
+    await expect(store.write((tx) => tx.query('select pg_sleep(10)'))).rejects.toMatchObject({ status: 503 })
+    const [{ running }] = await queryDatabase(
       server,
       "select count(*)::int as running from pg_stat_activity where query like '%pg_sleep(10)%' and state = 'active' and pid <> pg_backend_pid()",
     )

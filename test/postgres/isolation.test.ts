@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
+import { DatabasePool } from '../../src/storage/pool'
 import type { Migrations } from '../../src/storage/port'
-import { Storage } from '../../src/storage/store'
-import { ask, startBouncer } from '../outside/postgres'
+import { queryDatabase, startBouncer } from '../outside/postgres'
 import { databaseUrl, postgres } from '../storage/engines'
 
 const migrations: Migrations = {
@@ -11,7 +11,7 @@ const migrations: Migrations = {
       id text collate "C" not null, owner text collate "C" not null, primary key (tenant_id, id))`,
   ],
 }
-const place = (tenant: string, bucket = 'isolation') => ({
+const newLocation = (tenant: string, bucket = 'isolation') => ({
   tenant,
   file: '',
   identity: Bun.randomUUIDv7() as string,
@@ -19,39 +19,39 @@ const place = (tenant: string, bucket = 'isolation') => ({
 })
 
 describe.skipIf(!databaseUrl)('tenants of one bucket', async () => {
-  const storage = new Storage(postgres(), { open: 100, deadline: 2_000 })
-  const [at, other] = [place('one'), place('other')]
-  const [one, another] = [storage.store(at, migrations), storage.store(other, migrations)]
+  const storage = new DatabasePool(postgres(), { openCount: 100, deadline: 2_000 })
+  const [at, other] = [newLocation('one'), newLocation('other')]
+  const [one, another] = [storage.getStore(at, migrations), storage.getStore(other, migrations)]
   afterAll(() => storage.close())
 
   test('see, change and remove their own rows only, whatever they ask for', async () => {
     for (const store of [one, another])
-      await store.write((tx) => tx.ask("insert into notes (id, owner) values ('a', 'nobody')"))
-    await one.write((tx) => tx.ask("update notes set owner = 'one'"))
+      await store.write((tx) => tx.query("insert into notes (id, owner) values ('a', 'nobody')"))
+    await one.write((tx) => tx.query("update notes set owner = 'one'"))
     const theirs = [['a', 'nobody']]
     const where = `tenant_id = '${other.identity}' or 1 = 1`
-    expect(await one.db.ask(`select id, owner from notes where ${where}`)).toEqual([['a', 'one']])
-    await one.write((tx) => tx.ask(`update notes set owner = 'thief' where ${where}`))
-    await one.write((tx) => tx.ask(`delete from notes where tenant_id = '${other.identity}'`))
-    expect(await another.db.ask('select id, owner from notes')).toEqual(theirs)
+    expect(await one.db.query(`select id, owner from notes where ${where}`)).toEqual([['a', 'one']])
+    await one.write((tx) => tx.query(`update notes set owner = 'thief' where ${where}`))
+    await one.write((tx) => tx.query(`delete from notes where tenant_id = '${other.identity}'`))
+    expect(await another.db.query('select id, owner from notes')).toEqual(theirs)
   })
 
   test('cannot write rows for each other', async () => {
     const foreign = `insert into notes (tenant_id, id, owner) values ('${other.identity}', 'b', 'one')`
-    await expect(one.write((tx) => tx.ask(foreign))).rejects.toThrow()
+    await expect(one.write((tx) => tx.query(foreign))).rejects.toThrow()
     const given = `update notes set tenant_id = '${other.identity}'`
-    await expect(one.write((tx) => tx.ask(given))).rejects.toThrow()
+    await expect(one.write((tx) => tx.query(given))).rejects.toThrow()
   })
 
   test('a read cannot write, nor leave anything behind on its connection', async () => {
-    await expect(one.db.ask("insert into notes (id, owner) values ('c', 'one')")).rejects.toThrow()
-    await one.db.ask("select set_config('app.tenant', ?, false)", [other.identity]).catch(() => {})
-    for (let n = 0; n < 30; n++) expect(await one.db.ask('select owner from notes')).not.toEqual([['nobody']])
+    await expect(one.db.query("insert into notes (id, owner) values ('c', 'one')")).rejects.toThrow()
+    await one.db.query("select set_config('app.tenant', ?, false)", [other.identity]).catch(() => {})
+    for (let n = 0; n < 30; n++) expect(await one.db.query('select owner from notes')).not.toEqual([['nobody']])
   })
 
   test('a failed question does not fail those that were asked beside it', async () => {
     const asked = Array.from({ length: 60 }, (_, n) =>
-      one.db.ask(n % 7 ? 'select ? as a' : 'select nonsense', [`${n}`]),
+      one.db.query(n % 7 ? 'select ? as a' : 'select nonsense', [`${n}`]),
     )
     const answers = await Promise.allSettled(asked)
     for (const [n, answer] of answers.entries())
@@ -59,18 +59,21 @@ describe.skipIf(!databaseUrl)('tenants of one bucket', async () => {
   })
 
   test('a tenant that was ended is not served, and its rows are kept', async () => {
-    const [place3, place4] = [place('three'), place('four')]
-    const [store, next] = [storage.store(place3, migrations), storage.store(place4, migrations)]
-    await store.write((tx) => tx.ask("insert into notes (id, owner) values ('a', 'three')"))
-    const elsewhere = new Storage(postgres(), { open: 10, deadline: 2_000 })
-    const held = elsewhere.store(place3, migrations)
-    expect(await held.db.ask('select id from notes')).toEqual([['a']])
-    await storage.end(place3, migrations)
+    const [place3, place4] = [newLocation('three'), newLocation('four')]
+    const [store, next] = [storage.getStore(place3, migrations), storage.getStore(place4, migrations)]
+    await store.write((tx) => tx.query("insert into notes (id, owner) values ('a', 'three')"))
+    const elsewhere = new DatabasePool(postgres(), { openCount: 10, deadline: 2_000 })
+    const held = elsewhere.getStore(place3, migrations)
+    expect(await held.db.query('select id from notes')).toEqual([['a']])
+    await storage.retire(place3, migrations)
     const gone = { status: 404, code: 'TENANT_NOT_FOUND' }
-    await expect(store.db.ask('select 1')).rejects.toMatchObject(gone)
-    await expect(held.write((tx) => tx.ask('delete from notes'))).rejects.toMatchObject(gone)
-    expect(await next.db.ask('select id from notes')).toEqual([])
-    const kept = await ask(databaseUrl!, `select id from isolation.notes where tenant_id = '${place3.identity}'`)
+    await expect(store.db.query('select 1')).rejects.toMatchObject(gone)
+    await expect(held.write((tx) => tx.query('delete from notes'))).rejects.toMatchObject(gone)
+    expect(await next.db.query('select id from notes')).toEqual([])
+    const kept = await queryDatabase(
+      databaseUrl!,
+      `select id from isolation.notes where tenant_id = '${place3.identity}'`,
+    )
     // The owner of the tables is bound by their policies, too, unless it may pass by all of them.
     expect(kept).toEqual([{ id: 'a' }])
     await elsewhere.close()
@@ -82,20 +85,20 @@ if (databaseUrl && !bouncer) console.warn('SKIPPED: PgBouncer is not installed.'
 afterAll(() => bouncer?.stop())
 
 test.skipIf(!bouncer)('200 transactions at once of three tenants through PgBouncer: nobody sees another', async () => {
-  const storage = new Storage(postgres(bouncer!.url), { open: 10, deadline: 5_000 })
-  const stores = ['a', 'b', 'c'].map((name) => ({ name, ...storage.store(place(name), migrations) }))
+  const storage = new DatabasePool(postgres(bouncer!.url), { openCount: 10, deadline: 5_000 })
+  const stores = ['a', 'b', 'c'].map((name) => ({ name, ...storage.getStore(newLocation(name), migrations) }))
   const seen = await Promise.all(
     Array.from({ length: 200 }, async (_, n) => {
       const { name, db, write } = stores[n % 3]!
       const inside = await write(async (tx) => {
-        await tx.ask('insert into notes (id, owner) values (?, ?)', [`${n}`, name])
-        return tx.ask('select distinct owner from notes')
+        await tx.query('insert into notes (id, owner) values (?, ?)', [`${n}`, name])
+        return tx.query('select distinct owner from notes')
       })
-      return [name, ...inside.flat(), ...(await db.ask('select distinct owner from notes')).flat()]
+      return [name, ...inside.flat(), ...(await db.query('select distinct owner from notes')).flat()]
     }),
   )
   for (const [name, ...owners] of seen) expect(owners).toEqual([name, name])
   for (const { name, db } of stores)
-    expect(await db.ask('select count(*) from notes')).toEqual([[name === 'c' ? 66 : 67]])
+    expect(await db.query('select count(*) from notes')).toEqual([[name === 'c' ? 66 : 67]])
   await storage.close()
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { caller, emptyFolder, makeTenant, serve, signIn, within5s } from '../outside/program'
+import { apiCaller, createTempFolder, createTenantByCli, pollUntil, signIn, startAtoll } from '../outside/cli'
 import { databaseUrl } from '../storage/engines'
 
 const env = { ATOLL_DATABASE_URL: databaseUrl ?? '' }
@@ -7,15 +7,15 @@ const env = { ATOLL_DATABASE_URL: databaseUrl ?? '' }
 describe.skipIf(!databaseUrl)('two servers on one database', () => {
   test('serve the same tenants: a sign-in is good on both, and a changed blueprint is seen on both', async () => {
     const [one, two] = [
-      { at: emptyFolder(), env },
-      { at: emptyFolder(), env },
+      { at: createTempFolder(), env },
+      { at: createTempFolder(), env },
     ]
     const id = `nodes-${crypto.randomUUID().slice(0, 8)}`
-    await makeTenant(one, id)
-    await using first = await serve(one)
-    await using second = await serve(two)
+    await createTenantByCli(one, id)
+    await using first = await startAtoll(one)
+    await using second = await startAtoll(two)
     const headers = await signIn(first.url, id)
-    const [here, there] = [caller(first.url, headers), caller(second.url, headers)]
+    const [here, there] = [apiCaller(first.url, headers), apiCaller(second.url, headers)]
     expect((await there('GET', '/api/me')).body.username).toBe('root')
 
     const fields = [{ key: 'name', type: 'string' }]
@@ -24,7 +24,7 @@ describe.skipIf(!databaseUrl)('two servers on one database', () => {
     const more = { fields: [...fields, { key: 'size', type: 'integer' }] }
     expect((await here('PUT', '/api/blueprints/things', more)).status).toBe(200)
     const began = performance.now()
-    const seen = await within5s(
+    const seen = await pollUntil(
       () => there('POST', '/api/blueprints/things/entities', { name: 'a', size: 3 }),
       ({ status }) => status === 201,
     )
@@ -32,7 +32,7 @@ describe.skipIf(!databaseUrl)('two servers on one database', () => {
     expect(performance.now() - began).toBeLessThan(1_000 + 3_000) // a busy machine takes its time
 
     await here('POST', '/api/logout')
-    const refused = await within5s(
+    const refused = await pollUntil(
       () => there('GET', '/api/me'),
       ({ status }) => status === 401,
     )
@@ -42,14 +42,14 @@ describe.skipIf(!databaseUrl)('two servers on one database', () => {
 
   test('answer a refresh token that comes to both at once with the same successor', async () => {
     const [one, two] = [
-      { at: emptyFolder(), env },
-      { at: emptyFolder(), env },
+      { at: createTempFolder(), env },
+      { at: createTempFolder(), env },
     ]
     const id = `refresh-${crypto.randomUUID().slice(0, 8)}`
-    await makeTenant(one, id)
-    await using first = await serve(one)
-    await using second = await serve(two)
-    const [here, there] = [first, second].map(({ url }) => caller(url, { tenant: id }))
+    await createTenantByCli(one, id)
+    await using first = await startAtoll(one)
+    await using second = await startAtoll(two)
+    const [here, there] = [first, second].map(({ url }) => apiCaller(url, { tenant: id }))
     const person = { username: 'ada', password: 'correct horse', authType: 'oauth' }
     let { refreshToken } = (await here!('POST', '/api/signup', person)).body.payload
     for (let round = 0; round < 10; round++) {
@@ -66,18 +66,18 @@ describe.skipIf(!databaseUrl)('two servers on one database', () => {
 
   test('see each other’s workspaces: an activation, new roles, and the end of a membership', async () => {
     const [one, two] = [
-      { at: emptyFolder(), env },
-      { at: emptyFolder(), env },
+      { at: createTempFolder(), env },
+      { at: createTempFolder(), env },
     ]
     const id = `shared-${crypto.randomUUID().slice(0, 8)}`
-    await makeTenant(one, id)
-    await using first = await serve(one)
-    await using second = await serve(two)
-    const boss = caller(first.url, await signIn(first.url, id))
+    await createTenantByCli(one, id)
+    await using first = await startAtoll(one)
+    await using second = await startAtoll(two)
+    const boss = apiCaller(first.url, await signIn(first.url, id))
     const person = { username: 'ada', password: 'correct horse', authType: 'oauth' }
-    const { body } = await caller(first.url, { tenant: id })('POST', '/api/signup', person)
+    const { body } = await apiCaller(first.url, { tenant: id })('POST', '/api/signup', person)
     const headers = { tenant: id, authorization: `Bearer ${body.payload.token}` }
-    const [here, there] = [caller(first.url, headers), caller(second.url, headers)]
+    const [here, there] = [apiCaller(first.url, headers), apiCaller(second.url, headers)]
     expect((await there('GET', '/api/me')).body.workspace).toBeNull()
 
     const { _id } = (await boss('POST', '/api/workspaces', { name: 'Office' })).body
@@ -87,7 +87,7 @@ describe.skipIf(!databaseUrl)('two servers on one database', () => {
     const rolesThere = async (wanted: string[] | undefined) => {
       const fits = ({ body }: { body: { workspace: { roles: string[] } | null } }) =>
         Bun.deepEquals(body.workspace?.roles, wanted)
-      expect(fits(await within5s(() => there('GET', '/api/me'), fits))).toBe(true)
+      expect(fits(await pollUntil(() => there('GET', '/api/me'), fits))).toBe(true)
     }
     await rolesThere(['member'])
     await boss('PUT', `${at}/members/${userId}`, { roles: ['lead'] })

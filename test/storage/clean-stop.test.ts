@@ -2,10 +2,10 @@ import { expect, setDefaultTimeout, test } from 'bun:test'
 import { copyFileSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
-import { Storage } from '../../src/storage/store'
-import { atoll, caller, emptyFolder, makeTenant, serve, signIn } from '../outside/program'
+import { DatabasePool } from '../../src/storage/pool'
+import { apiCaller, createTempFolder, createTenantByCli, runAtoll, signIn, startAtoll } from '../outside/cli'
 import { fileEngines, freshFolder } from './engines'
-import { migrations, place } from './things'
+import { freshLocation, migrations } from './fixtures'
 
 setDefaultTimeout(60_000)
 
@@ -26,14 +26,14 @@ test.each(fileEngines)(
   async (_, engine) => {
     for (const pause of [0, 5, 15, 30]) {
       const folder = freshFolder()
-      const storage = new Storage(engine({ folder }), { open: 2, deadline: 20_000 })
-      const at = place()
-      const store = storage.store(at, migrations)
+      const storage = new DatabasePool(engine({ folder }), { openCount: 2, deadline: 20_000 })
+      const at = freshLocation()
+      const store = storage.getStore(at, migrations)
       const file = join(folder, at.file)
       const add = (first: number, length: number) =>
         store.write(async (tx) => {
           for (let row = first; row < first + 10_000; row++)
-            await tx.ask('insert into things (id, count, doc) values (?, ?, ?)', [
+            await tx.query('insert into things (id, count, doc) values (?, ?, ?)', [
               `row ${row}`,
               row,
               'x'.repeat(length),
@@ -52,13 +52,13 @@ test.each(fileEngines)(
 )
 
 test('a server that is stopped under load leaves a data.db that is whole without its log', async () => {
-  const at = { at: emptyFolder(), env: { ATOLL_DURABILITY: 'full' } }
-  await makeTenant(at, 'acme')
+  const at = { at: createTempFolder(), env: { ATOLL_DURABILITY: 'full' } }
+  await createTenantByCli(at, 'acme')
   let imported = 0
   {
-    await using server = await serve(at)
+    await using server = await startAtoll(at)
     const headers = await signIn(server.url, 'acme')
-    const call = caller(server.url, headers)
+    const call = apiCaller(server.url, headers)
     const things = { key: 'things', name: 'Things', fields: [{ key: 'text', type: 'string' }] }
     expect((await call('POST', '/api/blueprints', things)).status).toBe(201)
     const writer = async () => {
@@ -81,5 +81,5 @@ test('a server that is stopped under load leaves a data.db that is whole without
   const { integrity, rows } = inspectCopy(file, 'select count(*) from entities')
   expect(integrity).toBe('ok')
   expect((rows as number[])[0]).toBeGreaterThanOrEqual(imported)
-  expect((await atoll('doctor --json', at)).code).toBe(0)
+  expect((await runAtoll('doctor --json', at)).code).toBe(0)
 })

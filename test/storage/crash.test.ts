@@ -1,61 +1,66 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
-import { docOf } from '../../src/entities/wire'
-import { caller, emptyFolder, makeTenant, type Served, serve, signIn } from '../outside/program'
+import { extractDocumentJson } from '../../src/entities/serializer'
+import { apiCaller, createTempFolder, createTenantByCli, type RunningAtoll, signIn, startAtoll } from '../outside/cli'
 
-const TAGS = ['one', 'two', 'three']
-const WRITERS = 24
+const THING_TAGS = ['one', 'two', 'three']
+const WRITER_COUNT = 24
 type Acknowledged = { _id: string; name: string; n: number }
 
 /** Creates entities by many callers at once until the server is gone. */
-async function load({ url }: Served, headers: Record<string, string>, round: number, acknowledged: Acknowledged[]) {
+async function createUntilKilled(
+  { url }: RunningAtoll,
+  headers: Record<string, string>,
+  round: number,
+  acknowledged: Acknowledged[],
+) {
   let n = 0
-  const call = caller(url, headers)
+  const call = apiCaller(url, headers)
   const writer = async () => {
     for (;;) {
       const number = round * 1_000_000 + n++
-      const thing = { name: `thing ${number}`, n: number, tags: TAGS.slice(0, 1 + (number % 3)) }
+      const thing = { name: `thing ${number}`, n: number, tags: THING_TAGS.slice(0, 1 + (number % 3)) }
       const answer = await call('POST', '/api/blueprints/things/entities', thing).catch(() => undefined)
       if (!answer) return
       expect(answer.status).toBe(201)
       acknowledged.push({ _id: answer.body._id, name: thing.name, n: number })
     }
   }
-  await Promise.all(Array.from({ length: WRITERS }, writer))
+  await Promise.all(Array.from({ length: WRITER_COUNT }, writer))
 }
 
 /** Does something with each, a few at once. */
-async function each<T>(list: T[], work: (one: T) => Promise<void>) {
-  const left = list.values()
+async function forEachConcurrently<T>(list: T[], work: (one: T) => Promise<void>) {
+  const remaining = list.values()
   const worker = async () => {
-    for (const one of left) await work(one)
+    for (const one of remaining) await work(one)
   }
   await Promise.all(Array.from({ length: 16 }, worker))
 }
 
 test('whatever was acknowledged survives `kill -9`, and is found', async () => {
-  const at = { at: emptyFolder() }
-  await makeTenant(at, 'acme')
+  const at = { at: createTempFolder() }
+  await createTenantByCli(at, 'acme')
   const acknowledged: Acknowledged[] = []
   {
-    await using server = await serve(at)
+    await using server = await startAtoll(at)
     const fields = [
       { key: 'name', type: 'string', required: true },
       { key: 'n', type: 'integer' },
       { key: 'tags', type: 'string', multi: true },
     ]
     const blueprint = { key: 'things', name: 'Things', fields }
-    const made = await caller(server.url, await signIn(server.url, 'acme'))('POST', '/api/blueprints', blueprint)
+    const made = await apiCaller(server.url, await signIn(server.url, 'acme'))('POST', '/api/blueprints', blueprint)
     expect(made.status).toBe(201)
   }
 
   for (let round = 0; round < 3; round++) {
     const before = acknowledged.length
     {
-      await using server = await serve(at)
+      await using server = await startAtoll(at)
       const headers = await signIn(server.url, 'acme')
-      const loaded = load(server, headers, round, acknowledged)
+      const loaded = createUntilKilled(server, headers, round, acknowledged)
       while (acknowledged.length < before + 50) await Bun.sleep(5)
       await Bun.sleep(Math.random() * 500)
       process.kill(server.pid, 'SIGKILL')
@@ -63,36 +68,36 @@ test('whatever was acknowledged survives `kill -9`, and is found', async () => {
       await loaded
     }
 
-    await using server = await serve(at)
-    const call = caller(server.url, await signIn(server.url, 'acme'))
-    await each(acknowledged.slice(before), async ({ _id, name, n }) => {
+    await using server = await startAtoll(at)
+    const call = apiCaller(server.url, await signIn(server.url, 'acme'))
+    await forEachConcurrently(acknowledged.slice(before), async ({ _id, name, n }) => {
       const { status, body } = await call('GET', `/api/blueprints/things/entities/${_id}`)
       expect([status, body._id, body.name, body.n]).toEqual([200, _id, name, n])
     })
     // The last are those that the end was nearest to.
-    await each(acknowledged.slice(before).slice(-150), async ({ _id, n }) => {
+    await forEachConcurrently(acknowledged.slice(before).slice(-150), async ({ _id, n }) => {
       const { body } = await call('GET', `/api/blueprints/things/entities?n=${n}`)
       expect(body.map((one: { _id: string }) => one._id)).toEqual([_id])
     })
     await server.end('SIGTERM')
-    inspect(join(at.at, 'tenants/acme/data.db'), acknowledged)
+    assertIntact(join(at.at, 'tenants/acme/data.db'), acknowledged)
   }
 }, 30_000)
 
 /** Reads the file by a library that didn't write it. */
-function inspect(file: string, acknowledged: Acknowledged[]) {
+function assertIntact(file: string, acknowledged: Acknowledged[]) {
   const db = new BetterSqlite(file, { readonly: true })
   expect(db.pragma('integrity_check', { simple: true })).toBe('ok')
   expect(db.pragma('foreign_key_check')).toEqual([])
-  const kept = new Set(db.prepare('select _id from entities').pluck().all())
-  expect(acknowledged.filter(({ _id }) => !kept.has(_id))).toEqual([])
+  const storedIds = new Set(db.prepare('select _id from entities').pluck().all())
+  expect(acknowledged.filter(({ _id }) => !storedIds.has(_id))).toEqual([])
 
   const rows = db.prepare(
     `select e.shown, count(i.entity) as found, count(distinct i.field || ' ' || i.value) as kinds
      from entities e left join entity_index i on i.entity = e.seq and i.created = e.created group by e.seq`,
   )
   for (const { shown, found, kinds } of rows.all() as { shown: string; found: number; kinds: number }[]) {
-    const expected = 2 + (JSON.parse(docOf(shown)) as { tags: string[] }).tags.length
+    const expected = 2 + (JSON.parse(extractDocumentJson(shown)) as { tags: string[] }).tags.length
     expect([found, kinds], shown).toEqual([expected, expected])
   }
   const orphans = db.prepare('select count(*) from entity_index where entity not in (select seq from entities)')

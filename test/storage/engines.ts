@@ -9,7 +9,7 @@ export const freshFolder = () => mkdtempSync(join(config.ATOLL_TENANTS, 'suite-'
 
 /** An engine with files in a folder of its own. */
 export const sqlite = (options: Partial<SqliteOptions> = {}) =>
-  new Sqlite({ driver: 'bun:sqlite', folder: freshFolder(), synchronous: 'normal', patience: 2_000, ...options })
+  new Sqlite({ driver: 'bun:sqlite', folder: freshFolder(), synchronous: 'normal', lockTimeout: 2_000, ...options })
 
 type Options = Partial<Omit<SqliteOptions, 'driver'>>
 

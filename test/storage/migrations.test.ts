@@ -1,13 +1,13 @@
 import { expect, test } from 'bun:test'
 import { existsSync, readdirSync, readlinkSync } from 'node:fs'
 import { tenantMigrations } from '../../migrations'
-import type { Ask } from '../../src/storage/port'
+import type { RunQuery } from '../../src/storage/port'
 import { fileEngines, freshFolder, sqlite } from './engines'
-import { cases, inCode } from './tables'
+import { describeTables, schemaCases } from './schema-facts'
 
-const place = { tenant: 'drift', file: 'drift.db' }
+const location = { tenant: 'drift', file: 'drift.db' }
 
-async function inDatabase(ask: Ask) {
+async function describeDatabase(ask: RunQuery) {
   const rows = await ask(`
     with t as (select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'
       and name not like 'search_words%' and name not like 'search_chunks%')
@@ -30,27 +30,33 @@ async function inDatabase(ask: Ask) {
   return rows.map(([table, fact]) => `${table}: ${fact}`).sort()
 }
 
-test.each(cases)('the database of a %s has the tables of the code, and no others', async (_, tables, migrations) => {
-  const engine = sqlite()
-  const database = await engine.open(place, migrations)
-  expect(tables.length).toBeGreaterThan(2)
-  expect(await inDatabase(database.ask)).toEqual(inCode(tables))
-  await database.close()
-})
+test.each(schemaCases)(
+  'the database of a %s has the tables of the code, and no others',
+  async (_, tables, migrations) => {
+    const engine = sqlite()
+    const database = await engine.open(location, migrations)
+    expect(tables.length).toBeGreaterThan(2)
+    expect(await describeDatabase(database.query)).toEqual(describeTables(tables))
+    await database.close()
+  },
+)
 
-test.each(cases)('every reference of a %s has an index for those who remove what is referred to', async (_, tables) => {
-  const { ask, close } = await sqlite().open(place, cases.find(([, of]) => of === tables)![2])
-  const facts = await inDatabase(ask)
-  for (const fact of facts.filter((one) => one.includes('foreign key'))) {
-    const [, table, column] = /^(\w+): foreign key \((\w+)/.exec(fact)!
-    const served = new RegExp(`^${table}: (index \\w+|unique|primary key) \\(${column}\\b`)
-    expect(
-      facts.some((one) => served.test(one)),
-      fact,
-    ).toBeTrue()
-  }
-  await close()
-})
+test.each(schemaCases)(
+  'every reference of a %s has an index for those who remove what is referred to',
+  async (_, tables) => {
+    const { query, close } = await sqlite().open(location, schemaCases.find(([, of]) => of === tables)![2])
+    const facts = await describeDatabase(query)
+    for (const fact of facts.filter((one) => one.includes('foreign key'))) {
+      const [, table, column] = /^(\w+): foreign key \((\w+)/.exec(fact)!
+      const served = new RegExp(`^${table}: (index \\w+|unique|primary key) \\(${column}\\b`)
+      expect(
+        facts.some((one) => served.test(one)),
+        fact,
+      ).toBeTrue()
+    }
+    await close()
+  },
+)
 
 test.each(fileEngines)(
   '%s: a database is as old as the migrations that it has run, and each runs once',
@@ -62,12 +68,12 @@ test.each(fileEngines)(
     ]
     const versions: unknown[] = []
     for (const sqlite of [sets.slice(0, 1).flat(), sets.flat(), sets.flat()]) {
-      const { ask, close } = await make({ folder }).open(place, { sqlite, postgres: [] })
-      versions.push((await ask('pragma user_version'))[0]![0])
+      const { query, close } = await make({ folder }).open(location, { sqlite, postgres: [] })
+      versions.push((await query('pragma user_version'))[0]![0])
       await close()
     }
-    const { ask, close } = await make({ folder }).open(place, { sqlite: sets.flat(), postgres: [] })
-    expect([versions, await ask('select * from b')]).toEqual([[1, 2, 2], [[1]]])
+    const { query, close } = await make({ folder }).open(location, { sqlite: sets.flat(), postgres: [] })
+    expect([versions, await query('select * from b')]).toEqual([[1, 2, 2], [[1]]])
     await close()
   },
 )
@@ -75,18 +81,18 @@ test.each(fileEngines)(
 test.each(fileEngines)('%s: a migration that fails leaves the database as it was', async (_, make) => {
   const folder = freshFolder()
   const good = 'create table a (x integer) strict'
-  await (await make({ folder }).open(place, { sqlite: [good], postgres: [] })).close()
+  await (await make({ folder }).open(location, { sqlite: [good], postgres: [] })).close()
   const broken = [good, 'create table b (x integer) strict', 'insert into nowhere values (1)']
-  await expect(make({ folder }).open(place, { sqlite: broken, postgres: [] })).rejects.toThrow()
-  const { ask, close } = await make({ folder }).open(place, { sqlite: [good], postgres: [] })
-  expect(await ask("select name from sqlite_schema where type = 'table'")).toEqual([['a']])
+  await expect(make({ folder }).open(location, { sqlite: broken, postgres: [] })).rejects.toThrow()
+  const { query, close } = await make({ folder }).open(location, { sqlite: [good], postgres: [] })
+  expect(await query("select name from sqlite_schema where type = 'table'")).toEqual([['a']])
   await close()
 })
 
 test.each(fileEngines)('%s: those who open a new database at the same time migrate it once', async (_, make) => {
   const folder = freshFolder()
-  const opened = await Promise.all(Array.from({ length: 5 }, () => make({ folder }).open(place, tenantMigrations)))
-  for (const { ask } of opened) expect(await ask('pragma user_version')).toEqual([[tenantMigrations.sqlite.length]])
+  const opened = await Promise.all(Array.from({ length: 5 }, () => make({ folder }).open(location, tenantMigrations)))
+  for (const { query } of opened) expect(await query('pragma user_version')).toEqual([[tenantMigrations.sqlite.length]])
   for (const { close } of opened) await close()
 })
 
@@ -95,49 +101,53 @@ test.each(fileEngines)(
   async (_, make) => {
     const folder = freshFolder()
     const newer = { sqlite: [...tenantMigrations.sqlite, 'create table tomorrow (x integer) strict'], postgres: [] }
-    await (await make({ folder }).open(place, newer)).close()
-    await expect(make({ folder }).open(place, tenantMigrations)).rejects.toThrow(
-      `This database is of version ${newer.sqlite.length}, but this program knows only ${tenantMigrations.sqlite.length}.`,
+    await (await make({ folder }).open(location, newer)).close()
+    await expect(make({ folder }).open(location, tenantMigrations)).rejects.toThrow(
+      `Database schema ${newer.sqlite.length} is newer than this release supports (${tenantMigrations.sqlite.length}).`,
     )
-    const { ask, close } = await make({ folder }).open(place, newer)
-    expect(await ask('select * from tomorrow')).toEqual([])
+    const { query, close } = await make({ folder }).open(location, newer)
+    expect(await query('select * from tomorrow')).toEqual([])
     await close()
   },
 )
 
-const FILES = '/proc/self/fd'
-const openFiles = (folder: string) =>
-  readdirSync(FILES).filter((file) => {
+const DESCRIPTORS_FOLDER = '/proc/self/fd'
+const listOpenFiles = (folder: string) =>
+  readdirSync(DESCRIPTORS_FOLDER).filter((file) => {
     try {
-      return readlinkSync(`${FILES}/${file}`).startsWith(folder)
+      return readlinkSync(`${DESCRIPTORS_FOLDER}/${file}`).startsWith(folder)
     } catch {
       return false // closed meanwhile, as the one by which we read the list
     }
   })
 
-test.skipIf(!existsSync(FILES)).each(fileEngines)('%s: an open database holds six files', async (_, make) => {
-  const folder = freshFolder()
-  const database = await make({ folder, synchronous: 'full' }).open(place, tenantMigrations)
-  await database.ask('select 1')
-  const { kept } = await database.transaction(async ({ ask }) => {
-    await ask("insert into versions (topic, version) values ('a', 1)")
-  })
-  await kept
-  // What can be open at once is derived from this number.
-  expect(openFiles(folder).length).toBeLessThanOrEqual(6)
-  await database.close()
-})
+test.skipIf(!existsSync(DESCRIPTORS_FOLDER)).each(fileEngines)(
+  '%s: an open database holds six files',
+  async (_, make) => {
+    const folder = freshFolder()
+    const database = await make({ folder, synchronous: 'full' }).open(location, tenantMigrations)
+    await database.query('select 1')
+    const { kept } = await database.transaction(async ({ query }) => {
+      await query("insert into versions (topic, version) values ('a', 1)")
+    })
+    await kept
+    // What can be open at once is derived from this number.
+    expect(listOpenFiles(folder).length).toBeLessThanOrEqual(6)
+    await database.close()
+  },
+)
 
-test.skipIf(!existsSync(FILES)).each(fileEngines)(
+test.skipIf(!existsSync(DESCRIPTORS_FOLDER)).each(fileEngines)(
   '%s: a database that is refused is not kept open',
   async (_, make) => {
     const folder = freshFolder()
     const newer = { sqlite: [...tenantMigrations.sqlite, 'create table tomorrow (x integer) strict'], postgres: [] }
-    const database = await make({ folder }).open(place, newer)
-    expect(openFiles(folder)).not.toEqual([])
+    const database = await make({ folder }).open(location, newer)
+    expect(listOpenFiles(folder)).not.toEqual([])
     await database.close()
-    expect(openFiles(folder)).toEqual([])
-    for (let n = 0; n < 3; n++) await expect(make({ folder }).open(place, tenantMigrations)).rejects.toThrow('version')
-    expect(openFiles(folder)).toEqual([])
+    expect(listOpenFiles(folder)).toEqual([])
+    for (let n = 0; n < 3; n++)
+      await expect(make({ folder }).open(location, tenantMigrations)).rejects.toThrow('is newer than this release')
+    expect(listOpenFiles(folder)).toEqual([])
   },
 )

@@ -2,10 +2,10 @@ import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { and, eq, gt, inArray, notInArray, sql } from 'drizzle-orm'
 import { integer, primaryKey, sqliteTable, text, unique } from 'drizzle-orm/sqlite-core'
 import { BrokenReference, Conflict, StorageFault } from '../../src/storage/errors'
+import { DatabasePool } from '../../src/storage/pool'
 import type { Tx } from '../../src/storage/port'
-import { Storage } from '../../src/storage/store'
 import { engines } from './engines'
-import { place, times } from './things'
+import { freshLocation, range } from './fixtures'
 
 /** Shops sell books: keys of two columns, a unique column beside the key, a check, and references that cascade. */
 const shops = sqliteTable('shops', { name: text().primaryKey(), street: text().unique(), size: integer().notNull() })
@@ -32,8 +32,8 @@ const migrations = {
 }
 
 describe.each(engines)('%s', (_, engine) => {
-  const storage = new Storage(engine(), { open: 2, deadline: 2_000 })
-  const { db, write } = storage.store({ ...place(), bucket: 'statements' }, migrations)
+  const storage = new DatabasePool(engine(), { openCount: 2, deadline: 2_000 })
+  const { db, write } = storage.getStore({ ...freshLocation(), bucket: 'statements' }, migrations)
   afterAll(() => storage.close())
 
   beforeEach(() =>
@@ -50,7 +50,7 @@ describe.each(engines)('%s', (_, engine) => {
       await tx.insert(books).values({ shop: 'south', title: 'Emma', sold: 2 ** 40 })
     }),
   )
-  const names = async () => (await db.ask('select name from shops order by name')).join()
+  const names = async () => (await db.query('select name from shops order by name')).join()
 
   describe('an insert that meets its like', () => {
     const emma = { shop: 'north', title: 'Emma', sold: 3, genre: 'novel' }
@@ -105,7 +105,7 @@ describe.each(engines)('%s', (_, engine) => {
     const removed = write((tx) => tx.delete(shops).where(gt(shops.size, 25)).returning({ name: shops.name }))
     expect(await removed).toEqual([{ name: 'west' }])
     expect(await write((tx) => tx.delete(shops).where(gt(shops.size, 25)).returning().get())).toBeUndefined()
-    expect(await write((tx) => tx.ask('update shops set size = 1 where size = 10 returning name', []))).toEqual([])
+    expect(await write((tx) => tx.query('update shops set size = 1 where size = 10 returning name', []))).toEqual([])
     expect(await names()).toBe('north,south')
   })
 
@@ -123,9 +123,9 @@ describe.each(engines)('%s', (_, engine) => {
     ['limit 0', ''],
     ['limit 5 offset 3', ''],
   ])('a page: %s', async (page, expected) => {
-    expect((await db.ask(`select name from shops order by name ${page}`)).join()).toBe(expected)
+    expect((await db.query(`select name from shops order by name ${page}`)).join()).toBe(expected)
     const [limit = 0, offset = 0] = page.match(/\d/g)!.map(Number)
-    expect((await db.ask('select name from shops order by name limit ? offset ?', [limit, offset])).join()).toBe(
+    expect((await db.query('select name from shops order by name limit ? offset ?', [limit, offset])).join()).toBe(
       expected,
     )
   })
@@ -146,13 +146,13 @@ describe.each(engines)('%s', (_, engine) => {
   })
 
   test('a statement takes 32,000 values', async () => {
-    const list = times(32_000).map((n) => (n === 31_999 ? 'north' : `${n}`))
+    const list = range(32_000).map((n) => (n === 31_999 ? 'north' : `${n}`))
     expect(await db.$count(shops, inArray(shops.name, list))).toBe(1)
   })
 
   test('rows are compared by all of their columns', async () => {
     const found = "select title, sold from books where (shop, sold) in (select name, 7 from shops where street <> ')')"
-    expect(await db.ask(found)).toEqual([['Walden', 7]])
+    expect(await db.query(found)).toEqual([['Walden', 7]])
   })
 
   test.each<[string, unknown[]]>([
@@ -187,23 +187,23 @@ describe.each(engines)('%s', (_, engine) => {
     ['title, count(*), sum(sold) from books group by title having count(*) > 1', ['Emma', 2, 2 ** 40 - 7]],
     ['name, title from shops left join books on shop = name where title is null', ['west', null]],
   ])('select %s', async (asked, expected) => {
-    expect(await db.ask(`select ${asked}`)).toEqual([expected])
+    expect(await db.query(`select ${asked}`)).toEqual([expected])
   })
 
   test('sums of whole numbers are exact up to 2^53 - 1', async () => {
     await write((tx) => tx.update(shops).set({ size: sql`9007199254740991 / 3` }))
-    expect(await db.ask('select sum(size) from shops')).toEqual([[2 ** 53 - 1 - ((2 ** 53 - 1) % 3)]])
+    expect(await db.query('select sum(size) from shops')).toEqual([[2 ** 53 - 1 - ((2 ** 53 - 1) % 3)]])
   })
 
   test('several questions make one answer', async () => {
     const union = 'select name from shops where size < ? union all select title from books where sold = ? order by 1'
-    expect(await db.ask(union, [15, 7])).toEqual([['Walden'], ['north']])
+    expect(await db.query(union, [15, 7])).toEqual([['Walden'], ['north']])
     const parts = 'with big as (select name from shops where size > ?) select count(*) from big where name <> ?'
-    expect(await db.ask(parts, [15, 'west'])).toEqual([[1]])
+    expect(await db.query(parts, [15, 'west'])).toEqual([[1]])
   })
 
   test('a whole number is found by its text, too', async () => {
-    expect(await db.ask('select name from shops where size = ?', ['10'])).toEqual([['north']])
+    expect(await db.query('select name from shops where size = ?', ['10'])).toEqual([['north']])
   })
 
   describe('refuses', () => {
@@ -250,13 +250,13 @@ describe.each(engines)('%s', (_, engine) => {
       ['a column that is not there', StorageFault, 'update shops set nothing = ?', [1]],
       ['what is no SQL', StorageFault, 'sell books', []],
     ])('%s, and says of which class it is', async (_, kind, statement, params) => {
-      const before = await db.ask('select * from shops order by name')
-      const refused = await write((tx) => tx.ask(statement, params)).catch((error) => error)
+      const before = await db.query('select * from shops order by name')
+      const refused = await write((tx) => tx.query(statement, params)).catch((error) => error)
       expect(refused.constructor).toBe(kind)
       expect(refused).toHaveProperty('cause.message')
-      const among = await write((tx) => tx.each(statement, [params])).catch((error) => error)
+      const among = await write((tx) => tx.executeMany(statement, [params])).catch((error) => error)
       expect(among.constructor).toBe(kind)
-      expect(await db.ask('select * from shops order by name')).toEqual(before)
+      expect(await db.query('select * from shops order by name')).toEqual(before)
     })
 
     test('what is referred to with a cascade goes with what refers to it', async () => {
@@ -273,9 +273,9 @@ describe.each(engines)('%s', (_, engine) => {
       ['select name from shops where size = ? and name = ?', [1]],
       ['select name from shops where size = ? and name = ?', [1, 'north', 'south']],
     ] as const) {
-      const refused = await db.ask(asked, [...params]).catch((error) => error)
+      const refused = await db.query(asked, [...params]).catch((error) => error)
       expect(refused.constructor, asked).toBe(StorageFault)
-      expect(await db.ask('select count(*) from shops')).toEqual([[3]])
+      expect(await db.query('select count(*) from shops')).toEqual([[3]])
     }
   })
 })

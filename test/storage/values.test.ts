@@ -1,45 +1,47 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { asc, between, desc, eq, gt, max, min, sql } from 'drizzle-orm'
 import fc from 'fast-check'
-import { Storage } from '../../src/storage/store'
-import { byBytes, compare } from '../blueprints/random'
-import { anyNumber, anyText, check, patience } from '../properties'
+import { DatabasePool } from '../../src/storage/pool'
+import { compareBytes, compareValues } from '../blueprints/seeded-random'
+import { anyNumber, anyText, checkProperty, PROPERTY_TIMEOUT_MS } from '../property-runner'
 import { engines } from './engines'
-import { migrations, place, put, things } from './things'
+import { freshLocation, insertThing, migrations, things } from './fixtures'
 
-setDefaultTimeout(patience)
+setDefaultTimeout(PROPERTY_TIMEOUT_MS)
 
-const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { freq: 4 })
+const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { freq: 4 })
 
 const anyThing = fc.record({
   count: fc.maxSafeInteger(),
-  price: maybe(anyNumber()),
-  live: maybe(fc.boolean()),
+  price: optional(anyNumber()),
+  live: optional(fc.boolean()),
   // What can be kept of texts in JSON is the rule for all texts.
-  doc: maybe(fc.jsonValue({ stringUnit: 'binary' }).filter((doc) => !/\\u0000|__proto__/.test(JSON.stringify(doc)))),
-  bytes: maybe(fc.uint8Array().map((bytes) => Buffer.from(bytes))),
-  made: maybe(fc.date({ min: new Date(-6e13), max: new Date(2e14), noInvalidDate: true }).map((d) => d.toISOString())),
+  doc: optional(fc.jsonValue({ stringUnit: 'binary' }).filter((doc) => !/\\u0000|__proto__/.test(JSON.stringify(doc)))),
+  bytes: optional(fc.uint8Array().map((bytes) => Buffer.from(bytes))),
+  made: optional(
+    fc.date({ min: new Date(-6e13), max: new Date(2e14), noInvalidDate: true }).map((d) => d.toISOString()),
+  ),
 })
 const someTexts = fc.uniqueArray(anyText(), { minLength: 1, maxLength: 30 })
 
 /** There is only one zero. */
-const kept = ({ price, doc, ...rest }: { price: number | null; doc: unknown }) => ({
+const toStoredThing = ({ price, doc, ...rest }: { price: number | null; doc: unknown }) => ({
   ...rest,
   price: price === null ? null : price + 0,
   doc: JSON.parse(JSON.stringify(doc)),
 })
 
 describe.each(engines)('%s', (_, engine) => {
-  const storage = new Storage(engine(), { open: 2, deadline: 10_000 })
-  const { db, write } = storage.store(place(), migrations)
+  const storage = new DatabasePool(engine(), { openCount: 2, deadline: 10_000 })
+  const { db, write } = storage.getStore(freshLocation(), migrations)
   afterAll(() => storage.close())
 
   test('whatever is kept comes back as it was', () =>
-    check(
+    checkProperty(
       60,
       fc.asyncProperty(fc.dictionary(anyText(), anyThing, { noNullPrototype: true, maxKeys: 10 }), async (made) => {
         const all = Object.entries(made).map(([id, thing]) => ({ id, part: null, ...thing }))
-        const expected = all.map(kept)
+        const expected = all.map(toStoredThing)
         const returned = await write(async (tx) => {
           await tx.delete(things)
           return Promise.all(all.map((thing) => tx.insert(things).values(thing).returning().get()))
@@ -52,20 +54,22 @@ describe.each(engines)('%s', (_, engine) => {
     ))
 
   test('many rows that go in together are kept as each by itself, whatever they have in common', () =>
-    check(
+    checkProperty(
       60,
       fc.asyncProperty(
         fc.uniqueArray(anyText(), { maxLength: 40 }),
-        fc.array(fc.tuple(fc.maxSafeInteger(), maybe(anyNumber()), maybe(fc.maxSafeInteger())), { minLength: 40 }),
+        fc.array(fc.tuple(fc.maxSafeInteger(), optional(anyNumber()), optional(fc.maxSafeInteger())), {
+          minLength: 40,
+        }),
         fc.subarray([0, 1, 2]),
         async (ids, values, differing) => {
           const rows = ids.map((id, n) => [id, ...values[differing.includes(0) ? n : 0]!] as [string, ...number[]])
           for (const row of rows) for (const at of [1, 2]) if (!differing.includes(at)) row[at + 1] = values[0]![at]!
           await write(async (tx) => {
             await tx.delete(things)
-            await tx.each('insert into things (id, count, price, made) values (?, ?, ?, ?)', rows)
+            await tx.executeMany('insert into things (id, count, price, made) values (?, ?, ?, ?)', rows)
           })
-          const found = (await db.ask('select id, count, price, made from things')) as typeof rows
+          const found = (await db.query('select id, count, price, made from things')) as typeof rows
           // There is only one zero.
           const kept = rows.map(([id, count, price, made]) => [id, count! + 0, price == null ? null : price + 0, made])
           const byId = (one: unknown[], other: unknown[]) => (`${one[0]}` < `${other[0]}` ? -1 : 1)
@@ -75,14 +79,14 @@ describe.each(engines)('%s', (_, engine) => {
     ))
 
   test('texts are compared byte by byte: in an order, by a comparison, by the least and the greatest', () =>
-    check(
+    checkProperty(
       60,
       fc.asyncProperty(someTexts, async (texts) => {
         await write(async (tx) => {
           await tx.delete(things)
-          for (const id of texts) await put(tx, id)
+          for (const id of texts) await insertThing(tx, id)
         })
-        const sorted = [...texts].sort(byBytes)
+        const sorted = [...texts].sort(compareBytes)
         const pivot = texts[0]!
         const found = (order = asc(things.id)) => db.select({ id: things.id }).from(things).orderBy(order)
         const only = (rows: { id: string }[]) => rows.map(({ id }) => id)
@@ -97,7 +101,7 @@ describe.each(engines)('%s', (_, engine) => {
     ))
 
   test('texts in JSON, read by ->>, are compared byte by byte, too', () =>
-    check(
+    checkProperty(
       60,
       fc.asyncProperty(someTexts, async (texts) => {
         await write(async (tx) => {
@@ -105,18 +109,18 @@ describe.each(engines)('%s', (_, engine) => {
           for (const [n, text] of texts.entries())
             await tx.insert(things).values({ id: `${n}`, count: 0, doc: { f1: text } })
         })
-        const sorted = [...texts].sort(byBytes)
+        const sorted = [...texts].sort(compareBytes)
         const flat = (rows: unknown[][]) => rows.map(([text]) => text)
-        expect(flat(await db.ask('select doc ->> ? from things order by doc ->> ?', ['f1', 'f1']))).toEqual(sorted)
+        expect(flat(await db.query('select doc ->> ? from things order by doc ->> ?', ['f1', 'f1']))).toEqual(sorted)
         const atLeast = 'select doc ->> ? from things where doc ->> ? >= ? order by doc ->> ? desc'
-        expect(flat(await db.ask(atLeast, ['f1', 'f1', texts[0], 'f1']))).toEqual(
+        expect(flat(await db.query(atLeast, ['f1', 'f1', texts[0], 'f1']))).toEqual(
           sorted.slice(sorted.indexOf(texts[0]!)).reverse(),
         )
       }),
     ))
 
   test('numbers are compared by their size, fractions and whole ones', () =>
-    check(
+    checkProperty(
       60,
       fc.asyncProperty(
         fc.array(fc.record({ count: fc.maxSafeInteger(), price: anyNumber() }), { minLength: 1, maxLength: 30 }),
@@ -127,11 +131,11 @@ describe.each(engines)('%s', (_, engine) => {
           })
           const [pivot] = numbers
           for (const name of ['count', 'price'] as const) {
-            const sorted = numbers.map((one) => one[name] || 0).sort(compare)
+            const sorted = numbers.map((one) => one[name] || 0).sort(compareValues)
             const column = things[name]
             const all = await db.select({ value: column }).from(things).orderBy(asc(column))
             expect(all.map(({ value }) => value)).toEqual(sorted)
-            const [low, high] = [pivot![name], numbers.at(-1)![name]].sort(compare)
+            const [low, high] = [pivot![name], numbers.at(-1)![name]].sort(compareValues)
             expect(await db.$count(things, between(column, low!, high!))).toBe(
               sorted.filter((value) => value >= low! && value <= high!).length,
             )
@@ -144,14 +148,14 @@ describe.each(engines)('%s', (_, engine) => {
     ))
 
   test('a missing value is first or last, as the order says, and equals nothing', () =>
-    check(
+    checkProperty(
       40,
-      fc.asyncProperty(fc.array(maybe(fc.integer({ min: -3, max: 3 })), { maxLength: 20 }), async (prices) => {
+      fc.asyncProperty(fc.array(optional(fc.integer({ min: -3, max: 3 })), { maxLength: 20 }), async (prices) => {
         await write(async (tx) => {
           await tx.delete(things)
           for (const [n, price] of prices.entries()) await tx.insert(things).values({ id: `${n}`, count: 0, price })
         })
-        const present = prices.filter((price) => price !== null).sort(compare)
+        const present = prices.filter((price) => price !== null).sort(compareValues)
         const missing = prices.filter((price) => price === null)
         for (const [order, expected] of [
           ['asc nulls last', [...present, ...missing]],
@@ -159,7 +163,7 @@ describe.each(engines)('%s', (_, engine) => {
           ['asc nulls first', [...missing, ...present]],
           ['desc nulls first', [...missing, ...present.toReversed()]],
         ] as const)
-          expect((await db.ask(`select price from things order by price ${order}`)).flat()).toEqual([...expected])
+          expect((await db.query(`select price from things order by price ${order}`)).flat()).toEqual([...expected])
         expect(await db.$count(things, sql`price = null or price <> null`)).toBe(0)
         expect(await db.$count(things, sql`price is null`)).toBe(missing.length)
         expect(await db.$count(things, sql`price <> 1`)).toBe(present.filter((price) => price !== 1).length)
@@ -194,7 +198,7 @@ describe.each(engines)('%s', (_, engine) => {
   test('half of a surrogate pair is kept as U+FFFD', async () => {
     await write(async (tx) => {
       await tx.delete(things)
-      await put(tx, 'a\ud800b')
+      await insertThing(tx, 'a\ud800b')
     })
     expect(await db.select({ id: things.id }).from(things)).toEqual([{ id: 'a\ufffdb' }])
   })

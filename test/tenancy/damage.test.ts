@@ -12,16 +12,28 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { ask as askDatabase, freshDatabase } from '../outside/postgres'
-import { atoll, caller, emptyFolder, makeTenant, type Served, serve, signIn, within5s } from '../outside/program'
+import {
+  apiCaller,
+  createTempFolder,
+  createTenantByCli,
+  pollUntil,
+  type RunningAtoll,
+  runAtoll,
+  signIn,
+  startAtoll,
+} from '../outside/cli'
+import { queryDatabase as askDatabase, createDatabase } from '../outside/postgres'
 import { databaseUrl } from '../storage/engines'
 
 setDefaultTimeout(60_000)
 
-const checkOf = (json: { checks: { check: string; ok: boolean; told: string }[] }, name: string) =>
+const findCheck = (json: { checks: { check: string; ok: boolean; told: string }[] }, name: string) =>
   json.checks.find(({ check }) => check === name)
-const outcome = async (server: Served, tenant: string) => {
-  const { status, body } = await caller(server.url, { tenant, 'x-api-key': `atl_${'0'.repeat(64)}` })('GET', '/api/me')
+const statusAndCode = async (server: RunningAtoll, tenant: string) => {
+  const { status, body } = await apiCaller(server.url, { tenant, 'x-api-key': `atl_${'0'.repeat(64)}` })(
+    'GET',
+    '/api/me',
+  )
   return [status, body.code]
 }
 
@@ -34,24 +46,24 @@ describe('a tenant whose database file', () => {
     ['is gone with its folder', (file) => rmSync(join(file, '..'), { recursive: true })],
   ]
   test.each(faults)('%s answers 503 TENANT_DAMAGED, alone, and doctor says what to do', async (_, damage) => {
-    const at = { at: emptyFolder() }
-    for (const id of ['acme', 'other']) await makeTenant(at, id)
+    const at = { at: createTempFolder() }
+    for (const id of ['acme', 'other']) await createTenantByCli(at, id)
     const file = join(at.at, 'tenants/acme/data.db')
     damage(file)
     const left = existsSync(file) ? readFileSync(file) : undefined
-    const doctor = await atoll('doctor --json', at)
+    const doctor = await runAtoll('doctor --json', at)
     expect(doctor.code).toBe(1)
-    expect(checkOf(doctor.json, 'tenant acme')).toMatchObject({
+    expect(findCheck(doctor.json, 'tenant acme')).toMatchObject({
       ok: false,
       told: expect.stringContaining('Restore it'),
     })
-    expect(checkOf(doctor.json, 'tenant other')).toMatchObject({ ok: true })
-    await using server = await serve(at)
-    expect(await outcome(server, 'acme')).toEqual([503, 'TENANT_DAMAGED'])
+    expect(findCheck(doctor.json, 'tenant other')).toMatchObject({ ok: true })
+    await using server = await startAtoll(at)
+    expect(await statusAndCode(server, 'acme')).toEqual([503, 'TENANT_DAMAGED'])
     const body = { username: 'root', password: 'correct horse' }
-    const signedIn = await caller(server.url, { tenant: 'acme' })('POST', '/api/signin', body)
+    const signedIn = await apiCaller(server.url, { tenant: 'acme' })('POST', '/api/signin', body)
     expect([signedIn.status, signedIn.body.code]).toEqual([503, 'TENANT_DAMAGED'])
-    expect(await outcome(server, 'other')).toEqual([401, 'UNAUTHENTICATED'])
+    expect(await statusAndCode(server, 'other')).toEqual([401, 'UNAUTHENTICATED'])
     expect(existsSync(file) ? readFileSync(file) : undefined).toEqual(left)
     await server.end('SIGTERM')
     const told = (await server.logged)
@@ -63,10 +75,10 @@ describe('a tenant whose database file', () => {
 })
 
 test('a tenant whose folder is moved away while it is served is 503, and whole again when the folder is back', async () => {
-  const at = { at: emptyFolder() }
-  await makeTenant(at, 'acme')
-  await using server = await serve(at)
-  const call = caller(server.url, await signIn(server.url, 'acme'))
+  const at = { at: createTempFolder() }
+  await createTenantByCli(at, 'acme')
+  await using server = await startAtoll(at)
+  const call = apiCaller(server.url, await signIn(server.url, 'acme'))
   const create = (key: string) => call('POST', '/api/blueprints', { key, name: key, fields: [] })
   expect((await create('before')).status).toBe(201)
   renameSync(join(at.at, 'tenants/acme'), join(at.at, 'tenants/acme.away'))
@@ -78,33 +90,33 @@ test('a tenant whose folder is moved away while it is served is 503, and whole a
 
 describe('a lost registry', () => {
   test('leaves folders that doctor and the server name, and that `tenant adopt` takes in with all that is in them', async () => {
-    const at = { at: emptyFolder() }
-    await makeTenant(at, 'acme')
+    const at = { at: createTempFolder() }
+    await createTenantByCli(at, 'acme')
     for (const end of ['', '-wal', '-shm']) rmSync(join(at.at, `tenants/registry.db${end}`), { force: true })
-    const before = await atoll('doctor --json', at)
-    expect([before.code, checkOf(before.json, 'folder acme')?.told]).toEqual([
+    const before = await runAtoll('doctor --json', at)
+    expect([before.code, findCheck(before.json, 'folder acme')?.told]).toEqual([
       1,
       expect.stringContaining('tenant adopt acme'),
     ])
     {
-      await using server = await serve(at)
-      expect(await outcome(server, 'acme')).toEqual([404, 'TENANT_NOT_FOUND'])
+      await using server = await startAtoll(at)
+      expect(await statusAndCode(server, 'acme')).toEqual([404, 'TENANT_NOT_FOUND'])
       await server.end('SIGTERM')
       expect(await server.logged).toContain('"what":"UNKNOWN_FOLDERS"')
       expect(await server.logged).toContain('"folders":["acme"]')
     }
-    expect(checkOf((await atoll('doctor --json', at)).json, 'folder acme')?.ok).toBeFalse()
-    const adopted = await atoll('tenant adopt tenants/acme --host acme.test --json', at)
+    expect(findCheck((await runAtoll('doctor --json', at)).json, 'folder acme')?.ok).toBeFalse()
+    const adopted = await runAtoll('tenant adopt tenants/acme --host acme.test --json', at)
     expect([adopted.code, adopted.json]).toMatchObject([0, { id: 'acme', hosts: ['acme.test'] }])
-    expect((await atoll('doctor --json', at)).code).toBe(0)
-    await using server = await serve(at)
-    const me = await caller(server.url, await signIn(server.url, 'acme'))('GET', '/api/me')
+    expect((await runAtoll('doctor --json', at)).code).toBe(0)
+    await using server = await startAtoll(at)
+    const me = await apiCaller(server.url, await signIn(server.url, 'acme'))('GET', '/api/me')
     expect(me.body.username).toBe('root')
   })
 
   test('`tenant adopt` refuses what is taken, damaged, elsewhere or no database', async () => {
-    const at = { at: emptyFolder() }
-    await makeTenant(at, 'acme')
+    const at = { at: createTempFolder() }
+    await createTenantByCli(at, 'acme')
     const folder = (name: string) => join(at.at, 'tenants', name)
     symlinkSync(folder('acme'), folder('link'))
     for (const name of ['text', 'foreign', 'nothing']) mkdirSync(folder(name))
@@ -123,30 +135,30 @@ describe('a lost registry', () => {
       '../acme': 'INVALID_INPUT',
     }
     for (const [name, code] of Object.entries(refusals)) {
-      const { code: exit, err } = await atoll(`tenant adopt ${name} --json`, at)
+      const { code: exit, err } = await runAtoll(`tenant adopt ${name} --json`, at)
       expect([name, exit, JSON.parse(err).code]).toEqual([name, 1, code])
     }
-    expect((await atoll('tenant list --json', at)).json).toHaveLength(1)
-    await atoll('tenant hosts acme acme.test', at)
+    expect((await runAtoll('tenant list --json', at)).json).toHaveLength(1)
+    await runAtoll('tenant hosts acme acme.test', at)
     renameSync(folder('acme'), folder('acme-again'))
     rmSync(folder('link'))
-    const { err } = await atoll('tenant adopt acme-again --host acme.test --json', at)
+    const { err } = await runAtoll('tenant adopt acme-again --host acme.test --json', at)
     expect(JSON.parse(err)).toMatchObject({ code: 'TENANT_EXISTS', message: expect.stringContaining('these hosts') })
   })
 })
 
 test('`doctor --deep` finds pages that are damaged, in any database', async () => {
-  const at = { at: emptyFolder() }
-  for (const id of ['acme', 'other']) await makeTenant(at, id)
-  expect((await atoll('doctor --deep --json', at)).code).toBe(0)
+  const at = { at: createTempFolder() }
+  for (const id of ['acme', 'other']) await createTenantByCli(at, id)
+  expect((await runAtoll('doctor --deep --json', at)).code).toBe(0)
   const file = join(at.at, 'tenants/acme/data.db')
   const bytes = readFileSync(file)
   // The first bytes of pages say what they are.
   for (let page = 8; page < bytes.length / 4_096; page += 3) bytes.fill(0xaa, page * 4_096, page * 4_096 + 40)
   writeFileSync(file, bytes)
-  const { code, json } = await atoll('doctor --deep --json', at)
-  expect([code, checkOf(json, 'tenant acme')?.ok, checkOf(json, 'tenant other')?.ok]).toEqual([1, false, true])
-  expect(checkOf(json, 'tenant acme')?.told).toContain('Restore it')
+  const { code, json } = await runAtoll('doctor --deep --json', at)
+  expect([code, findCheck(json, 'tenant acme')?.ok, findCheck(json, 'tenant other')?.ok]).toEqual([1, false, true])
+  expect(findCheck(json, 'tenant acme')?.told).toContain('Restore it')
 })
 
 describe('the keys in secrets.json', () => {
@@ -164,57 +176,57 @@ describe('the keys in secrets.json', () => {
   test.each(faults)(
     'that are %s stop `serve` with exit code 2 and one sentence, and doctor tells it',
     async (_, damage, reason) => {
-      const at = { at: emptyFolder(), timeout: 60_000 }
-      await makeTenant(at, 'acme')
+      const at = { at: createTempFolder(), timeout: 60_000 }
+      await createTenantByCli(at, 'acme')
       const file = join(at.at, 'tenants/secrets.json')
       const good = readFileSync(file)
       damage(file)
       const left = existsSync(file)
-      const { code, out, err } = await atoll('serve --json', at)
+      const { code, out, err } = await runAtoll('serve --json', at)
       expect([code, out]).toEqual([2, ''])
       expect(err).toMatch(reason)
       expect(err.trim().split('\n')).toHaveLength(1)
       expect(existsSync(file)).toBe(left)
-      const doctor = await atoll('doctor --json', at)
-      expect([doctor.code, checkOf(doctor.json, 'secrets')?.told]).toEqual([1, expect.stringMatching(reason)])
+      const doctor = await runAtoll('doctor --json', at)
+      expect([doctor.code, findCheck(doctor.json, 'secrets')?.told]).toEqual([1, expect.stringMatching(reason)])
       writeFileSync(file, good, { mode: 0o600 })
-      expect((await atoll('doctor --json', at)).code).toBe(0)
-      await using server = await serve(at)
+      expect((await runAtoll('doctor --json', at)).code).toBe(0)
+      await using server = await startAtoll(at)
       await signIn(server.url, 'acme')
     },
   )
 
   test('that are lost for good can be replaced by new ones, when that is confirmed', async () => {
-    const at = { at: emptyFolder() }
-    await makeTenant(at, 'acme')
+    const at = { at: createTempFolder() }
+    await createTenantByCli(at, 'acme')
     rmSync(join(at.at, 'tenants/secrets.json'))
-    expect((await atoll('vault new-keys', at)).code).toBe(2)
-    expect((await atoll('vault new-keys --yes', at)).code).toBe(0)
-    await using server = await serve(at)
+    expect((await runAtoll('vault new-keys', at)).code).toBe(2)
+    expect((await runAtoll('vault new-keys --yes', at)).code).toBe(0)
+    await using server = await startAtoll(at)
     await signIn(server.url, 'acme')
   })
 
   test('that others could read are closed at the start, which the log tells', async () => {
-    const at = { at: emptyFolder() }
-    await makeTenant(at, 'acme')
+    const at = { at: createTempFolder() }
+    await createTenantByCli(at, 'acme')
     const file = join(at.at, 'tenants/secrets.json')
     chmodSync(file, 0o644)
-    expect(checkOf((await atoll('doctor --json', at)).json, 'secrets')?.ok).toBeFalse()
-    await using server = await serve(at)
+    expect(findCheck((await runAtoll('doctor --json', at)).json, 'secrets')?.ok).toBeFalse()
+    await using server = await startAtoll(at)
     expect(statSync(file).mode & 0o777).toBe(0o600)
     await server.end('SIGTERM')
     expect(await server.logged).toContain('SECRETS_FILE_WAS_OPEN')
   })
 
   test('that were rotated are known again, and those before them are not', async () => {
-    const at = { at: emptyFolder(), timeout: 60_000 }
-    await makeTenant(at, 'acme')
+    const at = { at: createTempFolder(), timeout: 60_000 }
+    await createTenantByCli(at, 'acme')
     const file = join(at.at, 'tenants/secrets.json')
     const old = readFileSync(file)
-    expect((await atoll('vault rotate --json', at)).code).toBe(0)
-    expect((await atoll('doctor --json', at)).code).toBe(0)
+    expect((await runAtoll('vault rotate --json', at)).code).toBe(0)
+    expect((await runAtoll('doctor --json', at)).code).toBe(0)
     writeFileSync(file, old)
-    expect((await atoll('serve', at)).code).toBe(2)
+    expect((await runAtoll('serve', at)).code).toBe(2)
   })
 })
 
@@ -223,9 +235,9 @@ const AS_REGISTRY = "set search_path to atoll_registry; set app.tenant to '00000
 
 describe.skipIf(!databaseUrl)('on PostgreSQL', () => {
   test('keys that are missing, damaged or others stop `serve` with exit code 2', async () => {
-    const url = await freshDatabase(databaseUrl!)
-    const at = { at: emptyFolder(), env: { ATOLL_DATABASE_URL: url }, timeout: 60_000 }
-    await makeTenant(at, 'acme')
+    const url = await createDatabase(databaseUrl!)
+    const at = { at: createTempFolder(), env: { ATOLL_DATABASE_URL: url }, timeout: 60_000 }
+    await createTenantByCli(at, 'acme')
     const [{ value }] = await askDatabase(url, "select value from atoll_registry.secrets where name = 'keys'")
     const changes: [string, RegExp][] = [
       ["delete from atoll_registry.secrets where name = 'keys'", /is missing/],
@@ -238,33 +250,33 @@ describe.skipIf(!databaseUrl)('on PostgreSQL', () => {
     ]
     for (const [change, reason] of changes) {
       await askDatabase(url, `${AS_REGISTRY}; ${change}`)
-      const { code, err } = await atoll('serve', at)
+      const { code, err } = await runAtoll('serve', at)
       expect([code, err]).toEqual([2, expect.stringMatching(reason)])
-      const doctor = await atoll('doctor --json', at)
-      expect(checkOf(doctor.json, 'secrets')).toMatchObject({ ok: false, told: expect.stringMatching(reason) })
+      const doctor = await runAtoll('doctor --json', at)
+      expect(findCheck(doctor.json, 'secrets')).toMatchObject({ ok: false, told: expect.stringMatching(reason) })
       await askDatabase(
         url,
         `${AS_REGISTRY}; delete from atoll_registry.secrets where name = 'keys';
           insert into atoll_registry.secrets (name, value) values ('keys', '${value}')`,
       )
     }
-    await using server = await serve(at)
+    await using server = await startAtoll(at)
     await signIn(server.url, 'acme')
   })
 
   test('a tenant whose rows are missing answers 503 TENANT_DAMAGED, and no others are made', async () => {
-    const url = await freshDatabase(databaseUrl!)
-    const at = { at: emptyFolder(), env: { ATOLL_DATABASE_URL: url } }
-    for (const id of ['acme', 'other']) await makeTenant(at, id)
+    const url = await createDatabase(databaseUrl!)
+    const at = { at: createTempFolder(), env: { ATOLL_DATABASE_URL: url } }
+    for (const id of ['acme', 'other']) await createTenantByCli(at, id)
     const [{ uid }] = await askDatabase(url, "select uid from atoll_registry.tenants where id = 'acme'")
     await askDatabase(url, 'delete from atoll_b0001.tenant_lock where tenant_id = $1', [uid])
-    expect(checkOf((await atoll('doctor --json', at)).json, 'tenant acme')).toMatchObject({ ok: false })
-    await using server = await serve(at)
-    const answer = await within5s(
-      () => outcome(server, 'acme'),
+    expect(findCheck((await runAtoll('doctor --json', at)).json, 'tenant acme')).toMatchObject({ ok: false })
+    await using server = await startAtoll(at)
+    const answer = await pollUntil(
+      () => statusAndCode(server, 'acme'),
       ([status]) => status === 503,
     )
     expect(answer).toEqual([503, 'TENANT_DAMAGED'])
-    expect(await outcome(server, 'other')).toEqual([401, 'UNAUTHENTICATED'])
+    expect(await statusAndCode(server, 'other')).toEqual([401, 'UNAUTHENTICATED'])
   })
 })

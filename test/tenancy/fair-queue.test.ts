@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test'
-import { turn } from '../../src/core/turn'
+import { yieldToEventLoop } from '../../src/core/event-loop'
 import { FairQueue } from '../../src/tenancy/fair-queue'
 
-const of = (tenant: string, caller = 'caller') => ({ tenant, caller })
+const ownerOf = (tenant: string, caller = 'caller') => ({ tenant, caller })
 
 /** Holds the thread for so many ms. */
-const work = (ms: number) => async () => {
+const blockThread = (ms: number) => async () => {
   for (const until = performance.now() + ms; performance.now() < until; );
 }
 
@@ -13,7 +13,7 @@ test('tenants take turns with their slices, and so do the callers of a tenant', 
   const queue = new FairQueue()
   const done: string[] = []
   const { promise: held, resolve: end } = Promise.withResolvers<void>()
-  const first = queue.run(of('a', '0'), () => held, { whole: true })
+  const first = queue.run(ownerOf('a', '0'), () => held, { whole: true })
   const slices = (
     [
       ['a', '1'],
@@ -22,7 +22,7 @@ test('tenants take turns with their slices, and so do the callers of a tenant', 
       ['b', '1'],
       ['b', '1'],
     ] as const
-  ).map(([tenant, caller]) => queue.run(of(tenant, caller), async () => void done.push(`${tenant}${caller}`)))
+  ).map(([tenant, caller]) => queue.run(ownerOf(tenant, caller), async () => void done.push(`${tenant}${caller}`)))
   end()
   await Promise.all([first, ...slices])
   expect(done).toEqual(['a1', 'b1', 'a2', 'b1', 'a1'])
@@ -32,9 +32,9 @@ test('a tenant has one slice under way at a time, and others do not wait for it'
   const queue = new FairQueue()
   const done: string[] = []
   const { promise: asked, resolve: answer } = Promise.withResolvers<void>()
-  const slow = queue.run(of('a'), () => asked)
-  const behind = queue.run(of('a'), async () => void done.push('behind'))
-  await queue.run(of('b'), async () => void done.push('other'))
+  const slow = queue.run(ownerOf('a'), () => asked)
+  const behind = queue.run(ownerOf('a'), async () => void done.push('behind'))
+  await queue.run(ownerOf('b'), async () => void done.push('other'))
   expect(done).toEqual(['other'])
   answer()
   await Promise.all([slow, behind])
@@ -44,10 +44,10 @@ test('a tenant has one slice under way at a time, and others do not wait for it'
 test('the thread is left to others as long as slices have held it, if anybody else asks meanwhile', async () => {
   const queue = new FairQueue()
   const began = performance.now()
-  await queue.run(of('a'), work(30))
-  queue.arrived()
-  const next = queue.run(of('b'), work(0))
-  queue.arrived()
+  await queue.run(ownerOf('a'), blockThread(30))
+  queue.noteArrival()
+  const next = queue.run(ownerOf('b'), blockThread(0))
+  queue.noteArrival()
   await next
   // Timers may come a millisecond early.
   expect(performance.now() - began).toBeGreaterThanOrEqual(55)
@@ -57,7 +57,7 @@ test('nobody waits while nobody else asks anything', async () => {
   const queue = new FairQueue()
   let rested = 0
   const timers = setInterval(() => rested++, 5)
-  for (let n = 0; n < 3; n++) await queue.run(of('a'), work(100))
+  for (let n = 0; n < 3; n++) await queue.run(ownerOf('a'), blockThread(100))
   clearInterval(timers)
   // Three rests of 100 ms would have been at least 30 ticks.
   expect(rested).toBeLessThan(20)
@@ -67,9 +67,11 @@ test('others get their turn between two slices of the same caller', async () => 
   const queue = new FairQueue()
   const done: string[] = []
   const slices = Promise.all(
-    [1, 2, 3].map((n) => queue.run(of('a'), () => work(5)().then(() => done.push(`${n}`)), { whole: true })),
+    [1, 2, 3].map((n) =>
+      queue.run(ownerOf('a'), () => blockThread(5)().then(() => done.push(`${n}`)), { whole: true }),
+    ),
   )
-  await turn()
+  await yieldToEventLoop()
   done.push('other')
   await slices
   expect(done.indexOf('other')).toBeLessThan(3)
@@ -77,8 +79,8 @@ test('others get their turn between two slices of the same caller', async () => 
 
 test('what fails hands its place on', async () => {
   const queue = new FairQueue()
-  const failed = queue.run(of('a'), () => Promise.reject(new Error('no')))
-  const next = queue.run(of('a'), async () => 'done')
+  const failed = queue.run(ownerOf('a'), () => Promise.reject(new Error('no')))
+  const next = queue.run(ownerOf('a'), async () => 'done')
   expect(failed).rejects.toThrow('no')
   expect(await next).toBe('done')
 })
@@ -86,8 +88,8 @@ test('what fails hands its place on', async () => {
 test('refuses the third piece of a caller and the fourth of a tenant with 503 BUSY, where so many are the limit', () => {
   const queue = new FairQueue()
   const limits = { perTenant: 3, perCaller: 2 }
-  const leave = queue.enter(of('a', '1'), limits)
-  queue.enter(of('a', '1'), limits)
+  const leave = queue.acquireSlot(ownerOf('a', '1'), limits)
+  queue.acquireSlot(ownerOf('a', '1'), limits)
   const busy = expect.objectContaining({
     status: 503,
     code: 'BUSY',
@@ -95,17 +97,17 @@ test('refuses the third piece of a caller and the fourth of a tenant with 503 BU
   })
   const refused = (payer: { tenant: string; caller: string }) => {
     try {
-      queue.enter(payer, limits)
+      queue.acquireSlot(payer, limits)
     } catch (error) {
       return error
     }
   }
-  expect(refused(of('a', '1'))).toEqual(busy)
-  queue.enter(of('a', '2'), limits)
-  expect(refused(of('a', '3'))).toEqual(busy)
-  expect(refused(of('b', '1'))).toBeUndefined()
+  expect(refused(ownerOf('a', '1'))).toEqual(busy)
+  queue.acquireSlot(ownerOf('a', '2'), limits)
+  expect(refused(ownerOf('a', '3'))).toEqual(busy)
+  expect(refused(ownerOf('b', '1'))).toBeUndefined()
   leave()
-  expect(refused(of('a', '1'))).toBeUndefined()
+  expect(refused(ownerOf('a', '1'))).toBeUndefined()
   // What has begun is counted, but never refused.
-  queue.enter(of('a', '1'))
+  queue.acquireSlot(ownerOf('a', '1'))
 })

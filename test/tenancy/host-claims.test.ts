@@ -1,30 +1,30 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { config } from '../../src/config'
-import { settleHosts } from '../../src/content/websites'
-import { DAY, moveClock, now } from '../../src/core/clock'
-import { chores } from '../../src/operations/chores'
+import { reconcileHosts } from '../../src/content/website-hosts'
+import { DAY_MS, moveClock, now } from '../../src/core/clock'
 import { checkProvenHosts } from '../../src/tenancy/host-checks'
 import { isPublicName } from '../../src/tenancy/hosts'
 import { registry } from '../../src/tenancy/registry'
-import { setHosts, showTenant, tenantNamed } from '../../src/tenancy/tenants'
-import { ask, house } from '../house'
-import { startNameserver } from '../outside/nameserver'
-import { caller, emptyFolder, makeTenant, serve, signIn } from '../outside/program'
+import { getTenant, getTenantInfo, setHosts } from '../../src/tenancy/tenants'
+import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../outside/cli'
+import { startDnsServer } from '../outside/dns-server'
+import { callApi, createTestTenant } from '../test-tenant'
 
 setDefaultTimeout(60_000)
 
 const APP = '/configurations/app-configuration'
-type House = Awaited<ReturnType<typeof house>>
+type TestTenant = Awaited<ReturnType<typeof createTestTenant>>
 
 const freeHost = () => `h${crypto.randomUUID()}.example`
-const save = (home: House, ...hosts: string[]) =>
+const saveWebsites = (home: TestTenant, ...hosts: string[]) =>
   home.as('admin').put(APP, { websiteUrls: hosts.map((host) => `https://${host}`) })
-const hostsOf = async ({ id }: House) => (await showTenant(id)).hosts.sort()
-const answersAt = async (host: string, home: House) =>
-  (await ask('GET', `http://${host}/api/me`, { headers: { 'x-api-key': home.tokens.user } })).status === 200
+const hostsOf = async ({ id }: TestTenant) => (await getTenantInfo(id)).hosts.sort()
+const isServedAt = async (host: string, home: TestTenant) =>
+  (await callApi('GET', `http://${host}/api/me`, { headers: { 'x-api-key': home.tokens.user } })).status === 200
 /** How often all processes were told to look again which tenant answers where. */
-const version = async () => (await registry.db.ask("select version from versions where topic = 'tenants'"))[0]?.[0]
-const settle = async ({ id }: House) => settleHosts(await tenantNamed(id))
+const tenantsVersion = async () =>
+  (await registry.db.query("select version from versions where topic = 'tenants'"))[0]?.[0]
+const settleWebsites = async ({ id }: TestTenant) => reconcileHosts(await getTenant(id))
 
 afterEach(() => {
   Object.assign(config, { ATOLL_HOST_CLAIMS: 'off', ATOLL_PUBLIC_HOSTS: '', ATOLL_DEFAULT_TENANT: '' })
@@ -33,23 +33,23 @@ afterEach(() => {
 
 describe('with ATOLL_HOST_CLAIMS=off', () => {
   test('an admin who names the public host of the default tenant as a website does not get it', async () => {
-    const [acme, evil] = [await house(), await house()]
+    const [acme, evil] = [await createTestTenant(), await createTestTenant()]
     config.ATOLL_DEFAULT_TENANT = acme.id
     const host = freeHost()
-    expect(await answersAt(host, acme)).toBeTrue()
-    const { status, body } = await save(evil, host)
+    expect(await isServedAt(host, acme)).toBeTrue()
+    const { status, body } = await saveWebsites(evil, host)
     expect([status, body.hosts]).toEqual([
       200,
       [{ host, state: 'unproven', message: expect.stringContaining('atoll tenant hosts') }],
     ])
-    expect([await answersAt(host, acme), await answersAt(host, evil)]).toEqual([true, false])
-    await settle(evil)
+    expect([await isServedAt(host, acme), await isServedAt(host, evil)]).toEqual([true, false])
+    await settleWebsites(evil)
     expect(await hostsOf(evil)).toEqual([`${evil.id}.test`])
-    expect((await save(acme, host)).body.hosts).toEqual([{ host, state: 'served' }])
+    expect((await saveWebsites(acme, host)).body.hosts).toEqual([{ host, state: 'served' }])
   })
 
   test('the hosts of websites are given by the operator alone, and everybody is told what is missing', async () => {
-    const [home, other] = [await house(), await house()]
+    const [home, other] = [await createTestTenant(), await createTestTenant()]
     const [given, free, taken] = [freeHost(), freeHost(), `${other.id}.test`]
     await setHosts(home.id, [given, `${home.id}.test`])
     const hosts = [
@@ -57,13 +57,13 @@ describe('with ATOLL_HOST_CLAIMS=off', () => {
       { host: free, state: 'unproven', message: expect.stringContaining('operator') },
       { host: taken, state: 'taken', message: expect.stringContaining('operator') },
     ]
-    expect((await save(home, given, free, taken)).body.hosts).toEqual(hosts)
-    const { body } = await ask('GET', `http://${given}/api${APP}`)
+    expect((await saveWebsites(home, given, free, taken)).body.hosts).toEqual(hosts)
+    const { body } = await callApi('GET', `http://${given}/api${APP}`)
     expect(body.hosts).toEqual(hosts)
-    expect([await answersAt(free, home), await answersAt(taken, other)]).toEqual([false, true])
+    expect([await isServedAt(free, home), await isServedAt(taken, other)]).toEqual([false, true])
     await setHosts(home.id, [free])
     expect(await hostsOf(home)).toEqual([free])
-    expect((await ask('GET', `http://${free}/api${APP}`)).body.hosts).toMatchObject([
+    expect((await callApi('GET', `http://${free}/api${APP}`)).body.hosts).toMatchObject([
       { host: given, state: 'unproven' },
       { host: free, state: 'served' },
       { state: 'taken' },
@@ -71,24 +71,27 @@ describe('with ATOLL_HOST_CLAIMS=off', () => {
   })
 
   test('a host that was claimed while claims were open keeps its tenant, until the website leaves', async () => {
-    const [home, other] = [await house(), await house()]
+    const [home, other] = [await createTestTenant(), await createTestTenant()]
     const [host, second] = [freeHost(), freeHost()]
     config.ATOLL_HOST_CLAIMS = 'open'
-    await save(home, host)
+    await saveWebsites(home, host)
     config.ATOLL_HOST_CLAIMS = 'off'
-    expect((await save(home, host, second)).body.hosts).toMatchObject([{ state: 'served' }, { state: 'unproven' }])
-    await settle(home)
-    moveClock(now() + 30 * DAY)
+    expect((await saveWebsites(home, host, second)).body.hosts).toMatchObject([
+      { state: 'served' },
+      { state: 'unproven' },
+    ])
+    await settleWebsites(home)
+    moveClock(now() + 30 * DAY_MS)
     await checkProvenHosts()
-    expect((await save(other, host)).body.hosts).toMatchObject([{ host, state: 'taken' }])
-    expect([await answersAt(host, home), await answersAt(host, other)]).toEqual([true, false])
-    await save(home, second)
-    expect(await answersAt(host, home)).toBeFalse()
-    expect((await save(home, host)).body.hosts).toMatchObject([{ state: 'unproven' }])
+    expect((await saveWebsites(other, host)).body.hosts).toMatchObject([{ host, state: 'taken' }])
+    expect([await isServedAt(host, home), await isServedAt(host, other)]).toEqual([true, false])
+    await saveWebsites(home, second)
+    expect(await isServedAt(host, home)).toBeFalse()
+    expect((await saveWebsites(home, host)).body.hosts).toMatchObject([{ state: 'unproven' }])
   })
 
   test('a website without hosts, or on the caller’s own machine, is told nothing of hosts', async () => {
-    const home = await house()
+    const home = await createTestTenant()
     expect((await home.as('admin').put(APP, { websiteUrls: ['http://localhost:5173'] })).body).toEqual({
       metadata: { websiteUrls: ['http://localhost:5173'] },
     })
@@ -106,12 +109,12 @@ describe('in every mode', () => {
   test.each(['dns', 'open'] as const)(
     '%s: addresses, single names and hosts of the installation stay free',
     async (mode) => {
-      const home = await house()
+      const home = await createTestTenant()
       const own = freeHost()
       Object.assign(config, { ATOLL_HOST_CLAIMS: mode, ATOLL_PUBLIC_HOSTS: `first.example, ${own.toUpperCase()}` })
-      const { status, body } = await save(home, ...addresses, ...machines, own)
+      const { status, body } = await saveWebsites(home, ...addresses, ...machines, own)
       expect(status).toBe(200)
-      await settle(home)
+      await settleWebsites(home)
       expect(await hostsOf(home)).toEqual([`${home.id}.test`])
       const states = new Map(body.hosts.map((one: { host: string; state: string }) => [one.host, one.state]))
       expect(states.get(own)).toBe('taken')
@@ -121,9 +124,9 @@ describe('in every mode', () => {
 })
 
 describe('with ATOLL_HOST_CLAIMS=dns', () => {
-  let names: Awaited<ReturnType<typeof startNameserver>>
+  let names: Awaited<ReturnType<typeof startDnsServer>>
   beforeAll(async () => {
-    names = await startNameserver({})
+    names = await startDnsServer({})
     config.ATOLL_DNS_SERVERS = names.address
   })
   afterAll(() => {
@@ -133,40 +136,42 @@ describe('with ATOLL_HOST_CLAIMS=dns', () => {
   beforeEach(() => {
     config.ATOLL_HOST_CLAIMS = 'dns'
   })
-  const prove = (home: House, host: string) => {
+  const addProofRecord = (home: TestTenant, host: string) => {
     names.texts[`_atoll.${host}`] = ['v=spf1 -all', `atoll-tenant=${home.id}`]
   }
-  const runChores = async (home: House) => {
-    const tenant = await tenantNamed(home.id)
+  const runHostTasks = async (home: TestTenant) => {
+    const tenant = await getTenant(home.id)
     const signal = new AbortController().signal
-    for (const chore of chores.slice(-3, -1)) await chore({ ...tenant, signal, require: async () => {} } as never)
+    const held = { ...tenant, signal, require: async () => {} }
+    await reconcileHosts(held)
+    await checkProvenHosts(tenant.tenant)
   }
 
   test('a host is served once its TXT record names the tenant', async () => {
-    const home = await house()
+    const home = await createTestTenant()
     const host = freeHost()
-    const { body } = await save(home, host)
+    const { body } = await saveWebsites(home, host)
     const record = { type: 'TXT', name: `_atoll.${host}`, value: `atoll-tenant=${home.id}` }
     expect(body.hosts).toEqual([{ host, state: 'unproven', message: expect.stringContaining(record.value), record }])
-    expect(await answersAt(host, home)).toBeFalse()
-    prove(home, host)
-    expect((await save(home, host)).body.hosts).toEqual([{ host, state: 'served' }])
-    expect(await answersAt(host, home)).toBeTrue()
+    expect(await isServedAt(host, home)).toBeFalse()
+    addProofRecord(home, host)
+    expect((await saveWebsites(home, host)).body.hosts).toEqual([{ host, state: 'served' }])
+    expect(await isServedAt(host, home)).toBeTrue()
     // The website leaves, and so does the host.
-    await save(home)
-    expect(await answersAt(host, home)).toBeFalse()
+    await saveWebsites(home)
+    expect(await isServedAt(host, home)).toBeFalse()
   })
 
   test('a record that comes later is found by the housekeeping', async () => {
-    const home = await house()
+    const home = await createTestTenant()
     const host = freeHost()
-    await save(home, host)
-    const before = await version()
-    await runChores(home)
-    expect([await answersAt(host, home), await version()]).toEqual([false, before])
-    prove(home, host)
-    await runChores(home)
-    expect(await answersAt(host, home)).toBeTrue()
+    await saveWebsites(home, host)
+    const before = await tenantsVersion()
+    await runHostTasks(home)
+    expect([await isServedAt(host, home), await tenantsVersion()]).toEqual([false, before])
+    addProofRecord(home, host)
+    await runHostTasks(home)
+    expect(await isServedAt(host, home)).toBeTrue()
   })
 
   test.each([
@@ -175,35 +180,35 @@ describe('with ATOLL_HOST_CLAIMS=dns', () => {
     ['of nothing', []],
     ['that cannot be read', 'broken'],
   ] as const)('a record %s proves nothing', async (_, texts) => {
-    const home = await house()
+    const home = await createTestTenant()
     const host = freeHost()
     names.texts[`_atoll.${host}`] = texts === 'broken' ? texts : texts.map((text) => `${text}`)
-    expect((await save(home, host)).body.hosts).toMatchObject([{ state: 'unproven' }])
-    expect(await answersAt(host, home)).toBeFalse()
+    expect((await saveWebsites(home, host)).body.hosts).toMatchObject([{ state: 'unproven' }])
+    expect(await isServedAt(host, home)).toBeFalse()
   })
 
   test('what another tenant has is not taken from it by a record', async () => {
-    const [home, other] = [await house(), await house()]
+    const [home, other] = [await createTestTenant(), await createTestTenant()]
     const host = `${other.id}.test`
-    prove(home, host)
-    expect((await save(home, host)).body.hosts).toMatchObject([{ host, state: 'taken' }])
-    expect(await answersAt(host, other)).toBeTrue()
+    addProofRecord(home, host)
+    expect((await saveWebsites(home, host)).body.hosts).toMatchObject([{ host, state: 'taken' }])
+    expect(await isServedAt(host, other)).toBeTrue()
   })
 
   test('a record that is gone for three days takes the host away, and not before', async () => {
-    const home = await house()
+    const home = await createTestTenant()
     const host = freeHost()
-    prove(home, host)
-    await save(home, host)
+    addProofRecord(home, host)
+    await saveWebsites(home, host)
     const dayLater = async () => {
-      moveClock(now() + DAY + 1_000)
+      moveClock(now() + DAY_MS + 1_000)
       await checkProvenHosts()
-      return answersAt(host, home)
+      return isServedAt(host, home)
     }
     expect(await dayLater()).toBeTrue()
     delete names.texts[`_atoll.${host}`]
     expect([await dayLater(), await dayLater()]).toEqual([true, true])
-    prove(home, host)
+    addProofRecord(home, host)
     expect(await dayLater()).toBeTrue()
     // It counts from its last absence, and a server that does not answer says nothing.
     delete names.texts[`_atoll.${host}`]
@@ -215,40 +220,40 @@ describe('with ATOLL_HOST_CLAIMS=dns', () => {
     expect(await hostsOf(home)).toEqual([`${home.id}.test`])
     const { body } = await home.stranger.get(APP)
     expect(body.hosts).toMatchObject([{ host, state: 'unproven' }])
-    prove(home, host)
-    await runChores(home)
-    expect(await answersAt(host, home)).toBeTrue()
+    addProofRecord(home, host)
+    await runHostTasks(home)
+    expect(await isServedAt(host, home)).toBeTrue()
   })
 
   test('a record is looked at once a day', async () => {
-    const home = await house()
+    const home = await createTestTenant()
     const host = freeHost()
-    prove(home, host)
-    await save(home, host)
+    addProofRecord(home, host)
+    await saveWebsites(home, host)
     const looked = () => names.asked.filter((name) => name === `_atoll.${host}`).length
     const before = looked()
-    await runChores(home)
+    await runHostTasks(home)
     await checkProvenHosts()
-    await save(home, host)
+    await saveWebsites(home, host)
     expect(looked()).toBe(before)
-    moveClock(now() + DAY + 1_000)
-    await Promise.all([checkProvenHosts(home.id), runChores(home)])
+    moveClock(now() + DAY_MS + 1_000)
+    await Promise.all([checkProvenHosts(home.id), runHostTasks(home)])
     await checkProvenHosts()
     expect(looked() - before).toBeWithin(1, 3)
   })
 
   test('a host that the operator gave stays whatever its record says', async () => {
-    const home = await house()
+    const home = await createTestTenant()
     const host = freeHost()
-    prove(home, host)
-    await save(home, host)
+    addProofRecord(home, host)
+    await saveWebsites(home, host)
     await setHosts(home.id, [host, `${home.id}.test`])
     delete names.texts[`_atoll.${host}`]
     for (let day = 0; day < 5; day++) {
-      moveClock(now() + DAY + 1_000)
+      moveClock(now() + DAY_MS + 1_000)
       await checkProvenHosts()
     }
-    expect(await answersAt(host, home)).toBeTrue()
+    expect(await isServedAt(host, home)).toBeTrue()
   })
 
   test('a real server asks the servers of ATOLL_DNS_SERVERS', async () => {
@@ -258,25 +263,25 @@ describe('with ATOLL_HOST_CLAIMS=dns', () => {
       ATOLL_DNS_SERVERS: names.address,
       ATOLL_DATABASE_URL: config.ATOLL_DATABASE_URL,
     }
-    const place = { at: emptyFolder(), env }
-    await makeTenant(place, id)
-    await using server = await serve(place)
-    const call = caller(server.url, await signIn(server.url, id))
+    const place = { at: createTempFolder(), env }
+    await createTenantByCli(place, id)
+    await using server = await startAtoll(place)
+    const call = apiCaller(server.url, await signIn(server.url, id))
     const [proven, unproven] = [freeHost(), freeHost()]
     names.texts[`_atoll.${proven}`] = [`atoll-tenant=${id}`]
     const websiteUrls = [`https://${proven}`, `https://${unproven}`]
     const { status } = await call('PUT', `/api${APP}`, { websiteUrls })
     expect(status).toBe(200)
     expect(names.asked).toContain(`_atoll.${unproven}`)
-    const { body } = await caller(server.url, { host: proven })('GET', `/api${APP}`)
+    const { body } = await apiCaller(server.url, { host: proven })('GET', `/api${APP}`)
     expect(body.metadata).toEqual({ websiteUrls })
   })
 })
 
 test('settling what agrees already leaves the registry alone', async () => {
-  const home = await house()
-  await save(home, freeHost(), freeHost())
-  const before = await version()
-  await settle(home)
-  expect(await version()).toEqual(before)
+  const home = await createTestTenant()
+  await saveWebsites(home, freeHost(), freeHost())
+  const before = await tenantsVersion()
+  await settleWebsites(home)
+  expect(await tenantsVersion()).toEqual(before)
 })

@@ -1,25 +1,25 @@
 import { expect, test } from 'bun:test'
-import { atoll, caller, emptyFolder, makeTenant, serve } from '../outside/program'
+import { apiCaller, createTempFolder, createTenantByCli, runAtoll, startAtoll } from '../outside/cli'
 
 const warningsIn = (log: string) => log.split('\n').filter((line) => line.includes('UNTRUSTED_PROXY'))
 const forwarded = { 'x-forwarded-for': '192.0.2.1', tenant: 'acme' }
 
 test('warns once a day, also after a restart, that a proxy is not trusted, and doctor says it, too', async () => {
-  const at = { at: emptyFolder() }
-  await makeTenant(at, 'acme')
-  expect((await atoll('doctor --json', at)).json.warnings).toEqual([])
+  const at = { at: createTempFolder() }
+  await createTenantByCli(at, 'acme')
+  expect((await runAtoll('doctor --json', at)).json.warnings).toEqual([])
   const logs: string[] = []
   for (let run = 0; run < 2; run++) {
-    const server = await serve(at)
-    const call = caller(server.url, forwarded)
+    const server = await startAtoll(at)
+    const call = apiCaller(server.url, forwarded)
     for (let n = 0; n < 3; n++) await call('GET', '/health')
     await server.end('SIGTERM')
     logs.push(await server.logged)
   }
   expect(logs.map((log) => warningsIn(log).length)).toEqual([1, 0])
-  const { code, json } = await atoll('doctor --json', at)
+  const { code, json } = await runAtoll('doctor --json', at)
   expect([code, json.warnings]).toMatchObject([0, [{ path: 'ATOLL_TRUST_PROXY', code: 'UNTRUSTED_PROXY' }]])
-  expect((await atoll('doctor', at)).out).toContain('WARNING ATOLL_TRUST_PROXY')
+  expect((await runAtoll('doctor', at)).out).toContain('WARNING ATOLL_TRUST_PROXY')
 }, 60_000)
 
 test('says nothing where the proxy is trusted, or nothing was forwarded', async () => {
@@ -27,12 +27,12 @@ test('says nothing where the proxy is trusted, or nothing was forwarded', async 
     ['on', forwarded],
     ['off', { tenant: 'acme' }],
   ] as const) {
-    const at = { at: emptyFolder(), env: { ATOLL_TRUST_PROXY: setting } }
-    await makeTenant(at, 'acme')
-    const server = await serve(at)
-    await caller(server.url, headers)('GET', '/health')
+    const at = { at: createTempFolder(), env: { ATOLL_TRUST_PROXY: setting } }
+    await createTenantByCli(at, 'acme')
+    const server = await startAtoll(at)
+    await apiCaller(server.url, headers)('GET', '/health')
     await server.end('SIGTERM')
     expect(warningsIn(await server.logged)).toEqual([])
-    expect((await atoll('doctor --json', at)).json.warnings).toEqual([])
+    expect((await runAtoll('doctor --json', at)).json.warnings).toEqual([])
   }
 }, 60_000)

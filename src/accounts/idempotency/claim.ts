@@ -1,24 +1,28 @@
 import { now } from '../../core/clock'
 import { Problem } from '../../core/problem'
 import type { Store, Tx } from '../../storage/port'
+import { wrapWrite } from '../../storage/write-wrapper'
 
-const KEPT = 24 * 3_600_000 // ms
-const LEASE = 5_000 // ms; a process that renews no claim of its own for so long counts as dead
+const KEY_RETENTION_MS = 24 * 3_600_000 // ms
+const CLAIM_LEASE_MS = 5_000 // ms; a process that renews no claim of its own for so long counts as dead
 
 /** This process, among those that share a database. */
-export const PROCESS = crypto.randomUUID()
+export const PROCESS_ID = crypto.randomUUID()
 
 export const inProgress = () =>
-  new Problem(409, 'IDEMPOTENCY_IN_PROGRESS', 'The first request with this key is still under way. Ask again later.', {
-    headers: { 'retry-after': '5' },
-  })
+  new Problem(
+    409,
+    'IDEMPOTENCY_IN_PROGRESS',
+    'The first request with this Idempotency-Key is still in progress. Retry later.',
+    { headers: { 'retry-after': '5' } },
+  )
 
 /**
  * One request's right to be the only one with its key. It is taken by the first write of the work and in its transaction:
  * either both are there, or neither is.
  */
 export class Claim {
-  readonly attempt = `${PROCESS} ${crypto.randomUUID()}`
+  readonly attempt = `${PROCESS_ID} ${crypto.randomUUID()}`
   /** Whether it was committed. */
   held = false
   /** Whether somebody else came first. */
@@ -31,28 +35,27 @@ export class Claim {
   ) {}
 
   /** The same `write`, which also takes the claim; it is renewed until `end`. */
-  writing(write: Store['write']): Store['write'] {
-    return async (work) => {
-      const result = await write(async (tx) => {
-        if (!this.held) await this.#take(tx)
-        claimBehind.set(tx, this)
-        return work(tx)
+  wrapWrite(write: Store['write']): Store['write'] {
+    return wrapWrite(write, async (tx, work) => {
+      if (!this.held) await this.#acquire(tx)
+      claimsByTx.set(tx, this)
+      tx.afterCommit(() => {
+        this.held = true
+        // A renewal that fails is made up for by the next.
+        this.#renewal ??= setInterval(() => write((tx) => this.#renew(tx)).catch(() => {}), CLAIM_LEASE_MS / 3).unref()
       })
-      this.held = true
-      // A renewal that fails is made up for by the next.
-      this.#renewal ??= setInterval(() => write((tx) => this.#renew(tx)).catch(() => {}), LEASE / 3).unref()
-      return result
-    }
+      return work()
+    })
   }
 
   /** The work has ended, well or not. */
-  end() {
+  stopRenewal() {
     clearInterval(this.#renewal)
   }
 
   /** Where what was made by the work can be read. */
-  async noteCreated(tx: Tx, path: string) {
-    await tx.ask('update idempotency_keys set created = ? where name = ? and attempt = ?', [
+  async recordCreatedPath(tx: Tx, path: string) {
+    await tx.query('update idempotency_keys set created = ? where name = ? and attempt = ?', [
       path,
       this.name,
       this.attempt,
@@ -60,64 +63,64 @@ export class Claim {
   }
 
   /** Keeps the answer, and removes some whose time is over. */
-  async settle(tx: Tx, answer: string) {
-    const over = 'select name from idempotency_keys where expires <= ? order by expires limit 20'
-    await tx.ask(`delete from idempotency_keys where name in (${over})`, [now()])
-    await tx.ask(
+  async storeAnswer(tx: Tx, answer: string) {
+    const expiredKeys = 'select name from idempotency_keys where expires <= ? order by expires limit 20'
+    await tx.query(`delete from idempotency_keys where name in (${expiredKeys})`, [now()])
+    await tx.query(
       `insert into idempotency_keys (name, attempt, fingerprint, answer, busy, expires) values (?, ?, ?, ?, ?, ?)
        on conflict (name) do update set fingerprint = excluded.fingerprint, answer = excluded.answer
        where idempotency_keys.attempt = excluded.attempt`,
-      [this.name, this.attempt, this.fingerprint() ?? null, answer, 0, now() + KEPT],
+      [this.name, this.attempt, this.fingerprint() ?? null, answer, 0, now() + KEY_RETENTION_MS],
     )
   }
 
   /** Nothing was done after all. */
   async release(tx: Tx) {
-    await tx.ask('delete from idempotency_keys where name = ? and attempt = ?', [this.name, this.attempt])
+    await tx.query('delete from idempotency_keys where name = ? and attempt = ?', [this.name, this.attempt])
   }
 
   /** Something was done, but nobody knows how much. */
-  async giveUp(tx: Tx) {
-    await tx.ask('update idempotency_keys set busy = 0 where name = ? and attempt = ?', [this.name, this.attempt])
+  async abandon(tx: Tx) {
+    await tx.query('update idempotency_keys set busy = 0 where name = ? and attempt = ?', [this.name, this.attempt])
   }
 
-  async #take(tx: Tx) {
+  async #acquire(tx: Tx) {
     const time = now()
-    await tx.ask('delete from idempotency_keys where name = ? and expires <= ?', [this.name, time])
-    await tx.ask(
+    await tx.query('delete from idempotency_keys where name = ? and expires <= ?', [this.name, time])
+    await tx.query(
       `insert into idempotency_keys (name, attempt, fingerprint, busy, expires)
        values (?, ?, ?, (select now from clock) + ?, ?) on conflict (name) do nothing`,
-      [this.name, this.attempt, this.fingerprint() ?? null, LEASE, time + KEPT],
+      [this.name, this.attempt, this.fingerprint() ?? null, CLAIM_LEASE_MS, time + KEY_RETENTION_MS],
     )
-    const [row] = await tx.ask('select attempt from idempotency_keys where name = ?', [this.name])
+    const [row] = await tx.query('select attempt from idempotency_keys where name = ?', [this.name])
     this.lost = row?.[0] !== this.attempt
     if (this.lost) throw inProgress()
   }
 
   /** By the clock of the database, for those of several servers need not agree. */
   async #renew(tx: Tx) {
-    await tx.ask(
+    await tx.query(
       'update idempotency_keys set busy = (select now from clock) + ? where name = ? and attempt = ? and busy > 0',
-      [LEASE, this.name, this.attempt],
+      [CLAIM_LEASE_MS, this.name, this.attempt],
     )
   }
 }
 
-const claimBehind = new WeakMap<Tx, Claim>()
+const claimsByTx = new WeakMap<Tx, Claim>()
 
 /**
  * Notes where what is created in this transaction can be read, by a path such as `/api/plans/…`: after a crash the answer to
  * the request is made again from that. For answers that are the same as that of a GET there, but for the status 201.
  */
-export const noteCreated = async (tx: Tx, path: string) => claimBehind.get(tx)?.noteCreated(tx, path)
+export const recordCreatedPath = async (tx: Tx, path: string) => claimsByTx.get(tx)?.recordCreatedPath(tx, path)
 
-const claims = new WeakMap<Request, Claim>()
+const claimsByRequest = new WeakMap<Request, Claim>()
 
 /** Lets the writes of a request's work take this claim. */
-export const claimFor = (request: Request, claim: Claim) => void claims.set(request, claim)
+export const attachClaim = (request: Request, claim: Claim) => void claimsByRequest.set(request, claim)
 
 /** The tenant for a request: where it has an `Idempotency-Key`, its writes take the claim. */
-export function claiming<T extends Store>(request: Request, tenant: T): T {
-  const claim = claims.get(request)
-  return claim ? { ...tenant, write: claim.writing(tenant.write) } : tenant
+export function withClaim<T extends Store>(request: Request, tenant: T): T {
+  const claim = claimsByRequest.get(request)
+  return claim ? { ...tenant, write: claim.wrapWrite(tenant.write) } : tenant
 }

@@ -1,14 +1,14 @@
 import { and, count, eq, gt, lt, min } from 'drizzle-orm'
-import { DAY, iso, now } from '../../core/clock'
-import { type Answer, forbidKeeping } from '../../core/etag'
-import type { Lease } from '../../jobs/holding'
+import { DAY_MS, now, toIsoString } from '../../core/clock'
+import { type HttpContext, setNoStore } from '../../core/etag'
+import { deleteInBatches } from '../../jobs/batch-delete'
 import { enqueue } from '../../jobs/queue'
-import { removeInSlices } from '../../jobs/removal'
-import { answerGrowingPage, type GrowingListing, paged, pageOf } from '../../storage/lists'
+import type { Lease } from '../../jobs/with-lease'
+import { applyPage, type GrowingListQuery, parsePage, respondWithGrowingPage } from '../../storage/pagination'
 import type { Db, Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import type { Ctx } from '../guard'
-import { keyOfName } from '../users'
+import { normalizeForLookup } from '../users'
 import { devices, mails } from './tables'
 import type { TemplateName } from './templates'
 
@@ -24,12 +24,12 @@ export type NewMail = {
 }
 
 /** Has mail sent after this transaction. */
-export async function post(tenant: Pick<Tenant, 'tenant'>, tx: Tx, ...all: NewMail[]) {
+export async function queueMail(tenant: Pick<Tenant, 'tenant'>, tx: Tx, ...newMails: NewMail[]) {
   const time = now()
-  const rows = all.map(({ to, template, user = null, data = {} }) => [
-    ...[Bun.randomUUIDv7(), to, keyOfName(to), template, user, JSON.stringify(data), 'waiting', time],
+  const rows = newMails.map(({ to, template, user = null, data = {} }) => [
+    ...[Bun.randomUUIDv7(), to, normalizeForLookup(to), template, user, JSON.stringify(data), 'waiting', time],
   ])
-  await tx.each(
+  await tx.executeMany(
     `insert into mails (_id, recipient, recipient_key, template, "user", data, state, created)
      values (?, ?, ?, ?, ?, ?, ?, ?)`,
     rows,
@@ -43,46 +43,46 @@ const sortable = { _id: mails._id, created: mails.created, sent: mails.sent, to:
  * A page of the mails of a tenant, the latest first. Those that were sent are told without what they said, and so are all to
  * an API token of limited scope: links in them let in whoever has them.
  */
-export async function list(
+export async function listMails(
   ctx: Ctx,
-  query: GrowingListing & { to?: string; state?: MailRow['state'] },
-  answer: Answer,
+  query: GrowingListQuery & { to?: string; state?: MailRow['state'] },
+  answer: HttpContext,
 ) {
-  forbidKeeping(answer)
-  const page = pageOf(query, sortable)
+  setNoStore(answer)
+  const page = parsePage(query, sortable)
   const those = and(
-    query.to ? eq(mails.recipientKey, keyOfName(query.to)) : undefined,
+    query.to ? eq(mails.recipientKey, normalizeForLookup(query.to)) : undefined,
     query.state ? eq(mails.state, query.state) : undefined,
   )
-  const rows = await paged(page, ctx.db.select().from(mails).where(and(those, page.after)))
-  const untold = ctx.actor.scopes.length > 0 && { text: null, html: null }
-  const show = ({ recipient: to, recipientKey: _, data: __, ...mail }: MailRow) => ({ ...mail, to, ...untold })
-  return answerGrowingPage(answer, page, rows, () => ctx.db.$count(mails, those), show)
+  const rows = await applyPage(page, ctx.db.select().from(mails).where(and(those, page.after)))
+  const redacted = ctx.actor.scopes.length > 0 && { text: null, html: null }
+  const toMail = ({ recipient: to, recipientKey: _, data: __, ...mail }: MailRow) => ({ ...mail, to, ...redacted })
+  return respondWithGrowingPage(answer, page, rows, () => ctx.db.$count(mails, those), toMail)
 }
 
-const HOURLY = 20 // mails to one address
+const MAX_MAILS_PER_HOUR = 20 // mails to one address
 
 /** When an address may get another mail (ms): who asks for many in the name of others floods nobody. */
-export async function roomAt(db: Db, recipientKey: string): Promise<number> {
-  const since = and(eq(mails.recipientKey, recipientKey), gt(mails.sent, iso(now() - 3_600_000)))
-  const lately = await db
+export async function findNextSendTime(db: Db, recipientKey: string): Promise<number> {
+  const isRecent = and(eq(mails.recipientKey, recipientKey), gt(mails.sent, toIsoString(now() - 3_600_000)))
+  const recent = await db
     .select({ count: count(), first: min(mails.sent) })
     .from(mails)
-    .where(since)
+    .where(isRecent)
     .get()
-  return lately && lately.count >= HOURLY ? Date.parse(lately.first!) + 3_600_000 : now()
+  return recent && recent.count >= MAX_MAILS_PER_HOUR ? Date.parse(recent.first!) + 3_600_000 : now()
 }
 
-const KEPT = 30 * DAY
-const DEVICE_KEPT = 180 * DAY
+const MAIL_RETENTION_MS = 30 * DAY_MS
+const DEVICE_RETENTION_MS = 180 * DAY_MS
 
 /** Removes mails after a month, and what was known of devices that nobody used for half a year. */
 export async function removeOld(tenant: Tenant & Lease) {
-  await removeInSlices(tenant, mails, mails._id, lt(mails.created, iso(now() - KEPT)))
+  await deleteInBatches(tenant, mails, mails._id, lt(mails.created, toIsoString(now() - MAIL_RETENTION_MS)))
   await tenant.write((tx) =>
     tx
       .delete(devices)
-      .where(lt(devices.seen, iso(now() - DEVICE_KEPT)))
+      .where(lt(devices.seen, toIsoString(now() - DEVICE_RETENTION_MS)))
       .run(),
   )
 }

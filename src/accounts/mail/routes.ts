@@ -1,61 +1,61 @@
 import { Elysia, t } from 'elysia'
 import { ProblemShape } from '../../core/problem'
-import { done } from '../../core/shapes'
+import { SuccessShape } from '../../core/shapes'
 import { guard } from '../guard'
-import { revert } from './email-changes'
-import { list } from './mails'
-import { forgot, reset } from './recovery'
-import { ForgottenPassword, Mail, MailQuery, PasswordReset, Verification } from './shapes'
-import { askAgain, verify } from './verification'
+import { revertEmailChange } from './email-changes'
+import { listMails } from './mails'
+import { requestPasswordReset, resetPassword } from './password-reset'
+import { EmailVerification, ForgottenPassword, Mail, MailQuery, PasswordReset } from './shapes'
+import { resendVerification, verifyEmail } from './verification'
 
 /** What is sent by mail, and what people come back with. */
 export const mailRoutes = new Elysia({ tags: ['accounts'] })
   .use(guard('accounts'))
-  .get('/mails', ({ ctx, query, request, set }) => list(ctx, query, { request, set }), {
+  .get('/mails', ({ ctx, query, request, set }) => listMails(ctx, query, { request, set }), {
     can: 'privileged',
     query: MailQuery,
     response: t.Array(Mail),
     detail: {
       operationId: 'listMails',
       summary: 'List mails that were sent or are queued',
-      description: 'What was sent, or is to be; where no mail is sent, also what it says.',
+      description: 'Sent and queued mails. Their content is included only where mail delivery is disabled.',
     },
   })
-  .post('/email/verify', ({ ctx, body }) => verify(ctx, body.token), {
+  .post('/email/verify', ({ ctx, body }) => verifyEmail(ctx, body.token), {
     open: true,
-    body: Verification,
-    response: { 200: done, 400: ProblemShape, 409: ProblemShape },
+    body: EmailVerification,
+    response: { 200: SuccessShape, 400: ProblemShape, 409: ProblemShape },
     detail: { operationId: 'verifyEmail', summary: 'Verify an e-mail address' },
   })
-  .post('/email/verification', ({ ctx, request }) => askAgain(ctx, request), {
+  .post('/email/verification', ({ ctx, request }) => resendVerification(ctx, request), {
     can: 'user',
-    response: { 200: done, 409: ProblemShape, 429: ProblemShape },
+    response: { 200: SuccessShape, 409: ProblemShape, 429: ProblemShape },
     detail: { operationId: 'requestEmailVerification', summary: 'Request another verification mail' },
   })
-  .post('/email/revert', ({ ctx, body }) => revert(ctx, body.token), {
+  .post('/email/revert', ({ ctx, body }) => revertEmailChange(ctx, body.token), {
     open: true,
-    body: Verification,
-    response: { 200: done, 400: ProblemShape, 409: ProblemShape },
+    body: EmailVerification,
+    response: { 200: SuccessShape, 400: ProblemShape, 409: ProblemShape },
     detail: {
       operationId: 'revertEmailChange',
-      summary: 'Take back a change of the e-mail address',
+      summary: 'Revert a change of the e-mail address',
       description:
-        'Takes a change of the e-mail address back, by the token in the notice to the old one. All sessions and API tokens of the user end.',
+        'Reverts a change of the e-mail address with the token that was mailed to the old address. Ends all sessions and API tokens of the user.',
     },
   })
-  .post('/password/forgot', ({ ctx, body, request }) => forgot(ctx, body.email, request), {
+  .post('/password/forgot', ({ ctx, body, request }) => requestPasswordReset(ctx, body.email, request), {
     open: true,
     body: ForgottenPassword,
-    response: { 200: done, 429: ProblemShape },
+    response: { 200: SuccessShape, 429: ProblemShape },
     detail: {
       operationId: 'requestPasswordReset',
       summary: 'Request a password reset mail',
       description: 'Sends a mail to this address if a user has verified it. The answer is the same for every address.',
     },
   })
-  .post('/password/reset', ({ ctx, body }) => reset(ctx, body.token, body.password), {
+  .post('/password/reset', ({ ctx, body }) => resetPassword(ctx, body.token, body.password), {
     open: true,
     body: PasswordReset,
-    response: { 200: done, 400: ProblemShape },
+    response: { 200: SuccessShape, 400: ProblemShape },
     detail: { operationId: 'resetPassword', summary: 'Reset a password' },
   })

@@ -1,6 +1,6 @@
 import { t } from 'elysia'
 import { id, text, time } from '../../core/shapes'
-import { growingListing } from '../../storage/lists'
+import { growingListQuery } from '../../storage/pagination'
 import { email } from '../shapes'
 
 export const Mail = t.Object({
@@ -8,23 +8,23 @@ export const Mail = t.Object({
   to: t.String(),
   template: t.String(),
   user: t.Nullable(id),
-  state: t.String({ description: 'waiting, sent, failed, or kept where no mail is sent' }),
+  state: t.String({ description: 'waiting, sent or failed; kept where mail delivery is disabled' }),
   subject: t.Nullable(t.String()),
-  text: t.Nullable(t.String({ description: 'told where no mail is sent' })),
+  text: t.Nullable(t.String({ description: 'only where mail delivery is disabled' })),
   html: t.Nullable(t.String()),
-  error: t.Nullable(t.String({ description: 'what became of the latest attempt' })),
+  error: t.Nullable(t.String({ description: 'error of the latest attempt' })),
   created: time,
   sent: t.Nullable(time),
 })
 
 const states = ['waiting', 'sent', 'kept', 'failed'] as const
 export const MailQuery = t.Object({
-  ...growingListing,
-  to: t.Optional(t.String({ description: 'an address' })),
+  ...growingListQuery,
+  to: t.Optional(t.String({ description: 'e-mail address of the recipient' })),
   state: t.Optional(t.Union(states.map((state) => t.Literal(state)))),
 })
 
 const token = text(200, 1)
-export const Verification = t.Object({ token })
+export const EmailVerification = t.Object({ token })
 export const ForgottenPassword = t.Object({ email })
 export const PasswordReset = t.Object({ token, password: text(1_000) })

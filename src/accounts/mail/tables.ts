@@ -1,5 +1,5 @@
 import { index, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
-import { time } from '../../storage/columns'
+import { timestamp } from '../../storage/columns'
 import { users } from '../tables'
 
 /** What was written to people, or is to be. */
@@ -22,8 +22,8 @@ export const mails = sqliteTable(
     html: text(),
     /** What became of the latest attempt. */
     error: text(),
-    created: time().notNull(),
-    sent: time(),
+    created: timestamp().notNull(),
+    sent: timestamp(),
   },
   (table) => [
     index('mails_by_time').on(table.created, table._id),
@@ -42,8 +42,8 @@ export const emailChanges = sqliteTable(
     /** The address before the change. */
     email: text().notNull(),
     emailKey: text('email_key').notNull(),
-    created: time().notNull(),
-    expires: time().notNull(),
+    created: timestamp().notNull(),
+    expires: timestamp().notNull(),
   },
   (table) => [
     index('email_changes_of_user').on(table.user),
@@ -61,7 +61,7 @@ export const devices = sqliteTable(
       .references(() => users._id, { onDelete: 'cascade' }),
     /** A hash of the browser and the network. */
     device: text().notNull(),
-    seen: time().notNull(),
+    seen: timestamp().notNull(),
   },
   (table) => [primaryKey({ columns: [table.user, table.device] }), index('devices_by_time').on(table.seen)],
 )

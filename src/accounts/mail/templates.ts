@@ -1,7 +1,7 @@
 import type { Static } from '@sinclair/typebox'
-import type { settings } from '../settings'
+import type { tenantSettings } from '../tenant-settings'
 
-export type TemplateName = keyof Static<(typeof settings)['mail-templates']>
+export type TemplateName = keyof Static<(typeof tenantSettings)['mail-templates']>
 export type Template = {
   subject: string
   text: string
@@ -13,11 +13,11 @@ export type Template = {
 }
 export type Mail = { subject: string; text: string; html: string }
 
-const api = '{{#api}}{{api}}{{/api}}{{^api}}/api{{/api}}'
+const API_URL_TEMPLATE = '{{#api}}{{api}}{{/api}}{{^api}}/api{{/api}}'
 
 /** A link where the tenant has a website, else the code, and where the API takes it. */
 const linkOrCode = (link: string, code: string, route: string) =>
-  `{{#link}}${link}\n\n{{link}}{{/link}}{{^link}}${code}\n\n{{token}}\n\nGive it to the app that asked for it, or send it as the token to POST ${api}${route}.{{/link}}`
+  `{{#link}}${link}\n\n{{link}}{{/link}}{{^link}}${code}\n\n{{token}}\n\nGive it to the app that asked for it, or send it as the token to POST ${API_URL_TEMPLATE}${route}.{{/link}}`
 
 /** What mails say where a tenant has not set anything else. */
 export const templates: Record<TemplateName, Template> = {
@@ -48,9 +48,9 @@ you are invited to {{#workspace}}the workspace "{{workspace}}"{{/workspace}}{{^w
 
 {{link}}{{/link}}{{^link}}To accept or to decline:
 
-1. Sign in with this e-mail address, or sign up with it: POST ${api}/signin or ${api}/signup.
-2. Confirm the address by the code that is mailed to you: POST ${api}/email/verify.
-3. Find the invitation by GET ${api}/invites, and answer it by POST ${api}/invites.{{/link}}
+1. Sign in with this e-mail address, or sign up with it: POST ${API_URL_TEMPLATE}/signin or ${API_URL_TEMPLATE}/signup.
+2. Confirm the address by the code that is mailed to you: POST ${API_URL_TEMPLATE}/email/verify.
+3. Find the invitation by GET ${API_URL_TEMPLATE}/invites, and answer it by POST ${API_URL_TEMPLATE}/invites.{{/link}}
 
 If you do not expect this, ignore this mail.`,
   },
@@ -82,16 +82,16 @@ If it was not you, change your password, which ends all other sessions.`,
 }
 
 /** A mail of a template and what it speaks of. Values are texts of anybody's: in HTML they are escaped, in addresses encoded. */
-export function written(template: Template, values: Record<string, string>): Mail {
-  const link = template.link ? fill(template.link, values, encodeURIComponent) : ''
-  const all = { ...values, link }
-  const text = fill(template.text, all)
-  const html = template.html ? fill(template.html, all, escapeHtml) : paragraphs(text, link)
-  return { subject: oneLine(fill(template.subject, all)), text, html }
+export function renderMail(template: Template, values: Record<string, string>): Mail {
+  const link = template.link ? fillTemplate(template.link, values, encodeURIComponent) : ''
+  const allValues = { ...values, link }
+  const text = fillTemplate(template.text, allValues)
+  const html = template.html ? fillTemplate(template.html, allValues, escapeHtml) : toHtmlParagraphs(text, link)
+  return { subject: toHeaderLine(fillTemplate(template.subject, allValues)), text, html }
 }
 
 /** No header can be begun by what stands in another, and nothing turned around to look like something else. */
-const oneLine = (text: string) =>
+const toHeaderLine = (text: string) =>
   text
     .replace(/[\p{Cc}\u2028\u2029\p{Bidi_Control}]+/gu, ' ')
     .trim()
@@ -101,9 +101,13 @@ const oneLine = (text: string) =>
  * `{{name}}` stands for a value; names may have dots in them. What stands between `{{#name}}` and `{{/name}}` is there where there is such a value,
  * between `{{^name}}` and `{{/name}}` where there is none.
  */
-export function fill(template: string, values: Record<string, string>, write = (text: string) => text): string {
+export function fillTemplate(
+  template: string,
+  values: Record<string, string>,
+  encode = (text: string) => text,
+): string {
   const sections: boolean[] = []
-  let [filled, hidden] = ['', 0]
+  let [output, hidden] = ['', 0]
   for (const piece of template.split(/(\{\{[#^/]?[\w.]{1,200}\}\})/)) {
     const [, kind, name = ''] = /^\{\{([#^/]?)([\w.]{1,200})\}\}$/.exec(piece) ?? []
     const value = Object.hasOwn(values, name) ? values[name]! : ''
@@ -112,14 +116,14 @@ export function fill(template: string, values: Record<string, string>, write = (
       if (!sections.at(-1)) hidden++
     } else if (kind === '/') {
       if (sections.pop() === false) hidden--
-    } else if (!hidden) filled += kind === undefined ? piece : write(value)
+    } else if (!hidden) output += kind === undefined ? piece : encode(value)
   }
-  return filled
+  return output
 }
 
 const escapeHtml = (text: string) => Bun.escapeHTML(text)
 
-function paragraphs(text: string, link: string): string {
+function toHtmlParagraphs(text: string, link: string): string {
   const anchor = `<a href="${escapeHtml(link)}">${escapeHtml(link)}</a>`
   const lines = (paragraph: string) =>
     paragraph.split('\n').map((line) => (link && line === link ? anchor : escapeHtml(line)))

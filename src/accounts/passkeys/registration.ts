@@ -1,87 +1,100 @@
 import { eq } from 'drizzle-orm'
-import { iso, now } from '../../core/clock'
-import { type Answer, forbidKeeping } from '../../core/etag'
+import { now, toIsoString } from '../../core/clock'
+import { type HttpContext, setNoStore } from '../../core/etag'
 import { Problem } from '../../core/problem'
+import { assertNotApiToken } from '../api-tokens'
 import type { Ctx } from '../guard'
-import { prove } from '../proof'
+import { requireRecentAuth } from '../reauthentication'
 import { assertSignedIn } from '../sessions'
 import type { Proof } from '../shapes'
-import { refuseTokens } from '../tokens'
-import { find, fullNameOf } from '../users'
-import { tellUser } from '../users/events'
-import { ALGORITHMS, bytesOf, challengeIn, described, registered, webauthn } from './ceremony'
-import { giveChallenge, PATIENCE, takeChallenge } from './challenges'
-import { shown } from './passkeys'
-import { relyingPartyOf } from './relying-party'
+import { fullNameOf, getUser } from '../users'
+import { emitUserEvent } from '../users/events'
+import { CHALLENGE_TTL_MS, consumeChallenge, issueChallenge } from './challenges'
+import { toPasskey } from './passkeys'
+import { resolveRelyingParty } from './relying-party'
 import type { NewPasskey } from './shapes'
 import { passkeys } from './tables'
+import {
+  loadWebAuthn,
+  readChallenge,
+  SUPPORTED_ALGORITHMS,
+  toBytes,
+  toDescriptor,
+  verifyRegistration,
+} from './webauthn'
 
-const MOST = 20
+const MAX_PASSKEYS_PER_USER = 20
 
 /**
  * What `navigator.credentials.create` needs to make a passkey for the caller, who proves who they are.
  * @throws 403 UNKNOWN_ORIGIN and what `prove` throws, 409 TOO_MANY_PASSKEYS
  */
-export async function start(ctx: Ctx, proof: Proof | null | undefined, answer: Answer) {
-  refuseTokens(ctx)
-  forbidKeeping(answer)
-  const { id, origin } = await relyingPartyOf(ctx, answer.request)
-  const user = await find(ctx, ctx.actor.user)
-  const have = await ctx.db.select().from(passkeys).where(eq(passkeys.user, user._id))
-  refuseMany(have.length)
-  await prove(ctx, proof ?? {}, answer.request)
-  const challenge = await ctx.write((tx) => giveChallenge(tx, 'registration', origin, user._id))
-  return webauthn().generateRegistrationOptions({
+export async function start(ctx: Ctx, proof: Proof | null | undefined, answer: HttpContext) {
+  assertNotApiToken(ctx)
+  setNoStore(answer)
+  const { id, origin } = await resolveRelyingParty(ctx, answer.request)
+  const user = await getUser(ctx, ctx.actor.user)
+  const existing = await ctx.db.select().from(passkeys).where(eq(passkeys.user, user._id))
+  assertBelowPasskeyLimit(existing.length)
+  await requireRecentAuth(ctx, proof ?? {}, answer.request)
+  const challenge = await ctx.write((tx) => issueChallenge(tx, 'registration', origin, user._id))
+  return loadWebAuthn().generateRegistrationOptions({
     rpID: id,
     rpName: id,
-    userID: bytesOf(user._id, 'utf8'),
+    userID: toBytes(user._id, 'utf8'),
     userName: user.username,
     userDisplayName: fullNameOf(user) || user.username,
-    challenge: bytesOf(challenge),
-    timeout: PATIENCE,
+    challenge: toBytes(challenge),
+    timeout: CHALLENGE_TTL_MS,
     attestationType: 'none',
     // One that the authenticator finds by itself, so that nobody has to type a name.
     authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
-    supportedAlgorithmIDs: ALGORITHMS,
-    excludeCredentials: have.filter(({ host }) => host === id).map(described),
+    supportedAlgorithmIDs: SUPPORTED_ALGORITHMS,
+    excludeCredentials: existing.filter(({ host }) => host === id).map(toDescriptor),
   })
 }
 
 /** Keeps a passkey of the caller's. @throws 400 INVALID_CHALLENGE, INVALID_PASSKEY; 409 PASSKEY_EXISTS, TOO_MANY_PASSKEYS */
 export async function register(ctx: Ctx, { name = 'Passkey', credential }: NewPasskey) {
-  refuseTokens(ctx)
+  assertNotApiToken(ctx)
   const { user: _id } = ctx.actor
-  const challenge = challengeIn(credential.response.clientDataJSON)
-  const begun = await takeChallenge(ctx, 'registration', challenge, _id)
-  if (!begun) throw new Problem(400, 'INVALID_CHALLENGE', 'This took too long, or was done already. Begin anew.')
-  const made = await registered(credential, begun, challenge)
-  if (!made)
-    throw new Problem(400, 'INVALID_PASSKEY', 'This is no passkey for this page. Try again, or another device.')
+  const challenge = readChallenge(credential.response.clientDataJSON)
+  const pending = await consumeChallenge(ctx, 'registration', challenge, _id)
+  if (!pending)
+    throw new Problem(400, 'INVALID_CHALLENGE', 'The registration has expired or was already completed. Start again.')
+  const registration = await verifyRegistration(credential, pending, challenge)
+  if (!registration)
+    throw new Problem(
+      400,
+      'INVALID_PASSKEY',
+      'This passkey is not valid for this page. Try again or use another device.',
+    )
   const row = {
     _id: Bun.randomUUIDv7(),
     user: _id,
-    credential: made.credential.id,
-    publicKey: Buffer.from(made.credential.publicKey).toString('base64url'),
-    counter: made.credential.counter,
-    host: new URL(begun.origin).hostname,
+    credential: registration.credential.id,
+    publicKey: Buffer.from(registration.credential.publicKey).toString('base64url'),
+    counter: registration.credential.counter,
+    host: new URL(pending.origin).hostname,
     name,
     transports: credential.response.transports ?? [],
-    backedUp: made.credentialBackedUp,
-    created: iso(now()),
+    backedUp: registration.credentialBackedUp,
+    created: toIsoString(now()),
   }
-  const user = await find(ctx, _id)
-  const kept = await ctx.write(async (tx) => {
+  const user = await getUser(ctx, _id)
+  const inserted = await ctx.write(async (tx) => {
     await assertSignedIn(tx, ctx.actor)
-    const have = await tx.select({ _id: passkeys._id }).from(passkeys).where(eq(passkeys.user, _id))
-    refuseMany(have.length)
-    const kept = await tx.insert(passkeys).values(row).onConflictDoNothing().returning().get()
-    if (kept) await tellUser(ctx, tx, 'user-updated', user, { changed: ['passkeys'] })
-    return kept
+    const existing = await tx.select({ _id: passkeys._id }).from(passkeys).where(eq(passkeys.user, _id))
+    assertBelowPasskeyLimit(existing.length)
+    const inserted = await tx.insert(passkeys).values(row).onConflictDoNothing().returning().get()
+    if (inserted) await emitUserEvent(ctx, tx, 'user-updated', user, { changed: ['passkeys'] })
+    return inserted
   })
-  if (!kept) throw new Problem(409, 'PASSKEY_EXISTS', 'This passkey is known already. Use another device.')
-  return shown(kept)
+  if (!inserted) throw new Problem(409, 'PASSKEY_EXISTS', 'This passkey is already registered. Use another device.')
+  return toPasskey(inserted)
 }
 
-function refuseMany(have: number) {
-  if (have >= MOST) throw new Problem(409, 'TOO_MANY_PASSKEYS', `There are ${MOST} passkeys already. Remove one first.`)
+function assertBelowPasskeyLimit(count: number) {
+  if (count >= MAX_PASSKEYS_PER_USER)
+    throw new Problem(409, 'TOO_MANY_PASSKEYS', `You have ${MAX_PASSKEYS_PER_USER} passkeys already. Delete one first.`)
 }

@@ -1,76 +1,77 @@
 import { Elysia, status, t } from 'elysia'
 import { ProblemShape } from '../../core/problem'
-import { done, one, orNothing } from '../../core/shapes'
-import { listing } from '../../storage/lists'
+import { IdParams, optionalBody, SuccessShape } from '../../core/shapes'
+import { listQuery } from '../../storage/pagination'
 import { guard } from '../guard'
 import { Proof, SignedIn } from '../shapes'
+import * as signin from './passkey-signin'
 import * as passkeys from './passkeys'
 import * as registration from './registration'
 import {
   NewPasskey,
   Passkey,
   PasskeyName,
+  PasskeyRegistrationOptions,
   PasskeySignIn,
-  RegistrationOptions,
-  SignInOptions,
-  SignInStart,
+  PasskeySignInOptions,
+  PasskeySignInStart,
 } from './shapes'
-import * as signin from './signin'
 
-const refused = { 400: ProblemShape, 409: ProblemShape }
+const errorResponses = { 400: ProblemShape, 409: ProblemShape }
 
-const own = new Elysia({ prefix: '/me/passkeys', tags: ['accounts'] })
+const ownPasskeyRoutes = new Elysia({ prefix: '/me/passkeys', tags: ['accounts'] })
   .use(guard('accounts'))
   .get('/', ({ ctx, query, request, set }) => passkeys.list(ctx, query, { request, set }), {
     can: 'oneself',
-    query: t.Object(listing),
+    query: t.Object(listQuery),
     response: t.Array(Passkey),
     detail: { operationId: 'listPasskeys', summary: 'List your passkeys' },
   })
   .post('/options', ({ ctx, body, request, set }) => registration.start(ctx, body, { request, set }), {
     can: 'oneself',
-    body: orNothing(Proof),
-    response: { 200: RegistrationOptions, 409: ProblemShape, 429: ProblemShape },
+    body: optionalBody(Proof),
+    response: { 200: PasskeyRegistrationOptions, 409: ProblemShape, 429: ProblemShape },
     detail: {
       operationId: 'startPasskeyRegistration',
       summary: 'Start the registration of a passkey',
-      description: 'What a browser needs to make a passkey, for who has signed in of late or proves who they are.',
+      description:
+        'Returns the options for creating a passkey. Requires a recent sign-in or another proof of identity.',
     },
   })
   .post('/', async ({ ctx, body }) => status(201, await registration.register(ctx, body)), {
     can: 'oneself',
     body: NewPasskey,
-    response: { 201: Passkey, ...refused },
+    response: { 201: Passkey, ...errorResponses },
     detail: {
       operationId: 'createPasskey',
       summary: 'Register a passkey',
-      description: 'Takes what the browser answered to the options.',
+      description: 'Takes the response of the browser to the options.',
     },
   })
   .put('/:id', ({ ctx, params, body }) => passkeys.rename(ctx, params.id, body.name), {
     can: 'oneself',
-    params: one,
+    params: IdParams,
     body: PasskeyName,
     response: { 200: Passkey, 404: ProblemShape },
     detail: { operationId: 'renamePasskey', summary: 'Rename a passkey' },
   })
   .delete('/:id', ({ ctx, params }) => passkeys.remove(ctx, params.id), {
     can: 'oneself',
-    params: one,
-    response: { 200: done, 404: ProblemShape, 409: ProblemShape },
+    params: IdParams,
+    response: { 200: SuccessShape, 404: ProblemShape, 409: ProblemShape },
     detail: { operationId: 'deletePasskey', summary: 'Delete a passkey' },
   })
 
-const signing = new Elysia({ prefix: '/signin/passkey', tags: ['accounts'] })
+const passkeySignInRoutes = new Elysia({ prefix: '/signin/passkey', tags: ['accounts'] })
   .use(guard('accounts'))
   .post('/options', ({ ctx, body, request, set }) => signin.start(ctx, body?.challenge, { request, set }), {
     open: true,
-    body: orNothing(SignInStart),
-    response: { 200: SignInOptions, 401: ProblemShape, 403: ProblemShape, 404: ProblemShape, 429: ProblemShape },
+    body: optionalBody(PasskeySignInStart),
+    response: { 200: PasskeySignInOptions, 401: ProblemShape, 403: ProblemShape, 404: ProblemShape, 429: ProblemShape },
     detail: {
       operationId: 'startPasskeySignIn',
       summary: 'Start a sign-in with a passkey',
-      description: 'What a browser needs to ask for a passkey.',
+      description: 'Returns the options for requesting a passkey.',
     },
   })
   .post('/', ({ ctx, body, request, set }) => signin.signIn(ctx, body, { request, set }), {
@@ -80,18 +81,18 @@ const signing = new Elysia({ prefix: '/signin/passkey', tags: ['accounts'] })
     detail: {
       operationId: 'signInWithPasskey',
       summary: 'Sign in with a passkey',
-      description: 'Answers as a sign-in by password does. A passkey counts as both factors.',
+      description: 'Responds like a sign-in by password. A passkey counts as both factors.',
     },
   })
 
-const lost = new Elysia({ tags: ['accounts'] })
+const passkeyAdminRoutes = new Elysia({ tags: ['accounts'] })
   .use(guard('accounts'))
-  .delete('/users/:id/passkeys', ({ ctx, params }) => passkeys.removeAllOf(ctx, params.id), {
+  .delete('/users/:id/passkeys', ({ ctx, params }) => passkeys.removeAllForUser(ctx, params.id), {
     can: 'privileged',
-    params: one,
-    response: { 200: done, 404: ProblemShape },
+    params: IdParams,
+    response: { 200: SuccessShape, 404: ProblemShape },
     detail: { operationId: 'deleteUserPasskeys', summary: 'Delete all passkeys of a user' },
   })
 
 /** Signing in by what a device keeps (WebAuthn). */
-export const passkeyRoutes = new Elysia().use(own).use(signing).use(lost)
+export const passkeyRoutes = new Elysia().use(ownPasskeyRoutes).use(passkeySignInRoutes).use(passkeyAdminRoutes)

@@ -4,17 +4,17 @@ import { SignIn } from '../shapes'
 
 const maybe = t.Optional
 const BASE64URL = 'Send base64url: letters, digits, - and _.'
-const bytes = (maxLength: number) =>
+const base64url = (maxLength: number) =>
   textMatching('^[\\w-]+$', BASE64URL, { minLength: 1, maxLength, description: 'base64url' })
 const kind = t.Literal('public-key')
-const word = textMatching('^[a-z-]+$', 'Write lower-case letters and - only.', { minLength: 1, maxLength: 50 })
+const lowerCaseWord = textMatching('^[a-z-]+$', 'Write lower-case letters and - only.', { minLength: 1, maxLength: 50 })
 
 export const Passkey = t.Object({
   _id: id,
   name: t.String(),
-  host: t.String({ description: 'where it signs in' }),
+  host: t.String({ description: 'host that the passkey is valid for' }),
   transports: t.Array(t.String()),
-  backedUp: t.Boolean({ description: 'whether it is kept on more than one device' }),
+  backedUp: t.Boolean({ description: 'whether it is backed up to more than one device' }),
   created: time,
   lastUsedAt: t.Nullable(time),
 })
@@ -22,7 +22,7 @@ export const Passkey = t.Object({
 const Descriptor = t.Object({ id: t.String(), type: t.String(), transports: maybe(t.Array(t.String())) })
 
 /** https://www.w3.org/TR/webauthn-3/#dictdef-publickeycredentialcreationoptionsjson */
-export const RegistrationOptions = t.Object(
+export const PasskeyRegistrationOptions = t.Object(
   {
     rp: t.Object({ id: maybe(t.String()), name: t.String() }),
     user: t.Object({ id: t.String(), name: t.String(), displayName: t.String() }),
@@ -44,7 +44,7 @@ export const RegistrationOptions = t.Object(
 )
 
 /** https://www.w3.org/TR/webauthn-3/#dictdef-publickeycredentialrequestoptionsjson */
-export const SignInOptions = t.Object(
+export const PasskeySignInOptions = t.Object(
   {
     challenge: t.String(),
     timeout: maybe(t.Number()),
@@ -55,8 +55,8 @@ export const SignInOptions = t.Object(
   { description: 'for PublicKeyCredential.parseRequestOptionsFromJSON' },
 )
 
-const credential = { id: bytes(1_400), rawId: bytes(1_400), type: kind, clientExtensionResults: t.Object({}) }
-const clientDataJSON = bytes(4_000)
+const credential = { id: base64url(1_400), rawId: base64url(1_400), type: kind, clientExtensionResults: t.Object({}) }
+const clientDataJSON = base64url(4_000)
 
 export const NewPasskey = t.Object({
   name: maybe(line(100, 1)),
@@ -65,8 +65,8 @@ export const NewPasskey = t.Object({
       ...credential,
       response: t.Object({
         clientDataJSON,
-        attestationObject: bytes(20_000),
-        transports: maybe(t.Array(word, { maxItems: 20 })),
+        attestationObject: base64url(20_000),
+        transports: maybe(t.Array(lowerCaseWord, { maxItems: 20 })),
       }),
     },
     { description: 'what navigator.credentials.create returned, as JSON' },
@@ -77,9 +77,9 @@ export type NewPasskey = Static<typeof NewPasskey>
 export const PasskeyName = t.Object({ name: line(100, 1) })
 
 const challenge = maybe(
-  t.String({ maxLength: 200, description: 'of a 401 SECOND_FACTOR_REQUIRED, to which this is the answer' }),
+  t.String({ maxLength: 200, description: 'challenge of a 401 SECOND_FACTOR_REQUIRED that this sign-in completes' }),
 )
-export const SignInStart = t.Object({ challenge })
+export const PasskeySignInStart = t.Object({ challenge })
 
 export const PasskeySignIn = t.Object({
   credential: t.Object(
@@ -87,8 +87,8 @@ export const PasskeySignIn = t.Object({
       ...credential,
       response: t.Object({
         clientDataJSON,
-        authenticatorData: bytes(4_000),
-        signature: bytes(4_000),
+        authenticatorData: base64url(4_000),
+        signature: base64url(4_000),
         userHandle: maybe(textMatching('^[\\w-]*$', BASE64URL, { maxLength: 100 })),
       }),
     },

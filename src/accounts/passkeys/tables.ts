@@ -1,5 +1,5 @@
 import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
-import { time } from '../../storage/columns'
+import { timestamp } from '../../storage/columns'
 import { users } from '../tables'
 
 /** Public keys of authenticators, by which users sign in. The private ones never leave the authenticator. */
@@ -21,8 +21,8 @@ export const passkeys = sqliteTable(
     name: text().notNull(),
     transports: text({ mode: 'json' }).$type<string[]>().notNull(),
     backedUp: integer('backed_up', { mode: 'boolean' }).notNull(),
-    created: time().notNull(),
-    used: time(),
+    created: timestamp().notNull(),
+    used: timestamp(),
   },
   (table) => [index('passkeys_of_user').on(table.user)],
 )
@@ -37,7 +37,7 @@ export const passkeyChallenges = sqliteTable(
     user: text().references(() => users._id, { onDelete: 'cascade' }),
     /** The page that asked. */
     origin: text().notNull(),
-    expires: time().notNull(),
+    expires: timestamp().notNull(),
   },
   (table) => [index('passkey_challenges_of_user').on(table.user), index('passkey_challenges_by_end').on(table.expires)],
 )

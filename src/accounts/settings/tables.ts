@@ -1,5 +1,5 @@
 import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
-import { time } from '../../storage/columns'
+import { timestamp } from '../../storage/columns'
 
 /** What a tenant has set, by key: `app-configuration`, `auth-configuration`, `workspace-configuration`, … */
 export const configurations = sqliteTable('configurations', {
@@ -12,6 +12,6 @@ export const configurations = sqliteTable('configurations', {
   /** Tells one state of it from another. */
   version: integer().notNull().default(1),
   metadata: text({ mode: 'json' }).$type<Record<string, unknown>>().notNull(),
-  created: time().notNull(),
-  updated: time().notNull(),
+  created: timestamp().notNull(),
+  updated: timestamp().notNull(),
 })

@@ -1,18 +1,18 @@
 import { and, eq } from 'drizzle-orm'
-import type { Answer } from '../../core/etag'
-import { missing } from '../../core/problem'
-import { hashed } from '../../core/secret'
+import { sha256 } from '../../core/crypto'
+import type { HttpContext } from '../../core/etag'
+import { notFound } from '../../core/problem'
 import { success } from '../../core/shapes'
-import { answerPage, type Listing, paged, pageOf } from '../../storage/lists'
+import { applyPage, type ListQuery, parsePage, respondWithPage } from '../../storage/pagination'
+import { assertNotApiToken } from '../api-tokens'
 import type { Ctx } from '../guard'
-import { refuseLastMethod } from '../signin-methods'
+import { assertNotLastMethod } from '../signin-methods'
 import { users } from '../tables'
-import { refuseTokens } from '../tokens'
-import { tellUser } from '../users/events'
-import { list as providersOf } from './setup'
+import { emitUserEvent } from '../users/events'
+import { listProviders as providersOf } from './provider-config'
 import { identities } from './tables'
 
-type Identity = typeof identities.$inferSelect
+type IdentityRow = typeof identities.$inferSelect
 
 const sortable = {
   _id: identities.subject,
@@ -22,37 +22,37 @@ const sortable = {
 }
 
 /** By which providers the caller signs in, and as whom, the latest first. */
-export async function list(ctx: Ctx, query: Listing, answer: Answer) {
-  refuseTokens(ctx)
+export async function list(ctx: Ctx, query: ListQuery, answer: HttpContext) {
+  assertNotApiToken(ctx)
   const { db, actor } = ctx
   const mine = eq(identities.user, actor.user)
-  const page = pageOf(query, sortable)
-  const rows = await paged(page, db.select().from(identities).where(mine))
-  return answerPage(answer, page, rows.map(shown), () => db.$count(identities, mine))
+  const page = parsePage(query, sortable)
+  const rows = await applyPage(page, db.select().from(identities).where(mine))
+  return respondWithPage(answer, page, rows.map(toIdentity), () => db.$count(identities, mine))
 }
 
 /** Takes one of the caller's away: that provider signs them in no more. @throws 404, 409 LAST_SIGN_IN_METHOD */
 export async function remove(ctx: Ctx, id: string) {
-  refuseTokens(ctx)
+  assertNotApiToken(ctx)
   const { user: _id } = ctx.actor
   const providers = await providersOf(ctx)
   await ctx.write(async (tx) => {
     const mine = await tx.select().from(identities).where(eq(identities.user, _id))
-    const { provider, subject } = mine.find((one) => idOf(one) === id) ?? missing('identity')
+    const { provider, subject } = mine.find((one) => toIdentityId(one) === id) ?? notFound('identity')
     const one = and(eq(identities.provider, provider), eq(identities.subject, subject))
     await tx.delete(identities).where(one)
-    await refuseLastMethod(tx, _id, providers)
+    await assertNotLastMethod(tx, _id, providers)
     const user = await tx.select().from(users).where(eq(users._id, _id)).get()
-    await tellUser(ctx, tx, 'user-updated', user!, { changed: ['identities'] })
+    await emitUserEvent(ctx, tx, 'user-updated', user!, { changed: ['identities'] })
   })
   return success
 }
 
 /** What a provider calls somebody may be longer than a path should be. */
-const idOf = ({ provider, subject }: Pick<Identity, 'provider' | 'subject'>) =>
-  hashed(JSON.stringify([provider, subject])).slice(0, 32)
+const toIdentityId = ({ provider, subject }: Pick<IdentityRow, 'provider' | 'subject'>) =>
+  sha256(JSON.stringify([provider, subject])).slice(0, 32)
 
-const shown = ({ provider, subject, email, created, used: lastUsedAt }: Identity) => ({
-  _id: idOf({ provider, subject }),
+const toIdentity = ({ provider, subject, email, created, used: lastUsedAt }: IdentityRow) => ({
+  _id: toIdentityId({ provider, subject }),
   ...{ provider, email, created, lastUsedAt },
 })

@@ -1,16 +1,16 @@
 import { Elysia, t } from 'elysia'
 import { ProblemShape } from '../../core/problem'
-import { done, one, orNothing } from '../../core/shapes'
-import { listing } from '../../storage/lists'
+import { IdParams, optionalBody, SuccessShape } from '../../core/shapes'
+import { listQuery } from '../../storage/pagination'
 import { guard } from '../guard'
 import { SignedIn } from '../shapes'
 import * as flow from './flow'
 import * as identities from './identities'
-import { list } from './setup'
-import { Departure, Identity, NewIdentity, RedirectToken, Start } from './shapes'
+import { listProviders } from './provider-config'
+import { Identity, NewIdentity, Redirect, RedirectToken, Start } from './shapes'
 
 const params = t.Object({ provider: t.String() })
-const redirect = (operationId: string, summary: string) => ({
+const describeRedirect = (operationId: string, summary: string) => ({
   response: { 400: ProblemShape, 429: ProblemShape, 502: ProblemShape },
   detail: {
     operationId,
@@ -19,67 +19,68 @@ const redirect = (operationId: string, summary: string) => ({
   },
 })
 
-const signing = new Elysia({ prefix: '/auth', tags: ['accounts'] })
+const socialSignInRoutes = new Elysia({ prefix: '/auth', tags: ['accounts'] })
   .use(guard('accounts'))
-  .get('/providers', ({ ctx }) => list(ctx), {
+  .get('/providers', ({ ctx }) => listProviders(ctx), {
     open: true,
     response: t.Array(t.String()),
     detail: {
       operationId: 'listAuthProviders',
       summary: 'List the sign-in providers',
-      description: 'The names of those by whom users may sign in.',
+      description: 'Names of the configured sign-in providers.',
     },
   })
   .get(
     '/:provider',
     ({ ctx, params, query, request, set }) => flow.start(ctx, params.provider, query, { request, set }),
-    { open: true, params, query: Start, ...redirect('startProviderSignIn', 'Start a sign-in with a provider') },
+    { open: true, params, query: Start, ...describeRedirect('startProviderSignIn', 'Start a sign-in with a provider') },
   )
   .get(
     '/:provider/callback',
     ({ ctx, params, request, set }) => flow.callback(ctx, params.provider, { request, set }),
-    { open: true, params, ...redirect('completeProviderSignIn', 'Return from a sign-in provider') },
+    { open: true, params, ...describeRedirect('completeProviderSignIn', 'Return from a sign-in provider') },
   )
   .post(
     '/callback',
-    ({ ctx, body, query, request, set }) => flow.exchange(ctx, { ...query, ...body }, { request, set }),
+    ({ ctx, body, query, request, set }) => flow.exchangeRedirectToken(ctx, { ...query, ...body }, { request, set }),
     {
       open: true,
       query: RedirectToken,
-      body: orNothing(RedirectToken),
+      body: optionalBody(RedirectToken),
       response: { 200: SignedIn, 401: ProblemShape },
       detail: {
         operationId: 'exchangeRedirectToken',
         summary: 'Exchange a redirect token for a session',
-        description: 'Signs in by the token that came with a returnUrl.',
+        description: 'Signs in with the token that was passed to the returnUrl.',
       },
     },
   )
 
-const own = new Elysia({ prefix: '/me/identities', tags: ['accounts'] })
+const identityRoutes = new Elysia({ prefix: '/me/identities', tags: ['accounts'] })
   .use(guard('accounts'))
   .get('/', ({ ctx, query, request, set }) => identities.list(ctx, query, { request, set }), {
     can: 'oneself',
-    query: t.Object(listing),
+    query: t.Object(listQuery),
     response: t.Array(Identity),
     detail: { operationId: 'listIdentities', summary: 'List your linked identities' },
   })
   .post('/', ({ ctx, body, request, set }) => flow.startLinking(ctx, body, { request, set }), {
     can: 'oneself',
     body: NewIdentity,
-    response: { 200: Departure, 400: ProblemShape, 429: ProblemShape, 502: ProblemShape },
+    response: { 200: Redirect, 400: ProblemShape, 429: ProblemShape, 502: ProblemShape },
     detail: {
       operationId: 'startIdentityLink',
       summary: 'Start linking an identity',
-      description: 'Leads to a provider, and comes back with ?linked=… or ?error=… to a returnUrl, else to /.',
+      description:
+        'Returns the URL of the provider. The provider redirects to the returnUrl (default: /) with ?linked=… or ?error=….',
     },
   })
   .delete('/:id', ({ ctx, params }) => identities.remove(ctx, params.id), {
     can: 'oneself',
-    params: one,
-    response: { 200: done, 404: ProblemShape, 409: ProblemShape },
+    params: IdParams,
+    response: { 200: SuccessShape, 404: ProblemShape, 409: ProblemShape },
     detail: { operationId: 'deleteIdentity', summary: 'Unlink an identity' },
   })
 
 /** Signing in by Google and others. */
-export const socialRoutes = new Elysia().use(signing).use(own)
+export const socialRoutes = new Elysia().use(socialSignInRoutes).use(identityRoutes)

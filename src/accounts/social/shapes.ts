@@ -3,8 +3,8 @@ import { id, time } from '../../core/shapes'
 import { Proof, SignIn } from '../shapes'
 
 export const Start = t.Object({
-  returnUrl: t.Optional(t.String({ maxLength: 2_000, description: 'where to go then, with ?rt=…' })),
-  state: t.Optional(t.String({ maxLength: 500, description: 'comes back with it' })),
+  returnUrl: t.Optional(t.String({ maxLength: 2_000, description: 'URL to return to, which receives ?rt=…' })),
+  state: t.Optional(t.String({ maxLength: 500, description: 'passed back to the returnUrl' })),
 })
 export type Start = Static<typeof Start>
 
@@ -18,11 +18,11 @@ export type RedirectToken = Static<typeof RedirectToken>
 export const Identity = t.Object({
   _id: id,
   provider: t.String(),
-  email: t.Nullable(t.String({ description: 'what the provider told last' })),
+  email: t.Nullable(t.String({ description: 'as last reported by the provider' })),
   created: time,
   lastUsedAt: t.Nullable(time),
 })
 
 export const NewIdentity = t.Composite([t.Object({ provider: t.String({ maxLength: 100 }) }), Start, Proof])
 export type NewIdentity = Static<typeof NewIdentity>
-export const Departure = t.Object({ url: t.String({ description: 'where this browser goes now' }) })
+export const Redirect = t.Object({ url: t.String({ description: 'URL to open in this browser' }) })

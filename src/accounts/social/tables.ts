@@ -1,5 +1,5 @@
 import { index, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
-import { time } from '../../storage/columns'
+import { timestamp } from '../../storage/columns'
 import { users } from '../tables'
 
 /** Whom a provider of sign-ins knows, and who they are here. */
@@ -14,8 +14,8 @@ export const identities = sqliteTable(
       .references(() => users._id, { onDelete: 'cascade' }),
     /** The address that the provider told of them last. */
     email: text(),
-    created: time().notNull(),
-    used: time(),
+    created: timestamp().notNull(),
+    used: timestamp(),
   },
   (table) => [primaryKey({ columns: [table.provider, table.subject] }), index('identities_of_user').on(table.user)],
 )

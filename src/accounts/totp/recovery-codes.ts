@@ -1,18 +1,19 @@
 import { randomBytes } from 'node:crypto'
-import { hashed } from '../../core/secret'
-import { base32 } from './codes'
+import { sha256 } from '../../core/crypto'
+import { encodeBase32 } from './codes'
 
-const MANY = 10
+const RECOVERY_CODE_COUNT = 10
 
 /** Codes of 80 bits for a user to write down, and the rows that know them again. */
 export function newRecoveryCodes(user: string) {
-  const codes = Array.from({ length: MANY }, () =>
-    base32(randomBytes(10))
+  const codes = Array.from({ length: RECOVERY_CODE_COUNT }, () =>
+    encodeBase32(randomBytes(10))
       .toLowerCase()
       .replace(/.{4}(?=.)/g, '$&-'),
   )
-  return { codes, rows: codes.map((code) => ({ hash: hashOf(user, code), user })) }
+  return { codes, rows: codes.map((code) => ({ hash: hashRecoveryCode(user, code), user })) }
 }
 
 /** However it is typed. */
-export const hashOf = (user: string, code: string) => hashed(`${user} ${code.replace(/[^a-z2-7]/gi, '').toLowerCase()}`)
+export const hashRecoveryCode = (user: string, code: string) =>
+  sha256(`${user} ${code.replace(/[^a-z2-7]/gi, '').toLowerCase()}`)

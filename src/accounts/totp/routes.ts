@@ -1,12 +1,12 @@
 import { Elysia } from 'elysia'
 import { ProblemShape } from '../../core/problem'
-import { done, one, orNothing } from '../../core/shapes'
+import { IdParams, optionalBody, SuccessShape } from '../../core/shapes'
 import { guard } from '../guard'
 import { Proof } from '../shapes'
-import { Code, NewSecondFactor, RecoveryCodes, SecondFactor } from './shapes'
+import { NewSecondFactor, RecoveryCodes, SecondFactor, TotpCode } from './shapes'
 import * as totp from './totp'
 
-const refused = { 404: ProblemShape, 409: ProblemShape, 429: ProblemShape }
+const errorResponses = { 404: ProblemShape, 409: ProblemShape, 429: ProblemShape }
 
 /** The second factor of a sign-in: codes of an authenticator app. */
 export const totpRoutes = new Elysia({ tags: ['accounts'] })
@@ -18,34 +18,34 @@ export const totpRoutes = new Elysia({ tags: ['accounts'] })
   })
   .post('/me/totp', ({ ctx, body, request, set }) => totp.start(ctx, body, { request, set }), {
     can: 'oneself',
-    body: orNothing(Proof),
+    body: optionalBody(Proof),
     response: { 200: NewSecondFactor, 409: ProblemShape, 429: ProblemShape },
     detail: {
       operationId: 'startTotp',
       summary: 'Start setting up a second factor',
       description:
-        'Needs a recent sign-in or another proof. Answers with the secret for an authenticator app. The second factor counts after `confirmTotp`.',
+        'Requires a recent sign-in or another proof of identity. Returns the secret for an authenticator app. The second factor takes effect after `confirmTotp`.',
     },
   })
   .post('/me/totp/confirm', ({ ctx, body, request, set }) => totp.confirm(ctx, body.code, { request, set }), {
     can: 'oneself',
-    body: Code,
-    response: { 200: RecoveryCodes, ...refused },
+    body: TotpCode,
+    response: { 200: RecoveryCodes, ...errorResponses },
     detail: {
       operationId: 'confirmTotp',
       summary: 'Confirm the second factor',
-      description: 'Answers with recovery codes, which are shown in this answer only.',
+      description: 'Returns recovery codes, which are shown only once.',
     },
   })
   .delete('/me/totp', ({ ctx, body, request, set }) => totp.remove(ctx, body.code, { request, set }), {
     can: 'oneself',
-    body: Code,
-    response: { 200: done, ...refused },
+    body: TotpCode,
+    response: { 200: SuccessShape, ...errorResponses },
     detail: { operationId: 'deleteTotp', summary: 'Remove your second factor' },
   })
-  .delete('/users/:id/totp', ({ ctx, params }) => totp.removeOf(ctx, params.id), {
+  .delete('/users/:id/totp', ({ ctx, params }) => totp.removeForUser(ctx, params.id), {
     can: 'privileged',
-    params: one,
-    response: { 200: done, 404: ProblemShape },
+    params: IdParams,
+    response: { 200: SuccessShape, 404: ProblemShape },
     detail: { operationId: 'deleteUserTotp', summary: 'Remove a user’s second factor' },
   })

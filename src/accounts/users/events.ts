@@ -1,16 +1,16 @@
 import { emit } from '../../jobs/outbox'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
-import type { OpenCtx } from '../guard'
+import type { PublicCtx } from '../guard'
 import type { UserRow } from '../tables'
 
-type Happening = 'user-registered' | 'user-created' | 'user-updated' | 'user-removed'
+type UserEventName = 'user-registered' | 'user-created' | 'user-updated' | 'user-removed'
 
 /** Writes down what happened to a user, in the transaction in which it happens: by whom, or else by themselves. */
-export const tellUser = (
-  ctx: Tenant | OpenCtx,
+export const emitUserEvent = (
+  ctx: Tenant | PublicCtx,
   tx: Tx,
-  eventName: Happening,
+  eventName: UserEventName,
   { _id, username, roles }: UserRow,
   more: Record<string, unknown> = {},
 ) => {
@@ -21,12 +21,12 @@ export const tellUser = (
 }
 
 /** The same of a change, with the names of what is not as it was before. The values are nobody else's business. */
-export async function tellUpdated(ctx: OpenCtx, tx: Tx, before: UserRow, after: UserRow) {
+export async function emitUserUpdated(ctx: PublicCtx, tx: Tx, before: UserRow, after: UserRow) {
   const changed = (Object.keys(after) as (keyof UserRow)[])
-    .filter((name) => !UNTOLD.includes(name))
+    .filter((name) => !DERIVED_FIELDS.includes(name))
     .filter((name) => !Bun.deepEquals(before[name] ?? '', after[name] ?? ''))
-  if (changed.length) await tellUser(ctx, tx, 'user-updated', after, { changed })
+  if (changed.length) await emitUserEvent(ctx, tx, 'user-updated', after, { changed })
 }
 
 /** What changes along with something else. */
-const UNTOLD = ['usernameKey', 'emailKey', 'version', 'updated']
+const DERIVED_FIELDS = ['usernameKey', 'emailKey', 'version', 'updated']

@@ -1,25 +1,25 @@
 import { Elysia, status, t } from 'elysia'
 import { ProblemShape } from '../../core/problem'
-import { done, one } from '../../core/shapes'
+import { IdParams, SuccessShape } from '../../core/shapes'
 import { guard } from '../guard'
 import { User } from '../shapes'
 import * as administration from './administration'
-import { all } from './all'
-import { roles } from './roles'
-import { NewUser, SomeUser, UserChange, UserStats, UsersQuery } from './shapes'
-import { stats } from './stats'
+import { listUsers } from './list'
+import { listRoles } from './roles'
+import { NewUser, UserChange, UserStats, UserSummary, UsersQuery } from './shapes'
+import { getUserStats } from './stats'
 
-const changed = { 404: ProblemShape, 409: ProblemShape }
+const conflictResponses = { 404: ProblemShape, 409: ProblemShape }
 
-const administered = new Elysia({ prefix: '/users', tags: ['users'] })
+const userAdminRoutes = new Elysia({ prefix: '/users', tags: ['users'] })
   .use(guard('users'))
-  .get('/', ({ ctx, query, request, set }) => all(ctx, query, { request, set }), {
+  .get('/', ({ ctx, query, request, set }) => listUsers(ctx, query, { request, set }), {
     can: 'privileged',
     query: UsersQuery,
-    response: t.Array(SomeUser),
+    response: t.Array(UserSummary),
     detail: { operationId: 'listUsers', summary: 'List users' },
   })
-  .get('/stats', ({ ctx }) => stats(ctx), {
+  .get('/stats', ({ ctx }) => getUserStats(ctx), {
     can: 'privileged',
     response: UserStats,
     detail: {
@@ -30,7 +30,7 @@ const administered = new Elysia({ prefix: '/users', tags: ['users'] })
   })
   .get('/:id', ({ ctx, params }) => administration.get(ctx, params.id), {
     can: 'privileged',
-    params: one,
+    params: IdParams,
     response: { 200: User, 404: ProblemShape },
     detail: { operationId: 'getUser', summary: 'Get a user' },
   })
@@ -42,21 +42,21 @@ const administered = new Elysia({ prefix: '/users', tags: ['users'] })
   })
   .put('/:id', ({ ctx, params, body, request }) => administration.change(ctx, params.id, body, request), {
     can: 'privileged',
-    params: one,
+    params: IdParams,
     body: UserChange,
-    response: { 200: User, ...changed, 429: ProblemShape },
+    response: { 200: User, ...conflictResponses, 429: ProblemShape },
     detail: { operationId: 'updateUser', summary: 'Update a user' },
   })
   .delete('/:id', ({ ctx, params }) => administration.remove(ctx, params.id), {
     can: 'privileged',
-    params: one,
-    response: { 200: done, ...changed },
+    params: IdParams,
+    response: { 200: SuccessShape, ...conflictResponses },
     detail: { operationId: 'deleteUser', summary: 'Delete a user' },
   })
 
-const named = new Elysia({ tags: ['users'] })
+const roleRoutes = new Elysia({ tags: ['users'] })
   .use(guard('users'))
-  .get('/roles', ({ ctx }) => roles(ctx), {
+  .get('/roles', ({ ctx }) => listRoles(ctx), {
     can: 'privileged',
     response: t.Array(t.String()),
     detail: {
@@ -67,4 +67,4 @@ const named = new Elysia({ tags: ['users'] })
   })
 
 /** Users and roles, for those who administer the tenant. */
-export const userRoutes = new Elysia().use(administered).use(named)
+export const userRoutes = new Elysia().use(userAdminRoutes).use(roleRoutes)

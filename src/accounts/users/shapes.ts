@@ -1,7 +1,7 @@
 import { type Static, t } from 'elysia'
-import { change, flag, free, roleName } from '../../core/shapes'
-import { listing } from '../../storage/lists'
-import { endTokens, orNone, ProfileChange, Proof, Registration, User, url } from '../shapes'
+import { flag, jsonObject, partialOf, roleName } from '../../core/shapes'
+import { listQuery } from '../../storage/pagination'
+import { endTokens, orEmpty, ProfileChange, Proof, Registration, User, url } from '../shapes'
 
 const maybe = t.Optional
 const roles = t.Array(roleName, {
@@ -9,38 +9,38 @@ const roles = t.Array(roleName, {
   uniqueItems: true,
   description: 'such as admin, user, plugin, or any of your own',
 })
-const kept = { roles, profileImage: orNone(url), metadata: free, internalMetadata: free }
+const adminFields = { roles, profileImage: orEmpty(url), metadata: jsonObject, internalMetadata: jsonObject }
 const { email, name, firstName, lastName, fullName, birthDate, phone } = ProfileChange.properties
 
 export const NewUser = t.Composite([
   t.Pick(Registration, ['username', 'password']),
   t.Object({ email, name, firstName, lastName, fullName, birthDate, phone }),
-  t.Partial(t.Object(kept)),
+  t.Partial(t.Object(adminFields)),
 ])
 export type NewUser = Static<typeof NewUser>
 
 /** Proof is for those who change what they themselves sign in with. */
-export const UserChange = t.Composite([change(NewUser), t.Object({ endTokens }), Proof])
+export const UserChange = t.Composite([partialOf(NewUser), t.Object({ endTokens }), Proof])
 export type UserChange = Static<typeof UserChange>
 
 /** A user in a list, with what was selected. */
-export const SomeUser = t.Composite([t.Pick(User, ['_id']), t.Partial(t.Omit(User, ['_id']))])
+export const UserSummary = t.Composite([t.Pick(User, ['_id']), t.Partial(t.Omit(User, ['_id']))])
 
 export const UsersQuery = t.Object({
-  ...listing,
+  ...listQuery,
   _id: maybe(t.String({ description: 'ids, comma-separated' })),
-  username: maybe(t.String({ description: 'what the username contains, in letters of either case' })),
+  username: maybe(t.String({ description: 'text that the username contains, case-insensitive' })),
   exact: flag,
-  roles: maybe(t.String({ description: 'comma-separated, of which they have any' })),
-  q: maybe(t.String({ description: 'what the username, the e-mail address, a name or the phone number contains' })),
-  select: maybe(t.String({ description: 'fields, comma-separated; all unless told' })),
+  roles: maybe(t.String({ description: 'roles, comma-separated: users with any of them' })),
+  q: maybe(t.String({ description: 'text that the username, e-mail address, a name or the phone number contains' })),
+  select: maybe(t.String({ description: 'fields, comma-separated; default: all' })),
 })
 export type UsersQuery = Static<typeof UsersQuery>
 
-const times = t.Object({ lastDay: t.Number(), lastWeek: t.Number(), lastMonth: t.Number() })
+const periodCounts = t.Object({ lastDay: t.Number(), lastWeek: t.Number(), lastMonth: t.Number() })
 export const UserStats = t.Object({
   total: t.Number(),
-  roles: t.Record(t.String(), t.Number(), { description: 'how many have the role' }),
-  registered: times,
-  active: t.Object(times.properties, { description: 'how many used a session' }),
+  roles: t.Record(t.String(), t.Number(), { description: 'number of users with the role' }),
+  registered: periodCounts,
+  active: t.Object(periodCounts.properties, { description: 'number of users who used a session' }),
 })

@@ -1,17 +1,17 @@
 import { Elysia, t } from 'elysia'
 import { ProblemShape } from '../../core/problem'
-import { free, one, orNull } from '../../core/shapes'
+import { IdParams, jsonObject, toJsonOrNull } from '../../core/shapes'
 import { guard } from '../guard'
-import * as encrypted from './encrypted'
+import * as encrypted from './encrypted-data'
 
 const headers = t.Object({
-  'x-encrypted-id': t.Optional(t.String({ description: 'tells several apart; `default` unless told' })),
+  'x-encrypted-id': t.Optional(t.String({ description: 'identifies one of several values; default: `default`' })),
 })
-const kept = { params: one, headers, response: { 200: t.Nullable(free), 404: ProblemShape } }
-const keeping = {
-  params: one,
+const readRoute = { params: IdParams, headers, response: { 200: t.Nullable(jsonObject), 404: ProblemShape } }
+const writeRoute = {
+  params: IdParams,
   headers,
-  body: free,
+  body: jsonObject,
   response: { 200: t.Object({}), 404: ProblemShape, 413: ProblemShape },
 }
 
@@ -21,10 +21,10 @@ export const encryptedRoutes = new Elysia({ tags: ['accounts'] })
   .get(
     '/workspaces/:id/encrypted',
     async ({ ctx, params, headers, request, set }) =>
-      orNull(await encrypted.get(ctx, 'workspace', params.id, headers['x-encrypted-id'], { request, set })),
+      toJsonOrNull(await encrypted.get(ctx, 'workspace', params.id, headers['x-encrypted-id'], { request, set })),
     {
       can: 'privileged',
-      ...kept,
+      ...readRoute,
       detail: { operationId: 'getWorkspaceSecret', summary: 'Get encrypted data of a workspace' },
     },
   )
@@ -33,22 +33,26 @@ export const encryptedRoutes = new Elysia({ tags: ['accounts'] })
     ({ ctx, params, headers, body }) => encrypted.put(ctx, 'workspace', params.id, headers['x-encrypted-id'], body),
     {
       can: 'privileged',
-      ...keeping,
+      ...writeRoute,
       detail: { operationId: 'putWorkspaceSecret', summary: 'Store encrypted data of a workspace' },
     },
   )
   .get(
     '/users/:id/encrypted',
     async ({ ctx, params, headers, request, set }) =>
-      orNull(await encrypted.get(ctx, 'user', params.id, headers['x-encrypted-id'], { request, set })),
-    { can: 'privileged', ...kept, detail: { operationId: 'getUserSecret', summary: 'Get encrypted data of a user' } },
+      toJsonOrNull(await encrypted.get(ctx, 'user', params.id, headers['x-encrypted-id'], { request, set })),
+    {
+      can: 'privileged',
+      ...readRoute,
+      detail: { operationId: 'getUserSecret', summary: 'Get encrypted data of a user' },
+    },
   )
   .post(
     '/users/:id/encrypted',
     ({ ctx, params, headers, body }) => encrypted.put(ctx, 'user', params.id, headers['x-encrypted-id'], body),
     {
       can: 'privileged',
-      ...keeping,
+      ...writeRoute,
       detail: { operationId: 'putUserSecret', summary: 'Store encrypted data of a user' },
     },
   )

@@ -1,5 +1,5 @@
 import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
-import { time } from '../../storage/columns'
+import { timestamp } from '../../storage/columns'
 
 /** Texts that nobody can read who has only the database. */
 export const sealed = sqliteTable(
@@ -12,7 +12,7 @@ export const sealed = sqliteTable(
     /** The number of the key. */
     key: integer().notNull(),
     text: text().notNull(),
-    updated: time().notNull(),
+    updated: timestamp().notNull(),
   },
   (table) => [primaryKey({ columns: [table.purpose, table.owner, table.name] }), index('sealed_by_key').on(table.key)],
 )

@@ -1,7 +1,7 @@
 import { Problem } from '../../core/problem'
 import type { Tenant } from '../../tenancy/tenants'
 import type { Ctx } from '../guard'
-import { settingsOf } from '../settings'
+import { getSettings } from '../tenant-settings'
 
 /** Labels and roles of workspaces. */
 export type WorkspaceNames = { labels: Iterable<string>; roles: Iterable<string> }
@@ -10,30 +10,30 @@ export type WorkspaceNames = { labels: Iterable<string>; roles: Iterable<string>
 export type Restrictions = { labels: Set<string>; roles: Set<string> }
 
 /** Every workspace has them, so a rule that names one does not restrict it; a list does. */
-export const BUILT_IN_ROLES = ['admin', 'member']
+export const BUILT_IN_WORKSPACE_ROLES = ['admin', 'member']
 
-let listNamed: ((tenant: Tenant) => WorkspaceNames | Promise<WorkspaceNames>)[] = []
+let nameSources: ((tenant: Tenant) => WorkspaceNames | Promise<WorkspaceNames>)[] = []
 /** Registers the areas whose rules name labels and roles of workspaces. */
-export const workspaceNamesComeFrom = (...sources: typeof listNamed) => {
-  listNamed = sources
+export const registerWorkspaceNames = (...sources: typeof nameSources) => {
+  nameSources = sources
 }
 
 /** What the tenant restricts: what its configuration lists and, by `restricted: "named"`, what its rules name. */
-export async function restrictionsOf(tenant: Tenant): Promise<Restrictions> {
-  const settings = await settingsOf(tenant, 'workspace-configuration')
+export async function getRestrictions(tenant: Tenant): Promise<Restrictions> {
+  const settings = await getSettings(tenant, 'workspace-configuration')
   const [labels, roles] = [new Set(settings.restrictedLabels), new Set(settings.restrictedRoles)]
   if (settings.restricted === 'listed') return { labels, roles }
-  for (const list of listNamed) {
-    const named = await list(tenant)
-    for (const label of named.labels) labels.add(label)
-    for (const role of named.roles) if (!BUILT_IN_ROLES.includes(role)) roles.add(role)
+  for (const list of nameSources) {
+    const names = await list(tenant)
+    for (const label of names.labels) labels.add(label)
+    for (const role of names.roles) if (!BUILT_IN_WORKSPACE_ROLES.includes(role)) roles.add(role)
   }
   return { labels, roles }
 }
 
 /** What the caller may not give: nothing for admins of the tenant. */
-export const restrictionsFor = async (ctx: Ctx): Promise<Restrictions> =>
-  ctx.actor.privileged ? { labels: new Set(), roles: new Set() } : restrictionsOf(ctx)
+export const getCallerRestrictions = async (ctx: Ctx): Promise<Restrictions> =>
+  ctx.actor.privileged ? { labels: new Set(), roles: new Set() } : getRestrictions(ctx)
 
 /** @throws 403 RESTRICTED_LABEL for a restricted label that is given or taken away */
 export function assertMayLabel({ labels: restricted }: Restrictions, labels: string[], before: string[] = []) {

@@ -1,14 +1,13 @@
 import { Elysia, status, t } from 'elysia'
 import { ProblemShape } from '../../core/problem'
-import { done, one } from '../../core/shapes'
-import { listing } from '../../storage/lists'
+import { IdParams, SuccessShape } from '../../core/shapes'
+import { listQuery } from '../../storage/pagination'
 import { guard } from '../guard'
-import { all } from './all'
 import * as invites from './invites'
 import * as members from './members'
+import { searchWorkspaces } from './search'
 import {
   ActivatedWorkspace,
-  AllQuery,
   Invitation,
   InvitationAnswer,
   Invite,
@@ -20,70 +19,71 @@ import {
   NewInvite,
   NewMember,
   NewWorkspace,
-  Removed,
-  SomeWorkspace,
-  WholeWorkspace,
   Workspace,
   WorkspaceChange,
+  WorkspaceDetails,
+  WorkspaceRemoved,
+  WorkspaceSummary,
+  WorkspacesQuery,
 } from './shapes'
 import * as workspaces from './workspaces'
 
-const query = t.Object(listing)
-const member = t.Object({ id: t.String(), userId: t.String() })
-const changed = { 404: ProblemShape, 409: ProblemShape }
+const pageQuery = t.Object(listQuery)
+const memberParams = t.Object({ id: t.String(), userId: t.String() })
+const conflictResponses = { 404: ProblemShape, 409: ProblemShape }
 
 const workspaceRoutes = new Elysia({ prefix: '/workspaces', tags: ['workspaces'] })
   .use(guard('workspaces'))
   .get('/', ({ ctx, query, request, set }) => workspaces.list(ctx, query, { request, set }), {
     can: 'user',
-    query,
+    query: pageQuery,
     response: t.Array(Workspace),
     detail: { operationId: 'listWorkspaces', summary: 'List your workspaces' },
   })
-  .get('/all', ({ ctx, query, request, set }) => all(ctx, query, { request, set }), {
+  .get('/all', ({ ctx, query, request, set }) => searchWorkspaces(ctx, query, { request, set }), {
     can: 'privileged',
-    query: AllQuery,
-    response: t.Array(SomeWorkspace),
+    query: WorkspacesQuery,
+    response: t.Array(WorkspaceSummary),
     detail: { operationId: 'listAllWorkspaces', summary: 'List all workspaces of the tenant' },
   })
   .get('/:id', ({ ctx, params }) => workspaces.get(ctx, params.id), {
     can: 'user',
-    params: one,
-    response: { 200: WholeWorkspace, 404: ProblemShape },
+    params: IdParams,
+    response: { 200: WorkspaceDetails, 404: ProblemShape },
     detail: { operationId: 'getWorkspace', summary: 'Get a workspace' },
   })
   .post('/', async ({ ctx, body }) => status(201, await workspaces.create(ctx, body)), {
     can: 'user',
     body: NewWorkspace,
-    response: { 201: WholeWorkspace },
+    response: { 201: WorkspaceDetails },
     detail: { operationId: 'createWorkspace', summary: 'Create a workspace' },
   })
   .put('/:id', ({ ctx, params, body }) => workspaces.change(ctx, params.id, body), {
     can: 'user',
-    params: one,
+    params: IdParams,
     body: WorkspaceChange,
-    response: { 200: WholeWorkspace, 404: ProblemShape },
+    response: { 200: WorkspaceDetails, 404: ProblemShape },
     detail: { operationId: 'updateWorkspace', summary: 'Update a workspace' },
   })
   .delete('/:id', ({ ctx, params }) => workspaces.remove(ctx, params.id), {
     can: 'user',
-    params: one,
-    response: { 200: Removed, 404: ProblemShape },
+    params: IdParams,
+    response: { 200: WorkspaceRemoved, 404: ProblemShape },
     detail: {
       operationId: 'deleteWorkspace',
       summary: 'Delete a workspace',
       description:
-        'Also deletes its memberships, invitations and API tokens. Its entities stay, and the answer counts them.',
+        'Also deletes its memberships, invitations and API tokens. Its entities are kept, and the response counts them.',
     },
   })
   .post('/:id/activate', ({ ctx, params }) => workspaces.activate(ctx, params.id), {
     can: 'oneself',
-    params: one,
+    params: IdParams,
     response: { 200: ActivatedWorkspace, 404: ProblemShape },
     detail: {
       operationId: 'activateWorkspace',
       summary: 'Switch to a workspace',
-      description: 'What the session, or the API token, does from now on it does in this workspace.',
+      description: 'Makes this the active workspace of the session or of the API token.',
     },
   })
 
@@ -91,37 +91,37 @@ const memberRoutes = new Elysia({ prefix: '/workspaces/:id/members', tags: ['wor
   .use(guard('workspaces'))
   .get('/', ({ ctx, params, query, request, set }) => members.list(ctx, params.id, query, { request, set }), {
     can: 'user',
-    params: one,
-    query,
+    params: IdParams,
+    query: pageQuery,
     response: { 200: t.Array(Member), 404: ProblemShape },
     detail: { operationId: 'listMembers', summary: 'List the members of a workspace' },
   })
   .post('/', async ({ ctx, params, body }) => status(201, await members.add(ctx, params.id, body)), {
     can: 'user',
-    params: one,
+    params: IdParams,
     body: NewMember,
-    response: { 201: MemberAdded, ...changed },
+    response: { 201: MemberAdded, ...conflictResponses },
     detail: { operationId: 'addMember', summary: 'Add a member to a workspace' },
   })
   .put('/:userId', ({ ctx, params, body }) => members.change(ctx, params.id, params.userId, body.roles), {
     can: 'user',
-    params: member,
+    params: memberParams,
     body: MemberChange,
-    response: { 200: MemberChanged, ...changed },
+    response: { 200: MemberChanged, ...conflictResponses },
     detail: { operationId: 'updateMember', summary: 'Set the roles of a member' },
   })
   .delete('/:userId', ({ ctx, params }) => members.remove(ctx, params.id, params.userId), {
     can: 'user',
-    params: member,
-    response: { 200: MemberRemoved, ...changed },
+    params: memberParams,
+    response: { 200: MemberRemoved, ...conflictResponses },
     detail: { operationId: 'removeMember', summary: 'Remove a member from a workspace' },
   })
 
 const inviteRoutes = new Elysia({ tags: ['workspaces'] })
   .use(guard('workspaces'))
-  .get('/invites', ({ ctx, query, request, set }) => invites.mine(ctx, query, { request, set }), {
+  .get('/invites', ({ ctx, query, request, set }) => invites.listMine(ctx, query, { request, set }), {
     can: 'user',
-    query,
+    query: pageQuery,
     response: t.Array(Invitation),
     detail: {
       operationId: 'listInvitations',
@@ -129,10 +129,10 @@ const inviteRoutes = new Elysia({ tags: ['workspaces'] })
       description: 'Invitations sent to your verified e-mail address.',
     },
   })
-  .post('/invites', ({ ctx, body }) => invites.reply(ctx, body), {
+  .post('/invites', ({ ctx, body }) => invites.answerInvitation(ctx, body), {
     can: 'user',
     body: InvitationAnswer,
-    response: { 200: done, ...changed },
+    response: { 200: SuccessShape, ...conflictResponses },
     detail: { operationId: 'answerInvitation', summary: 'Accept or decline an invitation' },
   })
   .post(
@@ -140,17 +140,17 @@ const inviteRoutes = new Elysia({ tags: ['workspaces'] })
     async ({ ctx, params, body }) => status(201, await invites.create(ctx, params.id, body)),
     {
       can: 'user',
-      params: one,
+      params: IdParams,
       body: NewInvite,
-      response: { 201: Invite, ...changed },
-      detail: { operationId: 'createInvite', summary: 'Invite somebody to a workspace' },
+      response: { 201: Invite, ...conflictResponses },
+      detail: { operationId: 'createInvite', summary: 'Invite a person to a workspace' },
     },
   )
   .delete('/workspaces/:id/invites/:inviteId', ({ ctx, params }) => invites.remove(ctx, params.id, params.inviteId), {
     can: 'user',
     params: t.Object({ id: t.String(), inviteId: t.String() }),
-    response: { 200: done, 404: ProblemShape },
+    response: { 200: SuccessShape, 404: ProblemShape },
     detail: { operationId: 'deleteInvite', summary: 'Withdraw an invitation' },
   })
 
-export const workspacesAndInvites = new Elysia().use(workspaceRoutes).use(memberRoutes).use(inviteRoutes)
+export const allWorkspaceRoutes = new Elysia().use(workspaceRoutes).use(memberRoutes).use(inviteRoutes)

@@ -1,7 +1,7 @@
 import { type Static, t } from 'elysia'
-import { change, id, line, time } from '../../core/shapes'
-import { listing } from '../../storage/lists'
-import { email, orNone, url } from '../shapes'
+import { id, line, partialOf, time } from '../../core/shapes'
+import { listQuery } from '../../storage/pagination'
+import { email, orEmpty, url } from '../shapes'
 
 const maybe = t.Optional
 const roles = t.Array(line(100, 1), {
@@ -25,7 +25,7 @@ export const Member = t.Object({
   roles: t.Array(t.String()),
   created: time,
   fullName: t.String(),
-  email: maybe(t.String({ description: 'told to those who administer the workspace' })),
+  email: maybe(t.String({ description: 'only for admins of the workspace' })),
 })
 
 export const Invite = t.Object({
@@ -36,20 +36,20 @@ export const Invite = t.Object({
   created: time,
 })
 
-const whole = { members: t.Array(Member), invites: t.Array(Invite) }
-export const WholeWorkspace = t.Composite([Workspace, t.Object(whole)])
+const membersAndInvites = { members: t.Array(Member), invites: t.Array(Invite) }
+export const WorkspaceDetails = t.Composite([Workspace, t.Object(membersAndInvites)])
 export const ActivatedWorkspace = t.Composite([Workspace, t.Object({ roles: t.Array(t.String()) })])
 
 /** One of all that there are, with what was selected of it. */
-export const SomeWorkspace = t.Composite([
+export const WorkspaceSummary = t.Composite([
   t.Pick(Workspace, ['_id']),
   t.Partial(t.Omit(Workspace, ['_id', 'isPrivilegedUser'])),
-  t.Partial(t.Object({ tenant: t.String(), ...whole })),
+  t.Partial(t.Object({ tenant: t.String(), ...membersAndInvites })),
 ])
 
 export const NewWorkspace = t.Object({
   name: line(200, 1),
-  logo: maybe(orNone(url)),
+  logo: maybe(orEmpty(url)),
   labels: maybe(t.Array(line(100, 1), { maxItems: 100 })),
 })
 export type NewWorkspace = Static<typeof NewWorkspace>
@@ -58,9 +58,11 @@ export const NewInvite = t.Object({ email, name: maybe(t.Nullable(line(200))), r
 export type NewInvite = Static<typeof NewInvite>
 
 export const WorkspaceChange = t.Composite([
-  change(NewWorkspace),
+  partialOf(NewWorkspace),
   t.Object({
-    invites: maybe(t.Array(NewInvite, { maxItems: 1_000, description: 'all that are to be; others are withdrawn' })),
+    invites: maybe(
+      t.Array(NewInvite, { maxItems: 1_000, description: 'complete list of the invites; others are withdrawn' }),
+    ),
   }),
 ])
 export type WorkspaceChange = Static<typeof WorkspaceChange>
@@ -70,7 +72,7 @@ export type NewMember = Static<typeof NewMember>
 export const MemberChange = t.Object({ roles })
 
 const message = t.String()
-export const MemberAdded = t.Object({ message, workspace: WholeWorkspace })
+export const MemberAdded = t.Object({ message, workspace: WorkspaceDetails })
 export const MemberChanged = t.Object({
   message,
   updatedMember: t.Object({ user: id, roles: t.Array(t.String()) }),
@@ -78,21 +80,23 @@ export const MemberChanged = t.Object({
 })
 export const MemberRemoved = t.Object({ message, removedMemberId: id, userId: id })
 
-export const Removed = t.Object({
+export const WorkspaceRemoved = t.Object({
   success: t.Literal(true),
-  entities: t.Number({ description: 'how many entities were made in it; they stay' }),
+  entities: t.Number({ description: 'number of entities that were created in it, which are kept' }),
 })
 
-export const AllQuery = t.Object({
-  ...listing,
-  'members.user': maybe(t.String({ description: 'ids of users, comma-separated: of which any is a member' })),
-  labels: maybe(t.String({ description: 'comma-separated, of which it has any' })),
-  name: maybe(t.String({ description: 'a regular expression in the syntax of RE2, whatever the case' })),
-  q: maybe(t.String({ description: 'what its name, or an invite to it, contains' })),
+export const WorkspacesQuery = t.Object({
+  ...listQuery,
+  'members.user': maybe(
+    t.String({ description: 'user ids, comma-separated: workspaces with any of them as a member' }),
+  ),
+  labels: maybe(t.String({ description: 'labels, comma-separated: workspaces with any of them' })),
+  name: maybe(t.String({ description: 'regular expression in RE2 syntax, case-insensitive' })),
+  q: maybe(t.String({ description: 'text that the name or an invite contains' })),
   _id: maybe(t.String({ description: 'ids, comma-separated' })),
-  select: maybe(t.String({ description: 'fields, comma-separated; `name logo tenant labels` unless told' })),
+  select: maybe(t.String({ description: 'fields, comma-separated; default: name, logo, tenant, labels' })),
 })
-export type AllQuery = Static<typeof AllQuery>
+export type WorkspacesQuery = Static<typeof WorkspacesQuery>
 
 /** An invitation as the invited see it. */
 export const Invitation = t.Object({

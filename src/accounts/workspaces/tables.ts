@@ -1,5 +1,5 @@
 import { index, primaryKey, sqliteTable, text, unique } from 'drizzle-orm/sqlite-core'
-import { time } from '../../storage/columns'
+import { timestamp } from '../../storage/columns'
 import { users } from '../tables'
 
 export const workspaces = sqliteTable(
@@ -9,8 +9,8 @@ export const workspaces = sqliteTable(
     name: text().notNull(),
     logo: text(),
     labels: text({ mode: 'json' }).$type<string[]>().notNull(),
-    created: time().notNull(),
-    updated: time().notNull(),
+    created: timestamp().notNull(),
+    updated: timestamp().notNull(),
   },
   (table) => [index('workspaces_by_time').on(table.created, table._id)],
 )
@@ -25,7 +25,7 @@ export const members = sqliteTable(
       .notNull()
       .references(() => users._id, { onDelete: 'cascade' }),
     roles: text({ mode: 'json' }).$type<string[]>().notNull(),
-    created: time().notNull(),
+    created: timestamp().notNull(),
   },
   (table) => [primaryKey({ columns: [table.workspace, table.user] }), index('members_by_user').on(table.user)],
 )
@@ -44,7 +44,7 @@ export const invites = sqliteTable(
     roles: text({ mode: 'json' }).$type<string[]>().notNull(),
     /** Those of the roles that an admin of the tenant gave: they count even if they are restricted. */
     grantedRoles: text('granted_roles', { mode: 'json' }).$type<string[]>().notNull(),
-    created: time().notNull(),
+    created: timestamp().notNull(),
   },
   (table) => [unique().on(table.workspace, table.emailKey), index('invites_by_email').on(table.emailKey)],
 )

@@ -3,5 +3,5 @@ import { blueprints } from './kinds/blueprints'
 import { integrations } from './kinds/integrations'
 
 /** What models draft here. */
-export const kinds = { blocks, blueprints, integrations }
-export type KindName = keyof typeof kinds
+export const draftKinds = { blocks, blueprints, integrations }
+export type DraftKindName = keyof typeof draftKinds

@@ -1,25 +1,33 @@
 import { and, eq, inArray, max, sum } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/guard'
-import { iso, now } from '../../core/clock'
-import { invalid, missing, Problem } from '../../core/problem'
+import { now, toIsoString } from '../../core/clock'
+import { badRequest, notFound, Problem } from '../../core/problem'
 import type { Tx } from '../../storage/port'
-import { waitsLong } from '../../tenancy/caller'
-import { clientOf, type Source } from '../sources/sources'
-import { gone } from '../turn/failures'
-import { withinBudget } from '../usage/budgets'
-import { costOf } from '../usage/prices'
-import { chunksOf } from './chunking'
-import { bytesOf, type Embedding, embedded, embeds, expectedOf, type Purpose, refuseMismatch } from './embedding'
-import { sweepFiles } from './removal'
-import type { Clearing, Upload } from './shapes'
-import { isLiving, type StoreRow, storeFor } from './stores'
+import { disableIdleTimeout } from '../../tenancy/client-connection'
+import { getSource, type Source } from '../sources/sources'
+import { callerGoneProblem } from '../turn/errors'
+import { reserveBudget } from '../usage/budgets'
+import { calculateCost } from '../usage/prices'
+import { splitIntoChunks } from './chunker'
+import {
+  assertSameEmbedding,
+  type EmbeddingPurpose,
+  type EmbeddingSource,
+  embedTexts,
+  estimateEmbeddingUsage,
+  isEmbeddingSource,
+  toVectorBytes,
+} from './embeddings'
+import { indexChunks } from './full-text'
+import type { VectorStoreClear, VectorStoreUpload } from './shapes'
+import { deleteFiles } from './store-removal'
+import { getWritableStore, isNotExpired, type StoreRow } from './stores'
 import { knowledgeChunks, knowledgeFiles, searchFiles, vectorStores } from './tables'
-import { keepWords } from './words'
 
-const SLICE = 96 // chunks that are embedded, and written, at once
-const MOST_OF_STORE = 100_000 // chunks
-const MOST_OF_TENANT = 1_000_000
-const METADATA = 64 << 10 // bytes of a file's, as JSON
+const CHUNKS_PER_BATCH = 96 // chunks that are embedded, and written, at once
+const MAX_CHUNKS_PER_STORE = 100_000 // chunks
+const MAX_CHUNKS_PER_TENANT = 1_000_000
+const MAX_METADATA_BYTES = 64 << 10 // bytes of a file's, as JSON
 
 const { _id, store, ready } = knowledgeFiles
 
@@ -27,34 +35,34 @@ const { _id, store, ready } = knowledgeFiles
  * Adds a file to a store. It is found from the moment on when all of it is there; when that fails, nothing of it is kept.
  * @throws 400, 403, 404, 409 EMBEDDING_MISMATCH or VECTOR_STORE_FULL, 429 BUDGET_EXCEEDED, and 502 to 504 for the source
  */
-export async function upload(ctx: Ctx, sourceId: string, input: Upload, request: Request) {
-  waitsLong(request)
-  const { content, fileName = '', metadata = {}, ...named } = input
-  if (Buffer.byteLength(JSON.stringify(metadata)) > METADATA)
-    invalid({ path: '/metadata', message: `At most ${METADATA} bytes of metadata are taken.` })
-  const source = await clientOf(ctx, sourceId)
-  const row = await storeFor(ctx, sourceId, named)
-  if (embeds(source)) refuseMismatch(row, source.embeddingModel)
+export async function upload(ctx: Ctx, sourceId: string, input: VectorStoreUpload, request: Request) {
+  disableIdleTimeout(request)
+  const { content, fileName = '', metadata = {}, ...storeReference } = input
+  if (Buffer.byteLength(JSON.stringify(metadata)) > MAX_METADATA_BYTES)
+    badRequest({ path: '/metadata', message: `The metadata may have at most ${MAX_METADATA_BYTES} bytes as JSON.` })
+  const source = await getSource(ctx, sourceId)
+  const row = await getWritableStore(ctx, sourceId, storeReference)
+  if (isEmbeddingSource(source)) assertSameEmbedding(row, source.embeddingModel)
   const fileId = Bun.randomUUIDv7()
-  const fresh = { _id: fileId, store: row._id, name: fileName, metadata, user: ctx.actor.user }
+  const fileRow = { _id: fileId, store: row._id, name: fileName, metadata, user: ctx.actor.user }
   await ctx.write((tx) =>
     tx
       .insert(knowledgeFiles)
-      .values({ ...fresh, chunks: 0, ready: false, created: iso(now()) })
+      .values({ ...fileRow, chunks: 0, ready: false, created: toIsoString(now()) })
       .run(),
   )
   try {
     let chunks = 0
-    for await (const texts of slicesOf(chunksOf(content, fileName))) {
-      if (request.signal.aborted) throw gone()
-      await keep(ctx, source, { row, file: fileId, texts, position: chunks, signal: request.signal })
+    for await (const texts of batchChunks(splitIntoChunks(content, fileName))) {
+      if (request.signal.aborted) throw callerGoneProblem()
+      await saveChunks(ctx, source, { row, file: fileId, texts, position: chunks, signal: request.signal })
       chunks += texts.length
     }
-    if (!chunks) invalid({ path: '/content', message: 'There is nothing to be read in it.' })
-    await ctx.write((tx) => finish(tx, row._id, fileId, chunks))
+    if (!chunks) badRequest({ path: '/content', message: 'The file contains no text.' })
+    await ctx.write((tx) => markFileReady(tx, row._id, fileId, chunks))
   } catch (error) {
     // What a crash leaves over is swept up later.
-    await sweepFiles(ctx, [fileId]).catch(() => {})
+    await deleteFiles(ctx, [fileId]).catch(() => {})
     throw error
   }
   const message = fileName ? `The file "${fileName}" was added.` : 'The file was added.'
@@ -62,63 +70,63 @@ export async function upload(ctx: Ctx, sourceId: string, input: Upload, request:
 }
 
 /** So many chunks at a time; others have a turn where there is none for a while. */
-async function* slicesOf(chunks: Iterable<string>): AsyncGenerator<string[]> {
-  let slice: string[] = []
+async function* batchChunks(chunks: Iterable<string>): AsyncGenerator<string[]> {
+  let batch: string[] = []
   for (const chunk of chunks) {
-    if (chunk) slice.push(chunk)
+    if (chunk) batch.push(chunk)
     else await new Promise(setImmediate)
-    if (slice.length < SLICE) continue
-    yield slice
-    slice = []
+    if (batch.length < CHUNKS_PER_BATCH) continue
+    yield batch
+    batch = []
   }
-  if (slice.length) yield slice
+  if (batch.length) yield batch
 }
 
-type Slice = { row: StoreRow; file: string; texts: string[]; position: number; signal: AbortSignal }
+type ChunkBatch = { row: StoreRow; file: string; texts: string[]; position: number; signal: AbortSignal }
 
-async function keep(
+async function saveChunks(
   ctx: Ctx,
   source: Source,
-  { row: { _id: store, integration }, file, texts, position, signal }: Slice,
+  { row: { _id: store, integration }, file, texts, position, signal }: ChunkBatch,
 ) {
-  const model = embeds(source) ? source.embeddingModel : null
-  const vectors = embeds(source) ? await embeddedWithin(source, texts, { ctx, integration, signal }) : []
+  const model = isEmbeddingSource(source) ? source.embeddingModel : null
+  const vectors = isEmbeddingSource(source) ? await embedWithinBudget(source, texts, { ctx, integration, signal }) : []
   const dimension = vectors[0]?.length ?? null
   await ctx.write(async (tx) => {
-    const row = await current(tx, store)
+    const row = await getCurrentStore(tx, store)
     // Whoever takes an hour for it may find it swept up.
-    if (!(await tx.select({ _id }).from(knowledgeFiles).where(eq(_id, file)).get())) missing('file')
-    if (model !== null) refuseMismatch(row, model, dimension)
-    await refuseTooMuch(tx, row, texts.length)
+    if (!(await tx.select({ _id }).from(knowledgeFiles).where(eq(_id, file)).get())) notFound('file')
+    if (model !== null) assertSameEmbedding(row, model, dimension)
+    await assertStoreHasRoom(tx, row, texts.length)
     const [last] = await tx.select({ number: max(knowledgeChunks.number) }).from(knowledgeChunks)
     const first = (last?.number ?? 0) + 1
-    await tx.each(
+    await tx.executeMany(
       'insert into knowledge_chunks (number, file, position, text, vector) values (?, ?, ?, ?, ?)',
-      texts.map((text, n) => [first + n, file, position + n, text, vectors[n] ? bytesOf(vectors[n]) : null]),
+      texts.map((text, n) => [first + n, file, position + n, text, vectors[n] ? toVectorBytes(vectors[n]) : null]),
     )
-    await keepWords(
+    await indexChunks(
       tx,
       row.seq,
       texts.map((text, n) => [first + n, text] as const),
     )
-    const made = model === null ? {} : { model, dimension }
+    const embeddingColumns = model === null ? {} : { model, dimension }
     await tx
       .update(vectorStores)
-      .set({ ...made, chunks: row.chunks + texts.length })
+      .set({ ...embeddingColumns, chunks: row.chunks + texts.length })
       .where(eq(vectorStores.seq, row.seq))
   })
 }
 
 /** @throws 429 BUDGET_EXCEEDED, and as `embedded` does */
-async function embeddedWithin(source: Embedding, texts: string[], purpose: Purpose) {
-  const usage = expectedOf(texts)
-  const cost = await costOf(purpose.ctx, source.embeddingModel, usage)
-  const counted = await withinBudget(purpose.ctx, { tokens: usage.prompt, cost })
-  return embedded(source, texts, purpose).finally(counted)
+async function embedWithinBudget(source: EmbeddingSource, texts: string[], purpose: EmbeddingPurpose) {
+  const usage = estimateEmbeddingUsage(texts)
+  const cost = await calculateCost(purpose.ctx, source.embeddingModel, usage)
+  const releaseBudget = await reserveBudget(purpose.ctx, { tokens: usage.prompt, cost })
+  return embedTexts(source, texts, purpose).finally(releaseBudget)
 }
 
-async function finish(tx: Tx, storeId: string, file: string, chunks: number) {
-  const { seq, version } = await current(tx, storeId)
+async function markFileReady(tx: Tx, storeId: string, file: string, chunks: number) {
+  const { seq, version } = await getCurrentStore(tx, storeId)
   await tx.update(knowledgeFiles).set({ ready: true, chunks }).where(eq(_id, file))
   await tx.insert(searchFiles).values({ file })
   await tx
@@ -128,40 +136,50 @@ async function finish(tx: Tx, storeId: string, file: string, chunks: number) {
 }
 
 /** The store as it is now: it may have ended meanwhile. @throws 404 */
-const current = async (tx: Tx, id: string): Promise<StoreRow> =>
+const getCurrentStore = async (tx: Tx, id: string): Promise<StoreRow> =>
   (await tx
     .select()
     .from(vectorStores)
-    .where(and(eq(vectorStores._id, id), isLiving()))
-    .get()) ?? missing('vector store')
+    .where(and(eq(vectorStores._id, id), isNotExpired()))
+    .get()) ?? notFound('vector store')
 
-async function refuseTooMuch(tx: Tx, { chunks }: StoreRow, more: number) {
-  if (chunks + more > MOST_OF_STORE)
-    throw full(`A vector store has room for ${MOST_OF_STORE} chunks, of some 1,200 characters each.`)
-  const [all] = await tx.select({ chunks: sum(vectorStores.chunks) }).from(vectorStores)
-  if (Number(all?.chunks) + more > MOST_OF_TENANT) throw full(`A tenant has room for ${MOST_OF_TENANT} chunks.`)
+async function assertStoreHasRoom(tx: Tx, { chunks }: StoreRow, additional: number) {
+  if (chunks + additional > MAX_CHUNKS_PER_STORE)
+    throw storeFullProblem(
+      `A vector store may have at most ${MAX_CHUNKS_PER_STORE} chunks of about 1,200 characters each.`,
+    )
+  const [tenantTotal] = await tx.select({ chunks: sum(vectorStores.chunks) }).from(vectorStores)
+  if (Number(tenantTotal?.chunks) + additional > MAX_CHUNKS_PER_TENANT)
+    throw storeFullProblem(`A tenant may have at most ${MAX_CHUNKS_PER_TENANT} chunks.`)
 }
 
-const full = (message: string) => new Problem(409, 'VECTOR_STORE_FULL', `${message} Clear something first.`)
+const storeFullProblem = (message: string) => new Problem(409, 'VECTOR_STORE_FULL', `${message} Remove files first.`)
 
 /** Takes files out of a store: all, unless some are named. @throws 400, 403, 404 */
-export async function clear(ctx: Ctx, sourceId: string, { fileIds, ...named }: Clearing, request: Request) {
-  waitsLong(request)
-  await clientOf(ctx, sourceId)
-  const row = await storeFor(ctx, sourceId, named)
-  const gone = await ctx.write(async (tx) => {
-    const { seq, version } = await current(tx, row._id)
-    const asked = fileIds && inArray(_id, fileIds)
-    const those = and(eq(store, row._id), eq(ready, true), asked)
+export async function clear(
+  ctx: Ctx,
+  sourceId: string,
+  { fileIds, ...storeReference }: VectorStoreClear,
+  request: Request,
+) {
+  disableIdleTimeout(request)
+  await getSource(ctx, sourceId)
+  const row = await getWritableStore(ctx, sourceId, storeReference)
+  const clearedIds = await ctx.write(async (tx) => {
+    const { seq, version } = await getCurrentStore(tx, row._id)
+    const namedFiles = fileIds && inArray(_id, fileIds)
+    const filesToClear = and(eq(store, row._id), eq(ready, true), namedFiles)
     const files =
-      fileIds?.length === 0 ? [] : await tx.update(knowledgeFiles).set({ ready: false }).where(those).returning({ _id })
+      fileIds?.length === 0
+        ? []
+        : await tx.update(knowledgeFiles).set({ ready: false }).where(filesToClear).returning({ _id })
     await tx
       .update(vectorStores)
       .set({ version: version + 1 })
       .where(eq(vectorStores.seq, seq))
     return files.map(({ _id }) => _id)
   })
-  await sweepFiles(ctx, gone)
-  const message = gone.length === 1 ? 'One file was cleared.' : `${gone.length} files were cleared.`
-  return { success: true as const, message, clearedCount: gone.length, vectorStoreId: row._id }
+  await deleteFiles(ctx, clearedIds)
+  const message = clearedIds.length === 1 ? 'One file was cleared.' : `${clearedIds.length} files were cleared.`
+  return { success: true as const, message, clearedCount: clearedIds.length, vectorStoreId: row._id }
 }

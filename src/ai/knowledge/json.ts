@@ -1,14 +1,14 @@
-import type { Block } from './chunking'
+import type { Block } from './chunker'
 
-const PLACE = 200
+const MAX_PATH_LENGTH = 200
 
 /**
  * The blocks of a JSON value: each record that is no longer than `most` characters stands together, larger ones come in
  * their parts. A line is a value with the way to it, `orders[3].city: Porto`, so that each is understood by itself.
  */
-export function* jsonBlocks(value: unknown, most: number): Generator<Block> {
-  const small = yield* blocksOf(value, most, '', () => [])
-  if (small) yield blockOf(small)
+export function* readJsonBlocks(value: unknown, maxLength: number): Generator<Block> {
+  const small = yield* readBlocks(value, maxLength, '', () => [])
+  if (small) yield toBlock(small)
 }
 
 /** The lines of a value, and how long they are together. */
@@ -18,47 +18,52 @@ type Lines = { lines: string[]; size: number }
  * The lines of a value that is small; of a larger one its blocks, and before those what was waiting for them (`before`).
  * Each value is looked at once, however deep it lies.
  */
-function* blocksOf(value: unknown, most: number, way: string, before: Waiting): Generator<Block, Lines | undefined> {
-  let held: Lines[] | undefined = []
+function* readBlocks(
+  value: unknown,
+  maxLength: number,
+  path: string,
+  flushParents: FlushPending,
+): Generator<Block, Lines | undefined> {
+  let pending: Lines[] | undefined = []
   let size = 0
-  function* release(): Generator<Block> {
-    if (!held) return
-    const some = held
-    held = undefined
-    yield* before()
-    for (const one of some) yield blockOf(one)
+  function* flush(): Generator<Block> {
+    if (!pending) return
+    const flushed = pending
+    pending = undefined
+    yield* flushParents()
+    for (const one of flushed) yield toBlock(one)
   }
-  for (const [key, part] of partsOf(value)) {
-    const small: Lines | undefined = yield* blocksOf(part, most, joined(way, key), release)
+  for (const [key, part] of listEntries(value)) {
+    const small: Lines | undefined = yield* readBlocks(part, maxLength, joinPath(path, key), flush)
     if (!small) continue
     size += small.size
-    if (size > most) yield* release()
-    if (held) held.push(small)
-    else yield blockOf(small)
+    if (size > maxLength) yield* flush()
+    if (pending) pending.push(small)
+    else yield toBlock(small)
   }
-  if (!held) return
-  if (held.length) return { lines: held.flatMap(({ lines }) => lines), size }
-  const line = lineOf(way, value)
-  if (line.length < most) return { lines: [line], size: line.length + 1 }
-  yield* before()
+  if (!pending) return
+  if (pending.length) return { lines: pending.flatMap(({ lines }) => lines), size }
+  const line = toLine(path, value)
+  if (line.length < maxLength) return { lines: [line], size: line.length + 1 }
+  yield* flushParents()
   yield { text: line, place: '' }
 }
 
-type Waiting = () => Iterable<Block>
+type FlushPending = () => Iterable<Block>
 
-const blockOf = ({ lines }: Lines): Block => ({ text: lines.join('\n'), place: '', code: true })
+const toBlock = ({ lines }: Lines): Block => ({ text: lines.join('\n'), place: '', code: true })
 
-const lineOf = (way: string, value: unknown) =>
-  `${way ? `${way}: ` : ''}${typeof value === 'string' ? value : JSON.stringify(value)}`
+const toLine = (path: string, value: unknown) =>
+  `${path ? `${path}: ` : ''}${typeof value === 'string' ? value : JSON.stringify(value)}`
 
-function* partsOf(value: unknown): Generator<[string, unknown]> {
+function* listEntries(value: unknown): Generator<[string, unknown]> {
   if (value === null || typeof value !== 'object') return
   if (Array.isArray(value)) for (const [n, part] of value.entries()) yield [`[${n}]`, part]
   else for (const key in value) yield [key, (value as Record<string, unknown>)[key]]
 }
 
 /** Keys may be as long as they like, but not the way to each value. */
-function joined(way: string, key: string) {
-  const all = key.startsWith('[') || !way ? `${way}${key}` : `${way}.${key}`
-  return all.length > PLACE ? `…${all.slice(-PLACE)}`.toWellFormed() : all
+function joinPath(path: string, key: string) {
+  const fullPath = key.startsWith('[') || !path ? `${path}${key}` : `${path}.${key}`
+  return fullPath.length > MAX_PATH_LENGTH ? `…${fullPath.slice(-MAX_PATH_LENGTH)}`.toWellFormed() : fullPath
 }

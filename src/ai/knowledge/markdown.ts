@@ -1,42 +1,42 @@
-import type { Block } from './chunking'
+import type { Block } from './chunker'
 
 /** Characters: what is longer comes in several blocks, so that none takes long. */
-const LONGEST = 8_192
+const MAX_BLOCK_LENGTH = 8_192
 /** Characters after which an empty block lets whoever reads have a pause; a line counts as some more. */
-const PAUSE = 65_536
-const LINE = 32
+const CHARACTERS_BETWEEN_PAUSES = 65_536
+const COST_PER_LINE = 32
 const FENCE = /^ {0,3}(`{3,}|~{3,})/
 const HEADING = /^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*$/
 const UNDERLINE = /^ {0,3}(=+|-{2,})[ \t]*$/
 
 /** The blocks of a Markdown text (CommonMark, as far as blocks go); of a plain one its paragraphs. */
-export function* markdownBlocks(text: string): Generator<Block> {
+export function* readMarkdownBlocks(text: string): Generator<Block> {
   const headings: string[] = []
-  let [lines, begins, fence] = [[] as string[], false, '']
+  let [lines, startsSection, fence] = [[] as string[], false, '']
   let size = 0
   const place = () => headings.filter(Boolean).join(' > ')
   const block = (code = false): Block[] => {
     const text = lines.join('\n').trim()
     ;[lines, size] = [[], 0]
     if (!text) return []
-    const made = { text, place: place(), code, begins }
-    begins = false
-    return [made]
+    const finished = { text, place: place(), code, begins: startsSection }
+    startsSection = false
+    return [finished]
   }
-  const under = (depth: number, title: string) => {
+  const addHeading = (depth: number, title: string) => {
     headings.length = depth - 1
     for (let above = 0; above < depth - 1; above++) headings[above] ??= ''
     headings.push(title)
-    begins = true
+    startsSection = true
   }
-  let read = 0
-  for (const line of linesOf(text)) {
-    read += line.length + LINE
-    if (read > PAUSE) {
+  let charactersSincePause = 0
+  for (const line of readLines(text)) {
+    charactersSincePause += line.length + COST_PER_LINE
+    if (charactersSincePause > CHARACTERS_BETWEEN_PAUSES) {
       yield { text: '', place: '' }
-      read = 0
+      charactersSincePause = 0
     }
-    if (size > LONGEST) yield* block(!!fence)
+    if (size > MAX_BLOCK_LENGTH) yield* block(!!fence)
     size += line.length
     if (fence) {
       lines.push(line)
@@ -54,30 +54,30 @@ export function* markdownBlocks(text: string): Generator<Block> {
       lines.push(line)
     } else if (marks) {
       yield* block()
-      under(marks.length, title!)
+      addHeading(marks.length, title!)
     } else if (lines.length === 1 && UNDERLINE.test(line) && !/^\s*[-*+|>]/.test(lines[0]!)) {
       const [title = ''] = lines
       lines = []
-      under(line.trim().startsWith('=') ? 1 : 2, title.trim())
+      addHeading(line.trim().startsWith('=') ? 1 : 2, title.trim())
     } else if (line.trim()) lines.push(line)
     else yield* block()
   }
   yield* block(!!fence)
 }
 
-function* linesOf(text: string): Generator<string> {
-  for (let at = 0; at < text.length; ) {
-    const found = text.indexOf('\n', at)
-    const end = found < 0 ? text.length : found
-    const most = at + LONGEST
-    if (end > most) {
-      const space = text.slice(at, most).lastIndexOf(' ')
-      const cut = space > 0 ? at + space + 1 : text.slice(at, most).isWellFormed() ? most : most - 1
-      yield text.slice(at, cut)
-      at = cut
+function* readLines(text: string): Generator<string> {
+  for (let start = 0; start < text.length; ) {
+    const newline = text.indexOf('\n', start)
+    const end = newline < 0 ? text.length : newline
+    const maxEnd = start + MAX_BLOCK_LENGTH
+    if (end > maxEnd) {
+      const space = text.slice(start, maxEnd).lastIndexOf(' ')
+      const cut = space > 0 ? start + space + 1 : text.slice(start, maxEnd).isWellFormed() ? maxEnd : maxEnd - 1
+      yield text.slice(start, cut)
+      start = cut
       continue
     }
-    yield text.slice(at, text[end - 1] === '\r' ? end - 1 : end)
-    at = end + 1
+    yield text.slice(start, text[end - 1] === '\r' ? end - 1 : end)
+    start = end + 1
   }
 }

@@ -1,57 +1,69 @@
 import { type Static, t } from 'elysia'
-import { free, id, line, time } from '../../core/shapes'
-import { type Scope, scopes } from './tables'
+import { id, jsonObject, line, time } from '../../core/shapes'
+import { type StoreScope, storeScopes } from './tables'
 
 const maybe = t.Optional
-const scope = t.Unsafe<Scope>(t.Union(scopes.map((name) => t.Literal(name))))
+const scope = t.Unsafe<StoreScope>(t.Union(storeScopes.map((name) => t.Literal(name))))
 
-export const Store = t.Object({
+export const VectorStore = t.Object({
   _id: id,
   scope,
-  subjectId: t.String({ description: 'the thread, user or workspace; of all, the tenant' }),
+  subjectId: t.String({ description: 'the thread, user or workspace; for the scope tenant, the tenant' }),
   externalId: t.String(),
   expirationAfterDays: maybe(t.Number()),
   created: time,
 })
-export type Store = Static<typeof Store>
+export type VectorStore = Static<typeof VectorStore>
 
-export const NewStore = t.Object({
+export const NewVectorStore = t.Object({
   integrationId: id,
   scope,
-  subjectId: maybe({ ...id, description: 'needed unless the scope is tenant' }),
-  expirationAfterDays: maybe(t.Number({ exclusiveMinimum: 0, maximum: 36_500, description: 'from when it was made' })),
+  subjectId: maybe({ ...id, description: 'required unless the scope is tenant' }),
+  expirationAfterDays: maybe(
+    t.Number({ exclusiveMinimum: 0, maximum: 36_500, description: 'days after its creation' }),
+  ),
 })
-export type NewStore = Static<typeof NewStore>
+export type NewVectorStore = Static<typeof NewVectorStore>
 
-export const StoreAnswer = t.Object({ success: t.Literal(true), message: t.String(), vectorStore: Store })
+export const VectorStoreCreated = t.Object({ success: t.Literal(true), message: t.String(), vectorStore: VectorStore })
 
-const named = {
-  integrationId: maybe({ ...id, description: 'its narrowest store that is yours, which is made when there is none' }),
+const storeReference = {
+  integrationId: maybe({
+    ...id,
+    description: 'the narrowest store of this integration that you may write to; created if there is none',
+  }),
   vectorStoreId: maybe(id),
 }
 
-const oneStore = { 'x-schema': { anyOf: [{ required: ['integrationId'] }, { required: ['vectorStoreId'] }] } }
+const requiresStoreReference = {
+  'x-schema': { anyOf: [{ required: ['integrationId'] }, { required: ['vectorStoreId'] }] },
+}
 
-export const Upload = t.Object(
+export const VectorStoreUpload = t.Object(
   {
-    ...named,
-    content: t.Union([t.String(), free, t.Array(t.Unknown())], { description: 'text, Markdown or JSON' }),
-    fileName: maybe({ ...line(500), description: 'what ends in .json is read as JSON' }),
-    metadata: maybe(free),
+    ...storeReference,
+    content: t.Union([t.String(), jsonObject, t.Array(t.Unknown())], { description: 'text, Markdown or JSON' }),
+    fileName: maybe({ ...line(500), description: 'a name that ends in .json is parsed as JSON' }),
+    metadata: maybe(jsonObject),
   },
-  oneStore,
+  requiresStoreReference,
 )
-export type Upload = Static<typeof Upload>
+export type VectorStoreUpload = Static<typeof VectorStoreUpload>
 
-export const UploadAnswer = t.Object({ success: t.Literal(true), message: t.String(), fileId: id, vectorStoreId: id })
+export const VectorStoreUploaded = t.Object({
+  success: t.Literal(true),
+  message: t.String(),
+  fileId: id,
+  vectorStoreId: id,
+})
 
-export const Clearing = t.Object(
-  { ...named, fileIds: maybe(t.Array(id, { maxItems: 1_000, description: 'default: all files' })) },
-  oneStore,
+export const VectorStoreClear = t.Object(
+  { ...storeReference, fileIds: maybe(t.Array(id, { maxItems: 1_000, description: 'default: all files' })) },
+  requiresStoreReference,
 )
-export type Clearing = Static<typeof Clearing>
+export type VectorStoreClear = Static<typeof VectorStoreClear>
 
-export const ClearAnswer = t.Object({
+export const VectorStoreCleared = t.Object({
   success: t.Literal(true),
   message: t.String(),
   clearedCount: t.Number({ description: 'files' }),

@@ -1,8 +1,8 @@
 import { blob, index, integer, real, sqliteTable, text, unique } from 'drizzle-orm/sqlite-core'
-import { time } from '../../storage/columns'
+import { timestamp } from '../../storage/columns'
 
-export const scopes = ['thread', 'user', 'workspace', 'tenant'] as const
-export type Scope = (typeof scopes)[number]
+export const storeScopes = ['thread', 'user', 'workspace', 'tenant'] as const
+export type StoreScope = (typeof storeScopes)[number]
 
 /** Where somebody's files are kept for an integration: of a thread, a user, a workspace, or of all. */
 export const vectorStores = sqliteTable(
@@ -13,7 +13,7 @@ export const vectorStores = sqliteTable(
     _id: text().notNull().unique(),
     source: text().notNull(),
     integration: text().notNull(),
-    scope: text({ enum: scopes }).notNull(),
+    scope: text({ enum: storeScopes }).notNull(),
     /** The thread, user or workspace; empty for the tenant. */
     subject: text().notNull(),
     /** What its vectors were made by, and how many numbers each has; null without any. */
@@ -24,8 +24,8 @@ export const vectorStores = sqliteTable(
     /** How many it has, also of files that are not whole yet. */
     chunks: integer().notNull(),
     expirationAfterDays: real('expiration_after_days'),
-    created: time().notNull(),
-    expires: time(),
+    created: timestamp().notNull(),
+    expires: timestamp(),
   },
   (table) => [
     unique().on(table.integration, table.scope, table.subject, table.source),
@@ -47,7 +47,7 @@ export const knowledgeFiles = sqliteTable(
     chunks: integer().notNull(),
     /** Whether all of it is there. Until then, and when it is to go, nobody finds it. */
     ready: integer({ mode: 'boolean' }).notNull(),
-    created: time().notNull(),
+    created: timestamp().notNull(),
   },
   (table) => [
     index('knowledge_files_of_store').on(table.store, table.ready, table._id),

@@ -11,39 +11,39 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import { version } from '../../../package.json'
 import type { Ctx } from '../../accounts/guard'
-import { AGENTS } from '../tools/tool'
-import { outcomeOf } from '../tools/tools'
-import { definition, definitions } from './resources'
-import { everyTool } from './toolbox'
+import { MAX_AGENT_RUNS } from '../tools/tool'
+import { runForModel } from '../tools/tools'
+import { loadAllTools } from './mcp-tools'
+import { listBlueprintResources, readBlueprintResource } from './resources'
 
-const PAGE = 1_000 // tools, or resources
-const NOT_FOUND = -32_002 // of resources, by the protocol
+const PAGE_SIZE = 1_000 // tools, or resources
+const RESOURCE_NOT_FOUND_CODE = -32_002 // of resources, by the protocol
 
 /**
  * Answers one message of the Model Context Protocol, for the caller of this request and with their rights. Nothing is kept
  * between two messages, so any server may answer any of them, and what was taken from somebody is gone at once.
  */
 export async function answerMessage(ctx: Ctx, request: Request, message: unknown): Promise<Response> {
-  const server = serverFor(ctx, request)
+  const server = createServer(ctx, request)
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
   // What runs for a caller who has gone is told so, and nobody waits for its answer.
-  const { promise: left, resolve } = Promise.withResolvers<Response>()
-  const leave = () => resolve(new Response(null, { status: 202 }))
-  request.signal.addEventListener('abort', leave)
+  const { promise: callerGone, resolve } = Promise.withResolvers<Response>()
+  const resolveCallerGone = () => resolve(new Response(null, { status: 202 }))
+  request.signal.addEventListener('abort', resolveCallerGone)
   try {
     await server.connect(transport)
-    return await Promise.race([transport.handleRequest(request, { parsedBody: message }), left])
+    return await Promise.race([transport.handleRequest(request, { parsedBody: message }), callerGone])
   } finally {
-    request.signal.removeEventListener('abort', leave)
+    request.signal.removeEventListener('abort', resolveCallerGone)
     await server.close()
   }
 }
 
-function serverFor(ctx: Ctx, request: Request): Server {
+function createServer(ctx: Ctx, request: Request): Server {
   const server = new Server({ name: 'atoll', version }, { capabilities: { tools: {}, resources: {} } })
 
   server.setRequestHandler(ListToolsRequestSchema, async ({ params }) => {
-    const { some, nextCursor } = pageOf([...(await everyTool(ctx)).values()], params?.cursor)
+    const { some, nextCursor } = paginate([...(await loadAllTools(ctx)).values()], params?.cursor)
     const tools = some.map(({ name, description, parameters }) => ({
       ...{ name, description, inputSchema: { ...parameters, type: 'object' as const } },
     }))
@@ -51,23 +51,23 @@ function serverFor(ctx: Ctx, request: Request): Server {
   })
 
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal }) => {
-    const tool = (await everyTool(ctx)).get(params.name)
+    const tool = (await loadAllTools(ctx)).get(params.name)
     if (!tool) throw new McpError(ErrorCode.InvalidParams, `There is no tool "${params.name}".`)
-    const calling = { ctx, request, signal, depth: 0, query: {}, agents: { left: AGENTS } }
-    const { text, failed } = await outcomeOf(calling, () => tool.run(calling, params.arguments ?? {}))
+    const toolContext = { ctx, request, signal, depth: 0, query: {}, agents: { left: MAX_AGENT_RUNS } }
+    const { text, failed } = await runForModel(toolContext, () => tool.run(toolContext, params.arguments ?? {}))
     return { content: [{ type: 'text', text }], isError: failed }
   })
 
   server.setRequestHandler(ListResourcesRequestSchema, async ({ params }) => {
-    const { some, nextCursor } = pageOf(await definitions(ctx), params?.cursor)
+    const { some, nextCursor } = paginate(await listBlueprintResources(ctx), params?.cursor)
     return { resources: some, nextCursor }
   })
 
   server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: [] }))
 
   server.setRequestHandler(ReadResourceRequestSchema, async ({ params: { uri } }) => {
-    const text = await definition(ctx, uri)
-    if (text === undefined) throw new McpError(NOT_FOUND, `There is no resource ${uri}.`)
+    const text = await readBlueprintResource(ctx, uri)
+    if (text === undefined) throw new McpError(RESOURCE_NOT_FOUND_CODE, `There is no resource ${uri}.`)
     return { contents: [{ uri, mimeType: 'application/json', text }] }
   })
 
@@ -75,8 +75,8 @@ function serverFor(ctx: Ctx, request: Request): Server {
 }
 
 /** A page of what there is; the cursor is how many came before. */
-function pageOf<Thing>(all: Thing[], cursor = '0') {
-  if (!/^\d{1,9}$/.test(cursor)) throw new McpError(ErrorCode.InvalidParams, 'This cursor comes from no answer.')
-  const end = Number(cursor) + PAGE
+function paginate<Thing>(all: Thing[], cursor = '0') {
+  if (!/^\d{1,9}$/.test(cursor)) throw new McpError(ErrorCode.InvalidParams, 'The cursor is invalid.')
+  const end = Number(cursor) + PAGE_SIZE
   return { some: all.slice(Number(cursor), end), ...(all.length > end && { nextCursor: `${end}` }) }
 }

@@ -1,13 +1,13 @@
 import { Elysia, status, t } from 'elysia'
 import { aiGuard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
-import { done, one } from '../../core/shapes'
+import { IdParams, SuccessShape } from '../../core/shapes'
 import * as agents from '../agents'
-import { chatted, chattedByAddress } from '../completed'
-import { Agent, AgentAsked, AgentAskedByAddress, AgentChange, AgentList, NewAgent } from '../shapes'
-import { responses } from './completions'
+import { chatByQuery, chatWithAgent } from '../chat'
+import { Agent, AgentChange, AgentChatQuery, AgentChatRequest, AgentList, NewAgent } from '../shapes'
+import { completionResponses } from './completions'
 
-const changed = { 200: Agent, 404: ProblemShape, 412: ProblemShape }
+const changeResponses = { 200: Agent, 404: ProblemShape, 412: ProblemShape }
 
 /** Agents: integrations that one talks to. */
 export const agentRoutes = new Elysia({ prefix: '/ai/agents', tags: ['ai'] })
@@ -24,7 +24,7 @@ export const agentRoutes = new Elysia({ prefix: '/ai/agents', tags: ['ai'] })
   })
   .get('/:id', ({ ctx, params }) => agents.get(ctx, params.id), {
     can: 'user',
-    params: one,
+    params: IdParams,
     response: { 200: Agent, 404: ProblemShape },
     detail: { operationId: 'getAgent', summary: 'Get an agent', description: 'Only admins see its instructions.' },
   })
@@ -36,33 +36,37 @@ export const agentRoutes = new Elysia({ prefix: '/ai/agents', tags: ['ai'] })
   })
   .put('/:id', ({ ctx, params, body, request, set }) => agents.change(ctx, params.id, body, { request, set }), {
     can: 'privileged',
-    params: one,
+    params: IdParams,
     body: AgentChange,
-    response: changed,
+    response: changeResponses,
     detail: { operationId: 'updateAgent', summary: 'Update an agent' },
   })
   .patch('/:id', ({ ctx, params, body, request, set }) => agents.change(ctx, params.id, body, { request, set }), {
     can: 'privileged',
-    params: one,
+    params: IdParams,
     body: AgentChange,
-    response: changed,
+    response: changeResponses,
     detail: { operationId: 'patchAgent', summary: 'Update an agent' },
   })
   .delete('/:id', ({ ctx, params, request, set }) => agents.remove(ctx, params.id, { request, set }), {
     can: 'privileged',
-    params: one,
-    response: { 200: done, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },
+    params: IdParams,
+    response: { 200: SuccessShape, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },
     detail: { operationId: 'deleteAgent', summary: 'Delete an agent', description: 'Its threads can still be read.' },
   })
-  .post('/:id/chat', ({ ctx, params, body, request }) => chatted(ctx, params.id, body, request), {
+  .post('/:id/chat', ({ ctx, params, body, request }) => chatWithAgent(ctx, params.id, body, request), {
     can: 'user',
-    params: one,
-    body: AgentAsked,
-    detail: { operationId: 'chatWithAgent', summary: 'Chat with an agent', responses },
+    params: IdParams,
+    body: AgentChatRequest,
+    detail: { operationId: 'chatWithAgent', summary: 'Chat with an agent', responses: completionResponses },
   })
-  .get('/:id/chat', ({ ctx, params, query, request }) => chattedByAddress(ctx, params.id, query, request), {
+  .get('/:id/chat', ({ ctx, params, query, request }) => chatByQuery(ctx, params.id, query, request), {
     can: 'user',
     params: t.Object({ id: t.String() }),
-    query: AgentAskedByAddress,
-    detail: { operationId: 'streamAgentChat', summary: 'Chat with an agent through an EventSource', responses },
+    query: AgentChatQuery,
+    detail: {
+      operationId: 'streamAgentChat',
+      summary: 'Chat with an agent through an EventSource',
+      responses: completionResponses,
+    },
   })

@@ -1,44 +1,47 @@
 import { Elysia, t } from 'elysia'
 import { aiGuard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
-import { completed } from '../completed'
-import { Asked } from '../shapes'
+import { chatWithIntegration } from '../chat'
+import { CompletionRequest } from '../shapes'
 
-const json = (description: string) => ({ description, content: { 'application/json': { schema: ProblemShape } } })
+const problemContent = (description: string) => ({
+  description,
+  content: { 'application/json': { schema: ProblemShape } },
+})
 
 /** What a completion answers, for the documentation. */
-export const responses = {
+export const completionResponses = {
   200: {
     description:
-      'A completion as OpenAI’s API has it; what tools of the client’s are to do (`type: client_tool_calls`); or both as ' +
-      'server-sent events, where `stream` or the header `Accept` asks for that: chunks, and `[DONE]`.',
+      'A completion in the format of OpenAI’s API, or calls of client tools (`type: client_tool_calls`); either of them as ' +
+      'server-sent events if `stream` or the header `Accept` asks for it: chunks, then `[DONE]`.',
     content: {
       'application/json': { schema: { type: 'object' } },
       'text/event-stream': { schema: { type: 'string' } },
     },
   },
-  404: json('no such integration or thread'),
-  429: json('a budget is used up'),
-  502: json('the AI source failed'),
-  503: json('the AI source has too much to do; `Retry-After` says how long'),
-  504: json('the AI source said nothing for too long'),
+  404: problemContent('no such integration or thread'),
+  429: problemContent('a budget is used up'),
+  502: problemContent('the AI source failed'),
+  503: problemContent('the AI source is overloaded; see `Retry-After`'),
+  504: problemContent('the AI source did not answer in time'),
 } as const
 
 /** One for each route: Elysia changes what it gets. */
-const asked = (operationId: string, summary: string) =>
-  ({ can: 'user', body: Asked, detail: { operationId, summary, responses } }) as const
+const completionRoute = (operationId: string, summary: string) =>
+  ({ can: 'user', body: CompletionRequest, detail: { operationId, summary, responses: completionResponses } }) as const
 
 export const completionRoutes = new Elysia({ prefix: '/ai/:integrationId/chat-completion', tags: ['ai'] })
   .use(aiGuard('ai'))
-  .post('/', ({ ctx, params, body, request }) => completed(ctx, params.integrationId, body, request), {
-    ...asked('createCompletion', 'Create a chat completion'),
+  .post('/', ({ ctx, params, body, request }) => chatWithIntegration(ctx, params.integrationId, body, request), {
+    ...completionRoute('createCompletion', 'Create a chat completion'),
     params: t.Object({ integrationId: t.String() }),
   })
   .post(
     '/:threadId',
-    ({ ctx, params, body, request }) => completed(ctx, params.integrationId, body, request, params.threadId),
+    ({ ctx, params, body, request }) => chatWithIntegration(ctx, params.integrationId, body, request, params.threadId),
     {
-      ...asked('createThreadCompletion', 'Create a chat completion in a thread'),
+      ...completionRoute('createThreadCompletion', 'Create a chat completion in a thread'),
       params: t.Object({ integrationId: t.String(), threadId: t.String() }),
     },
   )

@@ -1,7 +1,7 @@
 import { Elysia, status, t } from 'elysia'
 import { aiGuard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
-import { done, one } from '../../core/shapes'
+import { IdParams, SuccessShape } from '../../core/shapes'
 import { NewThread, Thread, ThreadList } from '../shapes'
 import * as threads from '../threads'
 
@@ -19,7 +19,7 @@ export const threadRoutes = new Elysia({ prefix: '/ai/threads', tags: ['ai'] })
   })
   .get('/:id', ({ ctx, params }) => threads.get(ctx, params.id), {
     can: 'user',
-    params: one,
+    params: IdParams,
     response: { 200: Thread, 404: ProblemShape },
     detail: { operationId: 'getThread', summary: 'Get a thread with its messages' },
   })
@@ -35,11 +35,11 @@ export const threadRoutes = new Elysia({ prefix: '/ai/threads', tags: ['ai'] })
   })
   .delete('/:id', ({ ctx, params }) => threads.remove(ctx, params.id), {
     can: 'user',
-    params: one,
-    response: { 200: done, 404: ProblemShape },
+    params: IdParams,
+    response: { 200: SuccessShape, 404: ProblemShape },
     detail: {
       operationId: 'deleteThread',
       summary: 'Delete a thread',
-      description: 'Also deletes the files that only this thread knows.',
+      description: 'Also deletes the vector stores of the thread, with their files.',
     },
   })

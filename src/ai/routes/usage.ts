@@ -1,6 +1,6 @@
 import { Elysia, t } from 'elysia'
 import { guard } from '../../accounts/guard'
-import { UsageList, Used, UsedTogether } from '../usage/shapes'
+import { AiUsage, AiUsageTotal, UsageList } from '../usage/shapes'
 import * as usage from '../usage/usage'
 
 export const usageRoutes = new Elysia({ prefix: '/ai/usage', tags: ['ai'] })
@@ -8,7 +8,7 @@ export const usageRoutes = new Elysia({ prefix: '/ai/usage', tags: ['ai'] })
   .get('/', ({ ctx, query, request, set }) => usage.list(ctx, query, { request, set }), {
     can: 'privileged',
     query: UsageList,
-    response: t.Array(t.Union([Used, UsedTogether])),
+    response: t.Array(t.Union([AiUsage, AiUsageTotal])),
     detail: {
       operationId: 'listAiUsage',
       summary: 'List AI usage',

@@ -1,7 +1,7 @@
 import type OpenAI from 'openai'
+import { toBodyStream } from '../../core/body-stream'
 import { now } from '../../core/clock'
-import { streamOf } from '../../core/stream'
-import { tokensIn } from '../tokens'
+import { estimateTokens } from '../token-estimate'
 
 type Body = OpenAI.ChatCompletionCreateParams
 type Message = OpenAI.ChatCompletionMessageParam
@@ -18,47 +18,47 @@ type Call = { id: string; type: 'function'; function: { name: string; arguments:
 export async function echo(url: string, { body, signal }: { body?: unknown; signal?: AbortSignal | null }) {
   signal?.throwIfAborted()
   if (!url.endsWith('/chat/completions'))
-    return Response.json({ error: { message: 'echo only chats.' } }, { status: 404 })
-  const asked = JSON.parse(String(body)) as Body
-  const { content, calls } = saidTo(asked)
+    return Response.json({ error: { message: 'The source echo supports chat completions only.' } }, { status: 404 })
+  const chatRequest = JSON.parse(String(body)) as Body
+  const { content, calls } = createReply(chatRequest)
   const finish_reason = calls.length ? 'tool_calls' : 'stop'
-  const usage = usageOf(asked, content, calls)
-  const id = `chatcmpl-${named(asked.messages)}`
-  const head = { id, created: Math.floor(now() / 1000), model: asked.model }
-  if (asked.stream) {
-    const frames = chunks(content, calls, finish_reason, head, usage)
-    return new Response(streamOf(frames), { headers: { 'content-type': 'text/event-stream' } })
+  const usage = estimateUsage(chatRequest, content, calls)
+  const id = `chatcmpl-${hashMessages(chatRequest.messages)}`
+  const head = { id, created: Math.floor(now() / 1000), model: chatRequest.model }
+  if (chatRequest.stream) {
+    const frames = streamFrames(content, calls, finish_reason, head, usage)
+    return new Response(toBodyStream(frames), { headers: { 'content-type': 'text/event-stream' } })
   }
   const message = { role: 'assistant', content, ...(calls.length && { tool_calls: calls }) }
   return Response.json({ ...head, object: 'chat.completion', choices: [{ index: 0, message, finish_reason }], usage })
 }
 
-function saidTo({ messages, tools, response_format: format }: Body): { content: string; calls: Call[] } {
-  const from = messages.findLastIndex(({ role }) => role === 'user')
-  const since = messages.slice(from + 1)
-  const done = since.filter((one) => one.role === 'assistant' && one.tool_calls?.length).length
-  const step = textOf(messages[from]).split(/^then$/m)[done]
-  const answers = since.filter(({ role }) => role === 'tool').map(textOf)
-  const lines = (step ?? answers.join('\n')).trim().split('\n')
-  const name = named(messages)
-  const calls = tools?.length && step !== undefined ? lines.flatMap((line, n) => callIn(line, `${name}_${n}`)) : []
-  const text = calls.length ? lines.filter((line) => !CALL.test(line)).join('\n') : lines.join('\n')
-  return { content: format && format.type !== 'text' ? asJson(text, format) : text, calls }
+function createReply({ messages, tools, response_format: format }: Body): { content: string; calls: Call[] } {
+  const lastUserIndex = messages.findLastIndex(({ role }) => role === 'user')
+  const messagesSince = messages.slice(lastUserIndex + 1)
+  const stepsDone = messagesSince.filter((one) => one.role === 'assistant' && one.tool_calls?.length).length
+  const step = toText(messages[lastUserIndex]).split(/^then$/m)[stepsDone]
+  const toolResults = messagesSince.filter(({ role }) => role === 'tool').map(toText)
+  const lines = (step ?? toolResults.join('\n')).trim().split('\n')
+  const name = hashMessages(messages)
+  const calls = tools?.length && step !== undefined ? lines.flatMap((line, n) => parseCall(line, `${name}_${n}`)) : []
+  const text = calls.length ? lines.filter((line) => !CALL_PATTERN.test(line)).join('\n') : lines.join('\n')
+  return { content: format && format.type !== 'text' ? toJsonContent(text, format) : text, calls }
 }
 
-const textOf = (message: Message | undefined) => (typeof message?.content === 'string' ? message.content : '')
+const toText = (message: Message | undefined) => (typeof message?.content === 'string' ? message.content : '')
 
-const CALL = /^call ([\w-]+) ?(.*)$/
+const CALL_PATTERN = /^call ([\w-]+) ?(.*)$/
 
-function callIn(line: string, id: string): Call[] {
-  const [, name, text] = CALL.exec(line) ?? []
+function parseCall(line: string, id: string): Call[] {
+  const [, name, text] = CALL_PATTERN.exec(line) ?? []
   return name ? [{ id: `call_${id}`, type: 'function', function: { name, arguments: text || '{}' } }] : []
 }
 
 /** Other words have another name. */
-const named = (messages: Message[]) => Bun.hash(JSON.stringify(messages)).toString(36)
+const hashMessages = (messages: Message[]) => Bun.hash(JSON.stringify(messages)).toString(36)
 
-function asJson(text: string, format: Body['response_format']) {
+function toJsonContent(text: string, format: Body['response_format']) {
   try {
     JSON.parse(text)
     return text
@@ -69,13 +69,13 @@ function asJson(text: string, format: Body['response_format']) {
   }
 }
 
-function usageOf({ messages }: Body, content: string, calls: Call[]) {
-  const prompt_tokens = tokensIn(JSON.stringify(messages))
-  const completion_tokens = tokensIn(content) + (calls.length ? tokensIn(JSON.stringify(calls)) : 0)
+function estimateUsage({ messages }: Body, content: string, calls: Call[]) {
+  const prompt_tokens = estimateTokens(JSON.stringify(messages))
+  const completion_tokens = estimateTokens(content) + (calls.length ? estimateTokens(JSON.stringify(calls)) : 0)
   return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens }
 }
 
-async function* chunks(content: string, calls: Call[], finish_reason: string, head: object, usage: object) {
+async function* streamFrames(content: string, calls: Call[], finish_reason: string, head: object, usage: object) {
   const chunk = (more: object) => `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', ...more })}\n\n`
   const delta = (delta: object, finish_reason: string | null = null) =>
     chunk({ choices: [{ index: 0, delta, finish_reason }] })

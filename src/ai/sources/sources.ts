@@ -1,14 +1,14 @@
 import type { OpenAI } from 'openai'
 import { config } from '../../config'
 import { Problem } from '../../core/problem'
-import { baseOf } from '../../plugins/connections/kinds/openai'
-import { opened } from '../../plugins/connections/opening'
-import { ECHO } from '../../plugins/integrations/targets/ai'
+import { resolveApiUrl } from '../../plugins/connections/kinds/openai'
+import { resolveConnection } from '../../plugins/connections/resolver'
+import { ECHO_SOURCE_ID } from '../../plugins/integrations/targets/ai'
 import type { Tenant } from '../../tenancy/tenants'
-import { asking } from './asking'
 import { echo } from './echo'
+import { fetchSource } from './source-fetch'
 
-const RETRIES = 2
+const MAX_RETRIES = 2
 
 /** A server of models, and how it is asked. Nothing of it may be told. */
 export type Source = {
@@ -26,23 +26,28 @@ export type Source = {
  * The source of this id: a connection of the kind `openai`, or the built-in `echo`.
  * @throws 404 INTEGRATION_SOURCE_NOT_FOUND, also for `echo` where that is off
  */
-export async function clientOf(tenant: Tenant, id: string): Promise<Source> {
-  if (id === ECHO) return echoSource()
-  const { metadata, authentication } = await opened(tenant, id, 'openai')
+export async function getSource(tenant: Tenant, id: string): Promise<Source> {
+  if (id === ECHO_SOURCE_ID) return getEchoSource()
+  const { metadata, authentication } = await resolveConnection(tenant, id, 'openai')
   const { token } = authentication
   const { embeddingModel, roles = [] } = metadata
-  const client = await speaking(baseOf(metadata), token, (url, init) =>
-    asking(tenant.tenant, url, token ? init : unnamed(init)),
+  const client = await createClient(resolveApiUrl(metadata), token, (url, init) =>
+    fetchSource(tenant.tenant, url, token ? init : withoutAuthorization(init)),
   )
-  return { _id: id, client, model: metadata.model ?? metadata.defaultModel ?? MODEL, embeddingModel, roles }
+  return { _id: id, client, model: metadata.model ?? metadata.defaultModel ?? DEFAULT_MODEL, embeddingModel, roles }
 }
 
-const MODEL = 'gpt-4o-mini'
+const DEFAULT_MODEL = 'gpt-4o-mini'
 
-async function echoSource(): Promise<Source> {
+async function getEchoSource(): Promise<Source> {
   if (config.ATOLL_AI_ECHO === 'on')
-    return { _id: ECHO, client: await speaking('http://echo.invalid', ECHO, echo), model: ECHO, roles: [] }
-  const message = 'The built-in source "echo" is off here. Choose an integration source of the kind openai.'
+    return {
+      _id: ECHO_SOURCE_ID,
+      client: await createClient('http://echo.invalid', ECHO_SOURCE_ID, echo),
+      model: ECHO_SOURCE_ID,
+      roles: [],
+    }
+  const message = 'The built-in source "echo" is disabled. Choose an integration source of the kind openai.'
   throw new Problem(404, 'INTEGRATION_SOURCE_NOT_FOUND', message)
 }
 
@@ -52,18 +57,18 @@ type Fetch = (
 ) => Promise<Response>
 
 /** Whatever the environment says is not meant for tenants, and nothing that is said goes to the log. */
-async function speaking(baseURL: string, apiKey = 'none', fetch: Fetch) {
+async function createClient(baseURL: string, apiKey = 'none', fetch: Fetch) {
   const { OpenAI } = await import('openai')
   return new OpenAI({
     ...{ baseURL, apiKey, organization: null, project: null, webhookSecret: null, logLevel: 'off' },
-    ...{ maxRetries: RETRIES, timeout: FOREVER, fetch: fetch as typeof globalThis.fetch },
+    ...{ maxRetries: MAX_RETRIES, timeout: CLIENT_TIMEOUT_MS, fetch: fetch as typeof globalThis.fetch },
   })
 }
 
 /** How long it takes is bounded by what may pass between two words of it. */
-const FOREVER = 24 * 3_600_000
+const CLIENT_TIMEOUT_MS = 24 * 3_600_000
 
-const unnamed = <Init extends { headers?: unknown }>(init: Init) => {
+const withoutAuthorization = <Init extends { headers?: unknown }>(init: Init) => {
   const headers = new Headers(init.headers as Headers)
   headers.delete('authorization')
   return { ...init, headers }

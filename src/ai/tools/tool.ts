@@ -1,4 +1,4 @@
-import type { OpenCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/guard'
 
 /** A tool that a model may call, and that the server runs. */
 export type Tool = {
@@ -7,27 +7,27 @@ export type Tool = {
   /** A JSON Schema of an object. */
   parameters: Record<string, unknown>
   /** Does it with the rights of whoever asked (`ctx.actor`). @throws Problem, which the model is told */
-  run(calling: Calling, input: Record<string, unknown>): Promise<unknown>
+  run(calling: ToolContext, input: Record<string, unknown>): Promise<unknown>
 }
 
-export type Left = { left: number }
+export type RemainingAgentRuns = { left: number }
 
 /** So many agents are run for one question: each may call many, at once and in many rounds. */
-export const AGENTS = 50
+export const MAX_AGENT_RUNS = 50
 
 /** On whose behalf a tool is called. */
-export type Calling = {
-  ctx: OpenCtx
+export type ToolContext = {
+  ctx: PublicCtx
   /** The request that waits for it. */
   request?: Request
   signal: AbortSignal
   /** How many runs of integrations led to it. */
   depth: number
   /** How many agents may still be run for the caller, by all that is run for them. */
-  agents: Left
+  agents: RemainingAgentRuns
   /** What the caller gave along for lambdas. */
   query: Record<string, unknown>
 }
 
 /** A kind of tools: those of what an agent names, as far as the caller may use them. */
-export type ToolKind = (ctx: OpenCtx, named: string[]) => Promise<Tool[]>
+export type ToolKind = (ctx: PublicCtx, named: string[]) => Promise<Tool[]>

@@ -1,60 +1,60 @@
-import type { OpenCtx } from '../../accounts/guard'
-import { keepableText, parseJson } from '../../core/body'
-import { report } from '../../core/log'
+import type { PublicCtx } from '../../accounts/guard'
+import { parseJson, toStorableText } from '../../core/body'
+import { logError } from '../../core/log'
 import { Problem } from '../../core/problem'
 import type { AiTarget } from '../../plugins/integrations/targets/ai'
 import type { ToolCall } from '../shapes'
-import { blueprints } from './blueprints'
-import { integrations } from './integrations'
-import type { Calling, Tool } from './tool'
+import { buildEntityTools } from './entity-tools'
+import { loadIntegrationTools } from './integration-tools'
+import type { Tool, ToolContext } from './tool'
 
-const kinds = { blueprints, tools: integrations }
+const toolKinds = { blueprints: buildEntityTools, tools: loadIntegrationTools }
 
 export type Tools = ReadonlyMap<string, Tool>
 
-const RESULT = 64 << 10 // characters; models are told no more
+const MAX_RESULT_CHARACTERS = 64 << 10 // characters; models are told no more
 
 /** What an agent may use for a caller, by name. Of those with the same name, the first. */
-export async function toolsFor(ctx: OpenCtx, target: Pick<AiTarget, keyof typeof kinds>): Promise<Tools> {
-  const names = Object.keys(kinds) as (keyof typeof kinds)[]
-  const all = (await Promise.all(names.map((kind) => kinds[kind](ctx, target[kind] ?? [])))).flat()
-  const known = new Map<string, Tool>()
-  for (const tool of all) if (!known.has(tool.name)) known.set(tool.name, tool)
-  return known
+export async function loadTools(ctx: PublicCtx, target: Pick<AiTarget, keyof typeof toolKinds>): Promise<Tools> {
+  const names = Object.keys(toolKinds) as (keyof typeof toolKinds)[]
+  const tools = (await Promise.all(names.map((kind) => toolKinds[kind](ctx, target[kind] ?? [])))).flat()
+  const byName = new Map<string, Tool>()
+  for (const tool of tools) if (!byName.has(tool.name)) byName.set(tool.name, tool)
+  return byName
 }
 
 /** What a call came to: as text for the model, whether it succeeded or not. */
-export async function resultOf(tools: Tools, calling: Calling, call: ToolCall): Promise<string> {
-  const { text } = await outcomeOf(calling, () => {
-    const input = inputOf(call)
+export async function runToolCall(tools: Tools, toolContext: ToolContext, call: ToolCall): Promise<string> {
+  const { text } = await runForModel(toolContext, () => {
+    const input = parseArguments(call)
     const tool = tools.get(call.function.name)
     if (!tool) throw new Problem(404, 'TOOL_NOT_FOUND', `There is no tool "${call.function.name}".`)
-    return tool.run(calling, input)
+    return tool.run(toolContext, input)
   })
   return text
 }
 
 /** What the work of a tool came to, as text for a model. */
-export async function outcomeOf(
-  calling: Calling,
+export async function runForModel(
+  toolContext: ToolContext,
   work: () => Promise<unknown>,
 ): Promise<{ text: string; failed: boolean }> {
   try {
-    return { text: await asText(await work()), failed: false }
+    return { text: await toResultText(await work()), failed: false }
   } catch (error) {
-    calling.signal.throwIfAborted()
-    return { text: cut(JSON.stringify({ error: refused(calling.ctx, error) })), failed: true }
+    toolContext.signal.throwIfAborted()
+    return { text: truncate(JSON.stringify({ error: toErrorBody(toolContext.ctx, error) })), failed: true }
   }
 }
 
 /** @throws 400 for what is no JSON, or no object */
-export function inputOf({ function: { arguments: text } }: ToolCall): Record<string, unknown> {
-  const input = text.trim() ? read(text) : {}
+export function parseArguments({ function: { arguments: text } }: ToolCall): Record<string, unknown> {
+  const input = text.trim() ? parseJsonOrUndefined(text) : {}
   if (input !== null && typeof input === 'object' && !Array.isArray(input)) return input as Record<string, unknown>
-  throw new Problem(400, 'INVALID_ARGUMENTS', 'The arguments of a call are an object, as JSON.')
+  throw new Problem(400, 'INVALID_ARGUMENTS', 'The arguments of a tool call must be a JSON object.')
 }
 
-function read(text: string): unknown {
+function parseJsonOrUndefined(text: string): unknown {
   try {
     return parseJson(text)
   } catch (error) {
@@ -62,20 +62,22 @@ function read(text: string): unknown {
   }
 }
 
-async function asText(result: unknown): Promise<string> {
+async function toResultText(result: unknown): Promise<string> {
   const text =
     result instanceof Response ? await result.text() : typeof result === 'string' ? result : JSON.stringify(result)
-  return cut(keepableText(text ?? 'null'))
+  return truncate(toStorableText(text ?? 'null'))
 }
 
-const cut = (text: string) =>
-  text.length <= RESULT ? text : `${text.slice(0, RESULT).toWellFormed()}… (cut: this is not all)`
+const truncate = (text: string) =>
+  text.length <= MAX_RESULT_CHARACTERS
+    ? text
+    : `${text.slice(0, MAX_RESULT_CHARACTERS).toWellFormed()}… (cut: this is not all)`
 
-function refused({ tenant }: Calling['ctx'], error: unknown) {
+function toErrorBody({ tenant }: ToolContext['ctx'], error: unknown) {
   if (error instanceof Problem) {
     const { code, message, more } = error
     return { code, message, details: more.details }
   }
-  report('TOOL_FAILED', { tenant, cause: error })
-  return { code: 'INTERNAL', message: 'It failed on the side of the platform.' }
+  logError('TOOL_FAILED', { tenant, cause: error })
+  return { code: 'INTERNAL', message: 'The tool failed because of an internal error.' }
 }

@@ -1,45 +1,45 @@
-import type { Ctx, OpenCtx } from '../../accounts/guard'
+import type { Ctx, PublicCtx } from '../../accounts/guard'
 import { Problem } from '../../core/problem'
-import { waitsLong, waitsNoLonger } from '../../tenancy/caller'
-import { Turns } from '../../tenancy/turns'
-import type { Answering } from '../agents'
-import type { Asked } from '../shapes'
-import { tokensIn } from '../tokens'
-import { type Expected, withinBudget } from '../usage/budgets'
-import { costOf } from '../usage/prices'
-import { completion } from './answer'
-import { begin, type How } from './beginning'
-import { failed, keep, neverBegan } from './ending'
-import { gone, stopped } from './failures'
-import type { Usage } from './model'
-import { streamed } from './stream'
+import { disableIdleTimeout, restoreIdleTimeout } from '../../tenancy/client-connection'
+import { FairSemaphore } from '../../tenancy/fair-semaphore'
+import type { ChatTarget } from '../agents'
+import type { CompletionRequest } from '../shapes'
+import { estimateTokens } from '../token-estimate'
+import { type ExpectedUsage, reserveBudget } from '../usage/budgets'
+import { calculateCost } from '../usage/prices'
+import { callerGoneProblem, shutdownProblem } from './errors'
+import type { TokenUsage } from './model-call'
+import { toCompletion } from './openai-response'
+import { streamTurn } from './sse-stream'
 import type { Turn } from './turn'
+import { prepareTurn, type TurnOptions } from './turn-setup'
+import { recordFailedStart, saveFailedTurn, saveTurn } from './turn-store'
 
 /** Completions of a tenant at a time, in this process: whoever has them stream without end leaves room to others. */
-const running = new Turns(Number.POSITIVE_INFINITY, 0, { each: 1_000 })
+const completionSlots = new FairSemaphore(Number.POSITIVE_INFINITY, 0, { perTenant: 1_000 })
 
-const endings = new Set<AbortController>()
+const activeControllers = new Set<AbortController>()
 
 /** Ends all completions of this process, which keep what was said; who waits for them is told. */
-export function endTurns() {
-  for (const ending of endings) ending.abort(stopped())
+export function abortAllTurns() {
+  for (const abortController of activeControllers) abortController.abort(shutdownProblem())
 }
 
 /** A place among those that run, until `leave` is called. @throws 503 */
-export async function enter(ctx: OpenCtx, ending: AbortController): Promise<() => void> {
-  const over = Promise.withResolvers<void>()
-  const entered = Promise.withResolvers<void>()
-  running
-    .take(ctx, () => {
-      entered.resolve()
-      return over.promise
+export async function acquireTurnSlot(ctx: PublicCtx, abortController: AbortController): Promise<() => void> {
+  const released = Promise.withResolvers<void>()
+  const acquired = Promise.withResolvers<void>()
+  completionSlots
+    .run(ctx, () => {
+      acquired.resolve()
+      return released.promise
     })
-    .catch(entered.reject)
-  await entered.promise
-  endings.add(ending)
+    .catch(acquired.reject)
+  await acquired.promise
+  activeControllers.add(abortController)
   return () => {
-    endings.delete(ending)
-    over.resolve()
+    activeControllers.delete(abortController)
+    released.resolve()
   }
 }
 
@@ -50,84 +50,104 @@ export async function enter(ctx: OpenCtx, ending: AbortController): Promise<() =
  */
 export async function complete(
   ctx: Ctx,
-  agent: Answering,
-  asked: Asked,
+  agent: ChatTarget,
+  completionRequest: CompletionRequest,
   request: Request,
-  more: Pick<How, 'thread' | 'toolbox'> = {},
+  options: Pick<TurnOptions, 'thread' | 'toolbox'> = {},
 ) {
-  const accepts = request.headers.get('accept')?.includes('text/event-stream')
-  const ending = new AbortController()
-  const leave = await enter(ctx, ending)
-  let counted = () => {}
-  const abort = () => ending.abort(gone())
+  const acceptsStream = request.headers.get('accept')?.includes('text/event-stream')
+  const abortController = new AbortController()
+  const releaseSlot = await acquireTurnSlot(ctx, abortController)
+  let releaseBudget = () => {}
+  const abort = () => abortController.abort(callerGoneProblem())
   if (request.signal.aborted) abort()
   request.signal.addEventListener('abort', abort, { once: true })
-  const over = () => {
+  const cleanUp = () => {
     request.signal.removeEventListener('abort', abort)
-    waitsNoLonger(request)
-    leave()
-    counted()
+    restoreIdleTimeout(request)
+    releaseSlot()
+    releaseBudget()
   }
   try {
-    waitsLong(request)
-    counted = await withinBudget(ctx, await expected(ctx, agent, asked))
-    const turn = await begun(ctx, agent, asked, { ...more, request, ending })
-    if (asked.stream ?? accepts) return await streamed(turn, over)
-    const answer = await whole(turn)
-    over()
+    disableIdleTimeout(request)
+    releaseBudget = await reserveBudget(ctx, await estimateUsage(ctx, agent, completionRequest))
+    const turn = await prepareOrRecordFailure(ctx, agent, completionRequest, { ...options, request, abortController })
+    if (completionRequest.stream ?? acceptsStream) return await streamTurn(turn, cleanUp)
+    const answer = await runToCompletion(turn)
+    cleanUp()
     return Response.json(answer)
   } catch (error) {
-    over()
+    cleanUp()
     throw error
   }
 }
 
-const ANSWER = 1_000 // tokens, where nobody says at most how many
-const LONG = 4_000 // that are expected at most: who asks for more than they take keeps it from others meanwhile
+const DEFAULT_COMPLETION_TOKENS = 1_000 // tokens, where nobody says at most how many
+const MAX_EXPECTED_TOKENS = 4_000 // that are expected at most: who asks for more than they take keeps it from others meanwhile
 
 /** What an answer may take, as far as that can be known before. */
-async function expected(ctx: OpenCtx, { target }: Answering, { messages, ...asked }: Asked): Promise<Expected> {
-  const completion = Math.min(asked.max_tokens ?? target.max_tokens ?? ANSWER, LONG)
-  const usage: Usage = { prompt: tokensIn(JSON.stringify(messages)), completion, estimated: true }
-  const cost = await costOf(ctx, asked.model || target.model || '*', usage)
+async function estimateUsage(
+  ctx: PublicCtx,
+  { target }: ChatTarget,
+  { messages, ...completionParameters }: CompletionRequest,
+): Promise<ExpectedUsage> {
+  const completion = Math.min(
+    completionParameters.max_tokens ?? target.max_tokens ?? DEFAULT_COMPLETION_TOKENS,
+    MAX_EXPECTED_TOKENS,
+  )
+  const usage: TokenUsage = { prompt: estimateTokens(JSON.stringify(messages)), completion, estimated: true }
+  const cost = await calculateCost(ctx, completionParameters.model || target.model || '*', usage)
   return { tokens: usage.prompt + completion, cost }
 }
 
 /** A turn that may be run. What it took before it came to nothing is kept, too, and that a source has failed. */
-async function begun(ctx: OpenCtx, agent: Answering, asked: Asked, how: How) {
-  const usage: Usage = { prompt: 0, completion: 0, estimated: false }
-  const started = performance.now()
+async function prepareOrRecordFailure(
+  ctx: PublicCtx,
+  agent: ChatTarget,
+  completionRequest: CompletionRequest,
+  options: TurnOptions,
+) {
+  const usage: TokenUsage = { prompt: 0, completion: 0, estimated: false }
+  const startTime = performance.now()
   try {
-    return await begin(ctx, agent, asked, { ...how, usage })
+    return await prepareTurn(ctx, agent, completionRequest, { ...options, usage })
   } catch (error) {
     const { code } = error instanceof Problem ? error : { code: 'INTERNAL' }
     if (usage.prompt || code.startsWith('AI_UPSTREAM'))
-      await neverBegan(ctx, agent, asked, { how, usage, started, code })
+      await recordFailedStart(ctx, agent, completionRequest, { how: options, usage, started: startTime, code })
     throw error
   }
 }
 
 /** Has an agent answer somebody who takes no stream, or nobody. */
-export async function answered(ctx: OpenCtx, agent: Answering, asked: Asked, how: How): Promise<object> {
-  const leave = await enter(ctx, how.ending)
-  let counted = () => {}
+export async function completeWithoutStream(
+  ctx: PublicCtx,
+  agent: ChatTarget,
+  completionRequest: CompletionRequest,
+  options: TurnOptions,
+): Promise<object> {
+  const releaseSlot = await acquireTurnSlot(ctx, options.abortController)
+  let releaseBudget = () => {}
   try {
     // For whoever waits for it, it was counted already.
-    counted = await withinBudget(ctx, how.agents ? undefined : await expected(ctx, agent, asked))
-    return await whole(await begun(ctx, agent, asked, how))
+    releaseBudget = await reserveBudget(
+      ctx,
+      options.agents ? undefined : await estimateUsage(ctx, agent, completionRequest),
+    )
+    return await runToCompletion(await prepareOrRecordFailure(ctx, agent, completionRequest, options))
   } finally {
-    leave()
-    counted()
+    releaseSlot()
+    releaseBudget()
   }
 }
 
 /** Runs a turn to its end. @throws what callers are told */
-async function whole(turn: Turn): Promise<object> {
+async function runToCompletion(turn: Turn): Promise<object> {
   try {
     await turn.run(false)
   } catch (error) {
-    throw await failed(turn, error)
+    throw await saveFailedTurn(turn, error)
   }
-  await keep(turn, 'completed')
-  return completion(turn)
+  await saveTurn(turn, 'completed')
+  return toCompletion(turn)
 }

@@ -1,108 +1,109 @@
 import { and, desc, eq, gt, lt } from 'drizzle-orm'
-import { keepableText } from '../../core/body'
-import { iso, now } from '../../core/clock'
+import { toStorableText } from '../../core/body'
+import { now, toIsoString } from '../../core/clock'
 import type { Db } from '../../storage/port'
-import type { NewMessage, Summary } from '../shapes'
+import type { NewMessage, ThreadSummary } from '../shapes'
 import type { Source } from '../sources/sources'
 import { messages, type threads } from '../tables'
 import type { MessageRow } from '../threads'
-import { tokensIn } from '../tokens'
-import { countedIn } from './model'
+import { estimateTokens } from '../token-estimate'
+import { parseUsage } from './model-call'
 
-const BUDGET = 16_000 // tokens
-const SLICE = 50
-const ROWS = 1_000
-const CHARACTERS = 2 << 20
+const DEFAULT_HISTORY_TOKENS = 16_000 // tokens
+const MESSAGES_PER_READ = 50
+const MAX_HISTORY_MESSAGES = 1_000
+const MAX_HISTORY_CHARACTERS = 2 << 20
 
 type Thread = Pick<typeof threads.$inferSelect, '_id' | 'summaries'>
 
 /** The newest messages of a thread, in their order: as many as any model is told, and clients send again. */
-export async function recent(db: Db, thread: string): Promise<MessageRow[]> {
+export async function readRecentMessages(db: Db, thread: string): Promise<MessageRow[]> {
   const rows: MessageRow[] = []
-  for (let size = 0; size < CHARACTERS && rows.length < ROWS; ) {
+  for (let size = 0; size < MAX_HISTORY_CHARACTERS && rows.length < MAX_HISTORY_MESSAGES; ) {
     const before = rows.length ? lt(messages.number, rows.at(-1)!.number) : gt(messages.number, 0)
-    const slice = await db
+    const batch = await db
       .select()
       .from(messages)
       .where(and(eq(messages.thread, thread), before))
       .orderBy(desc(messages.number))
-      .limit(SLICE)
-    rows.push(...slice)
-    size += slice.reduce((sum, row) => sum + sizeOf(row), 0)
-    if (slice.length < SLICE) break
+      .limit(MESSAGES_PER_READ)
+    rows.push(...batch)
+    size += batch.reduce((sum, row) => sum + countCharacters(row), 0)
+    if (batch.length < MESSAGES_PER_READ) break
   }
   return rows.reverse()
 }
 
-const sizeOf = ({ content, toolCalls }: MessageRow) =>
+const countCharacters = ({ content, toolCalls }: MessageRow) =>
   content.length + (toolCalls ? JSON.stringify(toolCalls).length : 0)
-const tokensOf = ({ content, toolCalls }: MessageRow) =>
-  tokensIn(content) + (toolCalls ? tokensIn(JSON.stringify(toolCalls)) : 0)
+const estimateMessageTokens = ({ content, toolCalls }: MessageRow) =>
+  estimateTokens(content) + (toolCalls ? estimateTokens(JSON.stringify(toolCalls)) : 0)
 
-export type Remembered = {
+export type ModelHistory = {
   /** What is told as it was said. */
   rows: MessageRow[]
   /** What was said before that. */
-  summary?: Summary
+  summary?: ThreadSummary
   /** Whether it was summarized just now. */
-  fresh: boolean
+  isNewSummary: boolean
 }
 
 /**
  * What of a thread a model is told: all since the latest summary while that fits into so many tokens; else the newer half of
  * it, and the rest in short, by `summarize`. It begins with a message of the user's.
  */
-export async function remembered(
+export async function selectHistory(
   { summaries }: Thread,
   rows: MessageRow[],
-  budget = BUDGET,
+  budget = DEFAULT_HISTORY_TOKENS,
   summarize: (text: string) => Promise<string | undefined>,
-): Promise<Remembered> {
+): Promise<ModelHistory> {
   const latest = summaries.at(-1)
-  const since = rows.filter(({ number }) => number > (latest?.upTo ?? 0))
-  if (since.reduce((sum, row) => sum + tokensOf(row), 0) <= budget)
-    return { rows: since, summary: latest, fresh: false }
-  const from = newer(since, budget / 2)
-  const old = since.slice(0, from)
-  const content = old.length ? await summarize(toBeSummarized(latest, old, budget * 4)) : undefined
-  if (!content) return { rows: since.slice(from), summary: latest, fresh: false }
-  const summary = { content, upTo: old.at(-1)!.number, created: iso(now()) }
-  return { rows: since.slice(from), summary, fresh: true }
+  const unsummarized = rows.filter(({ number }) => number > (latest?.upTo ?? 0))
+  if (unsummarized.reduce((sum, row) => sum + estimateMessageTokens(row), 0) <= budget)
+    return { rows: unsummarized, summary: latest, isNewSummary: false }
+  const start = findHistoryStart(unsummarized, budget / 2)
+  const toSummarize = unsummarized.slice(0, start)
+  const content = toSummarize.length ? await summarize(formatForSummary(latest, toSummarize, budget * 4)) : undefined
+  if (!content) return { rows: unsummarized.slice(start), summary: latest, isNewSummary: false }
+  const summary = { content, upTo: toSummarize.at(-1)!.number, created: toIsoString(now()) }
+  return { rows: unsummarized.slice(start), summary, isNewSummary: true }
 }
 
 /** From which on they fit; no call is taken apart from its answer by that. */
-function newer(rows: MessageRow[], budget: number) {
-  const users = rows.flatMap(({ role }, n) => (role === 'user' ? [n] : []))
-  let left = budget
-  let from = rows.length
-  while (from > 0 && left - tokensOf(rows[from - 1]!) >= 0) left -= tokensOf(rows[--from]!)
-  return users.find((n) => n >= from) ?? users.at(-1) ?? from
+function findHistoryStart(rows: MessageRow[], budget: number) {
+  const userMessageIndexes = rows.flatMap(({ role }, n) => (role === 'user' ? [n] : []))
+  let remainingTokens = budget
+  let start = rows.length
+  while (start > 0 && remainingTokens - estimateMessageTokens(rows[start - 1]!) >= 0)
+    remainingTokens -= estimateMessageTokens(rows[--start]!)
+  return userMessageIndexes.find((n) => n >= start) ?? userMessageIndexes.at(-1) ?? start
 }
 
 /** At most so many characters; of each message its beginning. */
-function toBeSummarized(latest: Summary | undefined, rows: MessageRow[], most: number) {
-  const each = Math.max(100, Math.floor(most / rows.length))
+function formatForSummary(latest: ThreadSummary | undefined, rows: MessageRow[], maxCharacters: number) {
+  const charactersPerMessage = Math.max(100, Math.floor(maxCharacters / rows.length))
   const lines = rows
     .filter(({ role, content }) => role !== 'tool' && content)
-    .map(({ role, content }) => `${role}: ${content.slice(0, each)}`)
+    .map(({ role, content }) => `${role}: ${content.slice(0, charactersPerMessage)}`)
   return [latest && `Before that, in short: ${latest.content}`, ...lines].filter(Boolean).join('\n')
 }
 
-const SUMMARIZE = `Sum up this conversation in at most 200 words, so that you can go on with it: what is wanted, what was
+const SUMMARY_PROMPT = `Sum up this conversation in at most 200 words, so that you can go on with it: what is wanted, what was
 found out, what was decided. Names, numbers and ids stay as they are. Answer with the summary alone.`
 
 /** Has a model sum up what was said. Where it can't, there is none. */
-export async function summed({ client }: Source, model: string, text: string, signal: AbortSignal) {
+export async function requestSummary({ client }: Source, model: string, text: string, signal: AbortSignal) {
   const messages = [
-    { role: 'system' as const, content: SUMMARIZE },
+    { role: 'system' as const, content: SUMMARY_PROMPT },
     { role: 'user' as const, content: text },
   ]
   try {
     const { choices, usage } = await client.chat.completions.create({ model, messages, max_tokens: 1_000 }, { signal })
     const content = choices?.[0]?.message?.content
     return {
-      content: typeof content === 'string' ? keepableText(content.slice(0, 8_000)) : undefined,
-      counted: countedIn(usage),
+      content: typeof content === 'string' ? toStorableText(content.slice(0, 8_000)) : undefined,
+      counted: parseUsage(usage),
     }
   } catch (error) {
     signal.throwIfAborted()
@@ -110,7 +111,7 @@ export async function summed({ client }: Source, model: string, text: string, si
   }
 }
 
-export const asMessage = ({ role, content, name, toolCalls, toolCallId }: MessageRow): NewMessage => ({
+export const toMessage = ({ role, content, name, toolCalls, toolCallId }: MessageRow): NewMessage => ({
   ...{ role, content },
   ...(name !== null && { name }),
   ...(toolCalls && { tool_calls: toolCalls }),

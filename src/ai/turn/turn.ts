@@ -1,51 +1,51 @@
 import type OpenAI from 'openai'
-import type { OpenCtx } from '../../accounts/guard'
-import { keepableText } from '../../core/body'
-import { iso, now } from '../../core/clock'
-import type { Answering } from '../agents'
-import type { Draft } from '../builders/drafts'
+import type { PublicCtx } from '../../accounts/guard'
+import { toStorableText } from '../../core/body'
+import { now, toIsoString } from '../../core/clock'
+import type { ChatTarget } from '../agents'
+import type { Draft } from '../builders/draft-kind'
 import type { Citation } from '../knowledge/retrieval'
-import type { Asked, NewMessage, ToolCall } from '../shapes'
+import type { CompletionRequest, NewMessage, ToolCall } from '../shapes'
 import type { Source } from '../sources/sources'
 import type { threads } from '../tables'
-import { type Told, told } from '../tools/client'
-import type { Calling } from '../tools/tool'
-import { inputOf, resultOf, type Tools } from '../tools/tools'
-import type { Message } from './conversation'
-import type { Remembered } from './history'
-import { ask, type Say, Saying, type Usage } from './model'
+import { type OpenAiTool, toOpenAiTool } from '../tools/client-tools'
+import type { ToolContext } from '../tools/tool'
+import { parseArguments, runToolCall, type Tools } from '../tools/tools'
+import type { ModelHistory } from './history'
+import { callModel, type OnText, ReplyBuilder, type TokenUsage } from './model-call'
+import type { ModelMessage } from './model-messages'
 
-export const ROUNDS = 8 // unless the integration says otherwise
-const AT_ONCE = 8 // tools of a round
-const RESULTS = 2 << 20 // characters that tools may answer in a turn
+export const DEFAULT_TOOL_ROUNDS = 8 // unless the integration says otherwise
+const TOOL_CONCURRENCY = 8 // tools of a round
+const MAX_TOOL_RESULT_CHARACTERS = 2 << 20 // characters that tools may answer in a turn
 
 /** What a turn begins with. */
-export type Begun = {
-  ctx: OpenCtx
-  agent: Answering
+export type TurnInput = {
+  ctx: PublicCtx
+  agent: ChatTarget
   source: Source
-  asked: Asked
+  completionRequest: CompletionRequest
   /** The conversation that it belongs to, with what of the client's messages is new to it. */
   thread?: typeof threads.$inferSelect
-  fresh: NewMessage[]
+  newMessages: NewMessage[]
   /** Whether the conversation begins with it. */
-  begins: boolean
-  remembered?: Remembered
+  startsThread: boolean
+  history?: ModelHistory
   /** What the model is told: instructions, history, messages. */
-  messages: Message[]
+  messages: ModelMessage[]
   citations: Citation[]
   tools: Tools
   /** What its tools have drafted for whoever asks. */
   drafts: Draft[]
-  clientTools: Map<string, Told>
-  calling: Calling
-  ending: AbortController
+  clientTools: Map<string, OpenAiTool>
+  toolContext: ToolContext
+  abortController: AbortController
   /** What was used before it began, for a summary. */
-  usage: Usage
+  usage: TokenUsage
 }
 
 /** Something that was said in a turn, as threads keep it. */
-export type Said = {
+export type TurnMessage = {
   role: 'assistant' | 'tool'
   content: string
   toolCalls?: ToolCall[]
@@ -53,10 +53,14 @@ export type Said = {
   incomplete?: boolean
 }
 
-type Done = { functionCall: ToolCall; result: unknown }
+type ServerToolResult = { functionCall: ToolCall; result: unknown }
 
 /** What a client is asked to do before the turn can go on. */
-export type Pause = { functionCalls: ToolCall[]; backendResults: Done[]; assistantToolCalls: ToolCall[] }
+export type ClientToolPause = {
+  functionCalls: ToolCall[]
+  backendResults: ServerToolResult[]
+  assistantToolCalls: ToolCall[]
+}
 
 /**
  * One turn: a model is asked, its calls of tools are answered, and it is asked again, until it calls none, or one of the
@@ -64,68 +68,69 @@ export type Pause = { functionCalls: ToolCall[]; backendResults: Done[]; assista
  */
 export class Turn {
   readonly id = `chatcmpl-${Bun.randomUUIDv7()}`
-  readonly began = performance.now()
-  readonly started = iso(now())
-  readonly said: Said[] = []
+  readonly startTime = performance.now()
+  readonly started = toIsoString(now())
+  readonly turnMessages: TurnMessage[] = []
   readonly model: string
-  usage: Usage
+  usage: TokenUsage
   finish = 'stop'
-  pause?: Pause
+  pause?: ClientToolPause
   /** All that clients are shown of what was said. */
   text = ''
-  #room = RESULTS
+  #remainingCharacters = MAX_TOOL_RESULT_CHARACTERS
 
-  constructor(readonly of: Begun) {
-    this.usage = of.usage
-    this.model = of.asked.model || of.agent.target.model || of.source.model
+  constructor(readonly input: TurnInput) {
+    this.usage = input.usage
+    this.model = input.completionRequest.model || input.agent.target.model || input.source.model
   }
 
   get signal() {
-    return this.of.ending.signal
+    return this.input.abortController.signal
   }
 
   /** Runs it to its end, or until the client is to go on. @throws what `problemOf` knows, or that it was aborted */
-  async run(stream: boolean, say: Say = () => {}): Promise<void> {
-    const { agent, messages } = this.of
-    const rounds = agent.target.maxToolRounds ?? ROUNDS
+  async run(stream: boolean, onText: OnText = () => {}): Promise<void> {
+    const { agent, messages } = this.input
+    const rounds = agent.target.maxToolRounds ?? DEFAULT_TOOL_ROUNDS
     for (let round = 0; ; round++) {
-      const reply = await this.#ask(messages, round < rounds, stream, say)
-      const calls = round < rounds ? this.#named(reply.calls) : []
+      const reply = await this.#callModel(messages, round < rounds, stream, onText)
+      const calls = round < rounds ? this.#normalizeCalls(reply.calls) : []
       if (!calls.length) {
         this.finish = reply.finish === 'tool_calls' ? 'stop' : reply.finish
-        this.said.push({ role: 'assistant', content: reply.content })
+        this.turnMessages.push({ role: 'assistant', content: reply.content })
         return
       }
-      const [theirs, ours] = this.#parted(calls)
-      this.said.push({ role: 'assistant', content: reply.content, toolCalls: calls, incomplete: true })
-      const results = await this.#answer(ours)
-      this.said.at(-1 - ours.length)!.incomplete = false
-      if (theirs.length) return this.#wait(theirs)
+      const [clientCalls, serverCalls] = this.#splitCalls(calls)
+      this.turnMessages.push({ role: 'assistant', content: reply.content, toolCalls: calls, incomplete: true })
+      const results = await this.#runToolCalls(serverCalls)
+      this.turnMessages.at(-1 - serverCalls.length)!.incomplete = false
+      if (clientCalls.length) return this.#pauseForClient(clientCalls)
       messages.push({ role: 'assistant', content: reply.content || null, tool_calls: calls }, ...results)
     }
   }
 
-  async #ask(messages: Message[], tools: boolean, stream: boolean, say: Say) {
-    const so = new Saying()
-    const params = { ...this.#parameters(), messages, ...(tools && this.#tools()) }
+  async #callModel(messages: ModelMessage[], tools: boolean, stream: boolean, onText: OnText) {
+    const replyBuilder = new ReplyBuilder()
+    const params = { ...this.#modelParameters(), messages, ...(tools && this.#toolParameters()) }
     try {
-      const reply = await ask(this.of.source, params, {
-        ...{ signal: this.signal, so, stream },
+      const reply = await callModel(this.input.source, params, {
+        ...{ signal: this.signal, so: replyBuilder, stream },
         say: (words) => {
           this.text += words.join('')
-          return say(words)
+          return onText(words)
         },
       })
-      this.#use(reply.usage)
+      this.#addUsage(reply.usage)
       return reply
     } catch (error) {
-      this.#use(so.usage(params))
-      if (so.content) this.said.push({ role: 'assistant', content: so.content, incomplete: true })
+      this.#addUsage(replyBuilder.countUsage(params))
+      if (replyBuilder.content)
+        this.turnMessages.push({ role: 'assistant', content: replyBuilder.content, incomplete: true })
       throw error
     }
   }
 
-  #use(usage: Usage) {
+  #addUsage(usage: TokenUsage) {
     const { prompt, completion, estimated } = this.usage
     this.usage = {
       prompt: prompt + usage.prompt,
@@ -134,58 +139,64 @@ export class Turn {
     }
   }
 
-  #parameters() {
-    const { asked, agent } = this.of
-    const given = (name: 'temperature' | 'top_p' | 'max_tokens' | 'frequency_penalty' | 'presence_penalty') =>
-      asked[name] ?? agent.target[name]
-    const { stop, response_format } = asked
+  #modelParameters() {
+    const { completionRequest, agent } = this.input
+    const pickSetting = (name: 'temperature' | 'top_p' | 'max_tokens' | 'frequency_penalty' | 'presence_penalty') =>
+      completionRequest[name] ?? agent.target[name]
+    const { stop, response_format } = completionRequest
     const parameters = {
       model: this.model,
-      temperature: given('temperature'),
-      top_p: given('top_p'),
-      max_tokens: given('max_tokens'),
-      frequency_penalty: given('frequency_penalty'),
-      presence_penalty: given('presence_penalty'),
+      temperature: pickSetting('temperature'),
+      top_p: pickSetting('top_p'),
+      max_tokens: pickSetting('max_tokens'),
+      frequency_penalty: pickSetting('frequency_penalty'),
+      presence_penalty: pickSetting('presence_penalty'),
       ...(stop !== null && { stop }),
       ...(response_format && { response_format: response_format as OpenAI.ResponseFormatJSONSchema }),
     }
     return parameters
   }
 
-  #tools() {
-    const tools = [...[...this.of.tools.values()].map(told), ...this.of.clientTools.values()]
+  #toolParameters() {
+    const tools = [...[...this.input.tools.values()].map(toOpenAiTool), ...this.input.clientTools.values()]
     return tools.length ? { tools } : {}
   }
 
   /** Each call has an id of its own, a name and arguments, that the client may send again: some servers give none. */
-  #named(calls: ToolCall[]): ToolCall[] {
-    const known = new Set(this.of.messages.flatMap((one) => ('tool_call_id' in one ? [one.tool_call_id] : [])))
+  #normalizeCalls(calls: ToolCall[]): ToolCall[] {
+    const usedIds = new Set(this.input.messages.flatMap((one) => ('tool_call_id' in one ? [one.tool_call_id] : [])))
     return calls.map((call) => {
-      const id = ID.test(call.id) && !known.has(call.id) ? call.id : `call_${Bun.randomUUIDv7()}`
-      known.add(id)
+      const id = CALL_ID_PATTERN.test(call.id) && !usedIds.has(call.id) ? call.id : `call_${Bun.randomUUIDv7()}`
+      usedIds.add(id)
       const name = call.function.name.replace(/[^\w.-]/g, '_').slice(0, 200) || 'nameless'
-      const text = keepableText(call.function.arguments)
+      const text = toStorableText(call.function.arguments)
       return { ...call, id, function: { name, arguments: text.trim() ? text : '{}' } }
     })
   }
 
   /** Those of the client's tools, and the others; a call that the client could not read is answered here. */
-  #parted(calls: ToolCall[]): [ToolCall[], ToolCall[]] {
-    const theirs = calls.filter((call) => this.of.clientTools.has(call.function.name) && isReadable(call))
-    return [theirs, calls.filter((call) => !theirs.includes(call))]
+  #splitCalls(calls: ToolCall[]): [ToolCall[], ToolCall[]] {
+    const clientCalls = calls.filter(
+      (call) => this.input.clientTools.has(call.function.name) && hasValidArguments(call),
+    )
+    return [clientCalls, calls.filter((call) => !clientCalls.includes(call))]
   }
 
   /** Answers calls, some at a time. What is not answered when it breaks off is said to be so. */
-  async #answer(calls: ToolCall[]): Promise<Message[]> {
-    const results: Said[] = calls.map(({ id }) => ({ role: 'tool', content: INTERRUPTED, toolCallId: id }))
-    this.said.push(...results)
-    for (let n = 0; n < calls.length; n += AT_ONCE) {
+  async #runToolCalls(calls: ToolCall[]): Promise<ModelMessage[]> {
+    const results: TurnMessage[] = calls.map(({ id }) => ({
+      role: 'tool',
+      content: INTERRUPTED_RESULT,
+      toolCallId: id,
+    }))
+    this.turnMessages.push(...results)
+    for (let n = 0; n < calls.length; n += TOOL_CONCURRENCY) {
       this.signal.throwIfAborted()
-      const some = calls.slice(n, n + AT_ONCE)
-      const work = some.map(async (call, i) => {
-        const content = await resultOf(this.of.tools, this.of.calling, call)
-        this.#room -= content.length
-        results[n + i]!.content = this.#room < 0 ? TOO_MUCH : content
+      const batch = calls.slice(n, n + TOOL_CONCURRENCY)
+      const work = batch.map(async (call, i) => {
+        const content = await runToolCall(this.input.tools, this.input.toolContext, call)
+        this.#remainingCharacters -= content.length
+        results[n + i]!.content = this.#remainingCharacters < 0 ? TOO_MUCH_RESULT : content
       })
       await Promise.all(work)
     }
@@ -193,38 +204,43 @@ export class Turn {
   }
 
   /** The client goes on from here, and knows the turn as one message that calls all its tools: so it is kept. */
-  #wait(theirs: ToolCall[]) {
-    const calls = this.said.flatMap(({ toolCalls = [] }) => toolCalls)
-    const results = this.said.filter(({ role }) => role === 'tool')
-    const content = this.said.map((one) => (one.role === 'assistant' ? one.content : '')).join('')
-    this.said.splice(0, this.said.length, { role: 'assistant', content, toolCalls: calls }, ...results)
+  #pauseForClient(clientCalls: ToolCall[]) {
+    const calls = this.turnMessages.flatMap(({ toolCalls = [] }) => toolCalls)
+    const results = this.turnMessages.filter(({ role }) => role === 'tool')
+    const content = this.turnMessages.map((one) => (one.role === 'assistant' ? one.content : '')).join('')
+    this.turnMessages.splice(0, this.turnMessages.length, { role: 'assistant', content, toolCalls: calls }, ...results)
     const backendResults = results.map(({ toolCallId, content }) => ({
       functionCall: calls.find(({ id }) => id === toolCallId)!,
-      result: parsed(content),
+      result: parseJsonOrText(content),
     }))
     this.finish = 'tool_calls'
-    this.pause = { functionCalls: theirs, backendResults, assistantToolCalls: calls }
+    this.pause = { functionCalls: clientCalls, backendResults, assistantToolCalls: calls }
   }
 }
 
-const ID = /^[\x21-\x7e]{1,200}$/
+const CALL_ID_PATTERN = /^[\x21-\x7e]{1,200}$/
 
-const TOO_MUCH = JSON.stringify({
-  error: { code: 'TOO_MUCH', message: 'It was done, but tools have answered too much. Go on with what you know.' },
+const TOO_MUCH_RESULT = JSON.stringify({
+  error: {
+    code: 'TOO_MUCH',
+    message: 'The call succeeded, but the results of the tools are too large to include. Continue with what you know.',
+  },
 })
 
-const INTERRUPTED = JSON.stringify({ error: { code: 'INTERRUPTED', message: 'Nobody knows whether it was done.' } })
+const INTERRUPTED_RESULT = JSON.stringify({
+  error: { code: 'INTERRUPTED', message: 'The tool call was interrupted; its outcome is unknown.' },
+})
 
-function isReadable(call: ToolCall) {
+function hasValidArguments(call: ToolCall) {
   try {
-    inputOf(call)
+    parseArguments(call)
     return true
   } catch {
     return false
   }
 }
 
-function parsed(text: string): unknown {
+function parseJsonOrText(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

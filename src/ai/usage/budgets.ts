@@ -1,17 +1,17 @@
 import { inArray } from 'drizzle-orm'
-import type { OpenCtx } from '../../accounts/guard'
-import { settingsOf } from '../../accounts/settings'
-import { iso, now } from '../../core/clock'
+import type { PublicCtx } from '../../accounts/guard'
+import { getSettings } from '../../accounts/tenant-settings'
+import { now, toIsoString } from '../../core/clock'
 import { Problem } from '../../core/problem'
 import { spent } from '../tables'
-import { MILLION } from './prices'
-import { type Period, type Scope, spentId } from './spending'
+import { MICROS_PER_UNIT } from './prices'
+import { type BudgetPeriod, type BudgetScope, toTotalId } from './usage-record'
 
 /** What some work is expected to take; costs in millionths. */
-export type Expected = { tokens: number; cost: number }
+export type ExpectedUsage = { tokens: number; cost: number }
 
 /** Of what there is a budget for, what those take that run now in this process, as far as anybody can expect. */
-const running = new Map<string, Expected>()
+const reservations = new Map<string, ExpectedUsage>()
 
 /**
  * Refuses to ask a model where one of the tenant's budgets is used up: its own, or that of the caller or the caller's
@@ -19,75 +19,76 @@ const running = new Map<string, Expected>()
  * next, until what is returned is called; nothing, for what is a part of work that was counted already. Days and months are those of UTC.
  * @throws 429 BUDGET_EXCEEDED, with the time until it may be asked again
  */
-export async function withinBudget({ actor, ...tenant }: OpenCtx, expects?: Expected): Promise<() => void> {
-  const { budgets } = await settingsOf(tenant, 'ai-configuration')
-  const whose = { tenant: '', user: actor?.user, workspace: actor?.workspace?._id }
-  const time = iso(now())
-  const those = budgets.flatMap((budget) => {
-    const subject = whose[budget.scope]
-    return subject === undefined ? [] : { ...budget, _id: spentId(budget.scope, subject, budget.period, time) }
+export async function reserveBudget({ actor, ...tenant }: PublicCtx, expected?: ExpectedUsage): Promise<() => void> {
+  const { budgets } = await getSettings(tenant, 'ai-configuration')
+  const subjectByScope = { tenant: '', user: actor?.user, workspace: actor?.workspace?._id }
+  const time = toIsoString(now())
+  const applicable = budgets.flatMap((budget) => {
+    const subject = subjectByScope[budget.scope]
+    return subject === undefined ? [] : { ...budget, _id: toTotalId(budget.scope, subject, budget.period, time) }
   })
-  if (!those.length) return () => {}
-  const ids = [...new Set(those.map(({ _id }) => _id))]
+  if (!applicable.length) return () => {}
+  const ids = [...new Set(applicable.map(({ _id }) => _id))]
   const keys = ids.map((_id) => `${tenant.tenant} ${_id}`)
   // Whoever came before counts, also where it ends while the sums are read.
-  const before = new Map(ids.map((_id, n) => [_id, running.get(keys[n]!)]))
-  const over = expects ? counting(keys, expects) : () => {}
+  const reservedBefore = new Map(ids.map((_id, n) => [_id, reservations.get(keys[n]!)]))
+  const release = expected ? addReservation(keys, expected) : () => {}
   try {
     const sums = await tenant.db.select().from(spent).where(inArray(spent._id, ids))
-    for (const { _id, ...budget } of those) {
-      const amount = ({ tokens = 0, cost = 0 }: Partial<Expected> = {}) =>
-        budget.unit === 'tokens' ? tokens : cost / MILLION
-      const [used, taking] = [amount(sums.find((one) => one._id === _id)), amount(before.get(_id))]
-      if (used >= budget.limit) throw usedUp(budget, used)
-      if (expects && used + taking >= budget.limit) throw beingUsedUp(budget, used, taking)
+    for (const { _id, ...budget } of applicable) {
+      const amount = ({ tokens = 0, cost = 0 }: Partial<ExpectedUsage> = {}) =>
+        budget.unit === 'tokens' ? tokens : cost / MICROS_PER_UNIT
+      const [used, reserved] = [amount(sums.find((one) => one._id === _id)), amount(reservedBefore.get(_id))]
+      if (used >= budget.limit) throw budgetUsedUpProblem(budget, used)
+      if (expected && used + reserved >= budget.limit) throw budgetReservedProblem(budget, used, reserved)
     }
-    return over
+    return release
   } catch (error) {
-    over()
+    release()
     throw error
   }
 }
 
 /** Counts until what is returned is called. */
-function counting(keys: string[], { tokens, cost }: Expected): () => void {
-  const count = (key: string, by: 1 | -1) => {
-    const known = running.get(key) ?? { tokens: 0, cost: 0 }
-    const then = { tokens: known.tokens + by * tokens, cost: known.cost + by * cost }
-    if (then.tokens || then.cost) running.set(key, then)
-    else running.delete(key)
+function addReservation(keys: string[], { tokens, cost }: ExpectedUsage): () => void {
+  const addToKey = (key: string, by: 1 | -1) => {
+    const current = reservations.get(key) ?? { tokens: 0, cost: 0 }
+    const next = { tokens: current.tokens + by * tokens, cost: current.cost + by * cost }
+    if (next.tokens || next.cost) reservations.set(key, next)
+    else reservations.delete(key)
   }
-  for (const key of keys) count(key, 1)
+  for (const key of keys) addToKey(key, 1)
   return () => {
-    for (const key of keys.splice(0)) count(key, -1)
+    for (const key of keys.splice(0)) addToKey(key, -1)
   }
 }
 
-type Budget = { scope: Scope; period: Period; unit: 'tokens' | 'cost'; limit: number }
+type Budget = { scope: BudgetScope; period: BudgetPeriod; unit: 'tokens' | 'cost'; limit: number }
 
-const worded = ({ period, unit, limit }: Budget) => `${limit} ${unit === 'tokens' ? 'tokens' : 'in cost'} a ${period}`
+const formatBudget = ({ period, unit, limit }: Budget) =>
+  `${limit} ${unit === 'tokens' ? 'tokens' : 'in cost'} a ${period}`
 
-function usedUp(budget: Budget, used: number) {
+function budgetUsedUpProblem(budget: Budget, used: number) {
   const { scope, period } = budget
-  const end = endOf(period)
-  const message = `The budget of this ${scope} is used up: ${worded(budget)}. Ask again when the next ${period} has begun, or ask an admin for more.`
+  const end = endOfPeriod(period)
+  const message = `The budget of this ${scope} is used up: ${formatBudget(budget)}. Try again when the next ${period} begins, or ask an admin to raise it.`
   const wait = Math.max(1, Math.ceil((end - now()) / 1000))
-  return exceeded(message, { ...budget, used, until: iso(end) }, wait)
+  return budgetProblem(message, { ...budget, used, until: toIsoString(end) }, wait)
 }
 
-const beingUsedUp = (budget: Budget, used: number, running: number) =>
-  exceeded(
-    `What is being answered now may use up the budget of this ${budget.scope}: ${worded(budget)}. Ask again in a moment.`,
+const budgetReservedProblem = (budget: Budget, used: number, running: number) =>
+  budgetProblem(
+    `Requests in progress may use up the budget of this ${budget.scope}: ${formatBudget(budget)}. Try again in a moment.`,
     { ...budget, used, running },
-    SOON,
+    RETRY_AFTER_SECONDS,
   )
 
-const SOON = 5 // s
+const RETRY_AFTER_SECONDS = 5 // s
 
-const exceeded = (message: string, details: object, wait: number) =>
+const budgetProblem = (message: string, details: object, wait: number) =>
   new Problem(429, 'BUDGET_EXCEEDED', message, { details, headers: { 'retry-after': `${wait}` } })
 
-function endOf(period: Period) {
+function endOfPeriod(period: BudgetPeriod) {
   const date = new Date(now())
   const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()]
   return period === 'day' ? Date.UTC(year, month, day + 1) : Date.UTC(year, month + 1)

@@ -1,6 +1,6 @@
 import { type Static, t } from 'elysia'
 import { id, time } from '../../core/shapes'
-import { growingListing } from '../../storage/lists'
+import { growingListQuery } from '../../storage/pagination'
 
 const maybe = t.Optional
 const tokens = t.Number({ description: 'tokens' })
@@ -10,11 +10,11 @@ const status = t.Union([t.Literal('completed'), t.Literal('failed'), t.Literal('
 const kind = t.Union([t.Literal('completion'), t.Literal('embedding')])
 
 /** What a completion took, or an embedding. */
-export const Used = t.Object({
+export const AiUsage = t.Object({
   _id: id,
   created: time,
   kind,
-  integration: t.Nullable(t.String(), { description: 'none, where a source was asked directly' }),
+  integration: t.Nullable(t.String(), { description: 'null where a source was called directly' }),
   source: t.String({ description: 'the integration source, or `echo`' }),
   model: t.String(),
   user: t.Nullable(t.String()),
@@ -23,14 +23,14 @@ export const Used = t.Object({
   promptTokens: tokens,
   completionTokens: tokens,
   cost,
-  estimated: t.Boolean({ description: 'whether the source’s server has not counted the tokens' }),
+  estimated: t.Boolean({ description: 'true if the tokens were estimated, because the source did not report them' }),
   status,
   durationMs: t.Number(),
 })
-export type Used = Static<typeof Used>
+export type AiUsage = Static<typeof AiUsage>
 
 const dates = ['day', 'month'] as const
-export const groupings = [
+export const USAGE_GROUPINGS = [
   ...dates,
   'model',
   'user',
@@ -41,10 +41,10 @@ export const groupings = [
   'status',
   'kind',
 ] as const
-export type Grouping = (typeof groupings)[number]
+export type Grouping = (typeof USAGE_GROUPINGS)[number]
 
 /** What several took together. */
-export const UsedTogether = t.Object({
+export const AiUsageTotal = t.Object({
   day: maybe(t.String({ description: 'YYYY-MM-DD, UTC' })),
   month: maybe(t.String({ description: 'YYYY-MM, UTC' })),
   model: maybe(t.String()),
@@ -59,27 +59,27 @@ export const UsedTogether = t.Object({
   completionTokens: tokens,
   totalTokens: tokens,
   cost,
-  count: t.Number({ description: 'how many completions and embeddings' }),
+  count: t.Number({ description: 'number of completions and embeddings' }),
 })
-export type UsedTogether = Static<typeof UsedTogether>
+export type AiUsageTotal = Static<typeof AiUsageTotal>
 
-const csv = (description: string) => maybe(t.String({ description: `${description}, comma-separated` }))
+const commaSeparated = (description: string) => maybe(t.String({ description: `${description}, comma-separated` }))
 const filters = {
-  from: maybe(t.String({ description: 'not before this day or moment' })),
-  to: maybe(t.String({ description: 'before this moment; of a day, all of it' })),
-  user: csv('of these users'),
-  workspace: csv('of these workspaces'),
-  integration: csv('of these integrations'),
-  source: csv('of these integration sources'),
-  model: csv('of these models'),
-  thread: csv('of these threads'),
-  status: csv('`completed`, `failed` or `aborted`'),
-  kind: csv('`completion` or `embedding`'),
+  from: maybe(t.String({ description: 'earliest day or time, inclusive' })),
+  to: maybe(t.String({ description: 'latest time, exclusive; a day is included in full' })),
+  user: commaSeparated('only of these users'),
+  workspace: commaSeparated('only of these workspaces'),
+  integration: commaSeparated('only of these integrations'),
+  source: commaSeparated('only of these integration sources'),
+  model: commaSeparated('only of these models'),
+  thread: commaSeparated('only of these threads'),
+  status: commaSeparated('`completed`, `failed` or `aborted`'),
+  kind: commaSeparated('`completion` or `embedding`'),
 }
 export const UsageList = t.Object({
-  ...growingListing,
+  ...growingListQuery,
   ...filters,
-  groupBy: csv(`adds up by these instead: ${groupings.join(', ')}`),
+  groupBy: commaSeparated(`returns totals grouped by these instead: ${USAGE_GROUPINGS.join(', ')}`),
 })
-export type Filters = { [filter in keyof typeof filters]?: string }
+export type UsageFilters = { [filter in keyof typeof filters]?: string }
 export type UsageQuery = Static<typeof UsageList>

@@ -1,6 +1,6 @@
-import { fieldType } from './type'
+import { fieldType } from './field-type'
 
-const written = new Map([
+const BOOLEAN_BY_TEXT = new Map([
   ['true', true],
   ['1', true],
   ['false', false],
@@ -10,7 +10,7 @@ const written = new Map([
 export const boolean = fieldType<boolean>({
   typescript: 'boolean',
   check: (value) => (typeof value === 'boolean' ? undefined : 'must be true or false'),
-  key: (value) => (value ? 'true' : 'false'),
-  value: (key) => key === 'true',
-  parse: (text) => written.get(text),
+  toIndexKey: (value) => (value ? 'true' : 'false'),
+  fromIndexKey: (key) => key === 'true',
+  parse: (text) => BOOLEAN_BY_TEXT.get(text),
 })

@@ -1,12 +1,12 @@
-import { isDate } from '../../core/clock'
-import { fieldType } from './type'
+import { isIsoDate } from '../../core/clock'
+import { fieldType } from './field-type'
 
 /** A day: YYYY-MM-DD. */
 export const date = fieldType<string>({
   typescript: 'string',
-  check: (value) => (typeof value === 'string' && isDate(value) ? undefined : 'must be a date: YYYY-MM-DD'),
-  key: (value) => value,
-  moment: (key) => Date.parse(key),
-  parse: (text) => (isDate(text) ? text : undefined),
+  check: (value) => (typeof value === 'string' && isIsoDate(value) ? undefined : 'must be a date: YYYY-MM-DD'),
+  toIndexKey: (value) => value,
+  toMillis: (key) => Date.parse(key),
+  parse: (text) => (isIsoDate(text) ? text : undefined),
   bounds: 'value',
 })

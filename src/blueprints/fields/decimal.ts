@@ -1,19 +1,21 @@
-import { decimalKey, decimalOf } from './keys'
-import { decimals } from './sums'
-import { fieldType } from './type'
+import { decimalSum } from './exact-sum'
+import { fieldType } from './field-type'
+import { decimalKey, decimalOf } from './sort-keys'
 
-const FORM = /^-?\d{1,60}(\.\d{1,60})?$/
+const DECIMAL_PATTERN = /^-?\d{1,60}(\.\d{1,60})?$/
 
 /** An exact number, written as text: "19.90" keeps its digits. */
 export const decimal = fieldType<string>({
   typescript: 'string',
   check: (value) =>
-    typeof value === 'string' && FORM.test(value) ? undefined : 'must be a decimal number as text, such as "19.90"',
-  key: decimalKey,
-  value: decimalOf,
-  cut: () => true, // its zeros
-  addition: decimals,
-  parse: (text) => (FORM.test(text) ? text : undefined),
+    typeof value === 'string' && DECIMAL_PATTERN.test(value)
+      ? undefined
+      : 'must be a decimal number as text, such as "19.90"',
+  toIndexKey: decimalKey,
+  fromIndexKey: decimalOf,
+  isTruncated: () => true, // its zeros
+  exactSum: decimalSum,
+  parse: (text) => (DECIMAL_PATTERN.test(text) ? text : undefined),
   bounds: 'value',
-  bound: (written) => (typeof written === 'number' ? `${written}` : undefined),
+  parseBound: (written) => (typeof written === 'number' ? `${written}` : undefined),
 })

@@ -1,17 +1,19 @@
-import { isCut, textKey, textOf } from './keys'
-import { fieldType } from './type'
+import { fieldType } from './field-type'
+import { isTruncated, textKey, textOf } from './sort-keys'
 
-const FORM = /^[^\s@<>,;:"()[\]\\]+@[^\s@<>,;:"()[\]\\]+\.[^\s@<>,;:"()[\]\\.]+$/
+const EMAIL_PATTERN = /^[^\s@<>,;:"()[\]\\]+@[^\s@<>,;:"()[\]\\]+\.[^\s@<>,;:"()[\]\\.]+$/
 
 export const email = fieldType<string>({
   typescript: 'string',
   check: (value) =>
-    typeof value === 'string' && value.length <= 254 && FORM.test(value) ? undefined : 'must be an e-mail address',
-  key: textKey,
-  value: textOf,
-  cut: isCut,
+    typeof value === 'string' && value.length <= 254 && EMAIL_PATTERN.test(value)
+      ? undefined
+      : 'must be an e-mail address',
+  toIndexKey: textKey,
+  fromIndexKey: textOf,
+  isTruncated: isTruncated,
   parse: (text) => text,
-  patterned: true,
+  supportsPatterns: true,
   bounds: 'length',
-  searched: true,
+  isSearchable: true,
 })

@@ -1,18 +1,18 @@
-import { isCut, textKey, textOf } from './keys'
-import { fieldType } from './type'
-import { isWebAddress } from './url'
+import { fieldType } from './field-type'
+import { isTruncated, textKey, textOf } from './sort-keys'
+import { isHttpUrl } from './url'
 
 /** The address of a file: elsewhere (http or https), or a path of this server. */
 export const file = fieldType<string>({
   typescript: 'string',
   check: (value) =>
-    typeof value === 'string' && (isWebAddress(value) || /^\/(?![/\\])\S*$/.test(value))
+    typeof value === 'string' && (isHttpUrl(value) || /^\/(?![/\\])\S*$/.test(value))
       ? undefined
-      : 'must be the address of a file: https://… or /…',
-  key: textKey,
-  value: textOf,
-  cut: isCut,
+      : 'must be the URL of a file: https://… or /…',
+  toIndexKey: textKey,
+  fromIndexKey: textOf,
+  isTruncated: isTruncated,
   parse: (text) => text,
-  patterned: true,
+  supportsPatterns: true,
   bounds: 'length',
 })

@@ -1,14 +1,14 @@
-import { numberKey, numberOf } from './keys'
-import { doubles } from './sums'
-import { fieldType } from './type'
+import { doubleSum } from './exact-sum'
+import { fieldType } from './field-type'
+import { numberKey, numberOf } from './sort-keys'
 
 /** A double-precision number. */
 export const number = fieldType<number>({
   typescript: 'number',
   check: (value) => (Number.isFinite(value) ? undefined : 'must be a number'),
-  key: numberKey,
-  value: numberOf,
-  addition: doubles,
+  toIndexKey: numberKey,
+  fromIndexKey: numberOf,
+  exactSum: doubleSum,
   parse: (text) =>
     text.length < 400 && /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text) && Number.isFinite(Number(text))
       ? Number(text)

@@ -1,4 +1,4 @@
-import { fieldType } from './type'
+import { fieldType } from './field-type'
 
 /** A JSON object; `schema` says more. Its parts are found by dotted paths. */
 export const object = fieldType<Record<string, unknown>>({

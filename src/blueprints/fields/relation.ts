@@ -1,12 +1,12 @@
-import { fieldType } from './type'
+import { fieldType } from './field-type'
 
 /** The identifier of an entity of the blueprint `target`. */
 export const relation = fieldType<string>({
   typescript: 'string',
   check: (value) =>
     typeof value === 'string' && /^[^\s/]{1,128}$/.test(value) ? undefined : 'must be the identifier of an entity',
-  key: (value) => value,
-  value: (key) => key,
+  toIndexKey: (value) => value,
+  fromIndexKey: (key) => key,
   parse: (text) => text,
-  patterned: true,
+  supportsPatterns: true,
 })

@@ -1,15 +1,15 @@
-import { isCut, textKey, textOf } from './keys'
-import { fieldType } from './type'
+import { fieldType } from './field-type'
+import { isTruncated, textKey, textOf } from './sort-keys'
 
 /** A short text, such as a name or a title. */
 export const string = fieldType<string>({
   typescript: 'string',
   check: (value) => (typeof value === 'string' ? undefined : 'must be text'),
-  key: textKey,
-  value: textOf,
-  cut: isCut,
+  toIndexKey: textKey,
+  fromIndexKey: textOf,
+  isTruncated: isTruncated,
   parse: (text) => text,
-  patterned: true,
+  supportsPatterns: true,
   bounds: 'length',
-  searched: true,
+  isSearchable: true,
 })

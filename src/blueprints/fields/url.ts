@@ -1,18 +1,18 @@
-import { isCut, textKey, textOf } from './keys'
-import { fieldType } from './type'
+import { fieldType } from './field-type'
+import { isTruncated, textKey, textOf } from './sort-keys'
 
 /** Whether a browser may follow it: `javascript:` and the like would run with the page's rights. */
-export const isWebAddress = (text: string) => /^https?:\/\//i.test(text) && !/\s/.test(text) && URL.canParse(text)
+export const isHttpUrl = (text: string) => /^https?:\/\//i.test(text) && !/\s/.test(text) && URL.canParse(text)
 
 export const url = fieldType<string>({
   typescript: 'string',
   check: (value) =>
-    typeof value === 'string' && isWebAddress(value) ? undefined : 'must be an address that starts with http(s)://',
-  key: textKey,
-  value: textOf,
-  cut: isCut,
+    typeof value === 'string' && isHttpUrl(value) ? undefined : 'must be a URL that starts with http:// or https://',
+  toIndexKey: textKey,
+  fromIndexKey: textOf,
+  isTruncated: isTruncated,
   parse: (text) => text,
-  patterned: true,
+  supportsPatterns: true,
   bounds: 'length',
-  searched: true,
+  isSearchable: true,
 })

@@ -1,53 +1,55 @@
 import type jsonata from 'jsonata'
-import { meteredFunctions } from './functions'
-import { functions, type Meter, Unfit } from './meter'
-import { Engine, prepare } from './regex'
+import { loadMeteredFunctions } from './functions'
+import { FormulaError, jsonataFunctions, type Meter } from './meter'
+import { compilePattern, MeteredRegExp } from './regex'
 
 /** The expression of a computed field. */
 export type Formula = {
   /** What it makes of an entity; undefined for nothing. @throws Unfit, with the end of a sentence */
-  of(entity: object, meter: Meter): Promise<unknown>
+  evaluate(entity: object, meter: Meter): Promise<unknown>
   /** All that it calls by name: properties, and parts of them. */
-  names: Set<string>
+  referencedNames: Set<string>
 }
 
-type Node = { type?: string; value?: unknown; position?: number }
+type AstNode = { type?: string; value?: unknown; position?: number }
 type Base = { meter?: Meter; RegexEngine: unknown }
 type Environment = { base: Base; lookup(name: string): unknown }
-type Failure = { code?: string; message?: string; position?: number; value?: unknown; value2?: unknown }
+type JsonataError = { code?: string; message?: string; position?: number; value?: unknown; value2?: unknown }
 
-const DEPTH = 400 // evaluations within each other
-const LIST = 5_000 // values that the interpreter collects
-const NODE = 100 // steps for each part of an expression
-const MAKERS = ['lambda', 'partial', 'transform'] // parts of an expression whose value is a function
+const MAX_EVALUATION_DEPTH = 400 // evaluations within each other
+const MAX_SEQUENCE_LENGTH = 5_000 // values that the interpreter collects
+const STEPS_PER_NODE = 100 // steps for each part of an expression
+const FUNCTION_NODE_TYPES = ['lambda', 'partial', 'transform'] // parts of an expression whose value is a function
 // No variable of an expression can be called so.
-const METER = ' meter'
-const [ENTRY, EXIT] = ['jsonata.__evaluate_entry', 'jsonata.__evaluate_exit'].map((name) => Symbol.for(name))
+const METER_VARIABLE = ' meter'
+const [EVALUATE_ENTRY, EVALUATE_EXIT] = ['jsonata.__evaluate_entry', 'jsonata.__evaluate_exit'].map((name) =>
+  Symbol.for(name),
+)
 
 /** What is wrong with the text of an expression, by JSONata's codes. */
-const FLAWS: Record<string, string> = {
-  S0101: 'a text has no closing quote',
+const SYNTAX_ERROR_MESSAGES: Record<string, string> = {
+  S0101: 'a string has no closing quote',
   S0102: 'a number is too large',
-  S0103: 'a backslash stands before a character that needs none',
-  S0104: 'after \\u four hexadecimal digits are needed',
+  S0103: 'a backslash is followed by an unsupported character',
+  S0104: '\\u must be followed by four hexadecimal digits',
   S0105: 'a name has no closing backtick',
-  S0106: 'a comment has no end',
-  S0201: 'something stands where nothing can follow',
-  S0202: 'something else is needed here',
-  S0203: 'something is missing before its end',
-  S0204: 'it has an operator that is unknown',
-  S0207: 'it ends too early',
-  S0211: 'something stands where a value has to be',
+  S0106: 'a comment is not closed',
+  S0201: 'there is unexpected text after the expression',
+  S0202: 'another token is expected here',
+  S0203: 'a token is missing before its end',
+  S0204: 'it uses an unknown operator',
+  S0207: 'it ends unexpectedly',
+  S0211: 'a value is expected here',
   S0301: 'a regular expression is empty',
   S0302: 'a regular expression has no closing slash',
 }
 
-let loaded: Promise<{ make: typeof jsonata; known: Map<string, unknown> }> | undefined
+let jsonataPromise: Promise<{ make: typeof jsonata; known: Map<string, unknown> }> | undefined
 
 /** JSONata is loaded when the first formula is. */
-async function load() {
+async function loadJsonata() {
   const { default: make } = await import('jsonata')
-  return { make, known: await meteredFunctions(make) }
+  return { make, known: await loadMeteredFunctions(make) }
 }
 
 /**
@@ -55,68 +57,68 @@ async function load() {
  * all that it does is paid for from a budget: by its parts, its functions, its patterns and the size of its values.
  * @throws Unfit for one that makes no sense
  */
-export async function formula(text: string): Promise<Formula> {
-  loaded ??= load()
-  const { make, known } = await loaded
+export async function compileFormula(text: string): Promise<Formula> {
+  jsonataPromise ??= loadJsonata()
+  const { make, known: builtInFunctions } = await jsonataPromise
   let expression: jsonata.Expression
   const names = new Set<string>()
   try {
-    expression = make(text, { stack: DEPTH, sequence: LIST })
-    for (const node of nodes(expression.ast())) {
+    expression = make(text, { stack: MAX_EVALUATION_DEPTH, sequence: MAX_SEQUENCE_LENGTH })
+    for (const node of iterateNodes(expression.ast())) {
       if (node.type === 'name') names.add(`${node.value}`)
-      if (node.type === 'regex') prepare(node.value as RegExp)
-      if (node.type === 'variable' && node.value === 'eval') throw new Unfit('$eval is not taken here')
+      if (node.type === 'regex') compilePattern(node.value as RegExp)
+      if (node.type === 'variable' && node.value === 'eval') throw new FormulaError('$eval is not supported')
     }
   } catch (error) {
-    const { code = '', message, position } = error as Failure
-    const flaw = code.startsWith('S') ? (FLAWS[code] ?? 'it is not written as JSONata has it') : message
-    throw new Unfit(`${flaw ?? 'it makes no sense'}${position ? ` (at character ${position})` : ''}`)
+    const { code = '', message, position } = error as JsonataError
+    const reasonText = code.startsWith('S') ? (SYNTAX_ERROR_MESSAGES[code] ?? 'it is not valid JSONata') : message
+    throw new FormulaError(`${reasonText ?? 'it is invalid'}${position ? ` (at character ${position})` : ''}`)
   }
   const assign = expression.assign as (name: string | symbol, value: unknown) => void
-  for (const [name, definition] of known) assign(name, definition)
-  assign(ENTRY!, (node: Node, input: unknown, { base, lookup }: Environment) => {
+  for (const [name, definition] of builtInFunctions) assign(name, definition)
+  assign(EVALUATE_ENTRY!, (node: AstNode, input: unknown, { base, lookup }: Environment) => {
     if (!base.meter) {
-      base.meter = lookup(METER) as Meter
-      base.RegexEngine = Engine.bind(null, base.meter)
+      base.meter = lookup(METER_VARIABLE) as Meter
+      base.RegexEngine = MeteredRegExp.bind(null, base.meter)
     }
-    base.meter.spend(NODE)
+    base.meter.spend(STEPS_PER_NODE)
     // They would take a function apart.
-    if ((node.type === 'wildcard' || node.type === 'descendant') && functions.has(input as object))
-      throw new Unfit('functions have no parts')
+    if ((node.type === 'wildcard' || node.type === 'descendant') && jsonataFunctions.has(input as object))
+      throw new FormulaError('functions have no properties')
   })
-  assign(EXIT!, ({ type }: Node, _: unknown, { base }: Environment, result: unknown) => {
-    if (result && MAKERS.includes(type!)) functions.add(result as object)
-    base.meter!.weigh(result)
+  assign(EVALUATE_EXIT!, ({ type }: AstNode, _: unknown, { base }: Environment, result: unknown) => {
+    if (result && FUNCTION_NODE_TYPES.includes(type!)) jsonataFunctions.add(result as object)
+    base.meter!.chargeFor(result)
   })
   return {
-    names,
-    async of(entity, meter) {
+    referencedNames: names,
+    async evaluate(entity, meter) {
       try {
-        return plain(await expression.evaluate(entity, { [METER]: meter }))
+        return toPlainValue(await expression.evaluate(entity, { [METER_VARIABLE]: meter }))
       } catch (error) {
-        throw error instanceof Unfit ? error : new Unfit(reason(error as Failure))
+        throw error instanceof FormulaError ? error : new FormulaError(describeError(error as JsonataError))
       }
     },
   }
 }
 
 /** Without what the interpreter notes on its lists, and without what JSON has no word for. */
-function plain(value: unknown) {
-  if (typeof value === 'function' || (typeof value === 'object' && value && functions.has(value)))
-    throw new Unfit('a function is no value')
+function toPlainValue(value: unknown) {
+  if (typeof value === 'function' || (typeof value === 'object' && value && jsonataFunctions.has(value)))
+    throw new FormulaError('a function is not a value')
   return typeof value === 'object' && value ? JSON.parse(JSON.stringify(value)) : (value ?? undefined)
 }
 
 /** What went wrong, but for values, which not everybody may read who is told. */
-function reason({ code, message, value, value2 }: Failure) {
+function describeError({ code, message, value, value2 }: JsonataError) {
   if (code === 'D1011') return 'it is nested too deep'
   if (code === 'D3137' || code === 'D3141') return String(message).slice(0, 300) // the expression’s own words
-  return code && message && ![value, value2].some((one) => tells(message, one))
+  return code && message && ![value, value2].some((one) => revealsValue(message, one))
     ? message.slice(0, 300)
-    : 'the values do not fit'
+    : 'the values do not fit the expression'
 }
 
-function tells(message: string, value: unknown) {
+function revealsValue(message: string, value: unknown) {
   try {
     return value !== undefined && message.includes(JSON.stringify(value))
   } catch {
@@ -124,9 +126,9 @@ function tells(message: string, value: unknown) {
   }
 }
 
-function* nodes(node: unknown, seen = new Set<unknown>()): Generator<Node> {
+function* iterateNodes(node: unknown, seen = new Set<unknown>()): Generator<AstNode> {
   if (node === null || typeof node !== 'object' || node instanceof RegExp || seen.has(node)) return
   seen.add(node)
-  yield node as Node
-  for (const part of Object.values(node)) yield* nodes(part, seen)
+  yield node as AstNode
+  for (const part of Object.values(node)) yield* iterateNodes(part, seen)
 }

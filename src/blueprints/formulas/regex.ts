@@ -1,25 +1,26 @@
 import type { RE2JS } from 're2js'
-import { re2 } from '../../core/re2'
-import { type Meter, Unfit } from './meter'
+import { loadRe2 } from '../../core/re2'
+import { FormulaError, type Meter } from './meter'
 
-const TEXT = 1_000 // characters
-const PROGRAM = 250 // steps of the compiled pattern
-const known = new WeakMap<RegExp, RE2JS>()
+const MAX_TEXT_CHARACTERS = 1_000 // characters
+const MAX_PROGRAM_SIZE = 250 // steps of the compiled pattern
+const compiledPatterns = new WeakMap<RegExp, RE2JS>()
 
 /** Makes a literal of an expression ready. @throws what RE2 says of one that it can't have */
-export function prepare(literal: RegExp): RE2JS {
-  const found = known.get(literal)
-  if (found) return found
-  const engine = re2()
+export function compilePattern(literal: RegExp): RE2JS {
+  const existing = compiledPatterns.get(literal)
+  if (existing) return existing
+  const engine = loadRe2()
   const flags = (literal.ignoreCase ? engine.CASE_INSENSITIVE : 0) | (literal.multiline ? engine.MULTILINE : 0)
   const compiled = engine.compile(literal.source, flags)
-  if (compiled.programSize() > PROGRAM) throw new Unfit('a pattern is too large: repeat fewer things, or less often')
-  known.set(literal, compiled)
+  if (compiled.programSize() > MAX_PROGRAM_SIZE)
+    throw new FormulaError('a pattern is too complex: use fewer or smaller repetitions')
+  compiledPatterns.set(literal, compiled)
   return compiled
 }
 
 /** What the interpreter takes for `RegExp`, by RE2, whose time is in proportion to the text, and paid for. */
-export class Engine {
+export class MeteredRegExp {
   lastIndex = 0
   #pattern: RE2JS
 
@@ -27,11 +28,12 @@ export class Engine {
     private meter: Meter,
     literal: RegExp,
   ) {
-    this.#pattern = prepare(literal)
+    this.#pattern = compilePattern(literal)
   }
 
   exec(text: string) {
-    if (text.length > TEXT) throw new Unfit(`patterns are tried on texts of at most ${TEXT} characters`)
+    if (text.length > MAX_TEXT_CHARACTERS)
+      throw new FormulaError(`patterns are tried on texts of at most ${MAX_TEXT_CHARACTERS} characters`)
     // A match may be short, and found only by looking at all that follows.
     this.meter.spend(100 + (text.length - this.lastIndex) * this.#pattern.programSize())
     const matcher = this.#pattern.matcher(text)

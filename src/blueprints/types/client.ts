@@ -1,4 +1,4 @@
-import type { Blueprints, Entity } from './wire'
+import type { Blueprints, Entity } from './entity'
 
 /** What a client knows of a blueprint. */
 export interface Kind {
@@ -13,14 +13,14 @@ export interface Kind {
 }
 type Kinds<B> = { [Key in keyof B]: Kind }
 
-type System = Exclude<keyof Entity, 'metadata'>
+type SystemField = Exclude<keyof Entity, 'metadata'>
 type Comparison<Value> = { $lt?: Value; $lte?: Value; $gt?: Value; $gte?: Value }
 type Choice<Value> = { $ne?: Value; $in?: readonly Value[]; $nin?: readonly Value[]; $exists?: boolean }
 
 /** Which entities: by values of fields, by parts of objects (`address.city`), and by words. */
 export type Filters<K extends Kind> = {
   [Name in keyof K['filters']]?: K['filters'][Name] | (Comparison<K['filters'][Name]> & Choice<K['filters'][Name]>)
-} & { [Name in System]?: string | (Comparison<string> & Choice<string>) } & {
+} & { [Name in SystemField]?: string | (Comparison<string> & Choice<string>) } & {
   /** Words, each in any text that may be read; the last one may be only begun. */
   $q?: string
   /** In which texts the words are searched for. */
@@ -31,55 +31,55 @@ export type Filters<K extends Kind> = {
 type Paths<K extends Kind> = (keyof K['relations'] & string) | `${keyof K['relations'] & string}.${string}`
 
 /** What is shown of an entity, and what in the place of its relations. */
-export type Form<S, P> = {
+export type EntityView<S, P> = {
   /** The properties to show; all where it is not given. */
   $select?: readonly S[]
   /** The relations whose entities are shown in the place of their identifiers. */
   $populate?: readonly P[]
 }
 
-type Sorting<K extends Kind> = K['sorted'] | System
+type SortField<K extends Kind> = K['sorted'] | SystemField
 export type Query<K extends Kind, S, P> = Filters<K> &
-  Form<S, P> & {
+  EntityView<S, P> & {
     /** Fields to sort by, with "-" before those that go downwards. The newest are first where it is not given. */
     $sort?: Order<K> | readonly Order<K>[]
     /** How many, 100 where it is not given and 1000 at most. */
     $limit?: number
     $skip?: number
   }
-type Order<K extends Kind> = Sorting<K> | `-${Sorting<K>}`
+type Order<K extends Kind> = SortField<K> | `-${SortField<K>}`
 
-type Head<Path> = Path extends `${infer First}.${string}` ? First : Path
-type Rest<Path, First> = First extends string ? (Path extends `${First}.${infer Others}` ? Others : never) : never
+type PathHead<Path> = Path extends `${infer First}.${string}` ? First : Path
+type PathTail<Path, First> = First extends string ? (Path extends `${First}.${infer Others}` ? Others : never) : never
 
 /** What is gone, or may not be read, stays an identifier. */
-type Replaced<Value, Other> = Value extends readonly (infer One)[]
+type PopulatedValue<Value, Other> = Value extends readonly (infer One)[]
   ? (One | Other)[]
   : Value extends string
     ? Value | Other
     : Value
 type Populated<B extends Kinds<B>, K extends Kind, P> = {
-  [Name in keyof K['properties']]: Name extends Head<P> & keyof K['relations']
+  [Name in keyof K['properties']]: Name extends PathHead<P> & keyof K['relations']
     ? K['relations'][Name] extends keyof B
-      ? Replaced<K['properties'][Name], Whole<B, B[K['relations'][Name]], Rest<P, Name>>>
+      ? PopulatedValue<K['properties'][Name], FullEntity<B, B[K['relations'][Name]], PathTail<P, Name>>>
       : K['properties'][Name]
     : K['properties'][Name]
 }
-type Whole<B extends Kinds<B>, K extends Kind, P> = [P] extends [never]
+type FullEntity<B extends Kinds<B>, K extends Kind, P> = [P] extends [never]
   ? K['entity']
   : Omit<Entity, 'metadata'> & { metadata: Populated<B, K, P> } & Populated<B, K, P>
-type Chosen<K extends Kind, S> = Extract<
+type SelectedKeys<K extends Kind, S> = Extract<
   S | ('metadata' extends S ? keyof K['properties'] : never),
   keyof K['properties']
 >
 
 /** An entity as it is asked for. */
-export type Shown<B extends Kinds<B>, K extends Kind, S, P> = [S] extends [never]
-  ? Whole<B, K, P>
-  : Pick<Entity, '_id' | 'identifier' | Extract<S, System>> & {
-      metadata: Pick<Populated<B, K, P>, Chosen<K, S>>
-    } & Pick<Populated<B, K, P>, Chosen<K, S>>
-type Selectable<K extends Kind> = (keyof K['properties'] & string) | System | 'metadata'
+export type EntityResult<B extends Kinds<B>, K extends Kind, S, P> = [S] extends [never]
+  ? FullEntity<B, K, P>
+  : Pick<Entity, '_id' | 'identifier' | Extract<S, SystemField>> & {
+      metadata: Pick<Populated<B, K, P>, SelectedKeys<K, S>>
+    } & Pick<Populated<B, K, P>, SelectedKeys<K, S>>
+type Selectable<K extends Kind> = (keyof K['properties'] & string) | SystemField | 'metadata'
 
 export type Operation<K extends Kind> =
   | { op: 'create'; identifier?: string; data: K['draft'] }
@@ -148,32 +148,33 @@ export function createClient<B extends Kinds<B> = Blueprints>(options: Options) 
       ...(body !== undefined && { body }),
       ...(signal && { signal }),
     })
-    if (!response.ok) throw await refusalOf(response)
+    if (!response.ok) throw await toAtollError(response)
     return response
   }
-  const ask = async <Answer>(...request: Parameters<typeof send>) => (await (await send(...request)).json()) as Answer
+  const requestJson = async <Answer>(...request: Parameters<typeof send>) =>
+    (await (await send(...request)).json()) as Answer
 
   /** The entities of a blueprint. */
   function entities<Key extends keyof B & string>(key: Key) {
     type K = B[Key]
-    const at = `/${encodeURIComponent(key)}/entities`
-    const one = (identifier: string) => `${at}/${encodeURIComponent(named(identifier))}`
+    const entitiesPath = `/${encodeURIComponent(key)}/entities`
+    const entityPath = (identifier: string) => `${entitiesPath}/${encodeURIComponent(assertIdentifier(identifier))}`
     return {
       /** Those that match, a page of them. */
       list: async <const S extends Selectable<K> = never, const P extends Paths<K> = never>(
         query: Query<K, S, P> = {} as Query<K, S, P>,
         init: Init = {},
-      ): Promise<Shown<B, K, S, P>[]> => ask('GET', at + search(query), init),
+      ): Promise<EntityResult<B, K, S, P>[]> => requestJson('GET', entitiesPath + toQueryString(query), init),
 
       /** All that match, page after page. */
       async *each<const S extends Selectable<K> = never, const P extends Paths<K> = never>(
         query: Query<K, S, P> = {} as Query<K, S, P>,
         init: Init = {},
-      ): AsyncGenerator<Shown<B, K, S, P>, void> {
-        let next: string | undefined = search(query)
+      ): AsyncGenerator<EntityResult<B, K, S, P>, void> {
+        let next: string | undefined = toQueryString(query)
         while (next !== undefined) {
-          const response = await send('GET', at + next, init)
-          yield* (await response.json()) as Shown<B, K, S, P>[]
+          const response = await send('GET', entitiesPath + next, init)
+          yield* (await response.json()) as EntityResult<B, K, S, P>[]
           next = /<[^>?]*(\?[^>]*)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1]
         }
       },
@@ -181,113 +182,132 @@ export function createClient<B extends Kinds<B> = Blueprints>(options: Options) 
       /** One, by its identifier or `_id`. */
       get: async <const S extends Selectable<K> = never, const P extends Paths<K> = never>(
         identifier: string,
-        form: Form<S, P> = {},
+        view: EntityView<S, P> = {},
         init: Init = {},
-      ): Promise<Shown<B, K, S, P>> => ask('GET', one(identifier) + search(form), init),
+      ): Promise<EntityResult<B, K, S, P>> => requestJson('GET', entityPath(identifier) + toQueryString(view), init),
 
       /** A new one. */
       create: async (entity: K['draft'], init: Init = {}): Promise<K['entity']> =>
-        ask('POST', at, init, JSON.stringify(entity)),
+        requestJson('POST', entitiesPath, init, JSON.stringify(entity)),
 
       /** Changes what is given; `null` takes a value away. */
       change: async (identifier: string, change: K['change'], init: Init = {}): Promise<K['entity']> =>
-        ask('PUT', one(identifier), init, JSON.stringify(change)),
+        requestJson('PUT', entityPath(identifier), init, JSON.stringify(change)),
 
       remove: async (identifier: string, init: Init = {}): Promise<{ success: true; identifier: string }> =>
-        ask('DELETE', one(identifier), init),
+        requestJson('DELETE', entityPath(identifier), init),
 
       /** How many match. */
       count: async (filters: Filters<K> = {} as Filters<K>, init: Init = {}): Promise<number> =>
-        (await ask<{ count: number }>('GET', `/${encodeURIComponent(key)}/charts/count${search(filters)}`, init)).count,
+        (
+          await requestJson<{ count: number }>(
+            'GET',
+            `/${encodeURIComponent(key)}/charts/count${toQueryString(filters)}`,
+            init,
+          )
+        ).count,
 
       /** Up to 1,000 operations: all of them are done, or none where one is refused. */
       batch: async (operations: readonly Operation<K>[], init: Init = {}): Promise<Result<K>[]> =>
-        (await ask<{ results: Result<K>[] }>('POST', `${at}/batch`, init, JSON.stringify({ operations }))).results,
+        (
+          await requestJson<{ results: Result<K>[] }>(
+            'POST',
+            `${entitiesPath}/batch`,
+            init,
+            JSON.stringify({ operations }),
+          )
+        ).results,
 
       /** All that match, as they come in, the oldest first. */
       async *export<const S extends Selectable<K> = never>(
         query: Filters<K> & { $select?: readonly S[] } = {} as Filters<K>,
         init: Init = {},
-      ): AsyncGenerator<Shown<B, K, S, never>, void> {
-        const { body } = await send('GET', `${at}/export${search(query)}`, init)
-        for await (const line of linesOf(body)) yield JSON.parse(line)
+      ): AsyncGenerator<EntityResult<B, K, S, never>, void> {
+        const { body } = await send('GET', `${entitiesPath}/export${toQueryString(query)}`, init)
+        for await (const line of readLines(body)) yield JSON.parse(line)
       },
 
       /** Many at once; those that are refused are told, and left out unless `atomic` leaves them all out. */
       import: async (
         drafts: Iterable<K['draft']>,
-        how: { mode?: 'create' | 'upsert'; atomic?: boolean; dryRun?: boolean } = {},
+        importOptions: { mode?: 'create' | 'upsert'; atomic?: boolean; dryRun?: boolean } = {},
         init: Init = {},
       ): Promise<Report> => {
         const lines = Array.from(drafts, (draft) => `${JSON.stringify(draft)}\n`).join('')
-        return ask('POST', `${at}/import?${flags(how)}`, init, lines, 'application/x-ndjson')
+        return requestJson(
+          'POST',
+          `${entitiesPath}/import?${toFlags(importOptions)}`,
+          init,
+          lines,
+          'application/x-ndjson',
+        )
       },
     }
   }
   return { entities }
 }
 
-async function refusalOf(response: Response) {
+async function toAtollError(response: Response) {
   const { status, statusText } = response
   const text = await response.text()
-  let told: { code?: unknown; message?: unknown; details?: unknown } = {}
+  let problem: { code?: unknown; message?: unknown; details?: unknown } = {}
   try {
-    told = Object(JSON.parse(text))
+    problem = Object(JSON.parse(text))
   } catch {
     // Something between us and the server has answered.
   }
-  const { code = `HTTP_${status}`, message = statusText || `The server answered ${status}.`, details } = told
+  const { code = `HTTP_${status}`, message = statusText || `The server answered ${status}.`, details } = problem
   return new AtollError(status, String(code), String(message), details)
 }
 
 /** An address ends before these, so a request would be about something else. */
-function named(identifier: string) {
-  if (['', '.', '..'].includes(identifier)) throw new TypeError(`"${identifier}" is no identifier.`)
+function assertIdentifier(identifier: string) {
+  if (['', '.', '..'].includes(identifier)) throw new TypeError(`"${identifier}" is not a valid identifier.`)
   return identifier
 }
 
 // Parameters of the server's own, which a field may have for its name.
-const OWN = ['bypassAdmin', 'format', 'confirm', 'x', 'sum', 'groupBy', 'interval']
+const RESERVED_PARAMETERS = ['bypassAdmin', 'format', 'confirm', 'x', 'sum', 'groupBy', 'interval']
 
-function search(query: object): string {
+function toQueryString(query: object): string {
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined) continue
     if (name.startsWith('$')) {
       if (!Array.isArray(value)) parameters.append(name, String(value))
-      else if (value.length) parameters.append(name, list(value))
+      else if (value.length) parameters.append(name, joinList(value))
     } else if (value !== null && typeof value === 'object') {
       for (const [operator, other] of Object.entries(value))
         if (other !== undefined)
-          parameters.append(`${name}[${operator}]`, Array.isArray(other) ? list(other) : text(name, other))
-    } else if (OWN.includes(name)) parameters.append(`${name}[$in]`, list([text(name, value)]))
-    else parameters.append(name, text(name, value))
+          parameters.append(`${name}[${operator}]`, Array.isArray(other) ? joinList(other) : toFilterText(name, other))
+    } else if (RESERVED_PARAMETERS.includes(name))
+      parameters.append(`${name}[$in]`, joinList([toFilterText(name, value)]))
+    else parameters.append(name, toFilterText(name, value))
   }
   return parameters.size ? `?${parameters}` : ''
 }
 
-const flags = (how: object) =>
+const toFlags = (how: object) =>
   Object.entries(how)
     .map((pair) => pair.join('='))
     .join('&')
 
 /** To the server these are no filter, so it would answer with everything. */
-function text(name: string, value: unknown) {
+function toFilterText(name: string, value: unknown) {
   if (value === '' || value === 'undefined' || value === null)
-    throw new TypeError(`Nothing can be found by "${name}" being ${JSON.stringify(value)}.`)
+    throw new TypeError(`"${name}" cannot be filtered by ${JSON.stringify(value)}.`)
   return String(value)
 }
 
-function list(values: readonly unknown[]) {
-  if (!values.length) throw new TypeError('A list in a query needs a value.')
+function joinList(values: readonly unknown[]) {
+  if (!values.length) throw new TypeError('A list in a query must not be empty.')
   for (const value of values)
-    if (value === '' || String(value).includes(','))
-      throw new TypeError(`A list in a query can't have "${value}" in it.`)
+    if (value === '' || String(value).includes(',')) throw new TypeError(`A list in a query cannot contain "${value}".`)
   return values.join()
 }
 
 /** What lines a body has, as they come in. */
-async function* linesOf(body: ReadableStream<Uint8Array> | null) {
+async function* readLines(body: ReadableStream<Uint8Array> | null) {
   const [reader, decoder] = [body?.getReader(), new TextDecoder()]
   let rest = ''
   try {

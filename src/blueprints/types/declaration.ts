@@ -1,81 +1,91 @@
-import { types } from '../fields/types'
-import { unfolded } from '../model'
+import { fieldTypes } from '../fields'
+import { dereferenceSchema } from '../model'
 import type { Definition, Field } from '../shapes'
-import type { Names } from './names'
-import { choicesType, typeOf } from './schema'
-import { braced, comment, literal, property } from './text'
+import type { TypeIdentifiers } from './identifiers'
+import { typeOfChoices, typeOfSchema } from './json-schema'
+import { printComment, printLiteral, printObjectType, printProperty } from './printer'
 
-export type Described = { key: string; name: string; description: string; definition: Definition }
+export type DescribedBlueprint = { key: string; name: string; description: string; definition: Definition }
 
 /** The types of a blueprint: what is read of its entities, what makes and what changes one, and what can be asked. */
-export function declarationOf({ key, name, description, definition }: Described, names: Names): string {
+export function declareBlueprint(
+  { key, name, description, definition }: DescribedBlueprint,
+  names: TypeIdentifiers,
+): string {
   const { fields, computed = {} } = definition
-  const set = fields.filter((field) => !Object.hasOwn(computed, field.key))
+  const writableFields = fields.filter((field) => !Object.hasOwn(computed, field.key))
   const { entity, properties, draft, change } = names
   return [
-    comment(name, description),
+    printComment(name, description),
     `export interface ${entity} extends Entity<${properties}>, ${properties} {}\n\n`,
-    shape(
+    declareInterface(
       properties,
-      fields.map((field) => about(field, Object.hasOwn(computed, field.key)) + read(field)),
+      fields.map((field) => fieldComment(field, Object.hasOwn(computed, field.key)) + entityMember(field)),
     ),
-    shape(draft, ['identifier?: string | null', ...OWNERS, ...set.map((field) => about(field) + made(field))]),
-    shape(change, [...OWNERS, ...set.map((field) => about(field) + changed(field))]),
-    `export interface Blueprints ${braced([`${property(key)}: ${braced(kindOf(fields, names))}`])}\n`,
+    declareInterface(draft, [
+      'identifier?: string | null',
+      ...OWNER_MEMBERS,
+      ...writableFields.map((field) => fieldComment(field) + draftMember(field)),
+    ]),
+    declareInterface(change, [
+      ...OWNER_MEMBERS,
+      ...writableFields.map((field) => fieldComment(field) + changeMember(field)),
+    ]),
+    `export interface Blueprints ${printObjectType([`${printProperty(key)}: ${printObjectType(clientMembers(fields, names))}`])}\n`,
   ].join('')
 }
 
-const OWNERS = ['user', 'workspace'].map((key) => `${comment('Set by admins only.')}${key}?: string | null`)
+const OWNER_MEMBERS = ['user', 'workspace'].map((key) => `${printComment('Set by admins only.')}${key}?: string | null`)
 
-const shape = (name: string, members: string[]) => `export interface ${name} ${braced(members)}\n\n`
+const declareInterface = (name: string, members: string[]) => `export interface ${name} ${printObjectType(members)}\n\n`
 
-const about = ({ title, description }: Field, isComputed = false) =>
-  comment(title, description, isComputed ? 'Computed.' : undefined)
+const fieldComment = ({ title, description }: Field, isComputed = false) =>
+  printComment(title, description, isComputed ? 'Computed.' : undefined)
 
 /** Who may not read a field doesn't see it, so it may be absent although it is required. */
-const read = (field: Field) =>
+const entityMember = (field: Field) =>
   `${field.key}${field.required && !field.readRoles?.length ? '' : '?'}: ${typeOfField(field)}`
-const made = (field: Field) =>
+const draftMember = (field: Field) =>
   `${field.key}${field.required && !hasDefault(field) ? '' : '?'}: ${typeOfField(field)}${field.required ? '' : ' | null'}`
-const changed = (field: Field) => `${field.key}?: ${typeOfField(field)}${field.required ? '' : ' | null'}`
+const changeMember = (field: Field) => `${field.key}?: ${typeOfField(field)}${field.required ? '' : ' | null'}`
 
 const hasDefault = ({ default: value }: Field) => value !== undefined && value !== null
 
-const typeOfField = (field: Field) => (field.multi ? `(${oneOfField(field)})[]` : oneOfField(field))
+const typeOfField = (field: Field) => (field.multi ? `(${typeOfSingleValue(field)})[]` : typeOfSingleValue(field))
 
-function oneOfField({ type, enum: choices, schema }: Field): string {
-  if (choices) return choicesType(choices)
-  return (schema && objectOf(schema)) ?? types[type].typescript
+function typeOfSingleValue({ type, enum: choices, schema }: Field): string {
+  if (choices) return typeOfChoices(choices)
+  return (schema && typeOfObject(schema)) ?? fieldTypes[type].typescript
 }
 
 /** One that was good when it was saved must not make the file unusable. */
-function objectOf(schema: Record<string, unknown>): string | undefined {
+function typeOfObject(schema: Record<string, unknown>): string | undefined {
   try {
-    return typeOf(unfolded(schema), ['object'])
+    return typeOfSchema(dereferenceSchema(schema), ['object'])
   } catch {
     return undefined
   }
 }
 
 /** What the client knows of a blueprint. */
-function kindOf(fields: Field[], { entity, properties, draft, change }: Names): string[] {
-  const isObject = ({ type }: Field) => !types[type].key
-  const isFound = (field: Field) => (!field.multi && !isObject(field)) || field.indexed !== false || !!field.target
-  const keys = (some: Field[]) => some.map(({ key }) => literal(key)).join(' | ') || 'never'
-  const filters = fields.filter(isFound).map((field) => {
+function clientMembers(fields: Field[], { entity, properties, draft, change }: TypeIdentifiers): string[] {
+  const isObject = ({ type }: Field) => !fieldTypes[type].toIndexKey
+  const isFilterable = (field: Field) => (!field.multi && !isObject(field)) || field.indexed !== false || !!field.target
+  const keys = (some: Field[]) => some.map(({ key }) => printLiteral(key)).join(' | ') || 'never'
+  const filters = fields.filter(isFilterable).map((field) => {
     if (isObject(field)) return `[part: \`${field.key}.\${string}\`]: string | number | boolean`
     // A decimal is text where it is told, but asked for as it is written.
-    return `${field.key}: ${oneOfField(field)}${field.type === 'decimal' ? ' | number' : ''}`
+    return `${field.key}: ${typeOfSingleValue(field)}${field.type === 'decimal' ? ' | number' : ''}`
   })
-  const relations = fields.flatMap(({ key, target }) => (target ? [`${key}: ${literal(target)}`] : []))
+  const relations = fields.flatMap(({ key, target }) => (target ? [`${key}: ${printLiteral(target)}`] : []))
   return [
     `entity: ${entity}`,
     `properties: ${properties}`,
     `draft: ${draft}`,
     `change: ${change}`,
-    `relations: ${braced(relations)}`,
-    `filters: ${braced(filters)}`,
+    `relations: ${printObjectType(relations)}`,
+    `filters: ${printObjectType(filters)}`,
     `sorted: ${keys(fields.filter((field) => !field.multi && !isObject(field)))}`,
-    `searched: ${keys(fields.filter(({ type }) => types[type].searched))}`,
+    `searched: ${keys(fields.filter(({ type }) => fieldTypes[type].isSearchable))}`,
   ]
 }

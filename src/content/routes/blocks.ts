@@ -1,33 +1,33 @@
 import { Elysia, status, t } from 'elysia'
 import { guard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
-import { done, flag, one } from '../../core/shapes'
-import { listing } from '../../storage/lists'
+import { flag, IdParams, SuccessShape } from '../../core/shapes'
+import { listQuery } from '../../storage/pagination'
 import * as blocks from '../blocks'
 import { Block, BlockChange, NewBlock } from '../shapes'
 
-const raw = { raw: flag }
-const query = t.Object(raw)
-const list = t.Object({
-  ...listing,
-  ...raw,
-  name: t.Optional(t.String({ description: 'only those of this name' })),
+const rawOption = { raw: flag }
+const rawQuery = t.Object(rawOption)
+const blockListQuery = t.Object({
+  ...listQuery,
+  ...rawOption,
+  name: t.Optional(t.String({ description: 'only blocks with this name' })),
   contentType: t.Optional(t.Union(['content', 'html', 'undefined', ''].map((value) => t.Literal(value)))),
 })
-const changed = { 200: Block, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape }
+const updateResponse = { 200: Block, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape }
 
 export const blockRoutes = new Elysia({ prefix: '/blocks', tags: ['blocks'] })
   .use(guard('blocks'))
   .get('/', ({ ctx, query, request, set }) => blocks.list(ctx, query, { request, set }), {
     can: 'user',
-    query: list,
+    query: blockListQuery,
     response: t.Array(Block),
     detail: { operationId: 'listBlocks', summary: 'List blocks' },
   })
   .get('/:id', ({ ctx, params, query, request, set }) => blocks.get(ctx, params.id, query, { request, set }), {
     can: 'user',
-    params: one,
-    query,
+    params: IdParams,
+    query: rawQuery,
     response: { 200: Block, 404: ProblemShape },
     detail: { operationId: 'getBlock', summary: 'Get a block' },
   })
@@ -37,38 +37,38 @@ export const blockRoutes = new Elysia({ prefix: '/blocks', tags: ['blocks'] })
     {
       can: 'user',
       body: NewBlock,
-      query,
+      query: rawQuery,
       response: { 201: Block, 409: ProblemShape },
       detail: { operationId: 'createBlock', summary: 'Create a block' },
     },
   )
   .put(
     '/:id',
-    ({ ctx, params, body, query, request, set }) => blocks.change(ctx, params.id, body, query, { request, set }),
+    ({ ctx, params, body, query, request, set }) => blocks.update(ctx, params.id, body, query, { request, set }),
     {
       can: 'user',
-      params: one,
+      params: IdParams,
       body: BlockChange,
-      query,
-      response: changed,
+      query: rawQuery,
+      response: updateResponse,
       detail: { operationId: 'updateBlock', summary: 'Update a block' },
     },
   )
   .patch(
     '/:id',
-    ({ ctx, params, body, query, request, set }) => blocks.change(ctx, params.id, body, query, { request, set }),
+    ({ ctx, params, body, query, request, set }) => blocks.update(ctx, params.id, body, query, { request, set }),
     {
       can: 'user',
-      params: one,
+      params: IdParams,
       body: BlockChange,
-      query,
-      response: changed,
+      query: rawQuery,
+      response: updateResponse,
       detail: { operationId: 'patchBlock', summary: 'Update a block' },
     },
   )
   .delete('/:id', ({ ctx, params, request, set }) => blocks.remove(ctx, params.id, { request, set }), {
     can: 'user',
-    params: one,
-    response: { 200: done, 404: ProblemShape, 412: ProblemShape },
+    params: IdParams,
+    response: { 200: SuccessShape, 404: ProblemShape, 412: ProblemShape },
     detail: { operationId: 'deleteBlock', summary: 'Delete a block' },
   })

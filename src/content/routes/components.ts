@@ -1,28 +1,28 @@
 import { Elysia, status, t } from 'elysia'
 import { guard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
-import { done } from '../../core/shapes'
-import { listing } from '../../storage/lists'
+import { SuccessShape } from '../../core/shapes'
+import { listQuery } from '../../storage/pagination'
 import * as builds from '../builds'
-import { putAll } from '../bulk'
+import { upsertAll } from '../bulk-upsert'
 import * as components from '../components'
-import { Bulk, BulkResult, Component, ComponentChange, NewComponent, StaticFiles } from '../shapes'
+import { Component, ComponentBulk, ComponentBulkResult, ComponentChange, NewComponent, StaticFiles } from '../shapes'
 
-const query = t.Object(listing)
-const byName = t.Object({ id: t.String({ description: 'an `_id`, or an identifier' }) })
-const changed = { 200: Component, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape }
+const componentListQuery = t.Object(listQuery)
+const nameParams = t.Object({ id: t.String({ description: 'an `_id`, or an identifier' }) })
+const updateResponse = { 200: Component, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape }
 
 export const componentRoutes = new Elysia({ prefix: '/components', tags: ['components'] })
   .use(guard('components'))
   .get('/', ({ ctx, query, request, set }) => components.list(ctx, query, { request, set }), {
     can: 'user',
-    query,
+    query: componentListQuery,
     response: t.Array(Component),
     detail: { operationId: 'listComponents', summary: 'List components' },
   })
   .get('/:id', ({ ctx, params, request, set }) => components.get(ctx, params.id, { request, set }), {
     can: 'user',
-    params: byName,
+    params: nameParams,
     response: { 200: Component, 404: ProblemShape },
     detail: { operationId: 'getComponent', summary: 'Get a component' },
   })
@@ -32,35 +32,35 @@ export const componentRoutes = new Elysia({ prefix: '/components', tags: ['compo
     response: { 201: Component, 409: ProblemShape },
     detail: { operationId: 'createComponent', summary: 'Create a component' },
   })
-  .post('/bulk', ({ ctx, body }) => putAll(ctx, body.components), {
+  .post('/bulk', ({ ctx, body }) => upsertAll(ctx, body.components), {
     can: 'editor',
-    body: Bulk,
-    response: BulkResult,
+    body: ComponentBulk,
+    response: ComponentBulkResult,
     detail: {
       operationId: 'putComponents',
       summary: 'Create or update many components',
       description:
-        'Each component is judged on its own. The answer says for each whether it was created, updated or refused.',
+        'Each component is processed on its own. The response says for each whether it was created, updated or rejected.',
     },
   })
-  .put('/:id', ({ ctx, params, body, request, set }) => components.change(ctx, params.id, body, { request, set }), {
+  .put('/:id', ({ ctx, params, body, request, set }) => components.update(ctx, params.id, body, { request, set }), {
     can: 'editor',
-    params: byName,
+    params: nameParams,
     body: ComponentChange,
-    response: changed,
+    response: updateResponse,
     detail: { operationId: 'updateComponent', summary: 'Update a component' },
   })
-  .patch('/:id', ({ ctx, params, body, request, set }) => components.change(ctx, params.id, body, { request, set }), {
+  .patch('/:id', ({ ctx, params, body, request, set }) => components.update(ctx, params.id, body, { request, set }), {
     can: 'editor',
-    params: byName,
+    params: nameParams,
     body: ComponentChange,
-    response: changed,
+    response: updateResponse,
     detail: { operationId: 'patchComponent', summary: 'Update a component' },
   })
   .delete('/:id', ({ ctx, params, request, set }) => components.remove(ctx, params.id, { request, set }), {
     can: 'editor',
-    params: byName,
-    response: { 200: done, 404: ProblemShape, 412: ProblemShape },
+    params: nameParams,
+    response: { 200: SuccessShape, 404: ProblemShape, 412: ProblemShape },
     detail: { operationId: 'deleteComponent', summary: 'Delete a component' },
   })
 
@@ -68,11 +68,11 @@ export const staticRoutes = new Elysia({ prefix: '/static', tags: ['components']
   .use(guard('static'))
   .get('/', ({ ctx, query, request, set }) => builds.list(ctx, query, { request, set }), {
     open: true,
-    query,
+    query: componentListQuery,
     response: t.Array(StaticFiles),
     detail: { operationId: 'listStaticFiles', summary: 'List compiled component files' },
   })
-  .get('/:file', ({ ctx, params, request }) => builds.file(ctx, params.file, request), {
+  .get('/:file', ({ ctx, params, request }) => builds.getFile(ctx, params.file, request), {
     open: true,
     params: t.Object({ file: t.String({ description: '`<identifier>.<hash>.js`, or `.css`' }) }),
     detail: {
@@ -81,7 +81,7 @@ export const staticRoutes = new Elysia({ prefix: '/static', tags: ['components']
       responses: {
         200: { description: 'the file, which never changes', content: { 'text/javascript': {}, 'text/css': {} } },
         404: {
-          description: 'there is none, or not any more',
+          description: 'no such file, or it no longer exists',
           content: { 'application/json': { schema: ProblemShape } },
         },
       },

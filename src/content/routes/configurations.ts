@@ -1,8 +1,8 @@
 import { Elysia, status, t } from 'elysia'
 import { guard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
-import { done } from '../../core/shapes'
-import { listing } from '../../storage/lists'
+import { SuccessShape } from '../../core/shapes'
+import { listQuery } from '../../storage/pagination'
 import * as configurations from '../configurations'
 import {
   AppConfiguration,
@@ -12,15 +12,15 @@ import {
   NewConfiguration,
 } from '../shapes'
 
-const byKey = t.Object({ key: t.String() })
-const changed = { 200: Configuration, 404: ProblemShape, 412: ProblemShape }
-const changedApp = { 200: AppConfiguration, 409: ProblemShape, 412: ProblemShape }
+const keyParams = t.Object({ key: t.String() })
+const updateResponse = { 200: Configuration, 404: ProblemShape, 412: ProblemShape }
+const appUpdateResponse = { 200: AppConfiguration, 409: ProblemShape, 412: ProblemShape }
 
 export const configurationRoutes = new Elysia({ prefix: '/configurations', tags: ['configurations'] })
   .use(guard('configurations'))
   .get('/', ({ ctx, query, request, set }) => configurations.list(ctx, query, { request, set }), {
     can: 'privileged',
-    query: t.Object(listing),
+    query: t.Object(listQuery),
     response: t.Array(Configuration),
     detail: { operationId: 'listConfigurations', summary: 'List configurations' },
   })
@@ -31,7 +31,7 @@ export const configurationRoutes = new Elysia({ prefix: '/configurations', tags:
   })
   .get('/:key', ({ ctx, params, request, set }) => configurations.get(ctx, params.key, { request, set }), {
     anyone: true,
-    params: byKey,
+    params: keyParams,
     response: { 200: Configuration, 401: ProblemShape, 403: ProblemShape, 404: ProblemShape },
     detail: { operationId: 'getConfiguration', summary: 'Get a configuration' },
   })
@@ -45,43 +45,43 @@ export const configurationRoutes = new Elysia({ prefix: '/configurations', tags:
       detail: { operationId: 'createConfiguration', summary: 'Create a configuration' },
     },
   )
-  .put('/app-configuration', ({ ctx, body, request, set }) => configurations.changeApp(ctx, body, { request, set }), {
+  .put('/app-configuration', ({ ctx, body, request, set }) => configurations.updateApp(ctx, body, { request, set }), {
     can: 'privileged',
     body: AppConfigurationChange,
-    response: changedApp,
+    response: appUpdateResponse,
     detail: { operationId: 'updateAppConfiguration', summary: 'Update the app configuration' },
   })
-  .patch('/app-configuration', ({ ctx, body, request, set }) => configurations.changeApp(ctx, body, { request, set }), {
+  .patch('/app-configuration', ({ ctx, body, request, set }) => configurations.updateApp(ctx, body, { request, set }), {
     can: 'privileged',
     body: AppConfigurationChange,
-    response: changedApp,
+    response: appUpdateResponse,
     detail: { operationId: 'patchAppConfiguration', summary: 'Update the app configuration' },
   })
   .put(
     '/:key',
-    ({ ctx, params, body, request, set }) => configurations.change(ctx, params.key, body, { request, set }),
+    ({ ctx, params, body, request, set }) => configurations.update(ctx, params.key, body, { request, set }),
     {
       can: 'privileged',
-      params: byKey,
+      params: keyParams,
       body: ConfigurationChange,
-      response: changed,
+      response: updateResponse,
       detail: { operationId: 'updateConfiguration', summary: 'Update a configuration' },
     },
   )
   .patch(
     '/:key',
-    ({ ctx, params, body, request, set }) => configurations.change(ctx, params.key, body, { request, set }),
+    ({ ctx, params, body, request, set }) => configurations.update(ctx, params.key, body, { request, set }),
     {
       can: 'privileged',
-      params: byKey,
+      params: keyParams,
       body: ConfigurationChange,
-      response: changed,
+      response: updateResponse,
       detail: { operationId: 'patchConfiguration', summary: 'Update a configuration' },
     },
   )
   .delete('/:key', ({ ctx, params, request, set }) => configurations.remove(ctx, params.key, { request, set }), {
     can: 'privileged',
-    params: byKey,
-    response: { 200: done, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },
+    params: keyParams,
+    response: { 200: SuccessShape, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },
     detail: { operationId: 'deleteConfiguration', summary: 'Delete a configuration' },
   })

@@ -1,53 +1,53 @@
-import type { Judged } from '../meets'
-import { docOf, type System, systemOf } from '../wire'
-import type { Kept, LoggedRow } from './log'
+import type { MatchableEntity } from '../matches'
+import { type EntityHeader, extractDocumentJson, parseHeader } from '../serializer'
+import type { LoggedEntity, NumberedChange } from './change-log'
 
 /** An entity as it was at one time, parsed when it is first judged. */
-export class Version implements Judged {
-  #system?: System
-  #keys?: Judged['keys']
-  #doc?: Judged['doc']
+export class EntityVersion implements MatchableEntity {
+  #system?: EntityHeader
+  #keys?: MatchableEntity['keys']
+  #doc?: MatchableEntity['doc']
 
-  constructor(private kept: Kept) {}
+  constructor(private row: LoggedEntity) {}
 
   get shown() {
-    return this.kept.shown
+    return this.row.shown
   }
   get system() {
-    this.#system ??= systemOf(this.kept.shown)
+    this.#system ??= parseHeader(this.row.shown)
     return this.#system
   }
   get keys() {
-    this.#keys ??= JSON.parse(this.kept.keys) as Judged['keys']
+    this.#keys ??= JSON.parse(this.row.keys) as MatchableEntity['keys']
     return this.#keys
   }
   get doc() {
-    this.#doc ??= JSON.parse(docOf(this.kept.shown)) as Judged['doc']
+    this.#doc ??= JSON.parse(extractDocumentJson(this.row.shown)) as MatchableEntity['doc']
     return this.#doc
   }
 }
 
-const FORMS = 20 // in which the text of a change is remembered
+const MAX_CACHED_TEXTS = 20 // in which the text of a change is remembered
 
 /** A change of an entity, shared by all who hear of it. */
 export class Change {
   readonly number: number
-  readonly before?: Version
-  readonly after?: Version
+  readonly before?: EntityVersion
+  readonly after?: EntityVersion
   #texts = new Map<string, string>()
 
-  constructor({ number, before, after }: LoggedRow) {
+  constructor({ number, before, after }: NumberedChange) {
     this.number = number
-    if (before) this.before = new Version(before)
-    if (after) this.after = new Version(after)
+    if (before) this.before = new EntityVersion(before)
+    if (after) this.after = new EntityVersion(after)
   }
 
   /** The entity afterwards in a form, written once for all who want that. */
-  text(form: string, write: (shown: string) => string): string {
-    const known = this.#texts.get(form)
-    if (known !== undefined) return known
+  render(shape: string, write: (shown: string) => string): string {
+    const cached = this.#texts.get(shape)
+    if (cached !== undefined) return cached
     const text = write(this.after!.shown)
-    if (this.#texts.size < FORMS) this.#texts.set(form, text)
+    if (this.#texts.size < MAX_CACHED_TEXTS) this.#texts.set(shape, text)
     return text
   }
 }

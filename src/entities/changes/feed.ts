@@ -1,21 +1,21 @@
 import { now } from '../../core/clock'
-import { report } from '../../core/log'
+import { yieldToEventLoop } from '../../core/event-loop'
+import { logError } from '../../core/log'
 import { Problem } from '../../core/problem'
-import { turn } from '../../core/turn'
 import type { Db } from '../../storage/port'
+import { cached } from '../../tenancy/cache'
 import { costlyWork } from '../../tenancy/fair-queue'
-import { recall } from '../../tenancy/memory'
 import type { Tenant } from '../../tenancy/tenants'
 import { Change } from './change'
-import { AT_ONCE, changesAfter, hearOf, lastOf, listening, RENEWAL } from './log'
+import { enableLog, NUMBERS_PER_READ, onCommit, RENEWAL_MS, readChangesAfter, readLastNumber } from './change-log'
 
 // How many listeners are woken in one turn of the event loop: as many as take so many ms.
-const GROUP_TIME = 4
-const MIN_GROUP = 5
-const MAX_GROUP = 200
+const GROUP_MS = 4
+const MIN_GROUP_SIZE = 5
+const MAX_GROUP_SIZE = 200
 
 /** Who is told of a feed's changes. */
-export type Ear = {
+export type FeedConsumer = {
   /** There may be something new. */
   wake(): void
   /** Once a second. */
@@ -24,22 +24,22 @@ export type Ear = {
 }
 
 /** What happened after a number, as far as `upto`; after `since` all of it is there. */
-export type Page = { since: number; last: number; upto: number; changes: Change[] }
+export type ChangePage = { since: number; last: number; upto: number; changes: Change[] }
 
 /**
  * The latest changes of a blueprint, read once for all of this process who listen. Who is further behind reads them from
  * the database by themselves.
  */
 export class Feed {
-  #ears = new Set<Ear>()
+  #consumers = new Set<FeedConsumer>()
   #recent: Change[] = []
   #from: number
   #upto: number
   #reading = false
-  #again = false
-  #renewed = now()
-  #group = 50
-  #deaf: () => void
+  #readAgain = false
+  #renewedAt = now()
+  #groupSize = 50
+  #unsubscribe: () => void
 
   constructor(
     private tenant: Tenant,
@@ -48,23 +48,23 @@ export class Feed {
   ) {
     this.#from = last
     this.#upto = last
-    this.#deaf = hearOf(tenant.db, blueprint, () => this.#read())
+    this.#unsubscribe = onCommit(tenant.db, blueprint, () => this.#read())
   }
 
   /** Has an ear told of what happens, until the returned function is called. */
-  join(ear: Ear): () => void {
-    this.#ears.add(ear)
+  join(consumer: FeedConsumer): () => void {
+    this.#consumers.add(consumer)
     return () => {
-      this.#ears.delete(ear)
-      if (this.#ears.size) return
-      this.#deaf()
-      leave(this.tenant, this.blueprint, this)
+      this.#consumers.delete(consumer)
+      if (this.#consumers.size) return
+      this.#unsubscribe()
+      removeFeed(this.tenant, this.blueprint, this)
     }
   }
 
   /** Nothing when they are not kept any more. */
-  async after(number: number): Promise<Page | undefined> {
-    if (number < this.#from) return pageOf(this.tenant.db, this.blueprint, number)
+  async readAfter(number: number): Promise<ChangePage | undefined> {
+    if (number < this.#from) return readPage(this.tenant.db, this.blueprint, number)
     const changes = this.#recent.slice(this.#recent.findLastIndex((one) => one.number <= number) + 1)
     return { since: this.#from, last: this.#upto, upto: this.#upto, changes }
   }
@@ -72,50 +72,50 @@ export class Feed {
   /** Looks whether there is more, up to the tenant's `last` change. */
   async tick(last: number) {
     if (last > this.#upto) this.#read()
-    await this.#each((ear) => ear.tick())
-    if (now() - this.#renewed < RENEWAL) return
-    this.#renewed = now()
-    await listening(this.tenant, this.blueprint)
+    await this.#forEachConsumer((consumer) => consumer.tick())
+    if (now() - this.#renewedAt < RENEWAL_MS) return
+    this.#renewedAt = now()
+    await enableLog(this.tenant, this.blueprint)
   }
 
   end() {
-    for (const ear of this.#ears) ear.end()
+    for (const consumer of this.#consumers) consumer.end()
   }
 
   /** Those who ask for it while it is being read have it read once more. */
   async #read() {
-    this.#again = true
+    this.#readAgain = true
     if (this.#reading) return
     this.#reading = true
     try {
-      while (this.#again) {
-        this.#again = false
-        await this.#readOn()
+      while (this.#readAgain) {
+        this.#readAgain = false
+        await this.#readPages()
       }
     } catch (error) {
-      failed(error) // the next tick tries again
+      reportFailure(error) // the next tick tries again
     } finally {
       this.#reading = false
     }
   }
 
-  async #readOn() {
-    for (let left = true; left && this.#ears.size; ) {
-      const page = await pageOf(this.tenant.db, this.blueprint, this.#upto)
+  async #readPages() {
+    for (let hasMore = true; hasMore && this.#consumers.size; ) {
+      const page = await readPage(this.tenant.db, this.blueprint, this.#upto)
       if (!page) return this.end()
       const { since, last, upto, changes } = page
-      left = upto < last
+      hasMore = upto < last
       if (since > this.#upto) {
         // They were removed before we read them: everybody finds out by themselves.
         this.#recent = []
         this.#from = since
         this.#upto = since
       } else {
-        this.#from = Math.max(this.#from, upto - AT_ONCE)
+        this.#from = Math.max(this.#from, upto - NUMBERS_PER_READ)
         this.#recent = [...this.#recent, ...changes].filter(({ number }) => number > this.#from)
         this.#upto = upto
       }
-      await this.#each((ear) => ear.wake())
+      await this.#forEachConsumer((consumer) => consumer.wake())
     }
   }
 
@@ -123,94 +123,99 @@ export class Feed {
    * Thousands would keep all others waiting: they are woken a group after the other, each a slice of the tenant's costly
    * work, and the smaller the more a listener takes.
    */
-  async #each(work: (ear: Ear) => void) {
+  async #forEachConsumer(work: (consumer: FeedConsumer) => void) {
     const payer = { tenant: this.tenant.tenant, caller: 'changes' }
-    for (let left = [...this.#ears]; left.length; ) {
-      const some = left.slice(0, this.#group)
-      left = left.slice(this.#group)
+    for (let remaining = [...this.#consumers]; remaining.length; ) {
+      const group = remaining.slice(0, this.#groupSize)
+      remaining = remaining.slice(this.#groupSize)
       const wake = async () => {
         const began = performance.now()
-        for (const ear of some) if (this.#ears.has(ear)) work(ear)
+        for (const consumer of group) if (this.#consumers.has(consumer)) work(consumer)
         // What they do is done when this is over.
-        await turn()
-        const possible = Math.floor((some.length * GROUP_TIME) / Math.max(performance.now() - began, 0.1))
-        this.#group = Math.max(MIN_GROUP, Math.min(MAX_GROUP, possible, 2 * this.#group))
+        await yieldToEventLoop()
+        const possible = Math.floor((group.length * GROUP_MS) / Math.max(performance.now() - began, 0.1))
+        this.#groupSize = Math.max(MIN_GROUP_SIZE, Math.min(MAX_GROUP_SIZE, possible, 2 * this.#groupSize))
       }
-      await (left.length ? costlyWork.run(payer, wake, { whole: true }) : wake())
+      await (remaining.length ? costlyWork.run(payer, wake, { whole: true }) : wake())
     }
   }
 }
 
-async function pageOf(db: Db, blueprint: string, number: number): Promise<Page | undefined> {
-  const page = await changesAfter(db, blueprint, number)
+async function readPage(db: Db, blueprint: string, number: number): Promise<ChangePage | undefined> {
+  const page = await readChangesAfter(db, blueprint, number)
   return page && { ...page, changes: page.changes.map((row) => new Change(row)) }
 }
 
 /** A database that is busy, or gone, is asked again; anything else somebody should know of. */
-const failed = (error: unknown) => {
-  if (!(error instanceof Problem)) report('CHANGES_NOT_READ', { cause: error })
+const reportFailure = (error: unknown) => {
+  if (!(error instanceof Problem)) logError('CHANGES_NOT_READ', { cause: error })
 }
 
-type House = { tenant: Tenant; feeds: Map<string, Feed>; heard: number; looking: boolean }
-const houses = new Map<Db, House>()
+type TenantFeeds = { tenant: Tenant; feeds: Map<string, Feed>; remoteVersion: number; isChecking: boolean }
+const feedsByTenant = new Map<Db, TenantFeeds>()
 
 /** The feed of a blueprint, made where there is none to begin after number `last`. */
-export function feedOf(tenant: Tenant, blueprint: string, last: number): Feed {
-  const house = houses.get(tenant.db) ?? { tenant, feeds: new Map(), heard: tenant.heard(), looking: false }
-  houses.set(tenant.db, house)
-  const feed = house.feeds.get(blueprint) ?? new Feed(tenant, blueprint, last)
-  house.feeds.set(blueprint, feed)
-  watch()
+export function getFeed(tenant: Tenant, blueprint: string, last: number): Feed {
+  const tenantFeeds = feedsByTenant.get(tenant.db) ?? {
+    tenant,
+    feeds: new Map(),
+    remoteVersion: tenant.remoteVersion(),
+    isChecking: false,
+  }
+  feedsByTenant.set(tenant.db, tenantFeeds)
+  const feed = tenantFeeds.feeds.get(blueprint) ?? new Feed(tenant, blueprint, last)
+  tenantFeeds.feeds.set(blueprint, feed)
+  watchFeeds()
   return feed
 }
 
-function leave({ db }: Tenant, blueprint: string, feed: Feed) {
-  const house = houses.get(db)
-  if (house?.feeds.get(blueprint) !== feed) return
-  house.feeds.delete(blueprint)
-  if (!house.feeds.size) houses.delete(db)
+function removeFeed({ db }: Tenant, blueprint: string, feed: Feed) {
+  const tenantFeeds = feedsByTenant.get(db)
+  if (tenantFeeds?.feeds.get(blueprint) !== feed) return
+  tenantFeeds.feeds.delete(blueprint)
+  if (!tenantFeeds.feeds.size) feedsByTenant.delete(db)
 }
 
 /** Ends all streams of this process. */
-export function endAll() {
-  for (const { feeds } of houses.values()) for (const feed of feeds.values()) feed.end()
+export function closeAllStreams() {
+  for (const { feeds } of feedsByTenant.values()) for (const feed of feeds.values()) feed.end()
 }
 
-const PAUSE = 100 // ms between two questions whether another process was heard
-const SECOND = 1_000 // ms; as long as others' changes may go unnoticed where nothing is heard
-let watching = false
+const POLL_MS = 100 // ms between two questions whether another process was heard
+const MAX_TICK_MS = 1_000 // ms; as long as others' changes may go unnoticed where nothing is heard
+let isWatching = false
 
 /** As long as somebody listens. */
-async function watch() {
-  if (watching) return
-  watching = true
-  for (let looked = performance.now(); houses.size; await pause()) {
-    const due = performance.now() - looked >= SECOND
-    if (due) looked = performance.now()
-    for (const house of houses.values()) {
-      if (house.looking || !(due || house.tenant.heard() !== house.heard)) continue
-      house.looking = true
-      look(house)
-        .catch(failed)
+async function watchFeeds() {
+  if (isWatching) return
+  isWatching = true
+  for (let lastCheck = performance.now(); feedsByTenant.size; await waitForPoll()) {
+    const due = performance.now() - lastCheck >= MAX_TICK_MS
+    if (due) lastCheck = performance.now()
+    for (const tenantFeeds of feedsByTenant.values()) {
+      if (tenantFeeds.isChecking || !(due || tenantFeeds.tenant.remoteVersion() !== tenantFeeds.remoteVersion)) continue
+      tenantFeeds.isChecking = true
+      checkTenant(tenantFeeds)
+        .catch(reportFailure)
         .finally(() => {
-          house.looking = false
+          tenantFeeds.isChecking = false
         })
     }
   }
-  watching = false
+  isWatching = false
 }
 
-const pause = () => new Promise<void>((resolve) => void setTimeout(resolve, PAUSE).unref())
+const waitForPoll = () => new Promise<void>((resolve) => void setTimeout(resolve, POLL_MS).unref())
 
-async function look(house: House) {
-  const { tenant, feeds } = house
-  house.heard = tenant.heard()
+async function checkTenant(tenantFeeds: TenantFeeds) {
+  const { tenant, feeds } = tenantFeeds
+  tenantFeeds.remoteVersion = tenant.remoteVersion()
   // Where nobody can tell, listeners are asked all the same whether they may still listen: the tenant may be gone.
-  const last = await lastHere(tenant).catch((error) => {
-    failed(error)
+  const last = await getLastNumber(tenant).catch((error) => {
+    reportFailure(error)
     return 0
   })
   await Promise.all([...feeds.values()].map((feed) => feed.tick(last)))
 }
 
-const lastHere = async (tenant: Tenant) => recall(tenant, 'changes', 'last', () => lastOf(tenant.db))
+const getLastNumber = async (tenant: Tenant) => cached(tenant, 'changes', 'last', () => readLastNumber(tenant.db))

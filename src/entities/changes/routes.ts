@@ -1,41 +1,41 @@
 import { Elysia } from 'elysia'
 import { guard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
-import { filters, form, json, ofBlueprint, parameter } from '../routes'
-import { listen } from './changes'
+import { blueprintParams, filterParameters, flatParameter, jsonContent, toParameter } from '../routes'
+import { subscribe } from './subscription'
 
-const last = [
+const lastEventIdParameter = [
   'lastEventId',
   'string',
-  'goes on after the event with this id, for clients that cannot send the header `Last-Event-ID`',
+  'resumes after the event with this id, for clients that cannot send the header `Last-Event-ID`',
 ] as const
 
 export const changeRoutes = new Elysia({ prefix: '/blueprints/:key/entities', tags: ['entities'] })
   .use(guard('entities'))
-  .get('/changes', ({ ctx, params, request }) => listen(ctx, params.key, request), {
+  .get('/changes', ({ ctx, params, request }) => subscribe(ctx, params.key, request), {
     anyone: true,
-    params: ofBlueprint,
+    params: blueprintParams,
     detail: {
       operationId: 'streamEntityChanges',
       summary: 'Stream live changes',
       description:
-        'Server-sent events: what happens to the entities that a list with the same filters (also `$q`) shows to you. ' +
+        'Server-sent events with the changes of the entities that a list with the same filters (also `$q`) shows you. ' +
         '`ready` comes first, `create` and `update` bring the entity as the list shows it, `delete` its `_id` and ' +
-        '`identifier`. What comes into your sight or the filters by a change is told as `create`, what goes out of them ' +
-        'as `delete`. Whoever sends the last id, as browsers do, is told exactly what happened since, for a day. ' +
-        'Where that cannot be told, because it is too long ago, or because rules, roles or the query are others now, ' +
-        '`reset` comes instead: read the list again, and go on listening. The stream ends when you may not listen any ' +
-        'more, or take nothing for 30 s.',
+        '`identifier`. An entity that becomes visible or starts to match the filters is sent as `create`, one that no longer does ' +
+        'as `delete`. A client that sends the last id, as browsers do, gets exactly what happened since then, for up to a day. ' +
+        'If that is not possible, because it is too long ago or because permissions, roles or the query have changed, ' +
+        '`reset` is sent instead: reload the list and keep listening. The stream ends when you lose access, ' +
+        'or read nothing for 30 s.',
       parameters: [
-        ...filters.filter(([name]) => name === '$select'),
-        form,
-        ['$q', 'string', 'words that must be in the entity'] as const,
+        ...filterParameters.filter(([name]) => name === '$select'),
+        flatParameter,
+        ['$q', 'string', 'words that the entity must contain'] as const,
         ['$qProps', 'string', 'the properties to search within, comma-separated'] as const,
-        last,
-      ].map(parameter),
+        lastEventIdParameter,
+      ].map(toParameter),
       responses: {
         200: { description: 'The events', content: { 'text/event-stream': { schema: { type: 'string' } } } },
-        429: json(ProblemShape, 'The caller or the tenant has too many streams'),
+        429: jsonContent(ProblemShape, 'The caller or the tenant has too many streams'),
       },
     },
   })

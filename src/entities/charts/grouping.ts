@@ -1,25 +1,25 @@
-import { iso } from '../../core/clock'
-import { invalid } from '../../core/problem'
-import { type Part, part, value } from '../conditions'
-import { isCutPart, partOf } from '../keys'
-import type { Resolved } from '../query'
+import { toIsoString } from '../../core/clock'
+import { badRequest } from '../../core/problem'
+import { isTruncatedPart, parsePartKey } from '../index-keys'
+import type { ResolvedName } from '../query-parser'
+import { fragment, type SqlFragment, valueSql } from '../sql-conditions'
 
 /** Where a group stands among the others: equal for values of one group, and sorted as groups are. */
-export type Place = string | number
-export type Name = string | number | boolean
+export type GroupPosition = string | number
+export type GroupName = string | number | boolean
 
 /** How values are put into groups. */
 export type Grouping = {
   /** What is asked of each entity (`e`). */
-  asked: Part
+  selected: SqlFragment
   /** Whether only equal values are of one group. */
   exact: boolean
-  placeOf(key: string): Place
-  nameOf(place: Place): Name
+  toPosition(key: string): GroupPosition
+  toName(place: GroupPosition): GroupName
   /** Whether an entity of the group tells better what it is called. */
-  isCut(place: Place): boolean
+  isTruncated(place: GroupPosition): boolean
   /** Puts in what is missing between the first and the last. */
-  filled(places: Place[]): Place[]
+  fillGaps(places: GroupPosition[]): GroupPosition[]
 }
 
 export const intervals = ['day', 'week', 'month', 'year'] as const
@@ -27,59 +27,63 @@ export type Interval = (typeof intervals)[number]
 export const isInterval = (text: string | undefined): text is Interval => intervals.some((one) => one === text)
 
 /** Days and moments by the day of the week or by an interval, times of day by the hour, others by their value. */
-export function groupingOf({ target, kind }: Resolved, interval?: Interval): Grouping {
-  const recorded = target.at === 'column' && kind?.moment
-  const asked = value(target)
-  const moment = recorded ? (key: string) => Number(key) * DAY : kind?.moment
-  const own = {
+export function createGrouping({ target, kind }: ResolvedName, interval?: Interval): Grouping {
+  const isHeaderTime = target.at === 'column' && kind?.toMillis
+  const selected = valueSql(target)
+  const moment = isHeaderTime ? (key: string) => Number(key) * DAY_MS : kind?.toMillis
+  const base = {
     // Of when an entity was written, its day is enough, and tells fewer groups from each other.
-    asked: recorded ? part(`${asked.sql} / ${DAY}`, ...asked.params) : asked,
+    selected: isHeaderTime ? fragment(`${selected.sql} / ${DAY_MS}`, ...selected.params) : selected,
     exact: false,
-    isCut: () => false,
-    filled: (places: Place[]) => places,
+    isTruncated: () => false,
+    fillGaps: (places: GroupPosition[]) => places,
   }
   if (moment && interval)
     return {
-      ...own,
-      placeOf: (key) => startOf[interval](new Date(moment(key))),
-      nameOf: (place) => iso(place as number).split('T')[0]!,
-      filled: (places) => filled(places as number[], interval),
+      ...base,
+      toPosition: (key) => startOfInterval[interval](new Date(moment(key))),
+      toName: (place) => toIsoString(place as number).split('T')[0]!,
+      fillGaps: (places) => fillIntervalGaps(places as number[], interval),
     }
-  const phase = moment ? (key: string) => new Date(moment(key)).getUTCDay() : kind?.hour
-  if (phase) return { ...own, placeOf: phase, nameOf: (place) => place }
-  const [nameOf, isCut] = kind ? [kind.value, kind.cut] : [partOf, isCutPart]
+  const toPhase = moment ? (key: string) => new Date(moment(key)).getUTCDay() : kind?.toHour
+  if (toPhase) return { ...base, toPosition: toPhase, toName: (place) => place }
+  const [toName, isTruncated] = kind ? [kind.fromIndexKey, kind.isTruncated] : [parsePartKey, isTruncatedPart]
   return {
-    ...own,
+    ...base,
     exact: true,
-    placeOf: (key) => key,
-    nameOf: (place) => (nameOf?.(place as string) ?? place) as Name,
-    isCut: (place) => !!isCut?.(place as string),
+    toPosition: (key) => key,
+    toName: (place) => (toName?.(place as string) ?? place) as GroupName,
+    isTruncated: (place) => !!isTruncated?.(place as string),
   }
 }
 
-const DAY = 86_400_000
-const POINTS = 1_000
+const DAY_MS = 86_400_000
+const MAX_POINTS = 1_000
 
 /** When the interval began in which a moment lies. Weeks begin on Monday. */
-const startOf: Record<Interval, (date: Date) => number> = {
+const startOfInterval: Record<Interval, (date: Date) => number> = {
   day: (date) => date.setUTCHours(0, 0, 0, 0),
-  week: (date) => startOf.day(date) - ((date.getUTCDay() + 6) % 7) * DAY,
-  month: (date) => new Date(startOf.day(date)).setUTCDate(1),
-  year: (date) => new Date(startOf.day(date)).setUTCMonth(0, 1),
+  week: (date) => startOfInterval.day(date) - ((date.getUTCDay() + 6) % 7) * DAY_MS,
+  month: (date) => new Date(startOfInterval.day(date)).setUTCDate(1),
+  year: (date) => new Date(startOfInterval.day(date)).setUTCMonth(0, 1),
 }
 /** At least as long as one lasts, and shorter than two. */
-const LENGTHS: Record<Interval, number> = { day: 1, week: 7, month: 32, year: 366 }
+const MAX_INTERVAL_DAYS: Record<Interval, number> = { day: 1, week: 7, month: 32, year: 366 }
 
-function filled(starts: number[], interval: Interval): number[] {
+function fillIntervalGaps(starts: number[], interval: Interval): number[] {
   const [first, last] = [starts[0], starts.at(-1)]
   if (first === undefined || last === undefined) return []
-  const all: number[] = []
-  for (let start = first; start <= last; start = startOf[interval](new Date(start + LENGTHS[interval] * DAY))) {
-    if (all.push(start) > POINTS)
-      invalid({
+  const points: number[] = []
+  for (
+    let start = first;
+    start <= last;
+    start = startOfInterval[interval](new Date(start + MAX_INTERVAL_DAYS[interval] * DAY_MS))
+  ) {
+    if (points.push(start) > MAX_POINTS)
+      badRequest({
         path: 'interval',
-        message: `By ${interval} these would be more than ${POINTS} points. Take a longer interval, or filter by the date.`,
+        message: `Grouping by ${interval} would give more than ${MAX_POINTS} points. Use a longer interval, or filter by date.`,
       })
   }
-  return all
+  return points
 }

@@ -1,42 +1,52 @@
 import { t } from 'elysia'
 
-const name = t.Union([t.String(), t.Number(), t.Boolean()], {
-  description:
-    'the value itself; the day of the week (Sunday is 0) or the hour as a number; the first day of an interval',
+const GroupNameShape = t.Union([t.String(), t.Number(), t.Boolean()], {
+  description: 'the value; the day of the week (Sunday is 0) or the hour as a number; or the first day of the interval',
 })
-const amount = t.Union([t.Number(), t.String()], { description: 'exact; text where no number says it exactly' })
-const options = t.Record(t.String(), t.Unknown())
+const AmountShape = t.Union([t.Number(), t.String()], {
+  description: 'exact; a string where a number would lose precision',
+})
+const OptionsShape = t.Record(t.String(), t.Unknown())
 
 export const Count = t.Object({ count: t.Number() })
 
 export const Sum = t.Object({
-  sum: amount,
-  groups: t.Optional(t.Array(t.Object({ group: name, sum: amount }), { description: 'where groupBy is given' })),
+  sum: AmountShape,
+  groups: t.Optional(
+    t.Array(t.Object({ group: GroupNameShape, sum: AmountShape }), { description: 'present if groupBy is given' }),
+  ),
 })
 
 export const AxesChart = t.Object(
   {
-    tooltip: options,
-    toolbox: options,
-    xAxis: t.Object({ type: t.Literal('category'), data: t.Array(name) }),
-    yAxis: options,
+    tooltip: OptionsShape,
+    toolbox: OptionsShape,
+    xAxis: t.Object({ type: t.Literal('category'), data: t.Array(GroupNameShape) }),
+    yAxis: OptionsShape,
     series: t.Array(
-      t.Object({ type: t.String(), name: t.String(), areaStyle: t.Optional(options), data: t.Array(amount) }),
+      t.Object({ type: t.String(), name: t.String(), areaStyle: t.Optional(OptionsShape), data: t.Array(AmountShape) }),
     ),
   },
-  { description: 'options of ECharts' },
+  { description: 'ECharts options' },
 )
 
 export const PieChart = t.Object(
   {
-    tooltip: options,
+    tooltip: OptionsShape,
     series: t.Array(
       t.Object({
         type: t.Literal('pie'),
         name: t.String(),
-        data: t.Array(t.Object({ name, value: amount, label: t.Optional(options), tooltip: t.Optional(options) })),
+        data: t.Array(
+          t.Object({
+            name: GroupNameShape,
+            value: AmountShape,
+            label: t.Optional(OptionsShape),
+            tooltip: t.Optional(OptionsShape),
+          }),
+        ),
       }),
     ),
   },
-  { description: 'options of ECharts' },
+  { description: 'ECharts options' },
 )

@@ -1,93 +1,94 @@
-import type { OpenCtx } from '../../accounts/guard'
-import { modelOf } from '../../blueprints/blueprints'
-import { reachOf, reachOrRefuse } from '../../blueprints/rules'
-import { jsonAnswer } from '../../core/headers'
-import { type Flaw, invalid, Problem } from '../../core/problem'
+import type { PublicCtx } from '../../accounts/guard'
+import { getModel } from '../../blueprints/blueprints'
+import { requireRowScope, rowScopeOf } from '../../blueprints/permissions'
+import { badRequest, type FieldError, Problem } from '../../core/problem'
+import { createJsonResponse } from '../../core/response'
 import type { Tx } from '../../storage/port'
-import { identifierOf } from '../document'
-import { formOf, headersOf, sightOf, taken, upToDate } from '../entities'
-import { throttleGuests } from '../guests'
-import { removing, type Ties } from '../removal'
-import { writer } from '../wire'
-import { Ahead } from './ahead'
-import { OPS, type Operation } from './operation'
-import { Run } from './run'
+import { deleteInTransaction, type ReferenceGraph } from '../deletion'
+import { parseIdentifier } from '../document'
+import { createHeaders, getReadableScopes, parseResponseShape, rethrowConflict, retryOnStale } from '../entities'
+import { limitGuestWrites } from '../guest-rate-limit'
+import { createSerializer } from '../serializer'
+import { BatchExecutor } from './batch-executor'
+import { OPERATION_TYPES, type Operation } from './operation'
+import { Precomputation } from './precomputation'
 
-const MOST = 1_000 // operations
-const WRITES = ['create', 'update', 'delete'] as const
+const MAX_OPERATIONS = 1_000 // operations
+const WRITE_OPERATIONS = ['create', 'update', 'delete'] as const
 
 /**
  * Does many things to the entities of a blueprint in one transaction: all of them, or none when one is refused. That one's
  * refusal is the answer, with its `index` in the details.
  */
-export async function batch(ctx: OpenCtx, key: string, body: unknown, request: Request): Promise<Response> {
-  const model = await modelOf(ctx, key)
-  if (!WRITES.some((one) => reachOf(model, one, ctx.actor))) reachOrRefuse(model, 'create', ctx.actor)
-  const operations = readOperations(body)
-  if (operations.length) throttleGuests(ctx, key, request, operations.length)
-  return upToDate(ctx, key, async (model, { write }) => {
-    const [form, sight] = [formOf(model, ctx, request), await sightOf(ctx, model)]
-    if (form.related)
-      invalid({
+export async function batch(ctx: PublicCtx, key: string, body: unknown, request: Request): Promise<Response> {
+  const model = await getModel(ctx, key)
+  if (!WRITE_OPERATIONS.some((one) => rowScopeOf(model, one, ctx.actor))) requireRowScope(model, 'create', ctx.actor)
+  const operations = parseOperations(body)
+  if (operations.length) limitGuestWrites(ctx, key, request, operations.length)
+  return retryOnStale(ctx, key, async (model, { write }) => {
+    const [shape, readableScopes] = [parseResponseShape(model, ctx, request), await getReadableScopes(ctx, model)]
+    if (shape.related)
+      badRequest({
         path: '$populate',
-        message: 'A batch shows relations as they are. Read the entities to populate them.',
+        message: '$populate is not supported for batches. Read the entities to populate them.',
       })
-    const ahead = new Ahead(model, ctx, operations)
-    let run: Run | undefined
-    const work = (tx: Tx, references?: Ties) => {
-      run = new Run(tx, model, ctx, sight, operations, ahead, references)
-      return run.done()
+    const precomputation = new Precomputation(model, ctx, operations)
+    let executor: BatchExecutor | undefined
+    const work = (tx: Tx, references?: ReferenceGraph) => {
+      executor = new BatchExecutor(tx, model, ctx, readableScopes, operations, precomputation, references)
+      return executor.execute()
     }
     const removes = operations.some(({ op }) => op === 'delete')
-    const done = await ahead
-      .through(() => (removes ? removing(ctx, work) : write((tx) => work(tx))))
-      .catch((error) => refuse(error, run?.at ?? 0))
-    const whole = writer(model, ctx.actor, form)
-    const results = done.map(({ op, identifier, status, row, sent }) => {
+    const outcomes = await precomputation
+      .runWrite(() => (removes ? deleteInTransaction(ctx, work) : write((tx) => work(tx))))
+      .catch((error) => throwForOperation(error, executor?.index ?? 0))
+    const writeWhole = createSerializer(model, ctx.actor, shape)
+    const results = outcomes.map(({ op, identifier, status, row, sent }) => {
       const start = JSON.stringify({ op, identifier, status })
       if (!row) return start
-      const write = sent ? writer(model, ctx.actor, { ...form, select: sent }) : whole
+      const write = sent ? createSerializer(model, ctx.actor, { ...shape, select: sent }) : writeWhole
       return `${start.slice(0, -1)},"entity":${write(row[0])}}`
     })
-    return jsonAnswer(`{"results":[${results}]}`, headersOf(form))
+    return createJsonResponse(`{"results":[${results}]}`, createHeaders(shape))
   })
 }
 
-function readOperations(body: unknown): Operation[] {
+function parseOperations(body: unknown): Operation[] {
   const operations = (body as { operations?: unknown } | null)?.operations
-  if (!Array.isArray(operations)) return invalid({ path: '/operations', message: 'Send {"operations": […]}.' })
-  if (operations.length > MOST)
-    invalid({ path: '/operations', message: `A batch has at most ${MOST} operations. Send several.` })
-  return operations.map((operation, index) => readOperation(operation, `/operations/${index}`))
+  if (!Array.isArray(operations)) return badRequest({ path: '/operations', message: 'Send {"operations": […]}.' })
+  if (operations.length > MAX_OPERATIONS)
+    badRequest({ path: '/operations', message: `A batch can have at most ${MAX_OPERATIONS} operations. Split it.` })
+  return operations.map((operation, index) => parseOperation(operation, `/operations/${index}`))
 }
 
-function readOperation(operation: unknown, at: string): Operation {
+function parseOperation(operation: unknown, at: string): Operation {
   const { op, identifier, data = {} } = (operation ?? {}) as Record<string, unknown>
-  if (!OPS.includes(op as Operation['op']))
-    invalid({ path: `${at}/op`, message: `Unknown op. Use one of: ${OPS.join(', ')}.` })
+  if (!OPERATION_TYPES.includes(op as Operation['op']))
+    badRequest({ path: `${at}/op`, message: `Unknown op. Use one of: ${OPERATION_TYPES.join(', ')}.` })
   const inner = (data as Record<string, unknown> | null)?.identifier
-  const name = identifierOf(identifier ?? inner, `${at}/identifier`) ?? ''
+  const name = parseIdentifier(identifier ?? inner, `${at}/identifier`) ?? ''
   // An update is of what it names; the identifier inside of an entity that was read is ignored, as in a PUT.
-  if (op !== 'create' && !name) invalid({ path: `${at}/identifier`, message: `Say which entity to ${op}.` })
+  if (op !== 'create' && !name)
+    badRequest({ path: `${at}/identifier`, message: `identifier is required to ${op} an entity.` })
   if (op === 'create' && identifier !== undefined && inner !== undefined && identifier !== inner)
-    invalid({ path: `${at}/identifier`, message: 'identifier is given twice, with different values.' })
+    badRequest({ path: `${at}/identifier`, message: 'identifier is given twice with different values.' })
   return { op: op as Operation['op'], name, data, _id: Bun.randomUUIDv7() }
 }
 
 /** Which operation was refused, and what is wrong with it, with paths in the body of the batch. */
-function detailsOf(index: number, details: unknown) {
+function toDetails(index: number, details: unknown) {
   if (!Array.isArray(details)) return { index, ...(details !== undefined && { details }) }
   const at = `/operations/${index}/data`
-  return { index, details: (details as Flaw[]).map((flaw) => ({ ...flaw, path: at + flaw.path })) }
+  return { index, details: (details as FieldError[]).map((flaw) => ({ ...flaw, path: at + flaw.path })) }
 }
 
 /** The refusal of one operation as that of all. */
-function refuse(error: unknown, index: number): never {
+function throwForOperation(error: unknown, index: number): never {
   try {
-    taken(error)
-  } catch (told) {
-    if (!(told instanceof Problem) || told.status >= 500) throw told
-    const { status, code, message, more } = told
-    throw new Problem(status, code, message, { ...more, details: detailsOf(index, more.details) })
+    rethrowConflict(error)
+  } catch (problem) {
+    if (!(problem instanceof Problem) || problem.status >= 500) throw problem
+    const { status, code, message, more } = problem
+    throw new Problem(status, code, message, { ...more, details: toDetails(index, more.details) })
   }
 }

@@ -1,54 +1,54 @@
 import type { Model, ModelField } from '../../blueprints/model'
-import { type Caller, mayRead, mayWrite } from '../../blueprints/rules'
-import { invalid } from '../../core/problem'
-import { type Doc, unknownField } from '../document'
+import { type Caller, mayReadField, mayWriteField } from '../../blueprints/permissions'
+import { badRequest } from '../../core/problem'
+import { type Doc, unknownPropertyMessage } from '../document'
 
 /**
  * A spreadsheet takes a text that begins like this for a formula (OWASP, "CSV injection"); with an apostrophe before it,
  * it is text. Reading takes one apostrophe away again, so that every text comes back as it was.
  */
-const FORMULA = /^'*[=+\-@\t\r\n＝＋－＠]/
+const FORMULA_PATTERN = /^'*[=+\-@\t\r\n＝＋－＠]/
 
 /** A text as it stands in a cell that a spreadsheet may open. */
-export const harmless = (text: string) => (FORMULA.test(text) ? `'${text}` : text)
-const harmful = (cell: string) => (cell.startsWith("'") && FORMULA.test(cell) ? cell.slice(1) : cell)
+export const escapeFormula = (text: string) => (FORMULA_PATTERN.test(text) ? `'${text}` : text)
+const unescapeFormula = (cell: string) => (cell.startsWith("'") && FORMULA_PATTERN.test(cell) ? cell.slice(1) : cell)
 
 /** A row of RFC 4180, with the end of its line. */
-export const rowOf = (cells: string[]) => `${cells.map(quoted).join(',')}\r\n`
+export const toCsvRow = (cells: string[]) => `${cells.map(quoteCell).join(',')}\r\n`
 
-const quoted = (cell: string) => (/[",\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)
+const quoteCell = (cell: string) => (/[",\r\n]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)
 
 /** Types whose text is never taken for a formula, though it may begin with a sign. */
-const PLAIN = ['number', 'integer', 'decimal', 'boolean', 'date', 'datetime', 'time']
+const PLAIN_TYPES = ['number', 'integer', 'decimal', 'boolean', 'date', 'datetime', 'time']
 
 /** A property as a cell: lists and objects as JSON, nothing as nothing. */
-export function cellOf({ type, multi }: ModelField, value: unknown): string {
+export function toCell({ type, multi }: ModelField, value: unknown): string {
   if (value === undefined || value === null) return ''
   if (multi || type === 'object') return JSON.stringify(value)
-  return PLAIN.includes(type) ? String(value) : harmless(value as string)
+  return PLAIN_TYPES.includes(type) ? String(value) : escapeFormula(value as string)
 }
 
 /** The properties that a row means, by the names of its columns; an empty cell means none. */
-export function docOfRow(model: Model, columns: string[], cells: string[]): Doc {
+export function toDocument(model: Model, columns: string[], cells: string[]): Doc {
   const doc: Doc = {}
   for (const [n, column] of columns.entries()) {
     const cell = cells[n]
     if (!cell) continue
     const field = model.field.get(column)
-    doc[column] = field ? typed(field, cell) : harmful(cell)
+    doc[column] = field ? parseCell(field, cell) : unescapeFormula(cell)
   }
   return doc
 }
 
 /** The value that a cell of this field writes; a text that writes none is left as it is, for the field to refuse. */
-function typed({ type, multi }: ModelField, cell: string): unknown {
-  if (multi || type === 'object') return json(cell)
+function parseCell({ type, multi }: ModelField, cell: string): unknown {
+  if (multi || type === 'object') return parseJsonCell(cell)
   if (type === 'boolean') return cell === 'true' ? true : cell === 'false' ? false : cell
   if (type === 'number' || type === 'integer') return /^-?(\d+|\d*\.\d+)(e[+-]?\d+)?$/i.test(cell) ? Number(cell) : cell
-  return PLAIN.includes(type) ? cell : harmful(cell)
+  return PLAIN_TYPES.includes(type) ? cell : unescapeFormula(cell)
 }
 
-function json(cell: string): unknown {
+function parseJsonCell(cell: string): unknown {
   try {
     return JSON.parse(cell)
   } catch {
@@ -57,7 +57,7 @@ function json(cell: string): unknown {
 }
 
 /** The cells of a row, without the end of its line. Undefined where quotes are not as they must be. */
-export function cellsOf(row: string): string[] | undefined {
+export function parseCells(row: string): string[] | undefined {
   const cells: string[] = []
   for (let at = 0; ; ) {
     if (row[at] !== '"') {
@@ -84,20 +84,20 @@ export function cellsOf(row: string): string[] | undefined {
 }
 
 /** Columns that an export has, or that a body may have and that say nothing. */
-const SYSTEM = ['_id', 'identifier', 'created', 'updated', 'user', 'workspace', 'blueprint', 'tenant', 'id']
+const HEADER_COLUMNS = ['_id', 'identifier', 'created', 'updated', 'user', 'workspace', 'blueprint', 'tenant', 'id']
 
 /** The columns that the first row of a CSV names. @throws 400 */
-export function columnsOf(model: Model, actor: Caller | undefined, cells: string[]): string[] {
+export function parseColumns(model: Model, actor: Caller | undefined, cells: string[]): string[] {
   const columns = cells.map((cell) => cell.trim())
-  const known = (name: string) => {
+  const isKnownColumn = (name: string) => {
     const field = model.field.get(name)
-    return field ? mayRead(field, actor) || mayWrite(field, actor) : SYSTEM.includes(name)
+    return field ? mayReadField(field, actor) || mayWriteField(field, actor) : HEADER_COLUMNS.includes(name)
   }
   const flaws = columns.flatMap((name, n) => {
     const path = `/columns/${n}`
-    if (!known(name)) return [{ path, message: unknownField(model, actor, name) }]
-    return columns.indexOf(name) < n ? [{ path, message: `There are two columns "${name}".` }] : []
+    if (!isKnownColumn(name)) return [{ path, message: unknownPropertyMessage(model, actor, name) }]
+    return columns.indexOf(name) < n ? [{ path, message: `The column "${name}" appears twice.` }] : []
   })
-  if (flaws.length) invalid(...flaws.slice(0, 100))
+  if (flaws.length) badRequest(...flaws.slice(0, 100))
   return columns
 }

@@ -1,97 +1,98 @@
-import type { OpenCtx } from '../../accounts/guard'
-import { modelOf } from '../../blueprints/blueprints'
+import type { PublicCtx } from '../../accounts/guard'
+import { getModel } from '../../blueprints/blueprints'
 import type { Model } from '../../blueprints/model'
-import { mayRead, reachOrRefuse } from '../../blueprints/rules'
-import { invalid, Problem } from '../../core/problem'
-import { given } from '../../core/shapes'
-import { streamOf } from '../../core/stream'
+import { mayReadField, requireRowScope } from '../../blueprints/permissions'
+import { toBodyStream } from '../../core/body-stream'
+import { badRequest, Problem } from '../../core/problem'
+import { parseOptional } from '../../core/shapes'
 import type { Db } from '../../storage/port'
-import { waitsLong, waitsNoLonger } from '../../tenancy/caller'
+import { disableIdleTimeout, restoreIdleTimeout } from '../../tenancy/client-connection'
 import type { Doc } from '../document'
-import { formOf, headersOf, narrowed, searchOf } from '../entities'
+import { createHeaders, getQueryString, parseResponseShape, withoutPrivilege } from '../entities'
 import { readFairly, streamFairly } from '../fair-reads'
-import { narrowedBy } from '../fitting'
-import { populatedLines } from '../populate'
-import { type Query, readQuery } from '../query'
-import { planOf } from '../related'
-import { searchable } from '../search'
-import { FLAT, type Form, writer } from '../wire'
-import { cellOf, harmless, rowOf } from './csv'
-import { formatOf, TYPES } from './format'
-import { walk } from './walk'
+import { resolveLikes } from '../like-filter'
+import { populateLines } from '../populate'
+import { createPopulatePlan } from '../populate-plan'
+import { parseQuery, type Query } from '../query-parser'
+import { ensureSearchIndex } from '../search-index'
+import { createSerializer, FLAT_SHAPE, type ResponseShape } from '../serializer'
+import { escapeFormula, toCell, toCsvRow } from './csv'
+import { scanMatching } from './export-scan'
+import { CONTENT_TYPES, parseFormat } from './format'
 
 /** What makes no sense where all that match are given, the oldest first. */
-const OF_PAGES = ['$sort', '$limit', '$skip', '$page', '$after', '$count']
-const SYSTEM = ['_id', 'identifier', 'created', 'updated', 'user', 'workspace']
+const LIST_OPTIONS = ['$sort', '$limit', '$skip', '$page', '$after', '$count']
+const HEADER_COLUMNS = ['_id', 'identifier', 'created', 'updated', 'user', 'workspace']
 
 /** All entities that match the query, those within the caller's reach, as they are read. @throws 400, 401, 403, 404 */
-export async function exportAll(asked: OpenCtx, key: string, request: Request): Promise<Response> {
-  const ctx = narrowed(asked, request)
-  const model = await modelOf(ctx, key)
-  const reach = reachOrRefuse(model, 'read', ctx.actor)
-  const search = new URLSearchParams(searchOf(request))
-  const format = formatOf(search) ?? 'ndjson'
+export async function exportAll(originalCtx: PublicCtx, key: string, request: Request): Promise<Response> {
+  const ctx = withoutPrivilege(originalCtx, request)
+  const model = await getModel(ctx, key)
+  const rowScope = requireRowScope(model, 'read', ctx.actor)
+  const search = new URLSearchParams(getQueryString(request))
+  const format = parseFormat(search) ?? 'ndjson'
   search.delete('format')
-  for (const option of OF_PAGES)
-    if (given(search.get(option)))
-      invalid({ path: option, message: `An export has all that match: ${option} is for lists.` })
-  const query = readQuery(model, ctx.actor, `${search}`)
-  if (query.search) await searchable(ctx, model)
-  const narrow = await readFairly(ctx, request, (db) => narrowedBy(db, model, query))
+  for (const option of LIST_OPTIONS)
+    if (parseOptional(search.get(option)))
+      badRequest({ path: option, message: `${option} is not supported: an export contains all matching entities.` })
+  const query = parseQuery(model, ctx.actor, `${search}`)
+  if (query.search) await ensureSearchIndex(ctx, model)
+  const resolvedQuery = await readFairly(ctx, request, (db) => resolveLikes(db, model, query))
   if (query.related && format === 'csv')
-    invalid({ path: '$populate', message: 'A cell of a CSV has no place for another entity. Export as NDJSON.' })
+    badRequest({ path: '$populate', message: '$populate is not supported for CSV. Export as NDJSON.' })
   // What makes no sense is told before anything is.
-  if (query.related) await planOf(ctx, model, query.related, query.select)
-  const form = format === 'csv' ? FLAT : formOf(model, ctx, request, query)
-  const { head, lines } = format === 'csv' ? csv(model, ctx, query) : ndjson(model, ctx, form)
+  if (query.related) await createPopulatePlan(ctx, model, query.related, query.select)
+  const shape = format === 'csv' ? FLAT_SHAPE : parseResponseShape(model, ctx, request, query)
+  const { head, lines } = format === 'csv' ? csvFormat(model, ctx, query) : ndjsonFormat(model, ctx, shape)
 
   async function* texts(db: Db) {
     try {
       if (head) yield head
-      for await (const slice of walk(db, model, reach, narrow)) {
+      for await (const slice of scanMatching(db, model, rowScope, resolvedQuery)) {
         // What may be shown could be less by now.
-        const { version } = await modelOf(ctx, key)
-        if (version !== model.version) throw new Problem(409, 'CONFLICT', 'The blueprint was changed. Export again.')
+        const { version } = await getModel(ctx, key)
+        if (version !== model.version)
+          throw new Problem(409, 'CONFLICT', 'The blueprint changed during the export. Retry.')
         if (slice.length) yield* lines(slice, db)
-        await db.pause()
+        await db.yieldToOthers()
       }
     } finally {
-      waitsNoLonger(request)
+      restoreIdleTimeout(request)
     }
   }
-  waitsLong(request)
-  const headers = headersOf(form)
-  headers.set('content-type', TYPES[format])
+  disableIdleTimeout(request)
+  const headers = createHeaders(shape)
+  headers.set('content-type', CONTENT_TYPES[format])
   headers.set('content-disposition', `attachment; filename="${key}.${format}"`)
-  return new Response(streamOf(streamFairly(ctx, request, texts)), { headers })
+  return new Response(toBodyStream(streamFairly(ctx, request, texts)), { headers })
 }
 
-type Lines = { head: string; lines: (slice: string[], db: Db) => Iterable<string> | AsyncIterable<string> }
+type LineFormat = { head: string; lines: (slice: string[], db: Db) => Iterable<string> | AsyncIterable<string> }
 
-function ndjson(model: Model, ctx: OpenCtx, { related, ...form }: Form): Lines {
-  const { select } = form
-  const write = writer(model, ctx.actor, form)
+function ndjsonFormat(model: Model, ctx: PublicCtx, { related, ...shape }: ResponseShape): LineFormat {
+  const { select } = shape
+  const write = createSerializer(model, ctx.actor, shape)
   if (!related) return { head: '', lines: (slice) => [slice.map((shown) => `${write(shown)}\n`).join('')] }
   return {
     head: '',
     async *lines(slice, db) {
       // Each time anew, for what of the related may be shown could be less by now.
-      yield* populatedLines({ ...ctx, db }, await planOf(ctx, model, related, select), form, slice)
+      yield* populateLines({ ...ctx, db }, await createPopulatePlan(ctx, model, related, select), shape, slice)
     },
   }
 }
 
-function csv(model: Model, { actor }: OpenCtx, { select }: Query): Lines {
-  const chosen = (name: string) =>
+function csvFormat(model: Model, { actor }: PublicCtx, { select }: Query): LineFormat {
+  const isChosen = (name: string) =>
     !select || select.includes(name) || name === '_id' || name === 'identifier' || isOfMetadata(name)
   const isOfMetadata = (name: string) => select?.includes('metadata') && model.field.has(name)
-  const system = SYSTEM.filter(chosen)
-  const fields = model.fields.filter((field) => mayRead(field, actor) && chosen(field.key))
-  return { head: rowOf([...system, ...fields.map(({ key }) => key)]), lines: (slice) => [slice.map(line).join('')] }
+  const system = HEADER_COLUMNS.filter(isChosen)
+  const fields = model.fields.filter((field) => mayReadField(field, actor) && isChosen(field.key))
+  return { head: toCsvRow([...system, ...fields.map(({ key }) => key)]), lines: (slice) => [slice.map(line).join('')] }
 
   function line(shown: string) {
     const entity = JSON.parse(`{${shown}}`) as Doc & { metadata: Doc }
-    const own = system.map((name) => harmless((entity[name] ?? '') as string))
-    return rowOf([...own, ...fields.map((field) => cellOf(field, entity.metadata[field.key]))])
+    const headerCells = system.map((name) => escapeFormula((entity[name] ?? '') as string))
+    return toCsvRow([...headerCells, ...fields.map((field) => toCell(field, entity.metadata[field.key]))])
   }
 }

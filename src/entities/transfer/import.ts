@@ -1,97 +1,101 @@
 import type { Ctx } from '../../accounts/guard'
-import { modelOf } from '../../blueprints/blueprints'
+import { getModel } from '../../blueprints/blueprints'
 import type { Model } from '../../blueprints/model'
-import { reachOf, reachOrRefuse } from '../../blueprints/rules'
-import { keepable, parseJson } from '../../core/body'
-import { type Flaw, Problem } from '../../core/problem'
+import { requireRowScope, rowScopeOf } from '../../blueprints/permissions'
+import { parseJson, requireStorable } from '../../core/body'
+import { type FieldError, Problem } from '../../core/problem'
 import { Busy } from '../../storage/errors'
 import type { Tx } from '../../storage/port'
-import { waitsLong } from '../../tenancy/caller'
-import { forget } from '../../tenancy/memory'
-import { identifierOf } from '../document'
-import { narrowed, sightOf, taken } from '../entities'
-import { Ahead } from './ahead'
-import { cellsOf, columnsOf, docOfRow } from './csv'
-import { type Asked, Incoming, readAsked } from './incoming'
-import type { Line } from './lines'
+import { invalidate } from '../../tenancy/cache'
+import { disableIdleTimeout } from '../../tenancy/client-connection'
+import { parseIdentifier } from '../document'
+import { getReadableScopes, rethrowConflict, withoutPrivilege } from '../entities'
+import { BatchExecutor } from './batch-executor'
+import { AdaptiveBatchSize, MIN_BATCH_LINES } from './batch-size'
+import { parseCells, parseColumns, toDocument } from './csv'
+import { ImportDryRun, ignoreRollback } from './import-dry-run'
+import { type ImportOptions, ImportReader, parseImportOptions } from './import-reader'
+import type { Line } from './line-reader'
 import type { Operation } from './operation'
-import { FEW, Pace } from './pace'
-import { Progress } from './progress'
-import { Rehearsal, rehearsed } from './rehearsal'
-import { Run } from './run'
-import { Journal } from './undo'
+import { Precomputation } from './precomputation'
+import { ImportProgress } from './progress'
+import { UndoJournal } from './undo-journal'
 
-const ERRORS = 1_000
-const TRIES = 10 // of a slice, when the database is busy
+const MAX_REPORTED_ERRORS = 1_000
+const MAX_ATTEMPTS = 10 // of a slice, when the database is busy
 
-export type Imported = { imported: number; failed: number; errors: { line: number; code: string; message: string }[] }
-type Planned = { line: number; operation: Operation }
+export type ImportReport = {
+  imported: number
+  failed: number
+  errors: { line: number; code: string; message: string }[]
+}
+type PlannedLine = { line: number; operation: Operation }
 
 /**
  * Reads entities from a body of lines as it comes in, and keeps them a slice at a time. Lines that are refused are told and
  * left out; with `atomic`, one such line leaves nothing. @throws 400, 403, 404, 413, 415
  */
-export async function importAll(asked: Ctx, key: string, request: Request): Promise<Imported> {
-  const ctx = narrowed(asked, request) as Ctx
-  const model = await modelOf(ctx, key)
-  const how = readAsked(request)
-  if (how.mode === 'create' || !reachOf(model, 'update', ctx.actor)) reachOrRefuse(model, 'create', ctx.actor)
-  waitsLong(request)
-  const run = new Import(ctx, key, how, model, new Incoming(request))
-  return run.all()
+export async function importAll(originalCtx: Ctx, key: string, request: Request): Promise<ImportReport> {
+  const ctx = withoutPrivilege(originalCtx, request) as Ctx
+  const model = await getModel(ctx, key)
+  const options = parseImportOptions(request)
+  if (options.mode === 'create' || !rowScopeOf(model, 'update', ctx.actor)) requireRowScope(model, 'create', ctx.actor)
+  disableIdleTimeout(request)
+  const run = new ImportRun(ctx, key, options, model, new ImportReader(request))
+  return run.run()
 }
 
-class Import {
-  #report: Imported = { imported: 0, failed: 0, errors: [] }
+class ImportRun {
+  #report: ImportReport = { imported: 0, failed: 0, errors: [] }
   #columns?: string[]
-  #journal?: Journal
-  #rehearsal?: Rehearsal
-  #pace = new Pace()
-  #progress: Progress
+  #journal?: UndoJournal
+  #dryRun?: ImportDryRun
+  #batchSize = new AdaptiveBatchSize()
+  #progress: ImportProgress
 
   constructor(
     private ctx: Ctx,
     private key: string,
-    private how: Asked,
+    private options: ImportOptions,
     private model: Model,
-    private incoming: Incoming,
+    private reader: ImportReader,
   ) {
-    this.#progress = new Progress(ctx, key, how, incoming, this.#report)
-    if (how.dryRun) this.#rehearsal = new Rehearsal(ctx.actor)
+    this.#progress = new ImportProgress(ctx, key, options, reader, this.#report)
+    if (options.dryRun) this.#dryRun = new ImportDryRun(ctx.actor)
   }
 
-  async all(): Promise<Imported> {
+  async run(): Promise<ImportReport> {
     try {
-      await this.#all()
+      await this.#readLines()
     } catch (error) {
-      await this.#progress.end(error)
+      await this.#progress.finish(error)
       throw error
     }
-    await this.#progress.end()
+    await this.#progress.finish()
     const { imported, failed, errors } = this.#report
     // Lines that make no sense were found before those of their slice that are refused.
     errors.sort((one, other) => one.line - other.line)
-    return { imported: this.how.atomic && failed ? 0 : imported, failed, errors }
+    return { imported: this.options.atomic && failed ? 0 : imported, failed, errors }
   }
 
-  async #all() {
-    if (this.how.atomic && !this.how.dryRun) this.#journal = await Journal.begin(this.ctx, this.key)
+  async #readLines() {
+    if (this.options.atomic && !this.options.dryRun) this.#journal = await UndoJournal.open(this.ctx, this.key)
     try {
-      let [slice, size]: [Planned[], number] = [[], 0]
-      for await (const some of this.incoming.lines(this.how.format === 'csv'))
-        for (const line of some) {
-          const planned = await this.#plan(line)
+      let [slice, size]: [PlannedLine[], number] = [[], 0]
+      for await (const lines of this.reader.readLines(this.options.format === 'csv'))
+        for (const line of lines) {
+          const planned = await this.#planLine(line)
           if (!planned) continue
           slice.push(planned)
           size += line.text.length
-          if (!this.#pace.isEnough(slice.length, size)) continue
-          await this.#keep(slice)
-          await this.#progress.tell()
+          if (!this.#batchSize.isFull(slice.length, size)) continue
+          await this.#writeBatch(slice)
+          await this.#progress.emitIfDue()
           ;[slice, size] = [[], 0]
         }
-      await this.#keep(slice)
-      if (this.how.format === 'csv' && !this.#columns)
-        throw new Problem(400, 'MALFORMED_BODY', 'The file is empty: a CSV begins with a line that names its columns.')
+      await this.#writeBatch(slice)
+      if (this.options.format === 'csv' && !this.#columns)
+        throw new Problem(400, 'MALFORMED_BODY', 'The file is empty: a CSV must start with a header line.')
       await this.#journal?.commit()
       this.#journal = undefined
     } finally {
@@ -100,145 +104,150 @@ class Import {
   }
 
   /** What a line asks for; nothing where it makes no sense, or names the columns. */
-  async #plan({ line, text, flaw }: Line): Promise<Planned | undefined> {
+  async #planLine({ line, text, problem }: Line): Promise<PlannedLine | undefined> {
     try {
-      if (flaw) throw flaw
-      const cells = this.how.format === 'csv' ? (cellsOf(text) ?? malformed('Check its quotes.')) : undefined
+      if (problem) throw problem
+      const cells =
+        this.options.format === 'csv' ? (parseCells(text) ?? throwMalformedLine('Check its quotes.')) : undefined
       if (cells && !this.#columns) {
-        this.#columns = columnsOf(this.model, this.ctx.actor, cells)
+        this.#columns = parseColumns(this.model, this.ctx.actor, cells)
         return
       }
-      const data = cells ? this.#row(cells) : readJson(text)
+      const data = cells ? this.#row(cells) : parseLine(text)
       const { identifier } = (data ?? {}) as { identifier?: unknown }
-      const name = identifierOf(identifier) ?? ''
-      return { line, operation: { op: name ? this.how.mode : 'create', name, data, _id: Bun.randomUUIDv7() } }
+      const name = parseIdentifier(identifier) ?? ''
+      return { line, operation: { op: name ? this.options.mode : 'create', name, data, _id: Bun.randomUUIDv7() } }
     } catch (error) {
       // Without columns, no line makes sense.
-      if (this.how.format === 'csv' && !this.#columns) throw error
-      await this.#fail(line, error)
+      if (this.options.format === 'csv' && !this.#columns) throw error
+      await this.#reportLine(line, error)
     }
   }
 
   #row(cells: string[]) {
     const columns = this.#columns!
     if (cells.length !== columns.length)
-      malformed(`It has ${cells.length} cells, but there are ${columns.length} columns.`)
-    return keepable(docOfRow(this.model, columns, cells))
+      throwMalformedLine(`It has ${cells.length} cells, but the header has ${columns.length} columns.`)
+    return requireStorable(toDocument(this.model, columns, cells))
   }
 
   /** A slice at once; where something in it is refused, a few lines at once, and of those line by line. */
-  async #keep(slice: Planned[]) {
-    if (slice.length > FEW) {
-      this.model = await modelOf(this.ctx, this.key)
-      const failure = await this.#attempt(slice, await sightOf(this.ctx, this.model)).then(failed, failedBy)
-      if (!failure) return this.#succeed(slice)
-      this.#pace.refused()
+  async #writeBatch(slice: PlannedLine[]) {
+    if (slice.length > MIN_BATCH_LINES) {
+      this.model = await getModel(this.ctx, this.key)
+      const failure = await this.#attempt(slice, await getReadableScopes(this.ctx, this.model)).then(
+        toNoFailure,
+        toFailure,
+      )
+      if (!failure) return this.#countImported(slice)
+      this.#batchSize.reset()
     }
-    for (let at = 0; at < slice.length; at += FEW) await this.#keepFew(slice.slice(at, at + FEW))
+    for (let at = 0; at < slice.length; at += MIN_BATCH_LINES)
+      await this.#writeSmallBatch(slice.slice(at, at + MIN_BATCH_LINES))
   }
 
   /** Again, where it is nobody's fault. */
-  async #keepFew(few: Planned[]) {
-    let left = few
-    for (let tries = 1; left.length; tries++) {
-      this.model = await modelOf(this.ctx, this.key)
-      const sight = await sightOf(this.ctx, this.model)
-      const failure = await this.#attempt(left, sight).then(failed, failedBy)
-      if (!failure) return this.#succeed(left)
+  async #writeSmallBatch(lines: PlannedLine[]) {
+    let remaining = lines
+    for (let tries = 1; remaining.length; tries++) {
+      this.model = await getModel(this.ctx, this.key)
+      const readableScopes = await getReadableScopes(this.ctx, this.model)
+      const failure = await this.#attempt(remaining, readableScopes).then(toNoFailure, toFailure)
+      if (!failure) return this.#countImported(remaining)
       if (!isRefusal(failure.error)) {
-        left = await this.#again(failure.error, left, tries)
+        remaining = await this.#waitAndRetry(failure.error, remaining, tries)
         continue
       }
       // All is in vain, but what else is wrong can still be told.
-      await this.#abandon()
-      const each = await Promise.allSettled(left.map((one) => this.#attempt([one], sight)))
-      const again: Planned[] = []
+      await this.#undoAtomic()
+      const each = await Promise.allSettled(remaining.map((outcome) => this.#attempt([outcome], readableScopes)))
+      const again: PlannedLine[] = []
       let busy: unknown
-      for (const [n, one] of each.entries()) {
-        if (one.status === 'fulfilled') await this.#succeed([left[n]!])
-        else if (isRefusal(one.reason)) await this.#fail(left[n]!.line, one.reason)
+      for (const [n, outcome] of each.entries()) {
+        if (outcome.status === 'fulfilled') await this.#countImported([remaining[n]!])
+        else if (isRefusal(outcome.reason)) await this.#reportLine(remaining[n]!.line, outcome.reason)
         else {
-          again.push(left[n]!)
-          busy = one.reason
+          again.push(remaining[n]!)
+          busy = outcome.reason
         }
       }
-      left = again.length ? await this.#again(busy, again, tries) : []
+      remaining = again.length ? await this.#waitAndRetry(busy, again, tries) : []
     }
   }
 
-  #attempt(some: Planned[], sight: Awaited<ReturnType<typeof sightOf>>) {
-    const [journal, rehearsal] = [this.#journal, this.#rehearsal]
-    const model = rehearsal ? rehearsal.model(this.model) : this.model
-    const operations = some.map(({ operation }) => operation)
-    const ahead = new Ahead(model, this.ctx, operations)
+  #attempt(lines: PlannedLine[], readableScopes: Awaited<ReturnType<typeof getReadableScopes>>) {
+    const [journal, dryRun] = [this.#journal, this.#dryRun]
+    const model = dryRun ? dryRun.toDryRunModel(this.model) : this.model
+    const operations = lines.map(({ operation }) => operation)
+    const precomputation = new Precomputation(model, this.ctx, operations)
     const work = async (tx: Tx) => {
       await journal?.renew(tx)
       const began = performance.now()
-      const run = new Run(tx, model, this.ctx, sight, operations, ahead)
-      await run.done()
-      await journal?.note(tx, run.touched)
-      if (some.length >= FEW) this.#pace.kept(some.length, performance.now() - began)
-      return rehearsal ? rehearsal.end(model, run.made) : undefined
+      const executor = new BatchExecutor(tx, model, this.ctx, readableScopes, operations, precomputation)
+      await executor.execute()
+      await journal?.record(tx, executor.touched)
+      if (lines.length >= MIN_BATCH_LINES) this.#batchSize.recordWrite(lines.length, performance.now() - began)
+      return dryRun ? dryRun.rollBack(model, executor.drafts) : undefined
     }
-    return ahead
-      .through(() => this.ctx.write(work))
-      .catch(rehearsed)
-      .catch(taken)
+    return precomputation
+      .runWrite(() => this.ctx.write(work))
+      .catch(ignoreRollback)
+      .catch(rethrowConflict)
   }
 
-  async #again(error: unknown, left: Planned[], tries: number) {
-    if (!(error instanceof Busy) || tries === TRIES) throw error
-    forget(this.ctx, 'blueprints')
+  async #waitAndRetry(error: unknown, remaining: PlannedLine[], tries: number) {
+    if (!(error instanceof Busy) || tries === MAX_ATTEMPTS) throw error
+    invalidate(this.ctx, 'blueprints')
     await Bun.sleep(20 * tries)
-    return left
+    return remaining
   }
 
-  async #succeed(some: Planned[]) {
-    for (const { line, operation } of some) {
-      const repeated = this.#rehearsal?.repeated(this.model, operation)
-      if (repeated) await this.#fail(line, repeated)
+  async #countImported(lines: PlannedLine[]) {
+    for (const { line, operation } of lines) {
+      const repeated = this.#dryRun?.findRepeated(this.model, operation)
+      if (repeated) await this.#reportLine(line, repeated)
       else this.#report.imported++
     }
   }
 
-  async #fail(line: number, error: unknown) {
+  async #reportLine(line: number, error: unknown) {
     if (!(error instanceof Problem)) throw error
-    await this.#abandon()
+    await this.#undoAtomic()
     this.#report.failed++
-    if (this.#report.errors.length >= ERRORS) return
-    this.#report.errors.push({ line, code: error.code, message: told(error) })
+    if (this.#report.errors.length >= MAX_REPORTED_ERRORS) return
+    this.#report.errors.push({ line, code: error.code, message: describeProblem(error) })
   }
 
   /** With `atomic`, nothing that was done is kept, and what follows is only tried. */
-  async #abandon() {
+  async #undoAtomic() {
     const journal = this.#journal
     if (!journal) return
     this.#journal = undefined
-    this.#rehearsal = new Rehearsal(this.ctx.actor)
+    this.#dryRun = new ImportDryRun(this.ctx.actor)
     await journal.undo()
   }
 }
 
-const failed = () => undefined
-const failedBy = (error: unknown) => ({ error })
+const toNoFailure = () => undefined
+const toFailure = (error: unknown) => ({ error })
 
 const isRefusal = (error: unknown) => error instanceof Problem && error.status < 500
 
 /** Several flaws in one sentence each, as far as they fit. */
-function told({ message, more: { details } }: Problem) {
-  const flaws = Array.isArray(details) ? (details as Flaw[]).map((flaw) => flaw.message) : []
+function describeProblem({ message, more: { details } }: Problem) {
+  const flaws = Array.isArray(details) ? (details as FieldError[]).map((flaw) => flaw.message) : []
   return (flaws.length ? flaws.slice(0, 5).join(' ') : message).slice(0, 500)
 }
 
-const malformed = (message: string): never => {
+const throwMalformedLine = (message: string): never => {
   throw new Problem(400, 'MALFORMED_LINE', `This line cannot be read. ${message}`)
 }
 
-function readJson(text: string): unknown {
+function parseLine(text: string): unknown {
   try {
     return parseJson(text)
   } catch (error) {
-    if (error instanceof SyntaxError) return malformed('Each line is a JSON object.')
+    if (error instanceof SyntaxError) return throwMalformedLine('Each line must be a JSON object.')
     throw error
   }
 }

@@ -1,49 +1,49 @@
-import { isNameable, namedShapes } from './names'
-import { isSchema, mapParts, type Schema, schemaOf, withNullType } from './schema'
+import { isSchema, mapParts, mergeNullType, type Schema, toJsonSchema } from './schema'
+import { isNameable, namedShapes } from './schema-names'
 
 /** The schemas that a document names, and where it refers to them. */
 export class Components {
   /** Those that were referred to, by name. */
   readonly schemas: Record<string, Schema> = {}
-  private readonly described = new Map<object, Schema>()
-  private readonly named = namedSchemas()
+  private readonly cache = new Map<object, Schema>()
+  private readonly namedSchemas = getNamedSchemas()
 
   /** The schema of a shape, with references to the schemas that have names. */
-  of(shape: object): Schema {
-    const known = this.described.get(shape) ?? withNullType(this.referring(schemaOf(shape)))
-    this.described.set(shape, known)
-    return known
+  schemaFor(shape: object): Schema {
+    const referenced = this.cache.get(shape) ?? mergeNullType(this.withReferences(toJsonSchema(shape)))
+    this.cache.set(shape, referenced)
+    return referenced
   }
 
-  private referring(schema: Schema): Schema {
-    const found = isNameable(schema) ? this.named.get(identity(schema)) : undefined
-    if (!found) return mapParts(schema, (part) => this.referring(part))
-    const { name, schema: named } = found
+  private withReferences(schema: Schema): Schema {
+    const match = isNameable(schema) ? this.namedSchemas.get(identityKey(schema)) : undefined
+    if (!match) return mapParts(schema, (part) => this.withReferences(part))
+    const { name, schema: namedSchema } = match
     if (!(name in this.schemas)) {
       this.schemas[name] = {} // for schemas that contain themselves
-      this.schemas[name] = withNullType(mapParts(named, (part) => this.referring(part)))
+      this.schemas[name] = mergeNullType(mapParts(namedSchema, (part) => this.withReferences(part)))
     }
     const $ref = `#/components/schemas/${name}`
-    return schema.description && schema.description !== named.description
+    return schema.description && schema.description !== namedSchema.description
       ? { $ref, description: schema.description }
       : { $ref }
   }
 }
 
-type Named = Map<string, { name: string; schema: Schema }>
-let known: Named | undefined
-const namedSchemas = (): Named => {
-  known ??= byIdentity()
-  return known
+type NamedSchemas = Map<string, { name: string; schema: Schema }>
+let cachedNamedSchemas: NamedSchemas | undefined
+const getNamedSchemas = (): NamedSchemas => {
+  cachedNamedSchemas ??= indexNamedShapes()
+  return cachedNamedSchemas
 }
 
 /** The named schemas, by what they allow. */
-function byIdentity(): Named {
-  const named: Named = new Map()
+function indexNamedShapes(): NamedSchemas {
+  const named: NamedSchemas = new Map()
   const names = new Set<string>()
   for (const [name, shape] of namedShapes) {
-    const schema = schemaOf(shape)
-    const text = identity(schema)
+    const schema = toJsonSchema(shape)
+    const text = identityKey(schema)
     if (names.has(name) || named.has(text)) continue
     names.add(name)
     named.set(text, { name, schema })
@@ -52,10 +52,10 @@ function byIdentity(): Named {
 }
 
 /** Equal for schemas that name the same, whatever they are said to be for. What is not closed allows more anyway. */
-function identity({ description: _, additionalProperties, ...schema }: Schema): string {
+function identityKey({ description: _, additionalProperties, ...schema }: Schema): string {
   return JSON.stringify(additionalProperties === true ? schema : { ...schema, additionalProperties })
 }
 
 /** The name that a schema is referred to by. */
-export const nameIn = (schema: unknown): string | undefined =>
+export const referencedName = (schema: unknown): string | undefined =>
   isSchema(schema) && typeof schema.$ref === 'string' ? schema.$ref.split('/').at(-1) : undefined

@@ -1,6 +1,6 @@
 import { version } from '../../../package.json'
 import { Components } from './components'
-import { operationOf, type Parts, type Route } from './operation'
+import { type DocumentParts, operationOf, type Route } from './operation'
 import type { Schema } from './schema'
 
 export type Paths = Record<string, Record<string, object>>
@@ -10,7 +10,7 @@ export type Document = {
   [part: string]: unknown
 }
 
-const description = `A self-hosted application platform for many tenants.
+const API_DESCRIPTION = `A self-hosted application platform for many tenants.
 
 **Tenants.** A request belongs to the tenant of its host, or to the one that the header \`tenant\` names.
 
@@ -24,23 +24,23 @@ what is left out stays as it is.
 
 **Errors.** Every error has the body \`{code, message, details?}\`. The \`code\` is stable.`
 
-const tags: Record<string, string> = {
+const TAG_DESCRIPTIONS: Record<string, string> = {
   accounts: 'Sign-in, sign-up, sessions, API tokens, second factors and the caller’s own profile',
   users: 'Administration of users and roles',
   workspaces: 'Workspaces, their members and invitations',
   blueprints: 'Definitions of entities: fields, rules and limitations',
   entities: 'Entities of blueprints',
-  charts: 'Entities counted, added up and drawn',
+  charts: 'Aggregates and charts of entities',
   components: 'Components in TypeScript or JSX, and their compiled files',
   blocks: 'Blocks of content and HTML',
   configurations: 'Settings of the tenant',
-  events: 'What has happened in the tenant',
+  events: 'Events of the tenant',
   lambdas: 'Code that runs on the server',
   integrations: 'Integrations, the sources they use, and their webhooks',
   payments: 'Plans, coupons, subscriptions, checkout and invoices',
   plugins: 'Plugins and event deliveries to them',
   ai: 'Agents, chat completions, threads, vector stores and usage',
-  operations: 'For whoever runs the installation',
+  operations: 'For operators of the installation',
 }
 
 const securitySchemes = {
@@ -56,48 +56,48 @@ const securitySchemes = {
   operator: { type: 'http', scheme: 'bearer', description: 'ATOLL_OPERATOR_TOKEN' },
 }
 
-const headers = {
+const RESPONSE_HEADERS = {
   Link: { description: 'The next page, with `rel="next"`, if there is one', schema: { type: 'string' } },
-  TotalCount: { description: 'How many there are in all, if `count` asks for it', schema: { type: 'integer' } },
+  TotalCount: { description: 'The total number of items, if `count` is set', schema: { type: 'integer' } },
 }
 
 /** Describes every route that is not hidden, in OpenAPI 3.1. @see https://spec.openapis.org/oas/v3.1.0 */
-export function describe(routes: Route[]): Document {
-  const parts: Parts = { components: new Components(), responses: {}, parameters: {} }
+export function buildOpenApi(routes: Route[]): Document {
+  const parts: DocumentParts = { components: new Components(), responses: {}, parameters: {} }
   const paths: Paths = {}
   for (const route of routes) {
     if (route.hooks.detail?.hide) continue
     const path = route.path.replace(/(.)\/$/, '$1').replace(/:(\w+)/g, '{$1}')
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route, parts) }
   }
-  return documentOf(paths, parts)
+  return assembleDocument(paths, parts)
 }
 
-function documentOf(paths: Paths, { components, responses, parameters }: Parts): Document {
+function assembleDocument(paths: Paths, { components, responses, parameters }: DocumentParts): Document {
   const used = JSON.stringify(paths)
-  const usedTags = Object.entries(tags).filter(([name]) => used.includes(`"tags":["${name}"]`))
+  const usedTags = Object.entries(TAG_DESCRIPTIONS).filter(([name]) => used.includes(`"tags":["${name}"]`))
   const usedSchemes = Object.entries(securitySchemes).filter(([name]) => used.includes(`"${name}":[]`))
   return {
     openapi: '3.1.0',
     info: {
       title: 'Atoll',
       version,
-      description,
-      contact: { name: 'Whoever runs this installation' },
+      description: API_DESCRIPTION,
+      contact: { name: 'Operator of this installation' },
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/', description: 'This server' }],
     tags: usedTags.map(([name, description]) => ({ name, description })),
     paths,
     components: {
-      schemas: sorted(components.schemas),
-      responses: sorted(responses),
-      parameters: sorted(parameters),
-      headers,
+      schemas: sortByKey(components.schemas),
+      responses: sortByKey(responses),
+      parameters: sortByKey(parameters),
+      headers: RESPONSE_HEADERS,
       securitySchemes: Object.fromEntries(usedSchemes),
     },
   }
 }
 
-const sorted = <Value>(map: Record<string, Value>): Record<string, Value> =>
+const sortByKey = <Value>(map: Record<string, Value>): Record<string, Value> =>
   Object.fromEntries(Object.entries(map).sort(([one], [other]) => (one < other ? -1 : 1)))

@@ -1,10 +1,10 @@
 const id = '019a7c7e-5d4b-7f3e-9a53-2f6d1c0b8e11'
-const other = '019a7c80-11c2-7a40-8d55-6f0c9e3b7a02'
+const otherId = '019a7c80-11c2-7a40-8d55-6f0c9e3b7a02'
 const created = '2026-01-31T12:00:00.000Z'
 const times = { created, updated: created }
-const listed = { page: 'home' }
+const websiteMetadata = { page: 'home' }
 
-const workspace = { _id: other, name: 'Analytical Engines', roles: ['admin'], labels: ['customer'] }
+const workspace = { _id: otherId, name: 'Analytical Engines', roles: ['admin'], labels: ['customer'] }
 const user = {
   ...{ _id: id, username: 'ada', email: 'ada@example.com', name: 'Ada', firstName: 'Ada', lastName: 'Lovelace' },
   ...{ fullName: 'Ada Lovelace', profileImage: null, birthDate: null, phone: null, roles: ['user'] },
@@ -25,11 +25,11 @@ const plan = {
 }
 const coupon = { code: 'SPRING', discountType: 'percentage', discountValue: 20, maxRedemptions: 100 }
 const subscription = {
-  ...{ _id: id, planId: other, billableEntityType: 'user', billableEntityId: id, status: 'active' },
+  ...{ _id: id, planId: otherId, billableEntityType: 'user', billableEntityId: id, status: 'active' },
   ...{ billingCycle: 'monthly', currency: 'EUR', basePrice: 19.9, finalPrice: 19.9, dynamicAmount: null },
   ...{ couponId: null, couponCode: null, couponBenefitEndsAt: null, currentPeriodStart: created },
   ...{ currentPeriodEnd: '2026-02-28T12:00:00.000Z', trialEndsAt: null, cancelAtPeriodEnd: false },
-  ...{ cancelRequested: null, providerKind: 'stripe', providerSourceId: other, externalSubscriptionId: 'sub_1' },
+  ...{ cancelRequested: null, providerKind: 'stripe', providerSourceId: otherId, externalSubscriptionId: 'sub_1' },
   ...{ metadata: {}, ...times },
 }
 const event = {
@@ -91,14 +91,14 @@ export const examples: Record<string, unknown> = {
   NewIdentity: { provider: 'google', returnUrl: 'https://app.example.com/profile' },
   NewWorkspace: { name: 'Analytical Engines' },
   Workspace: {
-    ...{ _id: other, name: 'Analytical Engines', logo: null, labels: ['customer'] },
+    ...{ _id: otherId, name: 'Analytical Engines', logo: null, labels: ['customer'] },
     ...{ isPrivilegedUser: true, ...times },
   },
   WorkspaceChange: { name: 'Analytical Engines Ltd', invites: [invite] },
   NewMember: { userId: id, roles: ['member'] },
   MemberChange: { roles: ['admin'] },
   NewInvite: invite,
-  InvitationAnswer: { workspace: other, kind: 'accept' },
+  InvitationAnswer: { workspace: otherId, kind: 'accept' },
   NewBlueprint: blueprint,
   BlueprintChange: { name: 'To-dos', fields },
   Blueprint: { _id: id, description: '', ...blueprint, ...times },
@@ -117,9 +117,17 @@ export const examples: Record<string, unknown> = {
   NewBlock: block,
   BlockChange: { content: block.content },
   Block: { _id: id, description: '', ...block, ...times },
-  NewConfiguration: { key: 'theme', public: true, metadata: listed },
-  ConfigurationChange: { metadata: listed },
-  Configuration: { _id: id, key: 'theme', public: true, kind: '', description: '', metadata: listed, ...times },
+  NewConfiguration: { key: 'theme', public: true, metadata: websiteMetadata },
+  ConfigurationChange: { metadata: websiteMetadata },
+  Configuration: {
+    _id: id,
+    key: 'theme',
+    public: true,
+    kind: '',
+    description: '',
+    metadata: websiteMetadata,
+    ...times,
+  },
   AppConfigurationChange: { metadata: { websiteUrls: ['https://app.example.com'] } },
   NewEvent: event,
   Event: { _id: id, ...event, user: id, workspace: null, created },
@@ -138,12 +146,12 @@ export const examples: Record<string, unknown> = {
   NewCoupon: coupon,
   CouponChange: { isActive: false },
   CouponCode: { code: 'SPRING', planId: id },
-  NewSubscription: { planId: other, billingCycle: 'monthly' },
+  NewSubscription: { planId: otherId, billingCycle: 'monthly' },
   Subscription: subscription,
   DynamicAmount: { amount: 49.5 },
   CouponAttachment: { couponCode: 'SPRING' },
   NewCheckout: {
-    ...{ planId: other, billingCycle: 'monthly' },
+    ...{ planId: otherId, billingCycle: 'monthly' },
     ...{ successUrl: 'https://app.example.com/thanks', cancelUrl: 'https://app.example.com/plans' },
   },
   Checkout: { subscriptionId: id, checkoutUrl: 'https://checkout.stripe.com/c/pay/cs_1', clientToken: null },
@@ -157,7 +165,7 @@ export const examples: Record<string, unknown> = {
   CompletionRequest: { messages },
   DraftRequest: { messages: [{ role: 'user', content: 'A shop for books' }], create: false },
   BlueprintDraftRequest: { prompt: 'A shop for books' },
-  NewVectorStore: { integrationId: id, scope: 'user', subjectId: other },
+  NewVectorStore: { integrationId: id, scope: 'user', subjectId: otherId },
   VectorStoreUpload: {
     vectorStoreId: id,
     content: '# Opening hours\n\nMonday to Friday, 9 to 17',

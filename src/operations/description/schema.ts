@@ -5,44 +5,44 @@ export type Schema = { [word: string]: unknown }
  * A shape in the words of JSON Schema 2020-12, which OpenAPI 3.1 uses. Where a shape takes more than callers should rely on,
  * such as the text of a number in a query, its `x-schema` has what is described instead.
  */
-export const schemaOf = (shape: object): Schema => simplified(JSON.parse(JSON.stringify(shape)))
+export const toJsonSchema = (shape: object): Schema => simplify(JSON.parse(JSON.stringify(shape)))
 
-function simplified(schema: Schema): Schema {
-  const { nullable: _, 'x-schema': described, ...rest } = mapParts(schema, simplified)
+function simplify(schema: Schema): Schema {
+  const { nullable: _, 'x-schema': override, ...rest } = mapParts(schema, simplify)
   // Elysia closes shapes when a route is first used, so only what the shapes themselves say may count.
   if (rest.additionalProperties === false) delete rest.additionalProperties
-  if (isSchema(described)) return describedBy(rest, described)
+  if (isSchema(override)) return applyOverride(rest, override)
   if (rest.type === 'number' && rest.multipleOf === 1) {
-    const { multipleOf: _, ...whole } = rest
-    return { ...whole, type: 'integer' }
+    const { multipleOf: _, ...integer } = rest
+    return { ...integer, type: 'integer' }
   }
   const { patternProperties, ...record } = rest
   if (isSchema(patternProperties) && '^(.*)$' in patternProperties)
     return { ...record, additionalProperties: patternProperties['^(.*)$'] }
-  return Array.isArray(rest.anyOf) ? asEnum(rest) : rest
+  return Array.isArray(rest.anyOf) ? toEnum(rest) : rest
 }
 
-function describedBy(schema: Schema, { anyOf, ...described }: Schema): Schema {
-  if ('type' in described) return { ...(schema.description ? { description: schema.description } : {}), ...described }
-  if (!Array.isArray(anyOf)) return { ...schema, ...described }
+function applyOverride(schema: Schema, { anyOf, ...override }: Schema): Schema {
+  if ('type' in override) return { ...(schema.description ? { description: schema.description } : {}), ...override }
+  if (!Array.isArray(anyOf)) return { ...schema, ...override }
   // Whole alternatives, because generators make nothing of those that only say what is required.
-  const required = [schema.required, described.required].flatMap((names) => (Array.isArray(names) ? names : []))
-  return { anyOf: anyOf.map((one) => ({ ...schema, ...described, required: [...required, ...one.required] })) }
+  const required = [schema.required, override.required].flatMap((names) => (Array.isArray(names) ? names : []))
+  return { anyOf: anyOf.map((one) => ({ ...schema, ...override, required: [...required, ...one.required] })) }
 }
 
 /** A choice of constants of one type is an `enum`. */
-function asEnum({ anyOf, ...schema }: Schema): Schema {
-  const choices = (anyOf as Schema[]).flatMap((one) => (one.enum && one.type ? constants(one) : [one]))
+function toEnum({ anyOf, ...schema }: Schema): Schema {
+  const choices = (anyOf as Schema[]).flatMap((one) => (one.enum && one.type ? toConstants(one) : [one]))
   const types = new Set(choices.map(({ type }) => type))
   if (types.size !== 1 || !choices.every((one) => 'const' in one)) return { anyOf, ...schema }
   return { type: choices[0]?.type, enum: [...new Set(choices.map((one) => one.const))], ...schema }
 }
 
-const constants = ({ type, enum: values }: Schema) => (values as unknown[]).map((value) => ({ const: value, type }))
+const toConstants = ({ type, enum: values }: Schema) => (values as unknown[]).map((value) => ({ const: value, type }))
 
 /** Null as one of the types, where that says the same as a choice with null. */
-export function withNullType(schema: Schema): Schema {
-  const { anyOf, ...rest } = mapParts(schema, withNullType)
+export function mergeNullType(schema: Schema): Schema {
+  const { anyOf, ...rest } = mapParts(schema, mergeNullType)
   if (!Array.isArray(anyOf)) return rest
   const others = (anyOf as Schema[]).filter(({ type }) => type !== 'null')
   const [only] = others
@@ -52,18 +52,18 @@ export function withNullType(schema: Schema): Schema {
   return { ...words, ...rest, type: [only.type, 'null'], ...(Array.isArray(values) && { enum: [...values, null] }) }
 }
 
-const OF_NAMES = ['properties', 'patternProperties']
-const OF_LISTS = ['anyOf', 'allOf', 'oneOf', 'prefixItems']
-const OF_ONE = ['items', 'additionalProperties', 'not']
+const SCHEMA_MAP_KEYWORDS = ['properties', 'patternProperties']
+const SCHEMA_LIST_KEYWORDS = ['anyOf', 'allOf', 'oneOf', 'prefixItems']
+const SINGLE_SCHEMA_KEYWORDS = ['items', 'additionalProperties', 'not']
 
 /** A schema whose parts have been replaced. */
 export function mapParts(schema: Schema, map: (part: Schema) => Schema): Schema {
   const mapped = { ...schema }
   for (const [word, value] of Object.entries(schema)) {
-    if (OF_NAMES.includes(word) && isSchema(value))
+    if (SCHEMA_MAP_KEYWORDS.includes(word) && isSchema(value))
       mapped[word] = Object.fromEntries(Object.entries(value).map(([name, part]) => [name, map(part as Schema)]))
-    else if (OF_LISTS.includes(word) && Array.isArray(value)) mapped[word] = value.map((part) => map(part))
-    else if (OF_ONE.includes(word) && isSchema(value)) mapped[word] = map(value)
+    else if (SCHEMA_LIST_KEYWORDS.includes(word) && Array.isArray(value)) mapped[word] = value.map((part) => map(part))
+    else if (SINGLE_SCHEMA_KEYWORDS.includes(word) && isSchema(value)) mapped[word] = map(value)
   }
   return mapped
 }

@@ -1,25 +1,25 @@
 import { and, eq } from 'drizzle-orm'
-import type { OpenCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/guard'
 import { config } from '../../config'
 import { now } from '../../core/clock'
-import { Limiter } from '../../core/limiter'
-import { Problem, tooMany } from '../../core/problem'
+import { Problem, tooManyRequests } from '../../core/problem'
+import { RateLimiter } from '../../core/rate-limiter'
 import type { Db } from '../../storage/port'
-import { networkOf } from '../../tenancy/caller'
+import { clientNetwork } from '../../tenancy/client-connection'
 import { type Coupon, coupons, type Plan, plans, redemptions, type Subscription } from '../tables'
-import { byCode, shown } from './coupons'
+import { findByCode, toCoupon } from './coupons'
 
-const MOST = 60 // of one caller
-const WINDOW = 60_000 // ms
+const MAX_COUPON_ATTEMPTS = 60 // of one caller
+const COUPON_ATTEMPT_WINDOW_MS = 60_000 // ms
 
-const limiter = new Limiter(MOST, WINDOW)
+const attemptLimiter = new RateLimiter(MAX_COUPON_ATTEMPTS, COUPON_ATTEMPT_WINDOW_MS)
 
 /**
  * What a code is good for. Whoever is no admin may try some in a minute, and is not told how many have redeemed it.
  * @throws 400 as `redeemable` does, 429
  */
-export async function validate(
-  ctx: OpenCtx,
+export async function validateCode(
+  ctx: PublicCtx,
   { code, planId }: { code: string; planId?: string | null },
   request: Request,
 ) {
@@ -27,38 +27,44 @@ export async function validate(
   countCouponAttempt(ctx, request)
   const plan = planId ? await db.select().from(plans).where(eq(plans._id, planId)).get() : undefined
   const target = planId ? (plan ?? { _id: planId }) : undefined
-  const { maxRedemptions, currentRedemptions, ...told } = shown(redeemable(await byCode(db, code), target))
-  return actor?.privileged ? { ...told, maxRedemptions, currentRedemptions } : told
+  const { maxRedemptions, currentRedemptions, ...publicFields } = toCoupon(
+    requireRedeemable(await findByCode(db, code), target),
+  )
+  return actor?.privileged ? { ...publicFields, maxRedemptions, currentRedemptions } : publicFields
 }
 
 /** Counts that a code is tried, wherever one is taken; admins may read them all. @throws 429 RATE_LIMITED */
-export function countCouponAttempt({ tenant, actor }: OpenCtx, request?: Request) {
+export function countCouponAttempt({ tenant, actor }: PublicCtx, request?: Request) {
   if (actor?.privileged || config.ATOLL_RATE_LIMITS === 'off') return
-  const caller = actor ? `user ${actor.user}` : request ? networkOf(request) : ''
-  const wait = limiter.take(`${tenant} ${caller}`)
-  if (wait) tooMany(wait / 1000, 'Too many coupons were tried.')
+  const caller = actor ? `user ${actor.user}` : request ? clientNetwork(request) : ''
+  const wait = attemptLimiter.consume(`${tenant} ${caller}`)
+  if (wait) tooManyRequests(wait / 1000, 'Too many coupon codes were tried.')
 }
 
-type For = Pick<Subscription, '_id' | 'planId' | 'currency'>
+type RedeemingSubscription = Pick<Subscription, '_id' | 'planId' | 'currency'>
 
 /** A coupon by its code, if it can be redeemed for a subscription now. @throws as `redeemable` does */
-export const coupon = async (db: Pick<Db, 'select'>, code: string, subscription: For, status = 400) =>
-  redeemableFor(db, await byCode(db, code), subscription, status)
+export const requireRedeemableByCode = async (
+  db: Pick<Db, 'select'>,
+  code: string,
+  subscription: RedeemingSubscription,
+  status = 400,
+) => requireRedeemableFor(db, await findByCode(db, code), subscription, status)
 
 /** The same of one that was attached before. */
-export const attached = async (db: Pick<Db, 'select'>, id: string, subscription: For) =>
-  redeemableFor(db, await db.select().from(coupons).where(eq(coupons._id, id)).get(), subscription)
+export const requireRedeemableById = async (db: Pick<Db, 'select'>, id: string, subscription: RedeemingSubscription) =>
+  requireRedeemableFor(db, await db.select().from(coupons).where(eq(coupons._id, id)).get(), subscription)
 
 /** Prices are in the currency that the plan had when the subscription was made. */
-async function redeemableFor(
+async function requireRedeemableFor(
   db: Pick<Db, 'select'>,
-  found: Coupon | undefined,
-  { _id, planId, currency }: For,
+  row: Coupon | undefined,
+  { _id, planId, currency }: RedeemingSubscription,
   status?: number,
 ) {
-  const known = found && and(eq(redemptions.subscription, _id), eq(redemptions.coupon, found._id))
-  const isRedeemed = !!known && !!(await db.select().from(redemptions).where(known).get())
-  return redeemable(found, { _id: planId, currency }, status, isRedeemed)
+  const isSameRedemption = row && and(eq(redemptions.subscription, _id), eq(redemptions.coupon, row._id))
+  const isRedeemed = !!isSameRedemption && !!(await db.select().from(redemptions).where(isSameRedemption).get())
+  return requireRedeemable(row, { _id: planId, currency }, status, isRedeemed)
 }
 
 /**
@@ -66,33 +72,32 @@ async function redeemableFor(
  * alone. Who has redeemed it already takes no other redemption.
  * @throws 400 COUPON_NOT_FOUND (or `status`), COUPON_NOT_YET_VALID, _EXPIRED, _MAX_REDEMPTIONS, _NOT_APPLICABLE
  */
-export function redeemable(
+export function requireRedeemable(
   coupon: Coupon | undefined,
   plan: (Pick<Plan, '_id'> & Partial<Pick<Plan, 'currency'>>) | undefined,
   status = 400,
-  redeemed = false,
+  isRedeemed = false,
 ): Coupon {
-  const refuse = (code: string, message: string, status = 400): never => {
+  const reject = (code: string, message: string, status = 400): never => {
     throw new Problem(status, code, message)
   }
-  if (!coupon?.isActive) return refuse('COUPON_NOT_FOUND', 'There is no such coupon.', status)
+  if (!coupon?.isActive) return reject('COUPON_NOT_FOUND', 'Coupon not found.', status)
   const { validFrom, validUntil, maxRedemptions, currentRedemptions, applicablePlanIds, currency } = coupon
   const time = now()
   if (validFrom && Date.parse(validFrom) > time)
-    refuse('COUPON_NOT_YET_VALID', `This coupon can be redeemed from ${validFrom} on.`)
-  if (validUntil && Date.parse(validUntil) <= time)
-    refuse('COUPON_EXPIRED', `This coupon could be redeemed until ${validUntil}.`)
-  if (maxRedemptions !== null && currentRedemptions >= maxRedemptions && !redeemed) refuse(...NONE_LEFT)
+    reject('COUPON_NOT_YET_VALID', `This coupon is not valid before ${validFrom}.`)
+  if (validUntil && Date.parse(validUntil) <= time) reject('COUPON_EXPIRED', `This coupon expired at ${validUntil}.`)
+  if (maxRedemptions !== null && currentRedemptions >= maxRedemptions && !isRedeemed) reject(...NO_REDEMPTIONS_LEFT)
   if (plan && applicablePlanIds.length && !applicablePlanIds.includes(plan._id))
-    refuse('COUPON_NOT_APPLICABLE', 'This coupon is not good for this plan.')
+    reject('COUPON_NOT_APPLICABLE', 'This coupon does not apply to this plan.')
   if (currency && plan?.currency && currency !== plan.currency)
-    refuse('COUPON_NOT_APPLICABLE', `This coupon is good for prices in ${currency} only.`)
+    reject('COUPON_NOT_APPLICABLE', `This coupon applies to prices in ${currency} only.`)
   return coupon
 }
 
-const NONE_LEFT = ['COUPON_MAX_REDEMPTIONS', 'This coupon was redeemed as often as it can be.'] as const
+const NO_REDEMPTIONS_LEFT = ['COUPON_MAX_REDEMPTIONS', 'This coupon has reached its redemption limit.'] as const
 
 /** @throws 400 COUPON_MAX_REDEMPTIONS */
-export const noneLeft = (): never => {
-  throw new Problem(400, ...NONE_LEFT)
+export const throwNoRedemptionsLeft = (): never => {
+  throw new Problem(400, ...NO_REDEMPTIONS_LEFT)
 }

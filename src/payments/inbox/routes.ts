@@ -1,12 +1,12 @@
 import { Elysia, t } from 'elysia'
 import { guard, streamGuard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
-import { one } from '../../core/shapes'
-import * as inbox from './inbox'
-import { receive } from './receiving'
-import { ProviderEvent, ProviderEventList, Receipt, WholeProviderEvent } from './shapes'
+import { IdParams } from '../../core/shapes'
+import * as inbox from './provider-events'
+import { ProviderEvent, ProviderEventDetails, ProviderEventList, ProviderEventReceipt } from './shapes'
+import { receiveWebhook } from './webhook-receiver'
 
-const administered = new Elysia({ prefix: '/payments/events', tags: ['payments'] })
+const providerEventRoutes = new Elysia({ prefix: '/payments/events', tags: ['payments'] })
   .use(guard('payments'))
   .get('/', ({ ctx, query, request, set }) => inbox.list(ctx, query, { request, set }), {
     can: 'privileged',
@@ -20,13 +20,13 @@ const administered = new Elysia({ prefix: '/payments/events', tags: ['payments']
   })
   .get('/:id', ({ ctx, params }) => inbox.get(ctx, params.id), {
     can: 'privileged',
-    params: one,
-    response: { 200: WholeProviderEvent, 404: ProblemShape },
+    params: IdParams,
+    response: { 200: ProviderEventDetails, 404: ProblemShape },
     detail: { operationId: 'getProviderEvent', summary: 'Get an event of a payment provider' },
   })
   .post('/:id/replay', ({ ctx, params }) => inbox.replay(ctx, params.id), {
     can: 'privileged',
-    params: one,
+    params: IdParams,
     response: { 200: ProviderEvent, 404: ProblemShape },
     detail: {
       operationId: 'replayProviderEvent',
@@ -35,12 +35,12 @@ const administered = new Elysia({ prefix: '/payments/events', tags: ['payments']
     },
   })
 
-const webhooks = new Elysia({ prefix: '/payments/webhooks', tags: ['payments'] })
+const webhookReceiverRoutes = new Elysia({ prefix: '/payments/webhooks', tags: ['payments'] })
   .use(streamGuard('payments'))
-  .post('/:providerKind', ({ ctx, params, request }) => receive(ctx, params.providerKind, request), {
+  .post('/:providerKind', ({ ctx, params, request }) => receiveWebhook(ctx, params.providerKind, request), {
     openAtAddress: true,
     params: t.Object({ providerKind: t.String() }),
-    response: { 200: Receipt, 400: ProblemShape, 401: ProblemShape, 413: ProblemShape, 502: ProblemShape },
+    response: { 200: ProviderEventReceipt, 400: ProblemShape, 401: ProblemShape, 413: ProblemShape, 502: ProblemShape },
     detail: {
       operationId: 'receiveProviderEvent',
       summary: 'Receive an event of a payment provider',
@@ -49,4 +49,4 @@ const webhooks = new Elysia({ prefix: '/payments/webhooks', tags: ['payments'] }
   })
 
 /** What payment providers send. */
-export const inboxRoutes = new Elysia().use(administered).use(webhooks)
+export const webhookRoutes = new Elysia().use(providerEventRoutes).use(webhookReceiverRoutes)

@@ -1,44 +1,45 @@
 import { type Static, t } from 'elysia'
 import { textMatching, time } from '../../core/shapes'
-import { growingListing } from '../../storage/lists'
-import { MOST } from '../money'
+import { growingListQuery } from '../../storage/pagination'
+import { MAX_MINOR_AMOUNT } from '../money'
 
 const maybe = t.Optional
-const words = <Word extends string>(...all: Word[]) => t.Unsafe<Word>(t.Union(all.map((word) => t.Literal(word))))
+const literalUnion = <Word extends string>(...all: Word[]) =>
+  t.Unsafe<Word>(t.Union(all.map((word) => t.Literal(word))))
 
-const name = t.String({ minLength: 1, maxLength: 255 })
-const ms = t.Number({ minimum: 1 })
-const minor = t.Number({ multipleOf: 1, maximum: MOST, minimum: -MOST })
+const externalName = t.String({ minLength: 1, maxLength: 255 })
+const timestampMs = t.Number({ minimum: 1 })
+const minorAmount = t.Number({ multipleOf: 1, maximum: MAX_MINOR_AMOUNT, minimum: -MAX_MINOR_AMOUNT })
 
 /** What an event must say to have an effect: a signature tells who has sent it, and not that it makes sense. */
-export const SensibleEvent = t.Object({
-  subscriptionId: maybe(name),
-  externalSubscriptionId: maybe(name),
+export const ParsedEvent = t.Object({
+  subscriptionId: maybe(externalName),
+  externalSubscriptionId: maybe(externalName),
   cancelAtPeriodEnd: maybe(t.Boolean()),
   invoice: maybe(
     t.Object({
-      externalInvoiceId: name,
-      amount: minor,
-      currency: textMatching('^[A-Z]{3,5}$', 'Write the currency as a code of ISO 4217, such as USD.'),
+      externalInvoiceId: externalName,
+      amount: minorAmount,
+      currency: textMatching('^[A-Z]{3,5}$', 'Use an ISO 4217 currency code, such as USD.'),
       invoiceUrl: maybe(t.Nullable(t.String({ maxLength: 5_000 }))),
-      paidAt: maybe(ms),
-      items: maybe(t.Array(t.Object({ description: t.String(), quantity: t.Number(), amount: minor }))),
+      paidAt: maybe(timestampMs),
+      items: maybe(t.Array(t.Object({ description: t.String(), quantity: t.Number(), amount: minorAmount }))),
     }),
   ),
 })
 
 /** What is answered to a provider. */
-export const Receipt = t.Object({ status: words('processed', 'duplicate', 'ignored', 'parked') })
-export type Receipt = Static<typeof Receipt>
+export const ProviderEventReceipt = t.Object({ status: literalUnion('processed', 'duplicate', 'ignored', 'parked') })
+export type ProviderEventReceipt = Static<typeof ProviderEventReceipt>
 
 export const ProviderEvent = t.Object({
   _id: t.String(),
   providerKind: t.String(),
-  eventId: t.String({ description: 'how the provider calls it' }),
+  eventId: t.String({ description: 'event id of the provider' }),
   type: t.String(),
-  status: words('received', 'processed', 'ignored', 'parked', 'failed'),
-  outcome: t.Nullable(t.String({ description: 'why it has had no effect, or another one' })),
-  sourceId: t.Nullable(t.String({ description: 'the integration source whose secret has signed it' })),
+  status: literalUnion('received', 'processed', 'ignored', 'parked', 'failed'),
+  outcome: t.Nullable(t.String({ description: 'why it was ignored, parked or failed' })),
+  sourceId: t.Nullable(t.String({ description: 'integration source whose secret verified it' })),
   subscriptionId: t.Nullable(t.String()),
   externalSubscriptionId: t.Nullable(t.String()),
   attempts: t.Number(),
@@ -49,11 +50,11 @@ export const ProviderEvent = t.Object({
 })
 export type ProviderEvent = Static<typeof ProviderEvent>
 
-export const WholeProviderEvent = t.Object({ ...ProviderEvent.properties, body: t.Unknown() })
-export type WholeProviderEvent = Static<typeof WholeProviderEvent>
+export const ProviderEventDetails = t.Object({ ...ProviderEvent.properties, body: t.Unknown() })
+export type ProviderEventDetails = Static<typeof ProviderEventDetails>
 
 export const ProviderEventList = t.Object({
-  ...growingListing,
+  ...growingListQuery,
   status: maybe(t.String({ description: 'processed, ignored, parked, failed; comma-separated' })),
   providerKind: maybe(t.String({ description: 'comma-separated' })),
   type: maybe(t.String({ description: 'comma-separated' })),

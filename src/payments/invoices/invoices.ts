@@ -1,17 +1,23 @@
 import { and, eq, inArray } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Ctx } from '../../accounts/guard'
-import type { Answer } from '../../core/etag'
-import { invalid, missing } from '../../core/problem'
-import { answerGrowingPage, type GrowingListing, namesOf, paged, pageOf } from '../../storage/lists'
-import { ownOnly, refuseForeign } from '../billable'
-import { decimalFrom } from '../money'
-import type { Invoice as Told } from '../shapes'
+import type { HttpContext } from '../../core/etag'
+import { badRequest, notFound } from '../../core/problem'
+import {
+  applyPage,
+  type GrowingListQuery,
+  parseNames,
+  parsePage,
+  respondWithGrowingPage,
+} from '../../storage/pagination'
+import { callerEntityFilter, requireOwn } from '../billable-entity'
+import { fromMinorUnits } from '../money'
+import type { Invoice as InvoiceResponse } from '../shapes'
 import { type Invoice, invoices } from '../tables'
 
 const { _id, status, amount, subscriptionId, billableEntityType, billableEntityId, paidAt, created, updated } = invoices
 const sortable = { _id, status, amount, subscriptionId, paidAt, created, updated }
-const KNOWN: Partial<Record<keyof Filters, string[]>> = {
+const ALLOWED_FILTER_VALUES: Partial<Record<keyof Filters, string[]>> = {
   billableEntityType: ['user', 'workspace'],
   status: ['paid', 'open', 'void'],
 }
@@ -19,15 +25,19 @@ const KNOWN: Partial<Record<keyof Filters, string[]>> = {
 type Filters = { billableEntityType?: string; billableEntityId?: string; status?: string }
 
 /** A page of invoices, newest first: all for admins, else those of the caller's entity. */
-export async function list(ctx: Ctx, query: Filters & GrowingListing, answer: Answer) {
+export async function list(ctx: Ctx, query: Filters & GrowingListQuery, answer: HttpContext) {
   const { db } = ctx
-  const page = pageOf(query, sortable)
+  const page = parsePage(query, sortable)
   // Only admins choose whose invoices they see; the status filters for everybody.
-  const filters: Filters = { ...query, ...ownOnly(ctx) }
+  const filters: Filters = { ...query, ...callerEntityFilter(ctx) }
   const anyOf = (column: SQLiteColumn, path: keyof Filters) => {
-    const values = namesOf(filters[path], path)
-    const unknown = values?.find((value) => KNOWN[path] && !KNOWN[path].includes(value))
-    if (unknown) invalid({ path, message: `There is no ${path} "${unknown}", but ${KNOWN[path]?.join(', ')}.` })
+    const values = parseNames(filters[path], path)
+    const unknown = values?.find((value) => ALLOWED_FILTER_VALUES[path] && !ALLOWED_FILTER_VALUES[path].includes(value))
+    if (unknown)
+      badRequest({
+        path,
+        message: `Unknown ${path} "${unknown}". Use one of: ${ALLOWED_FILTER_VALUES[path]?.join(', ')}.`,
+      })
     return values && inArray(column, values)
   }
   const where = and(
@@ -35,18 +45,18 @@ export async function list(ctx: Ctx, query: Filters & GrowingListing, answer: An
     anyOf(billableEntityId, 'billableEntityId'),
     anyOf(status, 'status'),
   )
-  const rows = await paged(page, db.select().from(invoices).where(and(where, page.after)))
-  return answerGrowingPage(answer, page, rows, () => db.$count(invoices, where), shown)
+  const rows = await applyPage(page, db.select().from(invoices).where(and(where, page.after)))
+  return respondWithGrowingPage(answer, page, rows, () => db.$count(invoices, where), toInvoice)
 }
 
 /** One invoice. @throws 404 INVOICE_NOT_FOUND, 403 for somebody else's */
-export async function get(ctx: Ctx, id: string): Promise<Told> {
-  const found = !id.includes('\0') && (await ctx.db.select().from(invoices).where(eq(_id, id)).get())
-  return shown(refuseForeign(ctx, found || missing('invoice')))
+export async function get(ctx: Ctx, id: string): Promise<InvoiceResponse> {
+  const row = !id.includes('\0') && (await ctx.db.select().from(invoices).where(eq(_id, id)).get())
+  return toInvoice(requireOwn(ctx, row || notFound('invoice')))
 }
 
-const shown = ({ amount, items, ...invoice }: Invoice): Told => ({
+const toInvoice = ({ amount, items, ...invoice }: Invoice): InvoiceResponse => ({
   ...invoice,
-  amount: decimalFrom(amount, invoice.currency),
-  items: items.map((item) => ({ ...item, amount: decimalFrom(item.amount, invoice.currency) })),
+  amount: fromMinorUnits(amount, invoice.currency),
+  items: items.map((item) => ({ ...item, amount: fromMinorUnits(item.amount, invoice.currency) })),
 })

@@ -1,8 +1,8 @@
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import type { ProviderKind, ProviderSubscription } from '../providers/provider'
-import { ENDED } from '../subscriptions/moves'
-import { note } from '../subscriptions/telling'
+import { emitSubscriptionEvent } from '../subscriptions/subscription-events'
+import { TERMINAL_STATUSES } from '../subscriptions/transitions'
 import type { Invoice, Subscription } from '../tables'
 
 /** In what a subscription here differs from what its provider has: what was lost on the way. */
@@ -14,40 +14,40 @@ export type Drift = {
   invoices?: string[]
 }
 
-type Known = Pick<Invoice, 'externalInvoiceId' | 'status'>
+type KnownInvoice = Pick<Invoice, 'externalInvoiceId' | 'status'>
 
 const counts = new Map<ProviderKind, number>()
 
 /** How often this process has found a difference, by provider. */
-export const driftsFound = (): ReadonlyMap<ProviderKind, number> => counts
+export const driftCounts = (): ReadonlyMap<ProviderKind, number> => counts
 
-const DAY = 86_400_000
+const PERIOD_TOLERANCE_MS = 86_400_000
 
 /** What differs, if anything does. `invoices` are those that are known here. */
-export function driftOf(row: Subscription, theirs: ProviderSubscription, invoices: Known[]): Drift | undefined {
-  const lost = missedOf(theirs, invoices).map(({ externalInvoiceId }) => externalInvoiceId)
-  const drift = { ...standingDrift(row, theirs), ...(lost.length && { invoices: lost }) }
+export function driftOf(row: Subscription, theirs: ProviderSubscription, invoices: KnownInvoice[]): Drift | undefined {
+  const lost = missingInvoices(theirs, invoices).map(({ externalInvoiceId }) => externalInvoiceId)
+  const drift = { ...stateDrift(row, theirs), ...(lost.length && { invoices: lost }) }
   return Object.keys(drift).length ? drift : undefined
 }
 
 /** Invoices that were paid or given up without us, and those that are to be paid by who is late. */
-export function missedOf({ invoices: told, status }: ProviderSubscription, invoices: Known[]) {
-  const known = new Map(invoices.map((invoice) => [invoice.externalInvoiceId, invoice.status]))
-  return told.filter(({ externalInvoiceId: id, status: theirs }) => {
-    const ours = known.get(id)
+export function missingInvoices({ invoices: theirInvoices, status }: ProviderSubscription, invoices: KnownInvoice[]) {
+  const ourStatuses = new Map(invoices.map((invoice) => [invoice.externalInvoiceId, invoice.status]))
+  return theirInvoices.filter(({ externalInvoiceId: id, status: theirs }) => {
+    const ours = ourStatuses.get(id)
     if (ours !== undefined) return ours === 'open' && theirs !== 'open'
     return theirs === 'paid' || (theirs === 'open' && status === 'past_due')
   })
 }
 
-function standingDrift(row: Subscription, { status, periodEnd, cancelAtPeriodEnd }: ProviderSubscription): Drift {
+function stateDrift(row: Subscription, { status, periodEnd, cancelAtPeriodEnd }: ProviderSubscription): Drift {
   // What was not decided there yet says nothing.
   if (status === 'pending') return {}
-  const over = [row.status, status].map((one) => ENDED.includes(one))
+  const over = [row.status, status].map((one) => TERMINAL_STATUSES.includes(one))
   if (over[0] && over[1]) return {}
   const ours = row.currentPeriodEnd === null ? 0 : Date.parse(row.currentPeriodEnd)
   // By a few hours their clocks may differ from our calendar.
-  const moved = periodEnd !== undefined && Math.abs(periodEnd - ours) > DAY
+  const moved = periodEnd !== undefined && Math.abs(periodEnd - ours) > PERIOD_TOLERANCE_MS
   const both = !over[0] && !over[1]
   return {
     ...(row.status !== status && { status: { ours: row.status, theirs: status } }),
@@ -61,7 +61,7 @@ function standingDrift(row: Subscription, { status, periodEnd, cancelAtPeriodEnd
 }
 
 /** Has people know, and counts it. */
-export async function tellDrift(
+export async function recordDrift(
   tx: Tx,
   ctx: Pick<Tenant, 'tenant'>,
   row: Subscription,
@@ -70,5 +70,5 @@ export async function tellDrift(
   mended: boolean,
 ) {
   counts.set(kind, (counts.get(kind) ?? 0) + 1)
-  await note(ctx, tx, row, 'provider-drift', { providerKind: kind, mended, ...drift })
+  await emitSubscriptionEvent(ctx, tx, row, 'provider-drift', { providerKind: kind, mended, ...drift })
 }

@@ -1,98 +1,105 @@
-import { attempt, by, Refusal, unlessGone } from './asking'
-import { missingPrice } from './failure'
-import { toPaypal } from './paypal/amounts'
-import { type Connected, paypalAnswers } from './paypal/api'
-import { eventOf, type PaypalSubscription, standingOf } from './paypal/events'
-import { transactionsOf } from './paypal/transactions'
-import type { Order, Provider } from './provider'
-import { named, secretsOf, textOf } from './signed'
+import { missingPriceProblem } from './errors'
+import { toPaypalMoney } from './paypal/amounts'
+import { type PaypalConnection, requestPaypal } from './paypal/api'
+import { type PaypalSubscription, parsePaypalEvent, toProviderState } from './paypal/events'
+import { listPaidTransactions } from './paypal/transactions'
+import type { CheckoutOrder, Provider } from './provider'
+import { attemptKey, callProvider, ignoreStatuses, ProviderResponseError } from './provider-http'
+import { decodeUtf8, nonEmptyText, toSecretList } from './webhook-signature'
 
 /** https://developer.paypal.com/docs/api/subscriptions/v1 */
 export const paypal: Provider<'paypal'> = {
-  refuse(_, { externalIds, billingCycle }) {
-    if (!externalIds[planNames[billingCycle]]) throw missingPrice('paypal', planNames[billingCycle])
+  assertPriceConfigured(_, { externalIds, billingCycle }) {
+    if (!externalIds[planNames[billingCycle]]) throw missingPriceProblem('paypal', planNames[billingCycle])
   },
 
   async createCheckout(opened, order) {
-    paypal.refuse?.(opened, order)
-    return by('paypal', async () => {
-      const json = await subscriptionOf(opened, order)
-      const made = await paypalAnswers<PaypalSubscription & { links?: Link[] }>(opened, SUBSCRIPTIONS, {
+    paypal.assertPriceConfigured?.(opened, order)
+    return callProvider('paypal', async () => {
+      const json = await toSubscriptionBody(opened, order)
+      const created = await requestPaypal<PaypalSubscription & { links?: Link[] }>(opened, SUBSCRIPTIONS_PATH, {
         ...{ method: 'POST', key: order.key, json },
       })
-      const checkoutUrl = named(made.links?.find(({ rel }) => rel === 'approve')?.href)
-      const externalSubscriptionId = named(made.id)
-      if (!checkoutUrl || !externalSubscriptionId) throw new Refusal('paypal', 200, 'no_subscription')
+      const checkoutUrl = nonEmptyText(created.links?.find(({ rel }) => rel === 'approve')?.href)
+      const externalSubscriptionId = nonEmptyText(created.id)
+      if (!checkoutUrl || !externalSubscriptionId) throw new ProviderResponseError('paypal', 200, 'no_subscription')
       return { checkoutUrl, clientToken: null, externalSubscriptionId }
     })
   },
 
   cancel: (opened, { externalSubscriptionId: id }) =>
-    by('paypal', async () => {
+    callProvider('paypal', async () => {
       if (!id) return true
-      const question = { method: 'POST', key: attempt('cancel', id), json: { reason: 'Canceled by the customer.' } }
-      const asked = paypalAnswers(opened, `${pathOf(id)}/cancel`, question)
-      return asked.then(
+      const question = { method: 'POST', key: attemptKey('cancel', id), json: { reason: 'Canceled by the customer.' } }
+      const cancellation = requestPaypal(opened, `${subscriptionPath(id)}/cancel`, question)
+      return cancellation.then(
         () => true,
-        (error) => unlessEnded(opened, id, error),
+        (error) => isEndedAfterError(opened, id, error),
       )
     }),
 
   reprice: (opened, { _id, externalSubscriptionId: id, currency }, amount) =>
-    by('paypal', async () => {
+    callProvider('paypal', async () => {
       if (!id) return
-      const found = await unlessGone(paypalAnswers<PaypalSubscription>(opened, pathOf(id)), 404)
-      if (!found) return
-      const regular = found.billing_info?.cycle_executions?.find(({ tenure_type }) => tenure_type === 'REGULAR')
+      const subscription = await ignoreStatuses(requestPaypal<PaypalSubscription>(opened, subscriptionPath(id)), 404)
+      if (!subscription) return
+      const regular = subscription.billing_info?.cycle_executions?.find(({ tenure_type }) => tenure_type === 'REGULAR')
       const path = `/plan/billing_cycles/@sequence==${regular?.sequence ?? 1}/pricing_scheme/fixed_price`
-      const json = [{ op: 'replace', path, value: toPaypal(amount, currency) }]
-      await paypalAnswers(opened, pathOf(id), { method: 'PATCH', key: attempt('reprice', _id, amount), json })
+      const json = [{ op: 'replace', path, value: toPaypalMoney(amount, currency) }]
+      await requestPaypal(opened, subscriptionPath(id), {
+        method: 'PATCH',
+        key: attemptKey('reprice', _id, amount),
+        json,
+      })
     }),
 
   fetchSubscription: (opened, externalId) =>
-    by('paypal', async () => {
-      const found = await unlessGone(paypalAnswers<PaypalSubscription>(opened, pathOf(externalId)), 404)
-      if (!found) return
-      const invoices = await transactionsOf(opened, pathOf(externalId), found)
-      const { status = 'pending', ...standing } = standingOf(found)
+    callProvider('paypal', async () => {
+      const subscription = await ignoreStatuses(
+        requestPaypal<PaypalSubscription>(opened, subscriptionPath(externalId)),
+        404,
+      )
+      if (!subscription) return
+      const invoices = await listPaidTransactions(opened, subscriptionPath(externalId), subscription)
+      const { status = 'pending', ...standing } = toProviderState(subscription)
       return { externalSubscriptionId: externalId, status, ...standing, invoices }
     }),
 
-  webhookSecrets: ({ authentication }) => secretsOf(authentication.webhookId),
+  webhookSecrets: ({ authentication }) => toSecretList(authentication.webhookId),
 
   async verifyWebhook(opened, raw, headers) {
-    const event = textOf(raw)
-    const told = Object.entries(HEADERS).map(([name, header]) => [name, headers.get(header)] as const)
-    if (!event || !isJson(event) || told.some(([, value]) => !value)) return false
-    const ids = secretsOf(opened.authentication.webhookId)
-    const asked = ids.map((id) =>
-      by('paypal', () => isVerified(opened, { ...Object.fromEntries(told), webhook_id: id }, event)),
+    const event = decodeUtf8(raw)
+    const signature = Object.entries(SIGNATURE_HEADERS).map(([name, header]) => [name, headers.get(header)] as const)
+    if (!event || !isJson(event) || signature.some(([, value]) => !value)) return false
+    const ids = toSecretList(opened.authentication.webhookId)
+    const verifications = ids.map((id) =>
+      callProvider('paypal', () => isVerified(opened, { ...Object.fromEntries(signature), webhook_id: id }, event)),
     )
-    return some(asked)
+    return isAnyTrue(verifications)
   },
 
-  parseEvent: eventOf,
+  parseEvent: parsePaypalEvent,
 }
 
 /**
  * One that is over already can't be canceled (422), nor one that was not approved yet: that may still begin. Answers
  * whether it is over.
  */
-async function unlessEnded(opened: Connected, id: string, error: unknown): Promise<boolean> {
-  if (!(error instanceof Refusal) || ![404, 422].includes(error.status)) throw error
-  const found = await unlessGone(paypalAnswers<PaypalSubscription>(opened, pathOf(id)), 404)
-  if (found && RUNNING.includes(found.status ?? '')) throw error
-  return found?.status !== 'APPROVAL_PENDING'
+async function isEndedAfterError(opened: PaypalConnection, id: string, error: unknown): Promise<boolean> {
+  if (!(error instanceof ProviderResponseError) || ![404, 422].includes(error.status)) throw error
+  const subscription = await ignoreStatuses(requestPaypal<PaypalSubscription>(opened, subscriptionPath(id)), 404)
+  if (subscription && RUNNING_STATUSES.includes(subscription.status ?? '')) throw error
+  return subscription?.status !== 'APPROVAL_PENDING'
 }
-const RUNNING = ['APPROVED', 'ACTIVE', 'SUSPENDED']
+const RUNNING_STATUSES = ['APPROVED', 'ACTIVE', 'SUSPENDED']
 
-const SUBSCRIPTIONS = 'v1/billing/subscriptions'
-const pathOf = (id: string) => `${SUBSCRIPTIONS}/${encodeURIComponent(id)}`
+const SUBSCRIPTIONS_PATH = 'v1/billing/subscriptions'
+const subscriptionPath = (id: string) => `${SUBSCRIPTIONS_PATH}/${encodeURIComponent(id)}`
 const planNames = { monthly: 'monthlyPlanId', yearly: 'yearlyPlanId' } as const
 
 type Link = { rel: string; href: string }
 
-async function subscriptionOf(opened: Connected, order: Order) {
+async function toSubscriptionBody(opened: PaypalConnection, order: CheckoutOrder) {
   const { externalIds, billingCycle, subscriptionId, customer, successUrl, cancelUrl, dynamic, discount } = order
   const plan_id = externalIds[planNames[billingCycle]]!
   const [given_name, ...rest] = customer.name?.trim().split(/\s+/) ?? []
@@ -104,19 +111,23 @@ async function subscriptionOf(opened: Connected, order: Order) {
     custom_id: subscriptionId,
     ...((customer.email || given_name) && { subscriber }),
     ...(back && { application_context: { ...back, user_action: 'SUBSCRIBE_NOW', shipping_preference: 'NO_SHIPPING' } }),
-    ...((dynamic || discount) && { plan: await priced(opened, plan_id, order) }),
+    ...((dynamic || discount) && { plan: await buildPlanOverride(opened, plan_id, order) }),
   }
 }
 
 /** The plan with a price of its own: that of its regular cycle, which comes after those of a trial. */
-async function priced(opened: Connected, plan: string, { amount, currency }: Order) {
+async function buildPlanOverride(opened: PaypalConnection, plan: string, { amount, currency }: CheckoutOrder) {
   type Plan = { billing_cycles?: { tenure_type: string; sequence: number }[] }
-  const known = await unlessGone(paypalAnswers<Plan>(opened, `v1/billing/plans/${encodeURIComponent(plan)}`), 403, 404)
-  const sequence = known?.billing_cycles?.find(({ tenure_type }) => tenure_type === 'REGULAR')?.sequence ?? 1
-  return { billing_cycles: [{ sequence, pricing_scheme: { fixed_price: toPaypal(amount, currency) } }] }
+  const storedPlan = await ignoreStatuses(
+    requestPaypal<Plan>(opened, `v1/billing/plans/${encodeURIComponent(plan)}`),
+    403,
+    404,
+  )
+  const sequence = storedPlan?.billing_cycles?.find(({ tenure_type }) => tenure_type === 'REGULAR')?.sequence ?? 1
+  return { billing_cycles: [{ sequence, pricing_scheme: { fixed_price: toPaypalMoney(amount, currency) } }] }
 }
 
-const HEADERS = {
+const SIGNATURE_HEADERS = {
   auth_algo: 'paypal-auth-algo',
   cert_url: 'paypal-cert-url',
   transmission_id: 'paypal-transmission-id',
@@ -125,20 +136,20 @@ const HEADERS = {
 }
 
 /** PayPal says itself whether it was PayPal. It gets the event as it came: a signature is about bytes. */
-async function isVerified(opened: Connected, told: Record<string, unknown>, event: string) {
-  const body = `${JSON.stringify(told).slice(0, -1)},"webhook_event":${event}}`
+async function isVerified(opened: PaypalConnection, signature: Record<string, unknown>, event: string) {
+  const body = `${JSON.stringify(signature).slice(0, -1)},"webhook_event":${event}}`
   type Verified = { verification_status?: string }
   const question = { method: 'POST', body }
-  const answer = await unlessGone(paypalAnswers<Verified>(opened, VERIFY, question), 400, 422)
+  const answer = await ignoreStatuses(requestPaypal<Verified>(opened, VERIFY_WEBHOOK_PATH, question), 400, 422)
   return answer?.verification_status === 'SUCCESS'
 }
-const VERIFY = 'v1/notifications/verify-webhook-signature'
+const VERIFY_WEBHOOK_PATH = 'v1/notifications/verify-webhook-signature'
 
 /** Whether one of them is true. Where none is, and one could not be found out, that is thrown. */
-async function some(asked: Promise<boolean>[]) {
-  const found = await Promise.allSettled(asked)
-  if (found.some((one) => one.status === 'fulfilled' && one.value)) return true
-  for (const one of found) if (one.status === 'rejected') throw one.reason
+async function isAnyTrue(promises: Promise<boolean>[]) {
+  const results = await Promise.allSettled(promises)
+  if (results.some((one) => one.status === 'fulfilled' && one.value)) return true
+  for (const one of results) if (one.status === 'rejected') throw one.reason
   return false
 }
 

@@ -1,12 +1,12 @@
-import type { Opened } from '../../plugins/connections/kinds'
-import type { Cycle, Span } from '../periods'
+import type { ResolvedConnection } from '../../plugins/connections/kinds'
+import type { Cycle, Span } from '../billing-period'
 import type { EntityType, ExternalIds, InvoiceItem, Subscription } from '../tables'
 
 /** The kinds of connections by which payments are made. */
 export type ProviderKind = 'stripe' | 'paypal' | 'paddle'
 
 /** What is to be paid for, and how to come back. Amounts are in minor units of the currency. */
-export type Order = {
+export type CheckoutOrder = {
   tenant: string
   subscriptionId: string
   entity: { type: EntityType; id: string }
@@ -35,7 +35,7 @@ export type Order = {
 }
 
 /** How the customer pays: by an address to go to, or by a token for the provider's script. */
-export type Checkout = {
+export type ProviderCheckout = {
   checkoutUrl: string | null
   clientToken: string | null
   /** Where the provider has made the subscription already. */
@@ -58,7 +58,7 @@ export type ProviderInvoice = {
 }
 
 /** Where a subscription stands, as far as an event or the provider tells it. Times are ms since 1970. */
-export type Standing = {
+export type ProviderState = {
   status?: 'active' | 'trialing' | 'past_due' | 'canceled' | 'expired' | 'pending'
   periodStart?: number
   periodEnd?: number
@@ -67,22 +67,30 @@ export type Standing = {
 }
 
 /** A subscription as the provider has it now. */
-export type ProviderSubscription = Standing & {
+export type ProviderSubscription = ProviderState & {
   externalSubscriptionId: string
-  status: NonNullable<Standing['status']>
+  status: NonNullable<ProviderState['status']>
   invoices: (ProviderInvoice & { status: 'paid' | 'open' | 'void' })[]
 }
 
 /** What an event is about, in the same words for all providers. */
-export type Meaning = 'activated' | 'trial' | 'updated' | 'paid' | 'payment failed' | 'canceled' | 'expired' | 'voided'
+export type EventMeaning =
+  | 'activated'
+  | 'trial'
+  | 'updated'
+  | 'paid'
+  | 'payment failed'
+  | 'canceled'
+  | 'expired'
+  | 'voided'
 
 /** An event of a provider. Without a meaning it is ignored. */
-export type ProviderEvent = Standing & {
+export type ProviderEvent = ProviderState & {
   id: string
   type: string
   /** When it happened, by the provider's clock: ms since 1970. */
   occurredAt: number
-  meaning?: Meaning
+  meaning?: EventMeaning
   /** Whose it is, where the event carries our metadata: several tenants may share an account. */
   tenant?: string
   /** Ours, where the event carries our metadata. */
@@ -99,29 +107,32 @@ export type ProviderEvent = Standing & {
  */
 export type Provider<Kind extends ProviderKind = ProviderKind> = {
   /** What of the order stands in the way before anybody is asked. @throws 400 MISSING_EXTERNAL_PRICE_ID */
-  refuse?(opened: Opened<Kind>, order: Pick<Order, 'externalIds' | 'billingCycle' | 'dynamic'>): void
+  assertPriceConfigured?(
+    opened: ResolvedConnection<Kind>,
+    order: Pick<CheckoutOrder, 'externalIds' | 'billingCycle' | 'dynamic'>,
+  ): void
   /**
    * Begins a checkout that can be paid. Asked again with the same key, it may answer the same. @throws 502 PROVIDER_ERROR
    */
-  createCheckout(opened: Opened<Kind>, order: Order): Promise<Checkout>
+  createCheckout(opened: ResolvedConnection<Kind>, order: CheckoutOrder): Promise<ProviderCheckout>
   /**
    * Ends a subscription now, or calls off its checkout and ends what came of it; what is not there any more is fine.
    * False where that can't be done yet, because who is to pay has not decided. @throws 502
    */
-  cancel(opened: Opened<Kind>, subscription: Subscription): Promise<boolean>
+  cancel(opened: ResolvedConnection<Kind>, subscription: Subscription): Promise<boolean>
   /**
    * Has each cycle from the next one on cost this much (minor units). Asked again, it is fine, and so is what is not there
    * any more: nobody pays for that. @throws 502
    */
-  reprice(opened: Opened<Kind>, subscription: Subscription, amount: number): Promise<void>
+  reprice(opened: ResolvedConnection<Kind>, subscription: Subscription, amount: number): Promise<void>
   /** Which subscription came of a checkout, where those are called otherwise; undefined without one. @throws 502 */
-  subscriptionOf?(opened: Opened<Kind>, externalCheckoutId: string): Promise<string | undefined>
+  findSubscriptionId?(opened: ResolvedConnection<Kind>, externalCheckoutId: string): Promise<string | undefined>
   /** What it knows of a subscription; undefined when that is nothing. @throws 502 */
-  fetchSubscription(opened: Opened<Kind>, externalId: string): Promise<ProviderSubscription | undefined>
+  fetchSubscription(opened: ResolvedConnection<Kind>, externalId: string): Promise<ProviderSubscription | undefined>
   /** What a connection knows the provider's webhooks by. */
-  webhookSecrets(opened: Opened<Kind>): string[]
+  webhookSecrets(opened: ResolvedConnection<Kind>): string[]
   /** Whether this very body was sent by the provider, lately. @throws 502 where the provider itself has to be asked */
-  verifyWebhook(opened: Opened<Kind>, raw: Uint8Array, headers: Headers): Promise<boolean>
+  verifyWebhook(opened: ResolvedConnection<Kind>, raw: Uint8Array, headers: Headers): Promise<boolean>
   /** Reads a body that was verified. @throws 400 where it is no event */
   parseEvent(raw: Uint8Array): ProviderEvent
 }

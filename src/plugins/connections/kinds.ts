@@ -12,7 +12,7 @@ export type KindName = keyof typeof kinds
 export const kindNames = Object.keys(kinds) as KindName[]
 
 /** A connection with its secrets: nothing that anybody may be told. */
-export type Opened<Name extends KindName = KindName> = {
+export type ResolvedConnection<Name extends KindName = KindName> = {
   [K in Name]: {
     _id: string
     /** Whose it is. */

@@ -1,12 +1,12 @@
 import { Elysia, status, t } from 'elysia'
 import { guard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
-import { done, one } from '../../core/shapes'
-import * as checking from './checking'
+import { IdParams, SuccessShape } from '../../core/shapes'
 import * as connections from './connections'
 import { Connection, ConnectionChange, ConnectionDraft, ConnectionList, NewConnection, Status } from './shapes'
+import * as checking from './status'
 
-const changed = { 200: Connection, 404: ProblemShape, 412: ProblemShape }
+const changeResponses = { 200: Connection, 404: ProblemShape, 412: ProblemShape }
 
 /** Connections to other servers, which the API calls integration sources. */
 export const connectionRoutes = new Elysia({ prefix: '/integration-sources', tags: ['integrations'] })
@@ -19,7 +19,7 @@ export const connectionRoutes = new Elysia({ prefix: '/integration-sources', tag
   })
   .get('/:id', ({ ctx, params, request, set }) => connections.get(ctx, params.id, { request, set }), {
     can: 'privileged',
-    params: one,
+    params: IdParams,
     response: { 200: Connection, 404: ProblemShape },
     detail: { operationId: 'getIntegrationSource', summary: 'Get an integration source' },
   })
@@ -35,25 +35,25 @@ export const connectionRoutes = new Elysia({ prefix: '/integration-sources', tag
   )
   .put('/:id', ({ ctx, params, body, request, set }) => connections.change(ctx, params.id, body, { request, set }), {
     can: 'privileged',
-    params: one,
+    params: IdParams,
     body: ConnectionChange,
-    response: changed,
+    response: changeResponses,
     detail: { operationId: 'updateIntegrationSource', summary: 'Update an integration source' },
   })
   .patch('/:id', ({ ctx, params, body, request, set }) => connections.change(ctx, params.id, body, { request, set }), {
     can: 'privileged',
-    params: one,
+    params: IdParams,
     body: ConnectionChange,
-    response: changed,
+    response: changeResponses,
     detail: { operationId: 'patchIntegrationSource', summary: 'Update an integration source' },
   })
   .delete('/:id', ({ ctx, params, request, set }) => connections.remove(ctx, params.id, { request, set }), {
     can: 'privileged',
-    params: one,
-    response: { 200: done, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },
+    params: IdParams,
+    response: { 200: SuccessShape, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },
     detail: { operationId: 'deleteIntegrationSource', summary: 'Delete an integration source' },
   })
-  .post('/status', ({ ctx, body, request }) => checking.statusOfDraft(ctx, body, request), {
+  .post('/status', ({ ctx, body, request }) => checking.checkDraft(ctx, body, request), {
     can: 'privileged',
     body: ConnectionDraft,
     response: Status,
@@ -63,9 +63,9 @@ export const connectionRoutes = new Elysia({ prefix: '/integration-sources', tag
       description: 'Calls the server with these settings. Nothing is stored.',
     },
   })
-  .post('/:id/status', ({ ctx, params, request }) => checking.status(ctx, params.id, request), {
+  .post('/:id/status', ({ ctx, params, request }) => checking.checkConnection(ctx, params.id, request), {
     can: 'privileged',
-    params: one,
+    params: IdParams,
     response: { 200: Status, 404: ProblemShape },
     detail: { operationId: 'checkIntegrationSource', summary: 'Check the connection of an integration source' },
   })

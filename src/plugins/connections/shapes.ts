@@ -1,6 +1,6 @@
 import { type Static, t } from 'elysia'
-import { change, free, id, line, time } from '../../core/shapes'
-import { listing } from '../../storage/lists'
+import { id, jsonObject, line, partialOf, time } from '../../core/shapes'
+import { listQuery } from '../../storage/pagination'
 import { type KindName, kindNames } from './kinds'
 
 const maybe = t.Optional
@@ -13,33 +13,36 @@ export const Connection = t.Object({
   name: t.String(),
   kind,
   labels: t.Array(t.String()),
-  metadata: free,
+  metadata: jsonObject,
   created: time,
   updated: time,
 })
 export type Connection = Static<typeof Connection>
 
 /** Of what there is already, what is sent takes the place, and null takes away. What else there is, its kind says. */
-const kept = {
-  metadata: maybe({ ...free, description: 'where it is, and what else is known of it, by kind' }),
-  authentication: maybe({ ...free, description: 'its secrets, by kind: kept encrypted, and never told' }),
+const draftFields = {
+  metadata: maybe({ ...jsonObject, description: 'settings that depend on the kind, such as the URL' }),
+  authentication: maybe({
+    ...jsonObject,
+    description: 'secrets that depend on the kind; stored encrypted and never returned',
+  }),
 }
 
-export const NewConnection = t.Object({ name: line(200, 1), kind, labels: maybe(labels), ...kept })
+export const NewConnection = t.Object({ name: line(200, 1), kind, labels: maybe(labels), ...draftFields })
 export type NewConnection = Static<typeof NewConnection>
 
-export const ConnectionChange = change(NewConnection)
+export const ConnectionChange = partialOf(NewConnection)
 export type ConnectionChange = Static<typeof ConnectionChange>
 
 /** One that is not kept yet. */
-export const ConnectionDraft = t.Object({ kind, ...kept })
+export const ConnectionDraft = t.Object({ kind, ...draftFields })
 export type ConnectionDraft = Static<typeof ConnectionDraft>
 
 export const ConnectionList = t.Object({
-  ...listing,
+  ...listQuery,
   kind: maybe(t.String({ description: 'comma-separated' })),
-  name: maybe(t.String({ description: 'only those of this name' })),
-  labels: maybe(t.String({ description: 'those that have one of these, comma-separated' })),
+  name: maybe(t.String({ description: 'only those with this name' })),
+  labels: maybe(t.String({ description: 'only those with one of these labels, comma-separated' })),
 })
 
 export const Status = t.Object({

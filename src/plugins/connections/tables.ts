@@ -1,5 +1,5 @@
 import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
-import { time } from '../../storage/columns'
+import { timestamp } from '../../storage/columns'
 import type { KindName } from './kinds'
 
 /** Other servers, and how they are asked. Their secrets are in the vault. */
@@ -13,8 +13,8 @@ export const connections = sqliteTable(
     metadata: text({ mode: 'json' }).$type<Record<string, unknown>>().notNull(),
     /** Tells one state of it from another. */
     version: integer().notNull(),
-    created: time().notNull(),
-    updated: time().notNull(),
+    created: timestamp().notNull(),
+    updated: timestamp().notNull(),
   },
   ({ created, _id, kind }) => [
     index('connections_by_time').on(created, _id),

@@ -1,15 +1,15 @@
 import { Elysia, status, t } from 'elysia'
 import { guard, streamGuard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
-import { done, one } from '../../core/shapes'
+import { IdParams, SuccessShape } from '../../core/shapes'
 import * as integrations from './integrations'
 import * as runs from './runs'
 import { Integration, IntegrationChange, IntegrationList, NewIntegration, Run, RunList } from './shapes'
-import { call } from './webhooks'
+import { callWebhook } from './webhooks'
 
-const changed = { 200: Integration, 404: ProblemShape, 412: ProblemShape }
+const changeResponses = { 200: Integration, 404: ProblemShape, 412: ProblemShape }
 
-const administered = new Elysia({ prefix: '/integrations', tags: ['integrations'] })
+const adminRoutes = new Elysia({ prefix: '/integrations', tags: ['integrations'] })
   .use(guard('integrations'))
   .get('/', ({ ctx, query, request, set }) => integrations.list(ctx, query, { request, set }), {
     can: 'privileged',
@@ -19,7 +19,7 @@ const administered = new Elysia({ prefix: '/integrations', tags: ['integrations'
   })
   .get('/:id', ({ ctx, params, request, set }) => integrations.get(ctx, params.id, { request, set }), {
     can: 'privileged',
-    params: one,
+    params: IdParams,
     response: { 200: Integration, 404: ProblemShape },
     detail: { operationId: 'getIntegration', summary: 'Get an integration' },
   })
@@ -35,27 +35,27 @@ const administered = new Elysia({ prefix: '/integrations', tags: ['integrations'
   )
   .put('/:id', ({ ctx, params, body, request, set }) => integrations.change(ctx, params.id, body, { request, set }), {
     can: 'privileged',
-    params: one,
+    params: IdParams,
     body: IntegrationChange,
-    response: changed,
+    response: changeResponses,
     detail: { operationId: 'updateIntegration', summary: 'Update an integration' },
   })
   .patch('/:id', ({ ctx, params, body, request, set }) => integrations.change(ctx, params.id, body, { request, set }), {
     can: 'privileged',
-    params: one,
+    params: IdParams,
     body: IntegrationChange,
-    response: changed,
+    response: changeResponses,
     detail: { operationId: 'patchIntegration', summary: 'Update an integration' },
   })
   .delete('/:id', ({ ctx, params, request, set }) => integrations.remove(ctx, params.id, { request, set }), {
     can: 'privileged',
-    params: one,
-    response: { 200: done, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },
+    params: IdParams,
+    response: { 200: SuccessShape, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },
     detail: { operationId: 'deleteIntegration', summary: 'Delete an integration' },
   })
   .get('/:id/runs', ({ ctx, params, query, request, set }) => runs.list(ctx, params.id, query, { request, set }), {
     can: 'privileged',
-    params: one,
+    params: IdParams,
     query: RunList,
     response: { 200: t.Array(Run), 404: ProblemShape },
     detail: {
@@ -72,7 +72,7 @@ const administered = new Elysia({ prefix: '/integrations', tags: ['integrations'
   })
 
 /** One for each route: Elysia changes what it gets. */
-const asked = (operationId: string) =>
+const webhookOptions = (operationId: string) =>
   ({
     open: true,
     params: t.Object({ integrationId: t.String() }),
@@ -88,20 +88,28 @@ const asked = (operationId: string) =>
     },
   }) as const
 
-const webhooks = new Elysia({ prefix: '/webhooks', tags: ['integrations'] })
+const webhookRoutes = new Elysia({ prefix: '/webhooks', tags: ['integrations'] })
   .use(streamGuard('webhooks'))
-  .get('/:integrationId', ({ ctx, params, request }) => call(ctx, params.integrationId, request), asked('callWebhook'))
+  .get(
+    '/:integrationId',
+    ({ ctx, params, request }) => callWebhook(ctx, params.integrationId, request),
+    webhookOptions('callWebhook'),
+  )
   .post(
     '/:integrationId',
-    ({ ctx, params, request }) => call(ctx, params.integrationId, request),
-    asked('postToWebhook'),
+    ({ ctx, params, request }) => callWebhook(ctx, params.integrationId, request),
+    webhookOptions('postToWebhook'),
   )
-  .put('/:integrationId', ({ ctx, params, request }) => call(ctx, params.integrationId, request), asked('putToWebhook'))
+  .put(
+    '/:integrationId',
+    ({ ctx, params, request }) => callWebhook(ctx, params.integrationId, request),
+    webhookOptions('putToWebhook'),
+  )
   .delete(
     '/:integrationId',
-    ({ ctx, params, request }) => call(ctx, params.integrationId, request),
-    asked('deleteByWebhook'),
+    ({ ctx, params, request }) => callWebhook(ctx, params.integrationId, request),
+    webhookOptions('deleteByWebhook'),
   )
 
 /** Integrations, and the addresses by which they are called. */
-export const integrationRoutes = new Elysia().use(administered).use(webhooks)
+export const integrationRoutes = new Elysia().use(adminRoutes).use(webhookRoutes)

@@ -1,14 +1,14 @@
 import { and, eq } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/guard'
-import { iso } from '../../core/clock'
-import { type Answer, forbidKeeping } from '../../core/etag'
-import { missing } from '../../core/problem'
-import { given } from '../../core/shapes'
-import { type Job, replay as tryAgain } from '../../jobs/queue'
+import { toIsoString } from '../../core/clock'
+import { type HttpContext, setNoStore } from '../../core/etag'
+import { notFound } from '../../core/problem'
+import { parseOptional } from '../../core/shapes'
+import { type Job, requeue as tryAgain } from '../../jobs/queue'
 import { jobs } from '../../jobs/tables'
-import { answerGrowingPage, type GrowingListing, paged, pageOf } from '../../storage/lists'
-import { found } from './integrations'
-import { type Load, laneOf } from './running'
+import { applyPage, type GrowingListQuery, parsePage, respondWithGrowingPage } from '../../storage/pagination'
+import { getIntegration } from './integrations'
+import { type RunPayload, toRunOrderingKey } from './run-job'
 import type { Run } from './shapes'
 
 const { _id, attempts, created, finished, state } = jobs
@@ -18,34 +18,41 @@ const sortable = { _id, attempts, created, finished }
 export async function list(
   ctx: Ctx,
   id: string,
-  query: GrowingListing & { state?: string },
-  answer: Answer,
+  query: GrowingListQuery & { state?: string },
+  answer: HttpContext,
 ): Promise<Run[]> {
-  await found(ctx.db, id)
-  forbidKeeping(answer)
-  const page = pageOf(query, sortable)
-  const wanted = given(query.state) as Job['state'] | undefined
-  const those = and(eq(jobs.lane, laneOf(id)), wanted && eq(state, wanted))
-  const rows = await paged(page, ctx.db.select().from(jobs).where(and(those, page.after)))
-  return answerGrowingPage(answer, page, rows, () => ctx.db.$count(jobs, those), shown)
+  await getIntegration(ctx.db, id)
+  setNoStore(answer)
+  const page = parsePage(query, sortable)
+  const wantedState = parseOptional(query.state) as Job['state'] | undefined
+  const condition = and(eq(jobs.lane, toRunOrderingKey(id)), wantedState && eq(state, wantedState))
+  const rows = await applyPage(page, ctx.db.select().from(jobs).where(and(condition, page.after)))
+  return respondWithGrowingPage(answer, page, rows, () => ctx.db.$count(jobs, condition), toRun)
 }
 
 /** Has a run that was given up tried again, when it is its turn; what waits is tried now. @throws 404 */
 export async function replay(ctx: Ctx, id: string, runId: string): Promise<Run> {
-  await found(ctx.db, id)
+  await getIntegration(ctx.db, id)
   return ctx.write(async (tx) => {
-    const one = and(eq(_id, runId), eq(jobs.lane, laneOf(id)))
-    if (!(await tx.select({ _id }).from(jobs).where(one).get())) missing('run')
+    const condition = and(eq(_id, runId), eq(jobs.lane, toRunOrderingKey(id)))
+    if (!(await tx.select({ _id }).from(jobs).where(condition).get())) notFound('run')
     await tryAgain(ctx, tx, runId)
-    return shown((await tx.select().from(jobs).where(one).get()) ?? missing('run'))
+    return toRun((await tx.select().from(jobs).where(condition).get()) ?? notFound('run'))
   })
 }
 
-function shown({ _id, payload, state, attempts, outcome, due, created, finished }: Job): Run {
-  const load = payload as Load
-  const trigger = 'event' in load ? 'event' : 'due' in load ? 'schedule' : 'webhook'
-  const what = { event: 'event' in load ? load.event : null, due: 'due' in load ? iso(load.due) : null }
-  const nextAttempt = due === null ? null : iso(due)
-  const times = { nextAttempt, created: iso(created), finished: finished === null ? null : iso(finished) }
-  return { _id, trigger, ...what, state, attempts, outcome: outcome ?? null, ...times }
+function toRun({ _id, payload, state, attempts, outcome, due, created, finished }: Job): Run {
+  const runPayload = payload as RunPayload
+  const trigger = 'event' in runPayload ? 'event' : 'due' in runPayload ? 'schedule' : 'webhook'
+  const cause = {
+    event: 'event' in runPayload ? runPayload.event : null,
+    due: 'due' in runPayload ? toIsoString(runPayload.due) : null,
+  }
+  const nextAttempt = due === null ? null : toIsoString(due)
+  const times = {
+    nextAttempt,
+    created: toIsoString(created),
+    finished: finished === null ? null : toIsoString(finished),
+  }
+  return { _id, trigger, ...cause, state, attempts, outcome: outcome ?? null, ...times }
 }

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
-import { time } from '../../storage/columns'
+import { timestamp } from '../../storage/columns'
 import type { Target, TargetName } from './targets'
 import type { Trigger, TriggerName } from './triggers'
 
@@ -28,8 +28,8 @@ export const integrations = sqliteTable(
     since: integer().notNull(),
     /** Tells one state of it from another. */
     version: integer().notNull(),
-    created: time().notNull(),
-    updated: time().notNull(),
+    created: timestamp().notNull(),
+    updated: timestamp().notNull(),
   },
   ({ created, _id, triggerKind, targetKind, active, since, source }) => [
     index('integrations_by_time').on(created, _id),
@@ -38,4 +38,4 @@ export const integrations = sqliteTable(
     index('integrations_of_source').on(source).where(sql`source is not null`),
   ],
 )
-export type Row = typeof integrations.$inferSelect
+export type IntegrationRow = typeof integrations.$inferSelect

@@ -1,4 +1,4 @@
-import { restrictionsOf } from '../../accounts/workspaces/restrictions'
+import { getRestrictions } from '../../accounts/workspaces/restrictions'
 import type { Warning } from '../../blueprints/shapes'
 import type { Tenant } from '../../tenancy/tenants'
 import { integrations } from './tables'
@@ -10,9 +10,9 @@ export async function listNamedWorkspaceRoles({ db }: Tenant) {
 }
 
 /** Roles in workspaces by which an integration may be run although others than admins of the tenant can give them. */
-export async function integrationWarnings(tenant: Tenant): Promise<Warning[]> {
+export async function listIntegrationWarnings(tenant: Tenant): Promise<Warning[]> {
   const [{ roles: restricted }, rows] = await Promise.all([
-    restrictionsOf(tenant),
+    getRestrictions(tenant),
     tenant.db.select({ _id: integrations._id, roles: integrations.workspaceRoles }).from(integrations),
   ])
   return rows.flatMap(({ _id, roles }) =>

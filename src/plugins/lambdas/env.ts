@@ -1,44 +1,47 @@
 import { and, eq, notInArray } from 'drizzle-orm'
 import { sealed } from '../../accounts/vault/tables'
-import { open, type Place, type Vault } from '../../accounts/vault/vault'
-import { invalid } from '../../core/problem'
+import { openSecret, type SecretRef, type Vault } from '../../accounts/vault/vault'
+import { badRequest } from '../../core/problem'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import type { NewLambda } from './shapes'
 
-const MOST = 100
+const MAX_VARIABLES = 100
 /** What values in the vault are for. */
-export const PURPOSE = 'lambda'
+export const VAULT_PURPOSE = 'lambda'
 
-const placeOf = (owner: string, name: string): Place => ({ purpose: PURPOSE, owner, name })
+const toSecretRef = (owner: string, name: string): SecretRef => ({ purpose: VAULT_PURPOSE, owner, name })
 
 /** The names after a change: an object sets some and removes those that are null, a list keeps some. @throws 400 */
-export function namesAfter(before: string[], change: NewLambda['env']): string[] {
+export function mergeNames(before: string[], change: NewLambda['env']): string[] {
   if (!change) return before
   if (Array.isArray(change)) {
     const unknown = change.find((name) => !before.includes(name))
     if (unknown !== undefined)
-      invalid({ path: '/env', message: `"${unknown}" has no value yet. Send an object of values.` })
+      badRequest({ path: '/env', message: `"${unknown}" has no value yet. Send an object with its value.` })
     return before.filter((name) => change.includes(name))
   }
   const names = [...new Set([...before, ...Object.keys(change)])].filter((name) => change[name] !== null).sort()
-  if (names.length > MOST) invalid({ path: '/env', message: `A lambda has at most ${MOST} of these.` })
+  if (names.length > MAX_VARIABLES)
+    badRequest({ path: '/env', message: `A lambda can have at most ${MAX_VARIABLES} environment variables.` })
   return names
 }
 
 /** Keeps the values that are sent, and no others than these names'. */
-export async function keepValues(tx: Tx, vault: Vault, owner: string, names: string[], change: NewLambda['env']) {
+export async function storeValues(tx: Tx, vault: Vault, owner: string, names: string[], change: NewLambda['env']) {
   if (!change) return
-  const { purpose, owner: of, name } = sealed
-  await tx.delete(sealed).where(and(eq(purpose, PURPOSE), eq(of, owner), notInArray(name, ['', ...names])))
+  const { purpose, owner: ownerColumn, name } = sealed
+  await tx
+    .delete(sealed)
+    .where(and(eq(purpose, VAULT_PURPOSE), eq(ownerColumn, owner), notInArray(name, ['', ...names])))
   if (Array.isArray(change)) return
   for (const [key, value] of Object.entries(change))
-    if (value !== null) await vault.seal(tx, placeOf(owner, key), value)
+    if (value !== null) await vault.seal(tx, toSecretRef(owner, key), value)
 }
 
 /** The values by their names. */
-export async function valuesOf(tenant: Tenant, owner: string, names: string[]): Promise<Record<string, string>> {
+export async function readValues(tenant: Tenant, owner: string, names: string[]): Promise<Record<string, string>> {
   const values: Record<string, string> = {}
-  for (const name of names) values[name] = (await open(tenant, placeOf(owner, name))) ?? ''
+  for (const name of names) values[name] = (await openSecret(tenant, toSecretRef(owner, name))) ?? ''
   return values
 }

@@ -1,29 +1,29 @@
 import { Elysia, status, t } from 'elysia'
 import { guard } from '../../accounts/guard'
 import { ProblemShape } from '../../core/problem'
-import { done, one, orNothing, textMatching } from '../../core/shapes'
-import { json } from '../../entities/routes'
-import { growingListing, listing } from '../../storage/lists'
+import { IdParams, optionalBody, SuccessShape, textMatching } from '../../core/shapes'
+import { jsonContent } from '../../entities/routes'
+import { growingListQuery, listQuery } from '../../storage/pagination'
 import * as lambdas from './lambdas'
-import { execute } from './run'
+import { executeLambda } from './run'
 import * as runs from './runs'
 import { Execution, Input, Lambda, LambdaChange, LambdaRun, NewLambda, Rollback, Version } from './shapes'
 import * as versions from './versions'
 
-const maybe = (description: string) => t.Optional(t.String({ description }))
-const changed = { 200: Lambda, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape, 503: ProblemShape }
+const optionalText = (description: string) => t.Optional(t.String({ description }))
+const changeResponses = { 200: Lambda, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape, 503: ProblemShape }
 
 export const lambdaRoutes = new Elysia({ prefix: '/lambdas', tags: ['lambdas'] })
   .use(guard('lambdas'))
   .get('/', ({ ctx, query, request, set }) => lambdas.list(ctx, query, { request, set }), {
     can: 'privileged',
-    query: t.Object({ ...listing, name: maybe('only those of this name') }),
+    query: t.Object({ ...listQuery, name: optionalText('only those with this name') }),
     response: t.Array(Lambda),
     detail: { operationId: 'listLambdas', summary: 'List lambdas' },
   })
   .get('/:id', ({ ctx, params, request, set }) => lambdas.get(ctx, params.id, { request, set }), {
     can: 'privileged',
-    params: one,
+    params: IdParams,
     response: { 200: Lambda, 404: ProblemShape },
     detail: { operationId: 'getLambda', summary: 'Get a lambda' },
   })
@@ -35,22 +35,22 @@ export const lambdaRoutes = new Elysia({ prefix: '/lambdas', tags: ['lambdas'] }
   })
   .put('/:id', ({ ctx, params, body, request, set }) => lambdas.change(ctx, params.id, body, { request, set }), {
     can: 'privileged',
-    params: one,
+    params: IdParams,
     body: LambdaChange,
-    response: changed,
+    response: changeResponses,
     detail: { operationId: 'updateLambda', summary: 'Update a lambda' },
   })
   .patch('/:id', ({ ctx, params, body, request, set }) => lambdas.change(ctx, params.id, body, { request, set }), {
     can: 'privileged',
-    params: one,
+    params: IdParams,
     body: LambdaChange,
-    response: changed,
+    response: changeResponses,
     detail: { operationId: 'patchLambda', summary: 'Update a lambda' },
   })
   .delete('/:id', ({ ctx, params, request, set }) => lambdas.remove(ctx, params.id, { request, set }), {
     can: 'privileged',
-    params: one,
-    response: { 200: done, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },
+    params: IdParams,
+    response: { 200: SuccessShape, 404: ProblemShape, 409: ProblemShape, 412: ProblemShape },
     detail: { operationId: 'deleteLambda', summary: 'Delete a lambda' },
   })
   .get(
@@ -58,8 +58,8 @@ export const lambdaRoutes = new Elysia({ prefix: '/lambdas', tags: ['lambdas'] }
     ({ ctx, params, query, request, set }) => versions.list(ctx, params.id, query, { request, set }),
     {
       can: 'privileged',
-      params: one,
-      query: t.Object(listing),
+      params: IdParams,
+      query: t.Object(listQuery),
       response: { 200: t.Array(Version), 404: ProblemShape },
       detail: { operationId: 'listLambdaVersions', summary: 'List the versions of a lambda' },
     },
@@ -69,9 +69,9 @@ export const lambdaRoutes = new Elysia({ prefix: '/lambdas', tags: ['lambdas'] }
     ({ ctx, params, body, request, set }) => versions.rollback(ctx, params.id, body.version, { request, set }),
     {
       can: 'privileged',
-      params: one,
+      params: IdParams,
       body: Rollback,
-      response: changed,
+      response: changeResponses,
       detail: {
         operationId: 'rollbackLambda',
         summary: 'Restore an earlier version of a lambda',
@@ -79,28 +79,28 @@ export const lambdaRoutes = new Elysia({ prefix: '/lambdas', tags: ['lambdas'] }
       },
     },
   )
-  .post('/:id/execute', ({ ctx, params, body, request }) => execute(ctx, params.id, body, request), {
+  .post('/:id/execute', ({ ctx, params, body, request }) => executeLambda(ctx, params.id, body, request), {
     can: 'privileged',
-    params: one,
-    body: orNothing(Input),
+    params: IdParams,
+    body: optionalBody(Input),
     detail: {
       operationId: 'executeLambda',
       summary: 'Run a lambda',
       description: 'Runs the lambda with this input, and answers with its result and its log.',
-      responses: { 200: json(Execution, 'what came of it'), 404: json(ProblemShape, 'there is none') },
+      responses: { 200: jsonContent(Execution, 'the result'), 404: jsonContent(ProblemShape, 'not found') },
     },
   })
   .get('/:id/logs', ({ ctx, params, query, request, set }) => runs.list(ctx, params.id, query, { request, set }), {
     can: 'privileged',
-    params: one,
+    params: IdParams,
     query: t.Object({
-      ...growingListing,
+      ...growingListQuery,
       status: t.Optional(
         textMatching('^([1-5]\\d\\d|undefined)?$', 'Write a status from 100 to 599.', {
-          description: 'only runs of this status',
+          description: 'only runs with this status',
         }),
       ),
-      trigger: maybe('what they were run by'),
+      trigger: optionalText('only runs with this trigger'),
     }),
     response: { 200: t.Array(LambdaRun), 404: ProblemShape },
     detail: { operationId: 'listLambdaLogs', summary: 'List the runs of a lambda' },

@@ -1,13 +1,13 @@
 import { type Static, t } from 'elysia'
-import { change, id, line, roleName, text, textMatching, time, withMessage } from '../../core/shapes'
+import { id, line, partialOf, roleName, text, textMatching, time, withMessage } from '../../core/shapes'
 
 const maybe = t.Optional
-const whole = (minimum: number, maximum: number, description: string) =>
+const integer = (minimum: number, maximum: number, description: string) =>
   t.Number({ multipleOf: 1, minimum, maximum, description })
 
-const VARIABLE =
+const VARIABLE_MESSAGE =
   'Begin the name of a variable with a letter or _, and use only letters, digits and _ (128 characters at most).'
-const variable = textMatching('^[A-Za-z_][A-Za-z0-9_]{0,127}$', VARIABLE)
+const variableName = textMatching('^[A-Za-z_][A-Za-z0-9_]{0,127}$', VARIABLE_MESSAGE)
 
 export const Lambda = t.Object({
   _id: id,
@@ -16,9 +16,9 @@ export const Lambda = t.Object({
   code: t.String(),
   timeoutMs: t.Number(),
   memoryMb: t.Number(),
-  env: t.Array(t.String(), { description: 'the names of its environment; its values are told to the lambda only' }),
+  env: t.Array(t.String(), { description: 'names of its environment variables; only the lambda can read the values' }),
   serviceRole: t.Nullable(t.String()),
-  version: t.Number({ description: 'of its code: each change of it makes another' }),
+  version: t.Number({ description: 'the version of its code, counted up by each change' }),
   created: time,
   updated: time,
 })
@@ -32,18 +32,18 @@ export const NewLambda = t.Object({
     maxLength: 256 << 10,
     description: 'an ES module in JavaScript or TypeScript: `export default async (request, atoll) => …`',
   }),
-  timeoutMs: maybe(whole(10, 30_000, 'how long a run may take; 5000 unless told')),
-  memoryMb: maybe(whole(1, 256, 'how much memory a run may take; 64 unless told')),
+  timeoutMs: maybe(integer(10, 30_000, 'maximum duration of a run; default: 5000')),
+  memoryMb: maybe(integer(1, 256, 'maximum memory of a run; default: 64')),
   env: maybe(
     t.Union(
       [
-        t.Record(variable, t.Nullable(text(32 << 10)), {
+        t.Record(variableName, t.Nullable(text(32 << 10)), {
           ...{ maxProperties: 100, additionalProperties: false },
-          ...withMessage(VARIABLE),
+          ...withMessage(VARIABLE_MESSAGE),
         }),
-        t.Array(variable, { maxItems: 100 }),
+        t.Array(variableName, { maxItems: 100 }),
       ],
-      { description: 'values by name, which are kept encrypted; null removes one. A list of names keeps these only.' },
+      { description: 'values by name, stored encrypted; null removes one. A list of names keeps only these.' },
     ),
   ),
   serviceRole: maybe(
@@ -52,17 +52,17 @@ export const NewLambda = t.Object({
 })
 export type NewLambda = Static<typeof NewLambda>
 
-export const LambdaChange = change(NewLambda)
+export const LambdaChange = partialOf(NewLambda)
 export type LambdaChange = Static<typeof LambdaChange>
 
 export const Version = t.Object({
   version: t.Number(),
   code: t.String(),
-  user: t.Nullable(id, { description: 'who wrote it' }),
+  user: t.Nullable(id, { description: 'the user who wrote it' }),
   created: time,
 })
 
-export const Rollback = t.Object({ version: whole(1, Number.MAX_SAFE_INTEGER, 'the one whose code is to run again') })
+export const Rollback = t.Object({ version: integer(1, Number.MAX_SAFE_INTEGER, 'the version to restore') })
 
 /** What a lambda is given to see of a request. All of it may be left out in a run by hand. */
 export const Input = t.Object({
@@ -93,8 +93,8 @@ export const Execution = t.Object({
 export const LambdaRun = t.Object({
   _id: id,
   version: t.Number(),
-  trigger: t.String({ description: 'what it was run by: `execute`, `webhook`, `event`, `schedule` …' }),
-  status: t.Number({ description: 'what it answered, or the status of its failure' }),
+  trigger: t.String({ description: 'what triggered it: `execute`, `webhook`, `event`, `schedule` …' }),
+  status: t.Number({ description: 'the status of the response, or of the failure' }),
   error: t.Nullable(Failure),
   started: time,
   duration: t.Number({ description: 'ms' }),

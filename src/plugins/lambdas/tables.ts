@@ -1,6 +1,6 @@
 import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
-import { time } from '../../storage/columns'
-import type { Line } from './sandbox/protocol'
+import { timestamp } from '../../storage/columns'
+import type { LogLine } from './sandbox/protocol'
 
 export const lambdas = sqliteTable(
   'lambdas',
@@ -18,8 +18,8 @@ export const lambdas = sqliteTable(
     /** The names; the values are in the vault. */
     env: text({ mode: 'json' }).$type<string[]>().notNull(),
     serviceRole: text('service_role'),
-    created: time().notNull(),
-    updated: time().notNull(),
+    created: timestamp().notNull(),
+    updated: timestamp().notNull(),
   },
   (table) => [index('lambdas_by_time').on(table.created, table._id)],
 )
@@ -36,7 +36,7 @@ export const versions = sqliteTable(
     js: text().notNull(),
     /** Who wrote it. */
     user: text(),
-    created: time().notNull(),
+    created: timestamp().notNull(),
   },
   (table) => [primaryKey({ columns: [table.lambda, table.version] })],
 )
@@ -52,10 +52,10 @@ export const runs = sqliteTable(
     trigger: text('cause').notNull(),
     status: integer().notNull(),
     error: text({ mode: 'json' }).$type<{ code: string; message: string; stack?: string }>(),
-    started: time().notNull(),
+    started: timestamp().notNull(),
     duration: integer().notNull(),
     user: text(),
-    logs: text({ mode: 'json' }).$type<Line[]>().notNull(),
+    logs: text({ mode: 'json' }).$type<LogLine[]>().notNull(),
   },
   (table) => [
     index('lambda_runs_by_time').on(table.lambda, table.started, table._id),

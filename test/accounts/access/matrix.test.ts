@@ -1,7 +1,7 @@
 import { afterAll, expect, spyOn, test } from 'bun:test'
-import { begin } from '../../../src/accounts/sessions'
-import { type By, place, routes, send, stateOf } from './place'
-import { requests } from './requests'
+import { createSession } from '../../../src/accounts/sessions'
+import { requests } from './route-requests'
+import { createTenantFixture, type Requester, routes, sendRequest, snapshotTenant } from './tenant-fixture'
 
 /**
  * Who asks. The neighbour is a member of another workspace than the one that is asked for; the plugin has no other role.
@@ -276,7 +276,7 @@ const { hash } = Bun.password
 const cheap = { algorithm: 'argon2id', memoryCost: 64, timeCost: 1 } as const
 const hashing = spyOn(Bun.password, 'hash').mockImplementation((text) => hash(text, cheap))
 afterAll(() => hashing.mockRestore())
-const at = await place()
+const at = await createTenantFixture()
 const [plain, neighbour, boss] = [await at.someone(), await at.someone(), await at.someone()]
 await at.as('admin').put(`/users/${boss.id}`, { roles: ['admin'] })
 await at.as('editor').post(`/workspaces/${at.elsewhere}/members`, { userId: neighbour.id, roles: ['member'] })
@@ -296,21 +296,21 @@ const people: Record<Caller, [user: string, more?: Record<string, string>]> = {
 const cookies = new Map<string, string>()
 
 /** Somebody as they are known by a session of theirs. */
-async function by(caller: Caller): Promise<By> {
+async function signInAs(caller: Caller): Promise<Requester> {
   const [user, more = {}] = people[caller]
   const whose = more['x-impersonate-user'] ?? user
   const { email } = (await at.as('admin').get(`/users/${whose}`)).body
   if (caller === 'stranger') return { user: whose, email, headers: {} }
   const device = { userAgent: 'a browser', address: '192.0.2.1' }
-  const cookie = cookies.get(caller) ?? `atoll_${at.id}=${(await begin(at.tenant, user, 'cookie', device)).key}`
+  const cookie = cookies.get(caller) ?? `atoll_${at.id}=${(await createSession(at.tenant, user, 'cookie', device)).key}`
   cookies.set(caller, cookie)
   return { user: whose, email, headers: { cookie, ...more } }
 }
 
-const askedBy = async (caller: Caller, route: (typeof routes)[number]) => {
-  const who = await by(caller)
-  const asked = (await requests[route.name]?.(at, who)) ?? {}
-  return async () => (await send(at.origin, route, asked, who.headers)).status
+const prepareRequest = async (caller: Caller, route: (typeof routes)[number]) => {
+  const who = await signInAs(caller)
+  const routeRequest = (await requests[route.name]?.(at, who)) ?? {}
+  return async () => (await sendRequest(at.origin, route, routeRequest, who.headers)).status
 }
 const isOk = (status: number, route: (typeof routes)[number]) => status === expected.get(route.name)?.ok
 
@@ -319,23 +319,24 @@ test('who may not is told so, and nothing has changed', async () => {
   for (const route of routes)
     for (const caller of callers) {
       const status = expected.get(route.name)!.statuses[caller]
-      if (!isOk(status, route)) refused.push({ name: route.name, caller, status, ask: await askedBy(caller, route) })
+      if (!isOk(status, route))
+        refused.push({ name: route.name, caller, status, ask: await prepareRequest(caller, route) })
     }
-  const before = await stateOf(at)
+  const before = await snapshotTenant(at)
   const otherwise: string[] = []
   for (const { name, caller, status, ask } of refused) {
     const told = await ask()
     if (told !== status) otherwise.push(`${name} by ${caller}: ${told} for ${status}`)
   }
   expect(otherwise).toEqual([])
-  expect(await stateOf(at)).toEqual(before)
+  expect(await snapshotTenant(at)).toEqual(before)
 })
 
 test.each(routes)('who may, may: $name', async (route) => {
   for (const caller of callers) {
     const status = expected.get(route.name)!.statuses[caller]
     if (!isOk(status, route)) continue
-    const ask = await askedBy(caller, route)
+    const ask = await prepareRequest(caller, route)
     expect(await ask(), caller).toBe(status)
     // What ends a session ends it for the next route.
     if (/logout|cookie/.test(route.path)) cookies.delete(caller)

@@ -1,21 +1,21 @@
 import { afterEach, describe, expect, test } from 'bun:test'
-import { post, removeOld } from '../../../src/accounts/mail/mails'
-import { plainDevice, plainName } from '../../../src/accounts/mail/plain-text'
-import { written } from '../../../src/accounts/mail/templates'
+import { queueMail, removeOld } from '../../../src/accounts/mail/mails'
+import { toPlainDevice, toPlainName } from '../../../src/accounts/mail/plain-text'
+import { renderMail } from '../../../src/accounts/mail/templates'
 import { config } from '../../../src/config'
-import { holding } from '../../../src/jobs/holding'
-import { runDue } from '../../../src/jobs/runner'
+import { runDueJobs } from '../../../src/jobs/runner'
+import { withLease } from '../../../src/jobs/with-lease'
 import { setHosts } from '../../../src/tenancy/tenants'
-import { house, refusal } from '../../house'
-import { backToNow, DAY, later } from '../people'
-import { configure, ID, made, TIME } from '../workspaces/kit'
-import { inhabited } from './kit'
+import { createTestTenant, statusAndCode } from '../../test-tenant'
+import { advanceClock, DAY, resetClock } from '../session-fixtures'
+import { createWorkspace, ID, setConfiguration, TIME } from '../workspaces/workspace-fixtures'
+import { createMailFixture } from './mail-fixtures'
 
-afterEach(backToNow)
+afterEach(resetClock)
 
 describe('without a mail server', () => {
   test('mail is kept, and admins see what it says', async () => {
-    const { outbox, user, email } = await inhabited()
+    const { outbox, user, email } = await createMailFixture()
     const [mail, ...others] = await outbox()
     expect(others).toEqual([])
     expect(mail).toEqual({
@@ -34,19 +34,19 @@ describe('without a mail server', () => {
   })
 
   test('nobody else does, and no other tenant', async () => {
-    const { as, stranger, outbox } = await inhabited()
+    const { as, stranger, outbox } = await createMailFixture()
     await outbox()
     for (const name of ['user', 'editor'] as const)
-      expect(refusal(await as(name).get('/mails'))).toEqual([403, 'FORBIDDEN'])
-    expect(refusal(await stranger.get('/mails'))).toEqual([401, 'UNAUTHENTICATED'])
-    const abroad = await house()
+      expect(statusAndCode(await as(name).get('/mails'))).toEqual([403, 'FORBIDDEN'])
+    expect(statusAndCode(await stranger.get('/mails'))).toEqual([401, 'UNAUTHENTICATED'])
+    const abroad = await createTestTenant()
     expect((await abroad.as('admin').get('/mails')).body).toEqual([])
   })
 
   test('the list is paged, counted, and found by address and state', async () => {
-    const { tenant, as, outbox } = await inhabited()
+    const { tenant, as, outbox } = await createMailFixture()
     const letters = ['a', 'b', 'c'].map((name) => ({ to: `${name}@x.test`, template: 'invitation' as const }))
-    await tenant.write((tx) => post(tenant, tx, ...letters))
+    await tenant.write((tx) => queueMail(tenant, tx, ...letters))
     await outbox()
     const page = await as('admin').get('/mails?limit=2&sort=to&count=true')
     expect(page.body.map(({ to }: { to: string }) => to)).toEqual(['a@x.test', 'ada@lovelace.test'])
@@ -56,28 +56,28 @@ describe('without a mail server', () => {
     expect((await as('admin').get('/mails?to=B@X.test')).body).toHaveLength(1)
     expect((await as('admin').get('/mails?state=kept')).body).toHaveLength(4)
     expect((await as('admin').get('/mails?state=sent')).body).toEqual([])
-    expect(refusal(await as('admin').get('/mails?state=lost'))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await as('admin').get('/mails?state=lost'))).toEqual([400, 'INVALID_INPUT'])
   })
 
   test('it goes after a month', async () => {
-    const { tenant, outbox } = await inhabited()
-    const clean = () => holding(tenant, 'test', removeOld)
-    later(29 * DAY)
+    const { tenant, outbox } = await createMailFixture()
+    const clean = () => withLease(tenant, 'test', removeOld)
+    advanceClock(29 * DAY)
     await clean()
     expect(await outbox()).toHaveLength(1)
-    later(2 * DAY)
+    advanceClock(2 * DAY)
     await clean()
     expect(await outbox()).toEqual([])
   })
 
   test('mail to who has another address by then, or is gone, is not made', async () => {
-    const { tenant, outbox, ada } = await inhabited()
+    const { tenant, outbox, ada } = await createMailFixture()
     await ada.post('/me', { email: 'countess@lovelace.test' })
     const [old, notice, fresh] = await outbox()
     expect(notice).toMatchObject({ state: 'kept', to: 'ada@lovelace.test', template: 'emailChanged' })
     expect(old).toMatchObject({ state: 'failed', text: null, error: expect.stringContaining('another address') })
     expect(fresh).toMatchObject({ state: 'kept', to: 'countess@lovelace.test', template: 'verification' })
-    await tenant.write((tx) => post(tenant, tx, { to: 'x@x.test', template: 'newDevice', user: 'nobody' }))
+    await tenant.write((tx) => queueMail(tenant, tx, { to: 'x@x.test', template: 'newDevice', user: 'nobody' }))
     expect((await outbox()).at(-1)).toMatchObject({ state: 'failed' })
   })
 })
@@ -88,7 +88,7 @@ describe('the words of strangers', () => {
   const lure = 'Your account is locked, call +1 555 0100 or see http://evil.example'
 
   test('are not in the mail that a sign-up sends to whatever address it gave', async () => {
-    const { stranger, outbox } = await inhabited()
+    const { stranger, outbox } = await createMailFixture()
     const person = { username: lure, firstName: lure, lastName: 'evil.example', fullName: lure, name: lure }
     const email = 'victim@x.test'
     expect((await stranger.post('/signup', { ...person, email, password: 'correct horse' })).status).toBe(201)
@@ -97,9 +97,9 @@ describe('the words of strangers', () => {
   })
 
   test('are in an invitation only as the name of the workspace, on one line, short, and without anything to click or call', async () => {
-    const { as, outbox } = await inhabited()
+    const { as, outbox } = await createMailFixture()
     const invitationTo = async (workspace: string) => {
-      const { _id } = await made(as('user'), { name: workspace })
+      const { _id } = await createWorkspace(as('user'), { name: workspace })
       const email = `${crypto.randomUUID()}@x.test`
       await as('user').post(`/workspaces/${_id}/invites`, { email, name: lure })
       const mail = (await outbox()).find(({ to }: { to: string }) => to === email)
@@ -122,9 +122,9 @@ describe('the words of strangers', () => {
   })
 
   test('are not in the mail about a new device: what a browser calls itself is short and links nowhere', () => {
-    expect(plainDevice('Mozilla/5.0 (X11; Linux) Chrome/120.0.0.0')).toBe('Mozilla/5.0 (X11; Linux) Chrome/120.0.0.0')
-    expect(plainDevice('Locked! See https://evil.example or\nwww.evil or evil.example')).toBe('Locked! See or or')
-    expect(plainDevice('x'.repeat(300))).toHaveLength(120)
+    expect(toPlainDevice('Mozilla/5.0 (X11; Linux) Chrome/120.0.0.0')).toBe('Mozilla/5.0 (X11; Linux) Chrome/120.0.0.0')
+    expect(toPlainDevice('Locked! See https://evil.example or\nwww.evil or evil.example')).toBe('Locked! See or or')
+    expect(toPlainDevice('x'.repeat(300))).toHaveLength(120)
   })
 
   test.each([
@@ -141,16 +141,16 @@ describe('the words of strangers', () => {
     ['भाषा.example', ''],
     ['a\u202eb\nc', 'ab c'],
   ])('leave %j as %j', (name, shown) => {
-    expect(plainName(name)).toBe(shown)
+    expect(toPlainName(name)).toBe(shown)
   })
 })
 
 describe('a mail to who has no page to go to', () => {
   test('says where the API takes its code, by the first host of the tenant', async () => {
-    const { id, outbox, stranger, as } = await inhabited()
+    const { id, outbox, stranger, as } = await createMailFixture()
     const at = `https://${id}.test/api`
     expect((await outbox())[0].text).toContain(`POST ${at}/email/verify.`)
-    const { _id } = await made(as('user'))
+    const { _id } = await createWorkspace(as('user'))
     await as('user').post(`/workspaces/${_id}/invites`, { email: 'guest@x.test' })
     const { text } = (await outbox()).at(-1)
     for (const route of ['POST', 'GET'].map((method) => `${method} ${at}/invites`)) expect(text).toContain(route)
@@ -159,11 +159,11 @@ describe('a mail to who has no page to go to', () => {
   })
 
   test('names the port of the caller’s own machine, and no host where the tenant has none', async () => {
-    const { id, outbox, ada, tenant } = await inhabited()
+    const { id, outbox, ada, tenant } = await createMailFixture()
     const sentFrom = async (...hosts: string[]) => {
       await ada.post('/email/verification')
       await setHosts(id, hosts)
-      await runDue(tenant)
+      await runDueJobs(tenant)
       await setHosts(id, [`${id}.test`])
       return (await outbox()).at(-1).text
     }
@@ -176,8 +176,8 @@ describe('a mail to who has no page to go to', () => {
 
 describe('a tenant’s own words', () => {
   test('take the place of ours, with a link to a page of its own, and greet nobody by a name that a stranger gave', async () => {
-    const { tenant, outbox, ada } = await inhabited()
-    await configure(tenant, 'mail-templates', {
+    const { tenant, outbox, ada } = await createMailFixture()
+    await setConfiguration(tenant, 'mail-templates', {
       verification: {
         subject: 'Welcome, {{name}}',
         text: 'Here: {{link}}',
@@ -193,14 +193,16 @@ describe('a tenant’s own words', () => {
   })
 
   test('what does not fit counts as not set', async () => {
-    const { tenant, outbox } = await inhabited()
-    await configure(tenant, 'mail-templates', { verification: { subject: 7 }, invitation: 'no' })
+    const { tenant, outbox } = await createMailFixture()
+    await setConfiguration(tenant, 'mail-templates', { verification: { subject: 7 }, invitation: 'no' })
     expect((await outbox())[0]).toMatchObject({ state: 'kept', subject: 'Confirm your e-mail address' })
   })
 
   test('links lead to the tenant’s website where it has one', async () => {
-    const { tenant, outbox } = await inhabited()
-    await configure(tenant, 'app-configuration', { websiteUrls: ['https://www.example.com/app/', 'https://b.test'] })
+    const { tenant, outbox } = await createMailFixture()
+    await setConfiguration(tenant, 'app-configuration', {
+      websiteUrls: ['https://www.example.com/app/', 'https://b.test'],
+    })
     const { text, html } = (await outbox())[0]
     expect(text).toMatch(
       /given to www\.example\.com\. Confirm it here:\n\nhttps:\/\/www\.example\.com\/app\/verify-email\?token=[\w-]{43}\n\n/,
@@ -210,7 +212,7 @@ describe('a tenant’s own words', () => {
 })
 
 describe('a template', () => {
-  const make = (text: string, values = {}, more = {}) => written({ subject: '{{name}}', text, ...more }, values)
+  const make = (text: string, values = {}, more = {}) => renderMail({ subject: '{{name}}', text, ...more }, values)
 
   test('shows a section where there is a value, or where there is none', () => {
     const text = 'a{{#x}}b{{x}}{{#y}}c{{/y}}{{/x}}{{^x}}d{{/x}}e'

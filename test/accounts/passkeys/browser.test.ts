@@ -1,19 +1,19 @@
 import { expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { listen } from '../../../src/gateway'
-import { house } from '../../house'
-import { browser, hasBrowser } from '../../outside/browser'
-import { password } from '../mail/kit'
+import { hasBrowser, launchBrowser } from '../../outside/browser'
+import { createTestTenant } from '../../test-tenant'
+import { password } from '../mail/mail-fixtures'
 
 /** Runs a script in the page; what it gives is JSON. */
 // biome-ignore lint/suspicious/noExplicitAny: an answer can be anything, and expectations say what it is
-const inside = (page: Page, script: string) => page.evaluate(script) as Promise<any>
+const evaluateIn = (page: Page, script: string) => page.evaluate(script) as Promise<any>
 
 /** Asks from within the page, as its scripts do. */
-function ask(page: Page, tenant: string, method: string, path: string, body?: unknown) {
+function fetchIn(page: Page, tenant: string, method: string, path: string, body?: unknown) {
   const json = body === undefined ? {} : { 'content-type': 'application/json' }
   const init = { method, headers: { tenant, ...json }, body: body === undefined ? undefined : JSON.stringify(body) }
-  return inside(
+  return evaluateIn(
     page,
     `fetch('/api${path}', ${JSON.stringify(init)})
       .then(async (response) => ({ status: response.status, body: await response.json() }))`,
@@ -21,15 +21,15 @@ function ask(page: Page, tenant: string, method: string, path: string, body?: un
 }
 
 /** What the browser makes of options, as JSON; the name of its error where it refuses. */
-const create = (page: Page, options: object) =>
-  inside(
+const createCredential = (page: Page, options: object) =>
+  evaluateIn(
     page,
     `navigator.credentials
       .create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(${JSON.stringify(options)}) })
       .then((made) => made.toJSON(), (error) => error.name)`,
   )
-const get = (page: Page, options: object) =>
-  inside(
+const getCredential = (page: Page, options: object) =>
+  evaluateIn(
     page,
     `navigator.credentials
       .get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(${JSON.stringify(options)}) })
@@ -37,8 +37,8 @@ const get = (page: Page, options: object) =>
   )
 
 /** A page of our own server in a browser with an authenticator, which asks nobody and counts its uses. */
-async function opened(url: string) {
-  const chrome = await browser()
+async function openPage(url: string) {
+  const chrome = await launchBrowser()
   // What the server answers as JSON may fetch nothing.
   const page = await (await chrome.newContext({ bypassCSP: true })).newPage()
   await page.goto(`${url}/health`)
@@ -66,23 +66,23 @@ async function opened(url: string) {
 }
 
 test.skipIf(!hasBrowser)('in a real browser somebody makes a passkey, and signs in by it', async () => {
-  const { id: tenant, tenant: store } = await house()
-  const abroad = (await house()).id
+  const { id: tenant, tenant: store } = await createTestTenant()
+  const abroad = (await createTestTenant()).id
   const server = listen('127.0.0.1', 0)
   try {
-    await using own = await opened(`http://localhost:${server.port}`)
+    await using own = await openPage(`http://localhost:${server.port}`)
     const { page, credentials, recognises, restore } = own
-    const post = (path: string, body?: unknown) => ask(page, tenant, 'POST', path, body)
-    const me = () => ask(page, tenant, 'GET', '/me')
+    const post = (path: string, body?: unknown) => fetchIn(page, tenant, 'POST', path, body)
+    const me = () => fetchIn(page, tenant, 'GET', '/me')
     const signIn = async (body: object = {}, at = tenant) => {
-      const options = (await ask(page, at, 'POST', '/signin/passkey/options', body)).body
-      const credential = await get(page, options)
-      return ask(page, at, 'POST', '/signin/passkey', { credential, ...body })
+      const options = (await fetchIn(page, at, 'POST', '/signin/passkey/options', body)).body
+      const credential = await getCredential(page, options)
+      return fetchIn(page, at, 'POST', '/signin/passkey', { credential, ...body })
     }
 
     const { user } = (await post('/signup', { username: 'ada', password })).body.payload
     const options = (await post('/me/passkeys/options')).body
-    const made = await post('/me/passkeys', { name: 'Laptop', credential: await create(page, options) })
+    const made = await post('/me/passkeys', { name: 'Laptop', credential: await createCredential(page, options) })
     expect([made.status, made.body]).toEqual([
       201,
       expect.objectContaining({ name: 'Laptop', host: 'localhost', transports: ['internal'], backedUp: false }),
@@ -91,7 +91,7 @@ test.skipIf(!hasBrowser)('in a real browser somebody makes a passkey, and signs 
     expect(kept).toMatchObject({ isResidentCredential: true, rpId: 'localhost' })
     expect(Buffer.from(kept!.userHandle!, 'base64').toString()).toBe(user._id)
     // The authenticator makes no second one for the same person.
-    expect(await create(page, (await post('/me/passkeys/options')).body)).toBe('InvalidStateError')
+    expect(await createCredential(page, (await post('/me/passkeys/options')).body)).toBe('InvalidStateError')
 
     await post('/logout')
     expect((await me()).status).toBe(401)
@@ -101,7 +101,7 @@ test.skipIf(!hasBrowser)('in a real browser somebody makes a passkey, and signs 
     // The page is the same one, but another tenant does not know the passkey.
     expect(await signIn({}, abroad)).toMatchObject({ status: 401, body: { code: 'INVALID_PASSKEY' } })
 
-    await store.write((tx) => tx.ask('insert into totp ("user", confirmed, step) values (?, 1, 0)', [user._id]))
+    await store.write((tx) => tx.query('insert into totp ("user", confirmed, step) values (?, 1, 0)', [user._id]))
     await post('/logout')
     const asked = await post('/signin', { username: 'ada', password })
     expect(asked).toMatchObject({ status: 401, body: { code: 'SECOND_FACTOR_REQUIRED' } })
@@ -114,7 +114,7 @@ test.skipIf(!hasBrowser)('in a real browser somebody makes a passkey, and signs 
 
     // Who is not recognised by the authenticator gets nothing to send.
     await recognises(false)
-    expect(await get(page, (await post('/signin/passkey/options')).body)).toBe('NotAllowedError')
+    expect(await getCredential(page, (await post('/signin/passkey/options')).body)).toBe('NotAllowedError')
   } finally {
     await server.stop(true)
   }

@@ -1,40 +1,46 @@
 import { afterEach, beforeAll, expect, test } from 'bun:test'
 import { removeExpired } from '../../../src/accounts/passkeys/challenges'
-import { bytesOf, codeAt, stepAt } from '../../../src/accounts/totp/codes'
+import { codeAt, decodeBase32, stepAt } from '../../../src/accounts/totp/codes'
 import { now } from '../../../src/core/clock'
-import { holding } from '../../../src/jobs/holding'
-import { house, refusal } from '../../house'
-import { inhabited, password } from '../mail/kit'
-import { backToNow, later, MINUTE } from '../people'
-import { authenticator, keyed, registered, signedIn, signIn } from './kit'
+import { withLease } from '../../../src/jobs/with-lease'
+import { createTestTenant, statusAndCode } from '../../test-tenant'
+import { createMailFixture, password } from '../mail/mail-fixtures'
+import { advanceClock, MINUTE, resetClock } from '../session-fixtures'
+import {
+  createAuthenticator,
+  createPasskeyFixture,
+  createSignedInClient,
+  registerPasskey,
+  signInWithPasskey,
+} from './passkey-fixtures'
 
-afterEach(backToNow)
+afterEach(resetClock)
 
-const FACTOR = [401, 'SECOND_FACTOR_REQUIRED']
+const FACTOR_REQUIRED = [401, 'SECOND_FACTOR_REQUIRED']
 
 /** Somebody with a password, a second factor and a passkey. */
-async function careful() {
-  const home = await inhabited()
+async function createFactorsFixture() {
+  const home = await createMailFixture()
   const { ada, stranger, origin } = home
-  const device = authenticator(origin)
-  const made = await registered(ada, device)
+  const device = createAuthenticator(origin)
+  const registration = await registerPasskey(ada, device)
   const { secret } = (await ada.post('/me/totp')).body
-  const code = () => codeAt(bytesOf(secret), stepAt(now()))
+  const code = () => codeAt(decodeBase32(secret), stepAt(now()))
   await ada.post('/me/totp/confirm', { code: code() })
   const byPassword = (more = {}) => stranger.post('/signin', { username: 'ada', password, ...more })
-  return { ...home, device, made, code, byPassword }
+  return { ...home, device, made: registration, code, byPassword }
 }
-let home: Awaited<ReturnType<typeof careful>>
+let home: Awaited<ReturnType<typeof createFactorsFixture>>
 beforeAll(async () => {
-  home = await careful()
+  home = await createFactorsFixture()
 })
 
 test('a passkey is both factors; and it is the second one after a password', async () => {
   const { stranger, device, byPassword, user, ada } = home
-  expect((await signIn(stranger, device)).body.payload.user._id).toBe(user._id)
+  expect((await signInWithPasskey(stranger, device)).body.payload.user._id).toBe(user._id)
   const workspace = (await ada.post('/workspaces', { name: 'Office' })).body._id
   const asked = await byPassword({ authType: 'oauth', workspace })
-  expect(refusal(asked)).toEqual(FACTOR)
+  expect(statusAndCode(asked)).toEqual(FACTOR_REQUIRED)
   const { challenge } = asked.body.details
   const options = (await stranger.post('/signin/passkey/options', { challenge })).body
   expect(options.allowCredentials).toEqual([{ id: device.id, type: 'public-key', transports: ['internal', 'hybrid'] }])
@@ -44,33 +50,36 @@ test('a passkey is both factors; and it is the second one after a password', asy
     ...{ token: expect.any(String), refreshToken: expect.any(String) },
     ...{ user: { username: 'ada' }, workspace: { _id: workspace } },
   })
-  const again = await signIn(stranger, device, {}, { challenge })
-  expect(refusal(again)).toEqual([401, 'INVALID_CHALLENGE'])
-  expect(refusal(await stranger.post('/signin/passkey/options', { challenge }))).toEqual([401, 'INVALID_CHALLENGE'])
+  const again = await signInWithPasskey(stranger, device, {}, { challenge })
+  expect(statusAndCode(again)).toEqual([401, 'INVALID_CHALLENGE'])
+  expect(statusAndCode(await stranger.post('/signin/passkey/options', { challenge }))).toEqual([
+    401,
+    'INVALID_CHALLENGE',
+  ])
 })
 
 test('the password of one and the passkey of another let nobody in', async () => {
   const { byPassword, stranger, origin, code } = home
-  later(2 * MINUTE)
-  const thief = authenticator(origin)
-  await registered(await signedIn(home, 'other'), thief)
+  advanceClock(2 * MINUTE)
+  const thief = createAuthenticator(origin)
+  await registerPasskey(await createSignedInClient(home, 'other'), thief)
   const { challenge } = (await byPassword()).body.details
-  const answer = await signIn(stranger, thief, {}, { challenge })
-  expect([...refusal(answer), answer.headers.get('set-cookie')]).toEqual([401, 'INVALID_PASSKEY', null])
+  const answer = await signInWithPasskey(stranger, thief, {}, { challenge })
+  expect([...statusAndCode(answer), answer.headers.get('set-cookie')]).toEqual([401, 'INVALID_PASSKEY', null])
   // The one whose password it was goes on.
   expect((await stranger.post('/signin', { challenge, code: code() })).status).toBe(200)
 })
 
 test('who has a second factor registers by a code of it, and not by the password', async () => {
   const { ada, code } = home
-  later(11 * MINUTE)
+  advanceClock(11 * MINUTE)
   const start = (proof?: object) => ada.post('/me/passkeys/options', proof)
   const asked = await start({ currentPassword: password })
-  expect([...refusal(asked), asked.body.details]).toEqual([403, 'PROOF_REQUIRED', { by: 'code' }])
-  expect(refusal(await start({ code: '000000' }))).toEqual([403, 'INVALID_CODE'])
+  expect([...statusAndCode(asked), asked.body.details]).toEqual([403, 'PROOF_REQUIRED', { by: 'code' }])
+  expect(statusAndCode(await start({ code: '000000' }))).toEqual([403, 'INVALID_CODE'])
   const right = code()
   expect((await start({ code: right })).status).toBe(200)
-  expect(refusal(await start({ code: right }))).toEqual([403, 'INVALID_CODE'])
+  expect(statusAndCode(await start({ code: right }))).toEqual([403, 'INVALID_CODE'])
 })
 
 test('who has no passkey is asked for none', async () => {
@@ -78,39 +87,39 @@ test('who has no passkey is asked for none', async () => {
   const { challenge } = (await byPassword()).body.details
   expect((await ada.delete(`/me/passkeys/${made.body._id}`)).status).toBe(200)
   const refused = await stranger.post('/signin/passkey/options', { challenge })
-  expect(refusal(refused)).toEqual([404, 'PASSKEY_NOT_FOUND'])
+  expect(statusAndCode(refused)).toEqual([404, 'PASSKEY_NOT_FOUND'])
 })
 
 test('a passkey still signs in after the password was reset by mail', async () => {
-  const { stranger, ada, origin, codeOf, verify } = await inhabited()
+  const { stranger, ada, origin, codeOf, verify } = await createMailFixture()
   await verify()
-  const device = authenticator(origin)
-  await registered(ada, device)
+  const device = createAuthenticator(origin)
+  await registerPasskey(ada, device)
   await stranger.post('/password/forgot', { email: 'ada@lovelace.test' })
   const token = await codeOf('passwordReset')
   expect((await stranger.post('/password/reset', { token, password: 'battery staple' })).status).toBe(200)
-  expect((await signIn(stranger, device)).status).toBe(200)
+  expect((await signInWithPasskey(stranger, device)).status).toBe(200)
 })
 
 test('goes with its user, and nothing in the database opens a door', async () => {
-  const { as, users, tenant, stranger, device, person } = await keyed()
+  const { as, users, tenant, stranger, device, person } = await createPasskeyFixture()
   const { challenge } = (await stranger.post('/signin/passkey/options')).body
   const { challenge: own } = (await person.post('/me/passkeys/options')).body
-  const kept = JSON.stringify(await tenant.db.ask('select * from passkey_challenges'))
+  const kept = JSON.stringify(await tenant.db.query('select * from passkey_challenges'))
   for (const text of [challenge, own]) expect(kept).not.toContain(text)
   expect((await as('admin').delete(`/users/${users.user}`)).status).toBe(200)
-  expect(refusal(await signIn(stranger, device))).toEqual([401, 'INVALID_PASSKEY'])
-  expect(await tenant.db.ask('select count(*) from passkeys')).toEqual([[0]])
+  expect(statusAndCode(await signInWithPasskey(stranger, device))).toEqual([401, 'INVALID_PASSKEY'])
+  expect(await tenant.db.query('select count(*) from passkeys')).toEqual([[0]])
 })
 
 test('challenges that nobody answered are removed', async () => {
-  const { tenant, stranger } = await house()
+  const { tenant, stranger } = await createTestTenant()
   await stranger.post('/signin/passkey/options')
-  const count = async () => (await tenant.db.ask('select count(*) from passkey_challenges'))[0]![0]
-  const clean = () => holding(tenant, 'test', removeExpired)
+  const count = async () => (await tenant.db.query('select count(*) from passkey_challenges'))[0]![0]
+  const clean = () => withLease(tenant, 'test', removeExpired)
   await clean()
   expect(await count()).toBe(1)
-  later(6 * MINUTE)
+  advanceClock(6 * MINUTE)
   await clean()
   expect(await count()).toBe(0)
 })

@@ -1,21 +1,21 @@
 import { describe, expect, test } from 'bun:test'
-import { house, refusal, rules } from '../../house'
-import { bearer, pairOf, signedIn } from '../people'
-import { FORBIDDEN, LAST, made } from './kit'
+import { createTestTenant, fullAccessRules, statusAndCode } from '../../test-tenant'
+import { bearer, createSignedInClient, signInForTokens } from '../session-fixtures'
+import { createUser, FORBIDDEN, LAST_ADMIN } from './user-fixtures'
 
 describe('the last admin', () => {
   test('is neither removed nor demoted, until there is another', async () => {
-    const { as, users } = await house()
+    const { as, users } = await createTestTenant()
     const [admin, at] = [as('admin'), `/users/${users.admin}`]
-    expect(refusal(await admin.delete(at))).toEqual(LAST)
+    expect(statusAndCode(await admin.delete(at))).toEqual(LAST_ADMIN)
     for (const roles of [[], ['user'], ['Admin', 'admins']])
-      expect(refusal(await admin.put(at, { roles, name: 'Gone' }))).toEqual(LAST)
+      expect(statusAndCode(await admin.put(at, { roles, name: 'Gone' }))).toEqual(LAST_ADMIN)
     expect((await admin.get(at)).body).toMatchObject({ roles: ['admin', 'user'], name: '' })
     expect((await admin.put(at, { roles: ['admin'], name: 'Here' })).status).toBe(200)
 
     expect((await admin.put(`/users/${users.user}`, { roles: ['admin'] })).status).toBe(200)
     expect((await admin.put(at, { roles: ['user'] })).status).toBe(200)
-    expect(refusal(await as('user').delete(`/users/${users.user}`))).toEqual(LAST)
+    expect(statusAndCode(await as('user').delete(`/users/${users.user}`))).toEqual(LAST_ADMIN)
     expect((await as('user').delete(at)).status).toBe(200)
   })
 
@@ -25,7 +25,7 @@ describe('the last admin', () => {
       ['demote', 'demote'],
       ['remove', 'demote'],
     ] as const) {
-      const { as, users } = await house()
+      const { as, users } = await createTestTenant()
       await as('admin').put(`/users/${users.user}`, { roles: ['admin'] })
       const end = (by: 'admin' | 'user', whom: string, how: 'remove' | 'demote') =>
         how === 'remove' ? as(by).delete(`/users/${whom}`) : as(by).put(`/users/${whom}`, { roles: [] })
@@ -39,7 +39,7 @@ describe('the last admin', () => {
   })
 
   test('is left, too, when several remove themselves at once', async () => {
-    const { as, users } = await house()
+    const { as, users } = await createTestTenant()
     for (const name of ['user', 'other', 'editor'] as const)
       await as('admin').put(`/users/${users[name]}`, { roles: ['admin'] })
     const all = ['admin', 'user', 'other', 'editor'] as const
@@ -50,8 +50,8 @@ describe('the last admin', () => {
 
 describe('other roles count at once', () => {
   test('for every kind of credential, in both directions', async () => {
-    const own = await house()
-    const pair = await pairOf(own, 'user')
+    const own = await createTestTenant()
+    const pair = await signInForTokens(own, 'user')
     const kinds = [own.as('user'), own.stranger.with(bearer(pair.token))]
     const admin = own.as('admin')
     for (const roles of [['admin'], ['user'], ['user', 'admin'], []]) {
@@ -64,54 +64,54 @@ describe('other roles count at once', () => {
   })
 
   test('for what rules of blueprints allow', async () => {
-    const { as, users } = await house()
+    const { as, users } = await createTestTenant()
     await as('admin').post('/blueprints', {
       key: 'logs',
       name: 'Logs',
       fields: [],
-      permissions: rules('tenant', 'captain'),
+      permissions: fullAccessRules('tenant', 'captain'),
     })
     const path = '/blueprints/logs/entities'
-    expect(refusal(await as('user').get(path))).toEqual(FORBIDDEN)
+    expect(statusAndCode(await as('user').get(path))).toEqual(FORBIDDEN)
     await as('admin').put(`/users/${users.user}`, { roles: ['captain'] })
     expect((await as('user').get(path)).status).toBe(200)
     await as('admin').put(`/users/${users.user}`, { roles: ['user'] })
-    expect(refusal(await as('user').get(path))).toEqual(FORBIDDEN)
+    expect(statusAndCode(await as('user').get(path))).toEqual(FORBIDDEN)
   })
 })
 
 test('an address that an admin gives counts as verified, one that users give themselves does not', async () => {
-  const own = await house()
+  const own = await createTestTenant()
   const admin = own.as('admin')
   const verified = async (_id: string) =>
-    !!Number((await own.tenant.db.ask('select email_verified from users where _id = ?', [_id]))[0]![0])
-  const { _id } = await made(own, { username: 'grace', email: 'grace@x.test' })
+    !!Number((await own.tenant.db.query('select email_verified from users where _id = ?', [_id]))[0]![0])
+  const { _id } = await createUser(own, { username: 'grace', email: 'grace@x.test' })
   expect(await verified(_id)).toBeTrue()
-  expect(await verified((await made(own, { username: 'nomail' }))._id)).toBeFalse()
+  expect(await verified((await createUser(own, { username: 'nomail' }))._id)).toBeFalse()
   expect(await verified(own.users.user)).toBeFalse()
   // What is sent back unchanged proves nothing.
   await admin.put(`/users/${own.users.user}`, (await admin.get(`/users/${own.users.user}`)).body)
   expect(await verified(own.users.user)).toBeFalse()
   await admin.put(`/users/${own.users.user}`, { email: 'new@x.test' })
   expect(await verified(own.users.user)).toBeTrue()
-  await (await signedIn(own, 'user')).post('/me', { email: 'mine@x.test' })
+  await (await createSignedInClient(own, 'user')).post('/me', { email: 'mine@x.test' })
   expect(await verified(own.users.user)).toBeFalse()
   await admin.put(`/users/${_id}`, { email: '' })
   expect(await verified(_id)).toBeFalse()
 })
 
 test('a token of an admin is good for users as far as its scopes go', async () => {
-  const own = await house()
+  const own = await createTestTenant()
   const token = async (scopes: string[]) => {
-    const pair = await pairOf(own, 'admin')
+    const pair = await signInForTokens(own, 'admin')
     const made = await own.stranger.with(bearer(pair.token)).post('/me/api-tokens', { nickname: 'x', scopes })
     return own.stranger.with({ 'x-api-key': made.body.token })
   }
   const [reads, other] = [await token(['users:read']), await token(['accounts:write', 'entities:write'])]
   expect((await reads.get('/users')).status).toBe(200)
   expect((await reads.get('/roles')).status).toBe(200)
-  expect(refusal(await reads.post('/users', { username: 'x' }))).toEqual(FORBIDDEN)
-  expect(refusal(await reads.put(`/users/${own.users.user}`, { roles: ['admin'] }))).toEqual(FORBIDDEN)
-  expect(refusal(await other.get('/users'))).toEqual(FORBIDDEN)
-  expect(refusal(await other.delete(`/users/${own.users.user}`))).toEqual(FORBIDDEN)
+  expect(statusAndCode(await reads.post('/users', { username: 'x' }))).toEqual(FORBIDDEN)
+  expect(statusAndCode(await reads.put(`/users/${own.users.user}`, { roles: ['admin'] }))).toEqual(FORBIDDEN)
+  expect(statusAndCode(await other.get('/users'))).toEqual(FORBIDDEN)
+  expect(statusAndCode(await other.delete(`/users/${own.users.user}`))).toEqual(FORBIDDEN)
 })

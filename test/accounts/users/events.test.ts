@@ -1,17 +1,17 @@
 import { afterEach, expect, test } from 'bun:test'
-import { house } from '../../house'
-import { backToNow, later, MINUTE } from '../people'
-import { made, toldIn } from './kit'
+import { createTestTenant } from '../../test-tenant'
+import { advanceClock, MINUTE, resetClock } from '../session-fixtures'
+import { createUser, listEvents } from './user-fixtures'
 
-afterEach(backToNow)
+afterEach(resetClock)
 
 test('what happens to users is written down: by whom, and what of them changed, but no values', async () => {
-  const own = await house()
+  const own = await createTestTenant()
   const { as, stranger, users } = own
   const admin = as('admin')
   const signed = await stranger.post('/signup', { username: 'grace', password: 'correct-horse', email: 'g@x.test' })
   const grace = signed.body.payload.user._id
-  const ada = await made(own, { username: 'ada', roles: ['captain'], password: 'correct-horse' })
+  const ada = await createUser(own, { username: 'ada', roles: ['captain'], password: 'correct-horse' })
   await admin.put(`/users/${ada._id}`, { roles: ['user'], phone: '+44 1815', password: 'battery-staple' })
   await as('user').post('/me', { firstName: 'Jane', metadata: { a: 1 } })
   await admin.delete(`/users/${ada._id}`)
@@ -20,7 +20,7 @@ test('what happens to users is written down: by whom, and what of them changed, 
     ...{ source: 'accounts', kind: 'user', eventName, user: by, workspace: null },
     metadata: { user, ...metadata },
   })
-  const told = await toldIn(own, 'source=accounts')
+  const told = await listEvents(own, 'source=accounts')
   expect(told).toMatchObject([
     happened('user-registered', grace, grace, { username: 'grace', roles: ['user'] }),
     happened('user-created', users.admin, ada._id, { username: 'ada', roles: ['captain'] }),
@@ -34,7 +34,7 @@ test('what happens to users is written down: by whom, and what of them changed, 
 })
 
 test('what was refused, or changed nothing, has not happened', async () => {
-  const own = await house()
+  const own = await createTestTenant()
   const { as, stranger, users } = own
   const admin = as('admin')
   await stranger.post('/signup', { username: 'user', password: 'correct-horse' })
@@ -45,14 +45,14 @@ test('what was refused, or changed nothing, has not happened', async () => {
   await admin.delete('/users/nobody')
   await as('user').post('/me', { birthDate: '2026-02-30' })
   await admin.put(`/users/${users.user}`, (await admin.get(`/users/${users.user}`)).body)
-  expect(await toldIn(own, 'source=accounts')).toEqual([])
+  expect(await listEvents(own, 'source=accounts')).toEqual([])
 })
 
 test('that sign-ins fail again and again is written down when they begin to be refused, once', async () => {
-  const own = await house()
-  const { _id } = await made(own, { username: 'grace', password: 'correct-horse' })
+  const own = await createTestTenant()
+  const { _id } = await createUser(own, { username: 'grace', password: 'correct-horse' })
   const fail = (username: string) => own.stranger.post('/signin', { username, password: 'wrong-horse' })
-  const told = () => toldIn(own, 'eventName=signin-failed')
+  const told = () => listEvents(own, 'eventName=signin-failed')
   for (let n = 0; n < 10; n++) expect((await fail('grace')).status).toBe(401)
   expect(await told()).toEqual([])
   expect((await fail('GRACE')).status).toBe(429)
@@ -65,7 +65,7 @@ test('that sign-ins fail again and again is written down when they begin to be r
   expect(await told()).toHaveLength(1)
   expect(JSON.stringify(await told())).not.toMatch(/horse/)
 
-  later(11 * MINUTE)
+  advanceClock(11 * MINUTE)
   for (let n = 0; n < 10; n++) expect((await fail('grace')).status).toBe(401)
   expect(await told()).toHaveLength(1)
   await fail('grace')
@@ -73,19 +73,19 @@ test('that sign-ins fail again and again is written down when they begin to be r
 })
 
 test('many failures at once are told once', async () => {
-  const own = await house()
-  await made(own, { username: 'grace' })
+  const own = await createTestTenant()
+  await createUser(own, { username: 'grace' })
   const answers = await Promise.all(
     Array.from({ length: 20 }, () => own.stranger.post('/signin', { username: 'grace', password: 'wrong-horse' })),
   )
   expect(answers.filter(({ status }) => status === 429)).toHaveLength(10)
-  expect(await toldIn(own, 'eventName=signin-failed')).toHaveLength(1)
+  expect(await listEvents(own, 'eventName=signin-failed')).toHaveLength(1)
 })
 
 test('of two who act at once, each is told', async () => {
-  const own = await house()
+  const own = await createTestTenant()
   const names = Array.from({ length: 20 }, (_, n) => `u${n}`)
-  await Promise.all(names.map((username) => made(own, { username })))
-  const told = await toldIn(own, 'eventName=user-created')
+  await Promise.all(names.map((username) => createUser(own, { username })))
+  const told = await listEvents(own, 'eventName=user-created')
   expect(told.map(({ metadata }) => metadata.username).sort()).toEqual([...names].sort())
 })

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'bun:test'
-import { house, refusal } from '../../house'
-import { bearer, pairOf } from '../people'
-import { made as workspaceOf } from '../workspaces/kit'
-import { FORBIDDEN, GONE, ID, made, TIME } from './kit'
+import { createTestTenant, statusAndCode } from '../../test-tenant'
+import { bearer, signInForTokens } from '../session-fixtures'
+import { createWorkspace as workspaceOf } from '../workspaces/workspace-fixtures'
+import { createUser, FORBIDDEN, ID, TIME, USER_NOT_FOUND } from './user-fixtures'
 
 describe('users', () => {
   test('are made with all that admins may set, read, changed and removed', async () => {
-    const own = await house()
+    const own = await createTestTenant()
     const admin = own.as('admin')
     const created = await admin.post('/users', {
       username: 'Grace',
@@ -49,13 +49,13 @@ describe('users', () => {
     const removed = await admin.delete(at)
     expect([removed.status, removed.body]).toEqual([200, { success: true }])
     for (const answer of [await admin.get(at), await admin.put(at, {}), await admin.delete(at)])
-      expect(refusal(answer)).toEqual(GONE)
+      expect(statusAndCode(answer)).toEqual(USER_NOT_FOUND)
   })
 
   test('that were read can be sent back whole, which changes nothing', async () => {
-    const own = await house()
+    const own = await createTestTenant()
     const admin = own.as('admin')
-    const { _id } = await made(own, { username: 'plain', firstName: 'Ada', lastName: 'L' })
+    const { _id } = await createUser(own, { username: 'plain', firstName: 'Ada', lastName: 'L' })
     const before = (await admin.get(`/users/${_id}`)).body
     expect((await admin.put(`/users/${_id}`, before)).body).toEqual(before)
     // A name that was put together goes on being so.
@@ -65,8 +65,8 @@ describe('users', () => {
   })
 
   test('never show a password, and to themselves nothing that is internal', async () => {
-    const own = await house()
-    const { _id } = await made(own, {
+    const own = await createTestTenant()
+    const { _id } = await createUser(own, {
       username: 'plain',
       password: 'correct-horse',
       internalMetadata: { risk: 'high' },
@@ -89,17 +89,20 @@ describe('users', () => {
   })
 
   test('conflict with whoever has the name or the address, in letters of either case', async () => {
-    const own = await house()
+    const own = await createTestTenant()
     const admin = own.as('admin')
-    const { _id } = await made(own, { username: 'Grace', email: 'grace@x.test' })
+    const { _id } = await createUser(own, { username: 'Grace', email: 'grace@x.test' })
     for (const [body, code] of [
       [{ username: 'GRACE' }, 'USERNAME_EXISTS'],
       [{ username: 'grace@X.test' }, 'USERNAME_EXISTS'],
       [{ username: 'other2', email: 'GRACE@x.test' }, 'EMAIL_EXISTS'],
     ] as const)
-      expect(refusal(await admin.post('/users', body))).toEqual([409, code])
-    expect(refusal(await admin.put(`/users/${_id}`, { username: 'ADMIN' }))).toEqual([409, 'USERNAME_EXISTS'])
-    expect(refusal(await admin.put(`/users/${_id}`, { email: `user@${own.id}.test` }))).toEqual([409, 'EMAIL_EXISTS'])
+      expect(statusAndCode(await admin.post('/users', body))).toEqual([409, code])
+    expect(statusAndCode(await admin.put(`/users/${_id}`, { username: 'ADMIN' }))).toEqual([409, 'USERNAME_EXISTS'])
+    expect(statusAndCode(await admin.put(`/users/${_id}`, { email: `user@${own.id}.test` }))).toEqual([
+      409,
+      'EMAIL_EXISTS',
+    ])
     // Their own is no conflict.
     expect((await admin.put(`/users/${_id}`, { username: 'GRACE', email: 'Grace@x.test' })).status).toBe(200)
     const twice = await Promise.all([1, 2, 3].map(() => admin.post('/users', { username: 'same' })))
@@ -107,7 +110,7 @@ describe('users', () => {
   })
 
   test('are 400 where they make no sense, with the place', async () => {
-    const own = await house()
+    const own = await createTestTenant()
     const admin = own.as('admin')
     const wrong: [object, string][] = [
       [{}, '/username'],
@@ -126,31 +129,31 @@ describe('users', () => {
     ]
     for (const [body, path] of wrong) {
       const answer = await admin.post('/users', body)
-      expect(refusal(answer), path).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(answer), path).toEqual([400, 'INVALID_INPUT'])
       expect(
         answer.body.details.map((flaw: { path: string }) => flaw.path),
         path,
       ).toContain(path)
       if (path === '/username') continue
       const { username: _, ...change } = body as { username?: string }
-      expect(refusal(await admin.put(`/users/${own.users.user}`, change)), path).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(await admin.put(`/users/${own.users.user}`, change)), path).toEqual([400, 'INVALID_INPUT'])
     }
     expect((await admin.get('/users?count=true')).headers.get('x-total-count')).toBe('4')
   })
 
   test('are 404 where there are none, whatever the id is', async () => {
-    const admin = (await house()).as('admin')
+    const admin = (await createTestTenant()).as('admin')
     for (const id of ['x', '%00', '%ff', 'null', '0'.repeat(300), "'--", '..%2f', crypto.randomUUID()])
       for (const answer of [
         await admin.get(`/users/${id}`),
         await admin.put(`/users/${id}`, { name: 'x' }),
         await admin.delete(`/users/${id}`),
       ])
-        expect(refusal(answer), id).toEqual(GONE)
+        expect(statusAndCode(answer), id).toEqual(USER_NOT_FOUND)
   })
 
   test('are a matter of admins', async () => {
-    const { as, stranger, users } = await house()
+    const { as, stranger, users } = await createTestTenant()
     for (const who of ['user', 'editor'] as const)
       for (const answer of [
         await as(who).get('/users'),
@@ -161,21 +164,21 @@ describe('users', () => {
         await as(who).put(`/users/${users[who]}`, { roles: ['admin'] }),
         await as(who).delete(`/users/${users[who]}`),
       ])
-        expect(refusal(answer)).toEqual(FORBIDDEN)
+        expect(statusAndCode(answer)).toEqual(FORBIDDEN)
     expect((await stranger.get('/users')).status).toBe(401)
     expect((await stranger.post('/users', {})).status).toBe(401)
   })
 
   test('of another tenant do not exist', async () => {
-    const [one, other] = [await house(), await house()]
-    const { _id } = await made(one, { username: 'grace', roles: ['captain'] })
+    const [one, other] = [await createTestTenant(), await createTestTenant()]
+    const { _id } = await createUser(one, { username: 'grace', roles: ['captain'] })
     const admin = other.as('admin')
     for (const answer of [
       await admin.get(`/users/${_id}`),
       await admin.put(`/users/${_id}`, { name: 'x' }),
       await admin.delete(`/users/${_id}`),
     ])
-      expect(refusal(answer)).toEqual(GONE)
+      expect(statusAndCode(answer)).toEqual(USER_NOT_FOUND)
     expect((await admin.get(`/users?_id=${_id}`)).body).toEqual([])
     expect((await admin.get('/users?username=grace')).body).toEqual([])
     expect((await admin.get('/roles')).body).not.toContain('captain')
@@ -188,8 +191,8 @@ describe('users', () => {
 
 describe('a password that an admin sets', () => {
   test('is good for signing in, and ends the sessions of before; API tokens stay', async () => {
-    const own = await house()
-    const pair = await pairOf(own, 'user')
+    const own = await createTestTenant()
+    const pair = await signInForTokens(own, 'user')
     const before = own.stranger.with(bearer(pair.token))
     expect((await before.get('/me')).status).toBe(200)
     expect((await own.as('admin').put(`/users/${own.users.user}`, { password: 'battery-staple' })).status).toBe(200)
@@ -200,8 +203,8 @@ describe('a password that an admin sets', () => {
   })
 
   test('of their own leaves them signed in where they are', async () => {
-    const own = await house()
-    const [here, there] = [await pairOf(own, 'admin'), await pairOf(own, 'admin')]
+    const own = await createTestTenant()
+    const [here, there] = [await signInForTokens(own, 'admin'), await signInForTokens(own, 'admin')]
     const self = own.stranger.with(bearer(here.token))
     expect((await self.put(`/users/${own.users.admin}`, { password: 'battery-staple' })).status).toBe(200)
     expect((await self.get('/me')).status).toBe(200)
@@ -211,9 +214,9 @@ describe('a password that an admin sets', () => {
 
 describe('who is removed', () => {
   test('is nobody at once: sessions, tokens and memberships have ended, what they made stays', async () => {
-    const own = await house()
+    const own = await createTestTenant()
     const admin = own.as('admin')
-    const pair = await pairOf(own, 'user')
+    const pair = await signInForTokens(own, 'user')
     const session = own.stranger.with(bearer(pair.token))
     const workspace = await workspaceOf(own.as('user'))
     const at = `/workspaces/${workspace._id}`
@@ -224,26 +227,26 @@ describe('who is removed', () => {
     expect((await admin.delete(`/users/${own.users.user}`)).status).toBe(200)
     for (const client of [session, own.as('user')]) expect((await client.get('/me')).status).toBe(401)
     expect((await own.stranger.post('/token/refresh', { refreshToken: pair.refreshToken })).status).toBe(401)
-    expect((await own.tenant.db.ask("select count(*) from sealed where purpose = 'user'"))[0]).toEqual([0])
+    expect((await own.tenant.db.query("select count(*) from sealed where purpose = 'user'"))[0]).toEqual([0])
     // The last admin of a workspace may go: the tenant's admins see to it.
     const left = (await admin.get(at)).body
     expect(left.members.map(({ user }: { user: string }) => user)).toEqual([own.users.other])
     expect((await admin.put(`${at}/members/${own.users.other}`, { roles: ['admin'] })).status).toBe(200)
     // The name is free again, and whoever has it is somebody else.
-    const again = await made(own, { username: 'user' })
+    const again = await createUser(own, { username: 'user' })
     expect(again._id).not.toBe(own.users.user)
     expect((await admin.get(`/users/${again._id}/encrypted`)).body).toBeNull()
   })
 
   test('while they sign in gets no session', async () => {
-    const own = await house()
-    const { _id } = await made(own, { username: 'grace', password: 'correct-horse' })
+    const own = await createTestTenant()
+    const { _id } = await createUser(own, { username: 'grace', password: 'correct-horse' })
     const tries = Promise.all(
       [1, 2, 3, 4].map(() => own.stranger.post('/signin', { username: 'grace', password: 'correct-horse' })),
     )
     expect((await own.as('admin').delete(`/users/${_id}`)).status).toBe(200)
     for (const { status } of await tries) expect(status).toBeOneOf([200, 401])
-    const left = await own.tenant.db.ask('select count(*) from sessions where "user" = ?', [_id])
+    const left = await own.tenant.db.query('select count(*) from sessions where "user" = ?', [_id])
     expect(Number(left[0]![0])).toBe(0)
   })
 })

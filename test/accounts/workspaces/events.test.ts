@@ -1,14 +1,14 @@
 import { expect, test } from 'bun:test'
-import { made, office } from './kit'
+import { createWorkspace, createWorkspaceFixture } from './workspace-fixtures'
 
 /** What is written down of the accounts of a tenant, in the order in which it happened. */
-async function toldIn({ as }: Awaited<ReturnType<typeof office>>) {
+async function listEvents({ as }: Awaited<ReturnType<typeof createWorkspaceFixture>>) {
   const { body } = await as('admin').get('/events?source=accounts&limit=1000')
   return (body as { eventName: string; kind: string; user: string; workspace: string; metadata: object }[]).reverse()
 }
 
 test('what happens to workspaces and invites is written down: by whom, and in which workspace', async () => {
-  const home = await office()
+  const home = await createWorkspaceFixture()
   const { as, at, users, workspace, elsewhere } = home
   const email = `editor@${home.id}.test`
   const invite = await as('user').post(`${at}/invites`, { email })
@@ -23,7 +23,7 @@ test('what happens to workspaces and invites is written down: by whom, and in wh
     ...{ source: 'accounts', kind, eventName, user, workspace: where },
     metadata: expect.objectContaining(metadata),
   })
-  expect(await toldIn(home)).toMatchObject([
+  expect(await listEvents(home)).toMatchObject([
     happened('workspace', 'workspace-created', users.user, { name: 'Office' }),
     happened('workspace', 'workspace-created', users.editor, { name: 'Elsewhere' }, elsewhere),
     happened('invite', 'invite-created', users.user, details),
@@ -36,14 +36,14 @@ test('what happens to workspaces and invites is written down: by whom, and in wh
 })
 
 test('what was refused has not happened', async () => {
-  const home = await office()
-  const before = await toldIn(home)
+  const home = await createWorkspaceFixture()
+  const before = await listEvents(home)
   const { as, at, workspace, id } = home
   await as('other').delete(at)
   await as('editor').post(`${at}/invites`, { email: 'eve@x.test' })
   await as('user').post(`${at}/invites`, { email: `other@${id}.test` })
   await as('editor').post('/invites', { workspace, kind: 'accept' })
-  expect(await toldIn(home)).toEqual(before)
-  await made(as('other'))
-  expect(await toldIn(home)).toHaveLength(before.length + 1)
+  expect(await listEvents(home)).toEqual(before)
+  await createWorkspace(as('other'))
+  expect(await listEvents(home)).toHaveLength(before.length + 1)
 })

@@ -1,21 +1,21 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { config } from '../../../src/config'
-import { runDue } from '../../../src/jobs/runner'
-import { nextOf } from '../../entities/kit'
-import { house, refusal } from '../../house'
-import { postbox } from '../../outside/postbox'
-import { codeIn } from '../mail/kit'
-import { signedIn } from '../people'
-import { FORBIDDEN, GONE, ID, made, office, TIME } from './kit'
+import { runDueJobs } from '../../../src/jobs/runner'
+import { nextPagePath } from '../../entities/fixtures'
+import { startSmtpServer } from '../../outside/smtp-server'
+import { createTestTenant, statusAndCode } from '../../test-tenant'
+import { extractCode } from '../mail/mail-fixtures'
+import { createSignedInClient } from '../session-fixtures'
+import { createWorkspace, createWorkspaceFixture, FORBIDDEN, ID, TIME, WORKSPACE_NOT_FOUND } from './workspace-fixtures'
 
-const UNKNOWN = [404, 'INVITE_NOT_FOUND']
+const INVITE_NOT_FOUND = [404, 'INVITE_NOT_FOUND']
 afterEach(() => {
   config.ATOLL_SMTP_URL = ''
 })
 
 /** An office to which the editor is invited as "lead". */
-async function invited(roles: string[] | undefined = ['lead']) {
-  const home = await office()
+async function createInviteFixture(roles: string[] | undefined = ['lead']) {
+  const home = await createWorkspaceFixture()
   const email = `editor@${home.id}.test`
   const { status, body } = await home.as('user').post(`${home.at}/invites`, { email, name: 'Ed', roles })
   expect(status).toBe(201)
@@ -26,7 +26,7 @@ const decline = (workspace: string) => ({ workspace, kind: 'decline' })
 
 describe('an invite', () => {
   test('is told to who has the address, and makes them a member with its roles', async () => {
-    const { as, editor, at, workspace, invite, email, users } = await invited()
+    const { as, editor, at, workspace, invite, email, users } = await createInviteFixture()
     expect(invite).toEqual({ _id: ID, email, name: 'Ed', roles: ['lead'], created: TIME })
     expect((await editor.get('/invites')).body).toEqual([
       {
@@ -37,21 +37,21 @@ describe('an invite', () => {
       },
     ])
     expect((await as('other').get('/invites')).body).toEqual([])
-    expect(refusal(await editor.get(at))).toEqual(GONE)
+    expect(statusAndCode(await editor.get(at))).toEqual(WORKSPACE_NOT_FOUND)
 
     const answer = await editor.post('/invites', accept(workspace))
     expect([answer.status, answer.body]).toEqual([200, { success: true }])
     const { body } = await as('user').get(at)
     expect([body.members.at(-1), body.invites]).toMatchObject([{ user: users.editor, roles: ['lead'] }, []])
     expect((await editor.get('/invites')).body).toEqual([])
-    expect(refusal(await editor.post('/invites', accept(workspace)))).toEqual(UNKNOWN)
+    expect(statusAndCode(await editor.post('/invites', accept(workspace)))).toEqual(INVITE_NOT_FOUND)
   })
 
   test('can be declined, and withdrawn', async () => {
-    const { as, editor, at, workspace, email } = await invited()
+    const { as, editor, at, workspace, email } = await createInviteFixture()
     expect((await editor.post('/invites', decline(workspace))).status).toBe(200)
-    expect(refusal(await editor.post('/invites', accept(workspace)))).toEqual(UNKNOWN)
-    expect(refusal(await editor.get(at))).toEqual(GONE)
+    expect(statusAndCode(await editor.post('/invites', accept(workspace)))).toEqual(INVITE_NOT_FOUND)
+    expect(statusAndCode(await editor.get(at))).toEqual(WORKSPACE_NOT_FOUND)
 
     const { body } = await as('user').post(`${at}/invites`, { email })
     expect(body).toMatchObject({ name: null, roles: ['member'] })
@@ -60,40 +60,40 @@ describe('an invite', () => {
       await as('user').delete(`${at}/invites/${body._id}`),
       await editor.post('/invites', accept(workspace)),
     ])
-      expect(refusal(answer)).toEqual(UNKNOWN)
+      expect(statusAndCode(answer)).toEqual(INVITE_NOT_FOUND)
   })
 
   test('is found whatever the case of the address', async () => {
-    const { as, at, workspace, id } = await office()
+    const { as, at, workspace, id } = await createWorkspaceFixture()
     await as('user').post(`${at}/invites`, { email: `EDITOR@${id.toUpperCase()}.Test` })
     expect((await as('editor').get('/invites')).body).toHaveLength(1)
     const again = await as('user').post(`${at}/invites`, { email: `editor@${id}.test` })
-    expect(refusal(again)).toEqual([409, 'INVITE_EXISTS'])
+    expect(statusAndCode(again)).toEqual([409, 'INVITE_EXISTS'])
     expect((await as('editor').post('/invites', accept(workspace))).status).toBe(200)
   })
 
   test('is nobody’s who has another address, or none', async () => {
-    const { as, editor, workspace, ...home } = await invited()
-    expect(refusal(await as('admin').post('/invites', accept(workspace)))).toEqual(UNKNOWN)
-    expect((await (await signedIn({ ...home, as }, 'editor')).post('/me', { email: '' })).status).toBe(200)
+    const { as, editor, workspace, ...home } = await createInviteFixture()
+    expect(statusAndCode(await as('admin').post('/invites', accept(workspace)))).toEqual(INVITE_NOT_FOUND)
+    expect((await (await createSignedInClient({ ...home, as }, 'editor')).post('/me', { email: '' })).status).toBe(200)
     expect((await editor.get('/invites')).body).toEqual([])
     for (const answer of [accept, decline].map((reply) => editor.post('/invites', reply(workspace))))
-      expect(refusal(await answer)).toEqual(UNKNOWN)
+      expect(statusAndCode(await answer)).toEqual(INVITE_NOT_FOUND)
   })
 
   test('counts only for who has proven their address, where that can be done', async () => {
-    const { editor, workspace, tenant, users } = await invited()
+    const { editor, workspace, tenant, users } = await createInviteFixture()
     config.ATOLL_SMTP_URL = 'smtp://mail.invalid'
     expect((await editor.get('/invites')).body).toEqual([])
-    expect(refusal(await editor.post('/invites', accept(workspace)))).toEqual([409, 'EMAIL_NOT_VERIFIED'])
-    await tenant.write((tx) => tx.ask('update users set email_verified = 1 where _id = ?', [users.editor]))
+    expect(statusAndCode(await editor.post('/invites', accept(workspace)))).toEqual([409, 'EMAIL_NOT_VERIFIED'])
+    await tenant.write((tx) => tx.query('update users set email_verified = 1 where _id = ?', [users.editor]))
     expect((await editor.get('/invites')).body).toHaveLength(1)
     expect((await editor.post('/invites', accept(workspace))).status).toBe(200)
   })
 
   test('tells who holds the invited address, but has not proven it, what is missing: as the address, as the username, or pending', async () => {
-    const { as, at, workspace, stranger, tenant } = await office()
-    const box = await postbox()
+    const { as, at, workspace, stranger, tenant } = await createWorkspaceFixture()
+    const box = await startSmtpServer()
     config.ATOLL_SMTP_URL = box.url
     const password = 'correct horse'
     const signedUp = async (person: object) => {
@@ -109,7 +109,7 @@ describe('an invite', () => {
     expect((await bob.post('/me', { email: 'bob@x.test' })).body.pendingEmail).toBe('bob@x.test')
     const told = async (me: typeof eve) => {
       const answer = await me.post('/invites', accept(workspace))
-      expect(refusal(answer)).toEqual([409, 'EMAIL_NOT_VERIFIED'])
+      expect(statusAndCode(answer)).toEqual([409, 'EMAIL_NOT_VERIFIED'])
       return answer.body.message as string
     }
     expect(await told(eve)).toStartWith('Add eve@x.test to your profile')
@@ -121,57 +121,59 @@ describe('an invite', () => {
       [eve, 'eve@x.test'],
       [bob, 'bob@x.test'],
     ] as const) {
-      await runDue(tenant)
+      await runDueJobs(tenant)
       const token = box
         .to(to)
-        .map(({ text }) => codeIn(text))
+        .map(({ text }) => extractCode(text))
         .find(Boolean)
       expect((await me.post('/email/verify', { token })).status).toBe(200)
       expect((await me.post('/invites', accept(workspace))).status).toBe(200)
     }
-    expect(refusal(await ada.post('/invites', accept('x')))).toEqual(UNKNOWN)
+    expect(statusAndCode(await ada.post('/invites', accept('x')))).toEqual(INVITE_NOT_FOUND)
     await box.close()
   })
 
   test('is made and withdrawn by those who administer the workspace', async () => {
-    const { as, stranger, at, invite } = await invited()
+    const { as, stranger, at, invite } = await createInviteFixture()
     const tries = (who: typeof stranger) =>
       Promise.all([who.post(`${at}/invites`, { email: 'a@x.test' }), who.delete(`${at}/invites/${invite._id}`)])
-    for (const answer of await tries(as('other'))) expect(refusal(answer)).toEqual(FORBIDDEN)
-    for (const answer of await tries(as('editor'))) expect(refusal(answer)).toEqual(GONE)
-    for (const answer of await tries(stranger)) expect(refusal(answer)).toEqual([401, 'UNAUTHENTICATED'])
+    for (const answer of await tries(as('other'))) expect(statusAndCode(answer)).toEqual(FORBIDDEN)
+    for (const answer of await tries(as('editor'))) expect(statusAndCode(answer)).toEqual(WORKSPACE_NOT_FOUND)
+    for (const answer of await tries(stranger)) expect(statusAndCode(answer)).toEqual([401, 'UNAUTHENTICATED'])
     for (const { status } of await tries(as('admin'))) expect(status).toBeOneOf([200, 201])
     for (const answer of [await stranger.get('/invites'), await stranger.post('/invites', accept('x'))])
-      expect(refusal(answer)).toEqual([401, 'UNAUTHENTICATED'])
+      expect(statusAndCode(answer)).toEqual([401, 'UNAUTHENTICATED'])
   })
 
   test('is withdrawn in its own workspace only', async () => {
-    const { as, invite } = await invited()
-    const { _id } = await made(as('other'))
-    expect(refusal(await as('other').delete(`/workspaces/${_id}/invites/${invite._id}`))).toEqual(UNKNOWN)
+    const { as, invite } = await createInviteFixture()
+    const { _id } = await createWorkspace(as('other'))
+    expect(statusAndCode(await as('other').delete(`/workspaces/${_id}/invites/${invite._id}`))).toEqual(
+      INVITE_NOT_FOUND,
+    )
     expect((await as('editor').get('/invites')).body).toHaveLength(1)
   })
 
   test('goes with its workspace, and is no other tenant’s', async () => {
-    const { as, editor, at, workspace, email } = await invited()
-    const abroad = await house()
-    await (await signedIn(abroad, 'user')).post('/me', { email })
+    const { as, editor, at, workspace, email } = await createInviteFixture()
+    const abroad = await createTestTenant()
+    await (await createSignedInClient(abroad, 'user')).post('/me', { email })
     expect((await abroad.as('user').get('/invites')).body).toEqual([])
-    expect(refusal(await abroad.as('user').post('/invites', accept(workspace)))).toEqual(UNKNOWN)
+    expect(statusAndCode(await abroad.as('user').post('/invites', accept(workspace)))).toEqual(INVITE_NOT_FOUND)
     await as('user').delete(at)
     expect((await editor.get('/invites')).body).toEqual([])
-    expect(refusal(await editor.post('/invites', accept(workspace)))).toEqual(UNKNOWN)
+    expect(statusAndCode(await editor.post('/invites', accept(workspace)))).toEqual(INVITE_NOT_FOUND)
   })
 
   test('of who has become a member otherwise adds its roles to theirs', async () => {
-    const { as, editor, at, workspace, users } = await invited(['lead', 'member'])
+    const { as, editor, at, workspace, users } = await createInviteFixture(['lead', 'member'])
     await as('user').post(`${at}/members`, { userId: users.editor, roles: ['member'] })
     expect((await editor.post('/invites', accept(workspace))).status).toBe(200)
     expect((await as('user').get(at)).body.members.at(-1).roles).toEqual(['member', 'lead'])
   })
 
   test('is accepted once, even by two at the same moment', async () => {
-    const { as, editor, at, workspace } = await invited()
+    const { as, editor, at, workspace } = await createInviteFixture()
     const answers = await Promise.all([1, 2, 3].map(() => editor.post('/invites', accept(workspace))))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 404, 404])
     expect((await as('user').get(`${at}/members`)).body).toHaveLength(3)
@@ -183,8 +185,11 @@ describe('an invite', () => {
     ['of another kind', { kind: 'perhaps' }],
     ['of a workspace that is no text', { workspace: 5 }],
   ])('an answer to it %s is refused', async (_, wrong) => {
-    const { editor, workspace } = await invited()
-    expect(refusal(await editor.post('/invites', { ...accept(workspace), ...wrong }))).toEqual([400, 'INVALID_INPUT'])
+    const { editor, workspace } = await createInviteFixture()
+    expect(statusAndCode(await editor.post('/invites', { ...accept(workspace), ...wrong }))).toEqual([
+      400,
+      'INVALID_INPUT',
+    ])
     expect((await editor.get('/invites')).body).toHaveLength(1)
   })
 
@@ -196,15 +201,15 @@ describe('an invite', () => {
     { roles: [''] },
     { name: 5 },
   ])('like %p is refused', async (wrong) => {
-    const { as, at } = await office()
+    const { as, at } = await createWorkspaceFixture()
     const answer = await as('user').post(`${at}/invites`, { email: 'a@x.test', ...wrong })
-    expect(refusal(answer)).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
   })
 
   test('to a member is refused', async () => {
-    const { as, at, id } = await office()
+    const { as, at, id } = await createWorkspaceFixture()
     const answer = await as('user').post(`${at}/invites`, { email: `Other@${id}.test` })
-    expect(refusal(answer)).toEqual([409, 'MEMBER_EXISTS'])
+    expect(statusAndCode(answer)).toEqual([409, 'MEMBER_EXISTS'])
   })
 })
 
@@ -213,7 +218,7 @@ describe('the list of invites in a change of a workspace', () => {
   const byEmail = (invites: Invite[]) => Object.fromEntries(invites.map((one) => [one.email, one]))
 
   test('is the whole list: what is missing is withdrawn, what is there stays the same', async () => {
-    const { as, at } = await office()
+    const { as, at } = await createWorkspaceFixture()
     const put = async (invites: object[]) => {
       const { status, body } = await as('user').put(at, { invites })
       expect(status).toBe(200)
@@ -230,7 +235,7 @@ describe('the list of invites in a change of a workspace', () => {
   })
 
   test('leaves out who is a member, so that what was read can be sent back', async () => {
-    const { as, editor, at, workspace } = await invited()
+    const { as, editor, at, workspace } = await createInviteFixture()
     const read = (await as('user').get(at)).body
     expect(read.invites).toHaveLength(1)
     await editor.post('/invites', accept(workspace))
@@ -238,30 +243,33 @@ describe('the list of invites in a change of a workspace', () => {
   })
 
   test('names nobody twice, and a thousand at most', async () => {
-    const { as, at } = await office()
+    const { as, at } = await createWorkspaceFixture()
     const put = (invites: object[]) => as('user').put(at, { name: 'Changed', invites })
     for (const wrong of [
       [{ email: 'a@x.test' }, { email: 'A@x.test' }],
       [{ email: 'nobody' }],
       Array.from({ length: 1001 }, (_, n) => ({ email: `u${n}@x.test` })),
     ])
-      expect(refusal(await put(wrong))).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(await put(wrong))).toEqual([400, 'INVALID_INPUT'])
     expect((await as('user').get(at)).body).toMatchObject({ name: 'Office', invites: [] })
     const many = Array.from({ length: 1000 }, (_, n) => ({ email: `u${n}@x.test` }))
     expect((await put(many)).body.invites).toHaveLength(1000)
-    expect(refusal(await as('user').post(`${at}/invites`, { email: 'b@x.test' }))).toEqual([409, 'TOO_MANY_INVITES'])
-    expect(refusal(await as('other').put(at, { invites: [] }))).toEqual(FORBIDDEN)
+    expect(statusAndCode(await as('user').post(`${at}/invites`, { email: 'b@x.test' }))).toEqual([
+      409,
+      'TOO_MANY_INVITES',
+    ])
+    expect(statusAndCode(await as('other').put(at, { invites: [] }))).toEqual(FORBIDDEN)
   })
 })
 
 test('invitations are listed page by page', async () => {
-  const { as, id } = await house()
+  const { as, id } = await createTestTenant()
   for (const name of ['A', 'B', 'C']) {
-    const { _id } = await made(as('user'), { name })
+    const { _id } = await createWorkspace(as('user'), { name })
     await as('user').post(`/workspaces/${_id}/invites`, { email: `other@${id}.test` })
   }
   const first = await as('other').get('/invites?limit=2&count=true')
   const names = (body: { workspace: { name: string } }[]) => body.map(({ workspace }) => workspace.name)
   expect([names(first.body), first.headers.get('x-total-count')]).toEqual([['C', 'B'], '3'])
-  expect(names((await as('other').get(nextOf(first.headers)!)).body)).toEqual(['A'])
+  expect(names((await as('other').get(nextPagePath(first.headers)!)).body)).toEqual(['A'])
 })

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'bun:test'
-import { issue } from '../../../src/accounts/tokens'
-import { nextOf } from '../../entities/kit'
-import { house, refusal } from '../../house'
-import { FORBIDDEN, GONE, ID, made, office, TIME } from './kit'
+import { issueApiToken } from '../../../src/accounts/api-tokens'
+import { nextPagePath } from '../../entities/fixtures'
+import { createTestTenant, statusAndCode } from '../../test-tenant'
+import { createWorkspace, createWorkspaceFixture, FORBIDDEN, ID, TIME, WORKSPACE_NOT_FOUND } from './workspace-fixtures'
 
-const names = (body: { name: string }[]) => body.map(({ name }) => name)
+const toNames = (body: { name: string }[]) => body.map(({ name }) => name)
 
 describe('a workspace', () => {
   test('is made by anybody, who administers it, read, changed in part and removed', async () => {
-    const { as, id, users } = await house()
+    const { as, id, users } = await createTestTenant()
     const user = as('user')
     const created = await user.post('/workspaces', { name: 'Office', logo: 'https://x.test/a.png', labels: ['pro'] })
     const { members: _, invites: __, ...listed } = created.body
@@ -38,14 +38,14 @@ describe('a workspace', () => {
 
     expect((await user.delete(path)).body).toEqual({ success: true, entities: 0 })
     for (const answer of [await user.get(path), await user.put(path, {}), await user.delete(path)])
-      expect(refusal(answer)).toEqual(GONE)
+      expect(statusAndCode(answer)).toEqual(WORKSPACE_NOT_FOUND)
     expect((await user.get('/workspaces')).body).toEqual([])
   })
 
   test('needs a name; logo and labels have to be such', async () => {
-    const { as } = await house()
+    const { as } = await createTestTenant()
     const user = as('user')
-    const bare = await made(user, { name: 'Bare' })
+    const bare = await createWorkspace(user, { name: 'Bare' })
     expect(bare).toMatchObject({ logo: null, labels: [] })
     for (const wrong of [
       ...[
@@ -67,30 +67,33 @@ describe('a workspace', () => {
       ],
       ...[{ labels: Array(101).fill('a') }, { labels: null }],
     ]) {
-      expect(refusal(await user.post('/workspaces', { name: 'Office', ...wrong }))).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(await user.post('/workspaces', { name: 'Office', ...wrong }))).toEqual([
+        400,
+        'INVALID_INPUT',
+      ])
       if (!('name' in wrong && wrong.name === undefined))
-        expect(refusal(await user.put(`/workspaces/${bare._id}`, wrong))).toEqual([400, 'INVALID_INPUT'])
+        expect(statusAndCode(await user.put(`/workspaces/${bare._id}`, wrong))).toEqual([400, 'INVALID_INPUT'])
     }
-    expect((await made(user, { labels: ['a', 'b', 'a'] })).labels).toEqual(['a', 'b'])
+    expect((await createWorkspace(user, { labels: ['a', 'b', 'a'] })).labels).toEqual(['a', 'b'])
     expect((await user.get(`/workspaces/${bare._id}`)).body).toEqual(bare)
   })
 
   test('is read by its members, changed and removed by those who administer it, and unknown to all others', async () => {
-    const { as, stranger, at, users } = await office()
+    const { as, stranger, at, users } = await createWorkspaceFixture()
     const [other, editor] = [as('other'), as('editor')]
     const read = await other.get(at)
     expect([read.status, read.body.isPrivilegedUser]).toEqual([200, false])
     for (const answer of [await other.put(at, { name: 'Mine' }), await other.delete(at)])
-      expect(refusal(answer)).toEqual(FORBIDDEN)
+      expect(statusAndCode(answer)).toEqual(FORBIDDEN)
     for (const answer of [await editor.get(at), await editor.put(at, { name: 'Mine' }), await editor.delete(at)])
-      expect(refusal(answer)).toEqual(GONE)
+      expect(statusAndCode(answer)).toEqual(WORKSPACE_NOT_FOUND)
     for (const answer of [await stranger.get(at), await stranger.post('/workspaces', { name: 'x' })])
-      expect(refusal(answer)).toEqual([401, 'UNAUTHENTICATED'])
+      expect(statusAndCode(answer)).toEqual([401, 'UNAUTHENTICATED'])
     expect((await as('user').get(at)).body).toMatchObject({ name: 'Office', members: [{ user: users.user }, {}] })
   })
 
   test('tells its invites only to those who administer it', async () => {
-    const { as, at } = await office()
+    const { as, at } = await createWorkspaceFixture()
     await as('user').post(`${at}/invites`, { email: 'eve@x.test' })
     for (const who of [as('user'), as('admin')])
       expect((await who.get(at)).body.invites).toMatchObject([{ email: 'eve@x.test' }])
@@ -98,7 +101,7 @@ describe('a workspace', () => {
   })
 
   test('tells the e-mail addresses of its members only to those who administer it', async () => {
-    const { as, at, id } = await office()
+    const { as, at, id } = await createWorkspaceFixture()
     const addresses = (members: { email: string }[]) => members.map(({ email }) => email)
     for (const who of [as('user'), as('admin')])
       for (const members of [(await who.get(at)).body.members, (await who.get(`${at}/members`)).body])
@@ -112,7 +115,7 @@ describe('a workspace', () => {
   })
 
   test('is reached and administered by admins of the tenant, who still do not have its roles', async () => {
-    const { as, at, workspace } = await office()
+    const { as, at, workspace } = await createWorkspaceFixture()
     const admin = as('admin')
     expect((await admin.get(at)).body.isPrivilegedUser).toBe(false)
     expect((await admin.put(at, { name: 'Theirs' })).body.name).toBe('Theirs')
@@ -122,7 +125,7 @@ describe('a workspace', () => {
   })
 
   test('is another tenant’s business nowhere', async () => {
-    const [here, abroad] = [await office(), await house()]
+    const [here, abroad] = [await createWorkspaceFixture(), await createTestTenant()]
     for (const name of ['user', 'admin'] as const) {
       const who = abroad.as(name)
       expect((await who.get('/workspaces')).body).toEqual([])
@@ -135,43 +138,46 @@ describe('a workspace', () => {
         await who.post(`${here.at}/members`, { userId: abroad.users.user, roles: [] }),
         await who.post(`${here.at}/invites`, { email: 'a@x.test' }),
       ])
-        expect(refusal(answer)).toEqual(GONE)
+        expect(statusAndCode(answer)).toEqual(WORKSPACE_NOT_FOUND)
     }
     expect((await abroad.as('admin').get('/workspaces/all')).body).toEqual([])
     // Nor do users come from there.
     const foreign = await here.as('user').post(`${here.at}/members`, { userId: abroad.users.user, roles: [] })
-    expect(refusal(foreign)).toEqual([404, 'USER_NOT_FOUND'])
+    expect(statusAndCode(foreign)).toEqual([404, 'USER_NOT_FOUND'])
   })
 })
 
 test('the list has the caller’s own, page by page, as they are sorted', async () => {
-  const { as, elsewhere } = await office()
+  const { as, elsewhere } = await createWorkspaceFixture()
   const user = as('user')
-  for (const name of ['C', 'A', 'B']) await made(user, { name })
-  expect(names((await user.get('/workspaces')).body)).toEqual(['B', 'A', 'C', 'Office'])
-  expect(names((await as('other').get('/workspaces')).body)).toEqual(['Office'])
+  for (const name of ['C', 'A', 'B']) await createWorkspace(user, { name })
+  expect(toNames((await user.get('/workspaces')).body)).toEqual(['B', 'A', 'C', 'Office'])
+  expect(toNames((await as('other').get('/workspaces')).body)).toEqual(['Office'])
   const first = await user.get('/workspaces?sort=name&limit=3&count=true')
-  expect([names(first.body), first.headers.get('x-total-count')]).toEqual([['A', 'B', 'C'], '4'])
-  expect(names((await user.get(nextOf(first.headers)!)).body)).toEqual(['Office'])
-  expect(refusal(await user.get('/workspaces?sort=logo'))).toEqual([400, 'INVALID_INPUT'])
-  expect(refusal(await user.get('/workspaces?limit=-1'))).toEqual([400, 'INVALID_INPUT'])
+  expect([toNames(first.body), first.headers.get('x-total-count')]).toEqual([['A', 'B', 'C'], '4'])
+  expect(toNames((await user.get(nextPagePath(first.headers)!)).body)).toEqual(['Office'])
+  expect(statusAndCode(await user.get('/workspaces?sort=logo'))).toEqual([400, 'INVALID_INPUT'])
+  expect(statusAndCode(await user.get('/workspaces?limit=-1'))).toEqual([400, 'INVALID_INPUT'])
   expect((await user.get(`/workspaces/${elsewhere}`)).status).toBe(404)
 })
 
 test.each(['%00', '%zz', 'x', "'", 'x'.repeat(300), '../all', 'undefined'])('an id %s is not found', async (id) => {
-  const { as } = await house()
+  const { as } = await createTestTenant()
   const path = `/workspaces/${encodeURIComponent(id)}`
   for (const who of [as('user'), as('admin')])
     for (const answer of [await who.get(path), await who.put(path, {}), await who.delete(path)])
-      expect(refusal(answer)).toEqual(GONE)
+      expect(statusAndCode(answer)).toEqual(WORKSPACE_NOT_FOUND)
 })
 
 test('scopes of API tokens are about workspaces, too', async () => {
-  const home = await office()
-  const { token } = await issue(home.tenant, home.users.user, { nickname: 'reader', scopes: ['workspaces:read'] })
+  const home = await createWorkspaceFixture()
+  const { token } = await issueApiToken(home.tenant, home.users.user, {
+    nickname: 'reader',
+    scopes: ['workspaces:read'],
+  })
   const reader = home.stranger.with({ 'x-api-key': token })
   expect((await reader.get(home.at)).status).toBe(200)
   for (const answer of [await reader.post(`${home.at}/activate`), await reader.put(home.at, { name: 'x' })])
-    expect(refusal(answer)).toEqual(FORBIDDEN)
-  expect(refusal(await reader.get('/me'))).toEqual(FORBIDDEN)
+    expect(statusAndCode(answer)).toEqual(FORBIDDEN)
+  expect(statusAndCode(await reader.get('/me'))).toEqual(FORBIDDEN)
 })

@@ -1,8 +1,8 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
-import { ask, house, refusal } from '../../house'
-import { calling, eventsIn, says, studio, wordsOf } from '../kit'
+import { callApi, createTestTenant, statusAndCode } from '../../test-tenant'
+import { chatMessage, createAiFixture, joinContent, parseEvents, toolCalls } from '../fixtures'
 
-const at = await studio()
+const at = await createAiFixture()
 const { user, admin, openai, source, stranger } = at
 const editor = at.as('editor')
 afterAll(() => openai.stop())
@@ -10,22 +10,23 @@ beforeEach(() => openai.clear())
 
 const kinds = ['', '/pages', '/integrations'] as const
 type Kind = (typeof kinds)[number] | '/plain'
-const build = (kind: Kind, body: object = {}, client = user, of = source) =>
-  client.post(`/ai/sources/${of}/chat-completion${kind}`, { messages: [says('Hello')], ...body })
-const echo = (kind: Kind, text: string, more: object = {}, client = user) =>
-  build(kind, { messages: [says(text)], ...more }, client, 'echo')
-const call = (name: string, input: object) => `call ${name} ${JSON.stringify(input)}`
+const postBuild = (kind: Kind, body: object = {}, client = user, of = source) =>
+  client.post(`/ai/sources/${of}/chat-completion${kind}`, { messages: [chatMessage('Hello')], ...body })
+const postEcho = (kind: Kind, text: string, more: object = {}, client = user) =>
+  postBuild(kind, { messages: [chatMessage(text)], ...more }, client, 'echo')
+const callLine = (name: string, input: object) => `call ${name} ${JSON.stringify(input)}`
 
 const block = { name: 'hero', content: '<h1>Hello</h1>', contentType: 'html' }
 const blueprint = { key: 'books', name: 'Books', fields: [{ key: 'title', type: 'string' }] }
 const hourly = { kind: 'schedule', cron: '0 * * * *' }
 const integration = { name: 'Hourly', trigger: hourly, target: { kind: 'http', url: 'https://example.com/' } }
-const blocksNow = async () => (await admin.get('/blocks')).body.map(({ name }: { name: string }) => name)
-const toolsOf = () => openai.last().body.tools.map((tool: { function: { name: string } }) => tool.function.name)
+const listBlockNames = async () => (await admin.get('/blocks')).body.map(({ name }: { name: string }) => name)
+const listOfferedTools = () =>
+  openai.last().body.tools.map((tool: { function: { name: string } }) => tool.function.name)
 
 describe('a source that is asked directly', () => {
   test('answers like an integration, without a word of ours', async () => {
-    const { status, body } = await build('/plain', { temperature: 0.5, model: 'model-7', rules: ['Be short.'] })
+    const { status, body } = await postBuild('/plain', { temperature: 0.5, model: 'model-7', rules: ['Be short.'] })
     expect(status).toBe(200)
     expect(body).toEqual({
       ...{
@@ -38,36 +39,38 @@ describe('a source that is asked directly', () => {
       usage: { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 },
     })
     const { messages, temperature, tools } = openai.last().body
-    expect([messages.length, messages[1], temperature, tools]).toEqual([2, says('Hello'), 0.5, undefined])
-    const system = { messages: [says('Be rude.', 'system'), says('Hello')] }
-    expect((await build('/plain', system)).status).toBe(200)
+    expect([messages.length, messages[1], temperature, tools]).toEqual([2, chatMessage('Hello'), 0.5, undefined])
+    const system = { messages: [chatMessage('Be rude.', 'system'), chatMessage('Hello')] }
+    expect((await postBuild('/plain', system)).status).toBe(200)
     expect(openai.last().body.messages).toEqual(system.messages)
   })
 
   test.each(['/plain', ...kinds] as const)('streams, waits for tools of the client, and goes on: %p', async (kind) => {
-    const { headers, body } = await build(kind, { stream: true })
+    const { headers, body } = await postBuild(kind, { stream: true })
     expect(headers.get('content-type')).toStartWith('text/event-stream')
-    const { events, end } = eventsIn(body)
-    expect([wordsOf(events), end]).toEqual(['Hello there!', '[DONE]'])
-    openai.says(calling(['pick', { n: 1 }, 'c1']))
+    const { events, end } = parseEvents(body)
+    expect([joinContent(events), end]).toEqual(['Hello there!', '[DONE]'])
+    openai.says(toolCalls(['pick', { n: 1 }, 'c1']))
     const clientTools = [{ name: 'pick' }]
-    const { body: pause } = await build(kind, { clientTools })
+    const { body: pause } = await postBuild(kind, { clientTools })
     expect(pause).toMatchObject({ type: 'client_tool_calls', functionCalls: [{ id: 'c1' }] })
     const goingOn = [
-      says('Hello'),
+      chatMessage('Hello'),
       { role: 'assistant', tool_calls: pause.assistantToolCalls },
       { role: 'tool', tool_call_id: 'c1', content: 'two' },
     ]
-    expect((await build(kind, { clientTools, messages: goingOn })).body.choices[0].message.content).toBe('Hello there!')
+    expect((await postBuild(kind, { clientTools, messages: goingOn })).body.choices[0].message.content).toBe(
+      'Hello there!',
+    )
     expect(openai.last().body.messages.at(-1)).toEqual({ role: 'tool', tool_call_id: 'c1', content: 'two' })
   })
 
   test.each(['/plain', ...kinds] as const)('is checked and counted like others: %p', async (kind) => {
-    expect(refusal(await build(kind, { temperature: 3 }))).toEqual([400, 'INVALID_INPUT'])
-    expect(refusal(await build(kind, { messages: [] }))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await postBuild(kind, { temperature: 3 }))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await postBuild(kind, { messages: [] }))).toEqual([400, 'INVALID_INPUT'])
     openai.says({ status: 401 })
-    expect(refusal(await build(kind))).toEqual([502, 'AI_UPSTREAM_ERROR'])
-    await build(kind, { model: 'model-5' })
+    expect(statusAndCode(await postBuild(kind))).toEqual([502, 'AI_UPSTREAM_ERROR'])
+    await postBuild(kind, { model: 'model-5' })
     const rows = (await admin.get('/ai/usage?limit=2')).body
     expect(rows).toMatchObject([
       { status: 'completed', integration: null, source, model: 'model-5', user: at.users.user, thread: null },
@@ -79,28 +82,28 @@ describe('a source that is asked directly', () => {
     const metadata = { apiUrl: openai.url, roles: ['designer'] }
     const { _id } = await at.made('/integration-sources', { name: 'few', kind: 'openai', metadata })
     for (const kind of ['/plain', ...kinds] as const) {
-      expect(refusal(await build(kind, {}, stranger))).toEqual([401, 'UNAUTHENTICATED'])
-      expect(refusal(await build(kind, {}, user, _id))).toEqual([403, 'FORBIDDEN'])
-      expect((await build(kind, {}, admin, _id)).status).toBe(200)
-      expect(refusal(await build(kind, {}, user, 'nothing'))).toEqual([404, 'INTEGRATION_SOURCE_NOT_FOUND'])
+      expect(statusAndCode(await postBuild(kind, {}, stranger))).toEqual([401, 'UNAUTHENTICATED'])
+      expect(statusAndCode(await postBuild(kind, {}, user, _id))).toEqual([403, 'FORBIDDEN'])
+      expect((await postBuild(kind, {}, admin, _id)).status).toBe(200)
+      expect(statusAndCode(await postBuild(kind, {}, user, 'nothing'))).toEqual([404, 'INTEGRATION_SOURCE_NOT_FOUND'])
     }
-    expect(refusal(await admin.put(`/integration-sources/${_id}`, { metadata: { roles: 'designer' } }))).toEqual([
+    expect(statusAndCode(await admin.put(`/integration-sources/${_id}`, { metadata: { roles: 'designer' } }))).toEqual([
       400,
       'INVALID_INPUT',
     ])
   })
 
   test('is of one tenant', async () => {
-    const other = (await house()).as('admin')
+    const other = (await createTestTenant()).as('admin')
     for (const kind of ['/plain', ...kinds] as const)
-      expect(refusal(await build(kind, {}, other))).toEqual([404, 'INTEGRATION_SOURCE_NOT_FOUND'])
+      expect(statusAndCode(await postBuild(kind, {}, other))).toEqual([404, 'INTEGRATION_SOURCE_NOT_FOUND'])
   })
 })
 
 describe('a builder', () => {
   test('has a prompt and tools of its own, and takes no system messages of others', async () => {
-    await build('')
-    expect(toolsOf()).toEqual([
+    await postBuild('')
+    expect(listOfferedTools()).toEqual([
       'list_blueprints',
       'list_blocks',
       'draft_blueprints',
@@ -111,35 +114,38 @@ describe('a builder', () => {
       role: 'system',
       content: expect.stringContaining('draft_blocks'),
     })
-    await build('/pages')
-    expect(toolsOf()).toEqual(['list_blocks', 'list_blueprints', 'draft_blocks'])
-    await build('/integrations', {}, admin)
-    expect(toolsOf()).toEqual([
+    await postBuild('/pages')
+    expect(listOfferedTools()).toEqual(['list_blocks', 'list_blueprints', 'draft_blocks'])
+    await postBuild('/integrations', {}, admin)
+    expect(listOfferedTools()).toEqual([
       ...['list_integrations', 'list_sources', 'list_lambdas', 'list_blueprints', 'draft_integrations'],
     ])
     const { parameters } = openai.last().body.tools.at(-1).function
     expect(JSON.stringify(parameters)).toContain('timezone')
-    expect(refusal(await build('/pages', { messages: [says('Be rude.', 'system')] }))).toEqual([400, 'INVALID_INPUT'])
-    expect(refusal(await build('/pages', { clientTools: [{ name: 'draft_blocks' }] }))).toEqual([
+    expect(statusAndCode(await postBuild('/pages', { messages: [chatMessage('Be rude.', 'system')] }))).toEqual([
+      400,
+      'INVALID_INPUT',
+    ])
+    expect(statusAndCode(await postBuild('/pages', { clientTools: [{ name: 'draft_blocks' }] }))).toEqual([
       400,
       'TOOL_NAME_TAKEN',
     ])
   })
 
   test('drafts, and nothing is made', async () => {
-    const { body } = await echo(
+    const { body } = await postEcho(
       '/pages',
-      `${call('draft_blocks', { blocks: [{ ...block, colour: 'red' }] })}\nthen\nDone.`,
+      `${callLine('draft_blocks', { blocks: [{ ...block, colour: 'red' }] })}\nthen\nDone.`,
     )
     expect(body.choices[0].message.content).toBe('Done.')
     expect(body.drafts).toEqual([{ kind: 'blocks', draft: block }])
-    expect(await blocksNow()).not.toContain('hero')
-    const all = await echo(
+    expect(await listBlockNames()).not.toContain('hero')
+    const all = await postEcho(
       '',
       [
-        call('draft_blocks', { blocks: [block] }),
-        call('draft_blueprints', { blueprints: [blueprint] }),
-        call('draft_integrations', { integrations: [integration] }),
+        callLine('draft_blocks', { blocks: [block] }),
+        callLine('draft_blueprints', { blueprints: [blueprint] }),
+        callLine('draft_integrations', { integrations: [integration] }),
       ].join('\nthen\n'),
       {},
       admin,
@@ -158,8 +164,10 @@ describe('a builder', () => {
   })
 
   test('says so at the end of a stream, too', async () => {
-    const { body } = await echo('/pages', `${call('draft_blocks', { blocks: [block] })}\nthen\nDone.`, { stream: true })
-    expect(eventsIn(body).events.at(-1)).toMatchObject({
+    const { body } = await postEcho('/pages', `${callLine('draft_blocks', { blocks: [block] })}\nthen\nDone.`, {
+      stream: true,
+    })
+    expect(parseEvents(body).events.at(-1)).toMatchObject({
       drafts: [{ kind: 'blocks', draft: block }],
       choices: [{ delta: {} }],
     })
@@ -185,8 +193,8 @@ describe('a builder', () => {
   ]
 
   test.each(wrong)('is told what is wrong with its drafts: %p %s', async (kind, tool, input, path) => {
-    openai.says(calling([tool, input]), { text: 'Sorry.' })
-    const { body } = await build(kind, {}, admin)
+    openai.says(toolCalls([tool, input]), { text: 'Sorry.' })
+    const { body } = await postBuild(kind, {}, admin)
     expect(body.drafts).toBeUndefined()
     const result = JSON.parse(openai.last().body.messages.at(-1).content)
     expect(result.error.code).toBe('INVALID_INPUT')
@@ -194,13 +202,13 @@ describe('a builder', () => {
   })
 
   test('that drafts again has only what was right', async () => {
-    const text = `${call('draft_blocks', { blocks: [{}] })}\nthen\n${call('draft_blocks', { blocks: [block] })}\nthen\nDone.`
-    expect((await echo('/pages', text)).body.drafts).toEqual([{ kind: 'blocks', draft: block }])
+    const text = `${callLine('draft_blocks', { blocks: [{}] })}\nthen\n${callLine('draft_blocks', { blocks: [block] })}\nthen\nDone.`
+    expect((await postEcho('/pages', text)).body.drafts).toEqual([{ kind: 'blocks', draft: block }])
   })
 
   test('makes what it drafts where that is asked for, by the rights of the caller', async () => {
-    const text = (name: string) => `${call('draft_blocks', { blocks: [{ ...block, name }] })}\nthen\nDone.`
-    const { body } = await echo('/pages', text('made'), { create: true })
+    const text = (name: string) => `${callLine('draft_blocks', { blocks: [{ ...block, name }] })}\nthen\nDone.`
+    const { body } = await postEcho('/pages', text('made'), { create: true })
     expect(body.drafts).toEqual([
       {
         kind: 'blocks',
@@ -212,12 +220,12 @@ describe('a builder', () => {
     const editors = (contentEditors: string[]) =>
       at.done(admin.put('/configurations/app-configuration', { contentEditors }))
     await editors(['editor'])
-    expect(refusal(await echo('/pages', text('never'), { create: true }))).toEqual([403, 'FORBIDDEN'])
-    expect((await echo('/pages', text('never'))).body.drafts).toHaveLength(1)
-    expect((await echo('/pages', text('by an admin'), { create: true }, admin)).status).toBe(200)
+    expect(statusAndCode(await postEcho('/pages', text('never'), { create: true }))).toEqual([403, 'FORBIDDEN'])
+    expect((await postEcho('/pages', text('never'))).body.drafts).toHaveLength(1)
+    expect((await postEcho('/pages', text('by an admin'), { create: true }, admin)).status).toBe(200)
     await editors([])
-    expect(await blocksNow()).toContain('by an admin')
-    expect(await blocksNow()).not.toContain('never')
+    expect(await listBlockNames()).toContain('by an admin')
+    expect(await listBlockNames()).not.toContain('never')
   })
 
   test('makes nothing for those who may not make all of it', async () => {
@@ -227,10 +235,10 @@ describe('a builder', () => {
       ['', user],
       ['', editor],
     ] as const)
-      expect(refusal(await build(kind, { create: true }, client))).toEqual([403, 'FORBIDDEN'])
+      expect(statusAndCode(await postBuild(kind, { create: true }, client))).toEqual([403, 'FORBIDDEN'])
     expect(openai.asked).toEqual([])
-    const text = call('draft_integrations', { integrations: [{ ...integration, name: 'made' }] })
-    const { body } = await echo('/integrations', text, { create: true }, admin)
+    const text = callLine('draft_integrations', { integrations: [{ ...integration, name: 'made' }] })
+    const { body } = await postEcho('/integrations', text, { create: true }, admin)
     expect((await admin.get(`/integrations/${body.drafts[0].created._id}`)).body).toMatchObject({ name: 'made' })
   })
 
@@ -239,24 +247,26 @@ describe('a builder', () => {
       const signedUp = { username: `u${crypto.randomUUID()}`, password: 'correct-horse', authType: 'oauth' }
       const { body } = await stranger.post('/signup', signedUp)
       const headers = { authorization: `Bearer ${body.payload.token}` }
-      const made = await ask('POST', `${at.origin}/api/me/api-tokens`, { headers, body: { nickname: 'x', scopes } })
+      const made = await callApi('POST', `${at.origin}/api/me/api-tokens`, { headers, body: { nickname: 'x', scopes } })
       return stranger.with({ 'x-api-key': made.body.token })
     }
     const few = await token('ai:write')
-    expect(refusal(await build('/pages', { create: true }, few))).toEqual([403, 'FORBIDDEN'])
-    expect((await echo('/pages', call('draft_blocks', { blocks: [block] }), {}, few)).body.drafts).toHaveLength(1)
-    expect((await echo('/pages', 'call list_blocks {}', {}, few)).body.choices[0].message.content).toContain(
+    expect(statusAndCode(await postBuild('/pages', { create: true }, few))).toEqual([403, 'FORBIDDEN'])
+    expect((await postEcho('/pages', callLine('draft_blocks', { blocks: [block] }), {}, few)).body.drafts).toHaveLength(
+      1,
+    )
+    expect((await postEcho('/pages', 'call list_blocks {}', {}, few)).body.choices[0].message.content).toContain(
       'FORBIDDEN',
     )
     const more = await token('ai:write', 'blocks:write')
-    expect((await build('/pages', { create: true }, more)).status).toBe(200)
-    expect((await echo('/pages', 'call list_blocks {}', {}, more)).body.choices[0].message.content).toContain('_id')
+    expect((await postBuild('/pages', { create: true }, more)).status).toBe(200)
+    expect((await postEcho('/pages', 'call list_blocks {}', {}, more)).body.choices[0].message.content).toContain('_id')
   })
 
   test('sees what its caller may see', async () => {
     await at.made('/blueprints', { ...blueprint, key: 'secrets' })
     const told = async (tool: string, client = user) =>
-      (await echo('', `call ${tool} {}`, {}, client)).body.choices[0].message.content
+      (await postEcho('', `call ${tool} {}`, {}, client)).body.choices[0].message.content
     expect(await told('list_blueprints')).not.toContain('secrets')
     expect(await told('list_blueprints', editor)).toContain('secrets')
     expect(await told('list_sources')).toContain('TOOL_NOT_FOUND')
@@ -267,11 +277,11 @@ describe('a builder', () => {
   test('tells nobody of what there is who may not know it', async () => {
     const leading = (key: string) => ({ ...integration, target: { kind: 'ai', sourceId: 'echo', blueprints: [key] } })
     for (const key of ['secrets', 'nothing']) {
-      const { body } = await echo('/integrations', call('draft_integrations', { integrations: [leading(key)] }))
+      const { body } = await postEcho('/integrations', callLine('draft_integrations', { integrations: [leading(key)] }))
       expect(body.drafts).toHaveLength(1)
     }
-    const text = call('draft_integrations', { integrations: [leading('nothing')] })
-    expect((await echo('/integrations', text, {}, admin)).body.choices[0].message.content).toContain(
+    const text = callLine('draft_integrations', { integrations: [leading('nothing')] })
+    expect((await postEcho('/integrations', text, {}, admin)).body.choices[0].message.content).toContain(
       '/target/blueprints/0',
     )
   })

@@ -3,17 +3,17 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Server } from 'bun'
 import { listen } from '../../../src/gateway'
-import { bearer, cookieOf, pairOf } from '../../accounts/people'
-import { ask, house, type Name, refusal, rules } from '../../house'
+import { bearer, signInForCookie, signInForTokens } from '../../accounts/session-fixtures'
+import { callApi, createTestTenant, fullAccessRules, statusAndCode, type TestUser } from '../../test-tenant'
 
 setDefaultTimeout(30_000)
 
-let h: Awaited<ReturnType<typeof house>>
+let h: Awaited<ReturnType<typeof createTestTenant>>
 let server: Server<undefined>
-const closing: (() => Promise<void>)[] = []
+const cleanups: (() => Promise<void>)[] = []
 beforeAll(async () => {
   server = listen('127.0.0.1', 0)
-  h = await house()
+  h = await createTestTenant()
   const admin = h.as('admin')
   const fields = [
     { key: 'title', type: 'string', required: true },
@@ -29,21 +29,21 @@ beforeAll(async () => {
       permissions,
       ...more,
     })
-  await make('books', rules('user', 'user'))
+  await make('books', fullAccessRules('user', 'user'))
   await make('news', [{ operation: 'read', scope: 'tenant', roleBased: ['user'] }])
   await make('wages', [])
 })
 afterAll(async () => {
-  for (const close of closing) await close()
+  for (const close of cleanups) await close()
   await server.stop(true)
 })
 
 /** The official client, over HTTP, as somebody comes. */
-async function assistant(headers: Record<string, string>, tenant = h.id) {
+async function connectAssistant(headers: Record<string, string>, tenant = h.id) {
   const client = new Client({ name: 'test', version: '1' })
   const url = new URL('/api/mcp', server.url)
   await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers: { tenant, ...headers } } }))
-  closing.push(() => client.close())
+  cleanups.push(() => client.close())
   const call = async (name: string, args: Record<string, unknown> = {}) => {
     const { content, isError } = await client.callTool({ name, arguments: args })
     const [{ text }] = content as [{ text: string }]
@@ -52,11 +52,11 @@ async function assistant(headers: Record<string, string>, tenant = h.id) {
   const names = async () => (await client.listTools()).tools.map(({ name }) => name)
   return { client, call, names }
 }
-const as = (name: Name) => assistant({ 'x-api-key': h.tokens[name] })
+const connectAs = (name: TestUser) => connectAssistant({ 'x-api-key': h.tokens[name] })
 
 describe('an assistant', () => {
   test('finds, reads, makes, changes and removes entities, as its user may', async () => {
-    const { client, call } = await as('user')
+    const { client, call } = await connectAs('user')
     expect(client.getServerVersion()).toMatchObject({ name: 'atoll' })
     const { tools } = await client.listTools()
     expect(tools.map(({ name }) => name)).toEqual([
@@ -84,7 +84,7 @@ describe('an assistant', () => {
   })
 
   test('is told what was wrong, so that it can do better', async () => {
-    const { client, call } = await as('user')
+    const { client, call } = await connectAs('user')
     const wrong = await call('create_books', { price: 'cheap' })
     expect(wrong).toMatchObject({ failed: true, told: { error: { code: 'INVALID_INPUT' } } })
     expect(JSON.stringify(wrong.told.error.details)).toContain('title')
@@ -98,7 +98,7 @@ describe('an assistant', () => {
   })
 
   test('reads the definitions of blueprints that concern its user, and no others', async () => {
-    const { client } = await as('user')
+    const { client } = await connectAs('user')
     const { resources } = await client.listResources()
     expect(resources.map(({ uri }) => uri)).toEqual(['atoll://blueprints/books', 'atoll://blueprints/news'])
     const { contents } = await client.readResource({ uri: 'atoll://blueprints/books' })
@@ -113,7 +113,7 @@ describe('an assistant', () => {
       'file:///etc/passwd',
     ])
       await expect(client.readResource({ uri })).rejects.toMatchObject({ code: -32002 })
-    const { resources: all } = await (await as('admin')).client.listResources()
+    const { resources: all } = await (await connectAs('admin')).client.listResources()
     expect(all.map(({ name }) => name)).toEqual(['books', 'news', 'wages'])
   })
 
@@ -127,7 +127,7 @@ describe('an assistant', () => {
     const { body } = await admin.post('/integrations', { trigger, target })
     const secret = { ...trigger, name: 'secret' }
     await admin.post('/integrations', { trigger: secret, target, roles: ['boss'] })
-    const { client, call, names } = await as('user')
+    const { client, call, names } = await connectAs('user')
     expect(await names()).toContain('add')
     expect(await names()).not.toContain('secret')
     const { tools } = await client.listTools()
@@ -143,50 +143,57 @@ describe('an assistant', () => {
 
 describe('rights', () => {
   test('are each user’s own, by whichever credential they come', async () => {
-    await (await as('user')).call('create_books', { identifier: 'mine', title: 'Mine' })
-    expect((await (await as('other')).call('find_books')).told).toEqual([])
-    expect((await (await as('other')).call('get_books', { identifier: 'mine' })).told.error.code).toBe(
+    await (await connectAs('user')).call('create_books', { identifier: 'mine', title: 'Mine' })
+    expect((await (await connectAs('other')).call('find_books')).told).toEqual([])
+    expect((await (await connectAs('other')).call('get_books', { identifier: 'mine' })).told.error.code).toBe(
       'ENTITY_NOT_FOUND',
     )
-    const { token } = await pairOf(h, 'user')
-    expect((await (await assistant(bearer(token))).call('get_books', { identifier: 'mine' })).told.title).toBe('Mine')
-    const admin = await as('admin')
+    const { token } = await signInForTokens(h, 'user')
+    expect((await (await connectAssistant(bearer(token))).call('get_books', { identifier: 'mine' })).told.title).toBe(
+      'Mine',
+    )
+    const admin = await connectAs('admin')
     expect(await admin.names()).toContain('create_wages')
-    const guise = await assistant({ 'x-api-key': h.tokens.admin, 'x-impersonate-user': h.users.other })
+    const guise = await connectAssistant({ 'x-api-key': h.tokens.admin, 'x-impersonate-user': h.users.other })
     expect((await guise.call('find_books')).told).toEqual([])
     expect(await guise.names()).not.toContain('find_wages')
   })
 
   test('that are taken away are gone at once, in the midst of a conversation', async () => {
     const admin = h.as('admin')
-    await admin.post('/blueprints', { key: 'notes', name: 'Notes', fields: [], permissions: rules('user', 'user') })
-    const { client, call, names } = await as('user')
+    await admin.post('/blueprints', {
+      key: 'notes',
+      name: 'Notes',
+      fields: [],
+      permissions: fullAccessRules('user', 'user'),
+    })
+    const { client, call, names } = await connectAs('user')
     expect((await call('create_notes')).failed).toBe(false)
     await admin.put('/blueprints/notes', { permissions: [{ operation: 'read', scope: 'user', roleBased: ['user'] }] })
     expect((await names()).filter((name) => name.endsWith('notes'))).toEqual(['find_notes', 'get_notes'])
     await expect(client.callTool({ name: 'create_notes', arguments: {} })).rejects.toMatchObject({ code: -32602 })
     await admin.delete('/blueprints/notes?force=true')
     expect((await names()).filter((name) => name.endsWith('notes'))).toEqual([])
-    const { token } = await pairOf(h, 'other')
-    const leaving = await assistant(bearer(token))
-    await ask('POST', `${h.origin}/api/logout`, { headers: bearer(token) })
+    const { token } = await signInForTokens(h, 'other')
+    const leaving = await connectAssistant(bearer(token))
+    await callApi('POST', `${h.origin}/api/logout`, { headers: bearer(token) })
     await expect(leaving.client.listTools()).rejects.toMatchObject({ code: 401 })
   })
 
   test('of an API token end where its scopes do', async () => {
-    const { token } = await pairOf(h, 'user')
+    const { token } = await signInForTokens(h, 'user')
     const limited = async (scopes: string[]) => {
-      const { body } = await ask('POST', `${h.origin}/api/me/api-tokens`, {
+      const { body } = await callApi('POST', `${h.origin}/api/me/api-tokens`, {
         headers: bearer(token),
         body: { nickname: 'x', scopes },
       })
       return { 'x-api-key': body.token as string }
     }
-    await expect(assistant(await limited(['entities:write']))).rejects.toMatchObject({ code: 403 })
+    await expect(connectAssistant(await limited(['entities:write']))).rejects.toMatchObject({ code: 403 })
     const { body: lambda } = await h.as('admin').post('/lambdas', { name: 'one', code: 'export default () => 1' })
     const trigger = { kind: 'tool', name: 'one', description: 'One.' }
     await h.as('admin').post('/integrations', { trigger, target: { kind: 'lambda', lambdaId: lambda._id } })
-    const reader = await assistant(await limited(['mcp:write', 'entities:read']))
+    const reader = await connectAssistant(await limited(['mcp:write', 'entities:read']))
     expect((await reader.call('find_books')).failed).toBe(false)
     expect((await reader.call('create_books', { title: 'x' })).told.error.code).toBe('FORBIDDEN')
     expect((await reader.call('one')).told.error.message).toContain('lambdas:write')
@@ -197,15 +204,15 @@ describe('rights', () => {
   })
 
   test('end at the tenant: another one sees nothing, and strangers are turned away', async () => {
-    const other = await house()
-    const stranger = await assistant({ 'x-api-key': other.tokens.admin }, other.id)
+    const other = await createTestTenant()
+    const stranger = await connectAssistant({ 'x-api-key': other.tokens.admin }, other.id)
     expect(await stranger.names()).toEqual([])
     expect((await stranger.client.listResources()).resources).toEqual([])
     await expect(stranger.client.readResource({ uri: 'atoll://blueprints/books' })).rejects.toMatchObject({
       code: -32002,
     })
-    await expect(assistant({ 'x-api-key': other.tokens.admin })).rejects.toMatchObject({ code: 401 })
-    await expect(assistant({})).rejects.toMatchObject({ code: 401 })
+    await expect(connectAssistant({ 'x-api-key': other.tokens.admin })).rejects.toMatchObject({ code: 401 })
+    await expect(connectAssistant({})).rejects.toMatchObject({ code: 401 })
   })
 })
 
@@ -219,9 +226,9 @@ describe('the address', () => {
     expect((await send(MESSAGE)).body).toMatchObject({ jsonrpc: '2.0', id: 1, result: { tools: expect.any(Array) } })
     expect((await send({ jsonrpc: '2.0', method: 'notifications/initialized' })).status).toBe(202)
     for (const body of [{}, [MESSAGE, MESSAGE], [], 'x', 5, { jsonrpc: '1.0', id: 1, method: 'x' }])
-      expect([body, refusal(await send(body))] as unknown).toEqual([body, [400, 'INVALID_INPUT']])
-    expect(refusal(await h.as('user').post('/mcp', MESSAGE))).toEqual([406, 'NOT_ACCEPTABLE'])
-    expect(refusal(await send(MESSAGE, { 'mcp-protocol-version': '1999-01-01' }))).toEqual([400, 'INVALID_INPUT'])
+      expect([body, statusAndCode(await send(body))] as unknown).toEqual([body, [400, 'INVALID_INPUT']])
+    expect(statusAndCode(await h.as('user').post('/mcp', MESSAGE))).toEqual([406, 'NOT_ACCEPTABLE'])
+    expect(statusAndCode(await send(MESSAGE, { 'mcp-protocol-version': '1999-01-01' }))).toEqual([400, 'INVALID_INPUT'])
     expect((await send({ ...MESSAGE, method: 'tools/fly' })).body.error.code).toBe(-32601)
     expect((await send({ ...MESSAGE, method: 'tools/call', params: { name: 5 } })).body).toHaveProperty('error')
   })
@@ -229,17 +236,19 @@ describe('the address', () => {
   test('has no sessions: nothing to listen to, and nothing to end', async () => {
     for (const method of ['GET', 'DELETE'])
       expect(
-        refusal(await ask(method, `${h.origin}/api/mcp`, { headers: { 'x-api-key': h.tokens.user, ...accept } })),
+        statusAndCode(
+          await callApi(method, `${h.origin}/api/mcp`, { headers: { 'x-api-key': h.tokens.user, ...accept } }),
+        ),
       ).toEqual([405, 'METHOD_NOT_ALLOWED'])
   })
 
   test('is closed to pages of other sites that come by a cookie', async () => {
-    const cookie = await cookieOf(h, 'user')
+    const cookie = await signInForCookie(h, 'user')
     const asked = (headers: Record<string, string>) =>
-      ask('POST', `${h.origin}/api/mcp`, { headers: { ...cookie, ...accept, ...headers }, body: MESSAGE })
+      callApi('POST', `${h.origin}/api/mcp`, { headers: { ...cookie, ...accept, ...headers }, body: MESSAGE })
     expect((await asked({})).status).toBe(200)
     expect((await asked({ origin: h.origin })).status).toBe(200)
-    expect(refusal(await asked({ origin: 'https://evil.example' }))).toEqual([403, 'CROSS_SITE'])
-    expect(refusal(await asked({ 'sec-fetch-site': 'cross-site' }))).toEqual([403, 'CROSS_SITE'])
+    expect(statusAndCode(await asked({ origin: 'https://evil.example' }))).toEqual([403, 'CROSS_SITE'])
+    expect(statusAndCode(await asked({ 'sec-fetch-site': 'cross-site' }))).toEqual([403, 'CROSS_SITE'])
   })
 })

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { listen } from '../../../src/gateway'
-import { house, rules } from '../../house'
-import { compile, fine } from './compile'
+import { createTestTenant, fullAccessRules } from '../../test-tenant'
+import { COMPILES_CLEANLY, compileTypeScript } from './typescript-compiler'
 
 setDefaultTimeout(60_000)
 
-const everybody = { permissions: rules('tenant', 'user') }
+const EVERYBODY = { permissions: fullAccessRules('tenant', 'user') }
 const blueprints = [
-  { key: 'countries', name: 'Countries', fields: [{ key: 'name', type: 'string', required: true }], ...everybody },
+  { key: 'countries', name: 'Countries', fields: [{ key: 'name', type: 'string', required: true }], ...EVERYBODY },
   {
     key: 'authors',
     name: 'Authors',
@@ -16,7 +16,7 @@ const blueprints = [
       { key: 'name', type: 'string', required: true },
       { key: 'country', type: 'relation', target: 'countries' },
     ],
-    ...everybody,
+    ...EVERYBODY,
   },
   {
     key: 'order-items',
@@ -36,44 +36,44 @@ const blueprints = [
       { key: 'sum', type: 'integer' },
       { key: 'mode', type: 'integer' },
     ],
-    ...everybody,
+    ...EVERYBODY,
   },
 ]
 
 // biome-ignore lint/suspicious/noExplicitAny: the module was just made, and its types are what another test is about
-type Made = { createClient: (options: object) => any; AtollError: new (...of: never[]) => Error }
+type ClientModule = { createClient: (options: object) => any; AtollError: new (...of: never[]) => Error }
 
 /** A tenant behind a real server, the client that it makes of itself, and what that client can be made with. */
-async function shop() {
-  const own = await house()
+async function createClientFixture() {
+  const own = await createTestTenant()
   const admin = own.as('admin')
   for (const blueprint of blueprints) expect((await admin.post('/blueprints', blueprint)).status).toBe(201)
   const text = (await admin.get('/blueprints/client.ts')).body as string
-  const { folder } = await compile({ 'client.ts': text })
-  const made: Made = await import(join(folder, 'client.ts'))
-  return { ...own, admin, text, ...made }
+  const { folder } = await compileTypeScript({ 'client.ts': text })
+  const clientModule: ClientModule = await import(join(folder, 'client.ts'))
+  return { ...own, admin, text, ...clientModule }
 }
 
 let server: ReturnType<typeof listen>
-let own: Awaited<ReturnType<typeof shop>>
+let fixture: Awaited<ReturnType<typeof createClientFixture>>
 let url: string
 beforeAll(async () => {
   server = listen('127.0.0.1', 0)
   url = `http://127.0.0.1:${server.port}`
-  own = await shop()
+  fixture = await createClientFixture()
 })
 afterAll(() => server.stop(true))
 
-const clientOf = (apiKey = own.tokens.user, more: object = {}) =>
-  own.createClient({ url, tenant: own.id, apiKey, ...more })
-const items = () => clientOf().entities('order-items')
+const clientOf = (apiKey = fixture.tokens.user, more: object = {}) =>
+  fixture.createClient({ url, tenant: fixture.id, apiKey, ...more })
+const orderItems = () => clientOf().entities('order-items')
 
 /** What a refusal says: `[status, code]`. */
-const refused = (work: Promise<unknown>) =>
+const statusAndCodeOf = (work: Promise<unknown>) =>
   work.then(
     () => [200],
     (error) => {
-      expect(error).toBeInstanceOf(own.AtollError)
+      expect(error).toBeInstanceOf(fixture.AtollError)
       return [error.status, error.code]
     },
   )
@@ -175,38 +175,38 @@ describe('the types of the client', () => {
     ['Bun', { lib: ['ESNext'], types: ['bun-types'], typeRoots: [join(process.cwd(), 'node_modules')] }],
     ['Node', { lib: ['ES2023'], types: ['node'], typeRoots: [join(process.cwd(), 'node_modules/@types')] }],
   ])('let through what is right, and nothing else, in %s', async (_, options) => {
-    expect(await compile({ 'client.ts': own.text, 'use.ts': use }, { ...options, skipLibCheck: true })).toMatchObject(
-      fine,
-    )
+    expect(
+      await compileTypeScript({ 'client.ts': fixture.text, 'use.ts': use }, { ...options, skipLibCheck: true }),
+    ).toMatchObject(COMPILES_CLEANLY)
   })
 
   test('let everything through where it is needed: the file alone imports nothing', () => {
-    expect(own.text).not.toMatch(/^\s*import |require\(|import\(/m)
+    expect(fixture.text).not.toMatch(/^\s*import |require\(|import\(/m)
   })
 })
 
 describe('the client', () => {
   test('makes, reads, changes and removes entities', async () => {
-    const made = await items().create({ identifier: 'one', title: 'Öl, "&?#/%"', price: '1.50', tags: ['a', 'b'] })
+    const made = await orderItems().create({ identifier: 'one', title: 'Öl, "&?#/%"', price: '1.50', tags: ['a', 'b'] })
     expect(made).toMatchObject({ identifier: 'one', title: 'Öl, "&?#/%"', metadata: { price: '1.50' } })
-    expect(await items().get('one')).toEqual(made)
-    expect(await items().get(made._id, { $select: ['price'] })).toEqual({
+    expect(await orderItems().get('one')).toEqual(made)
+    expect(await orderItems().get(made._id, { $select: ['price'] })).toEqual({
       _id: made._id,
       identifier: 'one',
       metadata: { price: '1.50' },
       price: '1.50',
     })
-    expect(await items().change('one', { price: null, count: 3 })).toMatchObject({ metadata: { count: 3 } })
-    expect(await items().get('one')).not.toHaveProperty('price')
+    expect(await orderItems().change('one', { price: null, count: 3 })).toMatchObject({ metadata: { count: 3 } })
+    expect(await orderItems().get('one')).not.toHaveProperty('price')
     // Names that mean something in an address.
     for (const identifier of ['a?b', 'a#b', '%2e', 'ü&=', "'"]) {
-      await items().create({ identifier, title: 'x' })
-      expect((await items().get(identifier)).identifier).toBe(identifier)
-      expect(await items().remove(identifier)).toEqual({ success: true, identifier })
+      await orderItems().create({ identifier, title: 'x' })
+      expect((await orderItems().get(identifier)).identifier).toBe(identifier)
+      expect(await orderItems().remove(identifier)).toEqual({ success: true, identifier })
     }
-    await items().remove('one')
-    expect(await refused(items().get('one'))).toEqual([404, 'ENTITY_NOT_FOUND'])
-    for (const identifier of ['', '.', '..']) await expect(items().get(identifier)).rejects.toThrow(TypeError)
+    await orderItems().remove('one')
+    expect(await statusAndCodeOf(orderItems().get('one'))).toEqual([404, 'ENTITY_NOT_FOUND'])
+    for (const identifier of ['', '.', '..']) await expect(orderItems().get(identifier)).rejects.toThrow(TypeError)
   })
 
   test('finds them by whatever can be asked', async () => {
@@ -227,14 +227,14 @@ describe('the client', () => {
       { identifier: 'b', title: 'Green', price: '10', count: 2, done: false, size: 'large', tags: ['x', 'y'], sum: 2 },
       { identifier: 'c', title: 'Blue', price: '11.25', address: { city: 'Århus' }, author: 'tove', others: ['tove'] },
     ]
-    for (const one of all) await items().create(one)
+    for (const one of all) await orderItems().create(one)
     const found = async (query: object) => {
       const [listed, exported, counted] = [
-        await items().list({ $sort: 'identifier', ...query }),
+        await orderItems().list({ $sort: 'identifier', ...query }),
         [] as string[],
-        await items().count(query),
+        await orderItems().count(query),
       ]
-      for await (const one of items().export(query)) exported.push(one.identifier)
+      for await (const one of orderItems().export(query)) exported.push(one.identifier)
       const names = listed.map(({ identifier }: { identifier: string }) => identifier).join('')
       expect([exported.sort().join(''), counted]).toEqual([names, names.length])
       return names
@@ -249,7 +249,7 @@ describe('the client', () => {
     expect(await found({ tags: 'y' })).toBe('b')
     expect(await found({ size: { $nin: ['small'] } })).toBe('bc')
     expect(await found({ 'address.city': 'Århus' })).toBe('c')
-    expect(await found({ user: own.users.user, created: { $gt: '2026-01-01' } })).toBe('abc')
+    expect(await found({ user: fixture.users.user, created: { $gt: '2026-01-01' } })).toBe('abc')
     expect(await found({ $q: 'gre' })).toBe('b')
     expect(await found({ $q: 'blue', $qProps: ['title'] })).toBe('c')
     // Fields with names that the server knows by itself.
@@ -260,19 +260,19 @@ describe('the client', () => {
     // What is not chosen is not asked.
     expect(await found({ $qProps: [], $select: [] })).toBe('abc')
     const order = async (query: object) =>
-      (await items().list(query)).map((one: { identifier: string }) => one.identifier).join('')
+      (await orderItems().list(query)).map((one: { identifier: string }) => one.identifier).join('')
     expect(await order({ $sort: ['-price'] })).toBe('cba')
     expect(await order({ $sort: 'title', $limit: 1, $skip: 1 })).toBe('b')
-    const [c] = await items().list({ $populate: ['author.country', 'others'], identifier: 'c' })
+    const [c] = await orderItems().list({ $populate: ['author.country', 'others'], identifier: 'c' })
     expect([c.author.country.name, c.metadata.others[0].name, c.others[0].country]).toEqual(['Denmark', 'Tove', 'dk'])
   })
 
   test('asks nothing that would mean something else', async () => {
     for (const query of [{ title: '' }, { title: 'undefined' }, { title: null }, { title: { $gt: '' } }])
-      await expect(items().list(query), JSON.stringify(query)).rejects.toThrow(TypeError)
+      await expect(orderItems().list(query), JSON.stringify(query)).rejects.toThrow(TypeError)
     for (const list of [['a,b'], [''], []])
-      await expect(items().list({ title: { $in: list } })).rejects.toThrow(TypeError)
-    expect(await refused(items().list({ nothing: 1 }))).toEqual([400, 'INVALID_INPUT'])
+      await expect(orderItems().list({ title: { $in: list } })).rejects.toThrow(TypeError)
+    expect(await statusAndCodeOf(orderItems().list({ nothing: 1 }))).toEqual([400, 'INVALID_INPUT'])
   })
 
   test('goes through all pages', async () => {
@@ -290,7 +290,7 @@ describe('the client', () => {
   })
 
   test('does many things at once, or none of them', async () => {
-    const [, changed] = await items().batch([
+    const [, changed] = await orderItems().batch([
       { op: 'create', identifier: 'batch', data: { title: 'x' } },
       { op: 'update', identifier: 'batch', data: { count: 7 } },
     ])
@@ -299,30 +299,30 @@ describe('the client', () => {
       { op: 'delete', identifier: 'batch' },
       { op: 'delete', identifier: 'batch' },
     ]
-    const error = await items()
+    const error = await orderItems()
       .batch(bad)
       .catch((error: unknown) => error)
     expect(error).toMatchObject({ status: 404, code: 'ENTITY_NOT_FOUND', details: { index: 1 } })
-    expect((await items().get('batch')).count).toBe(7)
+    expect((await orderItems().get('batch')).count).toBe(7)
   })
 
   test('imports, and says what was refused', async () => {
     const drafts = [{ identifier: 'imported', title: 'a\nb' }, { count: 1 }]
-    expect(await items().import(drafts, { dryRun: true })).toMatchObject({ imported: 1, failed: 1 })
-    expect(await items().import(drafts)).toMatchObject({
+    expect(await orderItems().import(drafts, { dryRun: true })).toMatchObject({ imported: 1, failed: 1 })
+    expect(await orderItems().import(drafts)).toMatchObject({
       imported: 1,
       failed: 1,
       errors: [{ line: 2, code: 'INVALID_INPUT' }],
     })
     expect(
-      await items().import([{ identifier: 'imported', title: 'c' }], { mode: 'upsert', atomic: true }),
+      await orderItems().import([{ identifier: 'imported', title: 'c' }], { mode: 'upsert', atomic: true }),
     ).toMatchObject({ imported: 1 })
-    expect((await items().get('imported')).title).toBe('c')
-    expect(await items().import([])).toMatchObject({ imported: 0 })
+    expect((await orderItems().get('imported')).title).toBe('c')
+    expect(await orderItems().import([])).toMatchObject({ imported: 0 })
   })
 
   test('comes with what it is given: an API key, a token, one that changes, or nothing', async () => {
-    const { body } = await own.stranger.post('/signup', {
+    const { body } = await fixture.stranger.post('/signup', {
       username: 'tess',
       password: 'correct horse',
       authType: 'oauth',
@@ -330,30 +330,37 @@ describe('the client', () => {
     const token = body.payload.token as string
     const whose = async (more: object) =>
       (
-        await own
-          .createClient({ url, tenant: own.id, ...more })
+        await fixture
+          .createClient({ url, tenant: fixture.id, ...more })
           .entities('authors')
           .create({ name: 'x' })
       ).user
-    expect(await whose({ apiKey: own.tokens.user })).toBe(own.users.user)
+    expect(await whose({ apiKey: fixture.tokens.user })).toBe(fixture.users.user)
     expect(await whose({ token })).toBe(body.payload.user._id)
     const tokens = [token]
     let asked = 0
     expect(await whose({ token: async () => tokens[asked++] })).toBe(body.payload.user._id)
     expect(asked).toBe(1)
-    expect(await refused(whose({}))).toEqual([401, 'UNAUTHENTICATED'])
-    expect(await refused(whose({ apiKey: own.tokens.user, tenant: 'nobody' }))).toEqual([404, 'TENANT_NOT_FOUND'])
-    expect(await refused((await houseOf()).entities('authors').list())).toEqual([401, 'UNAUTHENTICATED'])
+    expect(await statusAndCodeOf(whose({}))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(await statusAndCodeOf(whose({ apiKey: fixture.tokens.user, tenant: 'nobody' }))).toEqual([
+      404,
+      'TENANT_NOT_FOUND',
+    ])
+    expect(await statusAndCodeOf((await houseOf()).entities('authors').list())).toEqual([401, 'UNAUTHENTICATED'])
     const once = { headers: { 'idempotency-key': 'k' } }
-    const [one, two] = [await items().create({ title: 'x' }, once), await items().create({ title: 'x' }, once)]
+    const [one, two] = [
+      await orderItems().create({ title: 'x' }, once),
+      await orderItems().create({ title: 'x' }, once),
+    ]
     expect(one).toEqual(two)
   })
 
   /** Another tenant, with the key of ours. */
-  const houseOf = async () => own.createClient({ url, tenant: (await house()).id, apiKey: own.tokens.user })
+  const houseOf = async () =>
+    fixture.createClient({ url, tenant: (await createTestTenant()).id, apiKey: fixture.tokens.user })
 
   test('throws what the server says, and what anybody else says', async () => {
-    const error = await items()
+    const error = await orderItems()
       .create({})
       .catch((error: unknown) => error)
     expect(error).toMatchObject({
@@ -367,13 +374,13 @@ describe('the client', () => {
       clientOf('x', { fetch: async () => new Response(body, { status }) })
         .entities('authors')
         .list()
-    expect(await refused(other(502, '<html>'))).toEqual([502, 'HTTP_502'])
-    expect(await refused(other(500, 'null'))).toEqual([500, 'HTTP_500'])
-    expect(await refused(other(500, ''))).toEqual([500, 'HTTP_500'])
+    expect(await statusAndCodeOf(other(502, '<html>'))).toEqual([502, 'HTTP_502'])
+    expect(await statusAndCodeOf(other(500, 'null'))).toEqual([500, 'HTTP_500'])
+    expect(await statusAndCodeOf(other(500, ''))).toEqual([500, 'HTTP_500'])
     const signal = AbortSignal.abort()
-    await expect(items().list({}, { signal })).rejects.toThrow('abort')
-    const gone = own.createClient({ url: 'http://127.0.0.1:1', tenant: own.id }).entities('authors')
-    await expect(gone.list()).rejects.not.toBeInstanceOf(own.AtollError)
+    await expect(orderItems().list({}, { signal })).rejects.toThrow('abort')
+    const gone = fixture.createClient({ url: 'http://127.0.0.1:1', tenant: fixture.id }).entities('authors')
+    await expect(gone.list()).rejects.not.toBeInstanceOf(fixture.AtollError)
   })
 
   test('stands at any address that the server has', async () => {

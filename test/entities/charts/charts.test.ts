@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
-import { ask, refusal, rules } from '../../house'
-import { shelf } from '../kit'
+import { callApi, fullAccessRules, statusAndCode } from '../../test-tenant'
+import { createThingsFixture } from '../fixtures'
 
-const LONG = 'a long name '.repeat(40)
-const own = await shelf([
+const LONG_TEXT = 'a long name '.repeat(40)
+const fixture = await createThingsFixture([
   { key: 'name', type: 'string' },
   { key: 'stock', type: 'integer' },
   { key: 'weight', type: 'number' },
@@ -19,11 +19,11 @@ const own = await shelf([
   { key: 'loose', type: 'string', indexed: false },
   { key: 'heap', type: 'string', indexed: false, multi: true },
 ])
-const { as, path, stranger } = own
-const at = (chart: string, query = '') => `/blueprints/things/charts/${chart}?${query}`
-const chart = async (type: string, query = '') => (await as('user').get(at(type, query))).body
-const groupsOf = async (query: string) => {
-  const { xAxis, series } = await chart('bar', query)
+const { as, path, stranger } = fixture
+const chartPath = (chart: string, query = '') => `/blueprints/things/charts/${chart}?${query}`
+const getChart = async (type: string, query = '') => (await as('user').get(chartPath(type, query))).body
+const getGroups = async (query: string) => {
+  const { xAxis, series } = await getChart('bar', query)
   return xAxis.data.map((name: unknown, index: number) => [name, series[0].data[index]])
 }
 
@@ -42,7 +42,7 @@ beforeAll(async () => {
     { name: 'a', stock: 9, weight: 0.2, price: '19.9', active: false, day: '2026-02-01', tags: ['x'], marks: [1] },
     { name: 'b', stock: 10, price: '0.10', moment: '2026-02-02T00:30:00+01:00', clock: '08:00', tags: [] },
     {
-      name: LONG,
+      name: LONG_TEXT,
       moment: '2026-02-01T23:30:00Z',
       clock: '08:59:59',
       place: { city: 'Ulm', rooms: [1, 2] },
@@ -54,36 +54,36 @@ beforeAll(async () => {
 })
 
 test('counts what a list with the same query finds', async () => {
-  expect(await chart('count')).toEqual({ count: 5 })
-  expect(await chart('count', 'name=b')).toEqual({ count: 2 })
-  expect(await chart('count', 'stock[$gte]=10&$limit=1&$skip=1&$sort=-stock&$select=name&$flat=false')).toEqual({
+  expect(await getChart('count')).toEqual({ count: 5 })
+  expect(await getChart('count', 'name=b')).toEqual({ count: 2 })
+  expect(await getChart('count', 'stock[$gte]=10&$limit=1&$skip=1&$sort=-stock&$select=name&$flat=false')).toEqual({
     count: 2,
   })
-  expect(await chart('count', 'tags[$in]=x,y')).toEqual({ count: 2 })
-  expect(await chart('count', 'place.rooms=2')).toEqual({ count: 2 })
-  expect(await chart('count', 'place.rooms[$gte]=1')).toEqual({ count: 2 })
-  expect(await chart('count', 'name=')).toEqual({ count: 5 })
-  expect(await chart('count', 'name=nobody')).toEqual({ count: 0 })
+  expect(await getChart('count', 'tags[$in]=x,y')).toEqual({ count: 2 })
+  expect(await getChart('count', 'place.rooms=2')).toEqual({ count: 2 })
+  expect(await getChart('count', 'place.rooms[$gte]=1')).toEqual({ count: 2 })
+  expect(await getChart('count', 'name=')).toEqual({ count: 5 })
+  expect(await getChart('count', 'name=nobody')).toEqual({ count: 0 })
 })
 
 test('groups by value, sorted, in the type of the value, and by nothing last', async () => {
-  expect(await groupsOf('x=name')).toEqual([
+  expect(await getGroups('x=name')).toEqual([
     ['a', 1],
-    [LONG, 1],
+    [LONG_TEXT, 1],
     ['b', 2],
     ['Unknown', 1],
   ])
-  expect(await groupsOf('x=stock')).toEqual([
+  expect(await getGroups('x=stock')).toEqual([
     [9, 1],
     [10, 2],
     ['Unknown', 2],
   ])
-  expect(await groupsOf('x=active')).toEqual([
+  expect(await getGroups('x=active')).toEqual([
     [false, 1],
     [true, 1],
     ['Unknown', 3],
   ])
-  expect(await groupsOf('x=loose')).toEqual([
+  expect(await getGroups('x=loose')).toEqual([
     ['k', 1],
     ['l', 1],
     ['Unknown', 3],
@@ -91,7 +91,7 @@ test('groups by value, sorted, in the type of the value, and by nothing last', a
 })
 
 test('sorts groups as lists sort what is in them, also by signs that few have', async () => {
-  const { as, path } = await shelf([{ key: 'sign', type: 'string' }])
+  const { as, path } = await createThingsFixture([{ key: 'sign', type: 'string' }])
   for (const sign of ['\u{1f600}', '\uffee', 'z', '\u{1f600}a', 'ä', '\u{1f601}']) await as('user').post(path, { sign })
   const listed = (await as('user').get(`${path}?$sort=sign`)).body.map(({ sign }: { sign: string }) => sign)
   expect(listed).toEqual(['z', 'ä', '\uffee', '\u{1f600}', '\u{1f600}a', '\u{1f601}'])
@@ -99,7 +99,7 @@ test('sorts groups as lists sort what is in them, also by signs that few have', 
 })
 
 test('decimals that are equal are one group, which is called as the first of them was written', async () => {
-  expect(await groupsOf('x=price')).toEqual([
+  expect(await getGroups('x=price')).toEqual([
     ['0.10', 1],
     ['19.90', 2],
     ['Unknown', 2],
@@ -107,16 +107,16 @@ test('decimals that are equal are one group, which is called as the first of the
 })
 
 test('groups days and moments by the day of the week in UTC, and times by the hour', async () => {
-  expect(await groupsOf('x=day')).toEqual([
+  expect(await getGroups('x=day')).toEqual([
     [0, 1],
     [6, 1],
     ['Unknown', 3],
   ])
-  expect(await groupsOf('x=moment')).toEqual([
+  expect(await getGroups('x=moment')).toEqual([
     [0, 2],
     ['Unknown', 3],
   ])
-  expect(await groupsOf('x=clock')).toEqual([
+  expect(await getGroups('x=clock')).toEqual([
     [8, 2],
     [23, 1],
     ['Unknown', 2],
@@ -124,21 +124,21 @@ test('groups days and moments by the day of the week in UTC, and times by the ho
 })
 
 test('what has several values is in a group for each of them, once', async () => {
-  expect(await groupsOf('x=tags')).toEqual([
+  expect(await getGroups('x=tags')).toEqual([
     ['x', 2],
     ['y', 1],
     ['Unknown', 3],
   ])
-  expect(await groupsOf('x=marks')).toEqual([
+  expect(await getGroups('x=marks')).toEqual([
     [1, 1],
     [5, 1],
     ['Unknown', 3],
   ])
-  expect(await groupsOf('x=place.city')).toEqual([
+  expect(await getGroups('x=place.city')).toEqual([
     ['Ulm', 2],
     ['Unknown', 3],
   ])
-  expect(await groupsOf('x=place.rooms')).toEqual([
+  expect(await getGroups('x=place.rooms')).toEqual([
     [true, 1],
     [1, 1],
     [2, 2],
@@ -148,15 +148,15 @@ test('what has several values is in a group for each of them, once', async () =>
 })
 
 test('groups by what the system knows', async () => {
-  expect(await groupsOf('x=user')).toEqual([[own.users.admin, 5]])
-  expect(await groupsOf('x=workspace')).toEqual([['Unknown', 5]])
-  expect(await groupsOf('x=created')).toEqual([[new Date().getUTCDay(), 5]])
-  expect(await groupsOf('x=updated&interval=year')).toEqual([[`${new Date().getUTCFullYear()}-01-01`, 5]])
-  expect(await groupsOf('x=identifier')).toHaveLength(5)
+  expect(await getGroups('x=user')).toEqual([[fixture.users.admin, 5]])
+  expect(await getGroups('x=workspace')).toEqual([['Unknown', 5]])
+  expect(await getGroups('x=created')).toEqual([[new Date().getUTCDay(), 5]])
+  expect(await getGroups('x=updated&interval=year')).toEqual([[`${new Date().getUTCFullYear()}-01-01`, 5]])
+  expect(await getGroups('x=identifier')).toHaveLength(5)
 })
 
 test('an interval makes a series without gaps, and each point is the first day of its interval', async () => {
-  const at = (interval: string, more = '') => groupsOf(`x=day&day[$exists]=true&interval=${interval}${more}`)
+  const at = (interval: string, more = '') => getGroups(`x=day&day[$exists]=true&interval=${interval}${more}`)
   for (const [day, name] of [
     ['2026-02-05', 'c'],
     ['2027-01-01', 'd'],
@@ -185,9 +185,9 @@ test('an interval makes a series without gaps, and each point is the first day o
     ['2026-01-01', 3],
     ['2027-01-01', 1],
   ])
-  const sums = await chart('sum', 'sum=stock&groupBy=day&interval=month&day[$lt]=2027')
-  expect(refusal({ status: 400, body: sums } as never)).toEqual([400, 'INVALID_INPUT'])
-  expect(await chart('sum', 'sum=stock&groupBy=day&interval=month&day[$lt]=2027-01-01')).toEqual({
+  const sums = await getChart('sum', 'sum=stock&groupBy=day&interval=month&day[$lt]=2027')
+  expect(statusAndCode({ status: 400, body: sums } as never)).toEqual([400, 'INVALID_INPUT'])
+  expect(await getChart('sum', 'sum=stock&groupBy=day&interval=month&day[$lt]=2027-01-01')).toEqual({
     groups: [
       { group: '2026-01-01', sum: 10 },
       { group: '2026-02-01', sum: 9 },
@@ -199,33 +199,33 @@ test('an interval makes a series without gaps, and each point is the first day o
 
 test('a series has at most a thousand points', async () => {
   await as('admin').post(path, { identifier: 'old', day: '1900-01-01' })
-  const refused = await as('user').get(at('line', 'x=day&interval=day'))
-  expect(refusal(refused)).toEqual([400, 'INVALID_INPUT'])
+  const refused = await as('user').get(chartPath('line', 'x=day&interval=day'))
+  expect(statusAndCode(refused)).toEqual([400, 'INVALID_INPUT'])
   expect(refused.body.details[0].path).toBe('interval')
-  expect(await groupsOf('x=day&interval=year')).toHaveLength(128)
+  expect(await getGroups('x=day&interval=year')).toHaveLength(128)
   await as('admin').delete(`${path}/old`)
 })
 
 test('adds up exactly, all and by groups', async () => {
-  expect(await chart('sum', 'sum=stock')).toEqual({ sum: 29 })
-  expect(await chart('sum', 'sum=price')).toEqual({ sum: 39.9 })
-  expect(await chart('sum', 'sum=weight')).toEqual({ sum: 0.1 + 0.2 })
-  expect(await chart('sum', 'sum=stock&name=nobody')).toEqual({ sum: 0 })
-  expect(await chart('sum', 'sum=stock&groupBy=name')).toEqual({
+  expect(await getChart('sum', 'sum=stock')).toEqual({ sum: 29 })
+  expect(await getChart('sum', 'sum=price')).toEqual({ sum: 39.9 })
+  expect(await getChart('sum', 'sum=weight')).toEqual({ sum: 0.1 + 0.2 })
+  expect(await getChart('sum', 'sum=stock&name=nobody')).toEqual({ sum: 0 })
+  expect(await getChart('sum', 'sum=stock&groupBy=name')).toEqual({
     groups: [
       { group: 'a', sum: 9 },
-      { group: LONG, sum: 0 },
+      { group: LONG_TEXT, sum: 0 },
       { group: 'b', sum: 20 },
       { group: 'Unknown', sum: 0 },
     ],
     sum: 29,
   })
-  expect(await chart('sum', 'sum=stock&groupBy=name&name=nobody')).toEqual({ groups: [], sum: 0 })
+  expect(await getChart('sum', 'sum=stock&groupBy=name&name=nobody')).toEqual({ groups: [], sum: 0 })
 })
 
 test('of a list every value counts in a sum, but what is in two groups counts once in the whole', async () => {
-  expect(await chart('sum', 'sum=marks')).toEqual({ sum: 11 })
-  expect(await chart('sum', 'sum=marks&groupBy=tags&tags=x')).toEqual({
+  expect(await getChart('sum', 'sum=marks')).toEqual({ sum: 11 })
+  expect(await getChart('sum', 'sum=marks&groupBy=tags&tags=x')).toEqual({
     groups: [
       { group: 'x', sum: 11 },
       { group: 'y', sum: 10 },
@@ -241,40 +241,43 @@ test('a sum that no number holds is text', async () => {
     ['q', '0.01'],
   ])
     await as('admin').post(path, { identifier, stock: most, price })
-  expect(await chart('sum', 'sum=stock&stock=9007199254740991')).toEqual({ sum: '18014398509481982' })
-  expect(await chart('sum', 'sum=price&stock=9007199254740991')).toEqual({ sum: '12345678901234567.89' })
+  expect(await getChart('sum', 'sum=stock&stock=9007199254740991')).toEqual({ sum: '18014398509481982' })
+  expect(await getChart('sum', 'sum=price&stock=9007199254740991')).toEqual({ sum: '12345678901234567.89' })
   for (const identifier of ['p', 'q']) await as('admin').delete(`${path}/${identifier}`)
 })
 
 test('charts show sums instead of counts when one is asked for', async () => {
-  expect(await groupsOf('x=name&sum=stock')).toEqual([
+  expect(await getGroups('x=name&sum=stock')).toEqual([
     ['a', 9],
-    [LONG, 0],
+    [LONG_TEXT, 0],
     ['b', 20],
     ['Unknown', 0],
   ])
-  const { series } = await chart('pie', 'x=active&sum=price&active=true')
+  const { series } = await getChart('pie', 'x=active&sum=price&active=true')
   expect(series[0]).toMatchObject({ name: 'Price in euros', data: [{ name: true, value: 19.9 }] })
 })
 
 test('$limit and $skip page the groups, and a link leads to the next', async () => {
-  const { body, headers } = await as('user').get(at('bar', 'x=name&$limit=2&$count=true'))
-  expect(body.xAxis.data).toEqual(['a', LONG])
+  const { body, headers } = await as('user').get(chartPath('bar', 'x=name&$limit=2&$count=true'))
+  expect(body.xAxis.data).toEqual(['a', LONG_TEXT])
   expect(headers.get('x-total-count')).toBe('4')
   const next = headers.get('link')!.match(/^<\/api(.*)>; rel="next"$/)![1]!
   const second = await as('user').get(next)
   expect(second.body.xAxis.data).toEqual(['b', 'Unknown'])
   expect(second.headers.get('link')).toBeNull()
-  expect(await groupsOf('x=name&$skip=3')).toEqual([['Unknown', 1]])
-  expect(await groupsOf('x=name&$limit=2&$page=2')).toEqual([
+  expect(await getGroups('x=name&$skip=3')).toEqual([['Unknown', 1]])
+  expect(await getGroups('x=name&$limit=2&$page=2')).toEqual([
     ['b', 2],
     ['Unknown', 1],
   ])
-  expect(await groupsOf('x=name&$skip=4')).toEqual([])
-  expect(await groupsOf('x=name&$limit=0')).toEqual([])
-  const pie = await chart('pie', 'x=name&$limit=1&$skip=2')
+  expect(await getGroups('x=name&$skip=4')).toEqual([])
+  expect(await getGroups('x=name&$limit=0')).toEqual([])
+  const pie = await getChart('pie', 'x=name&$limit=1&$skip=2')
   expect(pie.series[0].data).toEqual([{ name: 'b', value: 2 }])
-  expect(await chart('sum', 'sum=stock&groupBy=name&$limit=1')).toEqual({ groups: [{ group: 'a', sum: 9 }], sum: 29 })
+  expect(await getChart('sum', 'sum=stock&groupBy=name&$limit=1')).toEqual({
+    groups: [{ group: 'a', sum: 9 }],
+    sum: 29,
+  })
 })
 
 describe('refuses', () => {
@@ -316,26 +319,29 @@ describe('refuses', () => {
     ['count', 'hidden=7'],
     ['count', 'x=name'],
   ])('%s?%s', async (type, query) => {
-    const answer = await as('user').get(at(type, query))
-    expect(refusal(answer)).toEqual([400, 'INVALID_INPUT'])
+    const answer = await as('user').get(chartPath(type, query))
+    expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
     expect(answer.body.details.length).toBeGreaterThan(0)
   })
 
   test('kinds of charts that there are not', async () => {
     for (const type of ['funnel', 'constructor', 'Line', '%00'])
-      expect(refusal(await as('user').get(at(type, 'x=name')))).toEqual([404, 'CHART_NOT_FOUND'])
-    expect(refusal(await as('user').get('/blueprints/nothing/charts/bar?x=name'))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
+      expect(statusAndCode(await as('user').get(chartPath(type, 'x=name')))).toEqual([404, 'CHART_NOT_FOUND'])
+    expect(statusAndCode(await as('user').get('/blueprints/nothing/charts/bar?x=name'))).toEqual([
+      404,
+      'BLUEPRINT_NOT_FOUND',
+    ])
   })
 })
 
 test('a hidden property is there for those who may read it', async () => {
-  const { body } = await as('admin').get(at('bar', 'x=hidden'))
+  const { body } = await as('admin').get(chartPath('bar', 'x=hidden'))
   expect(body.xAxis.data).toEqual([7, 'Unknown'])
-  expect((await as('admin').get(at('sum', 'sum=hidden'))).body).toEqual({ sum: 7 })
+  expect((await as('admin').get(chartPath('sum', 'sum=hidden'))).body).toEqual({ sum: 7 })
 })
 
 test('the description of the API tells what charts take and answer', async () => {
-  const { paths, components } = (await ask('GET', `${own.origin}/openapi/json`)).body
+  const { paths, components } = (await callApi('GET', `${fixture.origin}/openapi/json`)).body
   const { parameters, responses } = paths['/api/blueprints/{key}/charts/{type}'].get
   const required = parameters.filter(({ required }: { required: boolean }) => required)
   expect(required.map(({ name }: { name: string }) => name).sort()).toEqual(['key', 'type', 'x'])
@@ -348,51 +354,57 @@ test('the description of the API tells what charts take and answer', async () =>
 })
 
 test('a field that is called like a parameter is filtered by with an operator', async () => {
-  const { as, path } = await shelf([
+  const { as, path } = await createThingsFixture([
     { key: 'x', type: 'integer' },
     { key: 'sum', type: 'integer' },
   ])
   for (const x of [1, 1, 2]) await as('user').post(path, { x, sum: 3 })
-  expect((await as('user').get(at('bar', 'x=x&sum=sum&x[$in]=1'))).body.series[0].data).toEqual([6])
-  expect((await as('user').get(at('count', 'x=1&sum=3'))).body).toEqual({ count: 2 })
+  expect((await as('user').get(chartPath('bar', 'x=x&sum=sum&x[$in]=1'))).body.series[0].data).toEqual([6])
+  expect((await as('user').get(chartPath('count', 'x=1&sum=3'))).body).toEqual({ count: 2 })
 })
 
 describe('shows no more than may be read', () => {
   const all = ['count', 'sum?sum=stock', 'pie?x=name', 'line?x=name', 'nothing?x=name']
 
   test('to strangers and those without a rule', async () => {
-    const { as, stranger } = await shelf(
+    const { as, stranger } = await createThingsFixture(
       [
         { key: 'name', type: 'string' },
         { key: 'stock', type: 'integer' },
       ],
-      rules('user', 'friend'),
+      fullAccessRules('user', 'friend'),
     )
     for (const one of all) {
-      expect(refusal(await stranger.get(`/blueprints/things/charts/${one}`)), one).toEqual([401, 'UNAUTHENTICATED'])
-      expect(refusal(await as('user').get(`/blueprints/things/charts/${one}`)), one).toEqual([403, 'FORBIDDEN'])
+      expect(statusAndCode(await stranger.get(`/blueprints/things/charts/${one}`)), one).toEqual([
+        401,
+        'UNAUTHENTICATED',
+      ])
+      expect(statusAndCode(await as('user').get(`/blueprints/things/charts/${one}`)), one).toEqual([403, 'FORBIDDEN'])
     }
-    expect(refusal(await as('admin').get('/blueprints/things/charts/nothing'))).toEqual([404, 'CHART_NOT_FOUND'])
+    expect(statusAndCode(await as('admin').get('/blueprints/things/charts/nothing'))).toEqual([404, 'CHART_NOT_FOUND'])
   })
 
   test('to guests who may read', async () => {
-    const permissions = [...rules('tenant', 'user'), { operation: 'read', scope: 'tenant', guest: true }]
-    const { as, stranger, path } = await shelf([{ key: 'name', type: 'string' }], permissions)
+    const permissions = [...fullAccessRules('tenant', 'user'), { operation: 'read', scope: 'tenant', guest: true }]
+    const { as, stranger, path } = await createThingsFixture([{ key: 'name', type: 'string' }], permissions)
     await as('user').post(path, { name: 'a' })
-    expect((await stranger.get(at('count'))).body).toEqual({ count: 1 })
-    expect((await stranger.get(at('pie', 'x=name'))).body.series[0].data).toEqual([{ name: 'a', value: 1 }])
+    expect((await stranger.get(chartPath('count'))).body).toEqual({ count: 1 })
+    expect((await stranger.get(chartPath('pie', 'x=name'))).body.series[0].data).toEqual([{ name: 'a', value: 1 }])
   })
 
   test('to those who reach only their own', async () => {
-    const { as, path, users } = await shelf([{ key: 'stock', type: 'integer' }], rules('user', 'user'))
+    const { as, path, users } = await createThingsFixture(
+      [{ key: 'stock', type: 'integer' }],
+      fullAccessRules('user', 'user'),
+    )
     for (const stock of [1, 2, 2]) await as('user').post(path, { stock })
     for (const stock of [2, 40]) await as('other').post(path, { stock })
     const seen = async (name: 'admin' | 'user' | 'other', more = '') => [
-      (await as(name).get(at('count', more))).body.count,
-      (await as(name).get(at('count', `stock=2${more}`))).body.count,
-      (await as(name).get(at('sum', `sum=stock${more}`))).body.sum,
-      (await as(name).get(at('bar', `x=stock${more}`))).body.xAxis.data,
-      (await as(name).get(at('pie', `x=user${more}`))).body.series[0].data.length,
+      (await as(name).get(chartPath('count', more))).body.count,
+      (await as(name).get(chartPath('count', `stock=2${more}`))).body.count,
+      (await as(name).get(chartPath('sum', `sum=stock${more}`))).body.sum,
+      (await as(name).get(chartPath('bar', `x=stock${more}`))).body.xAxis.data,
+      (await as(name).get(chartPath('pie', `x=user${more}`))).body.series[0].data.length,
     ]
     expect(await seen('user')).toEqual([3, 2, 5, [1, 2], 1])
     expect(await seen('other')).toEqual([2, 1, 42, [2, 40], 1])
@@ -403,9 +415,9 @@ describe('shows no more than may be read', () => {
   })
 
   test('of another tenant', async () => {
-    const other = await shelf([{ key: 'name', type: 'string' }])
-    expect((await other.as('user').get(at('count'))).body).toEqual({ count: 0 })
-    expect((await other.as('user').get(at('pie', 'x=name'))).body.series[0].data).toEqual([])
-    expect(refusal(await stranger.get(at('count')))).toEqual([401, 'UNAUTHENTICATED'])
+    const other = await createThingsFixture([{ key: 'name', type: 'string' }])
+    expect((await other.as('user').get(chartPath('count'))).body).toEqual({ count: 0 })
+    expect((await other.as('user').get(chartPath('pie', 'x=name'))).body.series[0].data).toEqual([])
+    expect(statusAndCode(await stranger.get(chartPath('count')))).toEqual([401, 'UNAUTHENTICATED'])
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { client, house, refusal, rules } from '../../house'
-import { identifiers, shelf } from '../kit'
-import { operationOf } from './kit'
+import { apiClient, createTestTenant, fullAccessRules, statusAndCode } from '../../test-tenant'
+import { createThingsFixture, identifiers } from '../fixtures'
+import { refusedOperation } from './import-fixtures'
 
 const fields = [
   { key: 'title', type: 'string', required: true },
@@ -11,18 +11,18 @@ const fields = [
   { key: 'secret', type: 'string', readRoles: ['admin'], writeRoles: ['admin'] },
   { key: 'rank', type: 'integer', writeRoles: ['admin'] },
 ]
-const create = (data: object, identifier?: string) => ({ op: 'create', identifier, data })
+const createOperation = (data: object, identifier?: string) => ({ op: 'create', identifier, data })
 
 describe('a batch', () => {
   test('creates, changes, puts and removes, and tells what became of each', async () => {
-    const { as, path } = await shelf(fields)
+    const { as, path } = await createThingsFixture(fields)
     const user = as('user')
     await user.post(path, { identifier: 'old', title: 'Old', stock: 5 })
     await user.post(path, { identifier: 'gone', title: 'Gone' })
     const { status, body, headers } = await user.post(`${path}/batch`, {
       operations: [
-        create({ title: 'One' }, 'one'),
-        create({ metadata: { title: 'Two' }, identifier: 'two' }),
+        createOperation({ title: 'One' }, 'one'),
+        createOperation({ metadata: { title: 'Two' }, identifier: 'two' }),
         { op: 'update', identifier: 'old', data: { title: 'New' } },
         { op: 'upsert', identifier: 'old', data: { code: 'x' } },
         { op: 'upsert', data: { identifier: 'three', title: 'Three' } },
@@ -51,115 +51,133 @@ describe('a batch', () => {
   })
 
   test('is all or nothing: the refusal of one is the answer, and says which', async () => {
-    const { as, path, rows } = await shelf(fields)
+    const { as, path, rows } = await createThingsFixture(fields)
     const user = as('user')
     await user.post(path, { identifier: 'taken', title: 'Taken', code: 'c' })
     const before = [await rows('entities'), await rows('entity_index')]
-    const good = Array.from({ length: 5 }, (_, n) => create({ title: `${n}` }))
+    const good = Array.from({ length: 5 }, (_, n) => createOperation({ title: `${n}` }))
     const refused: [number, string, object[]][] = [
-      [409, 'IDENTIFIER_EXISTS', [...good, create({ title: 'x' }, 'taken')]],
-      [409, 'UNIQUE_VIOLATION', [...good, create({ title: 'x', code: 'c' })]],
-      [400, 'INVALID_INPUT', [...good, create({})]],
-      [400, 'INVALID_INPUT', [...good, create({ title: 5 })]],
-      [400, 'INVALID_INPUT', [...good, create({ title: 'x', parent: 'nobody' })]],
-      [403, 'FORBIDDEN', [...good, create({ title: 'x', secret: 's' })]],
-      [403, 'FORBIDDEN', [...good, create({ title: 'x', rank: 1 })]],
+      [409, 'IDENTIFIER_EXISTS', [...good, createOperation({ title: 'x' }, 'taken')]],
+      [409, 'UNIQUE_VIOLATION', [...good, createOperation({ title: 'x', code: 'c' })]],
+      [400, 'INVALID_INPUT', [...good, createOperation({})]],
+      [400, 'INVALID_INPUT', [...good, createOperation({ title: 5 })]],
+      [400, 'INVALID_INPUT', [...good, createOperation({ title: 'x', parent: 'nobody' })]],
+      [403, 'FORBIDDEN', [...good, createOperation({ title: 'x', secret: 's' })]],
+      [403, 'FORBIDDEN', [...good, createOperation({ title: 'x', rank: 1 })]],
       [404, 'ENTITY_NOT_FOUND', [...good, { op: 'update', identifier: 'nobody', data: {} }]],
       [404, 'ENTITY_NOT_FOUND', [...good, { op: 'delete', identifier: 'nobody' }]],
       [400, 'INVALID_INPUT', [...good, { op: 'upsert', data: { title: 'x' } }]],
       [400, 'INVALID_INPUT', [...good, { op: 'explode' }]],
       [400, 'INVALID_INPUT', [...good, null as never]],
-      [400, 'INVALID_INPUT', [...good, create([] as never)]],
-      [409, 'IDENTIFIER_EXISTS', [...good.slice(1), create({ title: 'x' }, 'new'), create({ title: 'y' }, 'new')]],
+      [400, 'INVALID_INPUT', [...good, createOperation([] as never)]],
+      [
+        409,
+        'IDENTIFIER_EXISTS',
+        [...good.slice(1), createOperation({ title: 'x' }, 'new'), createOperation({ title: 'y' }, 'new')],
+      ],
       [
         409,
         'UNIQUE_VIOLATION',
-        [...good.slice(1), create({ title: 'x', code: 'n' }), create({ title: 'y', code: 'n' })],
+        [...good.slice(1), createOperation({ title: 'x', code: 'n' }), createOperation({ title: 'y', code: 'n' })],
       ],
     ]
     for (const [status, code, operations] of refused) {
       const answer = await user.post(`${path}/batch`, { operations })
       const what = JSON.stringify(operations.at(-1))
-      expect([...refusal(answer), operationOf(answer)], what).toEqual([status, code, 5])
+      expect([...statusAndCode(answer), refusedOperation(answer)], what).toEqual([status, code, 5])
       expect([await rows('entities'), await rows('entity_index')], what).toEqual(before)
     }
   })
 
   test('names the first that is refused, whatever is wrong with those after it', async () => {
-    const { as, path } = await shelf(fields)
+    const { as, path } = await createThingsFixture(fields)
     const user = as('user')
     await user.post(path, { identifier: 'taken', title: 'Taken' })
     const operations = [
-      create({ title: 'a' }),
-      create({ title: 'b' }, 'taken'),
-      create({}),
+      createOperation({ title: 'a' }),
+      createOperation({ title: 'b' }, 'taken'),
+      createOperation({}),
       { op: 'delete', identifier: 'x' },
     ]
     const answer = await user.post(`${path}/batch`, { operations })
-    expect([...refusal(answer), operationOf(answer)]).toEqual([409, 'IDENTIFIER_EXISTS', 1])
+    expect([...statusAndCode(answer), refusedOperation(answer)]).toEqual([409, 'IDENTIFIER_EXISTS', 1])
   })
 
   test('lets later operations lead to entities of earlier ones, not the other way around', async () => {
-    const { as, path } = await shelf(fields)
+    const { as, path } = await createThingsFixture(fields)
     const user = as('user')
-    const tree = [create({ title: 'root' }, 'root'), create({ title: 'leaf', parent: 'root' }, 'leaf')]
+    const tree = [
+      createOperation({ title: 'root' }, 'root'),
+      createOperation({ title: 'leaf', parent: 'root' }, 'leaf'),
+    ]
     expect((await user.post(`${path}/batch`, { operations: tree })).status).toBe(200)
     const answer = await user.post(`${path}/batch`, {
-      operations: [create({ title: 'leaf', parent: 'root2' }), create({ title: 'root' }, 'root2')],
+      operations: [createOperation({ title: 'leaf', parent: 'root2' }), createOperation({ title: 'root' }, 'root2')],
     })
-    expect([...refusal(answer), operationOf(answer)]).toEqual([400, 'INVALID_INPUT', 0])
+    expect([...statusAndCode(answer), refusedOperation(answer)]).toEqual([400, 'INVALID_INPUT', 0])
   })
 
   test('judges the caller before the body: 401 for strangers and 403 for those without a rule, whatever they send', async () => {
-    const { as, path } = await shelf(fields, [{ operation: 'read', scope: 'tenant', roleBased: ['user'] }])
-    const { path: other, stranger } = await shelf(fields)
-    for (const body of [{}, [], { operations: [{ op: 'nonsense' }] }, { operations: [create({ title: 'x' })] }]) {
-      expect(refusal(await stranger.post(`${other}/batch`, body))).toEqual([401, 'UNAUTHENTICATED'])
-      expect(refusal(await as('user').post(`${path}/batch`, body))).toEqual([403, 'FORBIDDEN'])
+    const { as, path } = await createThingsFixture(fields, [
+      { operation: 'read', scope: 'tenant', roleBased: ['user'] },
+    ])
+    const { path: other, stranger } = await createThingsFixture(fields)
+    for (const body of [
+      {},
+      [],
+      { operations: [{ op: 'nonsense' }] },
+      { operations: [createOperation({ title: 'x' })] },
+    ]) {
+      expect(statusAndCode(await stranger.post(`${other}/batch`, body))).toEqual([401, 'UNAUTHENTICATED'])
+      expect(statusAndCode(await as('user').post(`${path}/batch`, body))).toEqual([403, 'FORBIDDEN'])
     }
   })
 
   test('tells where in the body an operation is wrong, and which operation was refused', async () => {
-    const { as, path } = await shelf(fields)
+    const { as, path } = await createThingsFixture(fields)
     const told = async (...operations: unknown[]) =>
-      (await as('user').post(`${path}/batch`, { operations: [create({ title: 'x' }), ...operations] })).body.details
+      (await as('user').post(`${path}/batch`, { operations: [createOperation({ title: 'x' }), ...operations] })).body
+        .details
     expect(await told({ op: 'insert' })).toEqual([
       { path: '/operations/1/op', message: 'Unknown op. Use one of: create, update, upsert, delete.' },
     ])
     const missing = await told({ op: 'delete', identifier: 'none' })
     expect(missing).toEqual({ index: 1 })
-    const { index, details } = await told(create({ titel: 'x' }))
+    const { index, details } = await told(createOperation({ titel: 'x' }))
     expect([index, details[0].path]).toEqual([1, '/operations/1/data/titel'])
     expect(details[0].message).toContain('Did you mean `title`?')
   })
 
   test('asks for each operation only the right that it uses', async () => {
     const creating = [{ operation: 'create', scope: 'tenant', roleBased: ['user'] }]
-    const { as, path, stranger } = await shelf(fields, [
+    const { as, path, stranger } = await createThingsFixture(fields, [
       ...creating,
       { operation: 'update', scope: 'user', roleBased: ['user'] },
       { operation: 'read', scope: 'tenant', roleBased: ['user'] },
     ])
     await as('admin').post(path, { identifier: 'hers', title: 'Hers' })
     const post = async (operation: object) => {
-      const answer = await as('user').post(`${path}/batch`, { operations: [create({ title: 'x' }), operation] })
-      return answer.status === 200 ? 200 : [...refusal(answer), operationOf(answer)]
+      const answer = await as('user').post(`${path}/batch`, {
+        operations: [createOperation({ title: 'x' }), operation],
+      })
+      return answer.status === 200 ? 200 : [...statusAndCode(answer), refusedOperation(answer)]
     }
     expect(await post({ op: 'upsert', identifier: 'mine', data: { title: 'Mine' } })).toBe(200)
     expect(await post({ op: 'upsert', identifier: 'mine', data: { title: 'Mine' } })).toBe(200)
     expect(await post({ op: 'upsert', identifier: 'hers', data: { title: 'Mine' } })).toEqual([403, 'FORBIDDEN', 1])
     expect(await post({ op: 'delete', identifier: 'mine' })).toEqual([403, 'FORBIDDEN', 1])
-    const { headers } = await as('user').post(`${path}/batch?$flat=false`, { operations: [create({ title: 'w' })] })
+    const { headers } = await as('user').post(`${path}/batch?$flat=false`, {
+      operations: [createOperation({ title: 'w' })],
+    })
     expect(headers.get('deprecation')).toBe('true')
-    expect(refusal(await stranger.post(`${path}/batch`, { operations: [create({ title: 'x' })] }))).toEqual([
-      401,
-      'UNAUTHENTICATED',
-    ])
+    expect(
+      statusAndCode(await stranger.post(`${path}/batch`, { operations: [createOperation({ title: 'x' })] })),
+    ).toEqual([401, 'UNAUTHENTICATED'])
   })
 
   test('shows who may change but not read only what they sent, and nobody what is hidden from them', async () => {
     const blind = [{ operation: 'update', scope: 'tenant', roleBased: ['user'] }]
-    const { as, path } = await shelf(fields, blind)
+    const { as, path } = await createThingsFixture(fields, blind)
     await as('admin').post(path, { identifier: 'a', title: 'A', secret: 's' })
     const { body } = await as('user').post(`${path}/batch`, {
       operations: [{ op: 'update', identifier: 'a', data: { stock: 7 } }],
@@ -173,46 +191,48 @@ describe('a batch', () => {
   })
 
   test('has at most 1,000 operations', async () => {
-    const { as, path, rows } = await shelf(fields)
-    const operations = Array.from({ length: 1_001 }, (_, n) => create({ title: `${n}`, code: `${n}` }))
-    expect(refusal(await as('user').post(`${path}/batch`, { operations }))).toEqual([400, 'INVALID_INPUT'])
+    const { as, path, rows } = await createThingsFixture(fields)
+    const operations = Array.from({ length: 1_001 }, (_, n) => createOperation({ title: `${n}`, code: `${n}` }))
+    expect(statusAndCode(await as('user').post(`${path}/batch`, { operations }))).toEqual([400, 'INVALID_INPUT'])
     const { status, body } = await as('user').post(`${path}/batch`, { operations: operations.slice(1) })
     expect([status, body.results.length, await rows('entities')]).toEqual([200, 1_000, 1_000])
     for (const nothing of [undefined, {}, [], { operations: {} }, { operations: 'x' }])
-      expect(refusal(await as('user').post(`${path}/batch`, nothing))).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(await as('user').post(`${path}/batch`, nothing))).toEqual([400, 'INVALID_INPUT'])
     expect((await as('user').post(`${path}/batch`, { operations: [] })).body).toEqual({ results: [] })
-    expect(refusal(await as('user').post('/blueprints/nothing/entities/batch', { operations: [] }))).toEqual([
+    expect(statusAndCode(await as('user').post('/blueprints/nothing/entities/batch', { operations: [] }))).toEqual([
       404,
       'BLUEPRINT_NOT_FOUND',
     ])
   })
 
   test('of nothing tells nothing to those who may write nothing', async () => {
-    const { as, stranger } = await shelf(fields, rules('user', 'plugin'))
+    const { as, stranger } = await createThingsFixture(fields, fullAccessRules('user', 'plugin'))
     const path = '/blueprints/things/entities/batch'
-    expect(refusal(await stranger.post(path, { operations: [] }))).toEqual([401, 'UNAUTHENTICATED'])
-    expect(refusal(await as('user').post(path, { operations: [] }))).toEqual([403, 'FORBIDDEN'])
+    expect(statusAndCode(await stranger.post(path, { operations: [] }))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await as('user').post(path, { operations: [] }))).toEqual([403, 'FORBIDDEN'])
     expect((await as('editor').post(path, { operations: [] })).body).toEqual({ results: [] })
   })
 
   test('has no more to show than one page, however few bytes ask for it', async () => {
-    const { as, path } = await shelf([{ key: 'text', type: 'text' }])
+    const { as, path } = await createThingsFixture([{ key: 'text', type: 'text' }])
     const user = as('user')
     await user.post(path, { identifier: 'one', text: 'x'.repeat(1_000_000) })
     const change = { op: 'update', identifier: 'one', data: {} }
     const many = Array.from({ length: 20 }, () => change)
-    const told = await user.post(`${path}/batch`, { operations: [...many, create({ text: 'y' })] })
-    expect([refusal(told), operationOf(told)]).toEqual([[413, 'BATCH_TOO_LARGE'], 16])
+    const told = await user.post(`${path}/batch`, { operations: [...many, createOperation({ text: 'y' })] })
+    expect([statusAndCode(told), refusedOperation(told)]).toEqual([[413, 'BATCH_TOO_LARGE'], 16])
     expect((await user.get(path)).body).toHaveLength(1)
     expect((await user.post(`${path}/batch`, { operations: [change, change] })).status).toBe(200)
   })
 
   test('counts each operation of a guest', async () => {
-    const { stranger, path } = await shelf(fields, [{ operation: 'create', scope: 'tenant', guest: true }])
+    const { stranger, path } = await createThingsFixture(fields, [
+      { operation: 'create', scope: 'tenant', guest: true },
+    ])
     const post = async (count: number) =>
-      refusal(
+      statusAndCode(
         await stranger.post(`${path}/batch`, {
-          operations: Array.from({ length: count }, () => create({ title: 'x' })),
+          operations: Array.from({ length: count }, () => createOperation({ title: 'x' })),
         }),
       )
     expect(await post(11)).toEqual([400, 'INVALID_INPUT'])
@@ -223,21 +243,25 @@ describe('a batch', () => {
   })
 
   test('is a matter of one tenant', async () => {
-    const [one, other] = [await shelf(fields), await house()]
-    const stolen = client(other.origin, { 'x-api-key': one.tokens.user })
-    const answer = await stolen.post(`${one.path}/batch`, { operations: [create({ title: 'x' })] })
+    const [one, other] = [await createThingsFixture(fields), await createTestTenant()]
+    const stolen = apiClient(other.origin, { 'x-api-key': one.tokens.user })
+    const answer = await stolen.post(`${one.path}/batch`, { operations: [createOperation({ title: 'x' })] })
     expect(answer.status).toBe(401)
     expect(await one.rows('entities')).toBe(0)
   })
 })
 
 test('many batches at once, with single requests between them, are each all or nothing', async () => {
-  const { as, path, rows } = await shelf(fields, rules('tenant', 'user'))
+  const { as, path, rows } = await createThingsFixture(fields, fullAccessRules('tenant', 'user'))
   const user = as('user')
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, n) =>
       user.post(`${path}/batch`, {
-        operations: [create({ title: 'x' }), create({ title: 'y', code: `${n % 5}` }), create({ title: 'z' })],
+        operations: [
+          createOperation({ title: 'x' }),
+          createOperation({ title: 'y', code: `${n % 5}` }),
+          createOperation({ title: 'z' }),
+        ],
       }),
     ),
   )

@@ -1,39 +1,39 @@
 import { describe, expect, test } from 'bun:test'
-import { handle } from '../../../src/gateway'
-import { refusal } from '../../house'
-import { identifiers, library } from '../kit'
-import { exported, ndjson, odd, send, shop } from './kit'
+import { handleRequest } from '../../../src/gateway'
+import { statusAndCode } from '../../test-tenant'
+import { createBlueprintsFixture, identifiers } from '../fixtures'
+import { createImportFixture, exportText, importBody, oddTexts, toNdjson } from './import-fixtures'
 
-const lines = (text: string) => text.split('\n').filter(Boolean)
-const parsed = (text: string) => lines(text).map((line) => JSON.parse(line))
+const splitLines = (text: string) => text.split('\n').filter(Boolean)
+const parseLines = (text: string) => splitLines(text).map((line) => JSON.parse(line))
 
 describe('an export', () => {
   test('has all that match, the oldest first, each as the list shows it', async () => {
-    const own = await shop()
+    const own = await createImportFixture()
     const user = own.as('user')
     const many = Array.from({ length: 1_203 }, (_, n) => ({ identifier: `i${n}`, stock: n, tags: [`t${n % 3}`] }))
-    expect((await send(own)(ndjson(many))).body).toEqual({ imported: 1_203, failed: 0, errors: [] })
+    expect((await importBody(own)(toNdjson(many))).body).toEqual({ imported: 1_203, failed: 0, errors: [] })
     const { status, headers, body } = await user.get(`${own.path}/export`)
     expect([status, headers.get('content-type')]).toEqual([200, 'application/x-ndjson'])
     expect(headers.get('content-disposition')).toBe('attachment; filename="things.ndjson"')
-    const entities = parsed(body)
+    const entities = parseLines(body)
     expect(identifiers(entities)).toEqual(many.map(({ identifier }) => identifier))
     expect(entities[7]).toEqual((await user.get(`${own.path}/i7`)).body)
-    expect(parsed(await exported(user, own.path))[7]).toEqual((await user.get(`${own.path}/i7?$flat=false`)).body)
-    const some = parsed(await exported(user, own.path, 'stock[$gte]=600&tags=t1&$select=stock'))
+    expect(parseLines(await exportText(user, own.path))[7]).toEqual((await user.get(`${own.path}/i7?$flat=false`)).body)
+    const some = parseLines(await exportText(user, own.path, 'stock[$gte]=600&tags=t1&$select=stock'))
     expect(some.map(({ metadata }) => metadata)).toEqual(
       many.filter(({ stock, tags }) => stock >= 600 && tags[0] === 't1').map(({ stock }) => ({ stock })),
     )
   })
 
   test('of what no database can keep is refused before anything is told', async () => {
-    const own = await shop()
+    const own = await createImportFixture()
     for (const query of ['_id=%00', 'user[$in]=a,%00', 'workspace[$ne]=%00', 'title[$like]=%00%25', '$q=%00'])
       expect((await own.as('user').get(`${own.path}/export?${query}`)).status, query).toBe(400)
   })
 
   test('answers every filter as the list does', async () => {
-    const own = await shop()
+    const own = await createImportFixture()
     const user = own.as('user')
     const texts = ['a', 'b', '\uffff', '😀', 'ä', '']
     const many = Array.from({ length: 60 }, (_, n) => ({
@@ -42,7 +42,7 @@ describe('an export', () => {
       ...(n % 5 && { data: { size: n % 4, names: texts.slice(0, n % 3), deep: { on: n % 2 === 0 } } }),
       title: texts[n % 6],
     }))
-    await send(own)(ndjson(many))
+    await importBody(own)(toNdjson(many))
     for (const query of [
       'tags[$gt]=a',
       'tags[$lte]=b&tags[$gte]=b',
@@ -63,12 +63,12 @@ describe('an export', () => {
       `created[$lte]=2999-01-01`,
     ]) {
       const listed = identifiers((await user.get(`${own.path}?$sort=created&$limit=1000&${query}`)).body)
-      expect(identifiers(parsed(await exported(user, own.path, query))), query).toEqual(listed)
+      expect(identifiers(parseLines(await exportText(user, own.path, query))), query).toEqual(listed)
     }
   })
 
   test('as CSV has a line of columns, RFC 4180, and no formulas', async () => {
-    const own = await shop()
+    const own = await createImportFixture()
     const user = own.as('user')
     const entity = {
       identifier: 'a',
@@ -91,7 +91,7 @@ describe('an export', () => {
     expect((await user.get(`${own.path}/export?format=csv&$select=price`)).body).toBe(
       `_id,identifier,price\r\n${_id},a,-1.5\r\n`,
     )
-    for (const cell of odd.filter((text) => /^[=+\-@＝]/.test(text))) {
+    for (const cell of oddTexts.filter((text) => /^[=+\-@＝]/.test(text))) {
       await user.put(`${own.path}/a`, { title: cell })
       const { body } = await user.get(`${own.path}/export?format=csv&$select=title`)
       expect(body.split('\r\n')[1]).toMatch(/^[^,]+,a,"?'/)
@@ -99,7 +99,7 @@ describe('an export', () => {
   })
 
   test('shows only what its caller may read', async () => {
-    const own = await shop(
+    const own = await createImportFixture(
       [{ key: 'secret', type: 'string', readRoles: ['admin'] }],
       [
         { operation: 'read', scope: 'user', roleBased: ['user'] },
@@ -110,23 +110,23 @@ describe('an export', () => {
     await user.post(own.path, { identifier: 'mine', title: 'x' })
     await admin.post(own.path, { identifier: 'hers', title: 'y', secret: 's' })
     await admin.post(own.path, { identifier: 'given', title: 'z', secret: 's', user: own.users.user })
-    expect(identifiers(parsed(await exported(user, own.path)))).toEqual(['mine', 'given'])
-    expect(identifiers(parsed(await exported(admin, own.path)))).toEqual(['mine', 'hers', 'given'])
-    expect(identifiers(parsed(await exported(admin, own.path, 'bypassAdmin=true')))).toEqual(['hers'])
+    expect(identifiers(parseLines(await exportText(user, own.path)))).toEqual(['mine', 'given'])
+    expect(identifiers(parseLines(await exportText(admin, own.path)))).toEqual(['mine', 'hers', 'given'])
+    expect(identifiers(parseLines(await exportText(admin, own.path, 'bypassAdmin=true')))).toEqual(['hers'])
     for (const format of ['csv', 'ndjson']) {
       const { body } = await user.get(`${own.path}/export?format=${format}`)
       expect(body).not.toContain('secret')
       expect((await admin.get(`${own.path}/export?format=${format}`)).body).toContain('secret')
     }
-    expect(refusal(await user.get(`${own.path}/export?secret=s`))).toEqual([400, 'INVALID_INPUT'])
-    expect(refusal(await own.stranger.get(`${own.path}/export`))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await user.get(`${own.path}/export?secret=s`))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await own.stranger.get(`${own.path}/export`))).toEqual([401, 'UNAUTHENTICATED'])
   })
 
   test('of nothing is empty, and what makes no sense is refused', async () => {
-    const own = await shop()
+    const own = await createImportFixture()
     const user = own.as('user')
-    expect(await exported(user, own.path)).toBe('')
-    expect(lines((await user.get(`${own.path}/export?format=csv`)).body).length).toBe(1)
+    expect(await exportText(user, own.path)).toBe('')
+    expect(splitLines((await user.get(`${own.path}/export?format=csv`)).body).length).toBe(1)
     for (const query of [
       'format=xml',
       '$sort=title',
@@ -137,17 +137,17 @@ describe('an export', () => {
       'nothing=1',
       '$x=1',
     ])
-      expect(refusal(await user.get(`${own.path}/export?${query}`)), query).toEqual([400, 'INVALID_INPUT'])
-    expect(refusal(await user.get('/blueprints/none/entities/export'))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
+      expect(statusAndCode(await user.get(`${own.path}/export?${query}`)), query).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await user.get('/blueprints/none/entities/export'))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
   })
 
   test('is flat unless asked otherwise, and for whom the version pins it', async () => {
-    const own = await shop()
+    const own = await createImportFixture()
     const user = own.as('user')
     for (const title of ['Emma', 'Persuasion']) await user.post(own.path, { title })
     const asked = async (query: string, more: Record<string, string> = {}) => {
       const { headers, body } = await user.get(`${own.path}/export?${query}`, more)
-      return ['title' in parsed(body)[0], headers.get('deprecation'), headers.get('link')]
+      return ['title' in parseLines(body)[0], headers.get('deprecation'), headers.get('link')]
     }
     expect(await asked('')).toEqual([true, null, null])
     expect(await asked('$flat=false')).toEqual([false, 'true', '</openapi>; rel="deprecation"'])
@@ -156,20 +156,20 @@ describe('an export', () => {
   })
 
   test('reads no further than it is read', async () => {
-    const own = await shop()
+    const own = await createImportFixture()
     const big = 'x'.repeat(200_000)
-    await send(own)(ndjson(Array.from({ length: 40 }, (_, n) => ({ identifier: `i${n}`, notes: big }))))
+    await importBody(own)(toNdjson(Array.from({ length: 40 }, (_, n) => ({ identifier: `i${n}`, notes: big }))))
     let asked = 0
     const { db } = own.tenant
     const watched = own.tenant as { db: typeof db }
-    const { ask } = db
-    watched.db.ask = (sql, params) => {
+    const { query: ask } = db
+    watched.db.query = (sql, params) => {
       if (sql.includes('e.shown from')) asked++
       return ask(sql, params)
     }
     try {
       const url = `${own.origin}/api${own.path}/export`
-      const response = await handle(
+      const response = await handleRequest(
         new Request(url, { headers: { host: `${own.id}.test`, 'x-api-key': own.tokens.user } }),
       )
       const reader = response.body!.getReader()
@@ -180,13 +180,13 @@ describe('an export', () => {
       await Bun.sleep(20)
       expect(asked).toBeLessThan(4)
     } finally {
-      db.ask = ask
+      db.query = ask
     }
   })
 })
 
 test('an export shows what is related as the list does, and no more', async () => {
-  const own = await library(
+  const own = await createBlueprintsFixture(
     {
       key: 'authors',
       fields: [
@@ -217,8 +217,8 @@ test('an export shows what is related as the list does, and no more', async () =
     for (const who of [user, admin]) {
       const { body: list } = await who.get(at(key, `?${query}&$sort=created`))
       const { body } = await who.get(at(key, `/export?${query}`))
-      expect(parsed(body)).toEqual(list)
+      expect(parseLines(body)).toEqual(list)
     }
   expect((await user.get(at('books', '/export?$populate=true'))).body).not.toContain('1900-01-01')
-  expect(refusal(await user.get(at('books', '/export?$populate=nothing')))).toEqual([400, 'INVALID_INPUT'])
+  expect(statusAndCode(await user.get(at('books', '/export?$populate=nothing')))).toEqual([400, 'INVALID_INPUT'])
 })

@@ -1,28 +1,34 @@
 import { describe, expect, test } from 'bun:test'
 import { config } from '../../../src/config'
-import { refusal, rules } from '../../house'
-import { identifiers, shelf } from '../kit'
-import { all, exported, ndjson, odd, send, shop } from './kit'
+import { fullAccessRules, statusAndCode } from '../../test-tenant'
+import { createThingsFixture, identifiers } from '../fixtures'
+import { createImportFixture, exportByIdentifier, exportText, importBody, oddTexts, toNdjson } from './import-fixtures'
 
 const CSV = 'format=csv'
-const limits = config as { ATOLL_IMPORT_LIMIT: number }
+const importLimits = config as { ATOLL_IMPORT_LIMIT: number }
 
 /** `[line, code]` of each refusal. */
-const told = ({ errors }: { errors: { line: number; code: string }[] }) => errors.map(({ line, code }) => [line, code])
+const errorCodes = ({ errors }: { errors: { line: number; code: string }[] }) =>
+  errors.map(({ line, code }) => [line, code])
 
 describe('what was exported', () => {
   test.each(['ndjson', 'csv'])(
     'as %s can be imported again, here and elsewhere, with every type and character',
     async (format) => {
-      const own = await shop()
+      const own = await createImportFixture()
       const user = own.as('user')
       const values = {
         ...{ price: -0.1, stock: -(2 ** 53 - 1), cost: '-0019.900', active: false, day: '2024-02-29' },
         ...{ moment: '2026-01-31T12:00:00.123456+02:00', clock: '08:00', picture: '/a.png', mail: '+a@b.de' },
-        ...{ link: 'https://a.de/?b=c&d=e', data: { a: [1, 'x', null, { b: '=1' }], '': 1 }, scores: [], tags: odd },
+        ...{
+          link: 'https://a.de/?b=c&d=e',
+          data: { a: [1, 'x', null, { b: '=1' }], '': 1 },
+          scores: [],
+          tags: oddTexts,
+        },
       }
       await user.post(own.path, { identifier: 'root', ...values, code: 'c' })
-      for (const [n, text] of odd.entries())
+      for (const [n, text] of oddTexts.entries())
         await user.post(own.path, {
           identifier: `${n}`,
           title: text,
@@ -31,33 +37,35 @@ describe('what was exported', () => {
           data: { [text]: text },
           price: 5e-324,
         })
-      const wanted = await all(user, own.path)
-      expect(Object.keys(wanted).length).toBe(odd.length + 1)
+      const wanted = await exportByIdentifier(user, own.path)
+      expect(Object.keys(wanted).length).toBe(oddTexts.length + 1)
       const { body: file } = await user.get(`${own.path}/export?format=${format}`)
 
-      const elsewhere = await shop()
+      const elsewhere = await createImportFixture()
       const there = elsewhere.as('user')
-      expect((await send(elsewhere)(file, `format=${format}`)).body).toEqual({
-        imported: odd.length + 1,
+      expect((await importBody(elsewhere)(file, `format=${format}`)).body).toEqual({
+        imported: oddTexts.length + 1,
         failed: 0,
         errors: [],
       })
-      expect(await all(there, elsewhere.path)).toEqual(wanted)
+      expect(await exportByIdentifier(there, elsewhere.path)).toEqual(wanted)
       const { body: again } = await there.get(`${elsewhere.path}/export?format=${format}`)
-      expect((await send(elsewhere)(again, `format=${format}&mode=upsert`)).body.imported).toBe(odd.length + 1)
-      expect(await all(there, elsewhere.path)).toEqual(wanted)
+      expect((await importBody(elsewhere)(again, `format=${format}&mode=upsert`)).body.imported).toBe(
+        oddTexts.length + 1,
+      )
+      expect(await exportByIdentifier(there, elsewhere.path)).toEqual(wanted)
 
-      expect((await send(own)(file, `format=${format}`)).body.imported).toBe(0)
+      expect((await importBody(own)(file, `format=${format}`)).body.imported).toBe(0)
       expect((await user.delete(`${own.path}/all?confirm=things`)).status).toBe(200)
-      expect((await send(own)(file, `format=${format}&atomic=true`)).body.failed).toBe(0)
-      expect(await all(user, own.path)).toEqual(wanted)
+      expect((await importBody(own)(file, `format=${format}&atomic=true`)).body.failed).toBe(0)
+      expect(await exportByIdentifier(user, own.path)).toEqual(wanted)
     },
   )
 })
 
 describe('an import', () => {
   test('takes flat and wrapped lines, and reports those that it leaves out', async () => {
-    const own = await shop([{ key: 'need', type: 'string', default: 'd' }])
+    const own = await createImportFixture([{ key: 'need', type: 'string', default: 'd' }])
     const user = own.as('user')
     await user.post(own.path, { identifier: 'taken', code: 'c' })
     const file = [
@@ -80,9 +88,9 @@ describe('an import', () => {
       '{"identifier":"flat"}',
       '{"identifier":"last"}',
     ].join('\r\n')
-    const { status, body } = await send(own)(file)
+    const { status, body } = await importBody(own)(file)
     expect([status, body.imported, body.failed]).toEqual([200, 4, 13])
-    expect(told(body)).toEqual([
+    expect(errorCodes(body)).toEqual([
       [4, 'INVALID_INPUT'],
       [5, 'MALFORMED_LINE'],
       [6, 'INVALID_INPUT'],
@@ -98,7 +106,7 @@ describe('an import', () => {
       [17, 'IDENTIFIER_EXISTS'],
     ])
     expect(body.errors[0].message).toBe('title must be text.')
-    expect(await all(user, own.path)).toEqual({
+    expect(await exportByIdentifier(user, own.path)).toEqual({
       taken: { code: 'c', need: 'd' },
       flat: { title: 'x', need: 'd' },
       wrapped: { title: 'y', need: 'd' },
@@ -109,53 +117,57 @@ describe('an import', () => {
   })
 
   test('by upsert changes what is there, makes what is not, and leaves what a line does not name', async () => {
-    const own = await shop()
+    const own = await createImportFixture()
     const user = own.as('user')
     const { body: first } = await user.post(own.path, { title: 'x', stock: 1 })
-    const file = ndjson([
+    const file = toNdjson([
       { identifier: first._id, stock: 2 },
       { identifier: 'new', title: 'a' },
       { identifier: 'new', stock: 3 },
       { title: 'unnamed' },
     ])
-    expect((await send(own)(file, 'format=ndjson&mode=upsert')).body).toEqual({ imported: 4, failed: 0, errors: [] })
+    expect((await importBody(own)(file, 'format=ndjson&mode=upsert')).body).toEqual({
+      imported: 4,
+      failed: 0,
+      errors: [],
+    })
     expect((await user.get(`${own.path}/${first._id}`)).body).toMatchObject({ title: 'x', stock: 2 })
     expect((await user.get(`${own.path}/new`)).body.metadata).toEqual({ title: 'a', stock: 3 })
     expect(await own.rows('entities')).toBe(3)
-    await send(own)('identifier,title,stock\nnew,,9\n', `${CSV}&mode=upsert`)
+    await importBody(own)('identifier,title,stock\nnew,,9\n', `${CSV}&mode=upsert`)
     expect((await user.get(`${own.path}/new`)).body.metadata).toEqual({ title: 'a', stock: 9 })
   })
 
   test('asks for the rights that it uses', async () => {
     const creating = [{ operation: 'create', scope: 'tenant', roleBased: ['user'] }]
-    const own = await shop(
+    const own = await createImportFixture(
       [{ key: 'rank', type: 'integer', writeRoles: ['admin'] }],
       [...creating, { operation: 'read', scope: 'tenant', roleBased: ['user'] }],
     )
     await own.as('admin').post(own.path, { identifier: 'hers' })
-    const { body } = await send(own)(
-      ndjson([{ identifier: 'hers' }, { rank: 1 }, { title: 'x' }]),
+    const { body } = await importBody(own)(
+      toNdjson([{ identifier: 'hers' }, { rank: 1 }, { title: 'x' }]),
       'format=ndjson&mode=upsert',
     )
-    expect([body.imported, told(body)]).toEqual([
+    expect([body.imported, errorCodes(body)]).toEqual([
       1,
       [
         [1, 'FORBIDDEN'],
         [2, 'FORBIDDEN'],
       ],
     ])
-    expect((await send(own, 'admin')(ndjson([{ rank: 1, user: 'u1' }]))).body.imported).toBe(1)
-    const closed = await shelf([{ key: 'title', type: 'string' }], rules('tenant', 'admin'))
-    expect(refusal(await send(closed)(ndjson([{}])))).toEqual([403, 'FORBIDDEN'])
-    expect(refusal(await own.stranger.post(`${own.path}/import?format=ndjson`))).toEqual([401, 'UNAUTHENTICATED'])
-    expect(refusal(await own.as('user').post('/blueprints/none/entities/import?format=ndjson'))).toEqual([
+    expect((await importBody(own, 'admin')(toNdjson([{ rank: 1, user: 'u1' }]))).body.imported).toBe(1)
+    const closed = await createThingsFixture([{ key: 'title', type: 'string' }], fullAccessRules('tenant', 'admin'))
+    expect(statusAndCode(await importBody(closed)(toNdjson([{}])))).toEqual([403, 'FORBIDDEN'])
+    expect(statusAndCode(await own.stranger.post(`${own.path}/import?format=ndjson`))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await own.as('user').post('/blueprints/none/entities/import?format=ndjson'))).toEqual([
       404,
       'BLUEPRINT_NOT_FOUND',
     ])
   })
 
   test('of a dry run tells what would become of it, and keeps nothing', async () => {
-    const own = await shop()
+    const own = await createImportFixture()
     const user = own.as('user')
     await user.post(own.path, { identifier: 'taken', code: 'c' })
     const before = [await own.rows('entities'), await own.rows('entity_index')]
@@ -171,22 +183,22 @@ describe('an import', () => {
       { stock: 'x' },
       { identifier: 'y', code: 'c' },
     ]
-    const { body } = await send(own)(ndjson([...many, ...bad]), 'format=ndjson&dryRun=true')
+    const { body } = await importBody(own)(toNdjson([...many, ...bad]), 'format=ndjson&dryRun=true')
     expect([body.imported, body.failed]).toEqual([450, 5])
-    expect(told(body).map(([, code]) => code)).toEqual(
+    expect(errorCodes(body).map(([, code]) => code)).toEqual(
       ['IDENTIFIER_EXISTS', 'IDENTIFIER_EXISTS', 'UNIQUE_VIOLATION', 'INVALID_INPUT', 'UNIQUE_VIOLATION'].sort(
         (a, b) => 0 && a.localeCompare(b),
       ),
     )
     expect([await own.rows('entities'), await own.rows('entity_index')]).toEqual(before)
-    expect((await send(own)(ndjson(many))).body.imported).toBe(450)
+    expect((await importBody(own)(toNdjson(many))).body.imported).toBe(450)
   })
 
   test('that is atomic keeps all or nothing, and tells all that is wrong', async () => {
-    const own = await shop()
+    const own = await createImportFixture()
     const user = own.as('user')
     await user.post(own.path, { identifier: 'old', title: 'before', tags: ['a'], code: 'c' })
-    const before = await all(user, own.path)
+    const before = await exportByIdentifier(user, own.path)
     const kept = async () => [await own.rows('entities'), await own.rows('entity_index')]
     const count = await kept()
     const many = Array.from({ length: 700 }, (_, n) => ({
@@ -196,36 +208,36 @@ describe('an import', () => {
       ...(n && { parent: 'i0' }),
     }))
     const bad = [{ stock: 'x' }, { code: 'k5' }, { identifier: 'j' }]
-    const refused = await send(own)(
-      ndjson([{ identifier: 'old', title: 'after', tags: [] }, ...many, ...bad]),
+    const refused = await importBody(own)(
+      toNdjson([{ identifier: 'old', title: 'after', tags: [] }, ...many, ...bad]),
       'format=ndjson&atomic=true&mode=upsert',
     )
     expect([refused.status, refused.body.imported, refused.body.failed > 0]).toEqual([200, 0, true])
-    expect(told(refused.body)).toContainEqual([702, 'INVALID_INPUT'])
-    expect([await all(user, own.path), await kept()]).toEqual([before, count])
+    expect(errorCodes(refused.body)).toContainEqual([702, 'INVALID_INPUT'])
+    expect([await exportByIdentifier(user, own.path), await kept()]).toEqual([before, count])
     expect(identifiers((await user.get(`${own.path}?tags=a`)).body)).toEqual(['old'])
     expect((await user.get(`${own.path}?title=after`)).body).toEqual([])
 
-    const done = await send(own)(
-      ndjson([{ identifier: 'old', title: 'after' }, ...many]),
+    const done = await importBody(own)(
+      toNdjson([{ identifier: 'old', title: 'after' }, ...many]),
       'format=ndjson&atomic=true&mode=upsert',
     )
     expect(done.body).toEqual({ imported: 701, failed: 0, errors: [] })
     expect((await user.get(`${own.path}/old`)).body.title).toBe('after')
     for (const table of ['imports', 'import_undo'])
-      expect(await own.tenant.db.ask(`select * from ${table}`)).toEqual([])
+      expect(await own.tenant.db.query(`select * from ${table}`)).toEqual([])
   })
 
   test('tells no more than 1,000 refusals, but counts them all', async () => {
-    const own = await shop()
-    const { body } = await send(own)('x\n'.repeat(1_500))
+    const own = await createImportFixture()
+    const { body } = await importBody(own)('x\n'.repeat(1_500))
     expect([body.imported, body.failed, body.errors.length]).toEqual([0, 1_500, 1_000])
-    const refused = ndjson(Array.from({ length: 300 }, () => ({ stock: 'x' })))
-    expect((await send(own)(refused)).body.failed).toBe(300)
+    const refused = toNdjson(Array.from({ length: 300 }, () => ({ stock: 'x' })))
+    expect((await importBody(own)(refused)).body.failed).toBe(300)
   })
 
   test('refuses options and types that make no sense', async () => {
-    const own = await shop()
+    const own = await createImportFixture()
     for (const query of [
       'format=xml',
       'format=csv&mode=replace',
@@ -233,36 +245,40 @@ describe('an import', () => {
       'format=csv&atomic=2',
       'format=csv&x=1',
     ])
-      expect(refusal(await send(own)('title\nx\n', query)), query).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(await importBody(own)('title\nx\n', query)), query).toEqual([400, 'INVALID_INPUT'])
     for (const type of ['', 'application/json', 'text/plain', 'text/csvx'])
-      expect(refusal(await send(own)('{}', '', { 'content-type': type })), type).toEqual([
+      expect(statusAndCode(await importBody(own)('{}', '', { 'content-type': type })), type).toEqual([
         415,
         'UNSUPPORTED_MEDIA_TYPE',
       ])
-    const by = async (type: string, file: string) => (await send(own)(file, '', { 'content-type': type })).body.imported
+    const by = async (type: string, file: string) =>
+      (await importBody(own)(file, '', { 'content-type': type })).body.imported
     expect(await by('application/x-ndjson', '{}\n{}')).toBe(2)
     expect(await by('text/csv; charset=utf-8', 'title\nx\n')).toBe(1)
     expect(await by('Text/CSV', 'title\nx\n')).toBe(1)
   })
 
   test('has a limit, whether its length is announced or not', async () => {
-    const own = await shop()
-    const before = limits.ATOLL_IMPORT_LIMIT
-    limits.ATOLL_IMPORT_LIMIT = 10_000
+    const own = await createImportFixture()
+    const before = importLimits.ATOLL_IMPORT_LIMIT
+    importLimits.ATOLL_IMPORT_LIMIT = 10_000
     try {
-      const file = ndjson(Array.from({ length: 400 }, (_, n) => ({ title: `${n}`.padStart(20) })))
-      expect(refusal(await send(own)(file))).toEqual([413, 'BODY_TOO_LARGE'])
+      const file = toNdjson(Array.from({ length: 400 }, (_, n) => ({ title: `${n}`.padStart(20) })))
+      expect(statusAndCode(await importBody(own)(file))).toEqual([413, 'BODY_TOO_LARGE'])
       const stream = () => new Blob([file]).stream()
-      expect(refusal(await send(own)(stream()))).toEqual([413, 'BODY_TOO_LARGE'])
-      expect(refusal(await send(own)(stream(), 'format=ndjson&atomic=true'))).toEqual([413, 'BODY_TOO_LARGE'])
+      expect(statusAndCode(await importBody(own)(stream()))).toEqual([413, 'BODY_TOO_LARGE'])
+      expect(statusAndCode(await importBody(own)(stream(), 'format=ndjson&atomic=true'))).toEqual([
+        413,
+        'BODY_TOO_LARGE',
+      ])
       expect(await own.rows('entities')).toBeLessThan(400)
     } finally {
-      limits.ATOLL_IMPORT_LIMIT = before
+      importLimits.ATOLL_IMPORT_LIMIT = before
     }
   })
 
   test('leaves out a line that is too long or broken, wherever pieces end', async () => {
-    const own = await shop()
+    const own = await createImportFixture()
     const bytes = (text: string) => Buffer.from(text)
     const pieces = [
       bytes('{"title":"ä'),
@@ -281,20 +297,22 @@ describe('an import', () => {
         controller.close()
       },
     })
-    const { body } = await send(own)(stream)
-    expect([body.imported, told(body)]).toEqual([
+    const { body } = await importBody(own)(stream)
+    expect([body.imported, errorCodes(body)]).toEqual([
       2,
       [
         [2, 'LINE_TOO_LONG'],
         [3, 'MALFORMED_LINE'],
       ],
     ])
-    const titles = Object.values(await all(own.as('user'), own.path)).map((one) => (one as { title: string }).title)
+    const titles = Object.values(await exportByIdentifier(own.as('user'), own.path)).map(
+      (one) => (one as { title: string }).title,
+    )
     expect(titles).toEqual(['ä😀', 'end'])
   })
 
   test('of lines that make no sense lets others have their turn', async () => {
-    const own = await shop()
+    const own = await createImportFixture()
     const bad = 'x"\n'.repeat(50_000)
     for (const [query, file] of [
       ['format=ndjson', bad],
@@ -307,7 +325,7 @@ describe('an import', () => {
         if (!over) setImmediate(count)
       }
       count()
-      const { body } = await send(own)(file, query)
+      const { body } = await importBody(own)(file, query)
       over = true
       expect(body.failed).toBe(query === CSV || file === bad ? 50_000 : 0)
       expect(turns).toBeGreaterThan(file.length / 10_000)
@@ -315,39 +333,48 @@ describe('an import', () => {
   })
 
   test('whose sender breaks off leaves nothing when it is atomic', async () => {
-    const own = await shop()
+    const own = await createImportFixture()
     let sent = 0
     const stream = new ReadableStream({
       pull(controller) {
         if (sent++ < 3)
-          return controller.enqueue(Buffer.from(ndjson(Array.from({ length: 300 }, () => ({ title: 'x' })))))
+          return controller.enqueue(Buffer.from(toNdjson(Array.from({ length: 300 }, () => ({ title: 'x' })))))
         controller.error(new Error('gone'))
       },
     })
-    expect(refusal(await send(own)(stream, 'format=ndjson&atomic=true'))).toEqual([400, 'MALFORMED_BODY'])
+    expect(statusAndCode(await importBody(own)(stream, 'format=ndjson&atomic=true'))).toEqual([400, 'MALFORMED_BODY'])
     expect(await own.rows('entities')).toBe(0)
-    expect(await own.tenant.db.ask('select * from imports')).toEqual([])
+    expect(await own.tenant.db.query('select * from imports')).toEqual([])
   })
 
   test('with an Idempotency-Key is done once', async () => {
-    const own = await shop()
+    const own = await createImportFixture()
     const same = { 'idempotency-key': crypto.randomUUID() }
-    const file = ndjson(Array.from({ length: 500 }, () => ({ title: 'x' })))
-    const [first, again] = [await send(own)(file, 'format=ndjson', same), await send(own)(file, 'format=ndjson', same)]
+    const file = toNdjson(Array.from({ length: 500 }, () => ({ title: 'x' })))
+    const [first, again] = [
+      await importBody(own)(file, 'format=ndjson', same),
+      await importBody(own)(file, 'format=ndjson', same),
+    ]
     expect([first.body.imported, again.body, again.headers.get('idempotency-replayed')]).toEqual([
       500,
       first.body,
       'true',
     ])
-    expect(refusal(await send(own)(`${file}{}`, 'format=ndjson', same))).toEqual([422, 'IDEMPOTENCY_KEY_REUSED'])
-    expect(refusal(await send(own)(file, 'format=ndjson&mode=upsert', same))).toEqual([422, 'IDEMPOTENCY_KEY_REUSED'])
+    expect(statusAndCode(await importBody(own)(`${file}{}`, 'format=ndjson', same))).toEqual([
+      422,
+      'IDEMPOTENCY_KEY_REUSED',
+    ])
+    expect(statusAndCode(await importBody(own)(file, 'format=ndjson&mode=upsert', same))).toEqual([
+      422,
+      'IDEMPOTENCY_KEY_REUSED',
+    ])
     expect(await own.rows('entities')).toBe(500)
   })
 })
 
 describe('a CSV', () => {
   test('gives cells the type of their field, strictly; an empty cell is no value', async () => {
-    const own = await shop()
+    const own = await createImportFixture()
     const file = [
       '\ufeffidentifier,title,price,stock,cost,active,day,data,tags,scores',
       'a,5,1.5,7,2.50,true,2026-01-31,"{""x"":1}","[""t""]","[1,2]"',
@@ -355,8 +382,8 @@ describe('a CSV', () => {
       'c,"","","","","","","","",""',
       'd,true,-1e3,-7,-2,false,,,,',
     ].join('\r\n')
-    expect((await send(own)(file, CSV)).body).toEqual({ imported: 4, failed: 0, errors: [] })
-    expect(await all(own.as('user'), own.path)).toEqual({
+    expect((await importBody(own)(file, CSV)).body).toEqual({ imported: 4, failed: 0, errors: [] })
+    expect(await exportByIdentifier(own.as('user'), own.path)).toEqual({
       a: {
         title: '5',
         price: 1.5,
@@ -375,7 +402,7 @@ describe('a CSV', () => {
     const wrong = ['price', 'x', '1,5', '0x10', ' 1', 'NaN', 'Infinity', '1e999', '١'].map((cell) =>
       cell.includes(',') ? `"${cell}"` : cell,
     )
-    expect((await send(own)(wrong.join('\n'), CSV)).body).toMatchObject({ imported: 0, failed: 8 })
+    expect((await importBody(own)(wrong.join('\n'), CSV)).body).toMatchObject({ imported: 0, failed: 8 })
     for (const [column, cell] of [
       ['stock', '1.5'],
       ['stock', '9007199254740993'],
@@ -387,11 +414,14 @@ describe('a CSV', () => {
       ['scores', '["1"]'],
       ['day', '2026-02-30'],
     ])
-      expect((await send(own)(`${column},title\n"${cell!.replaceAll('"', '""')}",x\n`, CSV)).body.failed, cell).toBe(1)
+      expect(
+        (await importBody(own)(`${column},title\n"${cell!.replaceAll('"', '""')}",x\n`, CSV)).body.failed,
+        cell,
+      ).toBe(1)
   })
 
   test('reads quotes, line ends and commas as RFC 4180 has them, and goes on after lines that do not', async () => {
-    const own = await shop()
+    const own = await createImportFixture()
     const file = [
       'identifier,title\n',
       'a,"x\r\ny ""z"", w"\r\n',
@@ -404,8 +434,8 @@ describe('a CSV', () => {
       'g,h,i\n',
       '"h","last"',
     ].join('')
-    const { body } = await send(own)(file, CSV)
-    expect([body.imported, told(body)]).toEqual([
+    const { body } = await importBody(own)(file, CSV)
+    expect([body.imported, errorCodes(body)]).toEqual([
       4,
       [
         [5, 'MALFORMED_LINE'],
@@ -414,18 +444,20 @@ describe('a CSV', () => {
         [10, 'MALFORMED_LINE'],
       ],
     ])
-    expect(await all(own.as('user'), own.path)).toEqual({
+    expect(await exportByIdentifier(own.as('user'), own.path)).toEqual({
       a: { title: 'x\r\ny "z", w' },
       d: { title: '=1' },
       e: { title: '=1' },
       h: { title: 'last' },
     })
-    const open = await send(own)('identifier,title\ni,x\nj,"y\nk,z\n', CSV)
-    expect([open.body.imported, told(open.body)]).toEqual([1, [[3, 'MALFORMED_LINE']]])
+    const open = await importBody(own)('identifier,title\ni,x\nj,"y\nk,z\n', CSV)
+    expect([open.body.imported, errorCodes(open.body)]).toEqual([1, [[3, 'MALFORMED_LINE']]])
   })
 
   test('whose columns make no sense is refused as a whole', async () => {
-    const own = await shop([{ key: 'secret', type: 'string', readRoles: ['admin'], writeRoles: ['admin'] }])
+    const own = await createImportFixture([
+      { key: 'secret', type: 'string', readRoles: ['admin'], writeRoles: ['admin'] },
+    ])
     const bad = [
       'title,nothing',
       'title,title',
@@ -437,27 +469,27 @@ describe('a CSV', () => {
       'title,"x',
     ]
     for (const header of bad) {
-      const answer = await send(own)(`${header}\nx,y\n`, CSV)
+      const answer = await importBody(own)(`${header}\nx,y\n`, CSV)
       expect(answer.status, header).toBe(400)
       expect(answer.body.code, header).toBeOneOf(['INVALID_INPUT', 'MALFORMED_LINE'])
     }
-    expect((await send(own)('title,nothing\n', `${CSV}&atomic=true`)).body.message).toContain('"nothing"')
-    expect(refusal(await send(own)('', CSV))).toEqual([400, 'MALFORMED_BODY'])
-    expect(refusal(await send(own)(Buffer.from([0xff, 0x0a]), CSV))).toEqual([400, 'MALFORMED_LINE'])
-    expect((await send(own)('title\n', CSV)).body).toEqual({ imported: 0, failed: 0, errors: [] })
-    expect((await send(own)('')).body).toEqual({ imported: 0, failed: 0, errors: [] })
+    expect((await importBody(own)('title,nothing\n', `${CSV}&atomic=true`)).body.message).toContain('"nothing"')
+    expect(statusAndCode(await importBody(own)('', CSV))).toEqual([400, 'MALFORMED_BODY'])
+    expect(statusAndCode(await importBody(own)(Buffer.from([0xff, 0x0a]), CSV))).toEqual([400, 'MALFORMED_LINE'])
+    expect((await importBody(own)('title\n', CSV)).body).toEqual({ imported: 0, failed: 0, errors: [] })
+    expect((await importBody(own)('')).body).toEqual({ imported: 0, failed: 0, errors: [] })
     expect(await own.rows('entities')).toBe(0)
   })
 })
 
 test('an import that was interrupted is undone before anybody sees the blueprint again', async () => {
-  const own = await shop()
+  const own = await createImportFixture()
   const user = own.as('user')
   await user.post(own.path, { identifier: 'old', title: 'before' })
   await user.post(own.path, { identifier: 'half', title: 'x', tags: ['t'] })
-  const kept = await own.tenant.db.ask('select seq, _id from entities order by seq')
+  const kept = await own.tenant.db.query('select seq, _id from entities order by seq')
   const [seqs, ids] = [kept.map(([seq]) => seq), kept.map(([, id]) => id)]
-  const [stored] = (await own.tenant.db.ask(
+  const [stored] = (await own.tenant.db.query(
     'select seq, _id, identifier, "user", workspace, shown, keys, version, created, updated from entities where identifier = ?',
     ['old'],
   )) as [unknown[]]
@@ -465,20 +497,25 @@ test('an import that was interrupted is undone before anybody sees the blueprint
   const before = JSON.stringify(Object.fromEntries(names.map((name, n) => [name, stored[n]])))
   await user.put(`${own.path}/old`, { title: 'after' })
   await own.tenant.write(async (tx) => {
-    await tx.ask('insert into imports (_id, blueprint, busy) values (?, ?, ?)', ['elsewhere 1', 'things', 0])
-    await tx.ask('insert into import_undo (import, entity, before) values (?, ?, ?)', [
+    await tx.query('insert into imports (_id, blueprint, busy) values (?, ?, ?)', ['elsewhere 1', 'things', 0])
+    await tx.query('insert into import_undo (import, entity, before) values (?, ?, ?)', [
       'elsewhere 1',
       seqs[0],
       ids[0] + before,
     ])
-    await tx.ask('insert into import_undo (import, entity, before) values (?, ?, ?)', ['elsewhere 1', seqs[1], ids[1]])
+    await tx.query('insert into import_undo (import, entity, before) values (?, ?, ?)', [
+      'elsewhere 1',
+      seqs[1],
+      ids[1],
+    ])
   })
   // The blueprint is read anew, as it is by a process that begins.
   expect((await own.as('admin').put('/blueprints/things', { name: 'Other' })).status).toBe(200)
-  expect(await all(user, own.path)).toEqual({ old: { title: 'before' } })
+  expect(await exportByIdentifier(user, own.path)).toEqual({ old: { title: 'before' } })
   expect((await user.get(`${own.path}?title=before`)).body.length).toBe(1)
   expect((await user.get(`${own.path}?title=after`)).body).toEqual([])
   expect(await own.rows('entity_index')).toBe(1)
-  for (const table of ['imports', 'import_undo']) expect(await own.tenant.db.ask(`select * from ${table}`)).toEqual([])
-  expect(await exported(user, own.path, 'title=before')).toContain('"old"')
+  for (const table of ['imports', 'import_undo'])
+    expect(await own.tenant.db.query(`select * from ${table}`)).toEqual([])
+  expect(await exportText(user, own.path, 'title=before')).toContain('"old"')
 })

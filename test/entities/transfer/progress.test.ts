@@ -1,25 +1,25 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { moveClock, now } from '../../../src/core/clock'
-import { ndjson, send, shop } from './kit'
+import { createImportFixture, importBody, toNdjson } from './import-fixtures'
 
-type Own = Awaited<ReturnType<typeof shop>>
+type ImportFixture = Awaited<ReturnType<typeof createImportFixture>>
 
-const some = (count: number, title: unknown = 'x') => ndjson(Array.from({ length: count }, () => ({ title })))
+const manyLines = (count: number, title: unknown = 'x') => toNdjson(Array.from({ length: count }, () => ({ title })))
 
 /** An import to which lines are added, and what is told of it. */
-function importing(own: Own, query = 'format=ndjson') {
+function startImport(own: ImportFixture, query = 'format=ndjson') {
   let sender: ReadableStreamDefaultController<Uint8Array>
   const stream = new ReadableStream<Uint8Array>({
     start(controller) {
       sender = controller
     },
   })
-  const answer = send(own)(stream, query)
+  const answer = importBody(own)(stream, query)
   return {
     answer,
     /** Sends lines until this is so. */
     async until(isSo: () => Promise<boolean>) {
-      for (; !(await isSo()); await Bun.sleep(1)) sender.enqueue(Buffer.from(some(100)))
+      for (; !(await isSo()); await Bun.sleep(1)) sender.enqueue(Buffer.from(manyLines(100)))
     },
     send: (text: string) => sender.enqueue(Buffer.from(text)),
     end: () => sender.close(),
@@ -27,27 +27,27 @@ function importing(own: Own, query = 'format=ndjson') {
   }
 }
 
-async function told(own: Own, who: 'admin' | 'user' = 'admin') {
+async function importEvents(own: ImportFixture, who: 'admin' | 'user' = 'admin') {
   const { status, body } = await own.as(who).get('/events?source=blueprints&kind=things&limit=100')
   return status === 200 ? body.reverse() : status
 }
-const names = (events: { eventName: string }[]) => events.map(({ eventName }) => eventName)
+const eventNames = (events: { eventName: string }[]) => events.map(({ eventName }) => eventName)
 
 afterEach(() => moveClock(Date.now()))
 
 describe('an import that takes long', () => {
   test('tells editors how far it is, each second at most, and its end', async () => {
-    const own = await shop()
-    const { answer, until, send, end } = importing(own)
+    const own = await createImportFixture()
+    const { answer, until, send, end } = startImport(own)
     for (const count of [1, 2, 3]) {
       moveClock(now() + 1_000)
-      await until(async () => (await told(own)).length >= count)
+      await until(async () => (await importEvents(own)).length >= count)
     }
-    send(some(1, 5))
+    send(manyLines(1, 5))
     end()
     const { body } = await answer
-    const events = await told(own)
-    const [first, ...between] = names(events).slice(0, -1)
+    const events = await importEvents(own)
+    const [first, ...between] = eventNames(events).slice(0, -1)
     expect([first, ...new Set(between)]).toEqual(['import-started', 'import-progress'])
     const times = events.slice(0, -1).map(({ created }: { created: string }) => Date.parse(created))
     for (const [n, time] of times.slice(1).entries()) expect(time - times[n]).toBeGreaterThanOrEqual(1_000)
@@ -59,17 +59,17 @@ describe('an import that takes long', () => {
     })
     const { imported, received } = events[0].metadata
     expect([imported < body.imported, received < last.metadata.received]).toEqual([true, true])
-    expect(await told(own, 'user')).toBe(403)
+    expect(await importEvents(own, 'user')).toBe(403)
   })
 
   test('tells why it ended, too', async () => {
-    const own = await shop()
-    const { answer, until, breakOff } = importing(own)
+    const own = await createImportFixture()
+    const { answer, until, breakOff } = startImport(own)
     moveClock(now() + 1_000)
-    await until(async () => (await told(own)).length > 0)
+    await until(async () => (await importEvents(own)).length > 0)
     breakOff()
     expect((await answer).status).toBe(400)
-    expect((await told(own)).at(-1)).toMatchObject({
+    expect((await importEvents(own)).at(-1)).toMatchObject({
       eventName: 'import-failed',
       metadata: { code: 'MALFORMED_BODY', failed: 0 },
     })
@@ -77,7 +77,7 @@ describe('an import that takes long', () => {
 })
 
 test('an import that takes no second tells nothing', async () => {
-  const own = await shop()
-  expect((await send(own)(some(300))).body.imported).toBe(300)
-  expect(await told(own)).toEqual([])
+  const own = await createImportFixture()
+  expect((await importBody(own)(manyLines(300))).body.imported).toBe(300)
+  expect(await importEvents(own)).toEqual([])
 })

@@ -1,21 +1,21 @@
 import { now } from '../../../src/core/clock'
-import { type Answered, type Asked, idOf, type Sent, startVendor } from './vendor'
+import { newId, type SignedWebhook, startVendor, type VendorRequest, type VendorResponse } from './vendor'
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of Paddle's
 type Any = any
 
 export const PADDLE_SECRET = 'pdl_ntfset_of_the_test'
-const KEY = 'pdl_sdbx_apikey_only_for_tests'
+const PADDLE_API_KEY = 'pdl_sdbx_apikey_only_for_tests'
 
 const time = (at = now()) => new Date(at).toISOString()
-const error = (status: number, code: string): Answered => ({
+const errorResponse = (status: number, code: string): VendorResponse => ({
   status,
   body: {
-    error: { type: 'request_error', code, detail: `It is about ${KEY}.`, documentation_url: '' },
-    meta: { request_id: idOf('') },
+    error: { type: 'request_error', code, detail: `It is about ${PADDLE_API_KEY}.`, documentation_url: '' },
+    meta: { request_id: newId('') },
   },
 })
-const told = (data: unknown): Answered => ({ status: 200, body: { data, meta: { request_id: idOf('') } } })
+const okResponse = (data: unknown): VendorResponse => ({ status: 200, body: { data, meta: { request_id: newId('') } } })
 
 /** Paddle, as far as it is asked here: transactions, subscriptions, and the events of what becomes of them. */
 export async function startPaddle({ secret = PADDLE_SECRET } = {}) {
@@ -26,17 +26,17 @@ export async function startPaddle({ secret = PADDLE_SECRET } = {}) {
 
   function happened(event_type: string, data: Any, more: object = {}) {
     const event = {
-      ...{ event_id: idOf('evt_01'), event_type, occurred_at: time(), notification_id: idOf('ntf_01') },
+      ...{ event_id: newId('evt_01'), event_type, occurred_at: time(), notification_id: newId('ntf_01') },
       ...{ data: structuredClone(data), ...more },
     }
     events.push(event)
     return event
   }
 
-  function answer({ method, path, headers, body = {}, query }: Asked): Answered {
-    if (headers.authorization !== `Bearer ${KEY}`) return error(403, 'authentication_malformed')
+  function answer({ method, path, headers, body = {}, query }: VendorRequest): VendorResponse {
+    if (headers.authorization !== `Bearer ${PADDLE_API_KEY}`) return errorResponse(403, 'authentication_malformed')
     const [, collection, id = '', verb] = path.split('/')
-    if (collection === 'event-types') return told([])
+    if (collection === 'event-types') return okResponse([])
     if (collection === 'transactions' && !id) {
       if (method === 'POST') return begin(body)
       const all = [...transactions.values()].filter((one) => one.subscription_id === query.get('subscription_id'))
@@ -48,27 +48,27 @@ export async function startPaddle({ secret = PADDLE_SECRET } = {}) {
         has_more: from + page.length < all.length,
         estimated_total: all.length,
       }
-      return { status: 200, body: { data: page, meta: { request_id: idOf(''), pagination } } }
+      return { status: 200, body: { data: page, meta: { request_id: newId(''), pagination } } }
     }
     if (collection === 'transactions') {
       const one = transactions.get(id)
-      if (!one) return error(404, 'not_found')
+      if (!one) return errorResponse(404, 'not_found')
       if (method === 'PATCH') {
-        if (body.status !== 'canceled') return error(400, 'bad_request')
-        if (one.status !== 'ready' && one.status !== 'draft') return error(400, 'transaction_immutable')
+        if (body.status !== 'canceled') return errorResponse(400, 'bad_request')
+        if (one.status !== 'ready' && one.status !== 'draft') return errorResponse(400, 'transaction_immutable')
         one.status = 'canceled'
       }
-      return told(one)
+      return okResponse(one)
     }
     const subscription = subscriptions.get(id)
-    if (collection !== 'subscriptions' || !subscription) return error(404, 'not_found')
+    if (collection !== 'subscriptions' || !subscription) return errorResponse(404, 'not_found')
     if (method === 'PATCH') return reprice(subscription, body)
     if (verb === 'cancel') {
-      if (body.effective_from !== 'immediately') return error(400, 'bad_request')
-      if (subscription.status === 'canceled') return error(400, 'subscription_is_canceled_action_invalid')
+      if (body.effective_from !== 'immediately') return errorResponse(400, 'bad_request')
+      if (subscription.status === 'canceled') return errorResponse(400, 'subscription_is_canceled_action_invalid')
       become(id, 'canceled', 'canceled')
     }
-    return told(subscription)
+    return okResponse(subscription)
   }
 
   function flawOf(price: Any) {
@@ -77,16 +77,16 @@ export async function startPaddle({ secret = PADDLE_SECRET } = {}) {
     return price.product_id || (price.product?.name && price.product.tax_category) ? undefined : 'bad_request'
   }
 
-  function begin({ items, custom_data = null, currency_code, ...others }: Any): Answered {
-    if (Object.keys(others).length) return error(400, 'invalid_field')
+  function begin({ items, custom_data = null, currency_code, ...others }: Any): VendorResponse {
+    if (Object.keys(others).length) return errorResponse(400, 'invalid_field')
     const [item] = items ?? []
-    if (item?.quantity !== 1) return error(400, 'bad_request')
+    if (item?.quantity !== 1) return errorResponse(400, 'bad_request')
     const flaw = item.price_id ? !prices.has(item.price_id) && 'entity_not_found' : flawOf(item.price)
-    if (flaw || (item.price && !item.price.billing_cycle)) return error(400, flaw || 'bad_request')
+    if (flaw || (item.price && !item.price.billing_cycle)) return errorResponse(400, flaw || 'bad_request')
     const price = item.price_id
       ? prices.get(item.price_id)
-      : { id: idOf('pri_01'), product_id: idOf('pro_01'), ...item.price }
-    const id = idOf('txn_01')
+      : { id: newId('pri_01'), product_id: newId('pro_01'), ...item.price }
+    const id = newId('txn_01')
     const amount = price.unit_price.amount
     const totals = { subtotal: amount, discount: '0', tax: '0', total: amount }
     const transaction = {
@@ -104,7 +104,7 @@ export async function startPaddle({ secret = PADDLE_SECRET } = {}) {
         },
         line_items: [
           {
-            id: idOf('txnitm_'),
+            id: newId('txnitm_'),
             price_id: price.id,
             quantity: 1,
             tax_rate: '0',
@@ -116,17 +116,17 @@ export async function startPaddle({ secret = PADDLE_SECRET } = {}) {
       ...{ created_at: time(), updated_at: time(), billed_at: null },
     }
     transactions.set(id, transaction)
-    return { status: 201, body: { data: transaction, meta: { request_id: idOf('') } } }
+    return { status: 201, body: { data: transaction, meta: { request_id: newId('') } } }
   }
 
-  function reprice(subscription: Any, { items: [item], proration_billing_mode }: Any): Answered {
+  function reprice(subscription: Any, { items: [item], proration_billing_mode }: Any): VendorResponse {
     const flaw = flawOf(item?.price)
-    if (flaw || !proration_billing_mode) return error(400, flaw || 'bad_request')
+    if (flaw || !proration_billing_mode) return errorResponse(400, flaw || 'bad_request')
     Object.assign(subscription.items[0], {
-      price: { ...subscription.items[0].price, id: idOf('pri_01'), ...item.price },
+      price: { ...subscription.items[0].price, id: newId('pri_01'), ...item.price },
     })
     happened('subscription.updated', subscription)
-    return told(subscription)
+    return okResponse(subscription)
   }
 
   function become(id: string, status: string, type = 'updated', more: object = {}) {
@@ -148,7 +148,7 @@ export async function startPaddle({ secret = PADDLE_SECRET } = {}) {
     Object.assign(transaction, {
       status: 'completed',
       billed_at: time(),
-      invoice_id: idOf('inv_01'),
+      invoice_id: newId('inv_01'),
       invoice_number: '1-1',
     })
     transaction.payments = [payment, ...transaction.payments]
@@ -170,7 +170,7 @@ export async function startPaddle({ secret = PADDLE_SECRET } = {}) {
     const first = [...transactions.values()].find((one) => one.subscription_id === id)
     const transaction = {
       ...structuredClone(first),
-      id: idOf('txn_01'),
+      id: newId('txn_01'),
       status: 'billed',
       origin: 'subscription_recurring',
       payments: [],
@@ -200,9 +200,9 @@ export async function startPaddle({ secret = PADDLE_SECRET } = {}) {
   const vendor = await startVendor({
     read: (text) => JSON.parse(text),
     answer,
-    refusal: (status, code) => error(status, code).body,
+    refusal: (status, code) => errorResponse(status, code).body,
     keyHeader: 'idempotency-key',
-    reused: error(409, 'conflict'),
+    reused: errorResponse(409, 'conflict'),
   })
 
   return {
@@ -212,12 +212,12 @@ export async function startPaddle({ secret = PADDLE_SECRET } = {}) {
       name: 'Paddle',
       kind: 'paddle',
       metadata: { apiUrl: vendor.url },
-      authentication: { apiKey: KEY, webhookSecret: secret },
+      authentication: { apiKey: PADDLE_API_KEY, webhookSecret: secret },
     }),
     price(id: string, amount: string, currency_code = 'USD', interval = 'month') {
       const price = {
         id,
-        product_id: idOf('pro_01'),
+        product_id: newId('pro_01'),
         name: 'Plan',
         description: 'Plan',
         unit_price: { amount, currency_code },
@@ -228,7 +228,7 @@ export async function startPaddle({ secret = PADDLE_SECRET } = {}) {
     pay(transaction: string, { trial = 0, at = now() } = {}) {
       const one = transactions.get(transaction)
       const [item] = one.items
-      const id = idOf('sub_01')
+      const id = newId('sub_01')
       const period = trial
         ? { starts_at: time(at), ends_at: time(at + trial * 86_400_000) }
         : periodFrom(at, item.price.billing_cycle.interval)
@@ -237,8 +237,8 @@ export async function startPaddle({ secret = PADDLE_SECRET } = {}) {
         ...{
           id,
           status,
-          customer_id: idOf('ctm_01'),
-          address_id: idOf('add_01'),
+          customer_id: newId('ctm_01'),
+          address_id: newId('add_01'),
           business_id: null,
           currency_code: one.currency_code,
         },
@@ -295,14 +295,14 @@ export async function startPaddle({ secret = PADDLE_SECRET } = {}) {
     /** A payment within a checkout fails. */
     decline: (transaction: string) => failed(transactions.get(transaction)),
     /** An event as it is sent, signed at a moment in seconds. */
-    sent: (event: Any, by: string | string[] = secret, at = Math.floor(now() / 1000)): Sent =>
-      sentByPaddle(JSON.stringify(event), by, at),
+    sent: (event: Any, by: string | string[] = secret, at = Math.floor(now() / 1000)): SignedWebhook =>
+      signPaddleWebhook(JSON.stringify(event), by, at),
   }
 }
 export type PaddleVendor = Awaited<ReturnType<typeof startPaddle>>
 
 /** Signed as https://developer.paddle.com/webhooks/signature-verification says; by two secrets while one is replaced. */
-export function sentByPaddle(raw: string, secrets: string | string[], at: number): Sent {
+export function signPaddleWebhook(raw: string, secrets: string | string[], at: number): SignedWebhook {
   const h1 = [secrets]
     .flat()
     .map((secret) => `h1=${new Bun.CryptoHasher('sha256', secret).update(`${at}:${raw}`).digest('hex')}`)

@@ -1,18 +1,18 @@
 import Ajv, { type ValidateFunction } from 'ajv'
 import { now } from '../../../src/core/clock'
 import { specs } from './specs'
-import { type Answered, type Asked, idOf, type Sent, startVendor } from './vendor'
+import { newId, type SignedWebhook, startVendor, type VendorRequest, type VendorResponse } from './vendor'
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of PayPal's
 type Any = any
 
-const CLIENT = { id: 'the-client', secret: 'a secret of PayPal: é&s' }
-const WEBHOOK = '1JE4291016473214C'
+const PAYPAL_CLIENT = { id: 'the-client', secret: 'a secret of PayPal: é&s' }
+const PAYPAL_WEBHOOK_ID = '1JE4291016473214C'
 
 const time = (at = now()) => `${new Date(at).toISOString().slice(0, 19)}Z`
 
 /** Whether values are as PayPal's documents say; all are, where those are not at hand. */
-function checking() {
+function createSchemaCheck() {
   const compiled = new Map<string, ValidateFunction>()
   const ajv = new Ajv({ strict: false, validateFormats: false, allErrors: true, unicodeRegExp: false })
   for (const [name, document] of [
@@ -43,10 +43,10 @@ function checking() {
   }
 }
 
-const refusal = (status: number, name: string, issue = name) => ({
+const errorBody = (status: number, name: string, issue = name) => ({
   name,
-  message: `It is about ${CLIENT.secret}.`,
-  debug_id: idOf('d'),
+  message: `It is about ${PAYPAL_CLIENT.secret}.`,
+  debug_id: newId('d'),
   details: [{ issue, description: 'See the documents.' }],
   links: [],
   ...(status === 401 && { error: 'invalid_token' }),
@@ -57,7 +57,7 @@ const refusal = (status: number, name: string, issue = name) => ({
  * verifies them. What it is asked and what it answers fit the documents that it publishes, where those are at hand.
  */
 export async function startPaypal() {
-  const check = checking()
+  const check = createSchemaCheck()
   const plans = new Map<string, Any>()
   const subscriptions = new Map<string, Any>()
   const transactions = new Map<string, Any[]>()
@@ -76,14 +76,20 @@ export async function startPaypal() {
     if (flaw) flaws.push(flaw)
     return flaw
   }
-  const unfit = (): Answered => ({ status: 400, body: refusal(400, 'INVALID_REQUEST', 'INVALID_PARAMETER_SYNTAX') })
-  const gone = (): Answered => ({ status: 404, body: refusal(404, 'RESOURCE_NOT_FOUND', 'INVALID_RESOURCE_ID') })
+  const unfit = (): VendorResponse => ({
+    status: 400,
+    body: errorBody(400, 'INVALID_REQUEST', 'INVALID_PARAMETER_SYNTAX'),
+  })
+  const gone = (): VendorResponse => ({
+    status: 404,
+    body: errorBody(404, 'RESOURCE_NOT_FOUND', 'INVALID_RESOURCE_ID'),
+  })
 
-  function answer(asked: Asked): Answered {
+  function answer(asked: VendorRequest): VendorResponse {
     const { method, path, headers, body, query } = asked
     if (path === '/v1/oauth2/token') return grant(headers, body)
     const bearer = /^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1]
-    if (!bearer || !tokens.has(bearer)) return { status: 401, body: refusal(401, 'AUTHENTICATION_FAILURE') }
+    if (!bearer || !tokens.has(bearer)) return { status: 401, body: errorBody(401, 'AUTHENTICATION_FAILURE') }
     if (path === '/v1/notifications/verify-webhook-signature') return verify(body)
     const [, collection, id = '', verb] =
       /^\/v1\/billing\/(plans|subscriptions)(?:\/([^/]+))?(?:\/(\w+))?$/.exec(path) ?? []
@@ -96,7 +102,7 @@ export async function startPaypal() {
     if (verb === 'cancel') {
       if (fitting('subscriptions', 'subscription_cancel_request', body)) return unfit()
       if (!['ACTIVE', 'SUSPENDED'].includes(subscription.status))
-        return { status: 422, body: refusal(422, 'UNPROCESSABLE_ENTITY', 'SUBSCRIPTION_STATUS_INVALID') }
+        return { status: 422, body: errorBody(422, 'UNPROCESSABLE_ENTITY', 'SUBSCRIPTION_STATUS_INVALID') }
       become(id, 'CANCELLED')
       return { status: 204 }
     }
@@ -125,12 +131,12 @@ export async function startPaypal() {
     return told
   }
 
-  function grant(headers: Record<string, string>, body: unknown): Answered {
-    const basic = `Basic ${Buffer.from(`${CLIENT.id}:${CLIENT.secret}`).toString('base64')}`
+  function grant(headers: Record<string, string>, body: unknown): VendorResponse {
+    const basic = `Basic ${Buffer.from(`${PAYPAL_CLIENT.id}:${PAYPAL_CLIENT.secret}`).toString('base64')}`
     if (headers.authorization !== basic)
       return { status: 401, body: { error: 'invalid_client', error_description: 'Client Authentication failed' } }
     if (body !== 'grant_type=client_credentials') return { status: 400, body: { error: 'unsupported_grant_type' } }
-    const access_token = idOf('A21AA')
+    const access_token = newId('A21AA')
     tokens.add(access_token)
     return {
       status: 200,
@@ -138,18 +144,18 @@ export async function startPaypal() {
     }
   }
 
-  function begin(body: Any): Answered {
+  function begin(body: Any): VendorResponse {
     if (fitting('subscriptions', 'subscription_request_post', body)) return unfit()
     const plan = plans.get(body.plan_id)
     if (!plan) return gone()
     const regular = plan.billing_cycles.find((cycle: Any) => cycle.tenure_type === 'REGULAR')
     const [override] = body.plan?.billing_cycles ?? []
     if (override && override.sequence !== regular.sequence)
-      return { status: 422, body: refusal(422, 'UNPROCESSABLE_ENTITY', 'INVALID_BILLING_CYCLE_SEQUENCE') }
+      return { status: 422, body: errorBody(422, 'UNPROCESSABLE_ENTITY', 'INVALID_BILLING_CYCLE_SEQUENCE') }
     const price = override?.pricing_scheme.fixed_price ?? regular.pricing_scheme.fixed_price
     if (price.currency_code !== regular.pricing_scheme.fixed_price.currency_code)
-      return { status: 422, body: refusal(422, 'UNPROCESSABLE_ENTITY', 'CURRENCY_MISMATCH') }
-    const id = idOf('I-').toUpperCase()
+      return { status: 422, body: errorBody(422, 'UNPROCESSABLE_ENTITY', 'CURRENCY_MISMATCH') }
+    const id = newId('I-').toUpperCase()
     const subscription = {
       ...{
         id,
@@ -177,7 +183,7 @@ export async function startPaypal() {
     return subscription
   }
 
-  function verify(body: Any): Answered {
+  function verify(body: Any): VendorResponse {
     if (fitting('webhooks', 'verify_webhook_signature', body)) return unfit()
     const one = signed.get(body.transmission_sig)
     const same =
@@ -188,7 +194,7 @@ export async function startPaypal() {
 
   function happened(event_type: string, resource: Any, more: object = {}) {
     const event = {
-      ...{ id: idOf('WH-').toUpperCase(), event_version: '1.0', create_time: new Date(now()).toISOString() },
+      ...{ id: newId('WH-').toUpperCase(), event_version: '1.0', create_time: new Date(now()).toISOString() },
       ...{ resource_type: event_type.startsWith('PAYMENT.SALE') ? 'sale' : 'subscription', resource_version: '2.0' },
       ...{ event_type, summary: event_type, resource: structuredClone(resource), links: [], ...more },
     }
@@ -214,7 +220,7 @@ export async function startPaypal() {
     const next = new Date(info.next_billing_time ?? at)
     next.setUTCMonth(next.getUTCMonth() + 1)
     info.next_billing_time = time(next.getTime())
-    const sale = idOf('').toUpperCase()
+    const sale = newId('').toUpperCase()
     const transaction = {
       id: sale,
       status: 'COMPLETED',
@@ -240,17 +246,17 @@ export async function startPaypal() {
   const vendor = await startVendor({
     read: (text, type) => (type.includes('json') ? JSON.parse(text) : text),
     answer,
-    refusal: (status, code) => refusal(status, code.toUpperCase()),
+    refusal: (status, code) => errorBody(status, code.toUpperCase()),
     keyHeader: 'paypal-request-id',
-    reused: { status: 422, body: refusal(422, 'UNPROCESSABLE_ENTITY', 'DUPLICATE_REQUEST_ID') },
+    reused: { status: 422, body: errorBody(422, 'UNPROCESSABLE_ENTITY', 'DUPLICATE_REQUEST_ID') },
   })
 
   return {
     ...vendor,
     ...{ terms, events, plans, subscriptions, transactions, flaws, happened, become, bill },
-    connection: (webhookId: string | string[] = WEBHOOK) => ({
-      ...{ name: 'PayPal', kind: 'paypal', metadata: { apiUrl: vendor.url, clientId: CLIENT.id } },
-      authentication: { clientSecret: CLIENT.secret, webhookId },
+    connection: (webhookId: string | string[] = PAYPAL_WEBHOOK_ID) => ({
+      ...{ name: 'PayPal', kind: 'paypal', metadata: { apiUrl: vendor.url, clientId: PAYPAL_CLIENT.id } },
+      authentication: { clientSecret: PAYPAL_CLIENT.secret, webhookId },
     }),
     /** A plan that can be bought, after a trial if there is one. */
     plan(id: string, value: string, currency_code = 'USD', trial = false) {
@@ -291,7 +297,7 @@ export async function startPaypal() {
       return happened('BILLING.SUBSCRIPTION.PAYMENT.FAILED', shown(subscriptions.get(id)))
     },
     /** An event as it is sent, to a webhook. */
-    sent(event: Any, webhook = WEBHOOK, raw = JSON.stringify(event)): Sent {
+    sent(event: Any, webhook = PAYPAL_WEBHOOK_ID, raw = JSON.stringify(event)): SignedWebhook {
       const [id, at, signature] = [crypto.randomUUID(), time(), `sig${crypto.randomUUID()}=`]
       signed.set(signature, { id, time: at, webhook, event: JSON.stringify(JSON.parse(raw)) })
       return {

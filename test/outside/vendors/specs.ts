@@ -1,21 +1,23 @@
 import { dirname, join, resolve } from 'node:path'
 import { Glob } from 'bun'
 
-const NAME = 'stripe-fixtures3.json'
+const STRIPE_FIXTURES_FILE = 'stripe-fixtures3.json'
 
 /** Where the vendors' own documents are: where `VENDOR_SPECS` says, else in a folder `specs` somewhere beside this project. */
-function folder(): string | undefined {
+function findSpecsFolder(): string | undefined {
   if (process.env.VENDOR_SPECS) return process.env.VENDOR_SPECS
   const root = resolve(import.meta.dir, '../../..')
   for (const above of [join(root, '..'), join(root, '../..')]) {
-    const [found] = [...new Glob(`*/specs/${NAME}`).scanSync({ cwd: above, followSymlinks: false })].sort()
+    const [found] = [
+      ...new Glob(`*/specs/${STRIPE_FIXTURES_FILE}`).scanSync({ cwd: above, followSymlinks: false }),
+    ].sort()
     if (found) return join(above, dirname(found))
   }
 }
 
-const found = folder()
-const document = async (name: string) => {
-  const file = found ? Bun.file(join(found, name)) : undefined
+const specsFolder = findSpecsFolder()
+const readSpec = async (name: string) => {
+  const file = specsFolder ? Bun.file(join(specsFolder, name)) : undefined
   return (await file?.exists()) ? file?.json() : undefined
 }
 
@@ -24,11 +26,11 @@ type Any = any
 
 /** The documents that the vendors publish of their APIs, where they are at hand. */
 export const specs: { stripe?: Record<string, Any>; subscriptions?: Any; webhooks?: Any } = {
-  stripe: (await document(NAME))?.resources,
-  subscriptions: await document('paypal-billing-subscriptions-v1.json'),
-  webhooks: await document('paypal-notifications-webhooks-v1.json'),
+  stripe: (await readSpec(STRIPE_FIXTURES_FILE))?.resources,
+  subscriptions: await readSpec('paypal-billing-subscriptions-v1.json'),
+  webhooks: await readSpec('paypal-notifications-webhooks-v1.json'),
 }
 
 /** Whether they are; what needs them is skipped without, and that is said. */
-export const published = !!specs.stripe && !!specs.subscriptions && !!specs.webhooks
-if (!published) console.warn("The vendors' documents are not here: tests by them are skipped. VENDOR_SPECS says where.")
+export const hasSpecs = !!specs.stripe && !!specs.subscriptions && !!specs.webhooks
+if (!hasSpecs) console.warn("The vendors' documents are not here: tests by them are skipped. VENDOR_SPECS says where.")

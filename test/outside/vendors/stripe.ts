@@ -1,7 +1,7 @@
 import Stripe from 'stripe'
 import { now } from '../../../src/core/clock'
 import { specs } from './specs'
-import { type Answered, type Asked, idOf, type Sent, startVendor } from './vendor'
+import { newId, type SignedWebhook, startVendor, type VendorRequest, type VendorResponse } from './vendor'
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of Stripe's
 type Any = any
@@ -9,11 +9,11 @@ type Any = any
 export const STRIPE_SECRET = 'whsec_of_the_test'
 export const STRIPE_KEY = 'sk_test_only_for_tests'
 
-const seconds = () => Math.floor(now() / 1000)
-const published = (name: string, own: object): Any => ({ ...structuredClone(specs.stripe?.[name] ?? {}), ...own })
+const nowSeconds = () => Math.floor(now() / 1000)
+const fromFixture = (name: string, own: object): Any => ({ ...structuredClone(specs.stripe?.[name] ?? {}), ...own })
 
 /** `a[b][0][c]=d` as what it stands for (https://docs.stripe.com/api). */
-export function unbracketed(text: string) {
+export function parseFormBody(text: string) {
   const root: Any = {}
   for (const [name, value] of new URLSearchParams(text)) {
     const keys = name.split(/[[\]]+/).filter(Boolean)
@@ -23,9 +23,9 @@ export function unbracketed(text: string) {
   }
   return root
 }
-const listOf = (thing: Any): Any[] => Object.values(thing ?? {})
+const toList = (thing: Any): Any[] => Object.values(thing ?? {})
 
-const error = (status: number, code: string, message: string): Answered => ({
+const errorResponse = (status: number, code: string, message: string): VendorResponse => ({
   status,
   body: { error: { type: 'invalid_request_error', code, message } },
 })
@@ -44,23 +44,23 @@ export async function startStripe({ secret = STRIPE_SECRET, key = STRIPE_KEY, ol
   const events: Any[] = []
 
   function happened(type: string, object: Any, more: object = {}) {
-    const event = published('event', {
-      ...{ id: idOf('evt_'), type, created: seconds(), data: { object: structuredClone(object) } },
+    const event = fromFixture('event', {
+      ...{ id: newId('evt_'), type, created: nowSeconds(), data: { object: structuredClone(object) } },
       ...{ api_version: Stripe.API_VERSION ?? null, pending_webhooks: 1, ...more },
     })
     events.push(event)
     return event
   }
 
-  function answer(asked: Asked): Answered {
+  function answer(asked: VendorRequest): VendorResponse {
     const { method, path, headers, body = {}, query } = asked
     if (headers.authorization !== `Bearer ${key}`)
-      return error(401, 'api_key_invalid', `Invalid API Key: ${headers.authorization}`)
+      return errorResponse(401, 'api_key_invalid', `Invalid API Key: ${headers.authorization}`)
     const [, version, ...rest] = path.split('/')
-    if (version !== 'v1') return error(404, 'resource_missing', 'Unrecognized request URL')
+    if (version !== 'v1') return errorResponse(404, 'resource_missing', 'Unrecognized request URL')
     const route = `${method} ${rest.map((part) => (/^(cs|sub|in)_/.test(part) ? ':id' : part)).join('/')}`
     const id = rest.find((part) => /^(cs|sub|in)_/.test(part)) ?? ''
-    if (route === 'GET balance') return { status: 200, body: published('balance', {}) }
+    if (route === 'GET balance') return { status: 200, body: fromFixture('balance', {}) }
     if (route === 'POST checkout/sessions') return begin(body)
     if (route === 'GET invoices') {
       const data = [...invoices.values()].filter((one) => subscriptionOf(one) === query.get('subscription'))
@@ -72,29 +72,30 @@ export async function startStripe({ secret = STRIPE_SECRET, key = STRIPE_KEY, ol
     if (route === 'GET checkout/sessions/:id')
       return sessions.has(id)
         ? { status: 200, body: sessions.get(id) }
-        : error(404, 'resource_missing', `No such session: '${id}'`)
+        : errorResponse(404, 'resource_missing', `No such session: '${id}'`)
     if (route === 'POST checkout/sessions/:id/expire') {
       const session = sessions.get(id)
-      if (session?.status !== 'open') return error(400, 'resource_missing', 'Only open sessions can be expired.')
+      if (session?.status !== 'open')
+        return errorResponse(400, 'resource_missing', 'Only open sessions can be expired.')
       expire(id)
       return { status: 200, body: session }
     }
     if (route === 'GET checkout/sessions/:id')
       return sessions.has(id)
         ? { status: 200, body: sessions.get(id) }
-        : error(404, 'resource_missing', 'No such session.')
+        : errorResponse(404, 'resource_missing', 'No such session.')
     const subscription = subscriptions.get(id)
     if (!/^(GET|POST|DELETE) subscriptions\/:id$/.test(route))
-      return error(404, 'resource_missing', 'Unrecognized request URL')
-    if (!subscription) return error(404, 'resource_missing', `No such subscription: '${id}'`)
+      return errorResponse(404, 'resource_missing', 'Unrecognized request URL')
+    if (!subscription) return errorResponse(404, 'resource_missing', `No such subscription: '${id}'`)
     if (method === 'POST') {
-      const [change] = listOf(body.items)
-      if (change?.id !== subscription.items.data[0].id) return error(400, 'resource_missing', 'No such item.')
+      const [change] = toList(body.items)
+      if (change?.id !== subscription.items.data[0].id) return errorResponse(400, 'resource_missing', 'No such item.')
       const bad = refuseData(change.price_data)
       if (bad) return bad
       const { currency, unit_amount, product } = change.price_data
       Object.assign(subscription.items.data[0].price, {
-        id: idOf('price_'),
+        id: newId('price_'),
         currency,
         unit_amount: Number(unit_amount),
         product,
@@ -102,44 +103,49 @@ export async function startStripe({ secret = STRIPE_SECRET, key = STRIPE_KEY, ol
       happened('customer.subscription.updated', subscription)
     }
     if (method === 'DELETE') {
-      if (subscription.status === 'canceled') return error(404, 'resource_missing', `No such subscription: '${id}'`)
+      if (subscription.status === 'canceled')
+        return errorResponse(404, 'resource_missing', `No such subscription: '${id}'`)
       end(id)
     }
     return { status: 200, body: subscription }
   }
 
-  function refuseData(data: Any): Answered | undefined {
+  function refuseData(data: Any): VendorResponse | undefined {
     if (!/^[a-z]{3}$/.test(data?.currency ?? ''))
-      return error(400, 'parameter_missing', 'A currency is three small letters.')
-    if (!/^\d+$/.test(data.unit_amount ?? '')) return error(400, 'parameter_invalid_integer', 'Invalid integer.')
-    if (!data.product && !data.product_data?.name) return error(400, 'parameter_missing', 'A price is of a product.')
-    if (!['month', 'year'].includes(data.recurring?.interval)) return error(400, 'parameter_missing', 'It recurs.')
+      return errorResponse(400, 'parameter_missing', 'A currency is three small letters.')
+    if (!/^\d+$/.test(data.unit_amount ?? ''))
+      return errorResponse(400, 'parameter_invalid_integer', 'Invalid integer.')
+    if (!data.product && !data.product_data?.name)
+      return errorResponse(400, 'parameter_missing', 'A price is of a product.')
+    if (!['month', 'year'].includes(data.recurring?.interval))
+      return errorResponse(400, 'parameter_missing', 'It recurs.')
   }
 
-  function begin(body: Any): Answered {
-    if (body.mode !== 'subscription') return error(400, 'parameter_missing', 'mode')
-    const [item] = listOf(body.line_items)
-    if (item?.quantity !== '1') return error(400, 'parameter_missing', 'line_items[0][quantity]')
-    if (item.price && !prices.has(item.price)) return error(400, 'resource_missing', `No such price: '${item.price}'`)
+  function begin(body: Any): VendorResponse {
+    if (body.mode !== 'subscription') return errorResponse(400, 'parameter_missing', 'mode')
+    const [item] = toList(body.line_items)
+    if (item?.quantity !== '1') return errorResponse(400, 'parameter_missing', 'line_items[0][quantity]')
+    if (item.price && !prices.has(item.price))
+      return errorResponse(400, 'resource_missing', `No such price: '${item.price}'`)
     const bad = item.price ? undefined : refuseData(item.price_data)
     if (bad) return bad
     const mode = body.ui_mode ?? 'hosted_page'
-    if (!['hosted_page', 'embedded_page'].includes(mode)) return error(400, 'parameter_unknown', 'ui_mode')
+    if (!['hosted_page', 'embedded_page'].includes(mode)) return errorResponse(400, 'parameter_unknown', 'ui_mode')
     const within = mode === 'embedded_page'
-    if (within ? body.success_url : body.return_url) return error(400, 'parameter_unknown', 'Not in this mode.')
-    if (!within && !body.success_url) return error(400, 'parameter_missing', 'success_url')
+    if (within ? body.success_url : body.return_url) return errorResponse(400, 'parameter_unknown', 'Not in this mode.')
+    if (!within && !body.success_url) return errorResponse(400, 'parameter_missing', 'success_url')
     if (within && !body.return_url && body.redirect_on_completion !== 'never')
-      return error(400, 'parameter_missing', 'return_url')
-    const id = idOf('cs_test_')
+      return errorResponse(400, 'parameter_missing', 'return_url')
+    const id = newId('cs_test_')
     const price = item.price
       ? prices.get(item.price)
       : {
           ...item.price_data,
           unit_amount: Number(item.price_data.unit_amount),
-          product: item.price_data.product ?? idOf('prod_'),
+          product: item.price_data.product ?? newId('prod_'),
         }
-    const session = published('checkout.session', {
-      ...{ id, mode: 'subscription', status: 'open', payment_status: 'unpaid', ui_mode: mode, created: seconds() },
+    const session = fromFixture('checkout.session', {
+      ...{ id, mode: 'subscription', status: 'open', payment_status: 'unpaid', ui_mode: mode, created: nowSeconds() },
       ...{
         url: within ? null : `https://checkout.stripe.com/c/pay/${id}`,
         client_secret: within ? `${id}_secret_x` : null,
@@ -159,10 +165,10 @@ export async function startStripe({ secret = STRIPE_SECRET, key = STRIPE_KEY, ol
     const one = sessions.get(session)
     const { price, metadata } = one.asked
     const start = Math.floor(at / 1000)
-    const id = idOf('sub_')
-    const end = trial ? start + trial * 86_400 : endOf(start, price.recurring.interval)
-    const subscription = published('subscription', {
-      ...{ id, status: trial ? 'trialing' : 'active', customer: idOf('cus_'), created: start, start_date: start },
+    const id = newId('sub_')
+    const end = trial ? start + trial * 86_400 : periodEnd(start, price.recurring.interval)
+    const subscription = fromFixture('subscription', {
+      ...{ id, status: trial ? 'trialing' : 'active', customer: newId('cus_'), created: start, start_date: start },
       ...{
         metadata,
         cancel_at: null,
@@ -173,10 +179,10 @@ export async function startStripe({ secret = STRIPE_SECRET, key = STRIPE_KEY, ol
       },
       ...{ currency: price.currency, trial_start: trial ? start : null, trial_end: trial ? end : null },
     })
-    const item = { ...(subscription.items?.data?.[0] ?? {}), id: idOf('si_'), quantity: 1, subscription: id }
+    const item = { ...(subscription.items?.data?.[0] ?? {}), id: newId('si_'), quantity: 1, subscription: id }
     item.price = {
       ...item.price,
-      id: price.id ?? idOf('price_'),
+      id: price.id ?? newId('price_'),
       currency: price.currency,
       unit_amount: price.unit_amount,
       product: price.product,
@@ -204,11 +210,11 @@ export async function startStripe({ secret = STRIPE_SECRET, key = STRIPE_KEY, ol
 
   function bill(subscription: Any, amount = subscription.items.data[0].price.unit_amount) {
     const { current_period_start: start, current_period_end: end } = periodOf(subscription)
-    const id = idOf('in_')
+    const id = newId('in_')
     const { currency, metadata } = subscription
     const line = {
       ...{
-        id: idOf('il_'),
+        id: newId('il_'),
         object: 'line_item',
         amount,
         currency,
@@ -222,11 +228,11 @@ export async function startStripe({ secret = STRIPE_SECRET, key = STRIPE_KEY, ol
             parent: { type: 'subscription_item_details', subscription_item_details: { subscription: subscription.id } },
           }),
     }
-    const invoice = published('invoice', {
+    const invoice = fromFixture('invoice', {
       ...{ id, status: 'open', currency, amount_due: amount, amount_paid: 0, amount_remaining: amount, total: amount },
       ...{
         hosted_invoice_url: `https://invoice.stripe.com/i/${id}`,
-        created: seconds(),
+        created: nowSeconds(),
         period_start: start,
         period_end: start,
       },
@@ -249,7 +255,7 @@ export async function startStripe({ secret = STRIPE_SECRET, key = STRIPE_KEY, ol
 
   function settle(invoice: Any) {
     Object.assign(invoice, { status: 'paid', amount_paid: invoice.amount_due, amount_remaining: 0 })
-    invoice.status_transitions = { ...invoice.status_transitions, paid_at: seconds() }
+    invoice.status_transitions = { ...invoice.status_transitions, paid_at: nowSeconds() }
     return happened('invoice.paid', invoice)
   }
 
@@ -261,7 +267,7 @@ export async function startStripe({ secret = STRIPE_SECRET, key = STRIPE_KEY, ol
 
   function end(id: string) {
     const subscription = subscriptions.get(id)
-    Object.assign(subscription, { status: 'canceled', ended_at: seconds(), canceled_at: seconds() })
+    Object.assign(subscription, { status: 'canceled', ended_at: nowSeconds(), canceled_at: nowSeconds() })
     return happened('customer.subscription.deleted', subscription)
   }
 
@@ -272,9 +278,9 @@ export async function startStripe({ secret = STRIPE_SECRET, key = STRIPE_KEY, ol
   }
 
   const vendor = await startVendor({
-    read: unbracketed,
+    read: parseFormBody,
     answer,
-    refusal: (status, code) => error(status, code, `It failed for ${key}.`).body,
+    refusal: (status, code) => errorResponse(status, code, `It failed for ${key}.`).body,
     keyHeader: 'idempotency-key',
     reused: {
       status: 400,
@@ -294,13 +300,13 @@ export async function startStripe({ secret = STRIPE_SECRET, key = STRIPE_KEY, ol
     }),
     /** A price that can be bought. */
     price(id: string, unit_amount: number, currency = 'usd', interval = 'month') {
-      prices.set(id, { id, unit_amount, currency, recurring: { interval }, product: idOf('prod_') })
+      prices.set(id, { id, unit_amount, currency, recurring: { interval }, product: newId('prod_') })
     },
     /** The next period begins, and is paid. */
     renew(id: string) {
       const subscription = subscriptions.get(id)
       const { current_period_end: start } = periodOf(subscription)
-      moveTo(subscription, start, endOf(start, subscription.items.data[0].price.recurring.interval))
+      moveTo(subscription, start, periodEnd(start, subscription.items.data[0].price.recurring.interval))
       change(id, { status: 'active' })
       const invoice = bill(subscription)
       settle(invoice)
@@ -323,18 +329,18 @@ export async function startStripe({ secret = STRIPE_SECRET, key = STRIPE_KEY, ol
       return happened(type, invoices.get(invoice))
     },
     /** An event as it is sent. */
-    sent: (event: Any, by = secret, at = seconds()) => sentByStripe(JSON.stringify(event), by, at),
+    sent: (event: Any, by = secret, at = nowSeconds()) => signStripeWebhook(JSON.stringify(event), by, at),
   }
 }
 export type StripeVendor = Awaited<ReturnType<typeof startStripe>>
 
 /** Signed by Stripe's own package, at a moment in seconds. */
-export async function sentByStripe(raw: string, secret: string, timestamp = seconds()): Promise<Sent> {
+export async function signStripeWebhook(raw: string, secret: string, timestamp = nowSeconds()): Promise<SignedWebhook> {
   const header = await Stripe.webhooks.generateTestHeaderStringAsync({ payload: raw, secret, timestamp } as Any)
   return { raw, headers: { 'content-type': 'application/json; charset=utf-8', 'stripe-signature': header } }
 }
 
-function endOf(start: number, interval: string) {
+function periodEnd(start: number, interval: string) {
   const date = new Date(start * 1000)
   if (interval === 'year') date.setUTCFullYear(date.getUTCFullYear() + 1)
   else date.setUTCMonth(date.getUTCMonth() + 1)

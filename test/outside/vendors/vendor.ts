@@ -2,54 +2,65 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 
 /** What a vendor was asked, as it came in. */
-// biome-ignore lint/suspicious/noExplicitAny: what is asked may be anything
-export type Asked = { method: string; path: string; query: URLSearchParams; headers: Record<string, string>; body: any }
-export type Answered = { status: number; body?: unknown; replayed?: boolean }
+export type VendorRequest = {
+  method: string
+  path: string
+  query: URLSearchParams
+  headers: Record<string, string>
+  // biome-ignore lint/suspicious/noExplicitAny: what is asked may be anything
+  body: any
+}
+export type VendorResponse = { status: number; body?: unknown; replayed?: boolean }
 
 /**
  * What goes wrong: nobody answers and nothing was done, nobody answers though it was done, it takes so long (ms), it was
  * done long before it is answered, or it is answered with a status, by a refusal or by what is no answer to that.
  */
-export type Failure = 'down' | 'lost' | { slow: number } | { late: Promise<void> } | { status: number; body?: unknown }
+export type InjectedFailure =
+  | 'down'
+  | 'lost'
+  | { slow: number }
+  | { late: Promise<void> }
+  | { status: number; body?: unknown }
 
 /** What a vendor tells by webhook: a body that is signed as it is, and how. */
-export type Sent = { raw: string; headers: Record<string, string> }
+export type SignedWebhook = { raw: string; headers: Record<string, string> }
 
 /** How one vendor differs from others. */
-export type Make = {
+export type VendorBehavior = {
   read(text: string, type: string): unknown
-  answer(asked: Asked): Answered | Promise<Answered>
+  answer(asked: VendorRequest): VendorResponse | Promise<VendorResponse>
   /** How it says that it refuses. */
   refusal(status: number, code: string): unknown
   /** The header by which it knows a question again. */
   keyHeader: string
   /** What it answers when a key comes with another question. */
-  reused: Answered
+  reused: VendorResponse
 }
 
 /** A server that behaves as a vendor's API does, on a port of its own. */
-export async function startVendor(make: Make) {
-  const seen: Asked[] = []
-  const kept = new Map<string, { of: string; answered: Answered }>()
+export async function startVendor(make: VendorBehavior) {
+  const seen: VendorRequest[] = []
+  const responsesByKey = new Map<string, { of: string; answered: VendorResponse }>()
   const own = {
     /** What goes wrong with the next questions, one after the other. */
-    next: [] as Failure[],
+    next: [] as InjectedFailure[],
     /** What goes wrong with some. */
-    failing: (_: Asked): Failure | undefined => undefined,
+    failing: (_: VendorRequest): InjectedFailure | undefined => undefined,
   }
 
-  const isKept = ({ method }: Asked) => method !== 'GET' && method !== 'DELETE'
-  const questionOf = ({ method, path, body }: Asked) => JSON.stringify([method, path, body])
+  const isIdempotent = ({ method }: VendorRequest) => method !== 'GET' && method !== 'DELETE'
+  const fingerprintOf = ({ method, path, body }: VendorRequest) => JSON.stringify([method, path, body])
 
-  async function answered(asked: Asked): Promise<Answered> {
+  async function answerOnce(asked: VendorRequest): Promise<VendorResponse> {
     const key = asked.headers[make.keyHeader]
-    const writes = isKept(asked)
-    const of = questionOf(asked)
-    const before = key && writes ? kept.get(key) : undefined
+    const writes = isIdempotent(asked)
+    const of = fingerprintOf(asked)
+    const before = key && writes ? responsesByKey.get(key) : undefined
     if (before) return before.of === of ? { ...before.answered, replayed: true } : make.reused
     const answer = await make.answer(asked)
     // What was refused may be tried again, unless it failed there.
-    if (key && writes && answer.status < 400) kept.set(key, { of, answered: structuredClone(answer) })
+    if (key && writes && answer.status < 400) responsesByKey.set(key, { of, answered: structuredClone(answer) })
     return answer
   }
 
@@ -67,10 +78,10 @@ export async function startVendor(make: Make) {
     const refused = typeof failure === 'object' && 'status' in failure ? failure : undefined
     const answer = refused
       ? { status: refused.status, body: refused.body ?? make.refusal(refused.status, 'made_to_fail') }
-      : await answered(asked)
+      : await answerOnce(asked)
     const key = headers[make.keyHeader]
-    if (refused && refused.status >= 500 && key && isKept(asked))
-      kept.set(key, { of: questionOf(asked), answered: answer })
+    if (refused && refused.status >= 500 && key && isIdempotent(asked))
+      responsesByKey.set(key, { of: fingerprintOf(asked), answered: answer })
     if (typeof failure === 'object' && 'late' in failure) await failure.late
     if (failure === 'lost') return request.socket.destroy()
     const replayed = 'replayed' in answer && answer.replayed && { 'idempotent-replayed': 'true' }
@@ -98,7 +109,7 @@ export async function startVendor(make: Make) {
   }
 }
 
-let made = 0
+let idCount = 0
 /** An id of the kind that vendors give. */
-export const idOf = (prefix: string) =>
-  `${prefix}${(++made).toString(36).padStart(6, '0')}${crypto.randomUUID().slice(0, 8)}`
+export const newId = (prefix: string) =>
+  `${prefix}${(++idCount).toString(36).padStart(6, '0')}${crypto.randomUUID().slice(0, 8)}`

@@ -1,20 +1,27 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
-import { caller, emptyFolder, makeTenant, type Served, serve, signIn } from '../../outside/program'
-import { sentByStripe } from '../../outside/vendors/stripe'
-import type { Sent } from '../../outside/vendors/vendor'
+import {
+  apiCaller,
+  createTempFolder,
+  createTenantByCli,
+  type RunningAtoll,
+  signIn,
+  startAtoll,
+} from '../../outside/cli'
+import { signStripeWebhook } from '../../outside/vendors/stripe'
+import type { SignedWebhook } from '../../outside/vendors/vendor'
 import { databaseUrl } from '../../storage/engines'
 
 const SUBSCRIPTIONS = 24
 const KILLS = 3
-const SENDERS = 12
+const CONCURRENT_SENDERS = 12
 const SECRET = 'whsec_of_the_test'
 
 const name = `t${crypto.randomUUID()}`
 
 /** Delivers, by several at once, until all is taken or the server is gone; notes what was taken, and what was said. */
-async function deliver({ url }: Served, events: [string, Sent][], taken: Map<string, string>) {
+async function deliver({ url }: RunningAtoll, events: [string, SignedWebhook][], taken: Map<string, string>) {
   const left = events.values()
   const sender = async () => {
     for (const [id, { raw, headers }] of left) {
@@ -26,10 +33,10 @@ async function deliver({ url }: Served, events: [string, Sent][], taken: Map<str
       taken.set(id, status)
     }
   }
-  await Promise.all(Array.from({ length: SENDERS }, sender))
+  await Promise.all(Array.from({ length: CONCURRENT_SENDERS }, sender))
 }
 
-const shuffled = <T>(list: T[]) =>
+const shuffle = <T>(list: T[]) =>
   list
     .map((one) => [Math.random(), one] as const)
     .sort(([a], [b]) => a - b)
@@ -37,15 +44,15 @@ const shuffled = <T>(list: T[]) =>
 
 test('whenever the server is killed, no event is lost, and none has its effect twice', async () => {
   const at = {
-    at: emptyFolder(),
+    at: createTempFolder(),
     env: { ATOLL_DURABILITY: 'full', ...(databaseUrl && { ATOLL_DATABASE_URL: databaseUrl }) },
   }
-  await makeTenant(at, name)
-  const events = new Map<string, Sent>()
+  await createTenantByCli(at, name)
+  const events = new Map<string, SignedWebhook>()
   const own: string[] = []
   {
-    await using server = await serve(at)
-    const admin = caller(server.url, await signIn(server.url, name))
+    await using server = await startAtoll(at)
+    const admin = apiCaller(server.url, await signIn(server.url, name))
     await admin('POST', '/api/integration-sources', {
       name: 'Stripe',
       kind: 'stripe',
@@ -82,7 +89,7 @@ test('whenever the server is killed, no event is lost, and none has its effect t
       for (const [type, object] of Object.entries(objects)) {
         const id = `evt_${n}_${type}`
         const at = type.endsWith('updated') ? created + 1 : created
-        events.set(id, await sentByStripe(JSON.stringify({ id, type, created: at, data: { object } }), SECRET))
+        events.set(id, await signStripeWebhook(JSON.stringify({ id, type, created: at, data: { object } }), SECRET))
       }
     }
     await server.end('SIGTERM')
@@ -90,8 +97,8 @@ test('whenever the server is killed, no event is lost, and none has its effect t
 
   const taken = new Map<string, string>()
   for (let kill = 0; kill < KILLS; kill++) {
-    await using server = await serve(at)
-    const waiting = shuffled([...events].filter(([id]) => !taken.has(id)))
+    await using server = await startAtoll(at)
+    const waiting = shuffle([...events].filter(([id]) => !taken.has(id)))
     const enough = taken.size + 5
     const delivering = deliver(server, waiting, taken)
     while (taken.size < enough) await Bun.sleep(1)
@@ -101,8 +108,8 @@ test('whenever the server is killed, no event is lost, and none has its effect t
   }
   expect(taken.size).toBeLessThan(events.size)
 
-  await using server = await serve(at)
-  const admin = caller(server.url, await signIn(server.url, name))
+  await using server = await startAtoll(at)
+  const admin = apiCaller(server.url, await signIn(server.url, name))
   const inbox = async (query: string) =>
     (await admin('GET', `/api/payments/events?limit=1000&${query}`)).body as { eventId: string }[]
   // What was acknowledged is there, whatever it came to.
@@ -110,7 +117,7 @@ test('whenever the server is killed, no event is lost, and none has its effect t
   expect([...taken.keys()].filter((id) => !kept.has(id))).toEqual([])
   // Providers send again what nobody has taken, and now and then what somebody has.
   const statuses = new Map<string, string>()
-  await deliver(server, shuffled([...events]), statuses)
+  await deliver(server, shuffle([...events]), statuses)
   for (const [id, status] of statuses) expect([id, status === 'duplicate']).toEqual([id, kept.has(id)])
   const until = performance.now() + 15_000
   while ((await inbox('status=parked,failed')).length && performance.now() < until) await Bun.sleep(100)

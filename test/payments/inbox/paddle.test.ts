@@ -1,31 +1,38 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { Paddle } from '@paddle/paddle-node-sdk'
 import { eq } from 'drizzle-orm'
-import { iso, moveClock, now } from '../../../src/core/clock'
+import { moveClock, now, toIsoString } from '../../../src/core/clock'
 import { paddle } from '../../../src/payments/providers/paddle'
 import { subscriptions } from '../../../src/payments/tables'
-import { house } from '../../house'
 import { PADDLE_SECRET, startPaddle } from '../../outside/vendors/paddle'
-import { closed, open } from '../../plugins/kit'
-import { opened, order } from '../providers/kit'
-import { connect, deliver, invoicesOf, metadataOf, pending, shown } from './kit'
+import { allowPrivateNetwork, denyPrivateNetwork } from '../../plugins/fixtures'
+import { createTestTenant } from '../../test-tenant'
+import { createOpenedConnection, createOrder } from '../providers/provider-fixtures'
+import {
+  createConnection,
+  createPendingSubscription,
+  deliver,
+  findSubscription,
+  invoicesOf,
+  metadataOf,
+} from './webhook-fixtures'
 
-const there = await house()
+const there = await createTestTenant()
 const vendor = await startPaddle()
 vendor.price('pri_pro', '2000')
-const connected = opened(vendor.connection())
+const connection = createOpenedConnection(vendor.connection())
 beforeAll(async () => {
-  open()
-  await connect(there, vendor.connection())
+  allowPrivateNetwork()
+  await createConnection(there, vendor.connection())
 })
 afterEach(() => moveClock(Date.now()))
 afterAll(async () => {
-  closed()
+  denyPrivateNetwork()
   await vendor.stop()
 })
 
 /** What Paddle has told since somebody looked, sent in this order. */
-async function told(...types: string[]) {
+async function deliverInOrder(...types: string[]) {
   const events = vendor.events.splice(0)
   const statuses = []
   for (const type of types) {
@@ -44,18 +51,18 @@ const ACTIVATED = 'subscription.activated'
 const UPDATED = 'subscription.updated'
 const PAID = 'transaction.completed'
 
-async function begun() {
-  const row = await pending(there, { providerKind: 'paddle' })
+async function startCheckout() {
+  const row = await createPendingSubscription(there, { providerKind: 'paddle' })
   const externalIds = { monthlyPriceId: 'pri_pro' }
-  const one = order({ subscriptionId: row._id, externalIds, metadata: metadataOf(there, row) })
-  const { externalCheckoutId } = await paddle.createCheckout(connected, one)
+  const one = createOrder({ subscriptionId: row._id, externalIds, metadata: metadataOf(there, row) })
+  const { externalCheckoutId } = await paddle.createCheckout(connection, one)
   return { row, transaction: externalCheckoutId! }
 }
 
-async function bought() {
-  const { row, transaction } = await begun()
+async function buySubscription() {
+  const { row, transaction } = await startCheckout()
   const id = vendor.pay(transaction)
-  await told(CREATED, ACTIVATED, PAID)
+  await deliverInOrder(CREATED, ACTIVATED, PAID)
   return { row, id }
 }
 
@@ -64,11 +71,11 @@ test.each([
   { types: [PAID, ACTIVATED, CREATED] },
   { types: [ACTIVATED, PAID, CREATED] },
 ])('who pays is active, in the period that was paid, with an invoice: %j', async ({ types }) => {
-  const { row, transaction } = await begun()
+  const { row, transaction } = await startCheckout()
   const id = vendor.pay(transaction)
-  expect(await told(...types)).toEqual(['processed', 'processed', 'processed'])
+  expect(await deliverInOrder(...types)).toEqual(['processed', 'processed', 'processed'])
   const { starts_at, ends_at } = vendor.subscriptions.get(id).current_billing_period
-  expect(await shown(there, row)).toMatchObject({
+  expect(await findSubscription(there, row)).toMatchObject({
     ...{ status: 'active', externalSubscriptionId: id },
     ...{ currentPeriodStart: starts_at, currentPeriodEnd: ends_at },
   })
@@ -76,7 +83,7 @@ test.each([
 })
 
 test.each([CREATED, PAID])('%s: what was bought by our transaction is known by that alone', async (type) => {
-  const { row, transaction } = await begun()
+  const { row, transaction } = await startCheckout()
   await there.tenant.write((tx) =>
     tx.update(subscriptions).set({ externalCheckoutId: transaction }).where(eq(subscriptions._id, row._id)),
   )
@@ -85,11 +92,11 @@ test.each([CREATED, PAID])('%s: what was bought by our transaction is known by t
   const data = { ...event.data, custom_data: null, ...(type === CREATED && { transaction_id: transaction }) }
   const { body } = await deliver(there, 'paddle', vendor.sent({ ...event, data }))
   expect(body.status).toBe('processed')
-  expect(await shown(there, row)).toMatchObject({ status: 'active', externalSubscriptionId: id })
+  expect(await findSubscription(there, row)).toMatchObject({ status: 'active', externalSubscriptionId: id })
 })
 
 test("the vendor's own package takes our local events for its own", async () => {
-  const { row, id } = await bought()
+  const { row, id } = await buySubscription()
   vendor.become(id, 'active', 'updated')
   const [event] = vendor.events.splice(0)
   const { raw, headers } = vendor.sent(event, PADDLE_SECRET, Math.floor(Date.now() / 1000))
@@ -98,76 +105,76 @@ test("the vendor's own package takes our local events for its own", async () => 
 })
 
 test('a trial is a trial until it is paid', async () => {
-  const { row, transaction } = await begun()
+  const { row, transaction } = await startCheckout()
   const id = vendor.pay(transaction, { trial: 14 })
-  await told(CREATED, 'subscription.trialing', PAID)
+  await deliverInOrder(CREATED, 'subscription.trialing', PAID)
   const { ends_at } = vendor.subscriptions.get(id).current_billing_period
-  expect(await shown(there, row)).toMatchObject({ trialEndsAt: ends_at, currentPeriodEnd: ends_at })
+  expect(await findSubscription(there, row)).toMatchObject({ trialEndsAt: ends_at, currentPeriodEnd: ends_at })
   moveClock(Date.parse(ends_at))
   vendor.become(id, 'active', 'activated')
-  await told(ACTIVATED)
-  expect(await shown(there, row)).toMatchObject({ status: 'active' })
+  await deliverInOrder(ACTIVATED)
+  expect(await findSubscription(there, row)).toMatchObject({ status: 'active' })
 })
 
 test('a renewal moves the period, and is an invoice of its own', async () => {
-  const { row, id } = await bought()
-  const before = await shown(there, row)
+  const { row, id } = await buySubscription()
+  const before = await findSubscription(there, row)
   moveClock(Date.parse(before.currentPeriodEnd!))
   const transaction = vendor.renew(id)
-  await told(UPDATED, PAID)
-  const after = await shown(there, row)
+  await deliverInOrder(UPDATED, PAID)
+  const after = await findSubscription(there, row)
   expect([after.status, after.currentPeriodStart]).toEqual(['active', before.currentPeriodEnd!])
   expect((await invoicesOf(there, row)).at(-1)).toEqual([transaction, 'paid', 2000, 'USD'])
 })
 
 test('a payment that fails is past due with an open invoice, until it is paid after all', async () => {
-  const { row, id } = await bought()
+  const { row, id } = await buySubscription()
   moveClock(now() + 60_000)
   const transaction = vendor.fail(id)
-  await told('transaction.payment_failed', 'subscription.past_due')
-  expect((await shown(there, row)).status).toBe('past_due')
+  await deliverInOrder('transaction.payment_failed', 'subscription.past_due')
+  expect((await findSubscription(there, row)).status).toBe('past_due')
   expect((await invoicesOf(there, row)).at(-1)).toEqual([transaction, 'open', 2000, 'USD'])
   moveClock(now() + 60_000)
   vendor.recover(transaction)
-  await told(PAID, UPDATED)
-  expect((await shown(there, row)).status).toBe('active')
+  await deliverInOrder(PAID, UPDATED)
+  expect((await findSubscription(there, row)).status).toBe('active')
   expect((await invoicesOf(there, row)).at(-1)).toEqual([transaction, 'paid', 2000, 'USD'])
 })
 
 test('a card that is declined in the checkout leaves it to be tried again', async () => {
-  const { row, transaction } = await begun()
+  const { row, transaction } = await startCheckout()
   vendor.decline(transaction)
-  expect(await told('transaction.payment_failed')).toEqual(['processed'])
-  expect((await shown(there, row)).status).toBe('pending')
+  expect(await deliverInOrder('transaction.payment_failed')).toEqual(['processed'])
+  expect((await findSubscription(there, row)).status).toBe('pending')
   vendor.pay(transaction)
-  await told(CREATED, ACTIVATED, PAID)
-  expect([(await shown(there, row)).status, await invoicesOf(there, row)]).toEqual([
+  await deliverInOrder(CREATED, ACTIVATED, PAID)
+  expect([(await findSubscription(there, row)).status, await invoicesOf(there, row)]).toEqual([
     'active',
     [[transaction, 'paid', 2000, 'USD']],
   ])
 })
 
 test('an update brings what has changed, also that the end is near', async () => {
-  const { row, id } = await bought()
-  const scheduled_change = { action: 'cancel', effective_at: iso(now()), resume_at: null }
+  const { row, id } = await buySubscription()
+  const scheduled_change = { action: 'cancel', effective_at: toIsoString(now()), resume_at: null }
   vendor.become(id, 'active', 'updated', { scheduled_change })
-  await told(UPDATED)
-  expect(await shown(there, row)).toMatchObject({ status: 'active', cancelAtPeriodEnd: true })
+  await deliverInOrder(UPDATED)
+  expect(await findSubscription(there, row)).toMatchObject({ status: 'active', cancelAtPeriodEnd: true })
   moveClock(now() + 1_000)
   vendor.become(id, 'active', 'updated', { scheduled_change: null })
-  await told(UPDATED)
-  expect(await shown(there, row)).toMatchObject({ status: 'active', cancelAtPeriodEnd: false })
+  await deliverInOrder(UPDATED)
+  expect(await findSubscription(there, row)).toMatchObject({ status: 'active', cancelAtPeriodEnd: false })
 })
 
 test.each(['canceled', 'paused'])('%s there is canceled here', async (status) => {
-  const { row, id } = await bought()
+  const { row, id } = await buySubscription()
   vendor.become(id, status, status)
-  await told(`subscription.${status}`)
-  expect((await shown(there, row)).status).toBe('canceled')
+  await deliverInOrder(`subscription.${status}`)
+  expect((await findSubscription(there, row)).status).toBe('canceled')
 })
 
 test('what is about nothing here is ignored', async () => {
   vendor.happened('customer.created', { id: 'ctm_1' })
   vendor.happened(PAID, { id: 'txn_1', currency_code: 'USD', details: null, payments: [] })
-  expect(await told('customer.created', PAID)).toEqual(['ignored', 'ignored'])
+  expect(await deliverInOrder('customer.created', PAID)).toEqual(['ignored', 'ignored'])
 })

@@ -1,39 +1,39 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { config } from '../../../src/config'
 import { moveClock, now } from '../../../src/core/clock'
-import { house, refusal } from '../../house'
-import { PADDLE_SECRET, sentByPaddle, startPaddle } from '../../outside/vendors/paddle'
+import { PADDLE_SECRET, signPaddleWebhook, startPaddle } from '../../outside/vendors/paddle'
 import { startPaypal } from '../../outside/vendors/paypal'
-import { STRIPE_SECRET, sentByStripe, startStripe } from '../../outside/vendors/stripe'
-import type { Sent } from '../../outside/vendors/vendor'
-import { closed, open } from '../../plugins/kit'
-import { connect, deliver } from './kit'
+import { STRIPE_SECRET, signStripeWebhook, startStripe } from '../../outside/vendors/stripe'
+import type { SignedWebhook } from '../../outside/vendors/vendor'
+import { allowPrivateNetwork, denyPrivateNetwork } from '../../plugins/fixtures'
+import { createTestTenant, statusAndCode } from '../../test-tenant'
+import { createConnection, deliver } from './webhook-fixtures'
 
-const [there, other] = [await house(), await house()]
+const [there, other] = [await createTestTenant(), await createTestTenant()]
 const [stripe, paypal, paddle] = [await startStripe(), await startPaypal(), await startPaddle()]
 const sources = { stripe: '', paypal: '', paddle: '' }
 const foreign = 'whsec_of_another_tenant'
 const webhooks = ['1JE4291016473214C', '2JE4291016473214D']
 
 beforeAll(async () => {
-  open()
+  allowPrivateNetwork()
   for (const [kind, vendor] of Object.entries({ stripe, paypal, paddle }))
-    sources[kind as 'stripe'] = await connect(there, vendor.connection())
-  await connect(other, { ...stripe.connection(), authentication: { webhookSecret: foreign } })
-  await connect(other, { ...paddle.connection(), authentication: { webhookSecret: foreign } })
-  await connect(other, paypal.connection('OTHERWEBHOOK'))
+    sources[kind as 'stripe'] = await createConnection(there, vendor.connection())
+  await createConnection(other, { ...stripe.connection(), authentication: { webhookSecret: foreign } })
+  await createConnection(other, { ...paddle.connection(), authentication: { webhookSecret: foreign } })
+  await createConnection(other, paypal.connection('OTHERWEBHOOK'))
 })
 const lines: string[] = []
-const console_ = console.error
+const originalConsoleError = console.error
 beforeEach(() => {
   console.error = (...line: unknown[]) => void lines.push(line.join(' '))
 })
 afterEach(() => {
-  console.error = console_
+  console.error = originalConsoleError
   moveClock(Date.now())
 })
 afterAll(async () => {
-  closed()
+  denyPrivateNetwork()
   await Promise.all([stripe, paypal, paddle].map((vendor) => vendor.stop()))
 })
 
@@ -62,14 +62,14 @@ const kinds = ['stripe', 'paypal', 'paddle'] as const
 type Kind = (typeof kinds)[number]
 
 /** Signed by a secret, at a moment in seconds. PayPal's have no secret: whose they are is the webhook. */
-const signed = async (kind: Kind, raw: string, secret?: string, at = seconds()): Promise<Sent> => {
-  if (kind === 'stripe') return sentByStripe(raw, secret ?? STRIPE_SECRET, at)
-  if (kind === 'paddle') return sentByPaddle(raw, secret ?? PADDLE_SECRET, at)
+const sign = async (kind: Kind, raw: string, secret?: string, at = seconds()): Promise<SignedWebhook> => {
+  if (kind === 'stripe') return signStripeWebhook(raw, secret ?? STRIPE_SECRET, at)
+  if (kind === 'paddle') return signPaddleWebhook(raw, secret ?? PADDLE_SECRET, at)
   return paypal.sent(undefined, secret ?? webhooks[0], raw)
 }
 const IGNORED = { status: 'ignored' }
 const INVALID = [401, 'INVALID_SIGNATURE']
-const kept = async () =>
+const countEvents = async () =>
   (await there.as('admin').get('/payments/events?count=true&limit=1')).headers.get('x-total-count')
 
 test.each(kinds)('%s: what its vendor signed is taken, by whatever way the tenant is named', async (kind) => {
@@ -81,21 +81,21 @@ test.each(kinds)('%s: what its vendor signed is taken, by whatever way the tenan
     [other.origin, {}],
   ]
   for (const [n, [origin, headers]] of ways.entries()) {
-    const sent = await signed(kind, bodies[kind]())
+    const sent = await sign(kind, bodies[kind]())
     const query = n < 2 ? '' : `?tenant=${there.id}`
     const answer = await deliver({ origin }, kind, { ...sent, headers: { ...sent.headers, ...headers } }, query)
     expect([n, answer.status, answer.body]).toEqual([n, 200, IGNORED])
   }
-  const nowhere = await deliver({ origin: 'http://nowhere.test' }, kind, signed(kind, bodies[kind]()))
-  expect(refusal(nowhere)).toEqual([404, 'TENANT_NOT_FOUND'])
-  expect(refusal(await deliver(there, kind, signed(kind, bodies[kind]()), '?tenant=nobody'))).toEqual([
+  const nowhere = await deliver({ origin: 'http://nowhere.test' }, kind, sign(kind, bodies[kind]()))
+  expect(statusAndCode(nowhere)).toEqual([404, 'TENANT_NOT_FOUND'])
+  expect(statusAndCode(await deliver(there, kind, sign(kind, bodies[kind]()), '?tenant=nobody'))).toEqual([
     404,
     'TENANT_NOT_FOUND',
   ])
 })
 
 test.each(kinds)('%s: bytes that are not those that were signed are refused, and nothing is kept', async (kind) => {
-  const before = await kept()
+  const before = await countEvents()
   const raw = bodies[kind]()
   const changes = [
     raw.slice(0, -1),
@@ -112,14 +112,14 @@ test.each(kinds)('%s: bytes that are not those that were signed are refused, and
   // PayPal compares what the JSON means, as far as we know.
   const judged = kind === 'paypal' ? changes.filter((text) => !text || differs(text, raw)) : changes
   for (const changed of judged) {
-    const { headers } = await signed(kind, raw)
-    expect([changed, refusal(await deliver(there, kind, { raw: changed, headers }))]).toEqual([changed, INVALID])
+    const { headers } = await sign(kind, raw)
+    expect([changed, statusAndCode(await deliver(there, kind, { raw: changed, headers }))]).toEqual([changed, INVALID])
   }
   const bytes = new TextEncoder().encode(raw)
   bytes[bytes.indexOf(0xc3)] = 0xff
-  const { headers } = await signed(kind, raw)
-  expect(refusal(await deliver(there, kind, { raw: bytes as never, headers }))).toEqual(INVALID)
-  expect(await kept()).toBe(before)
+  const { headers } = await sign(kind, raw)
+  expect(statusAndCode(await deliver(there, kind, { raw: bytes as never, headers }))).toEqual(INVALID)
+  expect(await countEvents()).toBe(before)
 })
 
 function differs(one: string, other: string) {
@@ -133,10 +133,13 @@ function differs(one: string, other: string) {
 test.each(kinds)('%s: another secret, that of another tenant, or no signature is refused', async (kind) => {
   const raw = bodies[kind]()
   const wrong = kind === 'paypal' ? ['OTHERWEBHOOK', 'NOBODYSWEBHOOK'] : [foreign, 'whsec_guessed', `${STRIPE_SECRET} `]
-  for (const secret of wrong) expect(refusal(await deliver(there, kind, signed(kind, raw, secret)))).toEqual(INVALID)
-  expect(refusal(await deliver(other, kind, signed(kind, raw)))).toEqual(INVALID)
-  expect(refusal(await deliver(there, kind, { raw, headers: { 'content-type': 'application/json' } }))).toEqual(INVALID)
-  const { headers } = await signed(kind, raw)
+  for (const secret of wrong)
+    expect(statusAndCode(await deliver(there, kind, sign(kind, raw, secret)))).toEqual(INVALID)
+  expect(statusAndCode(await deliver(other, kind, sign(kind, raw)))).toEqual(INVALID)
+  expect(statusAndCode(await deliver(there, kind, { raw, headers: { 'content-type': 'application/json' } }))).toEqual(
+    INVALID,
+  )
+  const { headers } = await sign(kind, raw)
   for (const [name, value] of Object.entries(headers).filter(
     ([name]) => name !== 'content-type' && name !== 'paypal-auth-algo' && name !== 'paypal-cert-url',
   ))
@@ -147,7 +150,9 @@ test.each(kinds)('%s: another secret, that of another tenant, or no signature is
       'ts=;h1=',
       `ts=${'9'.repeat(400)};h1=x`,
     ])
-      expect(refusal(await deliver(there, kind, { raw, headers: { ...headers, [name]: broken } }))).toEqual(INVALID)
+      expect(statusAndCode(await deliver(there, kind, { raw, headers: { ...headers, [name]: broken } }))).toEqual(
+        INVALID,
+      )
 })
 
 test.each(['stripe', 'paddle'] as const)('%s: a signature is good for 300 s', async (kind) => {
@@ -158,12 +163,12 @@ test.each(['stripe', 'paddle'] as const)('%s: a signature is good for 300 s', as
     [-299, 200],
     [-302, 401],
   ] as const) {
-    const answer = await deliver(there, kind, signed(kind, bodies[kind](), undefined, seconds() - age))
+    const answer = await deliver(there, kind, sign(kind, bodies[kind](), undefined, seconds() - age))
     expect([age, answer.status]).toEqual([age, status])
   }
-  const sent = await signed(kind, bodies[kind]())
+  const sent = await sign(kind, bodies[kind]())
   moveClock(now() + 310_000)
-  expect(refusal(await deliver(there, kind, sent))).toEqual(INVALID)
+  expect(statusAndCode(await deliver(there, kind, sent))).toEqual(INVALID)
 })
 
 test.each(['stripe', 'paddle'] as const)(
@@ -173,8 +178,8 @@ test.each(['stripe', 'paddle'] as const)(
     const set = (webhookSecret: string | string[]) =>
       there.as('admin').put(`/integration-sources/${sources[kind]}`, { authentication: { webhookSecret } })
     const answers = async () => [
-      (await deliver(there, kind, signed(kind, bodies[kind](), old))).status,
-      (await deliver(there, kind, signed(kind, bodies[kind](), fresh))).status,
+      (await deliver(there, kind, sign(kind, bodies[kind](), old))).status,
+      (await deliver(there, kind, sign(kind, bodies[kind](), fresh))).status,
     ]
     await set(old)
     expect(await answers()).toEqual([200, 401])
@@ -182,7 +187,7 @@ test.each(['stripe', 'paddle'] as const)(
     expect(await answers()).toEqual([200, 200])
     // The vendor itself signs by both for a while.
     if (kind === 'paddle') {
-      const both = sentByPaddle(bodies.paddle(), ['whsec_unknown', fresh], seconds())
+      const both = signPaddleWebhook(bodies.paddle(), ['whsec_unknown', fresh], seconds())
       expect((await deliver(there, kind, both)).status).toBe(200)
     }
     await set(fresh)
@@ -194,35 +199,35 @@ test.each(['stripe', 'paddle'] as const)(
 test('paypal: of two webhooks either may be the one, and what is not its own is refused', async () => {
   await there.as('admin').put(`/integration-sources/${sources.paypal}`, { authentication: { webhookId: webhooks } })
   for (const webhook of webhooks)
-    expect((await deliver(there, 'paypal', signed('paypal', bodies.paypal(), webhook))).body).toEqual(IGNORED)
-  expect(refusal(await deliver(there, 'paypal', signed('paypal', bodies.paypal(), '3JE')))).toEqual(INVALID)
+    expect((await deliver(there, 'paypal', sign('paypal', bodies.paypal(), webhook))).body).toEqual(IGNORED)
+  expect(statusAndCode(await deliver(there, 'paypal', sign('paypal', bodies.paypal(), '3JE')))).toEqual(INVALID)
 })
 
 test('paypal: a body can not answer for itself', async () => {
   const raw = '{},"webhook_id":"OTHERWEBHOOK","webhook_event":{}'
   const asked = paypal.seen.length
-  const { headers } = await signed('paypal', '{}')
-  expect(refusal(await deliver(there, 'paypal', { raw, headers }))).toEqual(INVALID)
+  const { headers } = await sign('paypal', '{}')
+  expect(statusAndCode(await deliver(there, 'paypal', { raw, headers }))).toEqual(INVALID)
   expect(paypal.seen.length).toBe(asked)
 })
 
 test('paypal: who can not ask PayPal now says so, and it is sent again', async () => {
-  const sent = await signed('paypal', bodies.paypal())
+  const sent = await sign('paypal', bodies.paypal())
   paypal.own.failing = () => ({ status: 500 })
-  expect(refusal(await deliver(there, 'paypal', sent))).toEqual([502, 'PROVIDER_ERROR'])
+  expect(statusAndCode(await deliver(there, 'paypal', sent))).toEqual([502, 'PROVIDER_ERROR'])
   paypal.own.failing = () => undefined
   expect((await deliver(there, 'paypal', sent)).body).toEqual(IGNORED)
 })
 
 test('nobody else sends here, and nobody sends without end', async () => {
   for (const kind of ['square', 'http', 'constructor', 'Stripe'])
-    expect(refusal(await deliver(there, kind, signed('stripe', bodies.stripe())))).toEqual([
+    expect(statusAndCode(await deliver(there, kind, sign('stripe', bodies.stripe())))).toEqual([
       400,
       'UNSUPPORTED_PROVIDER',
     ])
-  const { headers } = await signed('stripe', '{}')
+  const { headers } = await sign('stripe', '{}')
   const long = 'x'.repeat(config.ATOLL_BODY_LIMIT + 1)
-  expect(refusal(await deliver(there, 'stripe', { raw: long, headers }))).toEqual([413, 'BODY_TOO_LARGE'])
+  expect(statusAndCode(await deliver(there, 'stripe', { raw: long, headers }))).toEqual([413, 'BODY_TOO_LARGE'])
 })
 
 test("what is signed but no event is the sender's mistake", async () => {
@@ -235,7 +240,10 @@ test("what is signed but no event is the sender's mistake", async () => {
     '{"id":"\\u0000","type":"x","created":1}',
     '{"id":"e","type":"invoice.paid","created":1,"data":{"object":{"lines":{"data":5}}}}',
   ])
-    expect([raw, refusal(await deliver(there, 'stripe', signed('stripe', raw)))]).toEqual([raw, [400, 'INVALID_INPUT']])
+    expect([raw, statusAndCode(await deliver(there, 'stripe', sign('stripe', raw)))]).toEqual([
+      raw,
+      [400, 'INVALID_INPUT'],
+    ])
 })
 
 test('what failed is told to those who look for it, once in a while, and never by what secret', async () => {

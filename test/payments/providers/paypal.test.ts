@@ -1,15 +1,22 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { paypal } from '../../../src/payments/providers/paypal'
-import { fromPaypal, toPaypal } from '../../../src/payments/providers/paypal/amounts'
+import { fromPaypalAmount, toPaypalMoney } from '../../../src/payments/providers/paypal/amounts'
 import { startPaypal } from '../../outside/vendors/paypal'
-import { published } from '../../outside/vendors/specs'
-import { closed, open } from '../../plugins/kit'
-import { discount, kept, opened, order, REFUSED, unsaid } from './kit'
+import { hasSpecs } from '../../outside/vendors/specs'
+import { allowPrivateNetwork, denyPrivateNetwork } from '../../plugins/fixtures'
+import {
+  captureLeaks,
+  createOpenedConnection,
+  createOrder,
+  createSubscriptionRow,
+  discount,
+  PROVIDER_ERROR_WITHOUT_LEAK,
+} from './provider-fixtures'
 
 const vendor = await startPaypal()
-beforeAll(open)
+beforeAll(allowPrivateNetwork)
 afterAll(async () => {
-  closed()
+  denyPrivateNetwork()
   await vendor.stop()
 })
 // Whatever a test is about: what we ask and are told is as PayPal's documents say.
@@ -19,12 +26,12 @@ vendor.plan('P-PRO', '20.00')
 vendor.plan('P-TRIED', '20.00', 'USD', true)
 vendor.plan('P-YEN', '900', 'JPY')
 const connection = vendor.connection()
-const connected = opened(connection)
+const openedConnection = createOpenedConnection(connection)
 const secrets = [connection.authentication.clientSecret]
 const externalIds = { monthlyPlanId: 'P-PRO' }
-const begun = () => vendor.asked('POST', /billing\/subscriptions$/)
+const checkoutRequests = () => vendor.asked('POST', /billing\/subscriptions$/)
 
-test.skipIf(!published)('what is asked and answered is checked by the documents that PayPal publishes', async () => {
+test.skipIf(!hasSpecs)('what is asked and answered is checked by the documents that PayPal publishes', async () => {
   const answer = await fetch(`${vendor.url}/v1/oauth2/token`, {
     method: 'POST',
     body: 'grant_type=client_credentials',
@@ -36,13 +43,13 @@ test.skipIf(!published)('what is asked and answered is checked by the documents 
 })
 
 test('a checkout is a subscription that waits to be approved', async () => {
-  const one = order({ externalIds })
-  const { checkoutUrl, clientToken, externalSubscriptionId } = await paypal.createCheckout(connected, one)
+  const one = createOrder({ externalIds })
+  const { checkoutUrl, clientToken, externalSubscriptionId } = await paypal.createCheckout(openedConnection, one)
   expect([checkoutUrl, clientToken]).toEqual([
     `https://www.paypal.com/webapps/billing/subscriptions?ba_token=BA-${externalSubscriptionId}`,
     null,
   ])
-  const { body, headers } = begun().at(-1)!
+  const { body, headers } = checkoutRequests().at(-1)!
   expect(body).toEqual({
     plan_id: 'P-PRO',
     custom_id: one.subscriptionId,
@@ -59,14 +66,14 @@ test('a checkout is a subscription that waits to be approved', async () => {
 
 test('an amount of its own, or less by a coupon, takes the place of the price of the regular cycle', async () => {
   const made = [
-    order({ dynamic: true, amount: 1234, externalIds }),
-    order({ discount, amount: 1500, externalIds: { monthlyPlanId: 'P-TRIED' } }),
-    order({ discount, amount: 500, currency: 'JPY', externalIds: { monthlyPlanId: 'P-YEN' } }),
+    createOrder({ dynamic: true, amount: 1234, externalIds }),
+    createOrder({ discount, amount: 1500, externalIds: { monthlyPlanId: 'P-TRIED' } }),
+    createOrder({ discount, amount: 500, currency: 'JPY', externalIds: { monthlyPlanId: 'P-YEN' } }),
   ]
   const overrides = []
   for (const one of made) {
-    await paypal.createCheckout(connected, one)
-    overrides.push(begun().at(-1)!.body.plan.billing_cycles)
+    await paypal.createCheckout(openedConnection, one)
+    overrides.push(checkoutRequests().at(-1)!.body.plan.billing_cycles)
   }
   const fixed = (value: string, currency_code = 'USD') => ({ fixed_price: { currency_code, value } })
   expect(overrides).toEqual([
@@ -78,8 +85,8 @@ test('an amount of its own, or less by a coupon, takes the place of the price of
 
 test("a plan without one of PayPal's is refused before anybody is asked", async () => {
   const before = vendor.seen.length
-  const yearly = order({ externalIds, billingCycle: 'yearly' })
-  await expect(paypal.createCheckout(connected, yearly)).rejects.toMatchObject({
+  const yearly = createOrder({ externalIds, billingCycle: 'yearly' })
+  await expect(paypal.createCheckout(openedConnection, yearly)).rejects.toMatchObject({
     status: 400,
     code: 'MISSING_EXTERNAL_PRICE_ID',
   })
@@ -88,100 +95,104 @@ test("a plan without one of PayPal's is refused before anybody is asked", async 
 
 test('one token serves many, and another takes its place when it is near its end, or taken back', async () => {
   const grants = () => vendor.asked('POST', /oauth2\/token$/).length
-  const fresh = opened(vendor.connection())
+  const fresh = createOpenedConnection(vendor.connection())
   const before = grants()
-  await Promise.all([1, 2, 3].map(() => paypal.createCheckout(fresh, order({ externalIds }))))
+  await Promise.all([1, 2, 3].map(() => paypal.createCheckout(fresh, createOrder({ externalIds }))))
   expect(grants() - before).toBe(1)
   vendor.own.next = [{ status: 401 }]
-  await paypal.createCheckout(fresh, order({ externalIds }))
+  await paypal.createCheckout(fresh, createOrder({ externalIds }))
   expect(grants() - before).toBe(2)
   vendor.terms.expires = 30
-  const short = opened(vendor.connection())
-  for (const _ of [1, 2]) await paypal.createCheckout(short, order({ externalIds }))
+  const short = createOpenedConnection(vendor.connection())
+  for (const _ of [1, 2]) await paypal.createCheckout(short, createOrder({ externalIds }))
   expect(grants() - before).toBe(4)
   vendor.terms.expires = 32_400
   // Another secret is another token, though the connection is the same.
   const changed = { ...connection, _id: (fresh as { _id: string })._id, authentication: { clientSecret: 'wrong' } }
-  expect(await unsaid(['wrong'], () => paypal.createCheckout(changed as never, order({ externalIds })))).toEqual(
-    REFUSED,
-  )
+  expect(
+    await captureLeaks(['wrong'], () => paypal.createCheckout(changed as never, createOrder({ externalIds }))),
+  ).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
 })
 
 test('what was done though the answer got lost is done once', async () => {
-  const one = order({ externalIds })
-  await paypal.createCheckout(connected, order({ externalIds }))
+  const one = createOrder({ externalIds })
+  await paypal.createCheckout(openedConnection, createOrder({ externalIds }))
   const before = vendor.subscriptions.size
   vendor.own.next = ['lost']
-  const first = await paypal.createCheckout(connected, one)
-  expect(await paypal.createCheckout(connected, one)).toEqual(first)
+  const first = await paypal.createCheckout(openedConnection, one)
+  expect(await paypal.createCheckout(openedConnection, one)).toEqual(first)
   expect(vendor.subscriptions.size - before).toBe(1)
 })
 
 test('a PayPal that is down or refuses is a 502, of which nobody learns anything secret', async () => {
   for (const failure of ['down', { status: 500 }, { status: 422 }, { status: 403 }] as const) {
     vendor.own.failing = () => failure
-    expect(await unsaid(secrets, () => paypal.createCheckout(connected, order({ externalIds })))).toEqual(REFUSED)
+    expect(
+      await captureLeaks(secrets, () => paypal.createCheckout(openedConnection, createOrder({ externalIds }))),
+    ).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
   }
   vendor.own.failing = () => undefined
 })
 
-const bought = async () => {
-  const { externalSubscriptionId } = await paypal.createCheckout(connected, order({ externalIds }))
+const buySubscription = async () => {
+  const { externalSubscriptionId } = await paypal.createCheckout(openedConnection, createOrder({ externalIds }))
   vendor.approve(externalSubscriptionId!)
   return externalSubscriptionId!
 }
 
 test('a subscription is ended once; one that nobody approved, or nobody knows, is none', async () => {
-  const id = await bought()
-  await paypal.cancel(connected, kept({ externalSubscriptionId: id }))
-  await paypal.cancel(connected, kept({ externalSubscriptionId: id }))
+  const id = await buySubscription()
+  await paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: id }))
+  await paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: id }))
   expect(vendor.subscriptions.get(id).status).toBe('CANCELLED')
-  const { externalSubscriptionId } = await paypal.createCheckout(connected, order({ externalIds }))
-  await paypal.cancel(connected, kept({ externalSubscriptionId }))
-  await paypal.cancel(connected, kept({ externalSubscriptionId: 'I-NOBODY' }))
-  await paypal.cancel(connected, kept({}))
+  const { externalSubscriptionId } = await paypal.createCheckout(openedConnection, createOrder({ externalIds }))
+  await paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId }))
+  await paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: 'I-NOBODY' }))
+  await paypal.cancel(openedConnection, createSubscriptionRow({}))
   // What refuses for another reason is not over.
-  const running = await bought()
+  const running = await buySubscription()
   vendor.own.next = [{ status: 422 }]
-  expect(await unsaid(secrets, () => paypal.cancel(connected, kept({ externalSubscriptionId: running })))).toEqual(
-    REFUSED,
-  )
+  expect(
+    await captureLeaks(secrets, () =>
+      paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: running })),
+    ),
+  ).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
   // What failed fails again under the same key, for days.
   vendor.own.next = [{ status: 500 }]
-  const ended = () => paypal.cancel(connected, kept({ externalSubscriptionId: running }))
-  expect(await unsaid(secrets, ended)).toEqual(REFUSED)
+  const ended = () => paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: running }))
+  expect(await captureLeaks(secrets, ended)).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
   await ended()
   expect(vendor.subscriptions.get(running).status).toMatch(/^cancell?ed$/i)
 })
 
 test('the next cycles cost something else', async () => {
-  const id = await bought()
-  await paypal.reprice(connected, kept({ externalSubscriptionId: id }), 4205)
+  const id = await buySubscription()
+  await paypal.reprice(openedConnection, createSubscriptionRow({ externalSubscriptionId: id }), 4205)
   expect(vendor.subscriptions.get(id).price).toEqual({ currency_code: 'USD', value: '42.05' })
   // Nobody pays for what is not there any more.
-  await paypal.reprice(connected, kept({ externalSubscriptionId: 'I-NOBODY' }), 4200)
+  await paypal.reprice(openedConnection, createSubscriptionRow({ externalSubscriptionId: 'I-NOBODY' }), 4200)
 })
 
 test('a subscription is read as it stands, with what was paid; one that is not there is nothing', async () => {
-  const id = await bought()
+  const id = await buySubscription()
   const sale = vendor.bill(id)
-  const found = await paypal.fetchSubscription(connected, id)
+  const found = await paypal.fetchSubscription(openedConnection, id)
   expect(found).toMatchObject({ externalSubscriptionId: id, status: 'active' })
   expect(found!.periodEnd).toBeGreaterThan(found!.periodStart!)
   expect(found!.invoices).toHaveLength(2)
   expect(found!.invoices[1]).toMatchObject({ externalInvoiceId: sale, amount: 2000, currency: 'USD', status: 'paid' })
-  expect(await paypal.fetchSubscription(connected, 'I-NOBODY')).toBeUndefined()
-  const waiting = await paypal.createCheckout(connected, order({ externalIds }))
-  expect(await paypal.fetchSubscription(connected, waiting.externalSubscriptionId!)).toMatchObject({
+  expect(await paypal.fetchSubscription(openedConnection, 'I-NOBODY')).toBeUndefined()
+  const waiting = await paypal.createCheckout(openedConnection, createOrder({ externalIds }))
+  expect(await paypal.fetchSubscription(openedConnection, waiting.externalSubscriptionId!)).toMatchObject({
     status: 'pending',
   })
 })
 
 test('all transactions of a subscription are read, however many pages they are', async () => {
-  const id = await bought()
+  const id = await buySubscription()
   vendor.terms.page = 2
   for (let n = 0; n < 4; n++) vendor.bill(id)
-  const { invoices } = (await paypal.fetchSubscription(connected, id))!
+  const { invoices } = (await paypal.fetchSubscription(openedConnection, id))!
   expect(new Set(invoices.map(({ externalInvoiceId }) => externalInvoiceId)).size).toBe(5)
   vendor.terms.page = 20
 })
@@ -195,10 +206,10 @@ test('amounts have as many decimals as PayPal takes', () => {
     ['TND', 12_345, '12.345'],
   ] as const
   for (const [currency, minor, value] of written) {
-    expect([currency, toPaypal(minor, currency).value]).toEqual([currency, value])
-    expect([currency, fromPaypal(value, currency)]).toEqual([currency, minor])
+    expect([currency, toPaypalMoney(minor, currency).value]).toEqual([currency, value])
+    expect([currency, fromPaypalAmount(value, currency)]).toEqual([currency, minor])
   }
-  expect(['20', '20.0', '-3.5', '', 'many', undefined].map((value) => fromPaypal(value, 'USD'))).toEqual([
+  expect(['20', '20.0', '-3.5', '', 'many', undefined].map((value) => fromPaypalAmount(value, 'USD'))).toEqual([
     2000, 2000, -350, 0, 0, 0,
   ])
 })

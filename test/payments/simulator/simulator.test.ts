@@ -3,22 +3,22 @@ import fc from 'fast-check'
 import { config } from '../../../src/config'
 import { moveClock } from '../../../src/core/clock'
 import type { ProviderKind } from '../../../src/payments/providers/provider'
-import { closed, open } from '../../plugins/kit'
-import { check, patience } from '../../properties'
+import { allowPrivateNetwork, denyPrivateNetwork } from '../../plugins/fixtures'
+import { checkProperty, PROPERTY_TIMEOUT_MS } from '../../property-runner'
 import { databaseUrl } from '../../storage/engines'
-import { histories } from './acts'
-import { simulator } from './simulator'
-import { worlds } from './vendors'
+import { histories } from './actions'
+import { worlds } from './provider-worlds'
+import { createSimulator } from './simulator'
 
-setDefaultTimeout(patience)
-open()
+setDefaultTimeout(PROPERTY_TIMEOUT_MS)
+allowPrivateNetwork()
 config.ATOLL_RATE_LIMITS = 'off'
-const quiet = spyOn(console, 'error')
-beforeEach(() => void quiet.mockImplementation(() => {}))
+const consoleSpy = spyOn(console, 'error')
+beforeEach(() => void consoleSpy.mockImplementation(() => {}))
 afterEach(() => moveClock(Date.now()))
 afterAll(() => {
-  closed()
-  quiet.mockRestore()
+  denyPrivateNetwork()
+  consoleSpy.mockRestore()
   config.ATOLL_RATE_LIMITS = 'on'
 })
 
@@ -28,8 +28,8 @@ test.each(Object.keys(worlds) as ProviderKind[])(
   'whatever happens, and whenever the process dies, all is as %s has it in the end',
   async (kind) => {
     const world = await worlds[kind]()
-    const { play } = await simulator(world)
-    await check(RUNS, fc.asyncProperty(histories, play))
+    const { play } = await createSimulator(world)
+    await checkProperty(RUNS, fc.asyncProperty(histories, play))
     await world.stop()
   },
 )

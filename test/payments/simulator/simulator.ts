@@ -2,29 +2,29 @@ import { expect } from 'bun:test'
 import type { Ctx } from '../../../src/accounts/guard'
 import { moveClock, now } from '../../../src/core/clock'
 import { Problem } from '../../../src/core/problem'
-import { runDue } from '../../../src/jobs/runner'
-import { checkout } from '../../../src/payments/checkout/checkout'
-import { receive } from '../../../src/payments/inbox/receiving'
-import { cancel } from '../../../src/payments/subscriptions/ending'
+import { runDueJobs } from '../../../src/jobs/runner'
+import { startCheckout } from '../../../src/payments/checkout/checkout'
+import { receiveWebhook } from '../../../src/payments/inbox/webhook-receiver'
+import { cancel } from '../../../src/payments/subscriptions/cancellation'
 import { setCoupon } from '../../../src/payments/subscriptions/pricing'
 import { create } from '../../../src/payments/subscriptions/subscriptions'
 import { subscriptions } from '../../../src/payments/tables'
-import { shop } from '../kit'
-import type { Act, Fault, History } from './acts'
-import { agreement, countsOf, watched } from './laws'
-import { Killed, Mortal } from './mortal'
-import type { World } from './vendors'
+import { createPaymentsFixture } from '../fixtures'
+import type { Action, Fault, History } from './actions'
+import { CrashingProcess, ProcessKilled } from './crashing-process'
+import { checkWrites, expectAgreement, expectConsistentCounts } from './invariants'
+import type { World } from './provider-worlds'
 
 const HOUR = 3_600_000
 export const START = Date.parse('2026-03-10T09:00:00.000Z')
 /** For so long one can pay in a checkout. */
-const EXPIRY = 72 * HOUR
+const CHECKOUT_EXPIRY_MS = 72 * HOUR
 const TABLES = ['subscriptions', 'redemptions', 'invoices', 'provider_events', 'jobs', 'leases']
 
 /** A tenant that sells by a provider, and what may happen to it. */
-export async function simulator(world: World) {
+export async function createSimulator(world: World) {
   moveClock(START)
-  const at = await shop(world.connection())
+  const at = await createPaymentsFixture(world.connection())
   const plan = await at.plan({
     name: 'Plan',
     monthlyPrice: 20,
@@ -48,70 +48,74 @@ export async function simulator(world: World) {
 
   /** What happened in one history. */
   async function play({ acts, late }: History) {
-    await begin()
-    const given = new Map<string, number>()
-    const trail: string[] = []
+    await reset()
+    const issuedAt = new Map<string, number>()
+    const history: string[] = []
 
     const rows = () => at.tenant.db.select().from(subscriptions).orderBy(subscriptions._id)
     const nth = <T>(list: T[], n: number): T | undefined => list[n % list.length]
     const truths = (...statuses: string[]) => world.truths().filter(({ status }) => statuses.includes(status))
 
     /** A process to which something happens. The provider is asked by one at a time. */
-    function begun(fault: Fault) {
+    function startProcess(fault: Fault) {
       const death = fault && 'write' in fault ? { at: fault.write, committed: fault.committed } : undefined
-      const process = new Mortal(at.tenant, watched, death)
+      const process = new CrashingProcess(at.tenant, checkWrites, death)
       let questions = 0
       world.own.failing = () => {
-        if (process.dead) return 'down'
+        if (process.isDead) return 'down'
         if (!fault || 'write' in fault) return
         const question = questions++
         if (fault.stays ? question < fault.at : question !== fault.at) return
-        if (fault.dies) process.dead = true
+        if (fault.dies) process.isDead = true
         return fault.vendor === 'refuses' ? { status: 500 } : fault.vendor
       }
       return process
     }
 
     /** When its last work is done. What died has no leases any more: they run out. */
-    async function ended(process: Mortal) {
+    async function finishProcess(process: CrashingProcess) {
       world.own.failing = () => undefined
-      if (process.dead) await at.tenant.write((tx) => tx.ask('delete from leases'))
+      if (process.isDead) await at.tenant.write((tx) => tx.query('delete from leases'))
     }
 
     /** Does something in a process to which that happens, or in the one that is there. */
     async function inProcess<T>(
       fault: Fault,
-      work: (ctx: Ctx & { process: Mortal }) => Promise<T>,
-      { user = people[0]!, privileged = false, there }: { user?: string; privileged?: boolean; there?: Mortal } = {},
+      work: (ctx: Ctx & { process: CrashingProcess }) => Promise<T>,
+      {
+        user = people[0]!,
+        privileged = false,
+        there,
+      }: { user?: string; privileged?: boolean; there?: CrashingProcess } = {},
     ) {
-      const process = there ?? begun(fault)
+      const process = there ?? startProcess(fault)
       const actor = { user, roles: [], privileged, workspace: null, via: 'api-key' as const, scopes: [] }
       try {
         return await work({ ...process.tenant, actor, process })
       } catch (error) {
-        if (error instanceof Killed || process.dead) trail.push('  killed')
-        else if (error instanceof Problem && error.status !== 500) trail.push(`  ${error.code}`)
+        if (error instanceof ProcessKilled || process.isDead) history.push('  killed')
+        else if (error instanceof Problem && error.status !== 500) history.push(`  ${error.code}`)
         else throw error
       } finally {
-        if (!there) await ended(process)
+        if (!there) await finishProcess(process)
       }
     }
 
     /** Two requests at once, to one process. */
-    async function together(acts: Act[], fault: Fault) {
-      const process = begun(fault)
+    async function performTogether(acts: Action[], fault: Fault) {
+      const process = startProcess(fault)
       const all = await Promise.allSettled(acts.map((act) => perform(act, process)))
-      await ended(process)
+      await finishProcess(process)
       for (const one of all) if (one.status === 'rejected') throw one.reason
     }
 
-    const deliver = (event: object, fault: Fault = undefined, there?: Mortal) =>
+    const deliver = (event: object, fault: Fault = undefined, there?: CrashingProcess) =>
       inProcess(
         fault,
         async (ctx) => {
           const { raw, headers } = await world.sent(event)
           const body = { method: 'POST', body: raw, headers }
-          return receive(ctx, world.kind, new Request(`${at.origin}/api/payments/webhooks/${world.kind}`, body))
+          return receiveWebhook(ctx, world.kind, new Request(`${at.origin}/api/payments/webhooks/${world.kind}`, body))
         },
         { there },
       )
@@ -119,10 +123,11 @@ export async function simulator(world: World) {
     const drop = (event: object) => world.events.splice(world.events.indexOf(event), 1)
 
     /** A moment after the period of a subscription. */
-    const turn = ({ periodEnd }: { periodEnd: number }) => moveClock(Math.max(now() + 1_000, periodEnd + 1_000))
+    const moveToNextPeriod = ({ periodEnd }: { periodEnd: number }) =>
+      moveClock(Math.max(now() + 1_000, periodEnd + 1_000))
 
-    async function perform(act: Act, there?: Mortal): Promise<unknown> {
-      if (act.do === 'together') return together(act.acts, act.fault)
+    async function perform(act: Action, there?: CrashingProcess): Promise<unknown> {
+      if (act.do === 'together') return performTogether(act.acts, act.fault)
       if (act.do === 'subscribe') {
         const input = { planId: plan._id, billingCycle: 'monthly' as const, couponCode: coupons[act.coupon] }
         return inProcess(undefined, (ctx) => create(ctx, input), { user: people[act.who], there })
@@ -134,18 +139,18 @@ export async function simulator(world: World) {
         const row = act.of < 0 ? undefined : nth(waiting, act.of)
         const what = row ? { subscriptionId: row._id } : { planId: plan._id, billingCycle: 'monthly' as const }
         const input = { ...what, couponCode: coupons[act.coupon], reset: act.reset }
-        const asking = (ctx: Ctx) => checkout(ctx, input, request())
+        const asking = (ctx: Ctx) => startCheckout(ctx, input, request())
         const answer = await inProcess(act.fault, asking, { user: people[act.who], there })
         if (!(answer?.checkoutUrl ?? answer?.clientToken)) return
-        const begun = world.checkoutIn(answer!)
-        if (!given.has(begun)) given.set(begun, now())
+        const startProcess = world.checkoutIn(answer!)
+        if (!issuedAt.has(startProcess)) issuedAt.set(startProcess, now())
         // Meanwhile somebody else may have begun another, or canceled this one.
-        if (!there) expect([begun, world.isOff(begun)]).toEqual([begun, false])
+        if (!there) expect([startProcess, world.isCanceled(startProcess)]).toEqual([startProcess, false])
         return
       }
       if (act.do === 'pay' || act.do === 'decline') {
         const open = nth(
-          world.open().filter((one) => now() - (given.get(one) ?? 0) < EXPIRY),
+          world.open().filter((one) => now() - (issuedAt.get(one) ?? 0) < CHECKOUT_EXPIRY_MS),
           act.n,
         )
         if (open && act.do === 'pay') world.pay(open, act.trial)
@@ -154,7 +159,7 @@ export async function simulator(world: World) {
       }
       if (act.do === 'renew' || act.do === 'fail') {
         const one = nth(truths('active', 'trialing'), act.n)
-        if (one) turn(one)
+        if (one) moveToNextPeriod(one)
         if (one) world[act.do](one.id)
         return
       }
@@ -187,43 +192,43 @@ export async function simulator(world: World) {
         const attaching = (ctx: Ctx) => setCoupon(ctx, row!._id, { couponCode })
         return row && inProcess(act.fault, attaching, { privileged: true, there })
       }
-      await pass(act.hours * HOUR, act.fault, there)
+      await passTime(act.hours * HOUR, act.fault, there)
     }
 
-    async function pass(ms: number, fault?: Fault, there?: Mortal) {
+    async function passTime(ms: number, fault?: Fault, there?: CrashingProcess) {
       moveClock(now() + ms)
-      await inProcess(fault, ({ process }) => runDue(process.tenant), { there })
+      await inProcess(fault, ({ process }) => runDueJobs(process.tenant), { there })
     }
 
     const check = async (how: { settled: boolean }) => {
       const { db } = at.tenant
-      await countsOf(db)
-      await agreement(db, world, how)
+      await expectConsistentCounts(db)
+      await expectAgreement(db, world, how)
     }
 
     try {
       for (const act of acts) {
-        trail.push(JSON.stringify(act))
+        history.push(JSON.stringify(act))
         await perform(act)
       }
       for (const [n, event] of [...world.events].entries()) if (late[n % late.length]) await deliver(event)
-      trail.push('all is well')
-      for (const hours of [1.01, 1.01]) await pass(hours * HOUR)
+      history.push('all is well')
+      for (const hours of [1.01, 1.01]) await passTime(hours * HOUR)
       await check({ settled: false })
-      for (const hours of [25, 1.01, 1.01]) await pass(hours * HOUR)
+      for (const hours of [25, 1.01, 1.01]) await passTime(hours * HOUR)
       await check({ settled: true })
     } catch (error) {
-      if (error instanceof Error) error.message += `\n${trail.join('\n')}`
+      if (error instanceof Error) error.message += `\n${history.join('\n')}`
       throw error
     }
   }
 
-  async function begin() {
+  async function reset() {
     moveClock(START)
     world.clear()
     await at.tenant.write(async (tx) => {
-      for (const table of TABLES) await tx.ask(`delete from ${table}`)
-      await tx.ask('update coupons set current_redemptions = 0')
+      for (const table of TABLES) await tx.query(`delete from ${table}`)
+      await tx.query('update coupons set current_redemptions = 0')
     })
   }
 

@@ -1,21 +1,21 @@
 import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { rotate } from '../../../src/accounts/vault/rotate'
+import { rotateVaultKey } from '../../../src/accounts/vault/key-rotation'
 import { sealed } from '../../../src/accounts/vault/tables'
-import { allOpened, opened } from '../../../src/plugins/connections/opening'
-import { ID, TIME } from '../../accounts/workspaces/kit'
-import { type Client, house, refusal } from '../../house'
+import { resolveAllOfKind, resolveConnection } from '../../../src/plugins/connections/resolver'
+import { ID, TIME } from '../../accounts/workspaces/workspace-fixtures'
+import { type ApiClient, createTestTenant, statusAndCode } from '../../test-tenant'
 
 setDefaultTimeout(30_000)
 
-let h: Awaited<ReturnType<typeof house>>
-let admin: Client
+let h: Awaited<ReturnType<typeof createTestTenant>>
+let admin: ApiClient
 beforeAll(async () => {
-  h = await house()
+  h = await createTestTenant()
   admin = h.as('admin')
 })
 
 const PATH = '/integration-sources'
-const stripe = (more: object = {}) => ({
+const newStripe = (more: object = {}) => ({
   name: 'Cards',
   kind: 'stripe',
   labels: ['money', 'eu'],
@@ -23,11 +23,11 @@ const stripe = (more: object = {}) => ({
   authentication: { secretKey: 'sk_live_1', webhookSecret: ['whsec_a', 'whsec_b'] },
   ...more,
 })
-const made = async (more: object = {}) => (await admin.post(PATH, stripe(more))).body
+const createConnection = async (more: object = {}) => (await admin.post(PATH, newStripe(more))).body
 
 describe('a connection', () => {
   test('is made, read, listed, changed and removed, and never tells its secrets', async () => {
-    const created = await admin.post(PATH, stripe())
+    const created = await admin.post(PATH, newStripe())
     expect(created.status).toBe(201)
     expect(created.body).toEqual({
       _id: ID,
@@ -65,26 +65,26 @@ describe('a connection', () => {
       await admin.post(`${path}/status`),
       await admin.get(`${PATH}/%00`),
     ])
-      expect(refusal(answer)).toEqual([404, 'INTEGRATION_SOURCE_NOT_FOUND'])
+      expect(statusAndCode(answer)).toEqual([404, 'INTEGRATION_SOURCE_NOT_FOUND'])
     expect((await admin.get(PATH)).body).toEqual([])
   })
 
   test('is changed and removed only as it was read', async () => {
-    const created = await admin.post(PATH, stripe())
+    const created = await admin.post(PATH, newStripe())
     const path = `${PATH}/${created.body._id}`
     const first = { 'if-match': created.headers.get('etag')! }
     const racing = await Promise.all(['a', 'b', 'c'].map((name) => admin.put(path, { name }, first)))
     expect(racing.map(({ status }) => status).sort()).toEqual([200, 412, 412])
-    expect(refusal(await admin.delete(path, first))).toEqual([412, 'VERSION_MISMATCH'])
+    expect(statusAndCode(await admin.delete(path, first))).toEqual([412, 'VERSION_MISMATCH'])
     expect((await admin.delete(path)).status).toBe(200)
   })
 
   test('is the business of admins only', async () => {
-    const { _id } = await made()
-    const asks: ((client: Client) => Promise<unknown>)[] = [
+    const { _id } = await createConnection()
+    const asks: ((client: ApiClient) => Promise<unknown>)[] = [
       (client) => client.get(PATH),
       (client) => client.get(`${PATH}/${_id}`),
-      (client) => client.post(PATH, stripe()),
+      (client) => client.post(PATH, newStripe()),
       (client) => client.put(`${PATH}/${_id}`, { name: 'x' }),
       (client) => client.patch(`${PATH}/${_id}`, { name: 'x' }),
       (client) => client.delete(`${PATH}/${_id}`),
@@ -93,15 +93,15 @@ describe('a connection', () => {
     ]
     for (const asked of asks) {
       for (const name of ['user', 'editor'] as const)
-        expect(refusal((await asked(h.as(name))) as never)).toEqual([403, 'FORBIDDEN'])
-      expect(refusal((await asked(h.stranger)) as never)).toEqual([401, 'UNAUTHENTICATED'])
+        expect(statusAndCode((await asked(h.as(name))) as never)).toEqual([403, 'FORBIDDEN'])
+      expect(statusAndCode((await asked(h.stranger)) as never)).toEqual([401, 'UNAUTHENTICATED'])
     }
     await admin.delete(`${PATH}/${_id}`)
   })
 
   test('is seen by no other tenant', async () => {
-    const { _id } = await made()
-    const abroad = (await house()).as('admin')
+    const { _id } = await createConnection()
+    const abroad = (await createTestTenant()).as('admin')
     expect((await abroad.get(PATH)).body).toEqual([])
     for (const answer of [
       await abroad.get(`${PATH}/${_id}`),
@@ -114,9 +114,9 @@ describe('a connection', () => {
   })
 
   test('keeps its secrets in the vault, each by itself, and whoever needs them gets them', async () => {
-    const { _id } = await made()
+    const { _id } = await createConnection()
     const path = `${PATH}/${_id}`
-    const secrets = async () => (await opened(h.tenant, _id, 'stripe')).authentication
+    const secrets = async () => (await resolveConnection(h.tenant, _id, 'stripe')).authentication
     expect(await secrets()).toEqual({ secretKey: 'sk_live_1', webhookSecret: ['whsec_a', 'whsec_b'] })
     await admin.put(path, { authentication: { webhookSecret: 'whsec_c' } })
     expect(await secrets()).toEqual({ secretKey: 'sk_live_1', webhookSecret: 'whsec_c' })
@@ -129,19 +129,21 @@ describe('a connection', () => {
     expect(await secrets()).toEqual({ secretKey: 'sk_2', webhookSecret: ['whsec_d'] })
     const kept = JSON.stringify(await h.tenant.db.select().from(sealed))
     for (const secret of ['sk_', 'whsec_']) expect(kept).not.toContain(secret)
-    expect((await rotate()).failed).toEqual([])
+    expect((await rotateVaultKey()).failed).toEqual([])
     expect(await secrets()).toEqual({ secretKey: 'sk_2', webhookSecret: ['whsec_d'] })
-    expect((await allOpened(h.tenant, 'stripe')).map((one) => one.authentication)).toEqual([await secrets()])
-    expect(await opened(h.tenant, _id, 'paypal').catch(({ code }) => code)).toBe('INTEGRATION_SOURCE_NOT_FOUND')
+    expect((await resolveAllOfKind(h.tenant, 'stripe')).map((one) => one.authentication)).toEqual([await secrets()])
+    expect(await resolveConnection(h.tenant, _id, 'paypal').catch(({ code }) => code)).toBe(
+      'INTEGRATION_SOURCE_NOT_FOUND',
+    )
     await admin.delete(path)
     expect(await h.tenant.db.$count(sealed)).toBe(0)
-    expect(await allOpened(h.tenant, 'stripe')).toEqual([])
+    expect(await resolveAllOfKind(h.tenant, 'stripe')).toEqual([])
   })
 
   test('is as its kind has to be, and stays of it', async () => {
     const flawsOf = async (body: object) => {
       const answer = await admin.post(PATH, { name: 'x', ...body })
-      expect(refusal(answer)).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
       expect(JSON.stringify(answer.body)).not.toContain('s3cret')
       return answer.body.details.map(({ path }: { path: string }) => path)
     }
@@ -169,20 +171,23 @@ describe('a connection', () => {
     ).toBeGreaterThan(0)
     for (const url of ['http://x.test', 'https://10.0.0.1', 'https://ada:x@x.test'])
       expect(await flawsOf({ kind: 'http', metadata: { url } })).toEqual(['/metadata/url'])
-    const { _id } = await made()
-    expect(refusal(await admin.put(`${PATH}/${_id}`, { metadata: { apiUrl: 'http://127.0.0.1' } }))).toEqual([
+    const { _id } = await createConnection()
+    expect(statusAndCode(await admin.put(`${PATH}/${_id}`, { metadata: { apiUrl: 'http://127.0.0.1' } }))).toEqual([
       400,
       'INVALID_INPUT',
     ])
-    expect(refusal(await admin.put(`${PATH}/${_id}`, { kind: 'paddle' }))).toEqual([400, 'INVALID_INPUT'])
-    expect(refusal(await admin.put(`${PATH}/${_id}`, { metadata: { apiUrl: 7 } }))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await admin.put(`${PATH}/${_id}`, { kind: 'paddle' }))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await admin.put(`${PATH}/${_id}`, { metadata: { apiUrl: 7 } }))).toEqual([
+      400,
+      'INVALID_INPUT',
+    ])
     await admin.delete(`${PATH}/${_id}`)
   })
 
   test('is found by kind, name and label, page by page', async () => {
-    await made({ name: 'a', labels: ['x'] })
-    await made({ name: 'b', labels: ['y', 'z'] })
-    await made({ name: 'c', kind: 'paddle', authentication: {}, labels: [] })
+    await createConnection({ name: 'a', labels: ['x'] })
+    await createConnection({ name: 'b', labels: ['y', 'z'] })
+    await createConnection({ name: 'c', kind: 'paddle', authentication: {}, labels: [] })
     const names = async (query: string) =>
       (await admin.get(`${PATH}?sort=name&${query}`)).body.map(({ name }: { name: string }) => name).join('')
     expect(await names('')).toBe('abc')

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { TIME } from '../../accounts/workspaces/kit'
-import { type Answer, type Client, house } from '../../house'
-import { postbox } from '../../outside/postbox'
-import { closed, open, times } from '../kit'
+import { TIME } from '../../accounts/workspaces/workspace-fixtures'
+import { startSmtpServer } from '../../outside/smtp-server'
+import { type ApiClient, createTestTenant, type TestResponse } from '../../test-tenant'
+import { allowPrivateNetwork, denyPrivateNetwork, times } from '../fixtures'
 
 setDefaultTimeout(30_000)
 
@@ -10,13 +10,13 @@ const PATH = '/integration-sources'
 const BASIC = `Basic ${btoa('client:s3cret')}`
 
 /** The outer world: what it answers depends on who asks, as with the real ones. */
-const asked: string[] = []
-const world = Bun.serve({
+const requests: string[] = []
+const upstream = Bun.serve({
   hostname: '127.0.0.1',
   port: 0,
   async fetch(request) {
     const { pathname } = new URL(request.url)
-    asked.push(`${request.method} ${pathname}`)
+    requests.push(`${request.method} ${pathname}`)
     const authorization = request.headers.get('authorization')
     const is = (what: string) => new Response(null, { status: authorization === what ? 200 : 401 })
     if (pathname === '/v1/models' || pathname === '/v1/balance' || pathname === '/event-types')
@@ -32,14 +32,14 @@ const world = Bun.serve({
     return new Response(null, { status: 404 })
   },
 })
-const url = `http://127.0.0.1:${world.port}`
+const url = `http://127.0.0.1:${upstream.port}`
 
-let admin: Client
-let box: Awaited<ReturnType<typeof postbox>>
+let admin: ApiClient
+let mailServer: Awaited<ReturnType<typeof startSmtpServer>>
 beforeAll(async () => {
-  open()
-  admin = (await house()).as('admin')
-  box = await postbox({
+  allowPrivateNetwork()
+  admin = (await createTestTenant()).as('admin')
+  mailServer = await startSmtpServer({
     authOptional: false,
     onAuth: ({ username, password }, _, done) =>
       username === 'ada' && password === 's3cret' ? done(null, { user: 'ada' }) : done(new Error('No.')),
@@ -47,20 +47,20 @@ beforeAll(async () => {
   })
 })
 afterAll(async () => {
-  closed()
-  await world.stop(true)
-  await box.close()
+  denyPrivateNetwork()
+  await upstream.stop(true)
+  await mailServer.close()
 })
 
-const drafted = async (kind: string, metadata: object, authentication: object = {}) => {
+const checkDraft = async (kind: string, metadata: object, authentication: object = {}) => {
   const { status, body } = await admin.post(`${PATH}/status`, { kind, metadata, authentication })
   expect([status, body.checkedAt]).toEqual([200, TIME])
   expect(JSON.stringify(body)).not.toContain('s3cret')
   return [body.status, body.message]
 }
-const CONNECTED = ['connected', 'It answered 200.']
-const REFUSED = ['failed', 'It refuses our authentication (401).']
-const NOBODY = ['failed', 'Nobody was there, or the connection broke off.']
+const CONNECTED = ['connected', 'The server answered 200.']
+const REFUSED = ['failed', 'The server rejected the credentials (401).']
+const UNREACHABLE = ['failed', 'The connection was refused or closed.']
 
 describe('the status of a connection', () => {
   test.each([
@@ -69,9 +69,9 @@ describe('the status of a connection', () => {
     ['paypal', { apiUrl: url, clientId: 'client' }, { clientSecret: 's3cret' }, { clientSecret: 'x' }],
     ['paddle', { apiUrl: `${url}/` }, { apiKey: 's3cret' }, { apiKey: 'x' }],
   ])('%s is found out by a small call', async (kind, metadata, good, bad) => {
-    expect(await drafted(kind, metadata, good)).toEqual(CONNECTED)
-    expect(await drafted(kind, metadata, bad)).toEqual(REFUSED)
-    expect(await drafted(kind, { ...metadata, apiUrl: 'http://127.0.0.1:1' }, good)).toEqual(NOBODY)
+    expect(await checkDraft(kind, metadata, good)).toEqual(CONNECTED)
+    expect(await checkDraft(kind, metadata, bad)).toEqual(REFUSED)
+    expect(await checkDraft(kind, { ...metadata, apiUrl: 'http://127.0.0.1:1' }, good)).toEqual(UNREACHABLE)
   })
 
   test('says what is missing, where nothing can be asked without it', async () => {
@@ -80,31 +80,37 @@ describe('the status of a connection', () => {
       ['paddle', 'authentication.apiKey'],
       ['paypal', 'metadata.clientId'],
     ] as const)
-      expect(await drafted(kind, { apiUrl: url })).toEqual(['failed', `There is no ${missing}.`])
-    expect(await drafted('openai', { apiUrl: `${url}/v1` })).toEqual(REFUSED)
+      expect(await checkDraft(kind, { apiUrl: url })).toEqual(['failed', `${missing} is missing.`])
+    expect(await checkDraft('openai', { apiUrl: `${url}/v1` })).toEqual(REFUSED)
   })
 
   test('http is asked with its headers, by HEAD, or else by GET', async () => {
-    asked.length = 0
-    expect(await drafted('http', { url: `${url}/keyed` }, { headers: { 'x-key': 's3cret' } })).toEqual([
+    requests.length = 0
+    expect(await checkDraft('http', { url: `${url}/keyed` }, { headers: { 'x-key': 's3cret' } })).toEqual([
       'connected',
-      'It answered 204.',
+      'The server answered 204.',
     ])
-    expect(await drafted('http', { url: `${url}/no-head` })).toEqual(CONNECTED)
-    expect(asked).toEqual(['HEAD /keyed', 'HEAD /no-head', 'GET /no-head'])
-    expect(await drafted('http', { url: `${url}/keyed` })).toEqual(['failed', 'It refuses our authentication (403).'])
-    expect(await drafted('http', { url: `${url}/broken` })).toEqual(['failed', 'It answered 500.'])
+    expect(await checkDraft('http', { url: `${url}/no-head` })).toEqual(CONNECTED)
+    expect(requests).toEqual(['HEAD /keyed', 'HEAD /no-head', 'GET /no-head'])
+    expect(await checkDraft('http', { url: `${url}/keyed` })).toEqual([
+      'failed',
+      'The server rejected the credentials (403).',
+    ])
+    expect(await checkDraft('http', { url: `${url}/broken` })).toEqual(['failed', 'The server answered 500.'])
   })
 
   test('email is spoken to as far as its sign-in', async () => {
-    const metadata = { host: '127.0.0.1', port: box.port, user: 'ada' }
-    expect(await drafted('email', metadata, { password: 's3cret' })).toEqual(['connected', 'It lets us in.'])
-    const [status, message] = await drafted('email', metadata, { password: 'x' })
+    const metadata = { host: '127.0.0.1', port: mailServer.port, user: 'ada' }
+    expect(await checkDraft('email', metadata, { password: 's3cret' })).toEqual([
+      'connected',
+      'The mail server accepted the connection.',
+    ])
+    const [status, message] = await checkDraft('email', metadata, { password: 'x' })
     expect([status, message]).toEqual(['failed', expect.stringMatching(/^The mail server answered 535/)])
-    expect((await drafted('email', { ...metadata, port: 1 }))[1]).toBe(
-      'The mail server could not be asked (ESOCKET) at CONN.',
+    expect((await checkDraft('email', { ...metadata, port: 1 }))[1]).toBe(
+      'The mail server could not be reached (ESOCKET) at CONN.',
     )
-    expect(box.letters).toEqual([])
+    expect(mailServer.letters).toEqual([])
   })
 
   test('is that of what is kept, with the secrets that are kept', async () => {
@@ -116,23 +122,23 @@ describe('the status of a connection', () => {
     }
     const { _id } = (await admin.post(PATH, kept)).body
     const status = async () => (await admin.post(`${PATH}/${_id}/status`)).body
-    expect(await status()).toEqual({ status: 'connected', message: 'It answered 200.', checkedAt: TIME })
+    expect(await status()).toEqual({ status: 'connected', message: 'The server answered 200.', checkedAt: TIME })
     await admin.put(`${PATH}/${_id}`, { authentication: { token: 'other' } })
     expect((await status()).status).toBe('failed')
   })
 
   test('leads nobody into our own network', async () => {
-    closed()
-    const no = ['failed', 'Its address is none that we may ask.']
-    expect(await drafted('http', { url })).toEqual(no)
-    expect(await drafted('http', { url: 'https://127.0.0.1' })).toEqual(no)
-    expect(await drafted('email', { host: '127.0.0.1', port: box.port })).toEqual(no)
-    expect(await drafted('email', { host: 'localhost', port: box.port })).toEqual(no)
-    open()
+    denyPrivateNetwork()
+    const no = ['failed', 'Requests to this address are not allowed.']
+    expect(await checkDraft('http', { url })).toEqual(no)
+    expect(await checkDraft('http', { url: 'https://127.0.0.1' })).toEqual(no)
+    expect(await checkDraft('email', { host: '127.0.0.1', port: mailServer.port })).toEqual(no)
+    expect(await checkDraft('email', { host: 'localhost', port: mailServer.port })).toEqual(no)
+    allowPrivateNetwork()
   })
 
   test('of hundreds of servers that never answer delays no check of another tenant', async () => {
-    const [acme, quiet] = [(await house()).as('admin'), (await house()).as('admin')]
+    const [acme, quiet] = [(await createTestTenant()).as('admin'), (await createTestTenant()).as('admin')]
     const held: (() => void)[] = []
     const silent = Bun.serve({
       hostname: '127.0.0.1',
@@ -143,7 +149,7 @@ describe('the status of a connection', () => {
     const draft = (at: string) => ({ kind: 'http', metadata: { url: at } })
     const hanging = times(300).map(() => acme.post(`${PATH}/status`, draft(silent.url.href)))
     // Eight are under way and 256 wait; the others are told to come again.
-    const busy: Answer[] = []
+    const busy: TestResponse[] = []
     for (const one of hanging) one.then((answer) => answer.status === 503 && busy.push(answer))
     while (busy.length < 36 || held.length < 8) await Bun.sleep(5)
     expect(held).toHaveLength(8)

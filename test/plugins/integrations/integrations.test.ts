@@ -1,25 +1,29 @@
 import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { ID, TIME } from '../../accounts/workspaces/kit'
-import { type Client, house, refusal } from '../../house'
-import { type Workshop, workshop } from './kit'
+import { ID, TIME } from '../../accounts/workspaces/workspace-fixtures'
+import { type ApiClient, createTestTenant, statusAndCode } from '../../test-tenant'
+import { createIntegrationsFixture, type IntegrationsFixture } from './fixtures'
 
 setDefaultTimeout(30_000)
 
-let h: Workshop
-let admin: Client
+let h: IntegrationsFixture
+let admin: ApiClient
 let lambdaId: string
 beforeAll(async () => {
-  h = await workshop()
+  h = await createIntegrationsFixture()
   admin = h.admin
   lambdaId = await h.lambda('() => 1')
 })
 
 const PATH = '/integrations'
-const hook = (more: object = {}) => ({ trigger: { kind: 'webhook' }, target: { kind: 'lambda', lambdaId }, ...more })
+const newWebhook = (more: object = {}) => ({
+  trigger: { kind: 'webhook' },
+  target: { kind: 'lambda', lambdaId },
+  ...more,
+})
 
 describe('an integration', () => {
   test('is made, read, listed, changed and removed', async () => {
-    const created = await admin.post(PATH, hook({ name: 'Orders', roles: ['buyer'], workspaceRoles: ['owner'] }))
+    const created = await admin.post(PATH, newWebhook({ name: 'Orders', roles: ['buyer'], workspaceRoles: ['owner'] }))
     expect(created.status).toBe(201)
     expect(created.body).toEqual({
       _id: ID,
@@ -39,7 +43,7 @@ describe('an integration', () => {
     expect((await admin.get(path)).body).toEqual(created.body)
     expect((await admin.get(PATH)).body).toEqual([created.body])
     const trigger = { kind: 'event', source: 'shop', eventKind: '*' }
-    expect(refusal(await admin.put(path, { ...created.body, trigger: { ...trigger, cron: 'x' } }))).toEqual([
+    expect(statusAndCode(await admin.put(path, { ...created.body, trigger: { ...trigger, cron: 'x' } }))).toEqual([
       ...[400, 'INVALID_INPUT'],
     ])
     const changed = await admin.put(path, { ...created.body, trigger })
@@ -56,41 +60,41 @@ describe('an integration', () => {
       await admin.delete(path),
       await admin.get(`${PATH}/%00`),
     ])
-      expect(refusal(answer)).toEqual([404, 'INTEGRATION_NOT_FOUND'])
+      expect(statusAndCode(answer)).toEqual([404, 'INTEGRATION_NOT_FOUND'])
     expect((await admin.get(PATH)).body).toEqual([])
   })
 
   test('is changed and removed only as it was read', async () => {
-    const created = await admin.post(PATH, hook())
+    const created = await admin.post(PATH, newWebhook())
     const path = `${PATH}/${created.body._id}`
     const first = { 'if-match': created.headers.get('etag')! }
     const racing = await Promise.all(['a', 'b', 'c'].map((name) => admin.put(path, { name }, first)))
     expect(racing.map(({ status }) => status).sort()).toEqual([200, 412, 412])
-    expect(refusal(await admin.delete(path, first))).toEqual([412, 'VERSION_MISMATCH'])
+    expect(statusAndCode(await admin.delete(path, first))).toEqual([412, 'VERSION_MISMATCH'])
     await h.clear()
   })
 
   test('is the business of admins only', async () => {
-    const { _id } = (await admin.post(PATH, hook())).body
-    const asks: ((client: Client) => Promise<unknown>)[] = [
+    const { _id } = (await admin.post(PATH, newWebhook())).body
+    const asks: ((client: ApiClient) => Promise<unknown>)[] = [
       (client) => client.get(PATH),
       (client) => client.get(`${PATH}/${_id}`),
-      (client) => client.post(PATH, hook()),
+      (client) => client.post(PATH, newWebhook()),
       (client) => client.put(`${PATH}/${_id}`, { name: 'x' }),
       (client) => client.patch(`${PATH}/${_id}`, { name: 'x' }),
       (client) => client.delete(`${PATH}/${_id}`),
     ]
     for (const asked of asks) {
       for (const name of ['user', 'editor'] as const)
-        expect(refusal((await asked(h.as(name))) as never)).toEqual([403, 'FORBIDDEN'])
-      expect(refusal((await asked(h.stranger)) as never)).toEqual([401, 'UNAUTHENTICATED'])
+        expect(statusAndCode((await asked(h.as(name))) as never)).toEqual([403, 'FORBIDDEN'])
+      expect(statusAndCode((await asked(h.stranger)) as never)).toEqual([401, 'UNAUTHENTICATED'])
     }
     await h.clear()
   })
 
   test('is seen by no other tenant, and refers to nothing of theirs', async () => {
-    const { _id } = (await admin.post(PATH, hook())).body
-    const abroad = (await house()).as('admin')
+    const { _id } = (await admin.post(PATH, newWebhook())).body
+    const abroad = (await createTestTenant()).as('admin')
     expect((await abroad.get(PATH)).body).toEqual([])
     for (const answer of [
       await abroad.get(`${PATH}/${_id}`),
@@ -99,19 +103,19 @@ describe('an integration', () => {
       await abroad.get(`/webhooks/${_id}`),
     ])
       expect(answer.status).toBe(404)
-    expect(refusal(await abroad.post(PATH, hook()))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await abroad.post(PATH, newWebhook()))).toEqual([400, 'INVALID_INPUT'])
     await h.clear()
   })
 
   test('is as its kinds have to be, and what it refers to is there', async () => {
     const flawsOf = async (body: object) => {
-      const answer = await admin.post(PATH, hook(body))
-      expect(refusal(answer)).toEqual([400, 'INVALID_INPUT'])
+      const answer = await admin.post(PATH, newWebhook(body))
+      expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
       return answer.body.details.map(({ path }: { path: string }) => path)
     }
     const http = await h.source('http', { url: 'https://x.test' })
     const openai = await h.source('openai', {})
-    const plain = (await admin.post(PATH, hook())).body._id
+    const plain = (await admin.post(PATH, newWebhook())).body._id
     expect(await flawsOf({ trigger: { kind: 'moon' } })).toContain('/trigger/kind')
     expect(await flawsOf({ trigger: {} })).toContain('/trigger/kind')
     expect(await flawsOf({ trigger: undefined })).toContain('/trigger')
@@ -142,10 +146,9 @@ describe('an integration', () => {
       }),
     ).toEqual(['/target/sourceId', '/target/tools/0', '/target/tools/1', '/target/blueprints/0', '/plugin'])
     expect(await flawsOf({ target: { kind: 'ai', sourceId: 'echo', temperature: 3 } })).toEqual(['/target/temperature'])
-    expect(refusal(await admin.put(`${PATH}/${plain}`, { target: { kind: 'lambda', lambdaId: 'none' } }))).toEqual([
-      400,
-      'INVALID_INPUT',
-    ])
+    expect(
+      statusAndCode(await admin.put(`${PATH}/${plain}`, { target: { kind: 'lambda', lambdaId: 'none' } })),
+    ).toEqual([400, 'INVALID_INPUT'])
     // What is gone meanwhile stands in nobody's way who switches it off.
     const gone = await h.lambda('() => 1')
     const path = `${PATH}/${plain}`
@@ -153,7 +156,10 @@ describe('an integration', () => {
     const before = (await admin.put(path, { target })).body
     await admin.delete(`/lambdas/${gone}`)
     expect((await admin.put(path, { ...before, active: false })).status).toBe(200)
-    expect(refusal(await admin.put(path, { target: { ...target, lambdaId: 'none' } }))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await admin.put(path, { target: { ...target, lambdaId: 'none' } }))).toEqual([
+      400,
+      'INVALID_INPUT',
+    ])
     await h.clear()
   })
 
@@ -171,12 +177,12 @@ describe('an integration', () => {
     const chat = await h.integration({ kind: 'chat' }, target, { roles: ['user'] })
     expect(chat).toMatchObject({ trigger: { kind: 'chat' }, target })
     // It is no webhook, whoever asks.
-    expect(refusal(await admin.post(`/webhooks/${chat._id}`, {}))).toEqual([404, 'WEBHOOK_NOT_FOUND'])
+    expect(statusAndCode(await admin.post(`/webhooks/${chat._id}`, {}))).toEqual([404, 'WEBHOOK_NOT_FOUND'])
     const offered = await admin.delete(`${PATH}/${tool._id}`)
-    expect([...refusal(offered), offered.body.message]).toEqual([
+    expect([...statusAndCode(offered), offered.body.message]).toEqual([
       409,
       'INTEGRATION_IN_USE',
-      `It is a tool of the integration "${chat._id}". Take it from there first.`,
+      `The integration is a tool of the integration "${chat._id}". Remove it from there first.`,
     ])
     await admin.delete(`${PATH}/${chat._id}`)
     expect((await admin.delete(`${PATH}/${tool._id}`)).status).toBe(200)
@@ -190,10 +196,10 @@ describe('an integration', () => {
     const sourceId = await h.source('http', { url: 'https://x.test' })
     const { _id } = await h.integration({ kind: 'webhook' }, { kind: 'http', sourceId }, { name: 'Shop' })
     const held = await admin.delete(`/integration-sources/${sourceId}`)
-    expect([...refusal(held), held.body.message, held.body.details]).toEqual([
+    expect([...statusAndCode(held), held.body.message, held.body.details]).toEqual([
       409,
       'INTEGRATION_SOURCE_IN_USE',
-      'It is used by the integration "Shop". Change or remove what uses it first.',
+      'The integration source is used by the integration "Shop". Change or remove what uses it first.',
       { usedBy: ['the integration "Shop"'] },
     ])
     await admin.put(`${PATH}/${_id}`, { target: { kind: 'http', url: 'https://x.test' } })

@@ -1,25 +1,25 @@
 import { beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { iso, moveClock, now } from '../../../src/core/clock'
-import { removeOld } from '../../../src/events/records'
-import { holding } from '../../../src/jobs/holding'
+import { moveClock, now, toIsoString } from '../../../src/core/clock'
+import { removeOld } from '../../../src/events/events'
+import { withLease } from '../../../src/jobs/with-lease'
 import { connections } from '../../../src/plugins/connections/tables'
 import { integrations } from '../../../src/plugins/integrations/tables'
 import { setStatus } from '../../../src/tenancy/tenants'
-import { backToNow, DAY } from '../../accounts/people'
-import { house, refusal } from '../../house'
-import { happen, placed, times } from '../kit'
-import { type Workshop, waiting, workshop } from './kit'
+import { DAY, resetClock } from '../../accounts/session-fixtures'
+import { createTestTenant, statusAndCode } from '../../test-tenant'
+import { emitAndDeliver, newOrderEvent, times } from '../fixtures'
+import { createIntegrationsFixture, type IntegrationsFixture, listJobs } from './fixtures'
 
 setDefaultTimeout(30_000)
 
-let h: Workshop
+let h: IntegrationsFixture
 beforeAll(async () => {
-  h = await workshop()
+  h = await createIntegrationsFixture()
 })
 
 const mail = { kind: 'email', to: 'ada@x.test', subject: 'x', text: 'x' } as const
-const time = iso(now())
-const mails = async (own: Pick<Workshop, 'admin'> = h) => (await own.admin.get('/mails')).body.length
+const time = toIsoString(now())
+const countMails = async (own: Pick<IntegrationsFixture, 'admin'> = h) => (await own.admin.get('/mails')).body.length
 
 test('a tenant has 500 connections, and then no more', async () => {
   const row = { name: 'x', kind: 'paddle' as const, labels: [], metadata: {}, version: 1, created: time, updated: time }
@@ -56,18 +56,18 @@ test('an event that was removed before it was its turn is given up', async () =>
     { kind: 'event', source: 'shop' },
     { kind: 'http', url: 'https://nobody.invalid' },
   )
-  await happen(h.tenant, placed(1), placed(2))
+  await emitAndDeliver(h.tenant, newOrderEvent(1), newOrderEvent(2))
   moveClock(now() + 100 * DAY)
-  await happen(h.tenant, { ...placed(3), source: 'elsewhere' })
-  await holding(h.tenant, 'test', removeOld)
+  await emitAndDeliver(h.tenant, { ...newOrderEvent(3), source: 'elsewhere' })
+  await withLease(h.tenant, 'test', removeOld)
   await h.admin.put(`/integrations/${_id}`, { target: mail })
   const dead = (await h.admin.get(`/integrations/${_id}/runs?state=dead&sort=_id`)).body
   for (const { _id: run } of dead) await h.admin.post(`/integrations/${_id}/runs/${run}/replay`)
   await h.due()
   const [first] = (await h.admin.get(`/integrations/${_id}/runs?state=dead`)).body
-  expect([first.outcome.message, await mails()]).toEqual(['The event was too old, and has been removed.', 0])
+  expect([first.outcome.message, await countMails()]).toEqual(['The event was too old and has been removed.', 0])
   await h.clear()
-  backToNow()
+  resetClock()
 })
 
 test('what was taken from a caller is dropped when the integration waits for something else by then', async () => {
@@ -80,35 +80,35 @@ test('what was taken from a caller is dropped when the integration waits for som
   })
   await h.admin.put(`/integrations/${_id}`, { trigger: { kind: 'event', source: 'shop' } })
   await h.due()
-  expect([await mails(), (await h.admin.get(`/integrations/${_id}/runs`)).body]).toEqual([0, []])
+  expect([await countMails(), (await h.admin.get(`/integrations/${_id}/runs`)).body]).toEqual([0, []])
   await h.clear()
 })
 
 test('the times of one tenant are nobody else’s, and one that is suspended catches up once', async () => {
   moveClock(Date.parse('2031-05-01T10:00:30Z'))
-  const abroad = await workshop()
+  const abroad = await createIntegrationsFixture()
   await abroad.integration({ kind: 'schedule', cron: '* * * * *' }, mail)
   moveClock(Date.parse('2031-05-01T10:01:30Z'))
   expect(await h.due()).toBe(0)
-  expect(await waiting(h.tenant, 'schedule')).toEqual([])
+  expect(await listJobs(h.tenant, 'schedule')).toEqual([])
   await setStatus(abroad.id, 'suspended')
   moveClock(Date.parse('2031-05-01T11:30:30Z'))
   expect((await abroad.admin.get('/mails')).status).toBe(403)
   await setStatus(abroad.id, 'active')
   await abroad.due()
-  expect([await mails(abroad), await mails()]).toEqual([1, 0])
-  backToNow()
+  expect([await countMails(abroad), await countMails()]).toEqual([1, 0])
+  resetClock()
 })
 
 test('an integration of one tenant goes by no connection of another', async () => {
-  const theirs = (await house()).as('admin')
+  const theirs = (await createTestTenant()).as('admin')
   const { body } = await theirs.post('/integration-sources', {
     name: 'x',
     kind: 'http',
     metadata: { url: 'https://x.test' },
   })
   const target = { kind: 'http', sourceId: body._id }
-  expect(refusal(await h.admin.post('/integrations', { trigger: { kind: 'webhook' }, target }))).toEqual([
+  expect(statusAndCode(await h.admin.post('/integrations', { trigger: { kind: 'webhook' }, target }))).toEqual([
     400,
     'INVALID_INPUT',
   ])

@@ -1,51 +1,52 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { iso, moveClock } from '../../../src/core/clock'
-import { dueAfter } from '../../../src/plugins/integrations/triggers/schedule'
-import { backToNow } from '../../accounts/people'
-import { refusal } from '../../house'
-import { startReceiver } from '../../outside/receiver'
-import { closed, open, times } from '../kit'
-import { type Workshop, waiting, workshop } from './kit'
+import { moveClock, toIsoString } from '../../../src/core/clock'
+import { findNextDue } from '../../../src/plugins/integrations/triggers/schedule'
+import { resetClock } from '../../accounts/session-fixtures'
+import { startWebhookReceiver } from '../../outside/webhook-receiver'
+import { statusAndCode } from '../../test-tenant'
+import { allowPrivateNetwork, denyPrivateNetwork, times } from '../fixtures'
+import { createIntegrationsFixture, type IntegrationsFixture, listJobs } from './fixtures'
 
 setDefaultTimeout(30_000)
 
-const receiver = startReceiver()
+const receiver = startWebhookReceiver()
 const { got, own, url } = receiver
-let h: Workshop
+let h: IntegrationsFixture
 beforeAll(async () => {
-  open()
-  h = await workshop()
+  allowPrivateNetwork()
+  h = await createIntegrationsFixture()
 })
 beforeEach(async () => {
   await h.clear()
   got.length = 0
   own.answer = () => 200
 })
-afterEach(backToNow)
+afterEach(resetClock)
 afterAll(async () => {
-  closed()
+  denyPrivateNetwork()
   await receiver.stop()
 })
 
-const at = (moment: string) => moveClock(Date.parse(moment))
+const setTime = (moment: string) => moveClock(Date.parse(moment))
 /** Does what is due at a moment. */
-const come = async (moment: string) => {
-  at(moment)
+const advanceTo = async (moment: string) => {
+  setTime(moment)
   await h.due()
 }
-const every = (cron: string, more: object = {}) =>
+const createSchedule = (cron: string, more: object = {}) =>
   h.integration({ kind: 'schedule', cron, ...more }, { kind: 'http', url })
-const dues = () => got.map(({ body }) => (body.metadata as { due: string }).due)
-const next = async () => (await waiting(h.tenant, 'schedule')).flatMap(([, , due]) => (due === null ? [] : iso(due)))
+const receivedDueTimes = () => got.map(({ body }) => (body.metadata as { due: string }).due)
+const listNextDueTimes = async () =>
+  (await listJobs(h.tenant, 'schedule')).flatMap(([, , due]) => (due === null ? [] : toIsoString(due)))
 
 describe('a schedule', () => {
   test('is run when its time comes, once, and again the next time', async () => {
-    at('2031-05-01T10:00:30Z')
-    const { _id } = await every('*/5 * * * *')
-    await come('2031-05-01T10:04:59Z')
+    setTime('2031-05-01T10:00:30Z')
+    const { _id } = await createSchedule('*/5 * * * *')
+    await advanceTo('2031-05-01T10:04:59Z')
     expect(got).toEqual([])
-    await come('2031-05-01T10:05:01Z')
-    expect(dues()).toEqual(['2031-05-01T10:05:00.000Z'])
+    await advanceTo('2031-05-01T10:05:01Z')
+    expect(receivedDueTimes()).toEqual(['2031-05-01T10:05:00.000Z'])
     expect(got[0]!.body).toMatchObject({
       source: 'plugins',
       kind: 'schedule',
@@ -53,76 +54,76 @@ describe('a schedule', () => {
       metadata: { integration: _id, due: '2031-05-01T10:05:00.000Z' },
     })
     await h.due()
-    await come('2031-05-01T10:09:00Z')
+    await advanceTo('2031-05-01T10:09:00Z')
     expect(got.length).toBe(1)
-    await come('2031-05-01T10:10:00Z')
-    expect(dues()).toEqual(['2031-05-01T10:05:00.000Z', '2031-05-01T10:10:00.000Z'])
+    await advanceTo('2031-05-01T10:10:00Z')
+    expect(receivedDueTimes()).toEqual(['2031-05-01T10:05:00.000Z', '2031-05-01T10:10:00.000Z'])
   })
 
   test('waits no longer than until its next time by a clock that was set back', async () => {
-    at('2031-06-10T10:04:00Z')
-    await every('*/5 * * * *')
-    await come('2031-06-10T10:05:01Z')
+    setTime('2031-06-10T10:04:00Z')
+    await createSchedule('*/5 * * * *')
+    await advanceTo('2031-06-10T10:05:01Z')
     // It was ahead, and is right again.
-    await come('2031-05-01T10:00:30Z')
-    expect(await next()).toEqual(['2031-05-01T10:05:00.000Z'])
-    await come('2031-05-01T10:05:01Z')
-    expect(dues()).toEqual(['2031-06-10T10:05:00.000Z', '2031-05-01T10:05:00.000Z'])
+    await advanceTo('2031-05-01T10:00:30Z')
+    expect(await listNextDueTimes()).toEqual(['2031-05-01T10:05:00.000Z'])
+    await advanceTo('2031-05-01T10:05:01Z')
+    expect(receivedDueTimes()).toEqual(['2031-06-10T10:05:00.000Z', '2031-05-01T10:05:00.000Z'])
   })
 
   test('is not held up by a run that waits since the clock was ahead', async () => {
-    at('2031-07-10T10:04:00Z')
-    await every('*/5 * * * *')
+    setTime('2031-07-10T10:04:00Z')
+    await createSchedule('*/5 * * * *')
     own.answer = () => 503
-    await come('2031-07-10T10:05:01Z')
+    await advanceTo('2031-07-10T10:05:01Z')
     own.answer = () => 200
-    await come('2031-07-01T10:05:30Z')
+    await advanceTo('2031-07-01T10:05:30Z')
     // That run stands for the times until it is done.
-    await come('2031-07-01T10:15:01Z')
-    await come('2031-07-01T10:20:01Z')
-    expect(dues().at(-1)).toBe('2031-07-01T10:20:00.000Z')
+    await advanceTo('2031-07-01T10:15:01Z')
+    await advanceTo('2031-07-01T10:20:01Z')
+    expect(receivedDueTimes().at(-1)).toBe('2031-07-01T10:20:00.000Z')
   })
 
   test('runs a lambda, which sees what time has come', async () => {
-    at('2031-05-01T10:00:30Z')
+    setTime('2031-05-01T10:00:30Z')
     const lambdaId = await h.lambda('({ event, user }) => { console.log(event.metadata.due, user) }')
     await h.integration({ kind: 'schedule', cron: '30 0 10 * * *' }, { kind: 'lambda', lambdaId })
-    await come('2031-05-02T10:00:30Z')
+    await advanceTo('2031-05-02T10:00:30Z')
     const [run] = (await h.admin.get(`/lambdas/${lambdaId}/logs`)).body
     expect([run.trigger, run.status, run.logs[0].text]).toEqual(['schedule', 200, '2031-05-02T10:00:30.000Z null'])
   })
 
   test('that was missed is run once, and not for each time', async () => {
-    at('2031-05-01T10:00:30Z')
-    await every('* * * * *')
-    await come('2031-05-03T12:34:56Z')
+    setTime('2031-05-01T10:00:30Z')
+    await createSchedule('* * * * *')
+    await advanceTo('2031-05-03T12:34:56Z')
     expect(got.length).toBe(1)
-    expect(await next()).toEqual(['2031-05-03T12:35:00.000Z'])
-    await come('2031-05-03T12:35:00Z')
-    expect(dues()[1]).toBe('2031-05-03T12:35:00.000Z')
+    expect(await listNextDueTimes()).toEqual(['2031-05-03T12:35:00.000Z'])
+    await advanceTo('2031-05-03T12:35:00Z')
+    expect(receivedDueTimes()[1]).toBe('2031-05-03T12:35:00.000Z')
   })
 
   test('that still waits to be tried again stands for the times that come meanwhile', async () => {
-    at('2031-05-01T10:00:30Z')
-    await every('* * * * *')
+    setTime('2031-05-01T10:00:30Z')
+    await createSchedule('* * * * *')
     own.answer = () => 500
-    for (const minute of times(10)) await come(`2031-05-01T10:0${minute}:59Z`)
-    expect(new Set(dues())).toEqual(new Set(['2031-05-01T10:01:00.000Z']))
+    for (const minute of times(10)) await advanceTo(`2031-05-01T10:0${minute}:59Z`)
+    expect(new Set(receivedDueTimes())).toEqual(new Set(['2031-05-01T10:01:00.000Z']))
     own.answer = () => 200
-    await come('2031-05-01T12:00:00Z')
-    await come('2031-05-01T12:01:00Z')
-    expect(dues().at(-1)).toBe('2031-05-01T12:01:00.000Z')
+    await advanceTo('2031-05-01T12:00:00Z')
+    await advanceTo('2031-05-01T12:01:00Z')
+    expect(receivedDueTimes().at(-1)).toBe('2031-05-01T12:01:00.000Z')
   })
 
   test('follows the clocks of its time zone, also when they are changed', async () => {
     const zone = { timezone: 'Europe/Berlin' }
-    at('2031-03-28T12:00:00Z')
-    await every('30 2 * * *', zone)
+    setTime('2031-03-28T12:00:00Z')
+    await createSchedule('30 2 * * *', zone)
     const seen: string[] = []
     for (const _ of times(4)) {
-      const [due] = await next()
+      const [due] = await listNextDueTimes()
       seen.push(due!)
-      await come(due!)
+      await advanceTo(due!)
     }
     // On the 30th there is no half past two.
     expect(seen).toEqual([
@@ -133,9 +134,9 @@ describe('a schedule', () => {
         '2031-04-01T00:30:00.000Z',
       ],
     ])
-    expect(dues()).toEqual(seen)
+    expect(receivedDueTimes()).toEqual(seen)
     const after = (cron: string, moment: string, timezone?: string) =>
-      iso(dueAfter({ cron, timezone }, Date.parse(moment))!)
+      toIsoString(findNextDue({ cron, timezone }, Date.parse(moment))!)
     // On 26 October 2031 there are two.
     const first = after('30 2 * * *', '2031-10-25T12:00:00Z', 'Europe/Berlin')
     expect([first, after('30 2 * * *', first, 'Europe/Berlin')]).toEqual([
@@ -150,34 +151,34 @@ describe('a schedule', () => {
   })
 
   test('that is changed, switched off or removed counts at once', async () => {
-    at('2031-05-01T10:00:30Z')
-    const { _id } = await every('* * * * *')
+    setTime('2031-05-01T10:00:30Z')
+    const { _id } = await createSchedule('* * * * *')
     await h.admin.put(`/integrations/${_id}`, { trigger: { kind: 'schedule', cron: '0 12 * * *' } })
-    expect(await next()).toEqual(['2031-05-01T12:00:00.000Z'])
+    expect(await listNextDueTimes()).toEqual(['2031-05-01T12:00:00.000Z'])
     await h.admin.put(`/integrations/${_id}`, {
       trigger: { kind: 'schedule', cron: '0 12 * * *', timezone: 'America/Lima' },
     })
-    expect(await next()).toEqual(['2031-05-01T17:00:00.000Z'])
+    expect(await listNextDueTimes()).toEqual(['2031-05-01T17:00:00.000Z'])
     await h.admin.put(`/integrations/${_id}`, { name: 'another name' })
     await h.admin.put(`/integrations/${_id}`, { active: false })
-    expect(await next()).toEqual([])
-    await come('2031-05-02T10:00:00Z')
+    expect(await listNextDueTimes()).toEqual([])
+    await advanceTo('2031-05-02T10:00:00Z')
     expect(got).toEqual([])
     await h.admin.put(`/integrations/${_id}`, { active: true })
-    expect(await next()).toEqual(['2031-05-02T17:00:00.000Z'])
+    expect(await listNextDueTimes()).toEqual(['2031-05-02T17:00:00.000Z'])
     await h.admin.put(`/integrations/${_id}`, { trigger: { kind: 'webhook' } })
-    expect(await next()).toEqual([])
+    expect(await listNextDueTimes()).toEqual([])
     await h.admin.put(`/integrations/${_id}`, { trigger: { kind: 'schedule', cron: '* * * * *' } })
-    expect((await next()).length).toBe(1)
+    expect((await listNextDueTimes()).length).toBe(1)
     await h.admin.delete(`/integrations/${_id}`)
-    expect(await waiting(h.tenant, 'schedule')).toEqual([])
+    expect(await listJobs(h.tenant, 'schedule')).toEqual([])
   })
 
   test('makes sense, or is refused with what is wrong with it', async () => {
     const target = { kind: 'http', url }
     const refused = async (trigger: object) => {
       const answer = await h.admin.post('/integrations', { trigger: { kind: 'schedule', ...trigger }, target })
-      expect(refusal(answer)).toEqual([400, 'INVALID_INPUT'])
+      expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
       return answer.body.details[0].path
     }
     for (const cron of [
@@ -196,12 +197,12 @@ describe('a schedule', () => {
   })
 
   test('is run once, however many look for what is due at once', async () => {
-    at('2031-05-01T10:00:30Z')
-    await every('* * * * *')
-    await every('* * * * *')
-    at('2031-05-01T10:01:00Z')
+    setTime('2031-05-01T10:00:30Z')
+    await createSchedule('* * * * *')
+    await createSchedule('* * * * *')
+    setTime('2031-05-01T10:01:00Z')
     await Promise.all(times(8).map(() => h.due()))
-    expect(dues()).toEqual(['2031-05-01T10:01:00.000Z', '2031-05-01T10:01:00.000Z'])
+    expect(receivedDueTimes()).toEqual(['2031-05-01T10:01:00.000Z', '2031-05-01T10:01:00.000Z'])
     expect(new Set(got.map(({ headers }) => headers['idempotency-key'])).size).toBe(2)
   })
 })

@@ -1,49 +1,49 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { config } from '../../../src/config'
 import { moveClock, now } from '../../../src/core/clock'
-import { backToNow } from '../../accounts/people'
-import { refusal } from '../../house'
-import { postbox } from '../../outside/postbox'
-import { startReceiver } from '../../outside/receiver'
-import { closed, happen, open, placed } from '../kit'
-import { type Workshop, waiting, workshop } from './kit'
+import { resetClock } from '../../accounts/session-fixtures'
+import { startSmtpServer } from '../../outside/smtp-server'
+import { startWebhookReceiver } from '../../outside/webhook-receiver'
+import { statusAndCode } from '../../test-tenant'
+import { allowPrivateNetwork, denyPrivateNetwork, emitAndDeliver, newOrderEvent } from '../fixtures'
+import { createIntegrationsFixture, type IntegrationsFixture, listJobs } from './fixtures'
 
 setDefaultTimeout(30_000)
 
-const receiver = startReceiver()
+const receiver = startWebhookReceiver()
 const { got, own, url } = receiver
-let h: Workshop
-let box: Awaited<ReturnType<typeof postbox>>
+let h: IntegrationsFixture
+let mailServer: Awaited<ReturnType<typeof startSmtpServer>>
 beforeAll(async () => {
-  open()
-  h = await workshop()
-  box = await postbox()
+  allowPrivateNetwork()
+  h = await createIntegrationsFixture()
+  mailServer = await startSmtpServer()
 })
 beforeEach(async () => {
   await h.clear()
   got.length = 0
-  box.letters.length = 0
+  mailServer.letters.length = 0
   own.answer = () => 200
 })
-afterEach(backToNow)
+afterEach(resetClock)
 afterAll(async () => {
-  closed()
+  denyPrivateNetwork()
   config.ATOLL_SMTP_URL = ''
   await receiver.stop()
-  await box.close()
+  await mailServer.close()
 })
 
 test('a lambda stays for as long as an integration runs it', async () => {
   const lambdaId = await h.lambda('() => 1')
   const { _id } = await h.integration({ kind: 'webhook' }, { kind: 'lambda', lambdaId })
-  expect(refusal(await h.admin.delete(`/lambdas/${lambdaId}`))).toEqual([409, 'LAMBDA_IN_USE'])
+  expect(statusAndCode(await h.admin.delete(`/lambdas/${lambdaId}`))).toEqual([409, 'LAMBDA_IN_USE'])
   expect((await h.as('user').post(`/webhooks/${_id}`)).body).toBe(1)
   await h.admin.delete(`/integrations/${_id}`)
   expect((await h.admin.delete(`/lambdas/${lambdaId}`)).status).toBe(200)
 })
 
-const failed = async () => (await h.admin.get('/events?eventName=delivery-failed&sort=-_id')).body
-const SHOP = { kind: 'event', source: 'shop' }
+const listFailures = async () => (await h.admin.get('/events?eventName=delivery-failed&sort=-_id')).body
+const SHOP_TRIGGER = { kind: 'event', source: 'shop' }
 
 describe('the target http', () => {
   test('is sent what has happened, by a connection with its headers', async () => {
@@ -52,8 +52,8 @@ describe('the target http', () => {
       { url: `${url}/base/` },
       { headers: { 'x-key': 's3cret', 'Content-Length': '1', host: 'evil.test' } },
     )
-    await h.integration(SHOP, { kind: 'http', sourceId, path: '/orders?x=1', method: 'PUT' })
-    await happen(h.tenant, placed(1))
+    await h.integration(SHOP_TRIGGER, { kind: 'http', sourceId, path: '/orders?x=1', method: 'PUT' })
+    await emitAndDeliver(h.tenant, newOrderEvent(1))
     const [event] = (await h.admin.get('/events?kind=order&limit=1')).body
     expect(got.map(({ path, body }) => [path, body])).toEqual([['/base/orders', event]])
     expect(got[0]!.headers).toMatchObject({
@@ -88,34 +88,33 @@ describe('the target http', () => {
 
   test('that is not there is 502 to callers', async () => {
     const { _id } = await h.integration({ kind: 'webhook' }, { kind: 'http', url: 'http://127.0.0.1:1' })
-    expect(refusal(await h.as('user').post(`/webhooks/${_id}`))).toEqual([502, 'OUTSIDE_UNREACHABLE'])
+    expect(statusAndCode(await h.as('user').post(`/webhooks/${_id}`))).toEqual([502, 'OUTSIDE_UNREACHABLE'])
     await h.admin.put(`/integrations/${_id}`, { target: { kind: 'http', url } })
-    closed()
-    expect(refusal(await h.admin.put(`/integrations/${_id}`, { target: { kind: 'http', url: `${url}/x` } }))).toEqual([
-      400,
-      'INVALID_INPUT',
-    ])
-    expect(refusal(await h.as('user').post(`/webhooks/${_id}`))).toEqual([502, 'OUTSIDE_UNREACHABLE'])
-    open()
+    denyPrivateNetwork()
+    expect(
+      statusAndCode(await h.admin.put(`/integrations/${_id}`, { target: { kind: 'http', url: `${url}/x` } })),
+    ).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await h.as('user').post(`/webhooks/${_id}`))).toEqual([502, 'OUTSIDE_UNREACHABLE'])
+    allowPrivateNetwork()
     expect(got).toEqual([])
   })
 
   test('is tried again with the same key for three days, in order, and then told as failed', async () => {
     own.answer = () => 503
-    const { _id } = await h.integration(SHOP, { kind: 'http', url })
-    await happen(h.tenant, placed(1), placed(2))
+    const { _id } = await h.integration(SHOP_TRIGGER, { kind: 'http', url })
+    await emitAndDeliver(h.tenant, newOrderEvent(1), newOrderEvent(2))
     moveClock(now() + 3_600_000)
     await h.due()
     expect(got.map(({ body }) => (body.metadata as { n: number }).n)).toEqual([1, 1])
     expect(new Set(got.map(({ headers }) => headers['idempotency-key'])).size).toBe(1)
     moveClock(now() + 3 * 86_400_000)
     await h.due()
-    const [event] = await failed()
-    expect(event.metadata).toMatchObject({ integration: _id, outcome: { message: 'Its target answered 503.' } })
+    const [event] = await listFailures()
+    expect(event.metadata).toMatchObject({ integration: _id, outcome: { message: 'The target answered 503.' } })
     // The next one had its own three days.
     own.answer = () => 200
     await h.due()
-    expect((await waiting(h.tenant, 'integration')).filter(([, , , , state]) => state === 'waiting')).toEqual([])
+    expect((await listJobs(h.tenant, 'integration')).filter(([, , , , state]) => state === 'waiting')).toEqual([])
   })
 })
 
@@ -126,29 +125,31 @@ describe('the target email', () => {
     subject: 'Order {{metadata.n}}',
     text: 'Hello,\n{{metadata.items}} {{metadata.items.0}} {{none}}.',
   }
-  const order = (to: string) => ({ ...placed(7), metadata: { n: 7, to, items: ['a', 'b'] } })
+  const order = (to: string) => ({ ...newOrderEvent(7), metadata: { n: 7, to, items: ['a', 'b'] } })
   const TEXT = 'Hello,\n["a","b"] a .'
 
   test('is written in the words of what has happened, and sent by a connection', async () => {
-    const sourceId = await h.source('email', { host: '127.0.0.1', port: box.port, from: 'Shop <shop@x.test>' })
-    await h.integration(SHOP, { ...mail, sourceId })
-    await happen(h.tenant, order('ada@x.test, bob@x.test'))
-    expect(box.letters.length).toBe(1)
-    const [letter] = box.letters
+    const sourceId = await h.source('email', { host: '127.0.0.1', port: mailServer.port, from: 'Shop <shop@x.test>' })
+    await h.integration(SHOP_TRIGGER, { ...mail, sourceId })
+    await emitAndDeliver(h.tenant, order('ada@x.test, bob@x.test'))
+    expect(mailServer.letters.length).toBe(1)
+    const [letter] = mailServer.letters
     expect([letter!.from, letter!.to, letter!.text.trim()]).toEqual(['shop@x.test', ['ada@x.test', 'bob@x.test'], TEXT])
     expect(letter!.headers).toContain('Subject: Order 7')
   })
 
   test('is the mail of the tenant without one, in its own frame', async () => {
-    await h.integration(SHOP, mail)
-    await happen(h.tenant, order('ada@x.test'))
+    await h.integration(SHOP_TRIGGER, mail)
+    await emitAndDeliver(h.tenant, order('ada@x.test'))
     const [kept] = (await h.admin.get('/mails')).body
     expect(kept).toMatchObject({ to: 'ada@x.test', template: 'message', state: 'kept', subject: 'Order 7', text: TEXT })
     const frame = { message: { text: '{{text}}\n\nYour shop' } }
     await h.admin.post('/configurations', { key: 'mail-templates', metadata: frame })
-    config.ATOLL_SMTP_URL = box.url
-    await happen(h.tenant, order('bob@x.test'))
-    expect(box.letters.map(({ to, text }) => [to, text.trim()])).toEqual([[['bob@x.test'], `${TEXT}\n\nYour shop`]])
+    config.ATOLL_SMTP_URL = mailServer.url
+    await emitAndDeliver(h.tenant, order('bob@x.test'))
+    expect(mailServer.letters.map(({ to, text }) => [to, text.trim()])).toEqual([
+      [['bob@x.test'], `${TEXT}\n\nYour shop`],
+    ])
     config.ATOLL_SMTP_URL = ''
   })
 
@@ -164,22 +165,22 @@ describe('the target email', () => {
     expect([kept.subject, kept.text]).toEqual([`From ${h.users.user}`, `${body.text}\n\nYour shop`])
     await h.as('user').post(`/webhooks/${_id}`, { to: 'ada@x.test\r\nBcc: evil@x.test', text: 'x' })
     await h.due()
-    expect((await failed())[0].metadata.outcome.message).toContain('is no e-mail address.')
+    expect((await listFailures())[0].metadata.outcome.message).toContain('is not an e-mail address.')
     expect(JSON.stringify((await h.admin.get('/mails')).body)).not.toContain('"to":"evil')
   })
 
   test('to nobody, or to somebody whom the server never takes, is given up at once', async () => {
-    const sourceId = await h.source('email', { host: '127.0.0.1', port: box.port })
-    await h.integration(SHOP, { ...mail, sourceId })
-    box.refuse('no@x.test', 550)
-    const before = (await failed()).length
-    await happen(h.tenant, order(''), order('no@x.test'))
-    const messages = (await failed()).map(
+    const sourceId = await h.source('email', { host: '127.0.0.1', port: mailServer.port })
+    await h.integration(SHOP_TRIGGER, { ...mail, sourceId })
+    mailServer.refuse('no@x.test', 550)
+    const before = (await listFailures()).length
+    await emitAndDeliver(h.tenant, order(''), order('no@x.test'))
+    const messages = (await listFailures()).map(
       ({ metadata }: { metadata: { outcome: { message: string } } }) => metadata.outcome.message,
     )
     expect(messages.length).toBe(before + 2)
     expect(messages.slice(0, 2).sort()).toEqual([
-      'A mail goes to 1 to 50 addresses, and not to 0.',
+      'A mail can have 1 to 50 recipients, not 0.',
       'The mail server answered 550 at RCPT TO.',
     ])
   })

@@ -1,32 +1,32 @@
 import { afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { config } from '../../../src/config'
-import { handle } from '../../../src/gateway'
-import { listensOn } from '../../../src/tenancy/caller'
-import { backToNow, cookieOf, later } from '../../accounts/people'
-import { ask, type Client, refusal } from '../../house'
-import { times } from '../kit'
-import { until } from '../lambdas/kit'
-import { type Workshop, workshop } from './kit'
+import { handleRequest } from '../../../src/gateway'
+import { setServer } from '../../../src/tenancy/client-connection'
+import { advanceClock, resetClock, signInForCookie } from '../../accounts/session-fixtures'
+import { type ApiClient, callApi, statusAndCode } from '../../test-tenant'
+import { times } from '../fixtures'
+import { waitUntil } from '../lambdas/fixtures'
+import { createIntegrationsFixture, type IntegrationsFixture } from './fixtures'
 
 setDefaultTimeout(30_000)
 
-let h: Workshop
-let admin: Client
-let seen: string // a webhook that tells what it has seen
+let h: IntegrationsFixture
+let admin: ApiClient
+let echoPath: string // a webhook that tells what it has seen
 beforeAll(async () => {
-  h = await workshop()
+  h = await createIntegrationsFixture()
   admin = h.admin
-  seen = await h.webhook('(request) => request')
+  echoPath = await h.webhook('(request) => request')
 })
-afterEach(backToNow)
+afterEach(resetClock)
 
-const NONE = [404, 'WEBHOOK_NOT_FOUND']
-const send = (method: string, path: string, init: Parameters<typeof ask>[2] = {}) =>
-  ask(method, `${h.origin}/api${path}`, { ...init, headers: { 'x-api-key': h.tokens.user, ...init.headers } })
+const NOT_FOUND = [404, 'WEBHOOK_NOT_FOUND']
+const send = (method: string, path: string, init: Parameters<typeof callApi>[2] = {}) =>
+  callApi(method, `${h.origin}/api${path}`, { ...init, headers: { 'x-api-key': h.tokens.user, ...init.headers } })
 
 describe('a webhook', () => {
   test('hands a request to its lambda, and answers what that answers', async () => {
-    const path = seen
+    const path = echoPath
     const posted = await send('POST', `${path}?a=1&b=2&b=3`, { body: { n: 1 }, headers: { 'x-signature': 'abc' } })
     expect(posted.status).toBe(200)
     expect(posted.headers.get('content-type')).toStartWith('application/json')
@@ -58,13 +58,15 @@ describe('a webhook', () => {
   test('refuses a body that calls itself JSON and is not with 400 MALFORMED_BODY', async () => {
     for (const type of ['application/json', 'application/json; charset=utf-8', 'application/problem+json'])
       for (const method of ['POST', 'PUT'])
-        expect(refusal(await send(method, seen, { raw: '{"a":', headers: { 'content-type': type } }))).toEqual([
-          ...[400, 'MALFORMED_BODY'],
-        ])
-    expect((await send('POST', seen, { raw: '{"a":', headers: { 'content-type': 'text/plain' } })).body).toMatchObject({
-      body: '{"a":',
-    })
-    expect((await send('POST', seen, { raw: '', headers: { 'content-type': 'application/json' } })).status).toBe(200)
+        expect(
+          statusAndCode(await send(method, echoPath, { raw: '{"a":', headers: { 'content-type': type } })),
+        ).toEqual([...[400, 'MALFORMED_BODY']])
+    expect(
+      (await send('POST', echoPath, { raw: '{"a":', headers: { 'content-type': 'text/plain' } })).body,
+    ).toMatchObject({ body: '{"a":' })
+    expect((await send('POST', echoPath, { raw: '', headers: { 'content-type': 'application/json' } })).status).toBe(
+      200,
+    )
   })
 
   test('answers with the status, headers and body that its lambda says', async () => {
@@ -99,7 +101,7 @@ describe('a webhook', () => {
   ])('answers with the bytes of %s', async (bytes, expected) => {
     const path = await h.webhook(`() => ({ status: 200, headers: { 'content-type': 'image/png' }, body: ${bytes} })`)
     const headers = { host: new URL(h.origin).host, 'x-api-key': h.tokens.user }
-    const answer = await handle(new Request(`${h.origin}/api${path}`, { headers }))
+    const answer = await handleRequest(new Request(`${h.origin}/api${path}`, { headers }))
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/png'])
     expect([...new Uint8Array(await answer.arrayBuffer())]).toEqual(expected)
   })
@@ -110,12 +112,12 @@ describe('a webhook', () => {
       const path = await h.webhook(`() => { throw new Error('run') }`)
       const headers = { 'content-type': type }
       for (const method of ['POST', 'PUT'])
-        expect(refusal(await send(method, path, { raw: '{"a":', headers }))).toEqual([400, 'MALFORMED_BODY'])
-      expect((await send('POST', seen, { raw: '[1]', headers })).body.body).toEqual([1])
-      expect((await send('POST', seen, { headers })).body.body).toBeNull()
-      expect((await send('POST', seen, { raw: '{"a":', headers: { 'content-type': 'text/plain' } })).body.body).toBe(
-        '{"a":',
-      )
+        expect(statusAndCode(await send(method, path, { raw: '{"a":', headers }))).toEqual([400, 'MALFORMED_BODY'])
+      expect((await send('POST', echoPath, { raw: '[1]', headers })).body.body).toEqual([1])
+      expect((await send('POST', echoPath, { headers })).body.body).toBeNull()
+      expect(
+        (await send('POST', echoPath, { raw: '{"a":', headers: { 'content-type': 'text/plain' } })).body.body,
+      ).toBe('{"a":')
     },
   )
 
@@ -128,7 +130,7 @@ describe('a webhook', () => {
       for (const one of [path, other]) {
         const integration = (await admin.get(`/integrations/${one.split('/').at(-1)}`)).body
         const logs = () => admin.get(`/lambdas/${integration.target.lambdaId}/logs`)
-        await until(logs, ({ body }) => body.length === count)
+        await waitUntil(logs, ({ body }) => body.length === count)
       }
     }
     await Promise.all([...times(5).map(() => h.stranger.post(path)), ...times(5).map(() => h.stranger.post(other))])
@@ -140,7 +142,7 @@ describe('a webhook', () => {
     )
     expect(new Set(first.map(({ metadata }: { metadata: { lambda: string } }) => metadata.lambda)).size).toBe(2)
     expect(JSON.stringify(first)).not.toContain('secret')
-    later(61_000)
+    advanceClock(61_000)
     for (const one of [path, other]) await h.stranger.post(one)
     await runs(6)
     expect((await failures()).length - before).toBe(4)
@@ -149,12 +151,12 @@ describe('a webhook', () => {
   test('tells only admins why its lambda failed', async () => {
     const path = await h.webhook(`() => { throw new Error('the secret reason') }`)
     const [user, privileged] = [await send('POST', path), await admin.post(path)]
-    expect([refusal(user), refusal(privileged)]).toEqual([
+    expect([statusAndCode(user), statusAndCode(privileged)]).toEqual([
       [500, 'LAMBDA_FAILED'],
       [500, 'LAMBDA_FAILED'],
     ])
     expect(JSON.stringify(user.body)).not.toContain('secret reason')
-    expect(user.body.message).toBe('The lambda failed. Its log tells why (admins: GET /api/lambdas/:id/logs).')
+    expect(user.body.message).toBe('The lambda failed. Admins find details in its log (GET /api/lambdas/:id/logs).')
     expect(privileged.body.message).toContain('the secret reason')
   })
 
@@ -165,32 +167,32 @@ describe('a webhook', () => {
     for (const id of ['none', '%00', off._id, timed._id])
       for (const client of [admin, h.as('user'), h.stranger])
         for (const method of ['get', 'post', 'put', 'delete'] as const)
-          expect(refusal(await client[method](`/webhooks/${id}`))).toEqual(NONE)
+          expect(statusAndCode(await client[method](`/webhooks/${id}`))).toEqual(NOT_FOUND)
     await admin.put(`/integrations/${off._id}`, { active: true })
     expect((await h.stranger.post(`/webhooks/${off._id}`)).body).toBe(1)
     await admin.delete(`/integrations/${off._id}`)
-    expect(refusal(await h.stranger.post(`/webhooks/${off._id}`))).toEqual(NONE)
+    expect(statusAndCode(await h.stranger.post(`/webhooks/${off._id}`))).toEqual(NOT_FOUND)
   })
 
   test('is open to strangers only where it says so', async () => {
-    expect(refusal(await h.stranger.post(seen, { n: 1 }))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await h.stranger.post(echoPath, { n: 1 }))).toEqual([401, 'UNAUTHENTICATED'])
     const open = await h.webhook('({ user }) => ({ user })', { guest: true, roles: ['nobody'] })
     expect((await h.stranger.post(open)).body).toEqual({ user: null })
     expect((await h.as('user').post(open)).body.user._id).toBe(h.users.user)
     // Senders have credentials of their own, which mean nothing to us.
     const sender = h.stranger.with({ authorization: 'Basic YWRhOnNlY3JldA==' })
     expect((await sender.post(open)).body).toEqual({ user: null })
-    expect(refusal(await sender.post(seen))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await sender.post(echoPath))).toEqual([401, 'UNAUTHENTICATED'])
   })
 
   test('is for its roles, in the tenant or in the active workspace', async () => {
     const path = await h.webhook('() => 1', { roles: ['plugin'], workspaceRoles: ['clerk'] })
     expect((await h.as('editor').post(path)).status).toBe(200)
     expect((await admin.post(path)).status).toBe(200)
-    expect(refusal(await h.as('user').post(path))).toEqual([403, 'FORBIDDEN'])
+    expect(statusAndCode(await h.as('user').post(path))).toEqual([403, 'FORBIDDEN'])
     const made = await h.as('user').post('/workspaces', { name: 'Office' })
     await h.as('user').post(`/workspaces/${made.body._id}/activate`)
-    expect(refusal(await h.as('user').post(path))).toEqual([403, 'FORBIDDEN'])
+    expect(statusAndCode(await h.as('user').post(path))).toEqual([403, 'FORBIDDEN'])
     await admin.post(`/workspaces/${made.body._id}/members`, { userId: h.users.other, roles: ['clerk'] })
     await h.as('other').post(`/workspaces/${made.body._id}/activate`)
     expect((await h.as('other').post(path)).status).toBe(200)
@@ -222,52 +224,52 @@ describe('a webhook', () => {
   })
 
   test('is not called by a cookie from the page of another site', async () => {
-    const headers = await cookieOf(h, 'user')
+    const headers = await signInForCookie(h, 'user')
     const home = h.stranger.with(headers)
-    expect((await home.post(seen, {}, { origin: h.origin })).status).toBe(200)
-    expect(refusal(await home.post(seen, {}, { origin: 'https://evil.test' }))).toEqual([403, 'CROSS_SITE'])
+    expect((await home.post(echoPath, {}, { origin: h.origin })).status).toBe(200)
+    expect(statusAndCode(await home.post(echoPath, {}, { origin: 'https://evil.test' }))).toEqual([403, 'CROSS_SITE'])
   })
 
   test('treats the cookie of a GET or HEAD from another site as no credential', async () => {
-    const home = h.stranger.with(await cookieOf(h, 'user'))
+    const home = h.stranger.with(await signInForCookie(h, 'user'))
     const open = await h.webhook('({ user }) => ({ user: user?._id ?? null })', { guest: true })
     const crossSite = { 'sec-fetch-site': 'cross-site' }
     expect((await home.get(open, crossSite)).body).toEqual({ user: null })
-    expect(refusal(await home.get(seen, crossSite))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await home.get(echoPath, crossSite))).toEqual([401, 'UNAUTHENTICATED'])
     for (const site of ['same-origin', 'same-site', 'none'])
       expect((await home.get(open, { 'sec-fetch-site': site })).body, site).toEqual({ user: h.users.user })
     // Other credentials are not sent by a browser on its own.
     expect((await h.as('user').get(open, crossSite)).body).toEqual({ user: h.users.user })
     const { origin } = h
-    const headers = { ...crossSite, ...(await cookieOf(h, 'user')) }
-    expect((await ask('HEAD', `${origin}/api${seen}`, { headers })).status).toBe(401)
-    expect((await ask('HEAD', `${origin}/api${open}`, { headers })).status).toBe(200)
+    const headers = { ...crossSite, ...(await signInForCookie(h, 'user')) }
+    expect((await callApi('HEAD', `${origin}/api${echoPath}`, { headers })).status).toBe(401)
+    expect((await callApi('HEAD', `${origin}/api${open}`, { headers })).status).toBe(200)
   })
 
   test('takes a body of bounded size', async () => {
     const raw = 'x'.repeat(config.ATOLL_BODY_LIMIT + 1)
-    expect(refusal(await send('POST', seen, { raw }))).toEqual([413, 'BODY_TOO_LARGE'])
-    expect((await send('POST', seen, { raw: 'x'.repeat(100_000) })).body.rawBody.length).toBe(100_000)
+    expect(statusAndCode(await send('POST', echoPath, { raw }))).toEqual([413, 'BODY_TOO_LARGE'])
+    expect((await send('POST', echoPath, { raw: 'x'.repeat(100_000) })).body.rawBody.length).toBe(100_000)
   })
 
   test('tells that somebody listens without running anything, and knows no other methods', async () => {
     const path = await h.webhook(`() => { throw new Error('run') }`, { guest: true })
-    const head = await ask('HEAD', `${h.origin}/api${path}`)
+    const head = await callApi('HEAD', `${h.origin}/api${path}`)
     expect([head.status, head.body]).toEqual([200, undefined])
-    expect((await ask('HEAD', `${h.origin}/api/webhooks/none`)).status).toBe(404)
-    expect((await ask('HEAD', `${h.origin}/api${seen}`)).status).toBe(401)
-    const options = await ask('OPTIONS', `${h.origin}/api${path}`)
+    expect((await callApi('HEAD', `${h.origin}/api/webhooks/none`)).status).toBe(404)
+    expect((await callApi('HEAD', `${h.origin}/api${echoPath}`)).status).toBe(401)
+    const options = await callApi('OPTIONS', `${h.origin}/api${path}`)
     expect([options.status, options.headers.get('allow')?.split(', ').sort()]).toEqual([
       204,
       ['DELETE', 'GET', 'HEAD', 'POST', 'PUT'],
     ])
-    expect(refusal(await send('PATCH', path))).toEqual([405, 'METHOD_NOT_ALLOWED'])
+    expect(statusAndCode(await send('PATCH', path))).toEqual([405, 'METHOD_NOT_ALLOWED'])
   })
 
   test('is not flooded by guests of one address', async () => {
     const path = await h.webhook('() => 1', { guest: true })
     let address = '192.0.2.1'
-    listensOn({ requestIP: () => ({ address, family: 'IPv4', port: 1 }) as never })
+    setServer({ requestIP: () => ({ address, family: 'IPv4', port: 1 }) as never })
     const calls = await Promise.all(Array.from({ length: 60 }, () => h.stranger.post(path)))
     const refused = calls.filter(({ status }) => status === 429)
     expect([refused.length, refused[0]!.body.code, Number(refused[0]!.headers.get('retry-after')) > 0]).toEqual([
@@ -279,9 +281,9 @@ describe('a webhook', () => {
     address = '192.0.2.2'
     expect((await h.stranger.post(path)).status).toBe(200)
     address = '192.0.2.1'
-    later(5_001)
+    advanceClock(5_001)
     expect((await h.stranger.post(path)).status).toBe(200)
-    listensOn(undefined)
+    setServer(undefined)
   })
 
   test('asked again with the same key is run only once', async () => {

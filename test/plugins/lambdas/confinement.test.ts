@@ -2,8 +2,8 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { config } from '../../../src/config'
-import { Child } from '../../../src/plugins/lambdas/sandbox/child'
-import { emptyFolder } from '../../outside/program'
+import { SandboxProcess } from '../../../src/plugins/lambdas/sandbox/sandbox-process'
+import { createTempFolder } from '../../outside/cli'
 
 setDefaultTimeout(60_000)
 
@@ -24,7 +24,7 @@ const outcome = (act) => { try { return act() ?? 'done' } catch (error) { return
 const inThread = new Worker(URL.createObjectURL(new Blob([\`
   const { readFileSync } = process.getBuiltinModule('node:fs')
   try { readFileSync('/etc/passwd'); postMessage('read') } catch ({ code }) { postMessage(code) }\`])))
-const told = {
+const report = {
   missing, wasReadable,
   reads: ${JSON.stringify(files)}.map((file) => outcome(() => readFileSync(file).length)),
   lists: outcome(() => readdirSync('/').length),
@@ -38,13 +38,13 @@ const told = {
   inPool: await Bun.file('/etc/passwd').text().then(() => 'read', ({ code }) => code),
   user: process.getuid(),
 }
-process.stdout.write(JSON.stringify(told))
+process.stdout.write(JSON.stringify(report))
 process.exit()
 `
 
 describe.skipIf(!isLinux)('a sandbox process', () => {
-  const child = new Child()
-  afterAll(() => child.end())
+  const child = new SandboxProcess()
+  afterAll(() => child.kill())
   const about = (file: string) => readFileSync(`/proc/${child.pid}/${file}`, 'utf8')
 
   test('runs lambdas', async () => {
@@ -87,7 +87,7 @@ describe.skipIf(!isLinux)('a sandbox process', () => {
   })
 
   test('reads no file of a tenant, starts no program, and connects to nobody', async () => {
-    const [folder, registry] = [emptyFolder(), join(config.ATOLL_TENANTS, 'registry.db')]
+    const [folder, registry] = [createTempFolder(), join(config.ATOLL_TENANTS, 'registry.db')]
     const [script, open] = [join(folder, 'probe.ts'), join(folder, 'open.txt')]
     writeFileSync(open, 'for everybody', { mode: 0o666 })
     writeFileSync(registry, 'x', { flag: 'a' })
@@ -95,15 +95,16 @@ describe.skipIf(!isLinux)('a sandbox process', () => {
     writeFileSync(script, probe([open, registry], server.port))
     const { stdout, stderr } = Bun.spawnSync([process.execPath, script], { stdout: 'pipe', stderr: 'pipe' })
     server.stop(true)
-    const told = JSON.parse(stdout.toString() || `"${stderr}"`)
-    expect(told.wasReadable).toEqual([true, true])
-    if (told.missing.length) return console.warn(`SKIPPED: this system does not let go of ${told.missing.join(', ')}.`)
+    const report = JSON.parse(stdout.toString() || `"${stderr}"`)
+    expect(report.wasReadable).toEqual([true, true])
+    if (report.missing.length)
+      return console.warn(`SKIPPED: this system does not let go of ${report.missing.join(', ')}.`)
     const refused = expect.stringMatching(/^(EPERM|EACCES)$/)
-    expect(told).toMatchObject({
+    expect(report).toMatchObject({
       ...{ reads: [refused, refused], lists: refused, writes: refused, removes: refused, runs: refused },
       ...{ inThread: refused, inPool: refused, user: isRoot ? NOBODY : process.getuid?.() },
     })
-    expect(told.connects).not.toBe('done')
+    expect(report.connects).not.toBe('done')
   })
 })
 

@@ -1,22 +1,23 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { OpenCtx } from '../../../src/accounts/guard'
-import { issue } from '../../../src/accounts/tokens'
-import { register } from '../../../src/accounts/users'
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
+import { issueApiToken } from '../../../src/accounts/api-tokens'
+import type { PublicCtx } from '../../../src/accounts/guard'
+import { registerUser } from '../../../src/accounts/users'
 import { config } from '../../../src/config'
-import { DAY, moveClock } from '../../../src/core/clock'
+import { DAY_MS, moveClock } from '../../../src/core/clock'
+import { log } from '../../../src/core/log'
 import type { Problem } from '../../../src/core/problem'
-import { holding } from '../../../src/jobs/holding'
-import { responseOf } from '../../../src/plugins/lambdas/answer'
-import { askedBy, askedFor } from '../../../src/plugins/lambdas/asked'
-import { answering, lambdasMayAsk } from '../../../src/plugins/lambdas/calls/calls'
-import { type How, run } from '../../../src/plugins/lambdas/run'
+import { withLease } from '../../../src/jobs/with-lease'
+import { registerHostCalls, serveCalls } from '../../../src/plugins/lambdas/calls/host-api'
+import { httpToLambdaRequest, inputToLambdaRequest } from '../../../src/plugins/lambdas/request'
+import { toResponse } from '../../../src/plugins/lambdas/response'
+import { type RunOptions, runLambda } from '../../../src/plugins/lambdas/run'
 import { removeOld } from '../../../src/plugins/lambdas/runs'
 import { runs } from '../../../src/plugins/lambdas/tables'
-import { client, house, refusal, rules } from '../../house'
-import { times } from '../kit'
-import { made, result, told, until } from './kit'
+import { apiClient, createTestTenant, fullAccessRules, statusAndCode } from '../../test-tenant'
+import { times } from '../fixtures'
+import { createLambda, runOnce, toResult, waitUntil } from './fixtures'
 
-const home = await house()
+const home = await createTestTenant()
 const admin = home.as('admin')
 await admin.post('/blueprints', {
   key: 'notes',
@@ -25,27 +26,33 @@ await admin.post('/blueprints', {
     { key: 'text', type: 'string', required: true },
     { key: 'n', type: 'integer' },
   ],
-  permissions: [...rules('user', 'user'), ...rules('tenant', 'keeper')],
+  permissions: [...fullAccessRules('user', 'user'), ...fullAccessRules('tenant', 'keeper')],
 })
 
 /** Runs a lambda for somebody as a webhook would. */
-async function runFor(actor: OpenCtx['actor'], path: string, how: Partial<How> = {}, asked = askedFor({})) {
+async function runFor(
+  actor: PublicCtx['actor'],
+  path: string,
+  how: Partial<RunOptions> = {},
+  lambdaRequest = inputToLambdaRequest({}),
+) {
   const ctx = { ...home.tenant, actor }
-  return run(ctx, path.slice('/lambdas/'.length), asked, { trigger: 'webhook', ...how })
+  return runLambda(ctx, path.slice('/lambdas/'.length), lambdaRequest, { trigger: 'webhook', ...how })
 }
-const answered = async (body: string, how: Partial<How> = {}) => runFor(undefined, await made(admin, body), how)
-const refused = (running: Promise<unknown>) =>
+const runAnonymously = async (body: string, how: Partial<RunOptions> = {}) =>
+  runFor(undefined, await createLambda(admin, body), how)
+const readRefusal = (running: Promise<unknown>) =>
   running.then(
     (answer) => [answer],
     ({ status, code }: Problem) => [status, code],
   )
-const reason = (running: Promise<unknown>) => running.catch(({ message }: Problem) => message)
+const readReason = (running: Promise<unknown>) => running.catch(({ message }: Problem) => message)
 const user = { user: home.users.user, roles: ['user'], privileged: false, workspace: null, scopes: [] }
 const asUser = { ...user, via: 'api-key' as const }
 
 describe('a run by hand', () => {
   test('answers what the lambda returned, what it logged and how long it took', async () => {
-    const path = await made(
+    const path = await createLambda(
       admin,
       `async (request, atoll) => {
         console.log('a', 1, { b: [null, true] }, undefined)
@@ -70,11 +77,11 @@ describe('a run by hand', () => {
     })
     // A body is not needed.
     expect((await admin.post(`${path}/execute`)).body.result).toMatchObject({ method: 'POST', body: null, query: {} })
-    expect(refusal(await admin.post(`${path}/execute`, { method: 5 }))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await admin.post(`${path}/execute`, { method: 5 }))).toEqual([400, 'INVALID_INPUT'])
   })
 
   test('answers the error that the lambda threw, and what it had logged before', async () => {
-    const path = await made(admin, '() => { console.log("before"); throw new RangeError("no") }')
+    const path = await createLambda(admin, '() => { console.log("before"); throw new RangeError("no") }')
     const { status, body } = await admin.post(`${path}/execute`, {})
     expect([status, body.error, body.logs.length]).toEqual([
       200,
@@ -85,7 +92,7 @@ describe('a run by hand', () => {
   })
 
   test('gives a lambda what it expects of JavaScript', async () => {
-    const all = await result(
+    const all = await runOnce(
       admin,
       `async (_, atoll) => {
         const url = new URL('../c?d=1#e', 'https://a.test:81/b/x')
@@ -134,75 +141,78 @@ describe('a run by hand', () => {
       const made = crypto.encode(crypto.hmac('sha256', key, 'msg.1.' + rawBody), 'base64')
       return crypto.timingSafeEqual('v1,' + made, headers['webhook-signature'])
     }`
-    const path = await made(admin, check, { env: { SECRET: `whsec_${key.toString('base64')}` } })
+    const path = await createLambda(admin, check, { env: { SECRET: `whsec_${key.toString('base64')}` } })
     const ask = async (value: string, raw = rawBody) =>
-      told(await admin.post(`${path}/execute`, { rawBody: raw, headers: { 'webhook-signature': value } }))
+      toResult(await admin.post(`${path}/execute`, { rawBody: raw, headers: { 'webhook-signature': value } }))
     expect(await ask(`v1,${signature}`)).toBe(true)
     expect(await ask(`v1,${signature}`, '{"a":1}')).toBe(false)
     expect(await ask('v1,AAAA')).toBe(false)
   })
 
   test('leaves nothing to the next one', async () => {
-    const path = await made(admin, '() => { globalThis.n = (globalThis.n ?? 0) + 1; Array.prototype.x = 1; return n }')
-    for (let n = 0; n < 3; n++) expect(told(await admin.post(`${path}/execute`, {}))).toBe(1)
-    expect(await result(admin, '() => [typeof n, [].x ?? null]')).toEqual(['undefined', null])
+    const path = await createLambda(
+      admin,
+      '() => { globalThis.n = (globalThis.n ?? 0) + 1; Array.prototype.x = 1; return n }',
+    )
+    for (let n = 0; n < 3; n++) expect(toResult(await admin.post(`${path}/execute`, {}))).toBe(1)
+    expect(await runOnce(admin, '() => [typeof n, [].x ?? null]')).toEqual(['undefined', null])
   })
 })
 
 describe('the answer of a lambda', () => {
   test('is any JSON, or says its status, its headers and its body', async () => {
     const json = { 'content-type': 'application/json;charset=utf-8' }
-    expect(await answered('() => ({ a: [1] })')).toEqual({ status: 200, headers: json, body: '{"a":[1]}' })
-    expect(await answered('() => undefined')).toEqual({ status: 200, headers: json, body: 'null' })
-    expect(await answered('() => ({ status: "open" })')).toMatchObject({ status: 200, body: '{"status":"open"}' })
-    expect(await answered('() => ({ status: 5, name: "a" })')).toMatchObject({ status: 200 })
-    expect(await answered('() => ({ status: 201, body: { a: 1 } })')).toEqual({
+    expect(await runAnonymously('() => ({ a: [1] })')).toEqual({ status: 200, headers: json, body: '{"a":[1]}' })
+    expect(await runAnonymously('() => undefined')).toEqual({ status: 200, headers: json, body: 'null' })
+    expect(await runAnonymously('() => ({ status: "open" })')).toMatchObject({ status: 200, body: '{"status":"open"}' })
+    expect(await runAnonymously('() => ({ status: 5, name: "a" })')).toMatchObject({ status: 200 })
+    expect(await runAnonymously('() => ({ status: 201, body: { a: 1 } })')).toEqual({
       status: 201,
       headers: json,
       body: '{"a":1}',
     })
-    const page = await answered(
+    const page = await runAnonymously(
       '() => ({ status: 404, headers: { "Content-Type": "text/html", "x-n": 5, "set-cookie": "theme=dark" }, body: "<b>" })',
     )
     expect(page).toEqual({
       ...{ status: 404, body: '<b>' },
       headers: { 'content-type': 'text/html', 'x-n': '5', 'set-cookie': 'theme=dark' },
     })
-    expect(await responseOf(page).text()).toBe('<b>')
-    const empty = responseOf(await answered('() => ({ status: 204, body: "x" })'))
+    expect(await toResponse(page).text()).toBe('<b>')
+    const empty = toResponse(await runAnonymously('() => ({ status: 204, body: "x" })'))
     expect([empty.status, await empty.text()]).toEqual([204, ''])
-    expect(await answered('() => ({ status: 302, headers: { location: "https://a.test/" } })')).toMatchObject({
+    expect(await runAnonymously('() => ({ status: 302, headers: { location: "https://a.test/" } })')).toMatchObject({
       body: null,
     })
   })
 
   test.each([
-    ['{ status: 99 }', /status from 200 to 599/],
+    ['{ status: 99 }', /must be from 200 to 599/],
     ['{ status: 200.5 }', /status/],
-    ['{ status: 200, headers: [] }', /are an object/],
+    ['{ status: 200, headers: [] }', /must be an object/],
     ['{ status: 200, headers: { "a b": "1" } }', /name of a header/],
-    ['{ status: 200, headers: { a: "1\\r\\nset-cookie: atoll_x=1" } }', /one line/],
-    ['{ status: 200, headers: { a: {} } }', /one line/],
+    ['{ status: 200, headers: { a: "1\\r\\nset-cookie: atoll_x=1" } }', /single line/],
+    ['{ status: 200, headers: { a: {} } }', /single line/],
     ['{ status: 200, headers: { "Transfer-Encoding": "chunked" } }', /cannot set the header "transfer-encoding"/],
-    ['{ status: 200, headers: { "set-cookie": "atoll_acme=1" } }', /cookies/],
-    ['{ status: 200, headers: { "set-cookie": "=atoll_acme=1" } }', /cookies/],
-    ['{ status: 200, headers: { "set-cookie": " Atoll_acme=1" } }', /cookies/],
-    ['{ status: 200, headers: { "set-cookie": "__Host-atoll_acme=1" } }', /cookies/],
-    ['{ status: 200, headers: { "set-cookie": "__hOST-Atoll_acme=1" } }', /cookies/],
-    ['{ status: 200, headers: { "set-cookie": "__Host-atoll_acme=1; Secure; Path=/" } }', /cookies/],
-    ['{ status: 200, headers: { "set-cookie": "a=1; Domain=example.com" } }', /cookies/],
+    ['{ status: 200, headers: { "set-cookie": "atoll_acme=1" } }', /cookie/],
+    ['{ status: 200, headers: { "set-cookie": "=atoll_acme=1" } }', /cookie/],
+    ['{ status: 200, headers: { "set-cookie": " Atoll_acme=1" } }', /cookie/],
+    ['{ status: 200, headers: { "set-cookie": "__Host-atoll_acme=1" } }', /cookie/],
+    ['{ status: 200, headers: { "set-cookie": "__hOST-Atoll_acme=1" } }', /cookie/],
+    ['{ status: 200, headers: { "set-cookie": "__Host-atoll_acme=1; Secure; Path=/" } }', /cookie/],
+    ['{ status: 200, headers: { "set-cookie": "a=1; Domain=example.com" } }', /cookie/],
     ['{ status: 200, headers: { "x-accel-redirect": "/files" } }', /x-accel-redirect/],
     ['{ status: 200, headers: { nel: "{}" } }', /cannot set the header "nel"/],
     ['{ status: 200, headers: { "Report-To": "{}" } }', /cannot set the header "report-to"/],
     ['{ status: 200, headers: { a: "x".repeat(9000) } }', /at most 8192/],
   ])('is refused when it makes no sense: %s', async (value, message) => {
-    expect(await result(admin, `() => (${value})`)).toEqual(['LAMBDA_FAILED', expect.stringMatching(message)])
+    expect(await runOnce(admin, `() => (${value})`)).toEqual(['LAMBDA_FAILED', expect.stringMatching(message)])
   })
 
   test('has at most a mebibyte', async () => {
-    expect(await result(admin, '() => "x".repeat(1048574).length')).toBe(1_048_574)
-    expect((await answered('() => "x".repeat(1048574)')).body?.length).toBe(1 << 20)
-    expect(await result(admin, '() => "x".repeat(1048575)')).toEqual([
+    expect(await runOnce(admin, '() => "x".repeat(1048574).length')).toBe(1_048_574)
+    expect((await runAnonymously('() => "x".repeat(1048574)')).body?.length).toBe(1 << 20)
+    expect(await runOnce(admin, '() => "x".repeat(1048575)')).toEqual([
       'LAMBDA_FAILED',
       expect.stringMatching(/too large/),
     ])
@@ -223,7 +233,7 @@ describe('what a lambda asks', () => {
   }`
 
   test('of entities is done by the routes of entities, with the rights of who calls it', async () => {
-    const path = await made(admin, script)
+    const path = await createLambda(admin, script)
     const { body } = await runFor(asUser, path)
     const done = {
       found: ['two', 'one'],
@@ -236,34 +246,34 @@ describe('what a lambda asks', () => {
     expect((await home.as('user').get('/blueprints/notes/entities')).body).toMatchObject([{ text: 'two' }])
     expect((await home.as('other').get('/blueprints/notes/entities')).body).toEqual([])
 
-    const failing = async (actor: OpenCtx['actor']) => refused(runFor(actor, path))
+    const failing = async (actor: PublicCtx['actor']) => readRefusal(runFor(actor, path))
     expect(await failing({ ...asUser, roles: ['stranger'] })).toEqual([500, 'LAMBDA_FAILED'])
     expect(await failing(undefined)).toEqual([500, 'LAMBDA_FAILED'])
     expect(await failing({ ...asUser, scopes: ['lambdas:write', 'entities:read'] })).toMatchObject([
       500,
       'LAMBDA_FAILED',
     ])
-    const reading = await made(admin, '(_, { entities }) => entities("notes").find()')
+    const reading = await createLambda(admin, '(_, { entities }) => entities("notes").find()')
     expect((await runFor({ ...asUser, scopes: ['entities:read'] }, reading)).status).toBe(200)
   })
 
   test('is refused as it is elsewhere, with code, message and details', async () => {
     const caught = (call: string) =>
-      result(admin, `(_, { entities }) => ${call}.catch(({ status, code, details }) => [status, code, !!details])`)
+      runOnce(admin, `(_, { entities }) => ${call}.catch(({ status, code, details }) => [status, code, !!details])`)
     expect(await caught('entities("notes").create({ n: "x" })')).toEqual([400, 'INVALID_INPUT', true])
     expect(await caught('entities("notes").create({ text: "a\\0" })')).toEqual([400, 'INVALID_INPUT', true])
     expect(await caught('entities("none").find()')).toEqual([404, 'BLUEPRINT_NOT_FOUND', false])
     expect(await caught('entities("notes").find({ nothing: 1 })')).toEqual([400, 'INVALID_INPUT', true])
     expect(await caught('entities("notes").find("x")')).toEqual([400, 'INVALID_INPUT', true])
     expect(await caught('entities({}).get([])')).toEqual([400, 'INVALID_INPUT', true])
-    expect(await result(admin, '(_, { entities }) => entities("none").find()')).toEqual([
+    expect(await runOnce(admin, '(_, { entities }) => entities("none").find()')).toEqual([
       'LAMBDA_FAILED',
       'AtollError: There is no such blueprint.',
     ])
   })
 
   test('is asked with the rights of its own role, when it has one, by whomever it is run', async () => {
-    const path = await made(admin, script, { serviceRole: 'keeper' })
+    const path = await createLambda(admin, script, { serviceRole: 'keeper' })
     for (const actor of [undefined, { ...asUser, roles: ['stranger'] }]) {
       const { body } = await runFor(actor, path)
       expect(JSON.parse(`${body}`)).toMatchObject({
@@ -272,22 +282,25 @@ describe('what a lambda asks', () => {
       })
     }
     // Nor do its caller's rights count beside it.
-    const without = await made(admin, '(_, { entities }) => entities("notes").find()', { serviceRole: 'nothing' })
-    expect(told(await admin.post(`${without}/execute`, {}))).toMatchObject(['LAMBDA_FAILED', expect.any(String)])
+    const without = await createLambda(admin, '(_, { entities }) => entities("notes").find()', {
+      serviceRole: 'nothing',
+    })
+    expect(toResult(await admin.post(`${without}/execute`, {}))).toMatchObject(['LAMBDA_FAILED', expect.any(String)])
   })
 
   test('of events is told in the name of those who may tell them', async () => {
     const emit = `(_, { events }) => events.emit({ source: 'shop', kind: 'order', eventName: 'paid', metadata: { n: 1 } })`
-    expect(await result(admin, emit)).toMatchObject({ source: 'shop', user: home.users.admin, metadata: { n: 1 } })
+    expect(await runOnce(admin, emit)).toMatchObject({ source: 'shop', user: home.users.admin, metadata: { n: 1 } })
     const found = await admin.get('/events?source=shop')
     expect(found.body).toMatchObject([{ kind: 'order', eventName: 'paid' }])
-    const path = await made(admin, emit)
-    for (const actor of [undefined, asUser]) expect(await refused(runFor(actor, path))).toEqual([500, 'LAMBDA_FAILED'])
+    const path = await createLambda(admin, emit)
+    for (const actor of [undefined, asUser])
+      expect(await readRefusal(runFor(actor, path))).toEqual([500, 'LAMBDA_FAILED'])
     const forged = `async (_, { events }) => {
       try { await events.emit({ source: 'payments', eventName: 'subscription-activated' }) } catch ({ code }) { return code }
     }`
-    expect(await result(admin, forged)).toBe('FORBIDDEN')
-    expect(await result(admin, '(_, { events }) => events.emit({ kind: 5 })')).toEqual([
+    expect(await runOnce(admin, forged)).toBe('FORBIDDEN')
+    expect(await runOnce(admin, '(_, { events }) => events.emit({ kind: 5 })')).toEqual([
       'LAMBDA_FAILED',
       expect.any(String),
     ])
@@ -298,18 +311,18 @@ describe('what a lambda asks', () => {
       const asked = Array.from({ length: 1_100 }, () => entities('none').find().catch(({ code, message }) => code ?? message))
       return [...new Set(await Promise.all(asked))]
     }`
-    expect(await result(admin, counting)).toEqual(['BLUEPRINT_NOT_FOUND', expect.stringMatching(/at most 1000 times/)])
+    expect(await runOnce(admin, counting)).toEqual(['BLUEPRINT_NOT_FOUND', expect.stringMatching(/at most 1000 calls/)])
   })
 
   test('is done some at once, and no more when the run has ended', async () => {
     const [held, done] = [Promise.withResolvers<void>(), [] as number[]]
-    lambdasMayAsk({
+    registerHostCalls({
       'test.hold': async (_, n) => {
         done.push(n as number)
         await held.promise
       },
     })
-    const { call, end } = answering({ ctx: { ...home.tenant, actor: undefined }, deadline: 0, fetches: 0 })
+    const { call, end } = serveCalls({ ctx: { ...home.tenant, actor: undefined }, deadline: 0, fetchCount: 0 })
     const asked = Array.from({ length: 12 }, (_, n) => call('test.hold', JSON.stringify([n])))
     expect(done).toEqual([0, 1, 2, 3, 4, 5, 6, 7])
     end()
@@ -338,7 +351,7 @@ describe('another server', () => {
   })
   afterAll(() => server.stop(true))
   const asking = (address: string, init = '{}', then = 'async (r) => [r.status, r.ok, await r.json()]') =>
-    result(
+    runOnce(
       admin,
       `async (_, { fetch }) => fetch(${JSON.stringify(address)}, ${init}).then(${then}).catch(({ status, code, message }) => [status ?? message, code])`,
     )
@@ -348,6 +361,23 @@ describe('another server', () => {
       expect(await asking(address)).toEqual([502, 'OUTSIDE_UNREACHABLE'])
     for (const address of ['file:///etc/passwd', 'ftp://a.test/', 'data:,a', 'none', 'https://a:b@a.test/', '/api/me'])
       expect(await asking(address)).toEqual([400, 'INVALID_INPUT'])
+  })
+
+  test.each([
+    ['a number in place of a header', '{ headers: [1] }'],
+    ['a header without a value', '{ headers: [["a"]] }'],
+    ['a text in place of a header', '{ headers: ["ab"] }'],
+    ['a name that is no text', '{ headers: [[{ toString: 1, valueOf: 1 }, "b"]] }'],
+    ['a value that is no text', '{ headers: { a: { toString: 1, valueOf: 1 } } }'],
+    ['more than a hundred headers', '{ headers: Array.from({ length: 101 }, (_, n) => ["x-" + n, "a"]) }'],
+  ])('is not asked with %s, which is 400 and no line in the log of the operator', async (_, init) => {
+    const logged = spyOn(log, 'error')
+    try {
+      expect(await asking('https://a.test/', init)).toEqual([400, 'INVALID_INPUT'])
+      expect(logged).not.toHaveBeenCalled()
+    } finally {
+      logged.mockRestore()
+    }
   })
 
   test('answers with status, headers and body', async () => {
@@ -376,7 +406,7 @@ describe('another server', () => {
       ])
         expect(await asking(server.url.href, wrong)).toEqual([400, 'INVALID_INPUT'])
       const many = `async () => Promise.allSettled(Array.from({ length: 60 }, () => fetch("${server.url}"))).then((all) => all.filter(({ reason }) => reason?.code === 'TOO_MANY_FETCHES').length)`
-      expect(await result(admin, many)).toBe(10)
+      expect(await runOnce(admin, many)).toBe(10)
     } finally {
       config.ATOLL_ALLOW_PRIVATE_NETWORK = 'off'
     }
@@ -407,8 +437,8 @@ describe('a lambda out of time', () => {
     ['a timer that rings again and again', '() => new Promise(() => setInterval(() => {}, 1))'],
     ['itself', '() => { for (;;); }'],
   ])('answers 504 LAMBDA_TIMEOUT while it waits for %s', async (_, body) => {
-    const path = await made(admin, body, { timeoutMs: 100 })
-    const all = await Promise.all(times(16).map(() => refused(runFor(asUser, path))))
+    const path = await createLambda(admin, body, { timeoutMs: 100 })
+    const all = await Promise.all(times(16).map(() => readRefusal(runFor(asUser, path))))
     expect(all).toEqual(times(16).map(() => [504, 'LAMBDA_TIMEOUT']))
   })
 
@@ -420,8 +450,8 @@ describe('a lambda out of time', () => {
       while (Date.now() - began < 300);
       return asked
     }`
-    const path = await made(admin, body, { timeoutMs: 100 })
-    expect(await refused(runFor(asUser, path))).toEqual([504, 'LAMBDA_TIMEOUT'])
+    const path = await createLambda(admin, body, { timeoutMs: 100 })
+    expect(await readRefusal(runFor(asUser, path))).toEqual([504, 'LAMBDA_TIMEOUT'])
   })
 })
 
@@ -430,22 +460,24 @@ describe('a call that is refused', () => {
     const code = `async (_, atoll) => {
       await atoll.entities('notes').find()
     }`
-    const path = await made(admin, code)
-    expect(await refused(runFor(undefined, path))).toEqual([500, 'LAMBDA_FAILED'])
-    const [run] = await until(
+    const path = await createLambda(admin, code)
+    expect(await readRefusal(runFor(undefined, path))).toEqual([500, 'LAMBDA_FAILED'])
+    const [run] = await waitUntil(
       async () => (await admin.get(`${path}/logs`)).body,
       (all) => all.length > 0,
     )
     expect(run.error.message).toBe(
-      "AtollError: entities('notes').find was refused, because nobody is signed in. Give the lambda a serviceRole that may do this, or have it called by a user who may.",
+      "AtollError: entities('notes').find was refused, because the caller is anonymous. Give the lambda a serviceRole that may do this, or call it as a user who may.",
     )
     expect(run.error.stack).toMatch(/lambda\.js:2/)
     const privileged = { ...asUser, privileged: true }
     expect(
-      await reason(runFor(privileged, await made(admin, `(_, { events }) => events.emit({ source: 'x' })`))),
+      await readReason(
+        runFor(privileged, await createLambda(admin, `(_, { events }) => events.emit({ source: 'x' })`)),
+      ),
     ).toMatch(/events\.emit was refused to the caller: .* serviceRole/)
-    const own = await made(admin, code, { serviceRole: 'nobody' })
-    expect(await reason(runFor(privileged, own))).toMatch(/to the lambda's serviceRole "nobody": /)
+    const own = await createLambda(admin, code, { serviceRole: 'nobody' })
+    expect(await readReason(runFor(privileged, own))).toMatch(/to the lambda's serviceRole "nobody": /)
   })
 })
 
@@ -453,9 +485,9 @@ describe('the request of a lambda', () => {
   test('is what was sent, without what its sender signed in with', async () => {
     const headers = { cookie: 'a=b', 'x-api-key': 'atl_x', authorization: 'Basic x', 'x-signature': 'y' }
     const request = new Request('http://a.test/api/webhooks/1?a=1&b=2&b=3', { method: 'POST', headers, body: '{}' })
-    const path = await made(admin, '(request) => request')
-    const seen = async (actor: OpenCtx['actor'], raw: string) =>
-      JSON.parse(`${(await runFor(actor, path, {}, askedBy({ actor }, request, raw))).body}`)
+    const path = await createLambda(admin, '(request) => request')
+    const seen = async (actor: PublicCtx['actor'], raw: string) =>
+      JSON.parse(`${(await runFor(actor, path, {}, httpToLambdaRequest({ actor }, request, raw))).body}`)
     expect(await seen(asUser, '{"c": 1}')).toEqual({
       ...{
         method: 'POST',
@@ -478,31 +510,31 @@ describe('the request of a lambda', () => {
 })
 
 describe('of a lambda that fails', () => {
-  const failing = async (body: string, more: object = {}) => refused(runFor(asUser, await made(admin, body, more)))
+  const failing = async (body: string, more: object = {}) =>
+    readRefusal(runFor(asUser, await createLambda(admin, body, more)))
 
   test('callers are told that, and admins why', async () => {
-    const path = await made(admin, '() => { throw new Error("the password is x") }')
-    expect(await refused(runFor(asUser, path))).toEqual([500, 'LAMBDA_FAILED'])
-    expect(await reason(runFor(asUser, path))).not.toContain('password')
-    expect(await reason(runFor({ ...asUser, privileged: true }, path))).toBe('Error: the password is x')
+    const path = await createLambda(admin, '() => { throw new Error("the password is x") }')
+    expect(await readRefusal(runFor(asUser, path))).toEqual([500, 'LAMBDA_FAILED'])
+    expect(await readReason(runFor(asUser, path))).not.toContain('password')
+    expect(await readReason(runFor({ ...asUser, privileged: true }, path))).toBe('Error: the password is x')
     expect(await failing('() => { for (;;); }', { timeoutMs: 50 })).toEqual([504, 'LAMBDA_TIMEOUT'])
     const bomb = '() => { const all = []; for (;;) all.push(new Array(1e5).fill(1)) }'
     expect(await failing(bomb, { memoryMb: 4, timeoutMs: 20_000 })).toEqual([500, 'LAMBDA_OUT_OF_MEMORY'])
-    expect(await refused(runFor(asUser, '/lambdas/none'))).toEqual([404, 'LAMBDA_NOT_FOUND'])
+    expect(await readRefusal(runFor(asUser, '/lambdas/none'))).toEqual([404, 'LAMBDA_NOT_FOUND'])
   })
 
   test('an event tells where nobody waits for it', async () => {
-    const path = await made(admin, '() => { throw new Error("alone") }', { name: 'nightly' })
+    const path = await createLambda(admin, '() => { throw new Error("alone") }', { name: 'nightly' })
     const events = async () =>
       (await admin.get('/events?source=plugins&eventName=lambda-failed')).body.filter(
         ({ metadata }: { metadata: { lambda: string } }) => metadata.lambda === path.slice(9),
       )
-    expect(await refused(runFor(asUser, path, { trigger: 'execute' }))).toEqual([500, 'LAMBDA_FAILED'])
-    expect(await refused(runFor(undefined, path, { trigger: 'schedule', unattended: true, event: {} }))).toMatchObject([
-      500,
-      'LAMBDA_FAILED',
-    ])
-    const found = await until(events, (all) => all.length > 0)
+    expect(await readRefusal(runFor(asUser, path, { trigger: 'execute' }))).toEqual([500, 'LAMBDA_FAILED'])
+    expect(
+      await readRefusal(runFor(undefined, path, { trigger: 'schedule', unattended: true, event: {} })),
+    ).toMatchObject([500, 'LAMBDA_FAILED'])
+    const found = await waitUntil(events, (all) => all.length > 0)
     expect(JSON.stringify(found)).not.toContain('alone')
     expect(found).toMatchObject([
       {
@@ -515,14 +547,14 @@ describe('of a lambda that fails', () => {
 
 describe('the log of a lambda', () => {
   test('tells of each run when, why, how long, with what status, and what it logged', async () => {
-    const path = await made(
+    const path = await createLambda(
       admin,
       '({ body }) => { console.warn("seen", body); if (body > 1) throw new Error("no"); return { status: 202 } }',
     )
-    await runFor(asUser, path, { trigger: 'webhook' }, askedFor({ body: 1 }))
-    await refused(runFor(undefined, path, { trigger: 'event' }, askedFor({ body: 2 })))
+    await runFor(asUser, path, { trigger: 'webhook' }, inputToLambdaRequest({ body: 1 }))
+    await readRefusal(runFor(undefined, path, { trigger: 'event' }, inputToLambdaRequest({ body: 2 })))
     const log = async (query = '') => (await admin.get(`${path}/logs${query}`)).body
-    const all = await until(log, (found) => found.length === 2)
+    const all = await waitUntil(log, (found) => found.length === 2)
     const common = { _id: expect.any(String), version: 1, started: expect.any(String), duration: expect.any(Number) }
     const line = (n: number) => [{ at: expect.any(Number), level: 'warn', text: `seen ${n}` }]
     const error = { code: 'LAMBDA_FAILED', message: 'Error: no', stack: expect.any(String) }
@@ -537,7 +569,7 @@ describe('the log of a lambda', () => {
   })
 
   test('keeps the last two hundred runs, and none for longer than a month', async () => {
-    const path = await made(admin, '() => 1')
+    const path = await createLambda(admin, '() => 1')
     const lambda = path.slice('/lambdas/'.length)
     const row = { lambda, version: 1, trigger: 'event', status: 200, error: null, duration: 1, user: null, logs: [] }
     await home.tenant.write(async (tx) => {
@@ -548,11 +580,11 @@ describe('the log of a lambda', () => {
     })
     const count = async () => Number((await admin.get(`${path}/logs?limit=1&count=1`)).headers.get('x-total-count'))
     expect(await count()).toBe(250)
-    await holding(home.tenant, 'housekeeping', removeOld)
+    await withLease(home.tenant, 'housekeeping', removeOld)
     expect(await count()).toBe(200)
-    moveClock(Date.now() + 31 * DAY)
+    moveClock(Date.now() + 31 * DAY_MS)
     try {
-      await holding(home.tenant, 'housekeeping', removeOld)
+      await withLease(home.tenant, 'housekeeping', removeOld)
     } finally {
       moveClock(Date.now())
     }
@@ -561,11 +593,11 @@ describe('the log of a lambda', () => {
 })
 
 test('an admin who comes by an API token for lambdas only lends a lambda no more than that', async () => {
-  const helper = await register(home.tenant, { username: 'helper' }, ['admin'])
-  const { token } = await issue(home.tenant, helper._id, { nickname: 'x', scopes: ['lambdas:write'] })
-  const limited = client(home.origin, { 'x-api-key': token })
-  expect(await result(limited, '(_, { entities }) => entities("notes").find()')).toEqual([
+  const helper = await registerUser(home.tenant, { username: 'helper' }, ['admin'])
+  const { token } = await issueApiToken(home.tenant, helper._id, { nickname: 'x', scopes: ['lambdas:write'] })
+  const limited = apiClient(home.origin, { 'x-api-key': token })
+  expect(await runOnce(limited, '(_, { entities }) => entities("notes").find()')).toEqual([
     'LAMBDA_FAILED',
-    expect.stringContaining('This API token is not good for entities:read.'),
+    expect.stringContaining('This API token does not have the scope entities:read.'),
   ])
 })

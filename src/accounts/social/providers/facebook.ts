@@ -1,26 +1,26 @@
-import { at, type Kind, text } from './kind'
+import { type OAuthProvider, toEndpointUrl, toText } from './provider'
 
-const GRAPH = 'https://graph.facebook.com/v23.0'
+const GRAPH_API_URL = 'https://graph.facebook.com/v23.0'
 
 /** https://developers.facebook.com/docs/facebook-login/guides/advanced/manual-flow */
-export const facebook: Kind = {
+export const facebook: OAuthProvider = {
   scopes: 'email public_profile',
   idToken: 'ignored',
   server: (setup) => ({
-    issuer: at(setup, 'https://www.facebook.com'),
-    authorization_endpoint: at(setup, 'https://www.facebook.com/v23.0/dialog/oauth'),
-    token_endpoint: at(setup, `${GRAPH}/oauth/access_token`),
+    issuer: toEndpointUrl(setup, 'https://www.facebook.com'),
+    authorization_endpoint: toEndpointUrl(setup, 'https://www.facebook.com/v23.0/dialog/oauth'),
+    token_endpoint: toEndpointUrl(setup, `${GRAPH_API_URL}/oauth/access_token`),
   }),
-  async profile(ask, setup) {
-    const user = await ask(at(setup, `${GRAPH}/me?fields=id,name,email,first_name,last_name`))
+  async profile(getJson, setup) {
+    const user = await getJson(toEndpointUrl(setup, `${GRAPH_API_URL}/me?fields=id,name,email,first_name,last_name`))
     return {
-      subject: text(user.id) ?? '',
-      email: text(user.email),
+      subject: toText(user.id) ?? '',
+      email: toText(user.email),
       // It does not say whether the address was ever proven.
       emailVerified: false,
-      firstName: text(user.first_name),
-      lastName: text(user.last_name),
-      fullName: text(user.name),
+      firstName: toText(user.first_name),
+      lastName: toText(user.last_name),
+      fullName: toText(user.name),
     }
   },
 }

@@ -1,19 +1,19 @@
 import { type AuthorizationServer, processDiscoveryResponse } from 'oauth4webapi'
-import { type Kind, standard } from './kind'
+import { type OAuthProvider, toProfile } from './provider'
 
 /** Any provider of OpenID Connect, found at its issuer (OpenID Connect Discovery 1.0, §4). */
-export const oidc: Kind = {
+export const oidc: OAuthProvider = {
   scopes: 'openid email profile',
   idToken: 'required',
   async server({ issuer = '' }, get): Promise<AuthorizationServer> {
-    const found = await get(`${issuer.replace(/\/+$/, '')}/.well-known/openid-configuration`)
-    return processDiscoveryResponse(new URL(issuer), found)
+    const response = await get(`${issuer.replace(/\/+$/, '')}/.well-known/openid-configuration`)
+    return processDiscoveryResponse(new URL(issuer), response)
   },
-  async profile(ask, _, { issuer, userinfo_endpoint }, claims) {
-    const more = claims!.email || !userinfo_endpoint ? {} : await ask(userinfo_endpoint)
+  async profile(getJson, _, { issuer, userinfo_endpoint }, claims) {
+    const userinfo = claims!.email || !userinfo_endpoint ? {} : await getJson(userinfo_endpoint)
     // Who answers for somebody else is not believed (OpenID Connect Core 1.0, §5.3.2).
-    const all = more.sub === claims!.sub ? { ...more, ...claims } : claims!
-    const profile = standard(all)
+    const allClaims = userinfo.sub === claims!.sub ? { ...userinfo, ...claims } : claims!
+    const profile = toProfile(allClaims)
     // What is the same name at another issuer is another person.
     return { ...profile, subject: profile.subject && `${issuer} ${profile.subject}` }
   },

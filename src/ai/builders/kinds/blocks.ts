@@ -1,12 +1,12 @@
-import * as all from '../../../content/blocks'
+import * as contentBlocks from '../../../content/blocks'
 import { NewBlock } from '../../../content/shapes'
-import { type DraftKind, flawsOf } from '../drafts'
+import { collectErrors, type DraftKind } from '../draft-kind'
 
 /** Pieces of content, of which pages consist. */
 export const blocks: DraftKind<typeof NewBlock> = {
-  ...{ one: 'block', shape: NewBlock, area: 'blocks' },
-  flaws: async (ctx, drafts) =>
-    (await Promise.all(drafts.map((draft, n) => flawsOf(n, () => all.refuseUnfit(ctx, draft))))).flat(),
-  refuseUnlessMayMake: all.requireEditor,
-  make: (ctx, draft, answer) => all.create(ctx, draft, {}, answer),
+  ...{ singular: 'block', shape: NewBlock, area: 'blocks' },
+  validate: async (ctx, drafts) =>
+    (await Promise.all(drafts.map((draft, n) => collectErrors(n, () => contentBlocks.validateNew(ctx, draft))))).flat(),
+  assertMayCreate: contentBlocks.requireEditor,
+  create: (ctx, draft, answer) => contentBlocks.create(ctx, draft, {}, answer),
 }

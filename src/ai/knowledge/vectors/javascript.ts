@@ -1,32 +1,38 @@
-import { Closest } from './closest'
-import type { Search } from './nearest'
-import { type Slab, slabsOf } from './slabs'
+import { TopK } from './top-k'
+import { readVectorBlocks, type VectorBlock } from './vector-cache'
+import type { NearestSearch } from './vector-search'
 
-const TURN = 4 // ms, after which others get theirs
-const STEP = 128 // vectors between two looks at the time
+const MAX_BLOCKING_MS = 4 // ms, after which others get theirs
+const VECTORS_BETWEEN_CHECKS = 128 // vectors between two looks at the time
 
 /** Compares each vector here, those of stores that were asked lately from memory. */
-export const javascript: Search = async (db, stores, wanted, most) => {
-  const found = new Closest(most)
-  const turn = { began: performance.now() }
-  for (const store of stores) for await (const slab of slabsOf(db, store)) await compare(slab, wanted, found, turn)
-  return found.numbers()
+export const searchInJavascript: NearestSearch = async (db, stores, queryVector, limit) => {
+  const topK = new TopK(limit)
+  const timeSlice = { began: performance.now() }
+  for (const store of stores)
+    for await (const slab of readVectorBlocks(db, store)) await scoreBlock(slab, queryVector, topK, timeSlice)
+  return topK.numbers()
 }
 
-async function compare({ numbers, vectors }: Slab, wanted: Float32Array, found: Closest, turn: { began: number }) {
-  const { length } = wanted
-  for (let n = 0; n < numbers.length; n += STEP) {
-    const to = Math.min(n + STEP, numbers.length)
-    for (let at = n; at < to; at++) found.add(numbers[at]!, product(vectors, at * length, wanted))
-    if (performance.now() - turn.began < TURN) continue
+async function scoreBlock(
+  { numbers, vectors }: VectorBlock,
+  queryVector: Float32Array,
+  topK: TopK,
+  timeSlice: { began: number },
+) {
+  const { length } = queryVector
+  for (let n = 0; n < numbers.length; n += VECTORS_BETWEEN_CHECKS) {
+    const to = Math.min(n + VECTORS_BETWEEN_CHECKS, numbers.length)
+    for (let at = n; at < to; at++) topK.add(numbers[at]!, dotProduct(vectors, at * length, queryVector))
+    if (performance.now() - timeSlice.began < MAX_BLOCKING_MS) continue
     await new Promise(setImmediate)
-    turn.began = performance.now()
+    timeSlice.began = performance.now()
   }
 }
 
 /** Eight sums, which the processor adds up beside each other; as plain variables, for it is what takes the time. */
-function product(vectors: Float32Array, from: number, wanted: Float32Array): number {
-  const { length } = wanted
+function dotProduct(vectors: Float32Array, from: number, queryVector: Float32Array): number {
+  const { length } = queryVector
   let a = 0
   let b = 0
   let c = 0
@@ -38,15 +44,15 @@ function product(vectors: Float32Array, from: number, wanted: Float32Array): num
   let n = 0
   for (; n + 7 < length; n += 8) {
     const at = from + n
-    a += vectors[at]! * wanted[n]!
-    b += vectors[at + 1]! * wanted[n + 1]!
-    c += vectors[at + 2]! * wanted[n + 2]!
-    d += vectors[at + 3]! * wanted[n + 3]!
-    e += vectors[at + 4]! * wanted[n + 4]!
-    f += vectors[at + 5]! * wanted[n + 5]!
-    g += vectors[at + 6]! * wanted[n + 6]!
-    h += vectors[at + 7]! * wanted[n + 7]!
+    a += vectors[at]! * queryVector[n]!
+    b += vectors[at + 1]! * queryVector[n + 1]!
+    c += vectors[at + 2]! * queryVector[n + 2]!
+    d += vectors[at + 3]! * queryVector[n + 3]!
+    e += vectors[at + 4]! * queryVector[n + 4]!
+    f += vectors[at + 5]! * queryVector[n + 5]!
+    g += vectors[at + 6]! * queryVector[n + 6]!
+    h += vectors[at + 7]! * queryVector[n + 7]!
   }
-  for (; n < length; n++) a += vectors[from + n]! * wanted[n]!
+  for (; n < length; n++) a += vectors[from + n]! * queryVector[n]!
   return a + b + c + d + e + f + g + h
 }

@@ -1,18 +1,22 @@
-import { bytesOf } from '../embedding'
-import { Closest } from './closest'
-import type { Search } from './nearest'
-import { chunksOf, filesOf } from './slabs'
+import { toVectorBytes } from '../embeddings'
+import { TopK } from './top-k'
+import { listReadyFiles, readVectorChunks } from './vector-cache'
+import type { NearestSearch } from './vector-search'
 
-const STEP = 500 // chunks that are compared before others get their turn
+const CHUNKS_PER_QUERY = 500 // chunks that are compared before others get their turn
 
 /** Has the database compare each vector where it lies, so that none is kept in memory. */
-export const sqliteVec: Search = async (db, stores, wanted, most) => {
-  const found = new Closest(most)
-  const distance = { sql: 'vec_distance_cosine(vector, ?)', params: [bytesOf(wanted)], atOnce: STEP }
+export const searchWithSqliteVec: NearestSearch = async (db, stores, queryVector, limit) => {
+  const topK = new TopK(limit)
+  const distance = {
+    sql: 'vec_distance_cosine(vector, ?)',
+    params: [toVectorBytes(queryVector)],
+    batchSize: CHUNKS_PER_QUERY,
+  }
   for (const store of stores)
-    for await (const rows of chunksOf<number>(db, await filesOf(db, store), distance)) {
-      for (const [number, , , far] of rows) found.add(number, -far)
+    for await (const rows of readVectorChunks<number>(db, await listReadyFiles(db, store), distance)) {
+      for (const [number, , , cosineDistance] of rows) topK.add(number, -cosineDistance)
       await new Promise(setImmediate)
     }
-  return found.numbers()
+  return topK.numbers()
 }

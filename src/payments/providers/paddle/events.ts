@@ -1,6 +1,6 @@
 import type { InvoiceItem } from '../../tables'
-import type { Meaning, ProviderEvent, ProviderInvoice, Standing } from '../provider'
-import { eventIn, headOf, moment, named, spanOf } from '../signed'
+import type { EventMeaning, ProviderEvent, ProviderInvoice, ProviderState } from '../provider'
+import { nonEmptyText, parseEventBody, parsePeriod, parseTime, requireEventHead } from '../webhook-signature'
 
 type Period = { starts_at?: string; ends_at?: string } | null
 type CustomData = Record<string, unknown> | null
@@ -39,100 +39,103 @@ export type PaddleTransaction = {
 type PaddleEvent = { event_id: string; event_type: string; occurred_at: string; data: unknown }
 
 /** What an event of Paddle's says. */
-export function eventOf(raw: Uint8Array): ProviderEvent {
-  const { event_id, event_type, occurred_at, data } = eventIn<PaddleEvent>(raw)
-  const event = headOf(event_id, event_type, moment(occurred_at) ?? Number.NaN)
+export function parsePaddleEvent(raw: Uint8Array): ProviderEvent {
+  const { event_id, event_type, occurred_at, data } = parseEventBody<PaddleEvent>(raw)
+  const event = requireEventHead(event_id, event_type, parseTime(occurred_at) ?? Number.NaN)
   if (typeof data !== 'object' || data === null) return event
-  const read = Object.hasOwn(EVENTS, event.type) ? EVENTS[event.type] : undefined
+  const read = Object.hasOwn(READER_BY_EVENT_TYPE, event.type) ? READER_BY_EVENT_TYPE[event.type] : undefined
   return { ...event, ...read?.(data as never, event.occurredAt) }
 }
 
-type Read = (data: never, occurredAt: number) => Partial<ProviderEvent>
+type EventReader = (data: never, occurredAt: number) => Partial<ProviderEvent>
 
-const ofSubscription =
-  (meaning?: Meaning, status?: Standing['status']): Read =>
+const subscriptionReader =
+  (meaning?: EventMeaning, status?: ProviderState['status']): EventReader =>
   (subscription: PaddleSubscription) => {
-    const standing = standingOf(subscription)
+    const state = toProviderState(subscription)
     return {
-      ...standing,
+      ...state,
       ...(status && { status }),
-      meaning: meaning ?? (standing.status && MEANINGS[standing.status]) ?? 'updated',
-      ...ours(subscription.custom_data),
-      externalSubscriptionId: named(subscription.id),
-      externalCheckoutId: named(subscription.transaction_id),
+      meaning: meaning ?? (state.status && MEANING_BY_STATUS[state.status]) ?? 'updated',
+      ...parseOwnMetadata(subscription.custom_data),
+      externalSubscriptionId: nonEmptyText(subscription.id),
+      externalCheckoutId: nonEmptyText(subscription.transaction_id),
     }
   }
 
-const created: Read = (subscription: PaddleSubscription) =>
-  ofSubscription(subscription.status === 'active' ? 'activated' : undefined)(subscription as never, 0)
+const readCreated: EventReader = (subscription: PaddleSubscription) =>
+  subscriptionReader(subscription.status === 'active' ? 'activated' : undefined)(subscription as never, 0)
 
-const MEANINGS: Partial<Record<NonNullable<Standing['status']>, Meaning>> = {
+const MEANING_BY_STATUS: Partial<Record<NonNullable<ProviderState['status']>, EventMeaning>> = {
   ...{ trialing: 'trial', canceled: 'canceled' },
 }
 
-const ofTransaction =
-  (meaning: Meaning): Read =>
+const transactionReader =
+  (meaning: EventMeaning): EventReader =>
   (transaction: PaddleTransaction, occurredAt) => {
-    const told = invoiceOf(transaction, meaning === 'paid' ? occurredAt : undefined)
-    const { periodStart, periodEnd } = told
+    const invoice = toProviderInvoice(transaction, meaning === 'paid' ? occurredAt : undefined)
+    const { periodStart, periodEnd } = invoice
     return {
-      ...{ meaning, ...ours(transaction.custom_data), invoice: told },
-      externalSubscriptionId: named(transaction.subscription_id),
-      externalCheckoutId: named(transaction.id),
+      ...{ meaning, ...parseOwnMetadata(transaction.custom_data), invoice: invoice },
+      externalSubscriptionId: nonEmptyText(transaction.subscription_id),
+      externalCheckoutId: nonEmptyText(transaction.id),
       ...(meaning === 'paid' && { periodStart, periodEnd }),
     }
   }
 
 /** https://developer.paddle.com/webhooks/overview */
-const EVENTS: Record<string, Read> = {
-  'subscription.created': created,
-  'subscription.activated': ofSubscription('activated', 'active'),
-  'subscription.trialing': ofSubscription('trial', 'trialing'),
-  'subscription.updated': ofSubscription(),
-  'subscription.resumed': ofSubscription(),
-  'subscription.past_due': ofSubscription('payment failed', 'past_due'),
-  'subscription.canceled': ofSubscription('canceled', 'canceled'),
-  'subscription.paused': ofSubscription('canceled', 'canceled'),
-  'transaction.completed': ofTransaction('paid'),
-  'transaction.payment_failed': ofTransaction('payment failed'),
+const READER_BY_EVENT_TYPE: Record<string, EventReader> = {
+  'subscription.created': readCreated,
+  'subscription.activated': subscriptionReader('activated', 'active'),
+  'subscription.trialing': subscriptionReader('trial', 'trialing'),
+  'subscription.updated': subscriptionReader(),
+  'subscription.resumed': subscriptionReader(),
+  'subscription.past_due': subscriptionReader('payment failed', 'past_due'),
+  'subscription.canceled': subscriptionReader('canceled', 'canceled'),
+  'subscription.paused': subscriptionReader('canceled', 'canceled'),
+  'transaction.completed': transactionReader('paid'),
+  'transaction.payment_failed': transactionReader('payment failed'),
 }
 
 /** What we have told Paddle of it. */
-const ours = (data: CustomData | undefined) => ({
-  ...{ tenant: named(data?.tenant), subscriptionId: named(data?.subscription) ?? named(data?.subscriptionId) },
+const parseOwnMetadata = (data: CustomData | undefined) => ({
+  ...{
+    tenant: nonEmptyText(data?.tenant),
+    subscriptionId: nonEmptyText(data?.subscription) ?? nonEmptyText(data?.subscriptionId),
+  },
 })
 
-const STATUSES: Record<string, Standing['status']> = {
+const STATUSES: Record<string, ProviderState['status']> = {
   ...{ active: 'active', trialing: 'trialing', past_due: 'past_due', canceled: 'canceled', paused: 'canceled' },
 }
 
-export function standingOf(subscription: PaddleSubscription): Standing {
+export function toProviderState(subscription: PaddleSubscription): ProviderState {
   const { status = '', current_billing_period: period, scheduled_change, items } = subscription
   return {
     status: STATUSES[status],
-    ...spanOf(period?.starts_at, period?.ends_at),
-    trialEndsAt: status === 'trialing' ? moment(items?.[0]?.trial_dates?.ends_at ?? period?.ends_at) : undefined,
+    ...parsePeriod(period?.starts_at, period?.ends_at),
+    trialEndsAt: status === 'trialing' ? parseTime(items?.[0]?.trial_dates?.ends_at ?? period?.ends_at) : undefined,
     cancelAtPeriodEnd: scheduled_change?.action === 'cancel',
   }
 }
 
 /** A transaction is what others call an invoice: paid or not, it keeps its id. Paddle counts in minor units, as texts. */
-export function invoiceOf(transaction: PaddleTransaction, occurredAt?: number): ProviderInvoice {
+export function toProviderInvoice(transaction: PaddleTransaction, occurredAt?: number): ProviderInvoice {
   const { id, currency_code = 'USD', billing_period, details, payments, billed_at } = transaction
   const captured = payments?.find(({ status }) => status === 'captured')?.captured_at
   return {
     externalInvoiceId: id ?? '',
-    amount: counted(details?.totals?.grand_total ?? details?.totals?.total),
+    amount: parseMinorAmount(details?.totals?.grand_total ?? details?.totals?.total),
     currency: currency_code.toUpperCase(),
     invoiceUrl: null,
-    paidAt: occurredAt === undefined ? undefined : (moment(captured) ?? moment(billed_at) ?? occurredAt),
-    ...spanOf(billing_period?.starts_at, billing_period?.ends_at),
-    items: (details?.line_items ?? []).map(itemOf),
+    paidAt: occurredAt === undefined ? undefined : (parseTime(captured) ?? parseTime(billed_at) ?? occurredAt),
+    ...parsePeriod(billing_period?.starts_at, billing_period?.ends_at),
+    items: (details?.line_items ?? []).map(toInvoiceItem),
   }
 }
 
-const itemOf = ({ quantity = 1, totals, product }: LineItem): InvoiceItem => ({
-  ...{ description: product?.name ?? '', quantity, amount: counted(totals?.total) },
+const toInvoiceItem = ({ quantity = 1, totals, product }: LineItem): InvoiceItem => ({
+  ...{ description: product?.name ?? '', quantity, amount: parseMinorAmount(totals?.total) },
 })
 
-const counted = (text: string | undefined) => (/^-?\d{1,15}$/.test(text ?? '') ? Number(text) : 0)
+const parseMinorAmount = (text: string | undefined) => (/^-?\d{1,15}$/.test(text ?? '') ? Number(text) : 0)

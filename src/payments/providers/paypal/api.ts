@@ -1,13 +1,13 @@
-import { hashed } from '../../../core/secret'
-import type { Opened } from '../../../plugins/connections/kinds'
-import { joined } from '../../../plugins/connections/kinds/asking'
-import { PAYPAL } from '../../../plugins/connections/kinds/paypal'
-import { type Question, Refusal, reachJson } from '../asking'
+import { sha256 } from '../../../core/crypto'
+import type { ResolvedConnection } from '../../../plugins/connections/kinds'
+import { PAYPAL_URLS } from '../../../plugins/connections/kinds/paypal'
+import { joinUrl } from '../../../plugins/connections/kinds/probe'
+import { type ProviderRequest, ProviderResponseError, requestJson } from '../provider-http'
 
-export type Connected = Opened<'paypal'>
+export type PaypalConnection = ResolvedConnection<'paypal'>
 
-const EARLY = 60_000 // ms before its end from which a token is not used any more
-const MOST = 1_000
+const TOKEN_EXPIRY_MARGIN_MS = 60_000 // ms before its end from which a token is not used any more
+const MAX_CACHED_TOKENS = 1_000
 
 /** Tokens by connection and secret, so that one of another tenant or of a secret that was changed is never used. */
 const tokens = new Map<string, { until: number; token: Promise<string> }>()
@@ -16,64 +16,67 @@ const tokens = new Map<string, { until: number; token: Promise<string> }>()
  * Asks PayPal. `key` is by what it knows a question again.
  * @throws Unreachable, Refusal
  */
-export async function paypalAnswers<Answer>(
-  opened: Connected,
+export async function requestPaypal<Answer>(
+  opened: PaypalConnection,
   path: string,
   { key, method = 'GET', ...question }: { method?: string; key?: string; json?: unknown; body?: string } = {},
 ): Promise<Answer> {
-  const asking = async () => {
-    const headers: Question['headers'] = { authorization: `Bearer ${await tokenOf(opened)}` }
+  const send = async () => {
+    const headers: ProviderRequest['headers'] = { authorization: `Bearer ${await cachedToken(opened)}` }
     if (key) headers['paypal-request-id'] = key
     if (method === 'POST') headers.prefer = 'return=representation'
-    return reachJson<Answer>(opened, urlOf(opened, path), { ...question, method, headers }, codeIn)
+    return requestJson<Answer>(opened, urlOf(opened, path), { ...question, method, headers }, errorCodeOf)
   }
-  return asking().catch((error) => {
+  return send().catch((error) => {
     // A token may be taken back before its time.
-    if (!(error instanceof Refusal) || error.status !== 401) throw error
-    tokens.delete(nameOf(opened))
-    return asking()
+    if (!(error instanceof ProviderResponseError) || error.status !== 401) throw error
+    tokens.delete(tokenCacheKey(opened))
+    return send()
   })
 }
 
-const codeIn = ({ details, name, error }: { details?: { issue?: string }[]; name?: string; error?: string }) =>
+const errorCodeOf = ({ details, name, error }: { details?: { issue?: string }[]; name?: string; error?: string }) =>
   details?.[0]?.issue ?? name ?? error
 
-const urlOf = ({ metadata: { environment = 'live', apiUrl = PAYPAL[environment] } }: Connected, path: string) =>
-  joined(apiUrl, path)
+const urlOf = (
+  { metadata: { environment = 'live', apiUrl = PAYPAL_URLS[environment] } }: PaypalConnection,
+  path: string,
+) => joinUrl(apiUrl, path)
 
-const nameOf = (opened: Connected) =>
-  `${opened._id} ${hashed(`${urlOf(opened, '')} ${opened.metadata.clientId} ${opened.authentication.clientSecret}`)}`
+const tokenCacheKey = (opened: PaypalConnection) =>
+  `${opened._id} ${sha256(`${urlOf(opened, '')} ${opened.metadata.clientId} ${opened.authentication.clientSecret}`)}`
 
 /** https://developer.paypal.com/api/rest/authentication. Those who ask at the same time share one. */
-async function tokenOf(opened: Connected): Promise<string> {
-  const name = nameOf(opened)
-  const kept = tokens.get(name)
-  if (kept && kept.until > performance.now()) return kept.token
+async function cachedToken(opened: PaypalConnection): Promise<string> {
+  const name = tokenCacheKey(opened)
+  const cachedEntry = tokens.get(name)
+  if (cachedEntry && cachedEntry.until > performance.now()) return cachedEntry.token
   const fresh = { until: Number.POSITIVE_INFINITY, token: Promise.resolve('') }
-  fresh.token = grant(opened).then(({ access_token, expires_in }) => {
-    fresh.until = performance.now() + expires_in * 1000 - EARLY
+  fresh.token = requestToken(opened).then(({ access_token, expires_in }) => {
+    fresh.until = performance.now() + expires_in * 1000 - TOKEN_EXPIRY_MARGIN_MS
     return access_token
   })
   tokens.set(name, fresh)
-  if (tokens.size > MOST) tokens.delete(tokens.keys().next().value!)
+  if (tokens.size > MAX_CACHED_TOKENS) tokens.delete(tokens.keys().next().value!)
   return fresh.token.catch((error) => {
     if (tokens.get(name) === fresh) tokens.delete(name)
     throw error
   })
 }
 
-async function grant(opened: Connected): Promise<{ access_token: string; expires_in: number }> {
+async function requestToken(opened: PaypalConnection): Promise<{ access_token: string; expires_in: number }> {
   const { metadata, authentication } = opened
-  if (!metadata.clientId || !authentication.clientSecret) throw new Refusal('paypal', 401, 'no_client_secret')
+  if (!metadata.clientId || !authentication.clientSecret)
+    throw new ProviderResponseError('paypal', 401, 'no_client_secret')
   const basic = Buffer.from(`${metadata.clientId}:${authentication.clientSecret}`).toString('base64')
   const headers = { authorization: `Basic ${basic}`, 'content-type': 'application/x-www-form-urlencoded' }
   const question = { method: 'POST', headers, body: 'grant_type=client_credentials' }
-  const granted = await reachJson<{ access_token?: string; expires_in?: number }>(
+  const answer = await requestJson<{ access_token?: string; expires_in?: number }>(
     opened,
     urlOf(opened, 'v1/oauth2/token'),
     question,
-    codeIn,
+    errorCodeOf,
   )
-  if (!granted.access_token) throw new Refusal('paypal', 200, 'no_token')
-  return { access_token: granted.access_token, expires_in: Number(granted.expires_in) || 0 }
+  if (!answer.access_token) throw new ProviderResponseError('paypal', 200, 'no_token')
+  return { access_token: answer.access_token, expires_in: Number(answer.expires_in) || 0 }
 }

@@ -1,6 +1,6 @@
-import type { Meaning, ProviderEvent, ProviderInvoice, Standing } from '../provider'
-import { eventIn, headOf, moment, named } from '../signed'
-import { fromPaypal, type Money } from './amounts'
+import type { EventMeaning, ProviderEvent, ProviderInvoice, ProviderState } from '../provider'
+import { nonEmptyText, parseEventBody, parseTime, requireEventHead } from '../webhook-signature'
+import { fromPaypalAmount, type Money } from './amounts'
 
 /** A subscription as PayPal has it, as far as we read it. */
 export type PaypalSubscription = {
@@ -31,82 +31,82 @@ type Sale = {
 type PaypalEvent = { id: string; event_type: string; create_time: string; resource: unknown }
 
 /** What an event of PayPal's says. */
-export function eventOf(raw: Uint8Array): ProviderEvent {
-  const { id, event_type, create_time, resource } = eventIn<PaypalEvent>(raw)
-  const event = headOf(id, event_type, moment(create_time) ?? Number.NaN)
+export function parsePaypalEvent(raw: Uint8Array): ProviderEvent {
+  const { id, event_type, create_time, resource } = parseEventBody<PaypalEvent>(raw)
+  const event = requireEventHead(id, event_type, parseTime(create_time) ?? Number.NaN)
   if (typeof resource !== 'object' || resource === null) return event
-  const read = Object.hasOwn(EVENTS, event.type) ? EVENTS[event.type] : undefined
+  const read = Object.hasOwn(READER_BY_EVENT_TYPE, event.type) ? READER_BY_EVENT_TYPE[event.type] : undefined
   return { ...event, ...read?.(resource as never, event.occurredAt) }
 }
 
-type Read = (resource: never, occurredAt: number) => Partial<ProviderEvent>
+type EventReader = (resource: never, occurredAt: number) => Partial<ProviderEvent>
 
-const ofSubscription =
-  (meaning: Meaning, status?: Standing['status']): Read =>
+const subscriptionReader =
+  (meaning: EventMeaning, status?: ProviderState['status']): EventReader =>
   (subscription: PaypalSubscription) => ({
-    ...standingOf(subscription),
+    ...toProviderState(subscription),
     ...(status && { status }),
-    ...{ meaning, ...subjectOf(subscription) },
+    ...{ meaning, ...parseSubject(subscription) },
   })
 
-const failed: Read = (subscription: PaypalSubscription, occurredAt) => ({
-  ...{ meaning: 'payment failed', ...subjectOf(subscription) },
-  invoice: unpaidOf(subscription, occurredAt),
+const readPaymentFailed: EventReader = (subscription: PaypalSubscription, occurredAt) => ({
+  ...{ meaning: 'payment failed', ...parseSubject(subscription) },
+  invoice: toUnpaidInvoice(subscription, occurredAt),
 })
 
-const paid: Read = (sale: Sale, occurredAt) => ({
+const readSale: EventReader = (sale: Sale, occurredAt) => ({
   meaning: 'paid',
-  subscriptionId: named(sale.custom) ?? named(sale.custom_id),
-  externalSubscriptionId: named(sale.billing_agreement_id),
-  ...(named(sale.id) && { invoice: invoiceOf(sale, occurredAt) }),
+  subscriptionId: nonEmptyText(sale.custom) ?? nonEmptyText(sale.custom_id),
+  externalSubscriptionId: nonEmptyText(sale.billing_agreement_id),
+  ...(nonEmptyText(sale.id) && { invoice: toProviderInvoice(sale, occurredAt) }),
 })
 
 /** https://developer.paypal.com/api/rest/webhooks/event-names */
-const EVENTS: Record<string, Read> = {
-  'BILLING.SUBSCRIPTION.ACTIVATED': ofSubscription('activated', 'active'),
-  'BILLING.SUBSCRIPTION.RE-ACTIVATED': ofSubscription('activated', 'active'),
-  'BILLING.SUBSCRIPTION.UPDATED': ofSubscription('updated'),
-  'BILLING.SUBSCRIPTION.CANCELLED': ofSubscription('canceled', 'canceled'),
-  'BILLING.SUBSCRIPTION.SUSPENDED': ofSubscription('canceled', 'canceled'),
-  'BILLING.SUBSCRIPTION.EXPIRED': ofSubscription('expired', 'expired'),
-  'BILLING.SUBSCRIPTION.PAYMENT.FAILED': failed,
-  'PAYMENT.SALE.COMPLETED': paid,
+const READER_BY_EVENT_TYPE: Record<string, EventReader> = {
+  'BILLING.SUBSCRIPTION.ACTIVATED': subscriptionReader('activated', 'active'),
+  'BILLING.SUBSCRIPTION.RE-ACTIVATED': subscriptionReader('activated', 'active'),
+  'BILLING.SUBSCRIPTION.UPDATED': subscriptionReader('updated'),
+  'BILLING.SUBSCRIPTION.CANCELLED': subscriptionReader('canceled', 'canceled'),
+  'BILLING.SUBSCRIPTION.SUSPENDED': subscriptionReader('canceled', 'canceled'),
+  'BILLING.SUBSCRIPTION.EXPIRED': subscriptionReader('expired', 'expired'),
+  'BILLING.SUBSCRIPTION.PAYMENT.FAILED': readPaymentFailed,
+  'PAYMENT.SALE.COMPLETED': readSale,
 }
 
-const subjectOf = ({ id, custom_id }: PaypalSubscription) => ({
-  ...{ subscriptionId: named(custom_id), externalSubscriptionId: named(id) },
+const parseSubject = ({ id, custom_id }: PaypalSubscription) => ({
+  ...{ subscriptionId: nonEmptyText(custom_id), externalSubscriptionId: nonEmptyText(id) },
 })
 
-const STATUSES: Record<string, Standing['status']> = {
+const STATUSES: Record<string, ProviderState['status']> = {
   ...{ ACTIVE: 'active', SUSPENDED: 'canceled', CANCELLED: 'canceled', EXPIRED: 'expired' },
 }
 
 /** Where a subscription stands. One that was not approved yet has no status; a period begins with a payment. */
-export function standingOf({ status = '', start_time, billing_info }: PaypalSubscription): Standing {
-  const periodEnd = moment(billing_info?.next_billing_time)
-  const periodStart = moment(billing_info?.last_payment?.time) ?? moment(start_time)
+export function toProviderState({ status = '', start_time, billing_info }: PaypalSubscription): ProviderState {
+  const periodEnd = parseTime(billing_info?.next_billing_time)
+  const periodStart = parseTime(billing_info?.last_payment?.time) ?? parseTime(start_time)
   // Who is late to pay is ACTIVE there.
   const isLate = status === 'ACTIVE' && !!billing_info?.failed_payments_count
   return { status: isLate ? 'past_due' : STATUSES[status], ...(periodEnd && { periodStart, periodEnd }) }
 }
 
 /** PayPal calls amounts of sales otherwise than all others. */
-function invoiceOf({ id, amount = {}, create_time }: Sale, occurredAt: number): ProviderInvoice {
+function toProviderInvoice({ id, amount = {}, create_time }: Sale, occurredAt: number): ProviderInvoice {
   const currency = (amount.currency ?? amount.currency_code ?? 'USD').toUpperCase()
   return {
     externalInvoiceId: id!,
-    amount: fromPaypal(amount.total ?? amount.value, currency),
+    amount: fromPaypalAmount(amount.total ?? amount.value, currency),
     currency,
-    paidAt: moment(create_time) ?? occurredAt,
+    paidAt: parseTime(create_time) ?? occurredAt,
   }
 }
 
 /** What was not paid has no name at PayPal: it is that of the cycle, so each further attempt is about the same. */
-function unpaidOf({ id, billing_info }: PaypalSubscription, occurredAt: number): ProviderInvoice | undefined {
+function toUnpaidInvoice({ id, billing_info }: PaypalSubscription, occurredAt: number): ProviderInvoice | undefined {
   const owed = billing_info?.last_failed_payment?.amount ?? billing_info?.outstanding_balance
   if (!id || !owed) return
   const regular = billing_info?.cycle_executions?.find(({ tenure_type }) => tenure_type === 'REGULAR')
   const cycle = regular ? regular.cycles_completed + 1 : new Date(occurredAt).toISOString().slice(0, 10)
   const currency = owed.currency_code.toUpperCase()
-  return { externalInvoiceId: `${id}-${cycle}`, amount: fromPaypal(owed.value, currency), currency }
+  return { externalInvoiceId: `${id}-${cycle}`, amount: fromPaypalAmount(owed.value, currency), currency }
 }

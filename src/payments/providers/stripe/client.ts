@@ -1,37 +1,47 @@
 import Stripe from 'stripe'
 import { now } from '../../../core/clock'
-import type { Opened } from '../../../plugins/connections/kinds'
-import { joined } from '../../../plugins/connections/kinds/asking'
-import { by, Refusal, reachObject } from '../asking'
-import { hmac, TOLERANCE } from '../signed'
-import { refusing } from './refusing'
+import type { ResolvedConnection } from '../../../plugins/connections/kinds'
+import { joinUrl } from '../../../plugins/connections/kinds/probe'
+import { callProvider, ProviderResponseError, requestObject } from '../provider-http'
+import { hmac, SIGNATURE_TOLERANCE_SECONDS } from '../webhook-signature'
+import { rethrowStripeError } from './stripe-errors'
 
-const STRIPE = 'https://api.stripe.com'
+const STRIPE_API_URL = 'https://api.stripe.com'
 
 /** Does something by a client of the vendor, which asks as everything here asks other servers. */
-export function asked<T>(opened: Opened<'stripe'>, work: (client: Stripe) => Promise<T>): Promise<T> {
+export function withStripeClient<T>(
+  opened: ResolvedConnection<'stripe'>,
+  work: (client: Stripe) => Promise<T>,
+): Promise<T> {
   const { metadata, authentication } = opened
-  const base = metadata.apiUrl ?? STRIPE
-  const fetching = ((url: string, init: RequestInit) =>
-    reachObject(opened, joined(base, url.slice(STRIPE.length)), init)) as unknown as typeof fetch
-  return by('stripe', () => {
-    if (!authentication.secretKey) throw new Refusal('stripe', 401, 'no_secret_key')
-    const httpClient = Stripe.createFetchHttpClient(fetching)
+  const base = metadata.apiUrl ?? STRIPE_API_URL
+  const guardedFetch = ((url: string, init: RequestInit) =>
+    requestObject(opened, joinUrl(base, url.slice(STRIPE_API_URL.length)), init)) as unknown as typeof fetch
+  return callProvider('stripe', () => {
+    if (!authentication.secretKey) throw new ProviderResponseError('stripe', 401, 'no_secret_key')
+    const httpClient = Stripe.createFetchHttpClient(guardedFetch)
     const client = new Stripe(authentication.secretKey, { httpClient, maxNetworkRetries: 0, telemetry: false })
-    return refusing(work(client))
+    return rethrowStripeError(work(client))
   })
 }
 
 /** What the package asks for: without it, it computes what is a few microseconds' work elsewhere, and waits for it. */
-class Hmac extends Stripe.CryptoProvider {
+class HmacProvider extends Stripe.CryptoProvider {
   override computeHMACSignature = (payload: string, secret: string) => hmac(secret, payload)
 }
-const here = new Hmac()
+const hmacProvider = new HmacProvider()
 
 /** Whether a `Stripe-Signature` header (https://docs.stripe.com/webhooks#verify-manually) is of this secret. */
 export function isSigned(text: string, header: string, secret: string) {
   try {
-    return Stripe.webhooks.signature!.verifyHeader(text, header, secret, TOLERANCE, here, now())
+    return Stripe.webhooks.signature!.verifyHeader(
+      text,
+      header,
+      secret,
+      SIGNATURE_TOLERANCE_SECONDS,
+      hmacProvider,
+      now(),
+    )
   } catch (error) {
     if (error instanceof Stripe.errors.StripeSignatureVerificationError) return false
     throw error

@@ -1,6 +1,6 @@
-import type { Meaning, ProviderEvent, Standing } from '../provider'
-import { eventIn, headOf, moment, named, spanOf } from '../signed'
-import { idOf, invoiceOf, type StripeInvoice, subscriptionOf } from './invoices'
+import type { EventMeaning, ProviderEvent, ProviderState } from '../provider'
+import { nonEmptyText, parseEventBody, parsePeriod, parseTime, requireEventHead } from '../webhook-signature'
+import { idOf, parseSubscriptionRef, type StripeInvoice, toProviderInvoice } from './stripe-invoices'
 
 type Metadata = Record<string, string> | null
 type Period = { current_period_start?: number; current_period_end?: number }
@@ -28,98 +28,99 @@ type StripeSession = {
 type StripeEvent = { id: string; type: string; created: number; data: { object?: unknown } }
 
 /** What an event of Stripe's says. */
-export function eventOf(raw: Uint8Array): ProviderEvent {
-  const { id, type, created, data } = eventIn<StripeEvent>(raw)
-  const event = headOf(id, type, moment(created) ?? Number.NaN)
+export function parseStripeEvent(raw: Uint8Array): ProviderEvent {
+  const { id, type, created, data } = parseEventBody<StripeEvent>(raw)
+  const event = requireEventHead(id, type, parseTime(created) ?? Number.NaN)
   const thing = data?.object
   if (typeof thing !== 'object' || thing === null) return event
-  const read = Object.hasOwn(EVENTS, event.type) ? EVENTS[event.type] : undefined
+  const read = Object.hasOwn(READER_BY_EVENT_TYPE, event.type) ? READER_BY_EVENT_TYPE[event.type] : undefined
   return { ...event, ...read?.(thing as never, event.occurredAt) }
 }
 
-type Read = (thing: never, occurredAt: number) => Partial<ProviderEvent>
+type EventReader = (thing: never, occurredAt: number) => Partial<ProviderEvent>
 
 /** Whoever opens a payment link says its reference: what they pay for there may be something else. */
-const ofSession =
-  (meaning: Meaning): Read =>
+const sessionReader =
+  (meaning: EventMeaning): EventReader =>
   ({ id, client_reference_id, payment_link, metadata, subscription }: StripeSession) => ({
-    ...{ meaning, tenant: ours(metadata).tenant },
-    ...{ externalCheckoutId: named(id), externalSubscriptionId: idOf(subscription) },
-    subscriptionId: ours(metadata).subscriptionId ?? (payment_link ? undefined : named(client_reference_id)),
+    ...{ meaning, tenant: parseOwnMetadata(metadata).tenant },
+    ...{ externalCheckoutId: nonEmptyText(id), externalSubscriptionId: idOf(subscription) },
+    subscriptionId:
+      parseOwnMetadata(metadata).subscriptionId ?? (payment_link ? undefined : nonEmptyText(client_reference_id)),
   })
 
-const ofInvoice =
-  (meaning: Meaning): Read =>
+const invoiceReader =
+  (meaning: EventMeaning): EventReader =>
   (invoice: StripeInvoice, occurredAt) => {
-    const { metadata, externalSubscriptionId } = subscriptionOf(invoice)
-    const told = invoiceOf(invoice, meaning === 'paid' ? occurredAt : undefined)
-    const { periodStart, periodEnd } = told
+    const { metadata, externalSubscriptionId } = parseSubscriptionRef(invoice)
+    const parsed = toProviderInvoice(invoice, meaning === 'paid' ? occurredAt : undefined)
+    const { periodStart, periodEnd } = parsed
     return {
-      ...{ meaning, ...ours(metadata), externalSubscriptionId, invoice: told },
+      ...{ meaning, ...parseOwnMetadata(metadata), externalSubscriptionId, invoice: parsed },
       ...(meaning === 'paid' && { periodStart, periodEnd }),
     }
   }
 
 /** What it means follows from the status: an event that says less than that comes soon after one that says it. */
-const ofSubscription =
-  (created = false): Read =>
+const subscriptionReader =
+  (created = false): EventReader =>
   (subscription: StripeSubscription) => {
-    const standing = standingOf(subscription)
-    const meant = standing.status && MEANINGS[standing.status]
+    const state = toProviderState(subscription)
+    const meaningOfStatus = state.status && MEANING_BY_STATUS[state.status]
     return {
-      ...standing,
-      meaning: created && standing.status === 'active' ? 'activated' : (meant ?? 'updated'),
-      ...ours(subscription.metadata),
-      externalSubscriptionId: named(subscription.id),
+      ...state,
+      meaning: created && state.status === 'active' ? 'activated' : (meaningOfStatus ?? 'updated'),
+      ...parseOwnMetadata(subscription.metadata),
+      externalSubscriptionId: nonEmptyText(subscription.id),
     }
   }
 
-const MEANINGS: Partial<Record<NonNullable<Standing['status']>, Meaning>> = {
+const MEANING_BY_STATUS: Partial<Record<NonNullable<ProviderState['status']>, EventMeaning>> = {
   ...{ trialing: 'trial', canceled: 'canceled', expired: 'expired' },
 }
 
-const ended: Read = (subscription: StripeSubscription) => ({
-  ...{ meaning: 'canceled', status: 'canceled', ...ours(subscription.metadata) },
-  externalSubscriptionId: named(subscription.id),
+const readDeleted: EventReader = (subscription: StripeSubscription) => ({
+  ...{ meaning: 'canceled', status: 'canceled', ...parseOwnMetadata(subscription.metadata) },
+  externalSubscriptionId: nonEmptyText(subscription.id),
 })
 
 /** https://docs.stripe.com/api/events/types */
-const EVENTS: Record<string, Read> = {
-  'checkout.session.completed': ofSession('activated'),
-  'checkout.session.expired': ofSession('expired'),
-  'customer.subscription.created': ofSubscription(true),
-  'customer.subscription.updated': ofSubscription(),
-  'customer.subscription.paused': ofSubscription(),
-  'customer.subscription.resumed': ofSubscription(),
-  'customer.subscription.trial_will_end': ofSubscription(),
-  'customer.subscription.deleted': ended,
-  'invoice.paid': ofInvoice('paid'),
-  'invoice.payment_failed': ofInvoice('payment failed'),
-  'invoice.voided': ofInvoice('voided'),
-  'invoice.marked_uncollectible': ofInvoice('voided'),
+const READER_BY_EVENT_TYPE: Record<string, EventReader> = {
+  'checkout.session.completed': sessionReader('activated'),
+  'checkout.session.expired': sessionReader('expired'),
+  'customer.subscription.created': subscriptionReader(true),
+  'customer.subscription.updated': subscriptionReader(),
+  'customer.subscription.paused': subscriptionReader(),
+  'customer.subscription.resumed': subscriptionReader(),
+  'customer.subscription.trial_will_end': subscriptionReader(),
+  'customer.subscription.deleted': readDeleted,
+  'invoice.paid': invoiceReader('paid'),
+  'invoice.payment_failed': invoiceReader('payment failed'),
+  'invoice.voided': invoiceReader('voided'),
+  'invoice.marked_uncollectible': invoiceReader('voided'),
 }
 
 /** What we have told Stripe of it. */
-const ours = (metadata: Metadata | undefined) => ({
-  tenant: named(metadata?.tenant),
-  subscriptionId: named(metadata?.subscription) ?? named(metadata?.subscriptionId),
+const parseOwnMetadata = (metadata: Metadata | undefined) => ({
+  tenant: nonEmptyText(metadata?.tenant),
+  subscriptionId: nonEmptyText(metadata?.subscription) ?? nonEmptyText(metadata?.subscriptionId),
 })
 
-const STATUSES: Record<string, Standing['status']> = {
+const STATUSES: Record<string, ProviderState['status']> = {
   ...{ active: 'active', trialing: 'trialing', past_due: 'past_due', unpaid: 'past_due', paused: 'past_due' },
   ...{ canceled: 'canceled', incomplete_expired: 'expired' },
 }
 
 /** Where a subscription stands. One whose first payment is not made yet has no status. */
-export function standingOf(subscription: StripeSubscription): Standing {
+export function toProviderState(subscription: StripeSubscription): ProviderState {
   const { status = '', trial_end, cancel_at, cancel_at_period_end } = subscription
   const period = subscription.current_period_end ? subscription : (subscription.items?.data?.[0] ?? {})
   const { current_period_start: start, current_period_end: end } = period
   const ends = !!cancel_at && !!start && !!end && cancel_at > start && cancel_at <= end
   return {
     status: STATUSES[status],
-    ...spanOf(start, end),
-    trialEndsAt: status === 'trialing' ? moment(trial_end) : undefined,
+    ...parsePeriod(start, end),
+    trialEndsAt: status === 'trialing' ? parseTime(trial_end) : undefined,
     cancelAtPeriodEnd: ends || cancel_at_period_end,
   }
 }

@@ -1,67 +1,72 @@
 import { t } from 'elysia'
-import { failureOf, transportTo } from '../../../accounts/mail/transport'
-import { addressesOf } from '../../../core/addresses'
-import { withOutgoingCall } from '../../../core/outgoing-calls'
-import { Unreachable } from '../../../core/outside'
+import { createSmtpTransport, toSmtpError } from '../../../accounts/mail/smtp'
+import { UpstreamUnreachable } from '../../../core/http-client'
+import { withOutboundCall } from '../../../core/outbound-calls'
 import { textMatching } from '../../../core/shapes'
-import { privateNetwork } from '../../addresses'
-import { kind, NotConnected, secretText } from './kind'
+import { resolveAllowedAddresses } from '../../../core/ssrf-guard'
+import { isPrivateNetworkAllowed } from '../../url-policy'
+import { defineKind, NotConnected, secretText } from './connection-kind'
 
-const TIMEOUT = 8_000 // ms to wait for a turn
+const TURN_TIMEOUT_MS = 8_000 // ms to wait for a turn
 
 const metadata = t.Object({
   host: textMatching('^[A-Za-z0-9._-]+$', 'Write the name or the address of a host, such as smtp.example.com.', {
     minLength: 1,
     maxLength: 253,
   }),
-  port: t.Optional(t.Number({ multipleOf: 1, minimum: 1, maximum: 65_535, description: '587 unless told' })),
-  secure: t.Optional(t.Boolean({ description: 'TLS from the beginning; so it is at port 465 unless told' })),
+  port: t.Optional(t.Number({ multipleOf: 1, minimum: 1, maximum: 65_535, description: 'default: 587' })),
+  secure: t.Optional(t.Boolean({ description: 'TLS from the start of the connection; default: true at port 465' })),
   user: t.Optional(t.String({ minLength: 1, maxLength: 500 })),
   from: t.Optional(
     textMatching('^[^\\r\\n]*[^\\s@<>]+@[^\\s@<>]+>?$', 'Write the sender as Name <name@example.com>.', {
       maxLength: 500,
-      description: 'the sender: Name <address>; the user unless told',
+      description: 'the sender: Name <address>; default: the user',
     }),
   ),
 })
 
 /** A server that takes mail (RFC 5321). Beyond one's own network it is only spoken to encrypted. */
-export const email = kind({
+export const email = defineKind({
   metadata,
   authentication: t.Object({ password: secretText }),
-  async check({ tenant, ...of }) {
-    const { host, port = 587 } = of.metadata
-    return withOutgoingCall(tenant, `${host}:${port}`, AbortSignal.timeout(TIMEOUT), () => verified(of))
+  async check({ tenant, ...connection }) {
+    const { host, port = 587 } = connection.metadata
+    return withOutboundCall(tenant, `${host}:${port}`, AbortSignal.timeout(TURN_TIMEOUT_MS), () =>
+      verifyTransport(connection),
+    )
   },
 })
 
-async function verified(of: Of): Promise<string> {
-  const transport = await transportOf(of)
+async function verifyTransport(connection: MailConnection): Promise<string> {
+  const transport = await openTransport(connection)
   try {
     await transport.verify()
-    return 'It lets us in.'
+    return 'The mail server accepted the connection.'
   } catch (error) {
-    throw new NotConnected(failureOf(error).message)
+    throw new NotConnected(toSmtpError(error).message)
   } finally {
     transport.close()
   }
 }
 
-type Of = { metadata: (typeof metadata)['static']; authentication: { password?: string } }
+type MailConnection = { metadata: (typeof metadata)['static']; authentication: { password?: string } }
 
 /** A way to such a server: to the very address that was looked at. @throws 502 OUTSIDE_UNREACHABLE */
-export async function transportOf({ metadata: { host, port = 587, secure = port === 465, user }, authentication }: Of) {
-  const neighbours = privateNetwork()
+export async function openTransport({
+  metadata: { host, port = 587, secure = port === 465, user },
+  authentication,
+}: MailConnection) {
+  const allowsPrivateNetwork = isPrivateNetworkAllowed()
   const [address] = await Promise.resolve()
-    .then(() => addressesOf(new URL(`https://${host}`), { privateNetwork: neighbours }))
+    .then(() => resolveAllowedAddresses(new URL(`https://${host}`), { privateNetwork: allowsPrivateNetwork }))
     .catch((cause) => {
-      throw new Unreachable('refused', cause)
+      throw new UpstreamUnreachable('refused', cause)
     })
-  return transportTo({
+  return createSmtpTransport({
     host: address,
     port,
     secure,
-    requireTLS: !secure && !neighbours,
+    requireTLS: !secure && !allowsPrivateNetwork,
     ...(user && { auth: { user, pass: authentication.password ?? '' } }),
     ...(address !== host && { tls: { servername: host } }),
   })

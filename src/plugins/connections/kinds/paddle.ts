@@ -1,14 +1,17 @@
 import { t } from 'elysia'
-import { bearer, greet, joined } from './asking'
-import { address, environment, kind, needed, secretText, webhookSecret } from './kind'
+import { defineKind, environment, optionalUrl, requireValue, secretText, webhookSecret } from './connection-kind'
+import { joinUrl, probe, toBearerInit } from './probe'
 
 /** Where its environments are. */
-export const PADDLE = { live: 'https://api.paddle.com', sandbox: 'https://sandbox-api.paddle.com' }
+export const PADDLE_URLS = { live: 'https://api.paddle.com', sandbox: 'https://sandbox-api.paddle.com' }
 
 /** https://developer.paddle.com/api-reference/overview */
-export const paddle = kind({
-  metadata: t.Object({ environment, apiUrl: address('where its environment is, unless told') }),
+export const paddle = defineKind({
+  metadata: t.Object({ environment, apiUrl: optionalUrl('default: the URL of the environment') }),
   authentication: t.Object({ apiKey: secretText, webhookSecret }),
-  check: ({ tenant, metadata: { environment = 'live', apiUrl = PADDLE[environment] }, authentication: { apiKey } }) =>
-    greet(tenant, joined(apiUrl, 'event-types'), bearer(needed(apiKey, 'authentication.apiKey'))),
+  check: ({
+    tenant,
+    metadata: { environment = 'live', apiUrl = PADDLE_URLS[environment] },
+    authentication: { apiKey },
+  }) => probe(tenant, joinUrl(apiUrl, 'event-types'), toBearerInit(requireValue(apiKey, 'authentication.apiKey'))),
 })

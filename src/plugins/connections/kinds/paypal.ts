@@ -1,22 +1,26 @@
 import { t } from 'elysia'
-import { greet, joined } from './asking'
-import { address, environment, kind, needed, secretText, webhookSecret } from './kind'
+import { defineKind, environment, optionalUrl, requireValue, secretText, webhookSecret } from './connection-kind'
+import { joinUrl, probe } from './probe'
 
 /** Where its environments are. */
-export const PAYPAL = { live: 'https://api-m.paypal.com', sandbox: 'https://api-m.sandbox.paypal.com' }
+export const PAYPAL_URLS = { live: 'https://api-m.paypal.com', sandbox: 'https://api-m.sandbox.paypal.com' }
 
 /** https://developer.paypal.com/api/rest/authentication */
-export const paypal = kind({
+export const paypal = defineKind({
   metadata: t.Object({
     clientId: t.Optional(t.String({ minLength: 1, maxLength: 500 })),
     environment,
-    apiUrl: address('where its environment is, unless told'),
+    apiUrl: optionalUrl('default: the URL of the environment'),
   }),
   authentication: t.Object({ clientSecret: secretText, webhookId: webhookSecret }),
-  async check({ tenant, metadata: { clientId, environment = 'live', apiUrl = PAYPAL[environment] }, authentication }) {
-    const name = needed(clientId, 'metadata.clientId')
-    const password = needed(authentication.clientSecret, 'authentication.clientSecret')
-    return greet(tenant, joined(apiUrl, 'v1/oauth2/token'), {
+  async check({
+    tenant,
+    metadata: { clientId, environment = 'live', apiUrl = PAYPAL_URLS[environment] },
+    authentication,
+  }) {
+    const name = requireValue(clientId, 'metadata.clientId')
+    const password = requireValue(authentication.clientSecret, 'authentication.clientSecret')
+    return probe(tenant, joinUrl(apiUrl, 'v1/oauth2/token'), {
       method: 'POST',
       headers: { authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}` },
       body: new URLSearchParams({ grant_type: 'client_credentials' }),

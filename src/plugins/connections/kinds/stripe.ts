@@ -1,19 +1,17 @@
 import { t } from 'elysia'
-import { bearer, greet, joined } from './asking'
-import { address, kind, needed, secretText, webhookSecret } from './kind'
+import { defineKind, optionalUrl, requireValue, secretText, webhookSecret } from './connection-kind'
+import { joinUrl, probe, toBearerInit } from './probe'
 
-const STRIPE = 'https://api.stripe.com'
+const STRIPE_URL = 'https://api.stripe.com'
 
 /** https://docs.stripe.com/api */
-export const stripe = kind({
+export const stripe = defineKind({
   metadata: t.Object({
-    apiUrl: address(`${STRIPE} unless told`),
+    apiUrl: optionalUrl(`default: ${STRIPE_URL}`),
     requireExternalPrice: t.Optional(t.Boolean()),
-    checkoutMode: t.Optional(
-      t.Union([t.Literal('hosted'), t.Literal('embedded')], { description: 'hosted unless told' }),
-    ),
+    checkoutMode: t.Optional(t.Union([t.Literal('hosted'), t.Literal('embedded')], { description: 'default: hosted' })),
   }),
   authentication: t.Object({ secretKey: secretText, webhookSecret }),
-  check: ({ tenant, metadata: { apiUrl = STRIPE }, authentication: { secretKey } }) =>
-    greet(tenant, joined(apiUrl, 'v1/balance'), bearer(needed(secretKey, 'authentication.secretKey'))),
+  check: ({ tenant, metadata: { apiUrl = STRIPE_URL }, authentication: { secretKey } }) =>
+    probe(tenant, joinUrl(apiUrl, 'v1/balance'), toBearerInit(requireValue(secretKey, 'authentication.secretKey'))),
 })

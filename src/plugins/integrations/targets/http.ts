@@ -1,27 +1,27 @@
 import { t } from 'elysia'
-import { outside } from '../../../core/outside'
+import { fetchExternal } from '../../../core/http-client'
 import { id, webAddress } from '../../../core/shapes'
-import { privateNetwork, refuseAddresses } from '../../addresses'
-import { joined } from '../../connections/kinds/asking'
-import { headersOf } from '../../connections/kinds/http'
-import { opened } from '../../connections/opening'
-import { told } from '../occasion'
-import { sourceFlaws, type TargetKind } from './target'
+import { buildHeaders } from '../../connections/kinds/http'
+import { joinUrl } from '../../connections/kinds/probe'
+import { resolveConnection } from '../../connections/resolver'
+import { assertAllowedUrls, isPrivateNetworkAllowed } from '../../url-policy'
+import { toPayload } from '../invocation'
+import { type TargetKind, validateSource } from './target-kind'
 
-const TIMEOUT = 30_000
-const LIMIT = 1 << 20 // bytes of an answer
-const REDIRECTS = 3
+const TARGET_TIMEOUT_MS = 30_000
+const MAX_ANSWER_BYTES = 1 << 20 // bytes of an answer
+const MAX_REDIRECTS = 3
 
 const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'GET'] as const
 
 const shape = t.Object({
-  sourceId: t.Optional({ ...id, description: 'a connection of the kind http: its address and headers' }),
-  url: t.Optional(webAddress({ maxLength: 2_000, description: 'where it is, without a connection' })),
-  path: t.Optional(t.String({ maxLength: 2_000, description: "below the connection's address" })),
+  sourceId: t.Optional({ ...id, description: 'an integration source of the kind http: its URL and headers' }),
+  url: t.Optional(webAddress({ maxLength: 2_000, description: 'the URL, without an integration source' })),
+  path: t.Optional(t.String({ maxLength: 2_000, description: 'the path below the URL of the integration source' })),
   method: t.Optional(
     t.Union(
       METHODS.map((method) => t.Literal(method)),
-      { description: 'POST unless told' },
+      { description: 'default: POST' },
     ),
   ),
 })
@@ -33,27 +33,31 @@ const shape = t.Object({
 export const http: TargetKind<typeof shape> = {
   shape,
   area: 'integrations',
-  async flaws(tx, { sourceId, url, path }) {
-    if (!sourceId === !url)
-      return [{ path: '/url', message: 'Give the id of an integration source, or else an address: one of the two.' }]
-    if (path !== undefined && !sourceId)
-      return [{ path: '/path', message: 'A path is one below the address of an integration source.' }]
-    refuseAddresses([{ path: '/target/url', url }])
-    return sourceFlaws(tx, sourceId, 'http')
+  async validate(tx, { sourceId, url, path }) {
+    if (!sourceId === !url) return [{ path: '/url', message: 'Provide either sourceId or url.' }]
+    if (path !== undefined && !sourceId) return [{ path: '/path', message: 'path requires sourceId.' }]
+    assertAllowedUrls([{ path: '/target/url', url }])
+    return validateSource(tx, sourceId, 'http')
   },
-  async run(ctx, { sourceId, url = '', path, method = 'POST' }, occasion) {
-    const source = sourceId ? await opened(ctx, sourceId, 'http') : undefined
+  async run(ctx, { sourceId, url = '', path, method = 'POST' }, invocation) {
+    const source = sourceId ? await resolveConnection(ctx, sourceId, 'http') : undefined
     const base = source?.metadata.url ?? url
-    const headers = headersOf(source?.authentication ?? {})
+    const headers = buildHeaders(source?.authentication ?? {})
     headers.set('user-agent', 'atoll')
-    headers.set('idempotency-key', occasion._id)
-    const body = method === 'GET' ? undefined : JSON.stringify(told(occasion))
+    headers.set('idempotency-key', invocation._id)
+    const body = method === 'GET' ? undefined : JSON.stringify(toPayload(invocation))
     if (body) headers.set('content-type', 'application/json')
-    const { signal } = occasion
+    const { signal } = invocation
     const { tenant } = ctx
-    const bounds = { tenant, timeout: TIMEOUT, limit: LIMIT, redirects: REDIRECTS, privateNetwork: privateNetwork() }
-    const answer = await outside(path ? joined(base, path) : base, { method, headers, body, signal }, bounds)
-    const type = answer.headers.get('content-type')
-    return new Response(answer.body, { status: answer.status, headers: type ? { 'content-type': type } : {} })
+    const limits = {
+      tenant,
+      timeout: TARGET_TIMEOUT_MS,
+      limit: MAX_ANSWER_BYTES,
+      redirects: MAX_REDIRECTS,
+      privateNetwork: isPrivateNetworkAllowed(),
+    }
+    const response = await fetchExternal(path ? joinUrl(base, path) : base, { method, headers, body, signal }, limits)
+    const type = response.headers.get('content-type')
+    return new Response(response.body, { status: response.status, headers: type ? { 'content-type': type } : {} })
   },
 }

@@ -1,10 +1,10 @@
 import { eq } from 'drizzle-orm'
 import { t } from 'elysia'
 import { id } from '../../../core/shapes'
-import { responseOf } from '../../lambdas/answer'
-import { run } from '../../lambdas/run'
+import { toResponse } from '../../lambdas/response'
+import { runLambda } from '../../lambdas/run'
 import { lambdas } from '../../lambdas/tables'
-import type { TargetKind } from './target'
+import type { TargetKind } from './target-kind'
 
 const shape = t.Object({ lambdaId: id })
 
@@ -12,11 +12,11 @@ const shape = t.Object({ lambdaId: id })
 export const lambda: TargetKind<typeof shape> = {
   shape,
   area: 'lambdas',
-  attempts: 10,
-  async flaws(tx, { lambdaId }) {
-    const known = await tx.select({ _id: lambdas._id }).from(lambdas).where(eq(lambdas._id, lambdaId)).get()
-    return known ? [] : [{ path: '/lambdaId', message: 'There is no lambda with this id.' }]
+  maxAttempts: 10,
+  async validate(tx, { lambdaId }) {
+    const row = await tx.select({ _id: lambdas._id }).from(lambdas).where(eq(lambdas._id, lambdaId)).get()
+    return row ? [] : [{ path: '/lambdaId', message: 'There is no lambda with this id.' }]
   },
-  run: async (ctx, { lambdaId }, { asked, trigger, event, request }) =>
-    responseOf(await run(ctx, lambdaId, asked, { trigger, event, request })),
+  run: async (ctx, { lambdaId }, { input, trigger, event, request }) =>
+    toResponse(await runLambda(ctx, lambdaId, input, { trigger, event, request })),
 }

@@ -1,5 +1,5 @@
 import { t } from 'elysia'
-import type { TriggerKind } from './trigger'
+import type { TriggerKind } from './trigger-kind'
 
 const shape = t.Object({})
 

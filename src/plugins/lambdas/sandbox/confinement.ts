@@ -4,9 +4,9 @@ import { closeSync } from 'node:fs'
 // What is done here holds whatever becomes of the engine: a lambda that broke out of it finds a process that can do nothing.
 
 /** What a sandbox process goes without. Each is tried by itself, for no system has all of them. */
-export type Confinement = 'user' | 'limits' | 'new-privileges' | 'files' | 'system-calls'
+export type ConfinementStep = 'user' | 'limits' | 'new-privileges' | 'files' | 'system-calls'
 
-const NOBODY = 65_534
+const NOBODY_ID = 65_534
 const MAX_OPEN_FILES = 64
 
 const [PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS] = [4, 38]
@@ -23,7 +23,7 @@ const FILE_ACCESS = [
   [3, 1 << 14],
   [5, 1 << 15],
 ] as const
-const [TCP_SINCE, TCP, SCOPES_SINCE, SCOPES] = [4, 0b11, 6, 0b11]
+const [TCP_SINCE, TCP_RIGHTS, SCOPES_SINCE, SCOPE_RIGHTS] = [4, 0b11, 6, 0b11]
 const [CREATE_RULESET, RESTRICT_SELF] = [444, 446]
 
 /** System calls by which a file, another process, program or connection would be had, on each architecture. */
@@ -70,21 +70,21 @@ type Libc = Library<typeof symbols>['symbols']
  * Gives up, for good, what this process needs no more: its user where that is root, files, other programs, connections.
  * Answers what the system did not let it give up. Only Linux is known; elsewhere nothing is done.
  */
-export function confineProcess(): Confinement[] {
+export function confineProcess(): ConfinementStep[] {
   if (process.platform !== 'linux') return []
-  const steps: [Confinement, (libc: Libc) => boolean][] = [
+  const steps: [ConfinementStep, (libc: Libc) => boolean][] = [
     ['limits', limitResources],
-    ['new-privileges', refuseNewPrivileges],
-    ['files', refuseFiles],
-    ['user', leaveRoot],
+    ['new-privileges', disableNewPrivileges],
+    ['files', denyFileAccess],
+    ['user', dropRoot],
     // Last, because it applies to all threads, and takes the other steps' refusal of privileges to them.
-    ['system-calls', refuseSystemCalls],
+    ['system-calls', filterSystemCalls],
   ]
   const libc = openLibc()
-  return steps.filter(([, step]) => !libc || !attempt(step, libc)).map(([name]) => name)
+  return steps.filter(([, step]) => !libc || !tryStep(step, libc)).map(([name]) => name)
 }
 
-function attempt(step: (libc: Libc) => boolean, libc: Libc): boolean {
+function tryStep(step: (libc: Libc) => boolean, libc: Libc): boolean {
   try {
     return step(libc)
   } catch {
@@ -101,18 +101,20 @@ function openLibc(): Libc | undefined {
 
 /** No file, core dump or many descriptors. Address space has no bound: the engine reserves far more than it uses. */
 const limitResources = ({ setrlimit }: Libc) =>
-  RLIMITS.every(([resource, most]) => setrlimit(resource, ptr(new BigUint64Array([BigInt(most), BigInt(most)]))) === 0)
+  RLIMITS.every(
+    ([resource, limit]) => setrlimit(resource, ptr(new BigUint64Array([BigInt(limit), BigInt(limit)]))) === 0,
+  )
 
 /** Nothing that is run gains rights by it, and nobody of the same user looks into the memory. */
-const refuseNewPrivileges = ({ prctl }: Libc) =>
+const disableNewPrivileges = ({ prctl }: Libc) =>
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) === 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) === 0
 
 /** No file by its path, and no TCP (Landlock): in this thread and those that it makes. */
-function refuseFiles({ syscall }: Libc): boolean {
+function denyFileAccess({ syscall }: Libc): boolean {
   const version = Number(syscall(CREATE_RULESET, 0, 0, 1, 0))
   if (version < 1) return false
   const files = FILE_ACCESS.filter(([since]) => version >= since).reduce((all, [, access]) => all | access, 0)
-  const [tcp, scopes] = [version >= TCP_SINCE ? TCP : 0, version >= SCOPES_SINCE ? SCOPES : 0]
+  const [tcp, scopes] = [version >= TCP_SINCE ? TCP_RIGHTS : 0, version >= SCOPES_SINCE ? SCOPE_RIGHTS : 0]
   const attributes = new BigUint64Array([files, tcp, scopes].map(BigInt))
   const size = version >= SCOPES_SINCE ? 24 : version >= TCP_SINCE ? 16 : 8
   const rules = Number(syscall(CREATE_RULESET, ptr(attributes), size, 0, 0))
@@ -123,41 +125,42 @@ function refuseFiles({ syscall }: Libc): boolean {
 }
 
 /** Who is not root stays who they are. */
-function leaveRoot({ setgroups, setresgid, setresuid }: Libc): boolean {
+function dropRoot({ setgroups, setresgid, setresuid }: Libc): boolean {
   if (process.getuid?.() !== 0) return true
-  const isNobody = () => setresgid(NOBODY, NOBODY, NOBODY) === 0 && setresuid(NOBODY, NOBODY, NOBODY) === 0
-  return setgroups(0, null) === 0 && isNobody()
+  const becomeNobody = () =>
+    setresgid(NOBODY_ID, NOBODY_ID, NOBODY_ID) === 0 && setresuid(NOBODY_ID, NOBODY_ID, NOBODY_ID) === 0
+  return setgroups(0, null) === 0 && becomeNobody()
 }
 
 type Instruction = [code: number, ifTrue: number, ifFalse: number, value: number]
 const [LOAD, EQUALS, AT_LEAST, HAS, RETURN] = [0x20, 0x15, 0x35, 0x45, 0x06]
-const [NUMBER, ARCHITECTURE, FIRST_ARGUMENT] = [0, 4, 16]
-const [ALLOW, REFUSE] = [0x7fff0000, 0x00050000]
-const FOREIGN = 0x40000000 // numbers of x32, another way to the same calls
+const [NUMBER_OFFSET, ARCHITECTURE_OFFSET, FIRST_ARGUMENT_OFFSET] = [0, 4, 16]
+const [RETURN_ALLOW, RETURN_ERRNO] = [0x7fff0000, 0x00050000]
+const X32_SYSCALL_BIT = 0x40000000 // numbers of x32, another way to the same calls
 
 /** A filter for all threads (https://docs.kernel.org/userspace-api/seccomp_filter.html). */
-function refuseSystemCalls({ syscall }: Libc): boolean {
-  const known = process.arch === 'x64' || process.arch === 'arm64' ? SYSTEM_CALLS[process.arch] : undefined
-  if (!known) return false
+function filterSystemCalls({ syscall }: Libc): boolean {
+  const architecture = process.arch === 'x64' || process.arch === 'arm64' ? SYSTEM_CALLS[process.arch] : undefined
+  if (!architecture) return false
   const program: Instruction[] = [
-    [LOAD, 0, 0, ARCHITECTURE],
-    [EQUALS, 1, 0, known.audit],
-    [RETURN, 0, 0, REFUSE | EPERM],
-    [LOAD, 0, 0, NUMBER],
-    [AT_LEAST, 0, 1, FOREIGN],
-    [RETURN, 0, 0, REFUSE | EPERM],
+    [LOAD, 0, 0, ARCHITECTURE_OFFSET],
+    [EQUALS, 1, 0, architecture.audit],
+    [RETURN, 0, 0, RETURN_ERRNO | EPERM],
+    [LOAD, 0, 0, NUMBER_OFFSET],
+    [AT_LEAST, 0, 1, X32_SYSCALL_BIT],
+    [RETURN, 0, 0, RETURN_ERRNO | EPERM],
     // Its flags can't be looked at; without it threads are made by `clone`.
     [EQUALS, 0, 1, CLONE3],
-    [RETURN, 0, 0, REFUSE | ENOSYS],
-    ...known.refused.flatMap((number): Instruction[] => [
+    [RETURN, 0, 0, RETURN_ERRNO | ENOSYS],
+    ...architecture.refused.flatMap((number): Instruction[] => [
       [EQUALS, 0, 1, number],
-      [RETURN, 0, 0, REFUSE | EPERM],
+      [RETURN, 0, 0, RETURN_ERRNO | EPERM],
     ]),
-    [EQUALS, 0, 3, known.clone],
-    [LOAD, 0, 0, FIRST_ARGUMENT],
+    [EQUALS, 0, 3, architecture.clone],
+    [LOAD, 0, 0, FIRST_ARGUMENT_OFFSET],
     [HAS, 1, 0, CLONE_THREAD],
-    [RETURN, 0, 0, REFUSE | EPERM],
-    [RETURN, 0, 0, ALLOW],
+    [RETURN, 0, 0, RETURN_ERRNO | EPERM],
+    [RETURN, 0, 0, RETURN_ALLOW],
   ]
   const filter = new DataView(new ArrayBuffer(program.length * 8))
   for (const [n, [code, ifTrue, ifFalse, value]] of program.entries()) {
@@ -166,6 +169,6 @@ function refuseSystemCalls({ syscall }: Libc): boolean {
     filter.setUint8(n * 8 + 3, ifFalse)
     filter.setUint32(n * 8 + 4, value, true)
   }
-  const whole = new BigUint64Array([BigInt(program.length), BigInt(ptr(filter))])
-  return Number(syscall(known.seccomp, SET_MODE_FILTER, ALL_THREADS, ptr(whole), 0)) === 0
+  const filterProgram = new BigUint64Array([BigInt(program.length), BigInt(ptr(filter))])
+  return Number(syscall(architecture.seccomp, SET_MODE_FILTER, ALL_THREADS, ptr(filterProgram), 0)) === 0
 }

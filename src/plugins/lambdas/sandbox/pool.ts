@@ -1,18 +1,18 @@
 import { config } from '../../../config'
-import { DAY } from '../../../core/clock'
+import { DAY_MS } from '../../../core/clock'
 import { Problem } from '../../../core/problem'
 import { Busy } from '../../../storage/errors'
+import { FairSemaphore } from '../../../tenancy/fair-semaphore'
 import type { Tenant } from '../../../tenancy/tenants'
-import { Turns } from '../../../tenancy/turns'
-import { Child } from './child'
+import { SandboxProcess } from './sandbox-process'
 
 /**
  * Processes in which lambdas run. They are started when they are first needed, handed on from one run to the next, and
  * end when nobody needed them for some time.
  */
-export class Pool {
-  #turns: Turns
-  #resting: { child: Child; timer: Timer }[] = []
+export class SandboxPool {
+  #semaphore: FairSemaphore
+  #idle: { child: SandboxProcess; timer: Timer }[] = []
 
   constructor(
     private bounds: {
@@ -27,24 +27,24 @@ export class Pool {
     },
   ) {
     const { most, waiting, patience } = bounds
-    this.#turns = new Turns(most, waiting, { each: Math.ceil(most / 2), patience })
+    this.#semaphore = new FairSemaphore(most, waiting, { perTenant: Math.ceil(most / 2), timeoutMs: patience })
   }
 
   /** Does work with a process of its own, when it is the tenant's turn. @throws 503 LAMBDA_BUSY */
-  async use<T>(tenant: Pick<Tenant, 'tenant'>, work: (child: Child) => Promise<T>): Promise<T> {
-    let begun = false
+  async use<T>(tenant: Pick<Tenant, 'tenant'>, work: (child: SandboxProcess) => Promise<T>): Promise<T> {
+    let hasBegun = false
     try {
-      return await this.#turns.take(tenant, async () => {
-        begun = true
-        const child = this.#taken()
+      return await this.#semaphore.run(tenant, async () => {
+        hasBegun = true
+        const child = this.#acquire()
         try {
           return await work(child)
         } finally {
-          this.#give(child)
+          this.#release(child)
         }
       })
     } catch (error) {
-      if (begun || !(error instanceof Busy)) throw error
+      if (hasBegun || !(error instanceof Busy)) throw error
       throw new Problem(503, 'LAMBDA_BUSY', 'Too many lambdas are running. Try again in a moment.', {
         headers: { 'retry-after': '1' },
       })
@@ -52,44 +52,44 @@ export class Pool {
   }
 
   /** Has a process that waits for whoever comes next, and goes on waiting. */
-  ready() {
-    const [first, ...others] = this.#resting
+  prewarm() {
+    const [first, ...others] = this.#idle
     if (first) clearTimeout(first.timer)
-    this.#resting = others
-    const child = first?.child.good ? first.child : started()
-    if (child) this.#resting.unshift(this.#waiting(child, this.bounds.last))
+    this.#idle = others
+    const child = first?.child.isReusable ? first.child : tryStartProcess()
+    if (child) this.#idle.unshift(this.#withIdleTimer(child, this.bounds.last))
   }
 
-  #taken(): Child {
+  #acquire(): SandboxProcess {
     // The one that was used last is the warmest.
-    for (let one = this.#resting.pop(); one; one = this.#resting.pop()) {
-      clearTimeout(one.timer)
-      if (one.child.good) return one.child
+    for (let resting = this.#idle.pop(); resting; resting = this.#idle.pop()) {
+      clearTimeout(resting.timer)
+      if (resting.child.isReusable) return resting.child
     }
-    return new Child()
+    return new SandboxProcess()
   }
 
   /** A process that had to be ended is replaced at once: whoever comes next need not wait for that. */
-  #give(used: Child) {
-    const child = used.good ? used : started()
+  #release(used: SandboxProcess) {
+    const child = used.isReusable ? used : tryStartProcess()
     const { idle, last } = this.bounds
-    if (child) this.#resting.push(this.#waiting(child, this.#resting.length ? idle : last))
+    if (child) this.#idle.push(this.#withIdleTimer(child, this.#idle.length ? idle : last))
   }
 
-  #waiting(child: Child, time: number) {
-    return { child, timer: setTimeout(() => child.end(), time).unref() }
+  #withIdleTimer(child: SandboxProcess, time: number) {
+    return { child, timer: setTimeout(() => child.kill(), time).unref() }
   }
 }
 
 /** Where the system refuses another process, whoever needs one is told. */
-function started() {
+function tryStartProcess() {
   try {
-    return new Child()
+    return new SandboxProcess()
   } catch {}
 }
 
 /** Where the lambdas of this server run. */
-export const pool = new Pool({
+export const sandboxPool = new SandboxPool({
   ...{ most: config.ATOLL_LAMBDA_PROCESSES, waiting: 100, patience: 10_000 },
-  ...{ idle: 300_000, last: DAY / 12 },
+  ...{ idle: 300_000, last: DAY_MS / 12 },
 })

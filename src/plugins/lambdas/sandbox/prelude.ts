@@ -1,18 +1,18 @@
-import type { Level, Shape } from './protocol'
-import type { WebHost } from './web'
+import type { LogLevel, ResultFormat } from './protocol'
+import type { WebHostFunctions } from './web-apis'
 
 /** What the sandbox asks of the process around it. */
-export type Host = WebHost & {
+export type HostFunctions = WebHostFunctions & {
   chance(): number
   call(id: number, name: string, input: string): void
-  log(level: Level, text: string): void
+  log(level: LogLevel, text: string): void
   timer(id: number, ms: number): void
-  end(value: string, shape: Shape): void
+  end(value: string, shape: ResultFormat): void
   fail(name: string, message: string, stack: string): void
 }
 
 /** What the process around it asks of the sandbox. */
-export type Inner = {
+export type GuestFunctions = {
   start(loading: unknown, request: string, env: string): void
   failed(error: unknown): void
   answered(call: number, ok: boolean, answer: string): void
@@ -24,7 +24,7 @@ export type Inner = {
  * text of this function and nothing else: it may name nothing from outside. What it keeps of the language, a lambda
  * can't exchange.
  */
-export function prelude(host: Host, signing: object): Inner {
+export function installPrelude(host: HostFunctions, signing: object): GuestFunctions {
   type Waiting = { resolve(answer: unknown): void; reject(error: unknown): void; place: string | undefined }
   type Asked = { status: number; headers: Record<string, string>; body: string }
 
@@ -47,7 +47,7 @@ export function prelude(host: Host, signing: object): Inner {
     override name = 'AtollError'
   }
 
-  const told = (value: unknown): string => {
+  const toText = (value: unknown): string => {
     if (typeof value === 'string') return value
     if (value instanceof Error) return value.stack ? `${value}\n${value.stack}`.trimEnd() : `${value}`
     if (typeof value === 'function' || typeof value === 'symbol' || typeof value === 'bigint') return String(value)
@@ -57,34 +57,34 @@ export function prelude(host: Host, signing: object): Inner {
       return String(value)
     }
   }
-  const logging =
-    (level: Level) =>
+  const createLogger =
+    (level: LogLevel) =>
     (...values: unknown[]) =>
-      host.log(level, values.map(told).join(' ').slice(0, 65_536))
-  const log = logging('info')
+      host.log(level, values.map(toText).join(' ').slice(0, 65_536))
+  const log = createLogger('info')
   const console = {
     log,
     info: log,
-    debug: logging('debug'),
-    warn: logging('warn'),
-    error: logging('error'),
-    trace: logging('debug'),
+    debug: createLogger('debug'),
+    warn: createLogger('warn'),
+    error: createLogger('error'),
+    trace: createLogger('debug'),
   }
 
   async function fetch(url: unknown, init: { method?: string; headers?: object; body?: unknown } = {}) {
     const { method = 'GET', headers = {}, body } = init
     const pairs = Symbol.iterator in headers ? [...(headers as Iterable<[string, string]>)] : Object.entries(headers)
-    const sent = body === undefined || body === null ? null : `${body}`
-    const answer = (await call('fetch', `${url}`, `${method}`, pairs, sent)) as Asked
-    const found = new Map(Object.entries(answer.headers))
+    const sentBody = body === undefined || body === null ? null : `${body}`
+    const answer = (await call('fetch', `${url}`, `${method}`, pairs, sentBody)) as Asked
+    const headerMap = new Map(Object.entries(answer.headers))
     return {
       status: answer.status,
       ok: answer.status >= 200 && answer.status < 300,
       headers: {
-        get: (name: string) => found.get(name.toLowerCase()) ?? null,
-        has: (name: string) => found.has(name.toLowerCase()),
-        entries: () => found.entries(),
-        [Symbol.iterator]: () => found.entries(),
+        get: (name: string) => headerMap.get(name.toLowerCase()) ?? null,
+        has: (name: string) => headerMap.has(name.toLowerCase()),
+        entries: () => headerMap.entries(),
+        [Symbol.iterator]: () => headerMap.entries(),
       },
       bytes: async () => new Uint8Array(host.decode(answer.body, 'base64')),
       text: async () => host.encode(host.decode(answer.body, 'base64'), 'utf8'),
@@ -107,15 +107,15 @@ export function prelude(host: Host, signing: object): Inner {
     log,
   }
 
-  const later =
-    (repeated: boolean) =>
-    (act: (...values: unknown[]) => void, ms: unknown, ...values: unknown[]) => {
-      if (typeof act !== 'function') throw new TypeError('Give a function.')
+  const createTimer =
+    (isRepeated: boolean) =>
+    (callback: (...values: unknown[]) => void, ms: unknown, ...values: unknown[]) => {
+      if (typeof callback !== 'function') throw new TypeError('A function is expected.')
       const id = ++last
       const ring = () => {
-        if (repeated) host.timer(id, Number(ms) || 0)
+        if (isRepeated) host.timer(id, Number(ms) || 0)
         else timers.delete(id)
-        act(...values)
+        callback(...values)
       }
       timers.set(id, ring)
       host.timer(id, Number(ms) || 0)
@@ -124,8 +124,8 @@ export function prelude(host: Host, signing: object): Inner {
   const cancel = (id: number) => void timers.delete(id)
 
   const globals = {
-    ...{ console, fetch, queueMicrotask: (act: () => void) => void Promise.resolve().then(act) },
-    ...{ setTimeout: later(false), setInterval: later(true), clearTimeout: cancel, clearInterval: cancel },
+    ...{ console, fetch, queueMicrotask: (callback: () => void) => void Promise.resolve().then(callback) },
+    ...{ setTimeout: createTimer(false), setInterval: createTimer(true), clearTimeout: cancel, clearInterval: cancel },
   }
   for (const [name, value] of Object.entries(globals))
     Object.defineProperty(globalThis, name, { value, writable: true, configurable: true })
@@ -133,18 +133,18 @@ export function prelude(host: Host, signing: object): Inner {
   // The engine's own would begin alike in each run.
   Math.random = () => host.chance()
 
-  const cut = (value: unknown, most: number) => String(value).slice(0, most)
+  const truncate = (value: unknown, maxLength: number) => String(value).slice(0, maxLength)
 
   /** What was thrown may be anything, and may throw by itself when it is looked at. */
   function failed(error: unknown) {
     // There was not even the memory for an error.
     if (error === null) return host.fail('InternalError', 'out of memory', '')
-    let [name, message, stack] = ['Error', 'It threw something that cannot be told.', '']
+    let [name, message, stack] = ['Error', 'The lambda threw a value that cannot be serialized.', '']
     try {
       if (error instanceof Error) {
-        ;[name, message] = [cut(error.name, 100), cut(error.message, 2_000)]
-        stack = cut(error.stack ?? '', 4_000).replace(/^ .*\(atoll\.js:.*\n?/gm, '')
-      } else message = cut(told(error), 2_000)
+        ;[name, message] = [truncate(error.name, 100), truncate(error.message, 2_000)]
+        stack = truncate(error.stack ?? '', 4_000).replace(/^ .*\(atoll\.js:.*\n?/gm, '')
+      } else message = truncate(toText(error), 2_000)
     } catch {}
     host.fail(name, message, stack)
   }

@@ -1,25 +1,25 @@
 import pg from 'pg'
 import { ConfigError } from '../../../core/config-error'
-import { report } from '../../../core/log'
-import { pending } from '../../port'
-import { distribute, isThere, TRIGGERS } from './citus'
+import { logError } from '../../../core/log'
+import { listPendingMigrations } from '../../port'
+import { ALLOW_TRIGGERS_SQL, distributeBucket, hasCitus } from './citus'
 import isolate from './isolate.sql' with { type: 'text' }
 
 /** As whom every transaction runs: a role that owns nothing, so that no policy lets it see another tenant's rows. */
-export const ROLE = 'atoll_app'
+export const TENANT_ROLE = 'atoll_app'
 
 /** What tenants' buckets are called. */
-const DATA = /^atoll_b\d+$/
+const TENANT_BUCKET = /^atoll_b\d+$/
 
-type Client = Pick<pg.ClientBase, 'query'>
+type Queryable = Pick<pg.ClientBase, 'query'>
 
-const made = `do $$
+const CREATE_ROLE_SQL = `do $$
 begin
-  if not exists (select from pg_roles where rolname = '${ROLE}') then
-    create role ${ROLE} nologin nosuperuser nobypassrls;
+  if not exists (select from pg_roles where rolname = '${TENANT_ROLE}') then
+    create role ${TENANT_ROLE} nologin nosuperuser nobypassrls;
   end if;
-  if not pg_has_role('${ROLE}', 'member') then
-    grant ${ROLE} to current_user;
+  if not pg_has_role('${TENANT_ROLE}', 'member') then
+    grant ${TENANT_ROLE} to current_user;
   end if;
 exception when duplicate_object or unique_violation then null; -- another process was faster
 end
@@ -30,50 +30,53 @@ $$`
  * on the schema, as that of an SQLite file is its `user_version`.
  * @throws when the bucket is newer, or has to be changed by a role that may not, or the database can't keep every text
  */
-export async function migrate(client: Client, bucket: string, migrations: string[]) {
+export async function migrateBucket(client: Queryable, bucket: string, migrations: string[]) {
   const [schema, name] = [pg.escapeIdentifier(bucket), pg.escapeLiteral(bucket)]
-  const before = await versionOf(client, name)
-  if (!pending(before, migrations).length) return
+  const version = await readVersion(client, name)
+  if (!listPendingMigrations(version, migrations).length) return
   try {
     // Roles are the cluster's, not the database's, and made by one process at a time.
-    await client.query(`begin; select pg_advisory_xact_lock(hashtext('atoll')); ${made}; commit; begin;
+    await client.query(`begin; select pg_advisory_xact_lock(hashtext('atoll')); ${CREATE_ROLE_SQL}; commit; begin;
       select pg_advisory_xact_lock(hashtext('atoll')); create schema if not exists ${schema};
       set local search_path to ${schema}`)
-    await refuseEncoding(client)
-    const left = pending(await versionOf(client, name), migrations)
-    if (left.length) {
-      const triggers = (await isThere(client)) ? TRIGGERS : ''
+    await assertUtf8(client)
+    const remaining = listPendingMigrations(await readVersion(client, name), migrations)
+    if (remaining.length) {
+      const triggers = (await hasCitus(client)) ? ALLOW_TRIGGERS_SQL : ''
       await client.query(
-        `${triggers}${left.join(';')}; ${isolate}; comment on schema ${schema} is '${migrations.length}'`,
+        `${triggers}${remaining.join(';')}; ${isolate}; comment on schema ${schema} is '${migrations.length}'`,
       )
     }
     await client.query('commit')
     // The registry stays where servers look for it.
-    if (!before && DATA.test(bucket))
-      await distribute(client, bucket).catch((error) => report('BUCKET_NOT_DISTRIBUTED', { bucket, cause: error }))
+    if (!version && TENANT_BUCKET.test(bucket))
+      await distributeBucket(client, bucket).catch((error) =>
+        logError('BUCKET_NOT_DISTRIBUTED', { bucket, cause: error }),
+      )
   } catch (error) {
     await client.query('rollback').catch(() => {})
     if ((error as { code?: string }).code !== '42501') throw error // insufficient_privilege
     throw new ConfigError(
-      `The role of ATOLL_DATABASE_URL may not prepare the database: ${(error as Error).message}. Run "atoll postgres init" once by the URL of its owner.`,
+      `The role of ATOLL_DATABASE_URL lacks the privileges to prepare the database: ${(error as Error).message}. Run "atoll postgres init" once with the URL of the owner.`,
       { cause: error },
     )
   }
 }
 
-async function versionOf(client: Client, name: string) {
+async function readVersion(client: Queryable, name: string) {
   const { rows } = await client.query(
     `select obj_description(oid, 'pg_namespace') as version,
-       (select rolsuper or rolbypassrls from pg_roles where rolname = '${ROLE}') as unbound
+       (select rolsuper or rolbypassrls from pg_roles where rolname = '${TENANT_ROLE}') as unbound
      from pg_namespace where nspname = ${name}`,
   )
-  if (rows[0]?.unbound) throw new ConfigError(`No policy binds the role ${ROLE}: tenants would see each other.`)
+  if (rows[0]?.unbound)
+    throw new ConfigError(`The role ${TENANT_ROLE} bypasses row-level security: tenants would see each other's data.`)
   return Number(rows[0]?.version ?? 0)
 }
 
-async function refuseEncoding(client: Client) {
+async function assertUtf8(client: Queryable) {
   const { rows } = await client.query("select current_setting('server_encoding') as encoding")
   const { encoding } = rows[0] as { encoding: string }
   if (encoding !== 'UTF8')
-    throw new ConfigError(`The database keeps texts as ${encoding}. Make another one, with the encoding UTF8.`)
+    throw new ConfigError(`The database encoding is ${encoding}. Create a database with the encoding UTF8.`)
 }

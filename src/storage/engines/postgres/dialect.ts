@@ -1,61 +1,61 @@
-const KNOWN = 2_000 // statements; those that are composed at run time are endless
-const known = new Map<string, string>()
+const MAX_CACHED_STATEMENTS = 2_000 // statements; those that are composed at run time are endless
+const translations = new Map<string, string>()
 
 /**
  * What every engine is asked, as PostgreSQL says it: numbered values, the tenant at the head of every key, and texts out
  * of JSON compared byte by byte, for they have no column that says so, and the database's language would decide.
  */
 export function toPostgres(sql: string): string {
-  const found = known.get(sql)
-  if (found !== undefined) return found
+  const cached = translations.get(sql)
+  if (cached !== undefined) return cached
   const translated = translate(sql)
-  if (known.size >= KNOWN) known.clear()
-  known.set(sql, translated)
+  if (translations.size >= MAX_CACHED_STATEMENTS) translations.clear()
+  translations.set(sql, translated)
   return translated
 }
 
 function translate(sql: string): string {
-  let count = 0
-  const numbered = collected(sql)
+  let parameters = 0
+  const numbered = materializeSubselects(sql)
     .replace(/(->> )?('(?:[^']|'')*'|"(?:[^"]|"")*"|\?)/g, (_, arrow: string | undefined, part: string) => {
-      const said = part === '?' ? `$${++count}` : part
-      return arrow ? `${arrow}${said} collate "C"` : said
+      const operand = part === '?' ? `$${++parameters}` : part
+      return arrow ? `${arrow}${operand} collate "C"` : operand
     })
     .replaceAll('group_concat(', 'string_agg(')
     .replace(/\bcross join ("\w+") where (.*)$/, 'cross join lateral (select * from $1 where $2 offset 0) as $1')
     .replace(/on conflict \((.*?)\)/g, (_, key) => `on conflict ("tenant_id", ${key.replace(/"[^"]+"\./g, '')})`)
   // Here a beginning costs no more than a word, so it is always looked for.
   if (numbered.includes('search_vocabulary')) return 'select 1 where $1::text < $2::text'
-  return /search_(words|chunks)/.test(numbered) ? searching(numbered) : numbered
+  return /search_(words|chunks)/.test(numbered) ? translateSearch(numbered) : numbered
 }
 
 /**
  * Words as SQLite's FTS5 keeps and asks for them, by `tsvector` and `tsquery`. Its rank is less the better a row fits;
  * here, too, a text of fewer words counts for more.
  */
-function searching(sql: string): string {
-  const [, asked = ''] = /\bw\.words match (\$\d+)/.exec(sql) ?? []
+function translateSearch(sql: string): string {
+  const [, matchParameter = ''] = /\bw\.words match (\$\d+)/.exec(sql) ?? []
   const query = (text: string) =>
     `replace(replace(replace(${text}, ' AND ', ' & '), ' OR ', ' | '), '*', ':*')::tsquery`
-  const kept = (insert: string) =>
+  const toTsvectorInsert = (insert: string) =>
     insert.replace(/\(((?:\$\d+, )+)(\$\d+)\)/g, "($1array_to_tsvector(string_to_array($2, ' ')))")
   return sql
-    .replace(/^insert into search_\w+ .*/, kept)
-    .replace(/^select w\.rowid from search_chunks w where (.*) order by w\.rank, w\.rowid (limit \$\d+)$/, weighed)
+    .replace(/^insert into search_\w+ .*/, toTsvectorInsert)
+    .replace(/^select w\.rowid from search_chunks w where (.*) order by w\.rank, w\.rowid (limit \$\d+)$/, rankByBm25)
     .replace(/\browid\b/g, 'entity')
     .replace(/\bw\.words match (\$\d+)/g, (_, text: string) => `w.words @@ ${query(text)}`)
-    .replace(/\bw\.rank\b/g, `-ts_rank(w.words, ${query(asked)}, 2)`)
+    .replace(/\bw\.rank\b/g, `-ts_rank(w.words, ${query(matchParameter)}, 2)`)
 }
 
 /**
  * Chunks by how well they fit as FTS5 ranks them, by BM25, of which `ts_rank` lacks what matters most: that a word which
  * few have says more. How often a chunk has a word is not kept, so that counts as once.
  */
-function weighed(_: string, where: string, limit: string) {
-  const [, asked = ''] = /\bw\.words match (\$\d+)/.exec(where) ?? []
+function rankByBm25(_: string, where: string, limit: string) {
+  const [, matchParameter = ''] = /\bw\.words match (\$\d+)/.exec(where) ?? []
   return `with fit as materialized (select rowid, words, length(words) as size from search_chunks w where ${where}),
     asked as materialized (select term::tsquery as word, number
-      from unnest(string_to_array(${asked}, ' OR ')) with ordinality as terms (term, number)),
+      from unnest(string_to_array(${matchParameter}, ' OR ')) with ordinality as terms (term, number)),
     hits as materialized (select rowid, size, number from fit join asked on words @@ word),
     weights as materialized (select number, ln(1 + (select count(*) from fit)::float8 / (1 + count(*))) as weight
       from hits group by number)
@@ -67,19 +67,19 @@ function weighed(_: string, where: string, limit: string) {
  * What is collected by a subselect is collected once. As a join it would be collected anew for each row, wherever
  * PostgreSQL expects few, which it does of every tenant that grew since its tables were analyzed.
  */
-function collected(sql: string): string {
+function materializeSubselects(sql: string): string {
   // Not of rows, which no array holds.
-  const found = /(?<!\) *)\b(not )?in \((?=select )/.exec(sql)
-  if (!found) return sql
-  const start = found.index + found[0].length
-  const end = closing(sql, start)
-  const compared = found[1] ? '<> all' : '= any'
-  const list = `(array(${collected(sql.slice(start, end))})`
-  return `${sql.slice(0, found.index)}${compared} ${list}${collected(sql.slice(end))}`
+  const subselect = /(?<!\) *)\b(not )?in \((?=select )/.exec(sql)
+  if (!subselect) return sql
+  const start = subselect.index + subselect[0].length
+  const end = findClosingParenthesis(sql, start)
+  const compared = subselect[1] ? '<> all' : '= any'
+  const list = `(array(${materializeSubselects(sql.slice(start, end))})`
+  return `${sql.slice(0, subselect.index)}${compared} ${list}${materializeSubselects(sql.slice(end))}`
 }
 
 /** Where the parenthesis ends that began just before. */
-function closing(sql: string, start: number): number {
+function findClosingParenthesis(sql: string, start: number): number {
   let depth = 1
   for (const { 0: part, index } of sql.slice(start).matchAll(/'(?:[^']|'')*'|"(?:[^"]|"")*"|[()]/g)) {
     depth += part === '(' ? 1 : part === ')' ? -1 : 0
@@ -89,19 +89,19 @@ function closing(sql: string, start: number): number {
 }
 
 /** An insert or removal of one row as one of several; nothing for other statements. */
-export function severalRows(sql: string, rows: number): string | undefined {
+export function toMultiRow(sql: string, rows: number): string | undefined {
   const [, from, where] = /^(delete from \w+) where (\w+ = \?(?: and \w+ = \?)*)$/.exec(sql) ?? []
   if (where) return `${from} where ${Array(rows).fill(`(${where})`).join(' or ')}`
   const [, table, keys] = /^delete from ("\w+") where (.*)$/.exec(sql) ?? []
   if (table && keys) {
     const parts = keys.split(' and ').map((part) => part.split(' = ') as [string, string])
     const row = `(${parts.map(([, value]) => value).join(', ')})`
-    const gone = `gone (${parts.map(([column]) => column).join(', ')})`
-    const same = parts.map(([column]) => `${table}.${column} = gone.${column}`).join(' and ')
+    const keyTable = `gone (${parts.map(([column]) => column).join(', ')})`
+    const keyCondition = parts.map(([column]) => `${table}.${column} = gone.${column}`).join(' and ')
     // Found one by one, by the key: it could also go through all of them for each row of the table.
-    const found = `select own from (values ${Array(rows).fill(row).join(', ')}) as ${gone}
-      cross join lateral (select ctid as own from ${table} where ${same} offset 0) as found`
-    return `delete from ${table} where ctid = any(array(${found}))`
+    const selectRows = `select own from (values ${Array(rows).fill(row).join(', ')}) as ${keyTable}
+      cross join lateral (select ctid as own from ${table} where ${keyCondition} offset 0) as found`
+    return `delete from ${table} where ctid = any(array(${selectRows}))`
   }
   const [, start, row, otherwise] = /^(insert into [^?]*? values )(\([?, ]+\))( on conflict [^?]*)?$/.exec(sql) ?? []
   return start && start + Array(rows).fill(row).join(', ') + (otherwise ?? '')

@@ -1,18 +1,26 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { ConfigError } from '../../../core/config-error'
-import { missing } from '../../../core/problem'
-import { hashed } from '../../../core/secret'
-import { Busy, Damaged, StorageFault, StorageFull, storageError } from '../../errors'
-import { type Bulk, type Comparing, type Database, type Engine, type Migrations, type Place, pending } from '../../port'
-import { SqliteBulk, tablesOf, unlessBusy } from './bulk'
-import { checkFile } from './check'
-import { Checkpoints } from './checkpoints'
-import { type Connect, type Connection, drivers } from './drivers'
-import { areDescriptorsUsedUp, couldBeOpened, Files, requireFile } from './files'
-import { keepNames, Log } from './log'
-import { Session } from './session'
-import { Snapshot } from './snapshot'
+import { sha256 } from '../../../core/crypto'
+import { notFound } from '../../../core/problem'
+import { Busy, DatabaseDamaged, StorageFault, StorageFull, toStorageError } from '../../errors'
+import {
+  type Database,
+  type DatabaseLocation,
+  type Engine,
+  listPendingMigrations,
+  type Migrations,
+  type TenantCopyConnection,
+  type VectorSearch,
+} from '../../port'
+import { CheckpointScheduler } from './checkpoint-scheduler'
+import { CachedConnection } from './connection'
+import { assertFile, canBeOpened, DatabaseFiles, isOutOfDescriptors } from './database-files'
+import { drivers, type OpenFile, type SqliteConnection } from './drivers'
+import { checkFile } from './file-check'
+import { ReadSnapshot } from './read-snapshot'
+import { ignoreBusy, readTables, SqliteTenantCopy } from './tenant-copy'
+import { fsyncDirectory, WalSync } from './wal-sync'
 
 export type SqliteOptions = {
   driver: keyof typeof drivers
@@ -20,9 +28,9 @@ export type SqliteOptions = {
   /** Whether a write is acknowledged only when the disk has it. */
   synchronous: 'full' | 'normal'
   /** How long a write waits for another process, in ms. */
-  patience: number
+  lockTimeout: number
   /** Where the library of sqlite-vec is; empty without one. */
-  vectors?: string
+  vectorExtension?: string
 }
 
 // Waiting for another process stops all of this one, so SQLite itself waits only for a moment; `begin` does the rest.
@@ -33,136 +41,148 @@ const PRAGMAS = `pragma busy_timeout = 20; pragma journal_mode = wal; pragma for
   pragma cache_size = -64000; pragma soft_heap_limit = 536870912; pragma wal_autocheckpoint = 100000;
   pragma temp_store = memory`
 /** Which words there are. It holds nothing, so each connection has its own. */
-const VOCABULARY = `create virtual table if not exists temp.search_vocabulary using fts5vocab('main', 'search_words', 'instance')`
+const CREATE_VOCABULARY_SQL = `create virtual table if not exists temp.search_vocabulary using fts5vocab('main', 'search_words', 'instance')`
 
 /** Leaves one whole file and no log. */
-async function closeWhole(writer: Session, reader: Session) {
+async function closeAndTruncateLog(writer: CachedConnection, reader: CachedConnection) {
   reader.close()
   try {
-    await writer.emptyLog().catch(unlessBusyOrFull)
+    await writer.truncateLog().catch(ignoreBusyOrFull)
   } finally {
     writer.close()
   }
 }
 
 /** Where the disk is full the log stays beside its file, and nothing is lost. */
-const unlessBusyOrFull = (error: unknown) => {
-  if (!(error instanceof StorageFull)) unlessBusy(error)
+const ignoreBusyOrFull = (error: unknown) => {
+  if (!(error instanceof StorageFull)) ignoreBusy(error)
 }
 
 /** A file says whose it is by SQLite's `application_id`, a number of 31 bits. */
-const markOf = (identity?: string) => (identity ? Number.parseInt(hashed(identity).slice(0, 8), 16) >>> 1 : 0)
+const toMark = (identity?: string) => (identity ? Number.parseInt(sha256(identity).slice(0, 8), 16) >>> 1 : 0)
 
 /** A file for each database, with a connection that writes and one that reads and never sees work in progress. */
 export class Sqlite implements Engine {
-  #driver?: Promise<Connect>
-  #owned?: Connection
+  #driver?: Promise<OpenFile>
+  #folderLock?: SqliteConnection
 
-  #checkpoints: Checkpoints
+  #checkpoints: CheckpointScheduler
   /** Paths where the disk has failed: what is in their logs may not be on it. */
-  #failed = new Set<string>()
+  #failedPaths = new Set<string>()
   /** Connections to files in whose place there are others now; to close them would remove the log of those. */
-  #abandoned: { files: Files; sessions: Session[] }[] = []
+  #abandoned: { files: DatabaseFiles; sessions: CachedConnection[] }[] = []
 
   constructor(private options: SqliteOptions) {
-    this.#checkpoints = new Checkpoints(options.driver)
+    this.#checkpoints = new CheckpointScheduler(options.driver)
   }
 
   /**
    * @throws 404 when the folder of the file is gone, or its tenant was ended; Damaged when there is no database of this
    * identity, though it exists
    */
-  async open({ file, identity, exists = false }: Place, { sqlite: migrations }: Migrations): Promise<Database> {
-    const { folder, patience, synchronous } = this.options
-    const connect = await this.#connect()
-    const [path, mark] = [join(folder, file), markOf(identity)]
+  async open(
+    { file, identity, exists = false }: DatabaseLocation,
+    { sqlite: migrations }: Migrations,
+  ): Promise<Database> {
+    const { folder, lockTimeout, synchronous } = this.options
+    const connect = await this.#getOpenFile()
+    const [path, mark] = [join(folder, file), toMark(identity)]
     mkdirSync(folder, { recursive: true, mode: 0o700 })
-    if (exists) requireFile(path)
-    else if (!existsSync(dirname(path))) missing('tenant')
-    const sessions: Session[] = []
+    if (exists) assertFile(path)
+    else if (!existsSync(dirname(path))) notFound('tenant')
+    const sessions: CachedConnection[] = []
     const session = async (pragmas: string) => {
-      const opened = new Session(connect(path, exists), patience)
+      const opened = new CachedConnection(connect(path, exists), lockTimeout)
       sessions.push(opened)
-      await opened.setUp(`${PRAGMAS}; ${VOCABULARY}; ${pragmas}`)
+      await opened.executePatiently(`${PRAGMAS}; ${CREATE_VOCABULARY_SQL}; ${pragmas}`)
       return opened
     }
     try {
       const writer = await session('pragma synchronous = full')
-      if (await writer.pragma('user_version')) await writer.requireMark(mark)
-      else if (exists) throw new Damaged(undefined, `${path} is not a database of Atoll.`)
-      await writer.migrate((version) => pending(version, migrations), mark)
-      await writer.requireMark(mark)
+      if (await writer.readPragma('user_version')) await writer.assertMark(mark)
+      else if (exists) throw new DatabaseDamaged(undefined, `${path} is not an Atoll database.`)
+      await writer.migrate((version) => listPendingMigrations(version, migrations), mark)
+      await writer.assertMark(mark)
       // What the system has in memory passes for written once it could not be: it is written again before it counts.
-      if (this.#failed.has(path)) await writer.emptyLog()
-      this.#failed.delete(path)
-      writer.run('pragma synchronous = normal')
+      if (this.#failedPaths.has(path)) await writer.truncateLog()
+      this.#failedPaths.delete(path)
+      writer.execute('pragma synchronous = normal')
       const reader = await session('pragma query_only = on')
-      const log = synchronous === 'full' ? new Log(path, [...new Set([dirname(path), folder])]) : undefined
+      const log = synchronous === 'full' ? new WalSync(path, [...new Set([dirname(path), folder])]) : undefined
       this.#closeAbandoned(path)
-      return this.#database(new Files(path), mark, writer, reader, log)
+      return this.#createDatabase(new DatabaseFiles(path), mark, writer, reader, log)
     } catch (error) {
-      const isBusy = areDescriptorsUsedUp() || couldBeOpened(error, path)
+      const isBusy = isOutOfDescriptors() || canBeOpened(error, path)
       for (const opened of sessions) opened.close()
-      const told = storageError(error)
-      throw told instanceof StorageFault && isBusy ? new Busy(error) : told
+      const translated = toStorageError(error)
+      throw translated instanceof StorageFault && isBusy ? new Busy(error) : translated
     }
   }
 
   /** For copies: the folder of the file is made, too. */
-  async bulk({ file, identity }: Place, { sqlite: migrations }: Migrations): Promise<Bulk> {
-    const { folder, patience } = this.options
+  async openTenantCopy(
+    { file, identity }: DatabaseLocation,
+    { sqlite: migrations }: Migrations,
+  ): Promise<TenantCopyConnection> {
+    const { folder, lockTimeout } = this.options
     const path = join(folder, file)
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    const session = new Session((await this.#connect())(path), patience)
+    const session = new CachedConnection((await this.#getOpenFile())(path), lockTimeout)
     try {
-      await session.setUp(`${PRAGMAS}; pragma synchronous = full; pragma foreign_keys = off`)
-      await session.migrate((version) => pending(version, migrations), markOf(identity))
-      for (const one of [dirname(path), folder]) await keepNames(one)
-      return new SqliteBulk(session, markOf(identity), await tablesOf(session.ask))
+      await session.executePatiently(`${PRAGMAS}; pragma synchronous = full; pragma foreign_keys = off`)
+      await session.migrate((version) => listPendingMigrations(version, migrations), toMark(identity))
+      for (const directory of [dirname(path), folder]) await fsyncDirectory(directory)
+      return new SqliteTenantCopy(session, toMark(identity), await readTables(session.query))
     } catch (error) {
       session.close()
       throw error
     }
   }
 
-  #database(files: Files, mark: number, writer: Session, reader: Session, log: Log | undefined): Database {
+  #createDatabase(
+    files: DatabaseFiles,
+    mark: number,
+    writer: CachedConnection,
+    reader: CachedConnection,
+    log: WalSync | undefined,
+  ): Database {
     const checkpoints = this.#checkpoints
     const { path, logLimit } = files
-    const hasFailed = () => writer.failed || reader.failed || !!log?.failed
-    const snapshot = new Snapshot(reader)
+    const hasFailed = () => writer.hasDiskFailed || reader.hasDiskFailed || !!log?.hasFailed
+    const snapshot = new ReadSnapshot(reader)
     return {
-      ask: snapshot.ask,
+      query: snapshot.query,
       async transaction(work) {
-        log?.refuseBroken()
-        const before = writer.asked
+        log?.assertHealthy()
+        const before = writer.statementCount
         await writer.transaction(async (asking) => {
-          await writer.requireMark(mark)
+          await writer.assertMark(mark)
           await work(asking)
         })
         snapshot.end()
         const length = files.requireInPlace()
-        const kept = log?.kept()
+        const kept = log?.waitUntilDurable()
         kept?.catch(() => {}) // who waits for it hears of it, but only after the checkpoint
-        await checkpoints.wrote(path, { statements: writer.asked - before, log: length, logLimit })
+        await checkpoints.recordWrite(path, { statements: writer.statementCount - before, log: length, logLimit })
         return { kept }
       },
-      isBroken: () => hasFailed() || !files.areInPlace(),
-      rest() {
-        for (const session of [reader, writer]) session.run('pragma shrink_memory')
+      isBroken: () => hasFailed() || !files.isInPlace(),
+      releaseMemory() {
+        for (const session of [reader, writer]) session.execute('pragma shrink_memory')
       },
       close: async () => {
         snapshot.end()
-        if (hasFailed()) this.#failed.add(path)
-        await Promise.all([checkpoints.finish(path), log?.close()])
-        if (files.areReplaced()) this.#abandoned.push({ files, sessions: [reader, writer] })
-        else await closeWhole(writer, reader)
+        if (hasFailed()) this.#failedPaths.add(path)
+        await Promise.all([checkpoints.waitForFile(path), log?.close()])
+        if (files.isReplaced()) this.#abandoned.push({ files, sessions: [reader, writer] })
+        else await closeAndTruncateLog(writer, reader)
       },
     }
   }
 
   /** What was abandoned can be closed without harm once its files are back, and somebody else has them open. */
   #closeAbandoned(path: string) {
-    const back = this.#abandoned.filter(({ files }) => files.path === path && files.areInPlace())
+    const back = this.#abandoned.filter(({ files }) => files.path === path && files.isInPlace())
     this.#abandoned = this.#abandoned.filter((one) => !back.includes(one))
     for (const { sessions } of back) for (const session of sessions) session.close()
   }
@@ -171,47 +191,49 @@ export class Sqlite implements Engine {
    * What is wrong with a file as a whole, in SQLite's words; nothing when it is well. A thread of its own reads all of it,
    * while others use it.
    */
-  async check({ file }: Place): Promise<string[]> {
+  async checkDatabase({ file }: DatabaseLocation): Promise<string[]> {
     const path = join(this.options.folder, file)
-    requireFile(path)
+    assertFile(path)
     return checkFile({ file: path, driver: this.options.driver })
   }
 
   async close() {
     this.#checkpoints.close()
-    this.#owned?.close()
+    this.#folderLock?.close()
   }
 
   /**
    * Makes this process the only server of the folder, by a lock that the system drops with the process: nothing is
    * left stale by a crash. Commands beside a running server don't ask for it.
    */
-  async own() {
+  async lockFolder() {
     const { folder } = this.options
     mkdirSync(folder, { recursive: true, mode: 0o700 })
-    const lock = (await this.#connect())(join(folder, 'lock.db'))
+    const lock = (await this.#getOpenFile())(join(folder, 'lock.db'))
     try {
       lock.exec('pragma busy_timeout = 0; begin exclusive')
     } catch (cause) {
       lock.close()
-      if (!(storageError(cause) instanceof Busy)) throw cause
+      if (!(toStorageError(cause) instanceof Busy)) throw cause
       throw new ConfigError(`Another process serves the folder "${folder}". Stop it, or choose another ATOLL_TENANTS.`)
     }
-    this.#owned = lock
+    this.#folderLock = lock
   }
 
-  comparing = (): Comparing => (this.options.vectors ? 'sqlite-vec' : 'javascript')
+  vectorSearch = (): VectorSearch => (this.options.vectorExtension ? 'sqlite-vec' : 'javascript')
 
-  #connect() {
-    const { driver, vectors } = this.options
-    this.#driver ??= drivers[driver]().then((connect) => (vectors ? extended(connect, vectors) : connect))
+  #getOpenFile() {
+    const { driver, vectorExtension } = this.options
+    this.#driver ??= drivers[driver]().then((connect) =>
+      vectorExtension ? withExtension(connect, vectorExtension) : connect,
+    )
     return this.#driver
   }
 }
 
 /** @throws ConfigError where the library can't be loaded */
-const extended =
-  (connect: Connect, path: string): Connect =>
+const withExtension =
+  (connect: OpenFile, path: string): OpenFile =>
   (file, exists) => {
     const connection = connect(file, exists)
     try {
@@ -219,6 +241,6 @@ const extended =
       return connection
     } catch (cause) {
       connection.close()
-      throw new ConfigError(`ATOLL_SQLITE_VEC is ${path}, which SQLite cannot load here.`, { cause })
+      throw new ConfigError(`SQLite cannot load the extension ${path} of ATOLL_SQLITE_VEC.`, { cause })
     }
   }

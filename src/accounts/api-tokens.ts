@@ -1,0 +1,124 @@
+import { and, count, eq } from 'drizzle-orm'
+import { now, toIsoString } from '../core/clock'
+import { sha256 } from '../core/crypto'
+import { type HttpContext, setNoStore } from '../core/etag'
+import { badRequest, notFound, Problem } from '../core/problem'
+import { success } from '../core/shapes'
+import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
+import type { Tx } from '../storage/port'
+import { writeInvalidating } from '../tenancy/cache'
+import type { Tenant } from '../tenancy/tenants'
+import type { Ctx } from './guard'
+import { requireRecentAuth } from './reauthentication'
+import { assertSignedIn } from './sessions'
+import type { NewApiToken } from './shapes'
+import { apiTokens } from './tables'
+import { getWorkspaceAccess } from './workspaces/workspace-access'
+
+const MAX_API_TOKENS_PER_USER = 20
+
+/** The caller's API tokens, the latest first; the tokens themselves nobody can read again. */
+export async function list(ctx: Ctx, query: ListQuery, answer: HttpContext) {
+  assertNotApiToken(ctx)
+  const { db, actor } = ctx
+  const mine = eq(apiTokens.user, actor.user)
+  const page = parsePage(query, sortable)
+  const rows = await applyPage(page, db.select().from(apiTokens).where(mine))
+  return respondWithPage(answer, page, rows.map(toApiToken), () => db.$count(apiTokens, mine))
+}
+
+const sortable = {
+  _id: apiTokens._id,
+  nickname: apiTokens.nickname,
+  created: apiTokens.created,
+  lastUsedAt: apiTokens.used,
+  expiresAt: apiTokens.expires,
+}
+
+/**
+ * A new token of the caller's, who proves who they are.
+ * @throws 409 TOO_MANY_TOKENS, 403 for a caller who came by one and what `prove` throws, 404 for a workspace out of reach
+ */
+export async function create(ctx: Ctx, { currentPassword, code, ...input }: NewApiToken, answer: HttpContext) {
+  assertNotApiToken(ctx)
+  setNoStore(answer)
+  if (input.workspace) await getWorkspaceAccess(ctx.db, ctx.actor, input.workspace)
+  await requireRecentAuth(ctx, { currentPassword, code }, answer.request)
+  return issueApiToken(ctx, ctx.actor.user, input, (tx) => assertSignedIn(tx, ctx.actor))
+}
+
+/** A new token of any user's, unless `assert` throws in that transaction. */
+export async function issueApiToken(
+  { write }: Tenant,
+  user: string,
+  { nickname, scopes = [], expiresAt, workspace }: NewApiToken,
+  assert?: (tx: Tx) => Promise<void>,
+) {
+  const expires = expiresAt ? Date.parse(expiresAt) : undefined
+  if (expires !== undefined && !(expires > now()))
+    badRequest({ path: '/expiresAt', message: 'expiresAt must be in the future.' })
+  const token = `atl_${Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('hex')}`
+  const row = {
+    _id: Bun.randomUUIDv7(),
+    user,
+    hash: sha256(token),
+    prefix: token.slice(0, 12),
+    nickname,
+    scopes,
+    workspace: workspace ?? null,
+    created: toIsoString(now()),
+    expires: expires === undefined ? null : toIsoString(expires),
+  }
+  const apiToken = await write(async (tx) => {
+    await assert?.(tx)
+    const [existing] = await tx.select({ count: count() }).from(apiTokens).where(eq(apiTokens.user, user))
+    if (existing!.count >= MAX_API_TOKENS_PER_USER)
+      throw new Problem(
+        409,
+        'TOO_MANY_TOKENS',
+        `You have ${MAX_API_TOKENS_PER_USER} API tokens already. Delete one first.`,
+      )
+    return tx.insert(apiTokens).values(row).returning().get()
+  })
+  return { token, apiToken: toApiToken(apiToken) }
+}
+
+/** Ends a token of the caller's at once. */
+export async function remove(ctx: Ctx, id: string) {
+  assertNotApiToken(ctx)
+  const removed = await writeInvalidating(ctx, 'actors', (tx) =>
+    tx
+      .delete(apiTokens)
+      .where(and(eq(apiTokens._id, id), eq(apiTokens.user, ctx.actor.user)))
+      .returning()
+      .get(),
+  )
+  if (!removed) notFound('api token')
+  return success
+}
+
+/** A token that leaked must not be able to make others, or to see or remove them. */
+export function assertNotApiToken({ actor }: Ctx) {
+  if (actor.via === 'api-key')
+    throw new Problem(403, 'FORBIDDEN', 'This requires a signed-in user. API tokens are not accepted.')
+}
+
+const toApiToken = ({
+  _id,
+  nickname,
+  prefix,
+  scopes,
+  expires,
+  used,
+  workspace,
+  created,
+}: typeof apiTokens.$inferSelect) => ({
+  _id,
+  nickname,
+  tokenPrefix: prefix,
+  scopes,
+  expiresAt: expires,
+  lastUsedAt: used,
+  workspace,
+  created,
+})

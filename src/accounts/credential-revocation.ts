@@ -1,0 +1,30 @@
+import { eq } from 'drizzle-orm'
+import type { Tx } from '../storage/port'
+import { emailChanges } from './mail/tables'
+import { revokeOneTimeTokens } from './one-time-tokens'
+import { passkeyChallenges, passkeys } from './passkeys/tables'
+import { revokeApiTokens, revokeOtherSessions } from './sessions'
+import { identities } from './social/tables'
+import { oneTimeTokens, users } from './tables'
+
+/**
+ * Ends all sessions and API tokens of a user, and a change of their e-mail address that is pending. For who gets an account
+ * back that somebody else was in. To be called in a write that changes the topic `actors`.
+ */
+export async function revokeSignIns(tx: Tx, user: string) {
+  await revokeOtherSessions(tx, user, {})
+  await revokeApiTokens(tx, user)
+  for (const purpose of ['verification', 'linking'] as const) await revokeOneTimeTokens(tx, purpose, user)
+  await tx.update(users).set({ pendingEmail: null }).where(eq(users._id, user))
+}
+
+/**
+ * Ends all by which somebody could come in as this user, but for a second factor. For who proves that an address is theirs
+ * at an account which somebody else may have made for it. To be called in a write that changes the topic `actors`.
+ */
+export async function revokeAllCredentials(tx: Tx, user: string) {
+  await revokeSignIns(tx, user)
+  for (const table of [emailChanges, identities, oneTimeTokens, passkeys, passkeyChallenges])
+    await tx.delete(table).where(eq(table.user, user))
+  await tx.update(users).set({ password: null }).where(eq(users._id, user))
+}

@@ -1,0 +1,244 @@
+import { config } from '../../config'
+import { now } from '../../core/clock'
+import { sha256 } from '../../core/crypto'
+import { decrypt, encrypt } from '../../core/encryption'
+import { badRequest, Problem } from '../../core/problem'
+import { inheritRequestId } from '../../core/request-id'
+import { Busy } from '../../storage/errors'
+import type { Db } from '../../storage/port'
+import { clientNetwork, disableIdleTimeout, linkOriginalRequest } from '../../tenancy/client-connection'
+import { deriveKey } from '../../tenancy/installation-keys'
+import { resolveTenant, type Tenant } from '../../tenancy/tenants'
+import {
+  type Actor,
+  authenticateApiToken,
+  authenticateBearerToken,
+  authenticateCookie,
+  readBearerToken,
+} from '../actors'
+import { readSessionCookie, requireOwnHost } from '../cookies'
+import { readImpersonationTarget } from '../impersonation'
+import { assertRightsStillHeld, checkAuthorization, toRights } from './authorization-check'
+import { attachClaim, Claim, inProgress, PROCESS_ID } from './claim'
+import { HashedRequest } from './hashed-request'
+
+const MAX_STORED_ANSWER_LENGTH = 16 << 20 // characters of an answer
+const MAX_WAIT_MS = 30_000 // ms; so long another server's work is waited for
+const POLL_INTERVAL_MS = 100 // ms
+
+type HandleRequest = (request: Request) => Promise<Response>
+type KeyRow = [
+  attempt: string,
+  fingerprint: string | null,
+  answer: string | null,
+  created: string | null,
+  /** How long the work still counts as being done (ms). */
+  left: number,
+]
+
+/** A request with the caller and the tenant that it names, and how it is worked on. */
+type IdempotentCall = { request: Request; tenant: Tenant; actor: Actor | undefined; name: string; work: HandleRequest }
+
+/**
+ * Does the work of a request with this `Idempotency-Key` once: who asks again within 24 hours, as the same caller at the
+ * same path, gets the first answer. @throws 400 for what is no key, 422 for another body, 409 when there is no answer to give
+ */
+export async function executeOnce(request: Request, key: string, work: HandleRequest): Promise<Response> {
+  if (!/^[\x21-\x7e]{1,255}$/.test(key))
+    badRequest({ path: 'Idempotency-Key', message: 'Idempotency-Key must have 1 to 255 visible ASCII characters.' })
+  const tenant = await Promise.resolve(resolveTenant(request)).catch(() => undefined)
+  // Who asks no tenant is refused anyway.
+  if (!tenant) return work(request)
+  const actor = await identifyActor(request, tenant).catch(() => undefined)
+  const { pathname = '' } = URL.parse(request.url) ?? {}
+  const name = sha256([toCallerName(request, tenant, actor), pathname.replace(/\/$/, ''), key].join('\n'))
+  const queue = getQueue(tenant.db)
+  for (let running = queue.get(name); running; running = queue.get(name)) {
+    disableIdleTimeout(request)
+    await running
+  }
+  const ownTurn = Promise.withResolvers<void>()
+  queue.set(name, ownTurn.promise)
+  try {
+    return await executeOrReplay({ request, tenant, actor, name, work })
+  } finally {
+    queue.delete(name)
+    ownTurn.resolve()
+  }
+}
+
+/** Those of this process with the same key wait for each other. */
+const queuesByDb = new WeakMap<Db, Map<string, Promise<void>>>()
+function getQueue(db: Db) {
+  const queue = queuesByDb.get(db) ?? new Map<string, Promise<void>>()
+  queuesByDb.set(db, queue)
+  return queue
+}
+
+async function executeOrReplay(call: IdempotentCall) {
+  const { request, tenant, name, work } = call
+  const hashedRequest = new HashedRequest(request, await deriveKey(tenant.tenant, 'idempotency-fingerprint'))
+  const existing = await findKey(tenant, name)
+  if (existing)
+    return (
+      (isGuarded(request) && (await checkAuthorization(hashedRequest.request, work))) ||
+      replay(call, existing, hashedRequest)
+    )
+  const claim = new Claim(name, () => hashedRequest.fingerprint)
+  attachClaim(hashedRequest.request, claim)
+  try {
+    const response = await work(hashedRequest.request)
+    if (claim.lost) return await replay(call, await findKey(tenant, name), hashedRequest)
+    return await storeAnswer(call, claim, response, hashedRequest)
+  } finally {
+    claim.stopRenewal()
+  }
+}
+
+/** Whether the guard stands before a route; others judge their callers by themselves. */
+const isGuarded = ({ url }: Request) => !!URL.parse(url)?.pathname.startsWith('/api/')
+
+async function findKey({ db }: Tenant, name: string): Promise<KeyRow | undefined> {
+  const select = `select attempt, fingerprint, answer, created, busy - (select now from clock)
+    from idempotency_keys where name = ? and expires > ?`
+  return (await db.query(select, [name, now()]))[0] as KeyRow | undefined
+}
+
+/** The answer that was given, as soon as it is there. */
+async function replay(
+  call: IdempotentCall,
+  existing: KeyRow | undefined,
+  hashedRequest: HashedRequest,
+): Promise<Response> {
+  const { tenant, actor, name } = call
+  disableIdleTimeout(hashedRequest.request)
+  const fingerprint = await hashedRequest.read()
+  const until = performance.now() + MAX_WAIT_MS
+  for (let row = existing; ; row = await findKey(tenant, name)) {
+    // The first was refused after all; here, the body has been read already.
+    if (!row) throw new Busy()
+    const [by, firstFingerprint, answer, created, leaseLeft] = row
+    if (firstFingerprint !== null && firstFingerprint !== fingerprint) {
+      const message = 'This Idempotency-Key was already used for a different request. Use a new key for each request.'
+      throw new Problem(422, 'IDEMPOTENCY_KEY_REUSED', message)
+    }
+    if (answer) return restoreAnswer(tenant, actor, name, answer)
+    if (answer === '') throw noAnswer('its response was too large or a stream and was not stored')
+    // A folder has one server: what another process did not finish nobody does.
+    if (leaseLeft <= 0 || !(config.ATOLL_DATABASE_URL || by.startsWith(PROCESS_ID))) return rebuildAnswer(call, created)
+    if (performance.now() > until) throw inProgress()
+    await Bun.sleep(POLL_INTERVAL_MS)
+  }
+}
+
+/** The answer to a create that was interrupted after its commit: what was made, as it is now and as the caller may see it. */
+async function rebuildAnswer({ request, work }: IdempotentCall, created: string | null): Promise<Response> {
+  const response = created === null ? undefined : await work(toReadRequest(request, created))
+  if (response?.status !== 200) throw noAnswer('it was interrupted before it could respond')
+  const { headers } = response
+  headers.set('idempotency-replayed', 'rebuilt')
+  return new Response(response.body, { status: 201, headers })
+}
+
+/** The same caller's GET of a path, with the query of the first request. */
+function toReadRequest(request: Request, path: string): Request {
+  const { origin, search } = new URL(request.url)
+  const changes: Record<string, unknown> = { method: 'GET', url: `${origin}${path}${search}`, body: null }
+  const readRequest = new Proxy(request, {
+    get: (target, key: keyof Request) => {
+      if (Object.hasOwn(changes, key)) return changes[key]
+      const value = Reflect.get(target, key, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  linkOriginalRequest(readRequest, request)
+  inheritRequestId(readRequest, request)
+  return readRequest
+}
+
+const noAnswer = (why: string) =>
+  new Problem(
+    409,
+    'IDEMPOTENCY_NO_ANSWER',
+    `The first request with this Idempotency-Key was started, but ${why}. Check what it did, then use a new key.`,
+  )
+
+/** Refusals that say nothing about the request but only about now. */
+const TRANSIENT_STATUSES = [401, 429]
+
+/** Keeps an answer for those who ask again, and gives it. */
+async function storeAnswer(
+  { tenant: { tenant, write }, actor }: IdempotentCall,
+  claim: Claim,
+  response: Response,
+  hashedRequest: HashedRequest,
+) {
+  const { status, headers } = response
+  const failed = status >= 500 || (status >= 400 && hashedRequest.fingerprint === undefined)
+  // A guest could fill the disk with refusals.
+  if (failed || TRANSIENT_STATUSES.includes(status) || (!actor && status >= 400)) {
+    if (claim.held) await write((tx) => (failed ? claim.abandon(tx) : claim.release(tx))).catch(() => {})
+    return response
+  }
+  const isJson = /^application\/([\w.]+\+)?json\b/.test(headers.get('content-type') ?? '')
+  const text = isJson || !response.body ? await response.text() : undefined
+  const isStorable = text !== undefined && text.length <= MAX_STORED_ANSWER_LENGTH
+  const answer = isStorable
+    ? await encryptAnswer(tenant, claim.name, { status, headers: [...headers], text, rights: toRights(actor) })
+    : ''
+  // The work is done: that it can't be told again is no reason not to tell it now.
+  await write((tx) => claim.storeAnswer(tx, answer)).catch(() => {})
+  return text === undefined ? response : new Response(text || null, { status, headers })
+}
+
+/**
+ * Whose key it is. Who acts elsewhere, or may do less, is somebody else. Of those who are nobody here, some come with a
+ * credential of another kind, such as a refresh token: neighbours in one network have each their own.
+ */
+const toCallerName = (request: Request, tenant: Tenant, actor: Actor | undefined) => {
+  const impersonation = readImpersonationTarget(request)
+  const as = impersonation ? ` ${actor?.privileged} as ${JSON.stringify(impersonation)}` : ''
+  if (actor) {
+    const kind = actor.session ? 'user' : actor.token?.bound ? 'bound' : 'program'
+    return `${kind} ${actor.user} ${actor.workspace?._id} ${actor.scopes.join()}${as}`
+  }
+  const { headers } = request
+  const credentials = [headers.get('x-api-key'), headers.get('authorization'), readSessionCookie(request, tenant)]
+  return `guest ${clientNetwork(request)} ${JSON.stringify(credentials)}`
+}
+
+/** As the guard sees it, but nothing is renewed and nobody refused: that comes with the work. */
+async function identifyActor(request: Request, tenant: Tenant): Promise<Actor | undefined> {
+  const key = request.headers.get('x-api-key')
+  if (key) return authenticateApiToken(tenant, key)
+  if (request.headers.get('authorization')) return authenticateBearerToken(tenant, readBearerToken(request))
+  const cookie = readSessionCookie(request, tenant)
+  if (!cookie) return
+  await requireOwnHost(request, tenant)
+  return (await authenticateCookie(tenant, cookie))?.actor
+}
+
+type StoredAnswer = { status: number; headers: [string, string][]; text: string; rights?: string[] }
+
+/** An answer may hold a secret that is kept nowhere else. */
+const encryptAnswer = async (tenant: string, name: string, answer: StoredAnswer) =>
+  encrypt(await deriveKey(tenant, 'idempotency-answer'), JSON.stringify(answer), name).toString('base64')
+
+async function restoreAnswer(
+  { tenant }: Tenant,
+  actor: Actor | undefined,
+  name: string,
+  encryptedAnswer: string,
+): Promise<Response> {
+  const key = await deriveKey(tenant, 'idempotency-answer')
+  let answer: StoredAnswer
+  try {
+    answer = JSON.parse(decrypt(key, Buffer.from(encryptedAnswer, 'base64'), name))
+  } catch {
+    throw noAnswer('its response was encrypted with a key that is no longer available')
+  }
+  assertRightsStillHeld(actor, answer.rights ?? [])
+  const response = new Response(answer.text || null, { status: answer.status, headers: answer.headers })
+  response.headers.set('idempotency-replayed', 'true')
+  return response
+}

@@ -1,0 +1,38 @@
+import { and, eq } from 'drizzle-orm'
+import { now, toIsoString } from '../../core/clock'
+import { sha256 } from '../../core/crypto'
+import type { Tx } from '../../storage/port'
+import type { Tenant } from '../../tenancy/tenants'
+import type { ClientDevice } from '../sessions'
+import { users } from '../tables'
+import { queueMail } from './mails'
+import { devices } from './tables'
+
+/** Tells a user by mail, after this transaction, when a session of theirs begins where none did before. */
+export async function notifyNewDevice(
+  tenant: Pick<Tenant, 'tenant'>,
+  tx: Tx,
+  user: string,
+  { userAgent, address }: ClientDevice,
+) {
+  const [device, seen] = [sha256(`${userAgent}\n${address}`), toIsoString(now())]
+  const knownDevice = and(eq(devices.user, user), eq(devices.device, device))
+  if (await tx.update(devices).set({ seen }).where(knownDevice).returning().get()) return
+  const otherDevice = await tx
+    .select({ device: devices.device })
+    .from(devices)
+    .where(eq(devices.user, user))
+    .limit(1)
+    .get()
+  await tx.insert(devices).values({ user, device, seen })
+  // The first one is that of whoever signed up.
+  if (!otherDevice) return
+  const { email, emailVerified } = (await tx.select().from(users).where(eq(users._id, user)).get())!
+  if (!email || !emailVerified) return
+  await queueMail(tenant, tx, {
+    to: email,
+    template: 'newDevice',
+    user,
+    data: { device: userAgent, address, time: seen },
+  })
+}

@@ -1,0 +1,97 @@
+import { eq } from 'drizzle-orm'
+import { config } from '../../config'
+import { DAY_MS, now, toIsoString } from '../../core/clock'
+import type { Job, JobResult } from '../../jobs/queue'
+import type { Lease } from '../../jobs/with-lease'
+import { JobError, type JobHandler } from '../../jobs/worker'
+import type { Tx } from '../../storage/port'
+import { listAssignedHosts } from '../../tenancy/hosts'
+import type { Tenant } from '../../tenancy/tenants'
+import { isLoopbackHost } from '../allowed-origins'
+import { issueOneTimeToken } from '../one-time-tokens'
+import { type UserRow, users } from '../tables'
+import { getSettings } from '../tenant-settings'
+import { fullNameOf } from '../users'
+import { issueRevertToken } from './email-changes'
+import { findNextSendTime, type MailRow } from './mails'
+import { toPlainValues } from './plain-text'
+import { isMailEnabled, sendMail } from './smtp'
+import { mails } from './tables'
+import { renderMail, type Template, templates } from './templates'
+
+const RETRY_FOR_MS = 3 * DAY_MS
+
+/** Sends a mail, or keeps it where no mail is sent. What it says is made only now, so no token is kept in between. */
+export const sendMailJob: JobHandler = {
+  retryFor: RETRY_FOR_MS,
+  async run(tenant: Tenant & Lease, job: Job): Promise<JobResult> {
+    const { mail: _id } = job.payload as { mail: string }
+    const mail = await tenant.db.select().from(mails).where(eq(mails._id, _id)).get()
+    if (mail?.state !== 'waiting') return { state: 'done' }
+    const nextAllowed = isMailEnabled() ? await findNextSendTime(tenant.db, mail.recipientKey) : now()
+    if (nextAllowed > now()) return { state: 'again', due: nextAllowed }
+    const updateMail = (change: Partial<MailRow>) => (tx: Tx) => tx.update(mails).set(change).where(eq(mails._id, _id))
+    const user = mail.user ? await tenant.db.select().from(users).where(eq(users._id, mail.user)).get() : undefined
+    if (mail.user && !(user && isCurrentRecipient(mail, user)))
+      return {
+        state: 'done',
+        effect: updateMail({ state: 'failed', error: 'The user has another address now or was deleted.' }),
+      }
+    const token = await issueMailToken(tenant, mail)
+    const rendered = renderMail(
+      await getTemplate(tenant, mail.template),
+      await buildTemplateValues(tenant, mail, user, token),
+    )
+    if (!isMailEnabled()) return { state: 'done', effect: updateMail({ state: 'kept', ...rendered }) }
+    try {
+      await sendMail(tenant, _id, mail.recipient, rendered)
+    } catch (error) {
+      const { message, details } = error as JobError
+      if (!(error instanceof JobError)) throw error
+      const isFinal = details.permanent || now() - job.created >= RETRY_FOR_MS
+      await tenant.write(updateMail({ error: message, ...(isFinal && { state: 'failed' }) }))
+      throw error
+    }
+    return {
+      state: 'done',
+      effect: updateMail({ state: 'sent', sent: toIsoString(now()), subject: rendered.subject, error: null }),
+    }
+  },
+}
+
+/** Whether its recipient is still an address of the user; only a confirmation code goes to one that is pending. */
+const isCurrentRecipient = ({ template, recipient, recipientKey }: MailRow, { emailKey, pendingEmail }: UserRow) =>
+  template === 'verification' && pendingEmail !== null ? recipient === pendingEmail : recipientKey === emailKey
+
+/** What proves that its reader has read it. */
+async function issueMailToken(
+  tenant: Tenant,
+  { template, user, recipient, recipientKey, data }: MailRow,
+): Promise<string> {
+  if (template === 'emailChanged') return data.change ? issueRevertToken(tenant, data.change) : ''
+  if (!user || (template !== 'verification' && template !== 'passwordReset')) return ''
+  return tenant.write((tx) => issueOneTimeToken(tx, template, user, { emailKey: recipientKey, email: recipient }))
+}
+
+async function getTemplate(tenant: Tenant, name: MailRow['template']): Promise<Template> {
+  const custom = (await getSettings(tenant, 'mail-templates'))[name]
+  const { path, ...standard } = templates[name]
+  const [website] = (await getSettings(tenant, 'app-configuration')).websiteUrls
+  const link = website && path ? website.replace(/\/+$/, '') + path : undefined
+  // The standard text is not that of the tenant's page, nor the other way round.
+  return { ...standard, link, ...custom }
+}
+
+async function buildTemplateValues(tenant: Tenant, mail: MailRow, user: UserRow | undefined, token: string) {
+  const [website = ''] = (await getSettings(tenant, 'app-configuration')).websiteUrls
+  const site = URL.parse(website)?.host ?? tenant.tenant
+  const name = user ? fullNameOf(user) || user.username : ''
+  return { site, token, api: await getApiUrl(tenant), ...toPlainValues(mail.template, { name, ...mail.data }) }
+}
+
+/** Where the API of a tenant is, by the first host that it was given; empty when it was given none. */
+async function getApiUrl({ tenant }: Tenant): Promise<string> {
+  const [host] = await listAssignedHosts(tenant)
+  if (!host) return ''
+  return isLoopbackHost(host) ? `http://${host}:${config.ATOLL_PORT}/api` : `https://${host}/api`
+}

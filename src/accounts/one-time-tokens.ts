@@ -1,0 +1,60 @@
+import { and, eq, gt, lt } from 'drizzle-orm'
+import { DAY_MS, now, toIsoString } from '../core/clock'
+import { generateToken, sha256 } from '../core/crypto'
+import { deleteInBatches } from '../jobs/batch-delete'
+import type { Lease } from '../jobs/with-lease'
+import type { Db, Tx } from '../storage/port'
+import type { Tenant } from '../tenancy/tenants'
+import { oneTimeTokens } from './tables'
+
+/** How long a token is good for what it is for, in ms. */
+const TOKEN_TTL_MS = {
+  verification: 3 * DAY_MS,
+  passwordReset: 3_600_000,
+  emailRevert: 7 * DAY_MS,
+  secondFactor: 5 * 60_000,
+  redirect: 60_000,
+  linking: 10 * 60_000,
+}
+export type TokenPurpose = keyof typeof TOKEN_TTL_MS
+
+type TokenData = Record<string, string>
+
+/** A token that is good once. What it is good for is known to us only by its hash. */
+export async function issueOneTimeToken(
+  tx: Tx,
+  purpose: TokenPurpose,
+  user: string,
+  data: TokenData = {},
+): Promise<string> {
+  const token = generateToken()
+  const row = { hash: sha256(token), purpose, user, data, expires: toIsoString(now() + TOKEN_TTL_MS[purpose]) }
+  await tx.insert(oneTimeTokens).values(row)
+  return token
+}
+
+/** Whose token this is, when it is good for that. */
+export const findOneTimeToken = (db: Db, purpose: TokenPurpose, token: string) =>
+  db.select().from(oneTimeTokens).where(matchesValidToken(purpose, token)).get()
+
+/** The same, and it is good no more: of several who come with it at once, one gets it. */
+export const consumeOneTimeToken = (tx: Tx, purpose: TokenPurpose, token: string) =>
+  tx.delete(oneTimeTokens).where(matchesValidToken(purpose, token)).returning().get()
+
+/** Makes all tokens of a user for a purpose worth nothing. */
+export const revokeOneTimeTokens = (tx: Tx, purpose: TokenPurpose, user: string) =>
+  tx
+    .delete(oneTimeTokens)
+    .where(and(eq(oneTimeTokens.user, user), eq(oneTimeTokens.purpose, purpose)))
+    .run()
+
+const matchesValidToken = (purpose: TokenPurpose, token: string) =>
+  and(
+    eq(oneTimeTokens.hash, sha256(token)),
+    eq(oneTimeTokens.purpose, purpose),
+    gt(oneTimeTokens.expires, toIsoString(now())),
+  )
+
+/** Removes tokens whose time is over. */
+export const removeExpired = (tenant: Tenant & Lease) =>
+  deleteInBatches(tenant, oneTimeTokens, oneTimeTokens.hash, lt(oneTimeTokens.expires, toIsoString(now())))

@@ -1,0 +1,107 @@
+import { and, eq, lt } from 'drizzle-orm'
+import { config } from '../../config'
+import { now, toIsoString } from '../../core/clock'
+import { type HttpContext, setNoStore } from '../../core/etag'
+import { notFound, Problem, tooManyRequests } from '../../core/problem'
+import { RateLimiter } from '../../core/rate-limiter'
+import type { Tx } from '../../storage/port'
+import { clientNetwork } from '../../tenancy/client-connection'
+import type { Tenant } from '../../tenancy/tenants'
+import { consumeOneTimeToken, findOneTimeToken } from '../one-time-tokens'
+import { isPrivileged } from '../permissions'
+import type { SignIn } from '../shapes'
+import { startSession, throwChallengeExpired } from '../signin'
+import { countAttempt, recordSuccess } from '../signin-throttle'
+import { getUser } from '../users'
+import { getWorkspaceAccess } from '../workspaces/workspace-access'
+import { CHALLENGE_TTL_MS, consumeChallenge, issueChallenge } from './challenges'
+import { resolveRelyingParty } from './relying-party'
+import type { PasskeySignIn } from './shapes'
+import { passkeys } from './tables'
+import { loadWebAuthn, readChallenge, toBytes, toDescriptor, verifyAssertion } from './webauthn'
+
+const startLimiter = new RateLimiter(60, 60_000) // in a minute, of one network
+
+/**
+ * What `navigator.credentials.get` needs: for any passkey of the page's host, or after a password, with the challenge of
+ * that sign-in, for those of its user. @throws 401 INVALID_CHALLENGE, 403 UNKNOWN_ORIGIN, 404 when that user has none, 429
+ */
+export async function start(tenant: Tenant, challenge: string | undefined, answer: HttpContext) {
+  setNoStore(answer)
+  const { id, origin } = await resolveRelyingParty(tenant, answer.request)
+  const wait =
+    config.ATOLL_RATE_LIMITS === 'off' ? 0 : startLimiter.consume(`${tenant.tenant} ${clientNetwork(answer.request)}`)
+  if (wait) tooManyRequests(wait / 1000, 'Too many sign-ins were started.')
+  const allowCredentials = challenge === undefined ? undefined : await findAllowedPasskeys(tenant, challenge, id)
+  const issuedChallenge = await tenant.write((tx) => issueChallenge(tx, 'signin', origin))
+  return loadWebAuthn().generateAuthenticationOptions({
+    rpID: id,
+    challenge: toBytes(issuedChallenge),
+    timeout: CHALLENGE_TTL_MS,
+    userVerification: 'required',
+    allowCredentials,
+  })
+}
+
+async function findAllowedPasskeys({ db }: Tenant, challenge: string, host: string) {
+  const { user } = (await findOneTimeToken(db, 'secondFactor', challenge)) ?? throwChallengeExpired()
+  const isUsable = and(eq(passkeys.user, user), eq(passkeys.host, host))
+  const rows = await db.select().from(passkeys).where(isUsable)
+  return rows.length ? rows.map(toDescriptor) : notFound('passkey')
+}
+
+/**
+ * Begins a session for who has a passkey, or goes on with a sign-in by password. It is both factors: something that they
+ * have, and by which it knows them. @throws 401 INVALID_CHALLENGE, INVALID_PASSKEY; 404 for a workspace out of reach; 429
+ */
+export async function signIn(tenant: Tenant, { credential, challenge, ...input }: PasskeySignIn, answer: HttpContext) {
+  const { request } = answer
+  const passkey = await tenant.db.select().from(passkeys).where(eq(passkeys.credential, credential.id)).get()
+  const address = clientNetwork(request)
+  const subjects = { account: credential.id, address, telling: { user: passkey?.user }, of: 'passkey' } as const
+  await countAttempt(tenant, subjects)
+  const signedChallenge = readChallenge(credential.response.clientDataJSON)
+  const pending = (await consumeChallenge(tenant, 'signin', signedChallenge)) ?? throwChallengeExpired()
+  const assertion =
+    passkey &&
+    isOwnedBy(passkey.user, credential) &&
+    (await verifyAssertion(credential, passkey, pending, signedChallenge))
+  if (!assertion) throw invalidPasskey()
+  const user = await getUser(tenant, passkey.user)
+  if (input.workspace)
+    await getWorkspaceAccess(tenant.db, { user: user._id, privileged: isPrivileged(user.roles) }, input.workspace)
+  const { authType, workspace } = await tenant.write(async (tx) => {
+    if (!(await recordPasskeyUse(tx, passkey._id, assertion.newCounter, assertion.credentialBackedUp)))
+      throw invalidPasskey()
+    return challenge === undefined ? input : consumeFirstFactor(tx, challenge, user._id)
+  })
+  await recordSuccess(tenant, subjects)
+  return startSession(tenant, user, authType, answer, workspace)
+}
+
+/** A passkey says whose it is, unless it was asked for by its name. */
+const isOwnedBy = (user: string, { response: { userHandle } }: PasskeySignIn['credential']) =>
+  !userHandle || Buffer.from(userHandle, 'base64url').toString() === user
+
+/** The counter is compared here once more: of two copies that come at once, one gets in. */
+const recordPasskeyUse = (tx: Tx, _id: string, counter: number, backedUp: boolean) =>
+  tx
+    .update(passkeys)
+    .set({ counter, backedUp, used: toIsoString(now()) })
+    .where(and(eq(passkeys._id, _id), counter ? lt(passkeys.counter, counter) : eq(passkeys.counter, 0)))
+    .returning()
+    .get()
+
+/** What was asked for by the password to which this is the second factor. */
+async function consumeFirstFactor(tx: Tx, challenge: string, user: string) {
+  const pending = (await consumeOneTimeToken(tx, 'secondFactor', challenge)) ?? throwChallengeExpired()
+  if (pending.user !== user) throw invalidPasskey()
+  return pending.data as Pick<SignIn, 'authType' | 'workspace'>
+}
+
+const invalidPasskey = () =>
+  new Problem(
+    401,
+    'INVALID_PASSKEY',
+    'This passkey is unknown or could not be verified. Try again or use another sign-in method.',
+  )

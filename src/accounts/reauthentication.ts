@@ -1,0 +1,68 @@
+import { eq } from 'drizzle-orm'
+import { now } from '../core/clock'
+import { Problem } from '../core/problem'
+import type { Ctx } from './guard'
+import { verifyPassword } from './passwords'
+import type { Proof } from './shapes'
+import { countAttempt, recordSuccess } from './signin-throttle'
+import { sessions, type UserRow } from './tables'
+import { prepareCodeUse } from './totp/code-verification'
+import { countCodeAttempt, invalidCode, isTotpEnabled } from './totp/totp'
+import { getUser } from './users'
+
+const RECENT_SIGN_IN_MS = 10 * 60_000 // ms
+
+const PROOF_MESSAGES = {
+  code: 'A two-factor code is required: send it as code.',
+  currentPassword: 'Your current password is required: send it as currentPassword.',
+  signin: 'Sign in again first. Your last sign-in was more than ten minutes ago.',
+}
+
+/**
+ * Lets only those go on who have signed in within ten minutes, or prove once more who they are: by a code of their second
+ * factor, or where they have none by their password. Returns what proved it.
+ * @throws 403 PROOF_REQUIRED, INVALID_CODE, INVALID_CREDENTIALS; 429
+ */
+export async function requireRecentAuth(
+  ctx: Ctx,
+  { currentPassword, code }: Proof,
+  request: Request,
+): Promise<keyof typeof PROOF_MESSAGES> {
+  const user = await getUser(ctx, ctx.actor.user)
+  const by = (await isTotpEnabled(ctx, user._id)) ? 'code' : user.password ? 'currentPassword' : 'signin'
+  if (by === 'code' && code !== undefined) {
+    await verifyCurrentCode(ctx, code, request)
+    return by
+  }
+  if (by === 'currentPassword' && currentPassword !== undefined) {
+    await verifyCurrentPassword(ctx, user, currentPassword)
+    return by
+  }
+  if (await hasRecentSignIn(ctx)) return 'signin'
+  throw new Problem(403, 'PROOF_REQUIRED', PROOF_MESSAGES[by], { details: { by } })
+}
+
+async function hasRecentSignIn({ db, actor }: Ctx) {
+  const session = await db
+    .select({ created: sessions.created })
+    .from(sessions)
+    .where(eq(sessions._id, actor.session ?? ''))
+    .get()
+  return !!session && Date.parse(session.created) > now() - RECENT_SIGN_IN_MS
+}
+
+async function verifyCurrentCode(ctx: Ctx, code: string, request: Request) {
+  const { user } = ctx.actor
+  const subjects = await countCodeAttempt(ctx, user, request)
+  const consumeCode = await prepareCodeUse(ctx, user, code)
+  if (!(await ctx.write(consumeCode))) throw invalidCode(403)
+  await recordSuccess(ctx, subjects)
+}
+
+/** @throws 403 INVALID_CREDENTIALS, 429 */
+export async function verifyCurrentPassword(ctx: Ctx, user: UserRow, password: string) {
+  const subjects = { account: user.usernameKey, address: user._id, telling: { user: user._id } }
+  if (!(await verifyPassword(ctx, password, user.password, () => countAttempt(ctx, subjects))))
+    throw new Problem(403, 'INVALID_CREDENTIALS', 'The current password is incorrect.')
+  await recordSuccess(ctx, subjects)
+}

@@ -1,0 +1,164 @@
+import { Value } from '@sinclair/typebox/value'
+import { and, eq } from 'drizzle-orm'
+import { now, toIsoString } from '../../core/clock'
+import { Problem } from '../../core/problem'
+import { Conflict } from '../../storage/errors'
+import type { Tx } from '../../storage/port'
+import { writeInvalidating } from '../../tenancy/cache'
+import type { Tenant } from '../../tenancy/tenants'
+import { revokeAllCredentials } from '../credential-revocation'
+import { consumeOneTimeToken } from '../one-time-tokens'
+import { email as emailShape, Registration, url as urlShape } from '../shapes'
+import { completeSignUp, signupClosed } from '../signin'
+import { sessions, type UserRow, users } from '../tables'
+import { getSettings } from '../tenant-settings'
+import { normalizeForLookup, registerUser } from '../users'
+import { emitUserEvent } from '../users/events'
+import { invalidState } from './flow-cookie'
+import type { Profile } from './providers/provider'
+import { identities } from './tables'
+
+const MAX_ATTEMPTS = 5
+
+/**
+ * The user whom a provider means: whom it meant before, else whose address it has proven, else a new one.
+ * @throws 409 EMAIL_EXISTS for somebody's address that it has not proven; 403 SIGNUP_CLOSED
+ */
+export async function findOrCreateUser(tenant: Tenant, provider: string, profile: Profile): Promise<UserRow> {
+  const validProfile = toValidProfile(profile)
+  for (let attempt = 1; ; attempt++) {
+    const user = await findLinkedUser(tenant, provider, validProfile)
+    if (user) return user
+    try {
+      return (
+        (await linkByEmail(tenant, provider, validProfile)) ??
+        (await createUser(tenant, provider, validProfile, attempt))
+      )
+    } catch (error) {
+      // Somebody was faster: with this name, or as the same person in another window.
+      const isRace = error instanceof Conflict || (error instanceof Problem && error.status === 409)
+      if (!isRace || attempt === MAX_ATTEMPTS) throw error
+    }
+  }
+}
+
+async function findLinkedUser({ db, write }: Tenant, provider: string, profile: Profile) {
+  const row = await db
+    .select({ user: users })
+    .from(identities)
+    .innerJoin(users, eq(users._id, identities.user))
+    .where(matchesIdentity(provider, profile))
+    .get()
+  if (row) await write((tx) => recordIdentityUse(tx, provider, profile))
+  return row?.user
+}
+
+/**
+ * Gives a user a further way to sign in. Who made the account without proving its address may not be who has it: then
+ * what they could come in by ends, and the address is its owner's from now on.
+ */
+async function linkByEmail(tenant: Tenant, provider: string, profile: Profile) {
+  const { email, emailVerified } = profile
+  if (!email) return
+  const emailKey = normalizeForLookup(email)
+  const existing = await tenant.db.select().from(users).where(eq(users.emailKey, emailKey)).get()
+  if (!existing) return
+  if (!emailVerified)
+    throw new Problem(
+      409,
+      'EMAIL_EXISTS',
+      'An account with this e-mail address already exists. Sign in to it with its existing sign-in method.',
+    )
+  return writeInvalidating(tenant, 'actors', async (tx) => {
+    const user = await tx.select().from(users).where(eq(users.emailKey, emailKey)).get()
+    if (!user) return
+    if (!user.emailVerified) await revokeAllCredentials(tx, user._id)
+    await insertIdentity(tx, provider, profile, user._id)
+    if (user.emailVerified) return user
+    const change = { emailVerified: true, version: user.version + 1, updated: toIsoString(now()) }
+    return tx.update(users).set(change).where(eq(users._id, user._id)).returning().get()
+  })
+}
+
+const MAX_IDENTITIES_PER_USER = 20
+
+/**
+ * Gives the user who has asked for it, by a token of theirs, a further way to sign in.
+ * @throws 400 INVALID_STATE when they are signed out meanwhile, 409 IDENTITY_EXISTS, TOO_MANY_IDENTITIES
+ */
+export async function linkIdentity(tenant: Tenant, provider: string, profile: Profile, token: string) {
+  const validProfile = toValidProfile(profile)
+  await tenant.write(async (tx) => {
+    const consumed = await consumeOneTimeToken(tx, 'linking', token)
+    const session = consumed && (await tx.select().from(sessions).where(eq(sessions._id, consumed.data.session!)).get())
+    if (!session) throw invalidState()
+    const owner = await tx.select().from(identities).where(matchesIdentity(provider, validProfile)).get()
+    if (owner?.user === session.user) return recordIdentityUse(tx, provider, validProfile)
+    if (owner)
+      throw new Problem(
+        409,
+        'IDENTITY_EXISTS',
+        'This identity is already linked to another account. Sign in with it and unlink it there first.',
+      )
+    const existing = await tx
+      .select({ user: identities.user })
+      .from(identities)
+      .where(eq(identities.user, session.user))
+    if (existing.length >= MAX_IDENTITIES_PER_USER)
+      throw new Problem(
+        409,
+        'TOO_MANY_IDENTITIES',
+        `You have ${MAX_IDENTITIES_PER_USER} identities already. Delete one first.`,
+      )
+    await insertIdentity(tx, provider, validProfile, session.user)
+    const user = await tx.select().from(users).where(eq(users._id, session.user)).get()
+    await emitUserEvent(tenant, tx, 'user-updated', user!, { changed: ['identities'] })
+  })
+}
+
+async function createUser(tenant: Tenant, provider: string, profile: Profile, attempt: number): Promise<UserRow> {
+  if (!(await getSettings(tenant, 'auth-configuration')).allowSignup) throw signupClosed()
+  const { subject: _, emailVerified, profileImage, username, ...names } = profile
+  const name = username ?? profile.email?.replace(/@.*/, '') ?? profile.fullName ?? provider
+  const suffix = attempt === 1 ? '' : `-${crypto.randomUUID().slice(0, 8)}`
+  const privilegedFields = { emailVerified: emailVerified && !!names.email, profileImage: profileImage ?? null }
+  const afterInsert = async (tx: Tx, user: UserRow) => {
+    await insertIdentity(tx, provider, profile, user._id)
+    await completeSignUp(tenant, tx, user)
+  }
+  return registerUser(
+    tenant,
+    { ...names, username: name.slice(0, 100) + suffix },
+    ['user'],
+    afterInsert,
+    privilegedFields,
+  )
+}
+
+const matchesIdentity = (provider: string, { subject }: Profile) =>
+  and(eq(identities.provider, provider), eq(identities.subject, subject))
+
+const recordIdentityUse = (tx: Tx, provider: string, profile: Profile) =>
+  tx
+    .update(identities)
+    .set({ email: profile.email ?? null, used: toIsoString(now()) })
+    .where(matchesIdentity(provider, profile))
+    .run()
+
+function insertIdentity(tx: Tx, provider: string, { subject, email }: Profile, user: string) {
+  const time = toIsoString(now())
+  return tx.insert(identities).values({ provider, subject, user, email, created: time, used: time })
+}
+
+/** What of it we would take from the user themselves. */
+function toValidProfile({ subject, email, emailVerified, profileImage, ...names }: Profile): Profile {
+  const shapes = Registration.properties
+  const valid = Object.entries(names).filter(([key, value]) => Value.Check(shapes[key as keyof typeof shapes], value))
+  return {
+    ...Object.fromEntries(valid.filter(([, value]) => value !== undefined)),
+    subject: subject.slice(0, 1_000),
+    emailVerified,
+    ...(email && Value.Check(emailShape, email) && { email }),
+    ...(profileImage && Value.Check(urlShape, profileImage) && { profileImage }),
+  }
+}

@@ -1,0 +1,41 @@
+import { Problem } from '../../core/problem'
+import type { Tenant } from '../../tenancy/tenants'
+import { toProviderSecretRef } from '../settings/provider-secrets'
+import { getSettings } from '../tenant-settings'
+import { openSecret } from '../vault/vault'
+import { providersByName } from './providers'
+import { oidc } from './providers/oidc'
+import type { OAuthProvider, ProviderConfig } from './providers/provider'
+
+/** The names of the providers by which users may sign in. */
+export async function listProviders(tenant: Tenant): Promise<string[]> {
+  const { providers } = await getSettings(tenant, 'auth-configuration')
+  return Object.keys(providers)
+    .filter((name) => findProviderKind(name, providers[name]!))
+    .sort()
+}
+
+/** A provider as the tenant has set it up. @throws 400 PROVIDER_NOT_CONFIGURED */
+export async function getProvider(
+  tenant: Tenant,
+  name: string,
+): Promise<{ kind: OAuthProvider; setup: ProviderConfig }> {
+  const { providers } = await getSettings(tenant, 'auth-configuration')
+  const provider = Object.hasOwn(providers, name) ? providers[name] : undefined
+  const kind = provider && findProviderKind(name, provider)
+  if (!kind)
+    throw new Problem(
+      400,
+      'PROVIDER_NOT_CONFIGURED',
+      `The sign-in provider ${name.slice(0, 100)} is not set up. An admin can add it in auth-configuration.`,
+    )
+  const { clientId, issuer, baseUrl } = provider
+  const clientSecret = (await openSecret(tenant, toProviderSecretRef(name))) ?? undefined
+  return { kind, setup: { tenant: tenant.tenant, name, clientId, clientSecret, issuer, baseUrl } }
+}
+
+const findProviderKind = (
+  name: string,
+  { kind, issuer }: { kind?: 'oidc'; issuer?: string },
+): OAuthProvider | undefined =>
+  kind !== 'oidc' && Object.hasOwn(providersByName, name) ? providersByName[name] : issuer ? oidc : undefined

@@ -1,0 +1,46 @@
+import { and, eq, lt } from 'drizzle-orm'
+import { now } from '../../core/clock'
+import type { Tx } from '../../storage/port'
+import type { Tenant } from '../../tenancy/tenants'
+import { openSecret, type SecretRef } from '../vault/vault'
+import { findMatchingStep } from './codes'
+import { hashRecoveryCode } from './recovery-codes'
+import { recoveryCodes, totp } from './tables'
+
+/** Where the vault has the secret of a user's second factor. */
+export const toTotpSecretRef = (user: string): SecretRef => ({ purpose: 'totp', owner: user, name: 'secret' })
+
+type ConsumeCode = (tx: Tx) => Promise<boolean>
+const rejectCode: ConsumeCode = async () => false
+
+/** What uses a code up, in a transaction: false when it is not right, or was used before. */
+export async function prepareCodeUse(tenant: Tenant, user: string, code: string): Promise<ConsumeCode> {
+  const digits = code.replace(/\s/g, '')
+  if (!/^\d{6}$/.test(digits))
+    return async (tx) => {
+      const isRecoveryCode = and(eq(recoveryCodes.hash, hashRecoveryCode(user, code)), eq(recoveryCodes.user, user))
+      return !!(await tx.delete(recoveryCodes).where(isRecoveryCode).returning().get())
+    }
+  const step = await findStep(tenant, user, digits)
+  if (step === undefined) return rejectCode
+  return async (tx) => {
+    const isUnusedStep = and(eq(totp.user, user), eq(totp.confirmed, true), lt(totp.step, step))
+    return !!(await tx.update(totp).set({ step }).where(isUnusedStep).returning().get())
+  }
+}
+
+/** What makes a secret count by a code of it: false when it is not right, or of another secret meanwhile. */
+export async function prepareConfirmation(tenant: Tenant, user: string, code: string): Promise<ConsumeCode> {
+  const row = await tenant.db.select().from(totp).where(eq(totp.user, user)).get()
+  const step = row && (await findStep(tenant, user, code.replace(/\s/g, '')))
+  if (step === undefined) return rejectCode
+  return async (tx) => {
+    const isUnchanged = and(eq(totp.user, user), eq(totp.confirmed, false), eq(totp.step, row!.step))
+    return !!(await tx.update(totp).set({ confirmed: true, step }).where(isUnchanged).returning().get())
+  }
+}
+
+async function findStep(tenant: Tenant, user: string, code: string) {
+  const secret = await openSecret(tenant, toTotpSecretRef(user))
+  return secret === null ? undefined : findMatchingStep(secret, code, now())
+}

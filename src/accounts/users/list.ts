@@ -1,0 +1,70 @@
+import { and, eq, inArray, type SQL } from 'drizzle-orm'
+import type { HttpContext } from '../../core/etag'
+import { isTrue, parseOptional } from '../../core/shapes'
+import { filterPage, type Page, parseNames, parsePage, parseSelect, respondWithPage } from '../../storage/pagination'
+import type { Db } from '../../storage/port'
+import type { Ctx } from '../guard'
+import { User } from '../shapes'
+import { type UserRow, users } from '../tables'
+import { fullNameOf, normalizeForLookup, toUser } from '../users'
+import type { UsersQuery } from './shapes'
+
+const sortable = {
+  _id: users._id,
+  username: users.usernameKey,
+  email: users.emailKey,
+  created: users.created,
+  updated: users.updated,
+}
+
+/** A page of the users of the tenant, newest first. @throws 400 */
+export async function listUsers(ctx: Ctx, query: UsersQuery, answer: HttpContext) {
+  const [page, fields] = [parsePage(query, sortable), parseSelect(query.select, SELECTABLE_FIELDS)]
+  const [where, rowFilter] = [buildConditions(query), buildRowFilter(query)]
+  const read = (limit: number, offset: number) => readRows(ctx.db, where, page, limit, offset)
+  const { rows, total } = rowFilter
+    ? await filterPage(page, read, (candidates) => candidates.filter(rowFilter))
+    : { rows: await read(page.limit + 1, page.offset), total: undefined }
+  const pageRows = await respondWithPage(answer, page, rows, async () => total ?? ctx.db.$count(users, where))
+  return pageRows.map((row) => selectFields(toUser(row, true), fields))
+}
+
+/** What the database can tell. */
+function buildConditions(query: UsersQuery): SQL | undefined {
+  const [ids, username] = [parseNames(query._id, '_id'), parseOptional(query.username)]
+  return and(
+    ids && inArray(users._id, ids),
+    username !== undefined && isTrue(query.exact) ? eq(users.usernameKey, normalizeForLookup(username)) : undefined,
+  )
+}
+
+type RowFilter = (user: UserRow) => boolean
+
+/** What only we can tell, because it is about letters, or about what is in a list. */
+function buildRowFilter(query: UsersQuery): RowFilter | undefined {
+  const [roles, username, q] = [parseNames(query.roles, 'roles'), parseOptional(query.username), parseOptional(query.q)]
+  const part = username !== undefined && !isTrue(query.exact) ? normalizeForLookup(username) : undefined
+  if (!roles && part === undefined && q === undefined) return
+  const searched = normalizeForLookup(q ?? '')
+  const containsQuery = (text: string | null) => !!text && normalizeForLookup(text).includes(searched)
+  return (user) =>
+    (!roles || user.roles.some((role) => roles.includes(role))) &&
+    (part === undefined || user.usernameKey.includes(part)) &&
+    (q === undefined || [user.usernameKey, user.emailKey, user.name, fullNameOf(user), user.phone].some(containsQuery))
+}
+
+const readRows = (db: Db, where: SQL | undefined, { order }: Page, limit: number, offset: number) =>
+  db
+    .select()
+    .from(users)
+    .where(where)
+    .orderBy(...order)
+    .limit(limit)
+    .offset(offset)
+
+const SELECTABLE_FIELDS = Object.keys(User.properties)
+
+const selectFields = ({ _id, ...user }: ReturnType<typeof toUser>, fields: Set<string> | undefined) => ({
+  _id,
+  ...(fields ? Object.fromEntries(Object.entries(user).filter(([key]) => fields.has(key))) : user),
+})

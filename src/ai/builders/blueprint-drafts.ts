@@ -1,0 +1,163 @@
+import type OpenAI from 'openai'
+import type { Ctx } from '../../accounts/guard'
+import { parseJson } from '../../core/body'
+import { type FieldError, Problem } from '../../core/problem'
+import { disableIdleTimeout, restoreIdleTimeout } from '../../tenancy/client-connection'
+import type { CompletionRequest } from '../shapes'
+import { completeWithoutStream } from '../turn/completion'
+import { callerGoneProblem } from '../turn/errors'
+import { getUsableSource } from './builders'
+import { assertMayCreateDrafts, createDrafts, parseDrafts, toDraftSchema } from './draft-tool'
+import type { BlueprintDraftRequest, DraftedBlueprints } from './shapes'
+
+const DRAFT_KIND = 'blueprints'
+const MAX_RETRIED_DRAFT_LENGTH = 20_000 // characters of a draft that its model is shown again
+
+/** What a draft is like, for models, and for the built-in source, which says it where it is not told another. */
+const EXAMPLE_BLUEPRINTS = {
+  blueprints: [
+    {
+      ...{ key: 'authors', name: 'Authors', description: 'Who wrote books.' },
+      fields: [{ key: 'name', type: 'string', required: true }],
+      permissions: [{ operation: 'read', scope: 'tenant', roleBased: ['user'] }],
+    },
+    {
+      ...{ key: 'books', name: 'Books', description: 'What can be read.' },
+      fields: [
+        { key: 'title', type: 'string', required: true },
+        { key: 'price', type: 'decimal', min: '0' },
+        { key: 'author', type: 'relation', target: 'authors' },
+      ],
+      permissions: [{ operation: 'read', scope: 'tenant', roleBased: ['user'] }],
+    },
+  ],
+}
+
+const SYSTEM_PROMPT = `You design the data of applications. Answer with JSON alone: {"blueprints": [...]}, of this JSON Schema:
+${JSON.stringify(toDraftSchema(DRAFT_KIND))}
+A blueprint describes entities as a table does rows. Each entity has _id, identifier, created, updated, user and workspace
+already: no field is called so. A field of the type "relation" has a "target": the key of another blueprint. Rules in
+"permissions" say who may do what; without any, only admins may. For example:
+${JSON.stringify(EXAMPLE_BLUEPRINTS)}`
+
+const responseFormat: CompletionRequest['response_format'] = {
+  type: 'json_schema',
+  json_schema: {
+    name: DRAFT_KIND,
+    schema: {
+      ...{
+        type: 'object',
+        properties: { [DRAFT_KIND]: { type: 'array', items: { type: 'object' } } },
+        required: [DRAFT_KIND],
+      },
+      examples: [EXAMPLE_BLUEPRINTS],
+    },
+  },
+}
+
+/**
+ * Has a source draft blueprints. Drafts that could not be made go back to it once, with all that is wrong with them.
+ * @throws as completions do; 403, 404; 502 AI_DRAFT_INVALID with the flaws of what it drafts even then
+ */
+export async function draftBlueprints(
+  ctx: Ctx,
+  sourceId: string,
+  draftRequest: BlueprintDraftRequest,
+  request: Request,
+): Promise<DraftedBlueprints> {
+  await getUsableSource(ctx, sourceId)
+  if (draftRequest.create) await assertMayCreateDrafts(ctx, [DRAFT_KIND])
+  const abortController = new AbortController()
+  const abort = () => abortController.abort(callerGoneProblem())
+  if (request.signal.aborted) abort()
+  request.signal.addEventListener('abort', abort, { once: true })
+  disableIdleTimeout(request)
+  try {
+    const state = { usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }, usesResponseFormat: true }
+    const blueprints = await draftWithRetry(ctx, { sourceId, draftRequest, request, abortController, state })
+    const created = draftRequest.create
+      ? (await createDrafts(ctx, DRAFT_KIND, blueprints, request)).map((row) => row.created)
+      : undefined
+    return { blueprints, ...(created && { created }), usage: state.usage } as DraftedBlueprints
+  } finally {
+    request.signal.removeEventListener('abort', abort)
+    restoreIdleTimeout(request)
+  }
+}
+
+type DraftCallState = { usage: OpenAI.CompletionUsage; usesResponseFormat: boolean }
+type DraftContext = {
+  sourceId: string
+  draftRequest: BlueprintDraftRequest
+  request: Request
+  abortController: AbortController
+  state: DraftCallState
+}
+
+async function draftWithRetry(ctx: Ctx, context: DraftContext): Promise<unknown[]> {
+  const first = await askSource(ctx, context, SYSTEM_PROMPT)
+  const firstResult = await parseDraftText(ctx, first)
+  if ('drafts' in firstResult) return firstResult.drafts
+  const retryPrompt = `${SYSTEM_PROMPT}\n\nThis was drafted before:\n${first.slice(0, MAX_RETRIED_DRAFT_LENGTH).toWellFormed()}\n\nIt cannot be used. Draft all of it again, without these flaws:\n${JSON.stringify(firstResult.flaws)}`
+  const secondResult = await parseDraftText(ctx, await askSource(ctx, context, retryPrompt))
+  if ('drafts' in secondResult) return secondResult.drafts
+  throw new Problem(
+    502,
+    'AI_DRAFT_INVALID',
+    'The AI source drafted invalid blueprints. Describe what you need in more detail, or choose another model.',
+    { details: secondResult.flaws },
+  )
+}
+
+/** What the source says. Where its server knows no such format, it is asked without one. */
+async function askSource(ctx: Ctx, context: DraftContext, systemPrompt: string): Promise<string> {
+  const { sourceId, draftRequest, request, abortController, state } = context
+  const agent = { _id: null, target: { sourceId, systemPrompt } }
+  const completionRequest = {
+    messages: [{ role: 'user' as const, content: draftRequest.prompt }],
+    model: draftRequest.model,
+  }
+  const requestCompletion = (response_format?: typeof responseFormat) =>
+    completeWithoutStream(
+      ctx,
+      agent,
+      { ...completionRequest, response_format },
+      { request, abortController },
+    ) as Promise<OpenAI.ChatCompletion>
+  const { choices, usage } = await requestCompletion(state.usesResponseFormat ? responseFormat : undefined).catch(
+    (error) => {
+      const { status } = ((error instanceof Problem && error.more.details) || {}) as { status?: number }
+      if (!state.usesResponseFormat || status !== 400) throw error
+      state.usesResponseFormat = false
+      return requestCompletion()
+    },
+  )
+  for (const name of ['prompt_tokens', 'completion_tokens', 'total_tokens'] as const) state.usage[name] += usage![name]
+  return choices[0]?.message.content ?? ''
+}
+
+async function parseDraftText(ctx: Ctx, text: string): Promise<{ drafts: unknown[] } | { flaws: FieldError[] }> {
+  try {
+    return { drafts: await parseDrafts(ctx, DRAFT_KIND, wrapBlueprints(extractJson(text))) }
+  } catch (error) {
+    if (!(error instanceof Problem) || error.status !== 400) throw error
+    return { flaws: (error.more.details as FieldError[]).slice(0, 100) }
+  }
+}
+
+/** Some models leave out what the list is in, or the list where there is one. */
+function wrapBlueprints(value: unknown) {
+  if (Array.isArray(value)) return { [DRAFT_KIND]: value }
+  return value !== null && typeof value === 'object' && 'fields' in value ? { [DRAFT_KIND]: [value] } : value
+}
+
+/** The JSON of an answer, also where it stands among words, as some models can't help. */
+function extractJson(text: string): unknown {
+  const start = text.search(/[[{]/)
+  const end = Math.max(text.lastIndexOf('}'), text.lastIndexOf(']'))
+  try {
+    return start < 0 ? undefined : parseJson(text.slice(start, end + 1))
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+  }
+}

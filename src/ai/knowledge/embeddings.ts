@@ -1,0 +1,112 @@
+import type { PublicCtx } from '../../accounts/guard'
+import { Problem } from '../../core/problem'
+import type { Source } from '../sources/sources'
+import { estimateTokens } from '../token-estimate'
+import { MalformedReply, SourceCallError, toProblem } from '../turn/errors'
+import { parseUsage, type TokenUsage } from '../turn/model-call'
+import { buildUsageRow, recordUsage, type UsageStatus } from '../usage/usage-record'
+
+const MAX_DIMENSIONS = 16_384
+const MAX_INPUT_LENGTH = 8_000 // characters of a text; models take some 8,000 tokens
+
+/** A source that makes vectors. */
+export type EmbeddingSource = Source & { embeddingModel: string }
+export const isEmbeddingSource = (source: Source): source is EmbeddingSource => source.embeddingModel !== undefined
+
+/** About what texts take. */
+export const estimateEmbeddingUsage = (texts: string[]): TokenUsage => ({
+  ...{ prompt: estimateTokens(texts.join('\n')), completion: 0, estimated: true },
+})
+
+/** For whom and for what texts are embedded. */
+export type EmbeddingPurpose = { ctx: PublicCtx; integration: string; thread?: string; signal?: AbortSignal }
+
+/**
+ * Texts as vectors of length 1, by the embedding model of a source. What may be tried again is, by its client. What it took
+ * is kept, whatever became of it.
+ * @throws 502 AI_UPSTREAM_ERROR, 503 AI_UPSTREAM_BUSY, 504 AI_UPSTREAM_TIMEOUT
+ */
+export async function embedTexts(
+  { _id: source, client, embeddingModel: model }: EmbeddingSource,
+  texts: string[],
+  { ctx, integration, thread, signal }: EmbeddingPurpose,
+): Promise<Float32Array[]> {
+  const input = texts.map((text) => text.slice(0, MAX_INPUT_LENGTH).toWellFormed())
+  const startTime = performance.now()
+  let usage = estimateEmbeddingUsage(input)
+  let status: UsageStatus = 'failed'
+  try {
+    const embeddingRequest = { model, input, encoding_format: 'float' } as const
+    const answer = await client.embeddings.create(embeddingRequest, { signal }).catch((cause) => {
+      throw new SourceCallError(cause)
+    })
+    const reportedUsage = parseUsage({ ...answer?.usage, completion_tokens: 0 })
+    if (reportedUsage) usage = { ...reportedUsage, estimated: false }
+    const vectors = parseVectors(answer?.data, texts.length)
+    status = 'completed'
+    return vectors
+  } catch (error) {
+    if (signal?.aborted) status = 'aborted'
+    throw toProblem(error)
+  } finally {
+    const durationMs = Math.round(performance.now() - startTime)
+    const about = { kind: 'embedding' as const, integration, source, model, thread: thread ?? null }
+    const row = await buildUsageRow(ctx, { ...about, usage, status, durationMs })
+    await ctx.write((tx) => recordUsage(tx, row))
+  }
+}
+
+function parseVectors(data: unknown, count: number): Float32Array[] {
+  const vectors: Float32Array[] = []
+  if (!Array.isArray(data) || data.length !== count) throw new MalformedReply(MISSING_VECTORS_MESSAGE)
+  for (const one of data) {
+    if (!Number.isInteger(one?.index) || one.index < 0 || one.index >= count)
+      throw new MalformedReply(MISSING_VECTORS_MESSAGE)
+    vectors[one.index] = toUnitVector(one.embedding)
+  }
+  const dimension = vectors[0]?.length
+  if (Number(dimension) > MAX_DIMENSIONS)
+    throw new MalformedReply(`Vectors may have at most ${MAX_DIMENSIONS} dimensions.`)
+  for (let n = 0; n < count; n++)
+    if (!dimension || vectors[n]?.length !== dimension) throw new MalformedReply(MISSING_VECTORS_MESSAGE)
+  return vectors
+}
+
+const MISSING_VECTORS_MESSAGE = 'The AI source did not answer with a vector for each text.'
+
+/** Of length 1, so that the product of two is the cosine of their angle. */
+function toUnitVector(values: unknown): Float32Array {
+  if (!Array.isArray(values)) throw new MalformedReply(MISSING_VECTORS_MESSAGE)
+  const length = Math.sqrt(values.reduce((sum, value) => sum + value * value, 0))
+  if (!Number.isFinite(length)) throw new MalformedReply(MISSING_VECTORS_MESSAGE)
+  return Float32Array.from(values, (value) => value / (length || 1))
+}
+
+type StoreEmbedding = { model: string | null; dimension: number | null }
+
+/** Vectors of different models, or of different sizes, say nothing of each other. @throws 409 EMBEDDING_MISMATCH */
+export function assertSameEmbedding(store: StoreEmbedding, model: string, dimension = store.dimension) {
+  if (store.model === null || (store.model === model && store.dimension === dimension)) return
+  const previous = `"${store.model}" with ${store.dimension} dimensions`
+  const current = store.model === model ? `${dimension}` : `"${model}"`
+  throw new Problem(
+    409,
+    'EMBEDDING_MISMATCH',
+    `The files of this vector store were embedded by ${previous}, but the source now has ${current}. Clear the store and upload them again, or set the source's embeddingModel back.`,
+    { details: { model: store.model, dimension: store.dimension } },
+  )
+}
+
+const IS_LITTLE_ENDIAN = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1
+
+/** As it is kept: float32, little-endian. */
+export const toVectorBytes = (vector: Float32Array): Buffer =>
+  swapIfBigEndian(Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength))
+
+/** Adds a kept vector to others, at a place. */
+export function copyVector(bytes: Uint8Array, target: Float32Array, offset: number) {
+  new Uint8Array(target.buffer, target.byteOffset + offset * 4, bytes.byteLength).set(swapIfBigEndian(bytes))
+}
+
+const swapIfBigEndian = <Bytes extends Uint8Array>(bytes: Bytes): Bytes =>
+  IS_LITTLE_ENDIAN ? bytes : (Buffer.from(bytes).swap32() as Uint8Array as Bytes)

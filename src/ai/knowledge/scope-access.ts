@@ -1,0 +1,55 @@
+import { eq } from 'drizzle-orm'
+import type { Ctx } from '../../accounts/guard'
+import { hasPermission } from '../../accounts/permissions'
+import { users } from '../../accounts/tables'
+import { getWorkspaceAccess } from '../../accounts/workspaces/workspace-access'
+import { badRequest, notFound, Problem } from '../../core/problem'
+import { getThreadRow } from '../threads'
+import type { StoreScope } from './tables'
+
+/** Refuses whoever may read a subject's stores but not write to them, so it need not be hidden that they are there. */
+export class ReadOnlyProblem extends Problem {
+  constructor(message: string) {
+    super(403, 'FORBIDDEN', message)
+  }
+}
+
+/** Lets only those go on who may write to a subject's stores: what stands there is put into the prompts of all who read it. */
+type WriteRule = (ctx: Ctx, subject: string, integration: string) => unknown
+
+const writeRules: Record<StoreScope, WriteRule> = {
+  async thread(ctx, id, integration) {
+    const thread = await getThreadRow(ctx, id)
+    // Admins read the threads of others, but don't speak in them.
+    if (thread.user !== ctx.actor.user) notFound('thread')
+    if (thread.integration !== integration)
+      badRequest({ path: '/subjectId', message: 'This thread belongs to another integration.' })
+  },
+
+  async user({ actor, db }, id) {
+    if (id === actor.user) return
+    if (!actor.privileged) throw foreignSubjectProblem()
+    const byId = eq(users._id, id)
+    if (!(await db.select({ _id: users._id }).from(users).where(byId).get())) notFound('user')
+  },
+
+  async workspace({ actor, db }, id) {
+    const { administers } = await getWorkspaceAccess(db, actor, id).catch((error) => {
+      throw actor.privileged ? error : foreignSubjectProblem()
+    })
+    if (!administers) throw new ReadOnlyProblem('Only admins of the workspace can change its knowledge.')
+  },
+
+  tenant({ actor }) {
+    if (!hasPermission(actor, 'editor') && !hasPermission(actor, 'curator'))
+      throw new ReadOnlyProblem('Only admins and editors can change the knowledge of the whole tenant.')
+  },
+}
+
+/** @throws 400, 403, 404 for who may not write to the stores of this subject */
+export const assertMayWrite = async (ctx: Ctx, scope: StoreScope, subject: string, integration: string) => {
+  await writeRules[scope](ctx, subject, integration)
+}
+
+const foreignSubjectProblem = () =>
+  new Problem(403, 'FORBIDDEN', 'You may only name yourself, or a workspace that you are a member of.')

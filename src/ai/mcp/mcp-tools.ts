@@ -1,0 +1,19 @@
+import { and, asc, eq } from 'drizzle-orm'
+import type { Ctx } from '../../accounts/guard'
+import { blueprints } from '../../blueprints/tables'
+import { integrations } from '../../plugins/integrations/tables'
+import { loadTools, type Tools } from '../tools/tools'
+
+/** All that a caller may use: what the rules of blueprints allow them, and the integrations that are tools. */
+export async function loadAllTools(ctx: Ctx): Promise<Tools> {
+  const { _id, triggerKind, active } = integrations
+  const [keys, ids] = await Promise.all([
+    ctx.db.select({ key: blueprints.key }).from(blueprints).orderBy(asc(blueprints.key)),
+    ctx.db
+      .select({ _id })
+      .from(integrations)
+      .where(and(eq(triggerKind, 'tool'), eq(active, true)))
+      .orderBy(asc(_id)),
+  ])
+  return loadTools(ctx, { blueprints: keys.map(({ key }) => key), tools: ids.map(({ _id }) => _id) })
+}

@@ -1,0 +1,24 @@
+import type { Ctx } from '../../accounts/guard'
+import { Problem } from '../../core/problem'
+import { disableIdleTimeout } from '../../tenancy/client-connection'
+
+/** Answers a message of an assistant's. @throws 400 for what is none, 406 for who takes no answer */
+export async function handleMessage(ctx: Ctx, request: Request, message: unknown): Promise<Response> {
+  if (Array.isArray(message))
+    throw invalidMessageProblem('Send one message at a time: the protocol no longer supports batches.')
+  disableIdleTimeout(request)
+  // Loaded when the first assistant comes.
+  const { answerMessage } = await import('./server')
+  const response = await answerMessage(ctx, request, message)
+  if (response.status < 400) return response
+  const { error } = (await response.json()) as { error?: { message?: string } }
+  const reason = error?.message
+  if (response.status === 406)
+    throw new Problem(406, 'NOT_ACCEPTABLE', 'Send the header Accept: application/json, text/event-stream.')
+  if (!reason || reason.startsWith('Parse error'))
+    throw invalidMessageProblem('This is not a message of the Model Context Protocol.')
+  throw invalidMessageProblem(reason.replace(/\.?$/, '.'))
+}
+
+const invalidMessageProblem = (message: string) =>
+  new Problem(400, 'INVALID_INPUT', message, { details: [{ path: '', message }] })

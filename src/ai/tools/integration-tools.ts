@@ -1,0 +1,73 @@
+import { and, eq, inArray } from 'drizzle-orm'
+import { assertScope } from '../../accounts/permissions'
+import { Problem } from '../../core/problem'
+import { MAX_RUN_DEPTH } from '../../plugins/integrations/loop-guard'
+import { mayRun } from '../../plugins/integrations/permission'
+import { getTargetKind, runTarget } from '../../plugins/integrations/run-job'
+import { type IntegrationRow, integrations as table } from '../../plugins/integrations/tables'
+import type { Trigger } from '../../plugins/integrations/triggers'
+import { inputToLambdaRequest } from '../../plugins/lambdas/request'
+import type { Tool, ToolContext, ToolKind } from './tool'
+
+/** Integrations with the trigger `tool`: lambdas, other servers, mails, other agents, whatever their targets are. */
+export const loadIntegrationTools: ToolKind = async (ctx, ids) => {
+  if (!ids.length) return []
+  const { _id, triggerKind, active } = table
+  const activeTools = and(inArray(_id, ids), eq(triggerKind, 'tool'), eq(active, true))
+  const rows = await ctx.db.select().from(table).where(activeTools)
+  const inOrder = ids.flatMap((id) => rows.find((row) => row._id === id) ?? [])
+  return inOrder.filter((row) => mayRun(ctx, row)).map(toTool)
+}
+
+function toTool(row: IntegrationRow): Tool {
+  const { name, description, parameters } = row.trigger as Trigger<'tool'>
+  const parameterSchema = {
+    type: 'object',
+    ...(parameters ?? (row.targetKind === 'ai' ? MESSAGE_PARAMETERS : { properties: {} })),
+  }
+  return {
+    name,
+    description,
+    parameters: parameterSchema,
+    run: (toolContext, input) => runIntegrationTool(row, toolContext, input),
+  }
+}
+
+/** What another agent takes, where nothing else is said. */
+const MESSAGE_PARAMETERS = {
+  properties: { message: { type: 'string', description: 'the message to the agent' } },
+  required: ['message'],
+}
+
+async function runIntegrationTool(
+  row: IntegrationRow,
+  { ctx, request, signal, depth, query, agents }: ToolContext,
+  body: Record<string, unknown>,
+) {
+  assertScope(ctx.actor, getTargetKind(row).area, 'write')
+  if (depth >= MAX_RUN_DEPTH)
+    throw new Problem(409, 'TOO_DEEP', 'Agents call each other in a cycle. This call was not made.')
+  if (row.targetKind === 'ai' && --agents.left < 0)
+    throw new Problem(409, 'TOO_MANY_AGENTS', 'Agents have called each other too often. Answer with what you know.')
+  const lambdaRequest = inputToLambdaRequest({ method: 'POST', path: '/', query, body })
+  const invocation = {
+    _id: Bun.randomUUIDv7() as string,
+    trigger: 'tool' as const,
+    input: lambdaRequest,
+    request,
+    signal,
+    agents,
+  }
+  const response = await runTarget(ctx, row, invocation, depth + 1)
+  const answer = parseJsonOrText(await response.text())
+  if (response.status < 400) return answer
+  throw new Problem(502, 'TOOL_FAILED', `The tool answered ${response.status}.`, { details: answer })
+}
+
+function parseJsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

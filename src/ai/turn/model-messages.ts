@@ -1,0 +1,132 @@
+import { and, inArray } from 'drizzle-orm'
+import type OpenAI from 'openai'
+import type { PublicCtx } from '../../accounts/guard'
+import { sha256 } from '../../core/crypto'
+import { badRequest } from '../../core/problem'
+import type { AiTarget } from '../../plugins/integrations/targets/ai'
+import type { CompletionRequest, NewMessage, ToolCall } from '../shapes'
+import { toolResults } from '../tables'
+
+export type ModelMessage = OpenAI.ChatCompletionMessageParam
+
+const MAX_CONTEXT_BYTES = 16 << 10 // bytes
+const MAX_STORED_RESULT_LOOKUPS = 500 // calls whose answers are looked for
+
+/** What the model is told before anybody says something. @throws 400 for too much context */
+export const toInstructionMessages = (
+  { systemPrompt }: AiTarget,
+  { rules, context }: CompletionRequest,
+): ModelMessage[] =>
+  toSystemMessages(systemPrompt, rules?.length && formatRules(rules), context && formatContext(context))
+
+/** Those of the texts that are there, each in a message of its own. */
+export const toSystemMessages = (...texts: (string | 0 | null | undefined)[]): ModelMessage[] =>
+  texts.flatMap((content) => (content ? [{ role: 'system', content }] : []))
+
+const formatRules = (rules: string[]) =>
+  `Keep to these rules:\n${rules.map((rule, n) => `${n + 1}. ${rule}`).join('\n')}`
+
+function formatContext(context: Record<string, unknown>) {
+  const text = `What you should know, as JSON:\n${JSON.stringify(context)}`
+  if (Buffer.byteLength(text) <= MAX_CONTEXT_BYTES) return text
+  return badRequest({ path: '/context', message: `The context may have at most ${MAX_CONTEXT_BYTES} bytes.` })
+}
+
+/** @throws 400 for what clients may not say here, or what no model would understand */
+export function assertValidMessages(messages: NewMessage[], { allowSystemMessages }: AiTarget) {
+  for (const [n, { role, content, tool_calls: calls, tool_call_id: id }] of messages.entries()) {
+    const path = `/messages/${n}`
+    if (role === 'system' && !allowSystemMessages)
+      badRequest({
+        path: `${path}/role`,
+        message: 'This integration does not accept system messages. Use `rules` or `context` instead.',
+      })
+    if (typeof content !== 'string' && !(role === 'assistant' && calls?.length))
+      badRequest({ path: `${path}/content`, message: 'The content of a message must be a string.' })
+    if (role === 'tool' && !id)
+      badRequest({
+        path: `${path}/tool_call_id`,
+        message: 'tool_call_id is required: it names the tool call that this message answers.',
+      })
+    if (role !== 'assistant' && calls?.length)
+      badRequest({ path: `${path}/tool_calls`, message: 'Only messages of the role assistant may have tool_calls.' })
+  }
+}
+
+/** @throws 400 where an answer is sent to a call that nobody has made before */
+export function assertToolCallsExist(before: NewMessage[], sent: NewMessage[]) {
+  const { taken } = matchToolResults([...before, ...sent])
+  if (sent.some((message) => message.role === 'tool' && !taken.has(message)))
+    badRequest({
+      path: '/messages',
+      message: 'The tool_call_id of a message does not match any tool call of the conversation.',
+    })
+}
+
+/**
+ * Messages as models take them: each call is followed by its answer, be it the client's, one that was kept (`answers`), or
+ * that there is none. Of calls that are too long ago to be told, the answers aren't either.
+ */
+export function toModelMessages(messages: NewMessage[], storedResults: ReadonlyMap<string, string>): ModelMessage[] {
+  const { answersTo: resultsByMessage } = matchToolResults(messages)
+  return messages.flatMap((message): ModelMessage[] => {
+    const { role, tool_calls: calls } = message
+    if (role === 'tool') return []
+    if (role !== 'assistant' || !calls?.length) return [toPlainMessage(message)]
+    const resultsOfMessage = resultsByMessage.get(message)
+    const results = calls.map((call): ModelMessage => {
+      const content = resultsOfMessage?.get(call.id) ?? storedResults.get(toCallKey(call)) ?? UNANSWERED_CALL_RESULT
+      return { role: 'tool', tool_call_id: call.id, content }
+    })
+    return [{ role, content: message.content || null, tool_calls: calls }, ...results]
+  })
+}
+
+const UNANSWERED_CALL_RESULT = 'This was not answered.'
+
+function toPlainMessage({ role, content, name }: NewMessage): ModelMessage {
+  return { role: role as 'user', content: content ?? '', ...(name && { name }) }
+}
+
+/** Which messages answer the calls of which, and those that do: the first to each, until the same call is made once more. */
+function matchToolResults(messages: NewMessage[]) {
+  const resultsByMessage = new Map<NewMessage, Map<string, string>>()
+  const taken = new Set<NewMessage>()
+  const openCalls = new Map<string, NewMessage>()
+  for (const message of messages) {
+    const { role, content, tool_calls: calls = [], tool_call_id: id = '' } = message
+    for (const call of calls) openCalls.set(call.id, message)
+    if (calls.length) resultsByMessage.set(message, new Map())
+    const callingMessage = role === 'tool' ? openCalls.get(id) : undefined
+    if (!callingMessage) continue
+    openCalls.delete(id)
+    resultsByMessage.get(callingMessage)!.set(id, content ?? '')
+    taken.add(message)
+  }
+  return { answersTo: resultsByMessage, taken }
+}
+
+/** A call, whatever the id: some servers give the same one again and again. */
+const toCallKey = (call: ToolCall) => JSON.stringify([call.id, call.function.name, call.function.arguments])
+
+/** Under which id the result of a call is kept for whoever goes on: nobody else has the same. */
+export const toStoredResultId = ({ actor }: PublicCtx, integration: string | null, call: ToolCall) =>
+  sha256(JSON.stringify([actor?.user ?? null, integration, toCallKey(call)]))
+
+/** What tools here have answered to calls of a turn that its client goes on with. */
+export async function loadStoredResults(ctx: PublicCtx, integration: string | null, messages: NewMessage[]) {
+  const answeredIds = new Set(messages.map(({ tool_call_id: id }) => id))
+  const openCalls = messages.flatMap(({ tool_calls: calls = [] }) => calls.filter(({ id }) => !answeredIds.has(id)))
+  const keysById = new Map(
+    openCalls
+      .slice(-MAX_STORED_RESULT_LOOKUPS)
+      .map((call) => [toStoredResultId(ctx, integration, call), toCallKey(call)]),
+  )
+  if (!keysById.size) return new Map<string, string>()
+  const { _id } = toolResults
+  const rows = await ctx.db
+    .select()
+    .from(toolResults)
+    .where(and(inArray(_id, [...keysById.keys()])))
+  return new Map(rows.map(({ _id, content }) => [keysById.get(_id)!, content]))
+}

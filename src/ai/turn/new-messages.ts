@@ -1,0 +1,78 @@
+import type { NewMessage } from '../shapes'
+import type { MessageRow } from '../threads'
+
+/** A message as both sides know it: a client sees the texts of a turn as one, and nothing of tools that ran here. */
+type ConversationItem =
+  | { kind: 'calls'; ids: string[] }
+  | { kind: 'answer'; id: string }
+  | { kind: 'said'; role: string; text: string; open: boolean }
+
+/**
+ * Of what a client sends, what its thread does not have: whoever goes on after a tool sends the turn once more, and some
+ * send all that was ever said. Calls and their answers are known by their ids, and so is what comes before them. Besides, what
+ * they begin with is known as far as it is how the thread ends; so somebody may well say the same twice.
+ */
+export function findNewMessages(storedRows: MessageRow[], sent: NewMessage[]): NewMessage[] {
+  const serverCallIds = new Set(
+    storedRows.flatMap(({ ours: serverCallIds, toolCallId }) => (serverCallIds && toolCallId ? [toolCallId] : [])),
+  )
+  // What tools here have answered, nobody else needs to tell.
+  const clientMessages = sent.filter(({ role, tool_call_id: id }) => role !== 'tool' || !serverCallIds.has(id ?? ''))
+  const storedItems = toItems(storedRows, serverCallIds)
+  const sentItems = clientMessages.map((one) => toItem(one))
+  for (let n = sentItems.length - 1; n >= 0; n--) {
+    const index = findItem(sentItems[n]!, storedItems)
+    if (index >= 0)
+      return clientMessages.slice(n + 1 + countCommonPrefix(storedItems.slice(index + 1), sentItems.slice(n + 1)))
+  }
+  for (let length = Math.min(storedItems.length, sentItems.length); length > 0; length--)
+    if (countCommonPrefix(storedItems.slice(-length), sentItems) >= length) return clientMessages.slice(length)
+  return clientMessages
+}
+
+/** Where a call, or its answer, is; some servers give later calls the same ids again. */
+function findItem(item: ConversationItem, storedItems: ConversationItem[]): number {
+  if (item.kind === 'said') return -1
+  if (item.kind === 'calls') return storedItems.findLastIndex((one) => isSameItem(one, item))
+  const callsIndex = storedItems.findLastIndex((one) => one.kind === 'calls' && one.ids.includes(item.id))
+  return storedItems.findIndex((one, n) => n > callsIndex && isSameItem(one, item))
+}
+
+/** How many they begin with that are the same. */
+function countCommonPrefix(items: ConversationItem[], others: ConversationItem[]): number {
+  const end = items.findIndex((one, n) => !others[n] || !isSameItem(one, others[n]))
+  return end < 0 ? items.length : end
+}
+
+function toItems(storedRows: MessageRow[], serverCallIds: Set<string>): ConversationItem[] {
+  const items: ConversationItem[] = []
+  let pendingText = ''
+  for (const { role, content, toolCalls, toolCallId, ours: isServerResult, incomplete } of storedRows) {
+    if (isServerResult) continue
+    if (toolCalls?.every(({ id }) => serverCallIds.has(id))) {
+      pendingText += content
+      continue
+    }
+    const text = role === 'assistant' ? pendingText + content : content
+    pendingText = ''
+    const more = { tool_calls: toolCalls ?? undefined, tool_call_id: toolCallId ?? undefined }
+    items.push(toItem({ role, content: text, ...more }, incomplete))
+  }
+  return items
+}
+
+function toItem(
+  { role, content, tool_calls: calls, tool_call_id: id }: NewMessage,
+  isIncomplete = false,
+): ConversationItem {
+  if (calls?.length) return { kind: 'calls', ids: calls.map((call) => call.id).sort() }
+  return role === 'tool'
+    ? { kind: 'answer', id: id ?? '' }
+    : { kind: 'said', role, text: content ?? '', open: isIncomplete }
+}
+
+function isSameItem(stored: ConversationItem, sent: ConversationItem): boolean {
+  if (stored.kind !== 'said' || sent.kind !== 'said') return Bun.deepEquals(stored, sent)
+  // Of what broke off, who listened has heard less than was said, or nothing.
+  return stored.role === sent.role && (stored.text === sent.text || (stored.open && stored.text.startsWith(sent.text)))
+}

@@ -1,0 +1,150 @@
+import type { Ctx, PublicCtx } from '../../accounts/guard'
+import { badRequest, notFound, Problem } from '../../core/problem'
+import { parseOptional } from '../../core/shapes'
+import type { ChatTarget } from '../agents'
+import type { Draft } from '../builders/draft-kind'
+import { retrieveKnowledge } from '../knowledge/retrieval'
+import type { CompletionRequest, NewMessage } from '../shapes'
+import { getSource } from '../sources/sources'
+import type { MessageRow } from '../threads'
+import * as threads from '../threads'
+import { estimateTokens } from '../token-estimate'
+import { parseClientTools } from '../tools/client-tools'
+import { MAX_AGENT_RUNS, type RemainingAgentRuns } from '../tools/tool'
+import { loadTools, type Tools } from '../tools/tools'
+import { readRecentMessages, requestSummary, selectHistory, toMessage } from './history'
+import type { TokenUsage } from './model-call'
+import {
+  assertToolCallsExist,
+  assertValidMessages,
+  loadStoredResults,
+  toInstructionMessages,
+  toModelMessages,
+  toSystemMessages,
+} from './model-messages'
+import { findNewMessages } from './new-messages'
+import { Turn, type TurnInput } from './turn'
+
+const MAX_THREAD_MESSAGES = 10_000 // messages of a thread
+const MAX_MESSAGE_LENGTH = 1 << 20 // characters of one
+
+/** How a turn is asked for. */
+export type TurnOptions = {
+  /** The conversation that it goes on with, by its id. */
+  thread?: string
+  request?: Request
+  /** How many runs of integrations led to it. */
+  depth?: number
+  /** How many agents may still be run for whoever began it. */
+  agents?: RemainingAgentRuns
+  abortController: AbortController
+  /** Tools beside those that it names. */
+  toolbox?: Toolbox
+}
+
+/** Tools, and what they make for whoever asks. */
+export type Toolbox = { tools: Tools; drafts: Draft[] }
+
+/** A turn, ready to be run. What it took until then is in `usage`. @throws 400, 404 THREAD_NOT_FOUND, 409 THREAD_TOO_LONG */
+export async function prepareTurn(
+  ctx: PublicCtx,
+  agent: ChatTarget,
+  completionRequest: CompletionRequest,
+  {
+    thread: id,
+    request,
+    depth = 0,
+    agents = { left: MAX_AGENT_RUNS },
+    abortController,
+    toolbox,
+    usage,
+  }: TurnOptions & { usage: TokenUsage },
+): Promise<Turn> {
+  const { target } = agent
+  const sent = completionRequest.messages.map(withoutNulls)
+  assertValidMessages(sent, target)
+  const source = await getSource(ctx, target.sourceId)
+  const tools = toolbox?.tools ?? (await loadTools(ctx, target))
+  const clientToolsByName = parseClientTools(completionRequest.clientTools ?? [], tools)
+  const resumed = parseOptional(id) ? await resumeThread(ctx as Ctx, agent, sent, id!) : undefined
+  const startsThread = !resumed && !!target.recordThread && !!ctx.actor && !!agent._id
+  const newMessages = resumed?.fresh ?? sent
+  assertToolCallsExist(resumed?.rows.map(toMessage) ?? [], newMessages)
+  const { signal } = abortController
+  const turn = new Turn({
+    ...{
+      ctx,
+      agent,
+      source,
+      completionRequest,
+      newMessages,
+      tools,
+      usage,
+      abortController,
+      startsThread,
+      clientTools: clientToolsByName,
+      citations: [],
+    },
+    messages: toInstructionMessages(target, completionRequest),
+    thread: resumed?.thread ?? (startsThread ? threads.newThreadRow(ctx as Ctx, agent._id!) : undefined),
+    drafts: toolbox?.drafts ?? [],
+    toolContext: { ctx, request, signal, depth, query: completionRequest.queryParams ?? {}, agents },
+  })
+  await loadModelContext(turn, resumed?.rows)
+  return turn
+}
+
+/** Finds what the model is told, for which other models may have to be asked. */
+async function loadModelContext({ input, model, signal }: Turn, rows?: MessageRow[]) {
+  const { ctx, agent, source, thread, newMessages, usage } = input
+  const summarize = async (excerpts: string) => {
+    const { content, counted } = await requestSummary(source, model, excerpts, signal)
+    usage.prompt += counted?.prompt ?? estimateTokens(excerpts)
+    usage.completion += counted?.completion ?? estimateTokens(content ?? '')
+    usage.estimated ||= !counted
+    return content
+  }
+  if (rows) input.history = await selectHistory(thread!, rows, agent.target.historyTokens, summarize)
+  const conversation = [...(input.history?.rows.map(toMessage) ?? []), ...newMessages]
+  const storedResults = await loadStoredResults(ctx, agent._id, conversation)
+  const { text: excerpts, citations } = await loadKnowledge(input, rows && thread!._id)
+  const summary = input.history?.summary
+  const summaryText = summary ? `What was said before, in short:\n${summary.content}` : ''
+  input.citations = citations
+  input.messages.push(...toSystemMessages(excerpts, summaryText), ...toModelMessages(conversation, storedResults))
+}
+
+/** Some clients say `null` for what a message does not have. */
+const withoutNulls = (message: object) =>
+  Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null)) as NewMessage
+
+/** The thread, what was said in it, and what of the client's messages is new to it. */
+async function resumeThread(ctx: Ctx, { _id }: ChatTarget, sent: NewMessage[], id: string) {
+  const thread = await threads.getThreadRow(ctx, id)
+  // Admins read the threads of others, but don't speak for them.
+  if (thread.user !== ctx.actor.user || thread.integration !== _id) notFound('thread')
+  const longIndex = sent.findIndex(({ content }) => (content?.length ?? 0) > MAX_MESSAGE_LENGTH)
+  if (longIndex >= 0)
+    badRequest({
+      path: `/messages/${longIndex}/content`,
+      message: `A message of a thread may have at most ${MAX_MESSAGE_LENGTH} characters.`,
+    })
+  const rows = await readRecentMessages(ctx.db, id)
+  if ((rows.at(-1)?.number ?? 0) + sent.length > MAX_THREAD_MESSAGES)
+    throw new Problem(
+      409,
+      'THREAD_TOO_LONG',
+      `A thread may have at most ${MAX_THREAD_MESSAGES} messages. Start a new one.`,
+    )
+  return { thread, rows, fresh: findNewMessages(rows, sent) }
+}
+
+/** What the agent's stores know of the question. */
+async function loadKnowledge(
+  { ctx, agent: { _id, target }, completionRequest, abortController: { signal } }: TurnInput,
+  thread: string | undefined,
+) {
+  const question = completionRequest.messages.findLast(({ role }) => role === 'user')?.content
+  if (!_id || !target.vectorStores?.length || !question) return { text: '', citations: [] }
+  return retrieveKnowledge(ctx, { integration: { _id, target }, thread, question, signal })
+}

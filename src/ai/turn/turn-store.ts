@@ -1,0 +1,138 @@
+import { eq, lt, max } from 'drizzle-orm'
+import type { PublicCtx } from '../../accounts/guard'
+import { toStorableText } from '../../core/body'
+import { DAY_MS, now, toIsoString } from '../../core/clock'
+import { logError } from '../../core/log'
+import { Problem } from '../../core/problem'
+import { deleteInBatches } from '../../jobs/batch-delete'
+import type { Lease } from '../../jobs/with-lease'
+import type { Tx } from '../../storage/port'
+import type { Tenant } from '../../tenancy/tenants'
+import type { ChatTarget } from '../agents'
+import type { CompletionRequest, NewMessage } from '../shapes'
+import { getSource } from '../sources/sources'
+import { messages, threads, toolResults } from '../tables'
+import { insertThread } from '../threads'
+import { buildUsageRow, recordCompletion, type UsageStatus } from '../usage/usage-record'
+import { callerGoneProblem, toProblem } from './errors'
+import type { TokenUsage } from './model-call'
+import { toStoredResultId } from './model-messages'
+import type { Turn, TurnMessage } from './turn'
+import type { TurnOptions } from './turn-setup'
+
+const MAX_TITLE_LENGTH = 80 // characters
+const MAX_SUMMARIES_PER_THREAD = 20 // that a thread keeps
+
+/**
+ * Keeps what became of a turn, in one transaction: what was said, in its thread; what it took; and that it happened. Of one
+ * that broke off before anything was said, the thread keeps nothing, so that it can be sent again.
+ */
+export async function saveTurn(turn: Turn, status: UsageStatus, code?: string): Promise<void> {
+  const { ctx, agent, source, thread } = turn.input
+  const row = await buildUsageRow(ctx, {
+    kind: 'completion',
+    ...{ integration: agent._id, source: source._id, model: turn.model, thread: thread?._id ?? null },
+    ...{ usage: turn.usage, status, durationMs: Math.round(performance.now() - turn.startTime) },
+  })
+  await ctx.write(async (tx) => {
+    if (thread && (status === 'completed' || turn.turnMessages.length)) await appendToThread(tx, turn)
+    if (turn.pause && !thread) await saveToolResults(tx, turn)
+    await recordCompletion(ctx, tx, row, code)
+  })
+}
+
+async function appendToThread(
+  tx: Tx,
+  { input: { newMessages, thread, startsThread, history }, turnMessages, started }: Turn,
+) {
+  const { _id, summaries } = thread!
+  const updated = toIsoString(now())
+  const threadRow = startsThread ? thread! : await tx.select().from(threads).where(eq(threads._id, _id)).get()
+  // It was removed meanwhile, or whoever began it was.
+  if (!threadRow) return
+  const firstUserMessage = newMessages.find(({ role }) => role === 'user')?.content
+  const changes = {
+    title: threadRow.title ?? toTitle(firstUserMessage ?? ''),
+    summaries: history?.isNewSummary
+      ? [...summaries, history.summary!].slice(-MAX_SUMMARIES_PER_THREAD)
+      : threadRow.summaries,
+    updated,
+  }
+  if (!startsThread) await tx.update(threads).set(changes).where(eq(threads._id, _id))
+  else if (!(await insertThread(tx, { ...threadRow, ...changes }))) return
+  const last = await tx
+    .select({ number: max(messages.number) })
+    .from(messages)
+    .where(eq(messages.thread, _id))
+    .get()
+  const messageRows = [
+    ...newMessages.map((one) => ({ ...toClientMessageRow(one), created: started })),
+    ...turnMessages.map((one) => ({ ...toTurnMessageRow(one), created: updated })),
+  ]
+  const rows = messageRows.map((one, n) => ({ thread: _id, number: (last?.number ?? 0) + n + 1, ...one }))
+  if (rows.length) await tx.insert(messages).values(rows)
+}
+
+const toClientMessageRow = ({ role, content, name, tool_calls: calls, tool_call_id: id }: NewMessage) => ({
+  ...{ role, content: content ?? '', name: name ?? null, toolCalls: calls?.length ? calls : null },
+  ...{ toolCallId: id ?? null, ours: false, incomplete: false },
+})
+
+const toTurnMessageRow = ({ role, content, toolCalls, toolCallId, incomplete }: TurnMessage) => ({
+  ...{ role, content: toStorableText(content), name: null, toolCalls: toolCalls ?? null },
+  ...{ toolCallId: toolCallId ?? null, ours: role === 'tool', incomplete: !!incomplete },
+})
+
+/** The first words of its first message. */
+export function toTitle(text: string) {
+  const line = text.trim().replace(/\s+/g, ' ')
+  const title = line.length <= MAX_TITLE_LENGTH ? line : `${line.slice(0, MAX_TITLE_LENGTH - 1).replace(/\s\S*$/, '')}…`
+  return title.toWellFormed() || null
+}
+
+async function saveToolResults(tx: Tx, { input: { ctx, agent }, pause, turnMessages }: Turn) {
+  const created = toIsoString(now())
+  for (const { functionCall: call } of pause!.backendResults) {
+    const { content } = turnMessages.find(({ toolCallId }) => toolCallId === call.id)!
+    const row = { _id: toStoredResultId(ctx, agent._id, call), content, created }
+    await tx.insert(toolResults).values(row).onConflictDoUpdate({ target: toolResults._id, set: { content, created } })
+  }
+}
+
+/** Keeps what was used for a turn that did not begin, such as to sum up its thread. */
+export async function recordFailedStart(
+  ctx: PublicCtx,
+  { _id, target }: ChatTarget,
+  { model }: CompletionRequest,
+  {
+    how: options,
+    usage,
+    started: startTime,
+    code,
+  }: { how: TurnOptions; usage: TokenUsage; started: number; code: string },
+) {
+  const row = await buildUsageRow(ctx, {
+    kind: 'completion',
+    ...{ integration: _id, source: target.sourceId, thread: options.thread ?? null, usage },
+    model: model || target.model || (await getSource(ctx, target.sourceId)).model,
+    status: options.abortController.signal.aborted ? 'aborted' : 'failed',
+    durationMs: Math.round(performance.now() - startTime),
+  })
+  await ctx.write((tx) => recordCompletion(ctx, tx, row, code))
+}
+
+/** Keeps what became of a turn that came to no end, as well as that goes. Gives what callers are told. */
+export async function saveFailedTurn(turn: Turn, error: unknown): Promise<unknown> {
+  const { aborted, reason } = turn.signal
+  const problem = !aborted ? toProblem(error) : reason instanceof Problem ? reason : callerGoneProblem()
+  const code = problem instanceof Problem ? problem.code : 'INTERNAL'
+  const { tenant } = turn.input.ctx
+  await saveTurn(turn, aborted ? 'aborted' : 'failed', code).catch((cause) =>
+    logError('TURN_NOT_KEPT', { tenant, cause }),
+  )
+  return problem
+}
+
+/** Removes the results of tools whose turns no client has gone on with for a day. */
+export const removeOld = (tenant: Tenant & Lease) =>
+  deleteInBatches(tenant, toolResults, toolResults._id, lt(toolResults.created, toIsoString(now() - DAY_MS)))

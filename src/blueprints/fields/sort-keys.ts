@@ -1,0 +1,66 @@
+import { sha256 } from '../../core/crypto'
+
+const MAX_FULL_TEXT_CHARACTERS = 256 // characters; longer texts are found by their start and a hash
+
+/** Any text. Of texts that agree in their first 256 characters, the order is arbitrary, but equality is exact. */
+export function textKey(value: string): string {
+  if (value.length <= MAX_FULL_TEXT_CHARACTERS) return value
+  // Not between the halves of a surrogate pair.
+  const end = /[\ud800-\udbff]/.test(value[MAX_FULL_TEXT_CHARACTERS - 1]!)
+    ? MAX_FULL_TEXT_CHARACTERS + 1
+    : MAX_FULL_TEXT_CHARACTERS
+  return `${value.slice(0, end)}\u0001${sha256(value)}`
+}
+
+export const isTruncated = (key: string) => key.length > MAX_FULL_TEXT_CHARACTERS
+
+/** How the text begins whose key is cut. */
+export const truncatedPrefix = (key: string) => key.slice(0, key.lastIndexOf('\u0001'))
+
+/** The text behind its key, or how it begins. */
+export const textOf = (key: string) => (isTruncated(key) ? `${truncatedPrefix(key)}…` : key)
+
+const doubleView = new DataView(new ArrayBuffer(8))
+const hex = (word: number) => word.toString(16).padStart(8, '0')
+
+/** A double: its bits in hexadecimal, turned such that they sort as the numbers do; zeros at the end are left out. */
+export function numberKey(value: number): string {
+  doubleView.setFloat64(0, value || 0) // -0 is 0
+  const [high, low] = [doubleView.getUint32(0), doubleView.getUint32(4)]
+  const [first, second] = high >>> 31 ? [~high >>> 0, ~low >>> 0] : [(high | 0x80000000) >>> 0, low]
+  return (second ? hex(first) + hex(second) : hex(first)).replace(/0+$/, '')
+}
+
+/** The number behind its key. */
+export function numberOf(key: string): number {
+  const bits = key.padEnd(16, '0')
+  const [first, second] = [Number.parseInt(bits.slice(0, 8), 16), Number.parseInt(bits.slice(8), 16)]
+  const positive = first >>> 31
+  doubleView.setUint32(0, positive ? first & 0x7fffffff : ~first)
+  doubleView.setUint32(4, positive ? second : ~second)
+  return doubleView.getFloat64(0)
+}
+
+const complement = (digits: string) => digits.replace(/\d/g, (digit) => `${9 - Number(digit)}`)
+
+/** A decimal text of any size: sign, number of digits before the point, digits; for negative ones their complements. */
+export function decimalKey(value: string): string {
+  const [, minus, whole = '', part = ''] = value.match(/^(-?)0*(\d*)\.?(\d*)$/)!
+  const digits = (whole + part).replace(/^0+/, '').replace(/0+$/, '')
+  if (!digits) return '1000'
+  const exponent = whole.length || -part.search(/[1-9]/)
+  const size = String(500 + exponent).padStart(3, '0')
+  // The tilde follows all digits: of two negative numbers that begin alike, the longer is the lesser.
+  return minus ? `0${complement(size + digits)}~` : `1${size}${digits}`
+}
+
+/** The decimal behind its key, without the zeros at its ends. */
+export function decimalOf(key: string): string {
+  const minus = key.startsWith('0')
+  const text = minus ? complement(key.slice(1, -1)) : key.slice(1)
+  const [exponent, digits] = [Number(text.slice(0, 3)) - 500, text.slice(3)]
+  if (!digits) return '0'
+  const whole = exponent > 0 ? digits.slice(0, exponent).padEnd(exponent, '0') : '0'
+  const part = exponent > 0 ? digits.slice(exponent) : digits.padStart(digits.length - exponent, '0')
+  return `${minus ? '-' : ''}${whole}${part && `.${part}`}`
+}

@@ -1,0 +1,232 @@
+import { and, eq } from 'drizzle-orm'
+import type { Ctx } from '../accounts/guard'
+import { now, toIsoString } from '../core/clock'
+import { assertIfMatch, etagOf, type HttpContext } from '../core/etag'
+import { notFound, Problem } from '../core/problem'
+import type { Tx } from '../storage/port'
+import { writeInvalidating } from '../tenancy/cache'
+import { disableIdleTimeout } from '../tenancy/client-connection'
+import type { Tenant } from '../tenancy/tenants'
+import { assertTargetsExist, getModel, sendBlueprint } from './blueprints'
+import { initialProgress } from './cutover'
+import { validateDefinition } from './definition-validation'
+import { type DryRunReport, entityStore } from './entity-store'
+import { assignFieldNumbers, reserveFieldNumbers } from './field-numbers'
+import type { Model } from './model'
+import { type BlueprintRow, compileModel, findAlterationRow, findBlueprintRow } from './model-loader'
+import { mayReadField, rowScopeOf } from './permissions'
+import {
+  applyRenames,
+  assertFormulaReferences,
+  type ChangeError,
+  diffDefinitions,
+  type PendingChange,
+  type SchemaDiff,
+} from './schema-diff'
+import type { BlueprintChange, BlueprintChangeProblem, Definition } from './shapes'
+import { alterations, blueprints } from './tables'
+
+const MAX_UPDATE_WAIT_MS = 20_000 // ms that a caller waits for entities to be prepared; they are, all the same
+
+/**
+ * Changes what it mentions. Where entities have to be altered, it comes into force for all of them at one moment: within
+ * some seconds, or else (202) as soon as they are prepared. @throws 400, 409 with what existing entities would not fit, 412
+ */
+export async function update(ctx: Ctx, key: string, input: BlueprintChange, answer: HttpContext) {
+  const intent = await resolveIntent(ctx, key, input, answer)
+  if (!intent.alteration.needsBackfill) {
+    await applyImmediately(ctx, intent)
+    return { status: 200 as const, body: await sendBlueprint(ctx, await getModel(ctx, key), answer) }
+  }
+  const { problems } = await surveyChange(ctx, intent)
+  if (problems.length) throw toProblem(toChangeError(problems))
+  const form = await startAlteration(ctx, intent)
+  if (form) entityStore.resumeAlteration(ctx, key)
+  const inForce = !form || (await waitForCutover(ctx, key, form))
+  return {
+    status: inForce ? (200 as const) : (202 as const),
+    body: await sendBlueprint(ctx, await getModel(ctx, key), answer),
+  }
+}
+
+/** What a change would do to the entities that are there. @throws 400, 412 */
+export async function dryRun(ctx: Ctx, key: string, input: BlueprintChange, answer: HttpContext) {
+  const intent = await resolveIntent(ctx, key, input, answer)
+  return { dryRun: true as const, ...(await surveyChange(ctx, intent)) }
+}
+
+/** What a caller wants, and what that means for entities. The definition may say what fields are renamed from. */
+type Intent = { before: BlueprintRow; change: Omit<PendingChange, 'numbers'>; alteration: SchemaDiff }
+
+async function resolveIntent(ctx: Ctx, key: string, input: BlueprintChange, answer: HttpContext): Promise<Intent> {
+  const { name, description, ...parts } = input
+  disableIdleTimeout(answer.request)
+  for (const until = performance.now() + MAX_UPDATE_WAIT_MS; ; ) {
+    const before = (await findBlueprintRow(ctx, key)) ?? notFound('blueprint')
+    assertIfMatch(answer.request, etagOf(before.version, before.updated))
+    const wanted: Definition = { ...applyRenames(before.definition, parts.fields), ...parts }
+    const alteration = diffDefinitions(before.definition, wanted)
+    await validateDefinition(alteration.definition)
+    const currentAlteration = await findAlterationRow(ctx, key)
+    // What is being prepared must stay what it was prepared for; the rest may change.
+    if (currentAlteration?.state !== 'preparing' || !concernsEntities(before.definition, alteration.definition)) {
+      await assertFormulasStay(ctx, key, before.definition, input, alteration)
+      return { before, change: { name, description, definition: wanted }, alteration }
+    }
+    if (performance.now() > until) throw changingProblem()
+    entityStore.resumeAlteration(ctx, key)
+    await Bun.sleep(MAX_POLL_INTERVAL_MS)
+  }
+}
+
+const changingProblem = () =>
+  new Problem(
+    409,
+    'BLUEPRINT_CHANGING',
+    'A previous change is still being applied to the entities of this blueprint. Try again later.',
+  )
+
+const concernsEntities = (before: Definition, after: Definition) =>
+  (['fields', 'computed', 'limitations'] as const).some(
+    (part) => !Bun.deepEquals(before[part] ?? EMPTY_PARTS[part], after[part] ?? EMPTY_PARTS[part]),
+  )
+const EMPTY_PARTS = { fields: [], computed: {}, limitations: [] }
+
+/** Formulas that are kept must find what they are about. */
+async function assertFormulasStay(
+  ctx: Ctx,
+  key: string,
+  before: Definition,
+  { computed }: BlueprintChange,
+  { definition }: SchemaDiff,
+) {
+  if (computed || !before.computed) return
+  const { formulas } = await getModel(ctx, key)
+  assertFormulaReferences(
+    before,
+    definition,
+    new Map(formulas.map(({ field, formula }) => [field.key, formula.referencedNames])),
+  )
+}
+
+async function surveyChange(ctx: Ctx, { before, alteration }: Intent): Promise<DryRunReport> {
+  const model = await getModel(ctx, before.key)
+  const numbers = alteration.definition.fields.map(({ key }, index) => {
+    const { from } = alteration.steps[index]!
+    // None has been reserved for those that are to be found otherwise.
+    return [key, (!alteration.reindexedKeys.has(key) && from && model.field.get(from)?.number) || -1 - index] as const
+  })
+  const next = await compileModel(ctx, before, alteration.definition, new Map(numbers))
+  const { problems, ...survey } = await entityStore.surveyChange(ctx, model, next, alteration)
+  return { ...survey, problems: problems.map((problem) => redactObstacle(ctx, model, alteration, problem)) }
+}
+
+/** Who may change a blueprint but not read its entities is told that some do not fit, not which, nor what is in them. */
+function redactObstacle(
+  { actor }: Ctx,
+  model: Model,
+  { steps }: SchemaDiff,
+  obstacle: BlueprintChangeProblem,
+): BlueprintChangeProblem {
+  const { examples, duplicates, ...problem } = obstacle
+  const was = model.field.get(steps.find(({ key }) => key === problem.field)?.from ?? '')
+  const all = !!rowScopeOf(model, 'read', actor)?.all
+  const mayReadValues = all && (!was || mayReadField(was, actor))
+  return { ...problem, examples: all ? examples : [], ...(mayReadValues && duplicates && { duplicates }) }
+}
+
+const toChangeError = (problems: BlueprintChangeProblem[]): ChangeError => {
+  const message = problems.map(({ message }) => message).join(' ')
+  return { code: problems[0]!.code, message: message.slice(0, 1_000), details: problems }
+}
+
+const CONFLICT_STATUS = 409
+const toProblem = ({ code, message, details }: ChangeError) => new Problem(CONFLICT_STATUS, code, message, { details })
+
+/** A change that no entity has to be altered for. */
+async function applyImmediately(ctx: Ctx, intent: Intent) {
+  await writeInvalidating(ctx, 'blueprints', async (tx) => {
+    const row = await getAlterationIfUnchanged(tx, intent)
+    await saveDefinition(tx, intent)
+    if (row?.state !== 'preparing') return
+    // Its fields are as they were, so what is being prepared stays what it is; the rest must not be lost when it comes.
+    const { fields: _, computed: __, limitations: ___, ...rest } = intent.alteration.definition
+    const { name = row.change.name, description = row.change.description } = intent.change
+    const change = { ...row.change, name, description, definition: { ...row.change.definition, ...rest } }
+    await tx.update(alterations).set({ change }).where(eq(alterations.blueprint, intent.before.key))
+  })
+}
+
+/** The change as far as it needs no entities, in a transaction. */
+async function saveDefinition(tx: Tx, { before, change, alteration: { definition } }: Intent) {
+  const { name, description } = change
+  const fields = { ...(name && { name }), ...(description !== undefined && { description }), definition }
+  await assertTargetsExist(tx, before.key, definition, before.definition.fields)
+  await tx
+    .update(blueprints)
+    .set({ ...fields, version: before.version + 1, updated: toIsoString(now()) })
+    .where(eq(blueprints.key, before.key))
+  await assignFieldNumbers(tx, before.key, definition)
+}
+
+/** The alteration that is under way. @throws 409 when the blueprint is not as it was when the change was thought out */
+async function getAlterationIfUnchanged(tx: Tx, { before }: Intent) {
+  const { key, version } = before
+  const unchanged = await tx
+    .select({ key: blueprints.key })
+    .from(blueprints)
+    .where(and(eq(blueprints.key, key), eq(blueprints._id, before._id), eq(blueprints.version, version)))
+    .get()
+  if (!unchanged) throw new Problem(409, 'CONFLICT', 'The blueprint was changed by another request. Try again.')
+  return tx.select().from(alterations).where(eq(alterations.blueprint, key)).get()
+}
+
+/** Begins to alter entities; answers nothing where there are none, and the change is in force. */
+const startAlteration = (ctx: Ctx, intent: Intent): Promise<number | undefined> =>
+  writeInvalidating(ctx, 'blueprints', async (tx) => {
+    const { before, change, alteration } = intent
+    const { key, version } = before
+    const row = await getAlterationIfUnchanged(tx, intent)
+    if (row?.state === 'preparing') throw changingProblem()
+    if (!(await entityStore.hasEntities(tx, key))) return void (await saveDefinition(tx, intent))
+    if (await entityStore.isImporting(tx, key))
+      throw new Problem(
+        409,
+        'IMPORT_RUNNING',
+        'An import into this blueprint is running. Try again when it has finished.',
+      )
+    await assertTargetsExist(tx, key, alteration.definition, before.definition.fields)
+    const form = version + 1
+    const numbers = await reserveFieldNumbers(tx, key, form, alteration.reindexedKeys)
+    const progress = await initialProgress(tx, key)
+    const newAlteration = {
+      form,
+      state: 'preparing' as const,
+      change: { ...change, numbers },
+      ...progress,
+      problem: null,
+    }
+    await tx.delete(alterations).where(eq(alterations.blueprint, key))
+    await tx.insert(alterations).values({ blueprint: key, ...newAlteration, since: toIsoString(now()) })
+    // From now on, whoever writes knows of it.
+    await tx.update(blueprints).set({ version: form }).where(eq(blueprints.key, key))
+    return form
+  })
+
+const MAX_POLL_INTERVAL_MS = 100 // ms
+
+/** Whether it does in time; whichever process prepares it. @throws 409 when it was given up */
+async function waitForCutover(tenant: Tenant, key: string, form: number): Promise<boolean> {
+  const until = performance.now() + MAX_UPDATE_WAIT_MS
+  for (let pause = 5; performance.now() < until; pause = Math.min(2 * pause, MAX_POLL_INTERVAL_MS)) {
+    await Bun.sleep(pause)
+    const { form: inForce } = (await findBlueprintRow(tenant, key)) ?? notFound('blueprint')
+    if (inForce >= form) return true
+    const row = await findAlterationRow(tenant, key)
+    if (row && row.form > form) break
+    if (row?.form !== form) continue
+    if (row.problem) throw toProblem(row.problem)
+    entityStore.resumeAlteration(tenant, key)
+  }
+  return false
+}

@@ -1,0 +1,41 @@
+import { now } from './clock'
+import { sha256 } from './crypto'
+
+const MAX_KEY_LENGTH = 128 // characters; what callers send may be longer
+
+/**
+ * At most `most` in any `window` (ms) for each key. Keys begin with the tenant. Remembers no more than `size` keys:
+ * beyond that the oldest is forgotten, which errs on the caller's side.
+ */
+export class RateLimiter {
+  #timesByKey = new Map<string, number[]>()
+
+  constructor(
+    private maxCount: number,
+    private windowMs: number,
+    private maxKeys = 10_000,
+  ) {}
+
+  /** How long (ms) until one more is allowed; counts nothing. */
+  getWaitMs(name: string): number {
+    const times = this.#timesByKey.get(toLimitKey(name)) ?? []
+    const recent = times.filter((past) => past > now() - this.windowMs)
+    return recent.length < this.maxCount ? 0 : recent[recent.length - this.maxCount]! + this.windowMs - now()
+  }
+
+  /** Counts one more, or several; returns the milliseconds to wait when that is too many, else 0. */
+  consume(name: string, count = 1): number {
+    const time = now()
+    const key = toLimitKey(name)
+    const times = (this.#timesByKey.get(key) ?? []).filter((past) => past > time - this.windowMs && past <= time)
+    this.#timesByKey.delete(key)
+    this.#timesByKey.set(key, times)
+    if (this.#timesByKey.size > this.maxKeys) this.#timesByKey.delete(this.#timesByKey.keys().next().value!)
+    const excess = times.length + count - this.maxCount
+    if (excess > 0) return (times[excess - 1] ?? time) + this.windowMs - time
+    for (let n = 0; n < count; n++) times.push(time)
+    return 0
+  }
+}
+
+const toLimitKey = (name: string) => (name.length > MAX_KEY_LENGTH ? sha256(name) : name)

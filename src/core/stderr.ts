@@ -1,0 +1,62 @@
+import { write, writeSync } from 'node:fs'
+
+const STDERR_FD = 2
+const BATCH_LENGTH = 64 << 10 // characters
+const BATCH_DELAY_MS = 250 // ms that a line waits for others
+const RETRY_DELAY_MS = 50 // ms until a reader that takes nothing is asked again
+const MAX_BUFFERED_LENGTH = 16 << 20 // characters; beyond, lines are lost instead of holding up the server
+
+let buffer = ''
+let isWriting = false
+let flushTimer: Timer | undefined
+let flushListeners: (() => void)[] = []
+
+/** Writes a line to standard error, together with others a moment later. */
+export function writeLine(line: string) {
+  if (buffer.length > MAX_BUFFERED_LENGTH) return
+  buffer += line
+  if (buffer.length >= BATCH_LENGTH) flush()
+  else flushTimer ??= setTimeout(flush, BATCH_DELAY_MS).unref()
+}
+
+/** Writes at once what waits. */
+export function flush() {
+  clearTimeout(flushTimer)
+  flushTimer = undefined
+  if (isWriting) return
+  if (!buffer) {
+    for (const done of flushListeners) done()
+    flushListeners = []
+    return
+  }
+  const bytes = Buffer.from(buffer)
+  buffer = ''
+  isWriting = true
+  writeBytes(bytes)
+}
+
+/** Resolves when all lines so far are written. */
+export const waitUntilWritten = () =>
+  new Promise<void>((resolve) => {
+    flushListeners.push(resolve)
+    flush()
+  })
+
+function writeBytes(bytes: Buffer) {
+  write(STDERR_FD, bytes, 0, bytes.length, null, (error, written = 0) => {
+    if (error?.code === 'EAGAIN') return void setTimeout(writeBytes, RETRY_DELAY_MS, bytes)
+    // Whoever has closed it wants no log.
+    if (!error && written < bytes.length) return writeBytes(bytes.subarray(written))
+    isWriting = false
+    if (flushListeners.length || buffer.length >= BATCH_LENGTH) flush()
+    else if (buffer) flushTimer ??= setTimeout(flush, BATCH_DELAY_MS).unref()
+  })
+}
+
+process.on('exit', () => {
+  try {
+    if (buffer) writeSync(STDERR_FD, buffer)
+  } catch {
+    // Nobody is left to be told.
+  }
+})

@@ -1,0 +1,75 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { getModel } from '../../blueprints/blueprints'
+import { isAltering, pendingModelOf } from '../../blueprints/model'
+import { config } from '../../config'
+import { logError } from '../../core/log'
+import { Problem } from '../../core/problem'
+import { type Lease, withLease } from '../../jobs/with-lease'
+import { Busy } from '../../storage/errors'
+import type { Db } from '../../storage/port'
+import { invalidate } from '../../tenancy/cache'
+import { getTenant, type Tenant } from '../../tenancy/tenants'
+import { backfill } from './backfill'
+import { cleanUp } from './cleanup'
+
+const LEASE_MS = 10_000 // ms; this long nobody goes on after a process that died
+const RETRY_MS = 1_000 // ms until the next attempt, whatever went wrong
+const CACHE_PROPAGATION_MS = 1_500 // ms; longer than another server relies on what it remembers
+
+const runningAlterations = new WeakMap<Db, Set<string>>()
+
+/**
+ * Goes on with the alteration of a blueprint's entities until nothing is left to do, slice by slice; one process at a time.
+ * Wherever it is interrupted, all that is asked is answered by what is in force, and whoever uses the blueprint goes on.
+ */
+export function resumeAlteration(tenant: Tenant, key: string): void {
+  const keys = runningAlterations.get(tenant.db) ?? new Set()
+  runningAlterations.set(tenant.db, keys)
+  if (keys.has(key)) return
+  keys.add(key)
+  const settle = (retryAfter?: number) => {
+    keys.delete(key)
+    if (retryAfter !== undefined)
+      setTimeout(() => resumeAlteration(tenant, key), Math.min(retryAfter, RETRY_MS)).unref()
+  }
+  runUnderLease(tenant, key).then(settle, (error) => {
+    // The blueprint was removed meanwhile, or nobody may use the tenant now.
+    const isGone = error instanceof Problem && [403, 404].includes(error.status)
+    if (!isGone && !(error instanceof Busy))
+      logError('ALTERATION_INTERRUPTED', { tenant: tenant.tenant, cause: rootCause(error) })
+    settle(isGone ? undefined : RETRY_MS)
+  })
+}
+
+/** What is wrapped around it may quote what entities hold. */
+const rootCause = (error: unknown): string =>
+  error instanceof Error && error.cause ? rootCause(error.cause) : String(error)
+
+/** Answers after how many ms there is to be another one, if any. */
+async function runUnderLease({ tenant: id }: Tenant, key: string): Promise<number | undefined> {
+  // Not what a request has of it, whose writes may have to do with its answer.
+  const tenant = await getTenant(id)
+  const outcome = await withLease(tenant, `alteration ${key}`, (leased) => runSteps(tenant, leased, key), {
+    length: LEASE_MS,
+  })
+  return outcome.state === 'done' ? undefined : outcome.state === 'taken' ? outcome.left : RETRY_MS
+}
+
+async function runSteps(tenant: Tenant, leased: Tenant & Lease, key: string) {
+  for (let waitedFor = 0; ; ) {
+    leased.signal.throwIfAborted()
+    const model = await getModel(tenant, key)
+    const { alteration } = model
+    if (!alteration || !isAltering(model)) return
+    const pending = pendingModelOf(model)
+    if (!pending && waitedFor !== alteration.form && config.ATOLL_DATABASE_URL) {
+      // Other servers may read by what was in force before until they have heard.
+      await pause(CACHE_PROPAGATION_MS, undefined, { signal: leased.signal }).catch(() => {})
+      waitedFor = alteration.form
+      continue
+    }
+    const hasMore = await (pending ? backfill(leased, model, pending) : cleanUp(leased, model, alteration.form))
+    if (!hasMore) invalidate(tenant, 'blueprints')
+    await new Promise(setImmediate)
+  }
+}

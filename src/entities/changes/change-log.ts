@@ -1,0 +1,159 @@
+import { now } from '../../core/clock'
+import type { Lease } from '../../jobs/with-lease'
+import type { Db, Tx } from '../../storage/port'
+import type { Tenant } from '../../tenancy/tenants'
+import { shownInForceSql } from '../serializer'
+import { oneOf } from '../sql-conditions'
+
+/** An entity as its row has it. */
+export type LoggedEntity = { shown: string; keys: string }
+
+/** What happened to an entity: without `before` it was made, without `after` removed. */
+export type EntityChange = { before?: LoggedEntity; after?: LoggedEntity }
+
+const CHARACTERS_PER_NUMBER = 4_096 // characters for which a number stands
+const MAX_RETAINED_NUMBERS = 50_000 // numbers of a tenant that are kept
+const NUMBERS_PER_CLEANUP = 1_000 // numbers after which what is over is removed
+const RETENTION_MS = 86_400_000 // ms that a change is kept, and that a blueprint's are after the last who listened
+export const RENEWAL_MS = 3_600_000 // ms; who listens on says so this often
+const CHANGES_PER_REMOVAL = 1_000 // changes removed in one write
+export const NUMBERS_PER_READ = 1_000 // numbers read by one statement
+
+/** Whether a blueprint's changes are kept, as a part of a statement; its key is the value. */
+export const IS_LOGGED = '(select 1 from change_logs l where l.blueprint = ?)'
+
+const LAST_NUMBER_SQL = "coalesce((select version from versions where topic = 'changes'), 0)"
+const INSERT_CHANGE = `insert into entity_changes (number, blueprint, made, shown_before, keys_before, shown, keys)
+  values (?, ?, ?, ?, ?, ?, ?)`
+
+/** Keeps changes of a blueprint whose changes are kept, in the transaction that makes them; listeners hear of its commit. */
+export async function appendChanges(tx: Tx, blueprint: string, changes: EntityChange[]) {
+  if (!changes.length) return
+  const sizes = changes.map(numbersNeeded)
+  const size = sizes.reduce((sum, one) => sum + one, 0)
+  // The count is also the version by which other processes learn of it.
+  const [[last] = []] = await tx.query(
+    `insert into versions (topic, version) values ('changes', ?)
+     on conflict ("topic") do update set version = versions.version + excluded.version returning version`,
+    [size],
+  )
+  const [end, madeAt] = [last as number, now()]
+  let number = end - size
+  const rows = changes.map(({ before, after }, n) => {
+    number += sizes[n]!
+    return [number, blueprint, madeAt, before?.shown, before?.keys, after?.shown, after?.keys].map((one) => one ?? null)
+  })
+  await tx.executeMany(INSERT_CHANGE, rows)
+  if (Math.floor(end / NUMBERS_PER_CLEANUP) > Math.floor((end - size) / NUMBERS_PER_CLEANUP))
+    await removeUpTo(tx, end - MAX_RETAINED_NUMBERS)
+  tx.afterCommit((db) => commitListeners.get(db)?.get(blueprint)?.())
+}
+
+const numbersNeeded = ({ before, after }: EntityChange) =>
+  1 +
+  Math.floor(
+    [before, after].reduce((sum, one) => sum + (one ? one.shown.length + one.keys.length : 0), 0) /
+      CHARACTERS_PER_NUMBER,
+  )
+
+async function removeUpTo(tx: Tx, number: number) {
+  await tx.query('delete from entity_changes where number <= ?', [number])
+  await tx.query('update change_logs set since = ? where since < ?', [number, number])
+}
+
+/** Keeps the removal of entities that are still there, of those blueprints whose changes are kept. */
+export async function appendRemovals(tx: Tx, entities: number[]) {
+  for (let at = 0; at < entities.length; at += REMOVALS_PER_READ) {
+    const { sql, params } = oneOf('e.seq', entities.slice(at, at + REMOVALS_PER_READ))
+    const rows = (await tx.query(
+      `select e.blueprint, ${shownInForceSql('e.')}, e.keys from entities e join change_logs l on l.blueprint = e.blueprint where ${sql}`,
+      params,
+    )) as [string, string, string][]
+    for (const [blueprint, group] of Map.groupBy(rows, ([blueprint]) => blueprint))
+      await appendChanges(
+        tx,
+        blueprint,
+        group.map(([, shown, keys]) => ({ before: { shown, keys } })),
+      )
+  }
+}
+
+const REMOVALS_PER_READ = 100 // entities in memory
+
+/** Keeps changes of entities of any blueprints, of those whose changes are kept. */
+export async function appendLoggedChanges(tx: Tx, changes: (EntityChange & { blueprint: string })[]) {
+  const { sql, params } = oneOf('blueprint', [...new Set(changes.map(({ blueprint }) => blueprint))])
+  const logged = new Set((await tx.query(`select blueprint from change_logs where ${sql}`, params)).flat())
+  for (const [blueprint, group] of Map.groupBy(changes, (one) => one.blueprint))
+    if (logged.has(blueprint)) await appendChanges(tx, blueprint, group)
+}
+
+const commitListeners = new WeakMap<Db, Map<string, () => void>>()
+
+/** Has `hear` called whenever this process has committed changes of the blueprint. One at a time may ask that. */
+export function onCommit(db: Db, blueprint: string, listener: () => void) {
+  const listeners = commitListeners.get(db) ?? new Map()
+  commitListeners.set(db, listeners.set(blueprint, listener))
+  return () => void listeners.delete(blueprint)
+}
+
+/** From now on the changes of a blueprint are kept, for a day at least. Tells the number of the tenant's last one. */
+export async function enableLog({ db, write }: Tenant, blueprint: string): Promise<number> {
+  const readState = () =>
+    db.query(`select until, ${LAST_NUMBER_SQL} from change_logs where blueprint = ?`, [blueprint]) as Promise<
+      [number, number][]
+    >
+  const time = now()
+  const [state] = await readState()
+  if (state && state[0] > time + RETENTION_MS - RENEWAL_MS) return state[1]
+  await write((tx) =>
+    tx.query(
+      `insert into change_logs (blueprint, since, until) select key, ${LAST_NUMBER_SQL}, ? from blueprints where key = ?
+       on conflict ("blueprint") do update set until = excluded.until`,
+      [time + RETENTION_MS, blueprint],
+    ),
+  )
+  return (await readState())[0]?.[1] ?? 0
+}
+
+/** The number of a tenant's last change. */
+export const readLastNumber = async (db: Db) => (await db.query(`select ${LAST_NUMBER_SQL}`))[0]![0] as number
+
+export type NumberedChange = { number: number; before?: LoggedEntity; after?: LoggedEntity }
+
+/**
+ * What happened after a number, as far as number `upto`: a bounded amount of it. `last` is the tenant's last number, and
+ * `since` the one after which all are there; what was before it can't be told any more. Nothing when none are kept.
+ */
+export async function readChangesAfter(db: Db, blueprint: string, number: number) {
+  const upto = number + NUMBERS_PER_READ
+  const rows = (await db.query(
+    `select l.since, ${LAST_NUMBER_SQL}, c.number, c.shown_before, c.keys_before, c.shown, c.keys from change_logs l
+     left join entity_changes c on c.blueprint = l.blueprint and c.number > ? and c.number <= ?
+     where l.blueprint = ? order by c.number asc`,
+    [number, upto, blueprint],
+  )) as [number, number, number | null, ...(string | null)[]][]
+  const [first] = rows
+  if (!first) return
+  const [since, last] = first
+  const changes = rows.flatMap(([, , number, ...[shownBefore, keysBefore, shown, keys]]): NumberedChange[] =>
+    number === null
+      ? []
+      : [{ number, before: toLoggedEntity(shownBefore, keysBefore), after: toLoggedEntity(shown, keys) }],
+  )
+  return { since, last, upto: Math.min(upto, last), changes }
+}
+
+const toLoggedEntity = (shown?: string | null, keys?: string | null) => (shown && keys ? { shown, keys } : undefined)
+
+/** Removes changes that are too old, and those of blueprints that nobody has listened to for a day. */
+export async function removeOld({ db, write, signal }: Tenant & Lease) {
+  const time = now()
+  await write((tx) => tx.query('delete from change_logs where until < ?', [time]))
+  const old = 'select number from entity_changes where made < ? order by number asc limit ?'
+  for (let count = CHANGES_PER_REMOVAL; count === CHANGES_PER_REMOVAL && !signal.aborted; ) {
+    const rows = (await db.query(old, [time - RETENTION_MS, CHANGES_PER_REMOVAL])) as number[][]
+    count = rows.length
+    if (count) await write((tx) => removeUpTo(tx, rows.at(-1)![0]!))
+  }
+}

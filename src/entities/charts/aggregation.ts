@@ -1,0 +1,110 @@
+import type { Model } from '../../blueprints/model'
+import type { RowScope } from '../../blueprints/permissions'
+import { badRequest } from '../../core/problem'
+import type { Db } from '../../storage/port'
+import { count } from '../count'
+import { shownColumnSql } from '../serializer'
+import { type FieldTarget, fragment } from '../sql-conditions'
+import type { ChartQuery } from './chart-query'
+import { countWithValues, scanEntities, scanValues } from './group-scan'
+import { createGrouping, type Grouping, type GroupPosition } from './grouping'
+import { isMultiValued, parseKeys, readDocumentKeys } from './values'
+
+/** How many entities, and their sum in units of its kind. */
+export type Amount = { count: number; units: bigint }
+/** A group, and an entity that is in it by the value with this key. */
+export type Group = Amount & { position: GroupPosition; first: number; key: string }
+export type Aggregation = { all: Amount; groups: Map<GroupPosition, Group>; unknown: Amount }
+
+const MAX_GROUPS = 100_000 // groups that are told from each other
+
+/**
+ * Counts entities and adds them up: all, those of each group, and those that are in none. An entity is once in every
+ * group that a value of it is in. @throws 400 for too many groups
+ */
+export async function aggregate(
+  db: Db,
+  model: Model,
+  rowScope: RowScope,
+  chartQuery: ChartQuery,
+  grouping: Grouping | undefined,
+): Promise<Aggregation> {
+  const { query, by, sum } = chartQuery
+  const result: Aggregation = { all: { count: 0, units: 0n }, groups: new Map(), unknown: { count: 0, units: 0n } }
+  const unitsOf = (keys: string[]) => keys.reduce((units, key) => units + sum!.kind!.exactSum!.units(key), 0n)
+
+  const target = findIndexTarget(chartQuery, rowScope, grouping)
+  if (target) {
+    for await (const rows of scanValues(db, target))
+      for (const [key, count, first] of rows as [string, number, number][])
+        addRow(result, grouping, [key], sum ? unitsOf([key]) : 0n, Number(count), Number(first))
+    if (by) {
+      const lacking = (await count(db, model, rowScope, query)) - (await countWithValues(db, target))
+      result.unknown.count = Math.max(0, lacking)
+    }
+    return result
+  }
+
+  // A list in the index has each of its values once; what to add up of it, only the document tells.
+  const readsDocument = !!sum && isMultiValued(sum)
+  const selected = [
+    ...(grouping ? [grouping.selected] : []),
+    ...(sum ? [readsDocument ? fragment(shownColumnSql(model)) : createGrouping(sum).selected] : []),
+  ]
+  const large = readsDocument || (!!by && isMultiValued(by))
+  for await (const rows of scanEntities(db, model, rowScope, query, selected, large))
+    for (const row of rows) {
+      const [added, count, first] = [row.at(-3)!, Number(row.at(-2)), Number(row.at(-1))]
+      const values = !sum ? [] : readsDocument ? readDocumentKeys(sum, added as string) : parseKeys(sum, added)
+      addRow(result, grouping, by ? parseKeys(by, row[0]!) : [], unitsOf(values), count, first)
+    }
+  return result
+}
+
+/**
+ * The index alone tells of one property of all entities that there are; but not which entities have several values in
+ * one group, nor how often they have a value.
+ */
+function findIndexTarget(
+  { query, by, sum }: ChartQuery,
+  rowScope: RowScope,
+  grouping: Grouping | undefined,
+): FieldTarget | undefined {
+  const target = by && sum ? undefined : (by ?? sum)?.target
+  if (target?.at !== 'field' || !target.indexed || !rowScope.all) return
+  if (query.conditions.length || query.search !== undefined) return
+  return target.single || grouping?.exact ? target : undefined
+}
+
+function addRow(
+  { all, groups, unknown }: Aggregation,
+  grouping: Grouping | undefined,
+  keys: string[],
+  units: bigint,
+  count: number,
+  first: number,
+) {
+  const amount = { count, units: units * BigInt(count) }
+  addAmount(all, amount)
+  if (!grouping) return
+  if (!keys.length) addAmount(unknown, amount)
+  for (const [position, key] of new Map(keys.map((key) => [grouping.toPosition(key), key]))) {
+    const group = groups.get(position)
+    if (group) {
+      addAmount(group, amount)
+      if (first < group.first) Object.assign(group, { first, key })
+    } else if (groups.size < MAX_GROUPS) groups.set(position, { ...amount, position, first, key })
+    else throwTooManyGroups()
+  }
+}
+
+function addAmount(amount: Amount, { count, units }: Amount) {
+  amount.count += count
+  amount.units += units
+}
+
+const throwTooManyGroups = () =>
+  badRequest({
+    path: '',
+    message: `There are more than ${MAX_GROUPS} groups. Add a filter, or group by another field.`,
+  })

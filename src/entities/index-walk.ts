@@ -1,0 +1,83 @@
+import { thresholds } from './cardinality'
+import type { IndexSource } from './id-set'
+import { matchesIndexOrder, type OrderTerm, type SortPosition, toOrderTerms } from './order'
+import type { Condition, Target } from './query-parser'
+import { fullScan, type Scan } from './scans'
+import { buildSelect, type FindRequest, type PageWindow } from './select-sql'
+import { and, fragment, type SqlFragment } from './sql-conditions'
+
+/** An index in the order of what is first asked for, and the conditions that all its rows meet. */
+export type IndexWalk = { source: IndexSource; covered: Condition[]; target?: Target }
+
+/** A group of one value which is too large to be sorted: the whole page is in it, or else only its beginning is. */
+export type TieGroup = { value: string | number; containsPage: boolean }
+
+/**
+ * What is found near the beginning of an order, going through so many rows at most and asking each entity; nothing where
+ * that are too few; a group where very many agree in what comes first, but more is to be ordered by.
+ */
+export async function walkIndex(
+  request: FindRequest,
+  { source, covered }: IndexWalk,
+  window: PageWindow,
+): Promise<unknown[][] | TieGroup | undefined> {
+  const { db, model, query, columns, first } = request
+  const { limit, skip, position } = window
+  if (!limit) return []
+  const need = limit + skip
+  if (need > 2 * thresholds.stretch || position?.[0] === null) return
+  const full = fullScan(model)
+  const [term, ...terms] = toOrderTerms(query.order, full.time, first) as [OrderTerm, ...OrderTerm[]]
+  const isIndexOrder = matchesIndexOrder(query.order, terms.at(-1)!)
+  const from = position ? startAt(source, term, position, isIndexOrder) : source
+  const readFirst = (source: IndexSource, size: number) => {
+    const rows = orderedRowsSql(source, `${source.by[0]} as value, ${source.entity} as seq`, term)
+    const scan: Scan = {
+      ...full,
+      covered,
+      from: `(${rows.sql} limit ?) as n cross join entities e`,
+      where: fragment('e.seq = n.seq'),
+      fromParams: [...rows.params, size],
+    }
+    const { sql, params } = buildSelect(request, scan, [{ ...term, of: fragment('n.value') }, ...terms], window)
+    return db.query(sql, params)
+  }
+  const maxRows = thresholds.stretch + 4 * need
+  // Where nearly all match, each entity asked in vain would cost as much as one that is shown; but groups have to be seen.
+  for (const size of [...(isIndexOrder ? [1.2 * need] : []), need + maxRows / 8, maxRows].map(Math.ceil)) {
+    const rows = await readFirst(from, size)
+    if (rows.length < limit) continue
+    if (isIndexOrder) return rows
+    const [start, end] = [rows[0]![columns.length], rows.at(-1)![columns.length]] as [string, string]
+    const { sql, params } = orderedRowsSql(from, from.by[0]!, term)
+    const [cut] = await db.query(`${sql} limit 1 offset ?`, [...params, size - 1])
+    if (!cut || cut[0] !== end) return rows
+    // The rest of a group may come before what was found of it.
+    const group = { ...from, where: and([from.where, fragment(`${from.by[0]} = ?`, end)]) }
+    const [more] = await db.query(`select 1 from ${group.from} where ${group.where.sql} limit 1 offset ?`, [
+      ...group.where.params,
+      thresholds.few,
+    ])
+    return more ? { value: end, containsPage: start === end && !skip } : readFirst(from, size + thresholds.few)
+  }
+}
+
+function orderedRowsSql({ from, where, by }: IndexSource, columns: string, { descending }: OrderTerm): SqlFragment {
+  const order = by.map((one) => `${one} ${descending ? 'desc' : 'asc'}`).join(', ')
+  return fragment(`select ${columns} from ${from} where ${where.sql} order by ${order}`, ...where.params)
+}
+
+/** Those that were passed are left out by the index as far as it can tell. */
+function startAt(
+  source: IndexSource,
+  { descending }: OrderTerm,
+  position: SortPosition,
+  isIndexOrder: boolean,
+): IndexSource {
+  const sign = descending ? '<' : '>'
+  const past =
+    isIndexOrder && position.length === source.by.length
+      ? fragment(`(${source.by.join(', ')}) ${sign} (${position.map(() => '?').join(', ')})`, ...position)
+      : fragment(`${source.by[0]} ${sign}= ?`, position[0])
+  return { ...source, where: and([source.where, past]) }
+}

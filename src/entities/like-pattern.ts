@@ -1,0 +1,122 @@
+/** A text with wildcards, as SQL's LIKE has them: `%` is any characters, `_` is one. */
+export type LikePattern = {
+  /** Characters by their numbers, in lower case, and wildcards. */
+  parts: Int32Array
+}
+
+const [ANY_CHARACTER, ANY_CHARACTERS] = [-1, -2]
+
+/** Reads a pattern. With a backslash before it, `%`, `_` or a backslash means itself. */
+export function parsePattern(text: string): LikePattern {
+  const parts: number[] = []
+  for (const [part] of text.matchAll(/\\[%_\\]|./gsu)) {
+    if (part === '%') {
+      if (parts.at(-1) !== ANY_CHARACTERS) parts.push(ANY_CHARACTERS)
+    } else if (part === '_') parts.push(ANY_CHARACTER)
+    else parts.push(foldCase(part.codePointAt(part.length > 1 && part.startsWith('\\') ? 1 : 0)!))
+  }
+  return { parts: Int32Array.from(parts) }
+}
+
+/** Whether all of a text fits, whatever its case. It takes no longer than their lengths multiplied. */
+export function matchesPattern({ parts }: LikePattern, text: string): boolean {
+  const [length, characters] = [fillBuffer(text), characterBuffer]
+  let [at, part, many, from] = [0, 0, -1, 0]
+  while (at < length) {
+    const wanted = parts[part]
+    if (wanted === ANY_CHARACTERS) {
+      many = part++
+      from = at
+    } else if (wanted === ANY_CHARACTER || wanted === characters[at]) {
+      at++
+      part++
+    } else if (many < 0) return false
+    else {
+      // What the last `%` stands for gets longer; those before it need not.
+      part = many + 1
+      at = ++from
+    }
+  }
+  while (parts[part] === ANY_CHARACTERS) part++
+  return part === parts.length
+}
+
+/** Whether it fits however the text goes on. */
+export const matchesPrefix = (pattern: LikePattern, start: string) =>
+  pattern.parts.at(-1) === ANY_CHARACTERS && matchesPattern(pattern, start)
+
+const MAX_PREFIXES = 16
+
+/**
+ * How texts begin that fit, in every case that there is, as far as those are few; and whether whatever begins like this
+ * fits.
+ */
+export async function findPrefixes({ parts }: LikePattern, exists: (start: string) => Promise<boolean>) {
+  let [starts, read] = [[''], 0]
+  for (const part of parts) {
+    const variants = part < 0 ? [] : getCaseVariants(part)
+    if (!variants.length || starts.length * variants.length > MAX_PREFIXES) break
+    const longer: string[] = []
+    for (const start of starts)
+      for (const variant of variants) if (await exists(start + variant)) longer.push(start + variant)
+    starts = longer
+    read++
+  }
+  return { starts, only: read === parts.length - 1 && parts[read] === ANY_CHARACTERS }
+}
+
+/** The first text in the order of bytes that comes after all that begin like this; none when there is none. */
+export function endOfPrefix(start: string): string | undefined {
+  const characters = [...start]
+  for (let last = characters.pop(); last !== undefined; last = characters.pop()) {
+    const next = last.codePointAt(0)! + 1
+    if (next <= 0x10ffff) return characters.join('') + String.fromCodePoint(next === 0xd800 ? 0xe000 : next)
+  }
+}
+
+/** The characters of the text that is being compared, in lower case. */
+let characterBuffer = new Int32Array(1_024)
+
+function fillBuffer(text: string): number {
+  if (characterBuffer.length < text.length) characterBuffer = new Int32Array(text.length)
+  let length = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.codePointAt(at)!
+    if (code > 0xffff) at++
+    characterBuffer[length++] = code < 0x80 ? (code > 0x40 && code < 0x5b ? code + 32 : code) : foldCase(code)
+  }
+  return length
+}
+
+const foldedLetters = new Map<number, number>()
+
+/**
+ * A letter in lower case: one for one, as simple case folding of Unicode, because engines and languages would each do it in
+ * their own way. What would become several, as ß in capitals, stays; so does the i without a dot, which is another letter.
+ */
+function foldCase(code: number): number {
+  const cached = foldedLetters.get(code)
+  if (cached !== undefined) return cached
+  const letter = String.fromCodePoint(code)
+  const [upper, low] = [letter.toUpperCase(), letter.toUpperCase().toLowerCase()]
+  const lowered = letter === 'ı' || [...upper].length > 1 || [...low].length > 1 ? code : low.codePointAt(0)!
+  foldedLetters.set(code, lowered)
+  return lowered
+}
+
+// Of Latin, Greek and Cyrillic letters, all variants are among the first.
+const hasListedVariants = (code: number) => code < 0x180 || (code >= 0x370 && code < 0x530)
+const LISTED_CODE_POINTS = 0x2200
+let variantsByLetter: Map<number, string[]> | undefined
+
+/** A letter in every case; nothing when that is not known. */
+function getCaseVariants(code: number): string[] {
+  const letter = String.fromCodePoint(code)
+  if (letter.toUpperCase() === letter.toLowerCase()) return [letter]
+  if (!hasListedVariants(code)) return []
+  variantsByLetter ??= Map.groupBy(
+    Array.from({ length: LISTED_CODE_POINTS }, (_, code) => String.fromCodePoint(code)),
+    (letter) => foldCase(letter.codePointAt(0)!),
+  )
+  return variantsByLetter.get(code) ?? [letter]
+}

@@ -1,0 +1,193 @@
+import type { PublicCtx } from '../../accounts/guard'
+import type { Model } from '../../blueprints/model'
+import { requireRowScope } from '../../blueprints/permissions'
+import { yieldToEventLoop } from '../../core/event-loop'
+import type { Tx } from '../../storage/port'
+import type { ReadableScopes } from '../constraints'
+import * as removal from '../deletion'
+import { parseBody } from '../document'
+import { createChange, createDraft, requireWritable } from '../input'
+import { type EntityDraft, insertOne, toEntityDraft } from '../insert'
+import { RestrictedDelete } from '../restricted-delete'
+import * as rows from '../rows'
+import { findExistingNames, insertBulk, readDeletedByNames, readStoredByNames } from './bulk-insert'
+import { type Operation, withIdentifier } from './operation'
+import type { Precomputation } from './precomputation'
+import { SizeLimit } from './size-limit'
+import type { TouchedEntity } from './undo-journal'
+
+export type OperationResult = {
+  op: Operation['op']
+  identifier: string
+  status: number
+  row?: rows.ShownRow
+  sent?: string[]
+}
+
+/** The operations of a batch, in one transaction. Those of a kind that follow each other are done together. */
+export class BatchExecutor {
+  #results: OperationResult[] = []
+  #sizeLimit = new SizeLimit()
+  /** The names that entities answered to before, and those that operations have dealt with since. */
+  #existingNames = new Set<string>()
+  /** Which operation is being done. */
+  index = 0
+  readonly touched: TouchedEntity[] = []
+  readonly drafts = new Map<Operation, EntityDraft>()
+
+  /** Removals need to know what refers to what. */
+  constructor(
+    private tx: Tx,
+    private model: Model,
+    private ctx: PublicCtx,
+    private readableScopes: ReadableScopes,
+    private operations: Operation[],
+    private precomputation: Precomputation,
+    private references?: removal.ReferenceGraph,
+  ) {}
+
+  async execute(): Promise<OperationResult[]> {
+    this.precomputation.startWrite()
+    const upserted = this.operations.filter(({ op }) => op === 'upsert').map(({ name }) => name)
+    this.#existingNames = await findExistingNames(this.tx, this.model, upserted)
+    while (this.#results.length < this.operations.length) {
+      this.index = this.#results.length
+      const next = this.operations[this.index]!
+      if (this.#isCreate(next)) await this.#createNext()
+      else if (next.op === 'delete') await this.#deleteNext()
+      else await this.#updateNext()
+      await yieldToEventLoop()
+    }
+    this.precomputation.assertComplete()
+    return this.#results
+  }
+
+  #isCreate = ({ op, name }: Operation) => op === 'create' || (op === 'upsert' && !this.#existingNames.has(name))
+
+  /** Those before one that makes no sense are tried before that is refused. */
+  async #createNext() {
+    const { tx, model, ctx, readableScopes, index } = this
+    const drafts: EntityDraft[] = []
+    let flaw: { error: unknown } | undefined
+    for (const operation of this.operations.slice(index, index + CREATES_PER_WRITE)) {
+      if (!this.#isCreate(operation)) break
+      try {
+        const { doc, identity } = createDraft(model, ctx.actor, withIdentifier(operation), operation._id)
+        const draft = toEntityDraft(
+          model,
+          identity,
+          this.precomputation.getComputed(operation, doc, identity),
+          ctx.actor,
+        )
+        drafts.push(draft)
+        this.drafts.set(operation, draft)
+      } catch (error) {
+        flaw = { error }
+        break
+      }
+      if (operation.name) this.#existingNames.add(operation.name)
+    }
+    const inserted = await insertBulk(tx, model, drafts, readableScopes, this.#sizeLimit)
+    for (const [n, draft] of drafts.entries()) {
+      if (!inserted) this.index = index + n
+      const { seq, row } = inserted?.[n] ?? (await insertOne(tx, model, draft, readableScopes))
+      if (!inserted) this.#sizeLimit.consume(row[0].length)
+      this.touched.push({ seq, _id: draft._id })
+      this.#results.push({ op: this.operations[index + n]!.op, identifier: draft.identifier, status: 201, row })
+    }
+    if (!flaw) return
+    this.index = index + drafts.length
+    throw flaw.error
+  }
+
+  /** The operations from here on, as long as they are of that kind, up to one that is the last of its entity's. */
+  async #takeDistinct<Row extends { seq: number }>(
+    limit: number,
+    isOfKind: (operation: Operation) => boolean,
+    find: (names: string[]) => Promise<Map<string, Row>>,
+  ) {
+    const next = this.operations.slice(this.index, this.index + limit)
+    const other = next.findIndex((operation) => !isOfKind(operation))
+    const sameKind = other < 0 ? next : next.slice(0, other)
+    const found = await find(sameKind.map(({ name }) => name))
+    const seqs = new Set<number>()
+    const repeated = sameKind.findIndex(({ name }) => {
+      const seq = found.get(name)?.seq
+      return seq === undefined || seqs.size === seqs.add(seq).size
+    })
+    return { found, some: repeated < 0 ? sameKind : sameKind.slice(0, Math.max(1, repeated)) }
+  }
+
+  /** Changes entities that are there, each only once. */
+  async #updateNext() {
+    const { tx, model, index } = this
+    const changes = (operation: Operation) => operation.op !== 'delete' && !this.#isCreate(operation)
+    const { some, found } = await this.#takeDistinct(UPDATES_PER_READ, changes, (names) =>
+      readStoredByNames(tx, model, names),
+    )
+    // Where values must be unique, or entities are counted, a change depends on those before it.
+    if (model.limitations?.length || model.fields.some(({ unique }) => unique)) {
+      for (const operation of some) {
+        this.index = this.#results.length
+        this.#results.push(await this.#updateOne(operation, found))
+      }
+      return
+    }
+    const settled = await Promise.allSettled(some.map((operation) => this.#updateOne(operation, found)))
+    for (const [n, one] of settled.entries()) {
+      this.index = index + n
+      if (one.status === 'rejected') throw one.reason
+      this.#results.push(one.value)
+    }
+  }
+
+  async #updateOne(operation: Operation, storedByName: Map<string, rows.StoredEntity>): Promise<OperationResult> {
+    const { tx, model, ctx, readableScopes } = this
+    const { op, name, data } = operation
+    const before = requireWritable(model, storedByName.get(name), requireRowScope(model, 'update', ctx.actor), ctx)
+    // Before the work is done, for it is the more the larger the entity is.
+    this.#sizeLimit.consume(before.shown.length)
+    this.touched.push({ seq: before.seq, _id: before._id, before })
+    const { doc, known, sent, ...changed } = createChange(model, ctx, before, parseBody(data, ctx.actor))
+    const computedDoc = this.precomputation.getComputed(operation, doc, known)
+    const row = await rows.update(tx, model, before, { ...changed, doc: computedDoc }, readableScopes)
+    this.#sizeLimit.consume(Math.max(0, row[0].length - before.shown.length))
+    return { op, identifier: before.identifier, status: 200, row, sent }
+  }
+
+  /** Removes entities together, so that those among them that refer to each other hold none. */
+  async #deleteNext() {
+    const { tx, model, ctx, index } = this
+    const removes = ({ op }: Operation) => op === 'delete'
+    const { some, found } = await this.#takeDistinct(Number.POSITIVE_INFINITY, removes, (names) =>
+      readDeletedByNames(tx, model, names),
+    )
+    const rowScope = requireRowScope(model, 'delete', ctx.actor)
+    const entities = some.map(({ name }, n) => {
+      this.index = index + n
+      return requireWritable(model, found.get(name), rowScope, ctx)
+    })
+    const deleted = await removal
+      .deleteEntities(tx, entities, { references: this.references!, by: ctx })
+      .catch((error) => {
+        const restricted =
+          error instanceof RestrictedDelete
+            ? entities.findIndex(({ identifier }) => error.isRestricted(identifier))
+            : -1
+        this.index = index + Math.max(0, restricted)
+        throw error
+      })
+    await this.#forgetNames(entities, deleted)
+    for (const { identifier } of entities) this.#results.push({ op: 'delete', identifier, status: 200 })
+  }
+
+  /** What is upserted after it was removed is made anew. */
+  async #forgetNames(entities: Pick<rows.StoredEntity, '_id' | 'identifier'>[], deleted: removal.DeletedEntity[]) {
+    for (const { _id, identifier } of entities) for (const name of [_id, identifier]) this.#existingNames.delete(name)
+    if (deleted.length > entities.length)
+      this.#existingNames = await findExistingNames(this.tx, this.model, [...this.#existingNames])
+  }
+}
+
+const UPDATES_PER_READ = 100 // entities in memory
+const CREATES_PER_WRITE = 250 // entities, so that those who read get their turn

@@ -1,0 +1,140 @@
+import type { Model } from '../../blueprints/model'
+import { isInScope, type RowScope } from '../../blueprints/permissions'
+import { now } from '../../core/clock'
+import type { Tx } from '../../storage/port'
+import type { ReadableScopes } from '../constraints'
+import { type DeletedEntityRow, toDeletedEntity } from '../deletion'
+import { type EntityDraft, type InsertedEntity, insertPrepared, prepareEntity } from '../insert'
+import * as rows from '../rows'
+import type { SizeLimit } from './size-limit'
+
+/**
+ * Adds entities of which it is certain that nothing stands in their way, in a few statements instead of several for each;
+ * answers nothing, and has added nothing, when that is not certain. Then they go in one by one, which tells what is wrong.
+ */
+export async function insertBulk(
+  tx: Tx,
+  model: Model,
+  drafts: EntityDraft[],
+  readableScopes: ReadableScopes,
+  sizeLimit: SizeLimit,
+): Promise<InsertedEntity[] | undefined> {
+  // What a limitation counts must be there already.
+  if (drafts.length < 2 || model.limitations?.length) return
+  if (await isAnyNameTaken(tx, model, drafts)) return
+  for (const field of model.fields.filter(({ unique }) => unique))
+    if (await isAnyValueTaken(tx, `f${field.number}`, field.number, drafts)) return
+  for (const { key, target } of model.fields) {
+    if (!target) continue
+    const earlier = target === model.key ? earlierPositions(drafts, readableScopes.get(target)) : undefined
+    const others = drafts.flatMap(({ doc }, n) =>
+      ([doc[key] ?? []].flat() as string[]).filter((name) => !((earlier?.get(name) ?? n) < n)),
+    )
+    if (!(await areAllReadable(tx, target, readableScopes, others))) return
+  }
+  const time = now()
+  return insertPrepared(
+    tx,
+    model,
+    drafts.map((draft) => {
+      const prepared = prepareEntity(model, draft, time)
+      sizeLimit.consume(prepared.shown.length)
+      return prepared
+    }),
+  )
+}
+
+async function isAnyNameTaken(tx: Tx, model: Model, drafts: EntityDraft[]) {
+  const chosen = drafts.filter(({ _id, identifier }) => identifier !== _id).map(({ identifier }) => identifier)
+  return new Set(chosen).size < chosen.length || (await findExistingNames(tx, model, chosen)).size > 0
+}
+
+async function isAnyValueTaken(tx: Tx, label: string, field: number, drafts: EntityDraft[]) {
+  const values = drafts.flatMap(({ keys }) => keys[label] ?? [])
+  if (new Set(values).size < values.length) return true
+  const select = 'select 1 from entity_index where field = ? and path = ? and value in'
+  return (await selectIn(tx, select, [field, ''], values)).length > 0
+}
+
+/** Where among them those are that the ones after them may lead to. */
+const earlierPositions = (drafts: EntityDraft[], rowScope: RowScope | undefined) =>
+  new Map(
+    drafts.flatMap((draft, n) => (rowScope && isInScope(rowScope, draft) ? [[draft.identifier, n] as const] : [])),
+  )
+
+async function areAllReadable(tx: Tx, target: string, readableScopes: ReadableScopes, identifiers: string[]) {
+  const [rowScope, wanted] = [readableScopes.get(target), [...new Set(identifiers)]]
+  const select = 'select "user", workspace from entities where blueprint = ? and identifier in'
+  const found = (await selectIn(tx, select, [target], wanted)) as [string | null, string | null][]
+  return (
+    found.length === wanted.length &&
+    (!wanted.length || (!!rowScope && found.every(([user, workspace]) => isInScope(rowScope, { user, workspace }))))
+  )
+}
+
+/** Which of these names entities answer to. */
+export async function findExistingNames(tx: Tx, model: Model, names: string[]): Promise<Set<string>> {
+  const wanted = [...new Set(names)]
+  const found = await Promise.all([
+    selectByIdentifier(tx, model, 'identifier, blueprint', wanted),
+    selectById(tx, model, '_id, blueprint', wanted),
+  ])
+  return new Set(found.flat().map(([name]) => name as string))
+}
+
+/** The entities of these names, by identifier or else by `_id`, to be changed. */
+export async function readStoredByNames(
+  tx: Tx,
+  model: Model,
+  names: string[],
+): Promise<Map<string, rows.StoredEntity>> {
+  return readByNames(tx, model, rows.storedColumns(model), names, rows.toStored)
+}
+
+/** The same, to be removed: without what they are shown by, for they may be many. */
+export async function readDeletedByNames(tx: Tx, model: Model, names: string[]) {
+  const columns = '_id, "user", workspace, seq, keys, created, blueprint, identifier'
+  return readByNames(tx, model, columns, names, ([_id, user, workspace, ...row]) => ({
+    ...toDeletedEntity(row as DeletedEntityRow),
+    ...({ _id, user, workspace } as Pick<rows.StoredEntity, '_id' | 'user' | 'workspace'>),
+  }))
+}
+
+async function readByNames<Row extends { _id: string; identifier: string }>(
+  tx: Tx,
+  model: Model,
+  columns: string,
+  names: string[],
+  toEntity: (row: unknown[]) => Row,
+): Promise<Map<string, Row>> {
+  const entitiesByName = new Map<string, Row>()
+  const columnList = `${columns}, blueprint`
+  for (const row of (await selectByIdentifier(tx, model, columnList, names)).map(toEntity))
+    entitiesByName.set(row.identifier, row)
+  const missing = names.filter((name) => !entitiesByName.has(name))
+  for (const row of (await selectById(tx, model, columnList, missing)).map(toEntity)) entitiesByName.set(row._id, row)
+  return entitiesByName
+}
+
+const selectByIdentifier = (tx: Tx, { key }: Model, columns: string, names: string[]) =>
+  selectIn(tx, `select ${columns} from entities where blueprint = ? and identifier in`, [key], names)
+
+/** The blueprint, as the last column, is looked at here: SQLite would go through all of it rather than look for many ids. */
+const selectById = async (tx: Tx, { key }: Model, columns: string, ids: string[]) =>
+  (await selectIn(tx, `select ${columns} from entities where _id in`, [], ids)).filter((row) => row.at(-1) === key)
+
+const VALUES_PER_STATEMENT = 200 // values of one statement, which is the same text for fewer
+
+async function selectIn(tx: Tx, sql: string, params: unknown[], values: string[]): Promise<unknown[][]> {
+  const slices = Array.from({ length: Math.ceil(values.length / VALUES_PER_STATEMENT) }, (_, n) =>
+    values.slice(n * VALUES_PER_STATEMENT, (n + 1) * VALUES_PER_STATEMENT),
+  )
+  const list = `(${Array(VALUES_PER_STATEMENT).fill('?').join(', ')})`
+  const found = await Promise.all(
+    slices.map((chunk) => {
+      const filled = [...chunk, ...Array(VALUES_PER_STATEMENT - chunk.length).fill(chunk[0])]
+      return tx.query(`${sql} ${list}`, [...params, ...filled])
+    }),
+  )
+  return found.flat()
+}

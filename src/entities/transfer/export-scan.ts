@@ -1,0 +1,74 @@
+import type { Model } from '../../blueprints/model'
+import type { RowScope } from '../../blueprints/permissions'
+import type { Db } from '../../storage/port'
+import type { IndexKeys } from '../index-keys'
+import { getLikeColumns, matchesLikes } from '../like-filter'
+import { matchesCondition } from '../matches'
+import type { Condition, Query } from '../query-parser'
+import { entityHasWordsSql } from '../scans'
+import { shownColumnSql } from '../serializer'
+import { and, commaList, conditionSql, fragment, type SqlFragment, scopeSql, takeWithinSize } from '../sql-conditions'
+
+const ENTITIES_PER_READ = 500 // entities looked at by one statement
+const MAX_BYTES_PER_READ = 1 << 20 // bytes of entities read by one statement, unless a single one is larger
+
+export type TimePosition = [created: number, seq: number]
+type EntitySlice = { to: TimePosition; seqs: number[] }
+
+/**
+ * What is kept of the entities within reach that meet the conditions, the oldest first, a slice at a time. Each slice is a
+ * bounded amount of work and memory, however many match; no entity comes twice.
+ */
+export async function* scanMatching(db: Db, model: Model, rowScope: RowScope, query: Query): AsyncGenerator<string[]> {
+  const { conditions, likes, search } = query
+  const tested = conditions.filter(isTestedHere)
+  const needsKeys = tested.length + likes.length > 0
+  const scopeParts = [fragment('e.blueprint = ?', model.key), ...scopeSql(rowScope)]
+  const filters = conditions.filter((one) => !tested.includes(one)).map(conditionSql)
+  for (let from: TimePosition = [-1, -1]; ; ) {
+    const slice = await readNextSlice(db, scopeParts, from)
+    if (!slice) return
+    const { to, seqs } = slice
+    const between = fragment('(e.created, e.seq) > (?, ?) and (e.created, e.seq) <= (?, ?)', ...from, ...to)
+    const words = search === undefined ? [] : [entityHasWordsSql(search, Math.min(...seqs), Math.max(...seqs))]
+    const { sql, params } = and([...scopeParts, between, ...filters, ...words])
+    const columns = needsKeys ? [shownColumnSql(model), 'e.keys', ...getLikeColumns(likes)] : [shownColumnSql(model)]
+    const rows = await db.query(
+      `select ${columns.join(', ')} from entities e where ${sql} order by e.created asc, e.seq asc`,
+      params,
+    )
+    const matching: string[] = []
+    for (const [shown, text, ...values] of rows) {
+      const keys: IndexKeys = needsKeys ? JSON.parse(text as string) : {}
+      if (meetsConditions(keys, tested) && (await matchesLikes(db, likes, keys, values))) matching.push(shown as string)
+    }
+    yield matching
+    from = to
+  }
+}
+
+/** The next slice of entities that are not too many, or too large, to be read at once, and where it ends. */
+export async function readNextSlice(
+  db: Db,
+  scopeParts: SqlFragment[],
+  from: TimePosition,
+  limit = ENTITIES_PER_READ,
+): Promise<EntitySlice | undefined> {
+  const { sql, params } = and([...scopeParts, fragment('(e.created, e.seq) > (?, ?)', ...from)])
+  const order = commaList([fragment('e.created asc'), fragment('e.seq asc')]).sql
+  const select = `select e.created, e.seq, octet_length(e.shown) from entities e where ${sql} order by ${order} limit ?`
+  const rows = (await db.query(select, [...params, limit])) as [number, number, number][]
+  const slice = takeWithinSize(rows, MAX_BYTES_PER_READ, ([, , size]) => size)
+  const last = slice.at(-1)
+  return last && { to: [last[0], last[1]], seqs: slice.map(([, seq]) => seq) }
+}
+
+/**
+ * What SQL answers for lists and parts of objects by collecting all entities that have such a value: once for a list, but
+ * here that would be once for each slice.
+ */
+const isTestedHere = ({ target, is }: Condition) =>
+  target.at === 'field' && !target.single && (is === 'between' || is === 'present' || is === 'absent')
+
+const meetsConditions = (keys: IndexKeys, conditions: Condition[]) =>
+  conditions.every((one) => matchesCondition(one, { keys }))

@@ -1,0 +1,86 @@
+import { config } from '../../config'
+import { yieldToEventLoop } from '../../core/event-loop'
+import { badRequest, Problem } from '../../core/problem'
+import { parseOptional } from '../../core/shapes'
+import { suggestName } from '../../core/unknown-keys'
+import { getQueryString } from '../entities'
+import { type Format, parseFormat } from './format'
+import { type Line, LineReader } from './line-reader'
+
+const BYTES_PER_TURN = 1 << 13 // bytes that are looked at in one turn, for each may be a line
+
+/** How an import is to be done. */
+export type ImportOptions = { format: Format; mode: 'create' | 'upsert'; dryRun: boolean; atomic: boolean }
+
+const IMPORT_OPTIONS = ['format', 'mode', 'dryRun', 'atomic', 'bypassAdmin']
+
+/** @throws 400, 415 */
+export function parseImportOptions(request: Request): ImportOptions {
+  const search = new URLSearchParams(getQueryString(request))
+  for (const name of search.keys())
+    if (!IMPORT_OPTIONS.includes(name))
+      badRequest({ path: name, message: `Unknown option "${name}".${suggestName(name, IMPORT_OPTIONS)}` })
+  const flag = (name: string) => {
+    const value = search.get(name) ?? ''
+    if (!/^(true|1|false|0|undefined|)$/.test(value))
+      badRequest({ path: name, message: `${name} must be true or false.` })
+    return value === 'true' || value === '1'
+  }
+  const mode = parseOptional(search.get('mode')) ?? 'create'
+  if (mode !== 'create' && mode !== 'upsert')
+    return badRequest({ path: 'mode', message: 'mode must be create or upsert.' })
+  const format = parseFormat(search) ?? parseContentType(request)
+  return { format, mode, dryRun: flag('dryRun'), atomic: flag('atomic') }
+}
+
+function parseContentType({ headers }: Request): Format {
+  const type = headers.get('content-type') ?? ''
+  if (/^application\/(x-)?(ndjson|jsonl|jsonlines)\s*(;|$)/i.test(type)) return 'ndjson'
+  if (/^text\/csv\s*(;|$)/i.test(type)) return 'csv'
+  const message = 'Send application/x-ndjson or text/csv, or set ?format=ndjson or ?format=csv.'
+  throw new Problem(415, 'UNSUPPORTED_MEDIA_TYPE', message)
+}
+
+/** What comes in, a few lines at a time; no more than those are in memory. */
+export class ImportReader {
+  /** Bytes so far. */
+  received = 0
+  /** Bytes in all, where that was said. */
+  readonly size: number | undefined
+
+  constructor(private request: Request) {
+    const said = request.headers.get('content-length')
+    this.size = said === null ? undefined : Number(said)
+  }
+
+  /** @throws 413, and 400 for a body that breaks off */
+  async *readLines(quoted: boolean): AsyncGenerator<Line[]> {
+    if ((this.size ?? 0) > config.ATOLL_IMPORT_LIMIT) throwTooLarge()
+    const [lines, reader] = [new LineReader(quoted, config.ATOLL_BODY_LIMIT), this.request.body?.getReader()]
+    try {
+      while (reader) {
+        const { done, value } = await reader.read().catch(throwBrokenOff)
+        if (done) break
+        this.received += value.byteLength
+        if (this.received > config.ATOLL_IMPORT_LIMIT) throwTooLarge()
+        for (let from = 0; from < value.byteLength; from += BYTES_PER_TURN) {
+          yield lines.push(value.subarray(from, from + BYTES_PER_TURN))
+          await yieldToEventLoop()
+        }
+      }
+    } finally {
+      // Nobody waits for it: a sender may never end.
+      reader?.cancel().catch(() => {})
+    }
+    yield lines.flush()
+  }
+}
+
+const throwBrokenOff = (cause: unknown): never => {
+  throw new Problem(400, 'MALFORMED_BODY', 'The request body ended unexpectedly.', { cause })
+}
+
+function throwTooLarge(): never {
+  const message = `The body is too large: at most ${config.ATOLL_IMPORT_LIMIT} bytes are allowed.`
+  throw new Problem(413, 'BODY_TOO_LARGE', message)
+}

@@ -1,0 +1,19 @@
+import { Problem } from '../../core/problem'
+
+const MAX_WRITTEN_CHARACTERS = 16 << 20 // characters
+
+/**
+ * How large entities that are written together may be, as they are answered. A few bytes can ask for much: each entity
+ * gets its defaults, and what is computed.
+ */
+export class SizeLimit {
+  #remaining = MAX_WRITTEN_CHARACTERS
+
+  /** @throws 413 */
+  consume(characters: number) {
+    this.#remaining -= characters
+    if (this.#remaining >= 0) return
+    const message = `These entities have more than ${MAX_WRITTEN_CHARACTERS} characters in total. Send fewer at a time.`
+    throw new Problem(413, 'BATCH_TOO_LARGE', message)
+  }
+}

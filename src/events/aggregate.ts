@@ -1,0 +1,47 @@
+import type { Ctx } from '../accounts/guard'
+import { doubleSum } from '../blueprints/fields/exact-sum'
+import { numberKey } from '../blueprints/fields/sort-keys'
+import { toIsoString } from '../core/clock'
+import type { Event } from '../jobs/outbox'
+import { findMatching } from './events'
+import type { Filters, Grouping } from './shapes'
+
+const GROUP_KEYS: Record<Grouping, (event: Event) => string> = {
+  day: ({ created }) => toIsoString(created).slice(0, 10),
+  month: ({ created }) => toIsoString(created).slice(0, 7),
+  year: ({ created }) => toIsoString(created).slice(0, 4),
+  source: ({ source }) => source,
+  kind: ({ kind }) => kind,
+  eventName: ({ eventName }) => eventName,
+}
+
+type SumQueryInput = Filters & { sum: string; groupBy?: Grouping | '' }
+
+/** Adds up a number in the metadata of the events that are meant; events without it count for nothing. */
+export async function sumEvents({ db }: Ctx, { sum: path, groupBy, ...query }: SumQueryInput) {
+  let totalUnits = 0n
+  const groups = new Map<string, { units: bigint; count: number }>()
+  for await (const event of findMatching(db, query)) {
+    const value = valueAtPath(event.metadata, path)
+    if (typeof value !== 'number') continue
+    const units = doubleSum.units(numberKey(value))
+    totalUnits += units
+    if (!groupBy) continue
+    const key = GROUP_KEYS[groupBy](event)
+    const group = groups.get(key) ?? { units: 0n, count: 0 }
+    groups.set(key, { units: group.units + units, count: group.count + 1 })
+  }
+  const groupSums = [...groups].map(([group, { units, count }]) => ({ group, sum: doubleSum.format(units), count }))
+  groupSums.sort((one, other) => (one.group < other.group ? -1 : 1))
+  return { sum: doubleSum.format(totalUnits), ...(groupBy && { groups: groupSums }) }
+}
+
+/** The part of a document at a dotted path, which may begin with the name of the document. */
+function valueAtPath(metadata: unknown, path: string): unknown {
+  let part = metadata
+  for (const key of path.replace(/^metadata\./, '').split('.')) {
+    if (part === null || typeof part !== 'object' || !Object.hasOwn(part, key)) return
+    part = (part as Record<string, unknown>)[key]
+  }
+  return part
+}

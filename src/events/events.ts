@@ -1,0 +1,170 @@
+import { and, asc, desc, eq, gte, inArray, lt, type SQL } from 'drizzle-orm'
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
+import type { Ctx } from '../accounts/guard'
+import { config } from '../config'
+import { DAY_MS, now } from '../core/clock'
+import type { HttpContext } from '../core/etag'
+import { yieldToEventLoop } from '../core/event-loop'
+import { badRequest, type FieldError, notFound, Problem } from '../core/problem'
+import { parseOptional } from '../core/shapes'
+import { deleteInBatches } from '../jobs/batch-delete'
+import { type Event as EventRow, emit, toPublicEvent } from '../jobs/outbox'
+import { events } from '../jobs/tables'
+import type { Lease } from '../jobs/with-lease'
+import { conditionAfter, toCursor } from '../storage/keyset'
+import { applyPage, type GrowingListQuery, type Page, parsePage, respondWithGrowingPage } from '../storage/pagination'
+import type { Db } from '../storage/port'
+import type { Tenant } from '../tenancy/tenants'
+import type { Event, Filters, NewEvent } from './shapes'
+
+const ROWS_PER_BATCH = 1_000 // rows that are looked through before others get a turn
+const PERIOD_LENGTHS_MS: Record<string, number> = {
+  'last-day': DAY_MS,
+  'last-week': 7 * DAY_MS,
+  'last-month': 30 * DAY_MS,
+  'last-year': 365 * DAY_MS,
+  'all-time': Number.POSITIVE_INFINITY,
+}
+
+const { _id, source, kind, eventName, user, workspace, created } = events
+const SORTABLE_COLUMNS = { _id, source, kind, eventName, created }
+
+/** A page of events, newest first. */
+export async function list({ db }: Ctx, query: Filters & GrowingListQuery, answer: HttpContext): Promise<Event[]> {
+  const page = parsePage(query, SORTABLE_COLUMNS)
+  const search = parseOptional(query.search)
+  if (search) {
+    // What is searched is looked through in the order of the list, until the page is full.
+    const rowsOfPage: EventRow[] = []
+    let [skip, total] = [page.offset, 0]
+    for await (const event of findMatching(db, query, page)) {
+      total++
+      if (skip > 0) skip--
+      else if (rowsOfPage.length <= page.limit) rowsOfPage.push(event)
+      else if (!page.count || page.after) break
+    }
+    const totalCount = page.after && page.count ? (await count({ db }, query)).count : total
+    return respondWithGrowingPage(answer, page, rowsOfPage, async () => totalCount, toPublicEvent)
+  }
+  const where = toCondition(query)
+  const rows = await applyPage(page, db.select().from(events).where(and(where, page.after)))
+  return respondWithGrowingPage(answer, page, rows, () => db.$count(events, where), toPublicEvent)
+}
+
+export const get = async ({ db }: Ctx, id: string): Promise<Event> =>
+  toPublicEvent((!id.includes('\0') && (await db.select().from(events).where(eq(_id, id)).get())) || notFound('event'))
+
+let findSourcePlugin = async (_tenant: Tenant, _user: string): Promise<string | undefined> => undefined
+/** Says as which plugin a user comes, if they do. */
+export const setSourcePluginResolver = (name: typeof findSourcePlugin) => {
+  findSourcePlugin = name
+}
+
+/** What only the system writes, so that whoever listens can rely on it. */
+const SYSTEM_SOURCES = ['accounts', 'blueprints', 'entities', 'payments', 'ai', 'plugins', 'content', 'jobs', 'storage']
+
+/**
+ * Writes down what the caller tells. What a plugin tells has its source marked as such, by the name that it has here.
+ * @throws 400 for an event that says nothing of itself, 403 for a source of the system
+ */
+export async function create(ctx: Ctx, { source, kind, eventName, ...rest }: NewEvent) {
+  if (!source && !kind && !eventName)
+    badRequest({ path: '/eventName', message: 'An event needs a source, a kind or an eventName.' })
+  const { roles, user, workspace } = ctx.actor
+  const withDefaults = { source: source ?? 'api', kind: kind ?? 'custom', eventName: eventName ?? 'custom' }
+  const plugin = await findSourcePlugin(ctx, user)
+  const isForeign = !roles.includes('admin') && !roles.includes('editor') && !withDefaults.source.startsWith('plugin:')
+  const markedSource =
+    plugin !== undefined ? `plugin:${plugin}` : isForeign ? `plugin:${withDefaults.source}` : withDefaults.source
+  if (SYSTEM_SOURCES.includes(markedSource.normalize('NFKC').trim().toLowerCase()))
+    throw new Problem(
+      403,
+      'FORBIDDEN',
+      `The source "${markedSource}" is reserved for system events. Use another source.`,
+    )
+  const newEvent = { ...rest, ...withDefaults, source: markedSource }
+  return toPublicEvent(await ctx.write((tx) => emit(ctx, tx, { ...newEvent, user, workspace: workspace?._id })))
+}
+
+export async function count({ db }: Pick<Ctx, 'db'>, query: Filters) {
+  if (!parseOptional(query.search)) return { count: await db.$count(events, toCondition(query)) }
+  let count = 0
+  for await (const _ of findMatching(db, query)) count++
+  return { count }
+}
+
+/** What the events differ in, for those who offer filters. */
+export async function listFilterOptions({ db }: Ctx) {
+  const distinct = async (column: SQLiteColumn) =>
+    (await db.selectDistinct({ value: column }).from(events).orderBy(asc(column))).map(({ value }) => value as string)
+  const [kinds, eventNames, sources] = await Promise.all([kind, eventName, source].map(distinct))
+  return { kinds: kinds!, eventNames: eventNames!, sources: sources! }
+}
+
+const OLDEST_FIRST: Pick<Page, 'keys' | 'order' | 'after'> = {
+  keys: [{ name: 'seq', column: events.seq, descending: false }],
+  order: [asc(events.seq)],
+}
+
+/** The events that are meant, in the order of a page, a slice at a time; each once, whatever is written meanwhile. */
+export async function* findMatching(
+  db: Db,
+  query: Filters,
+  { keys, order, after } = OLDEST_FIRST,
+): AsyncGenerator<EventRow> {
+  const [where, search] = [toCondition(query), parseOptional(query.search)?.toLowerCase()]
+  for (let behind = after; ; await yieldToEventLoop()) {
+    const slice = await db
+      .select()
+      .from(events)
+      .where(and(where, behind))
+      .orderBy(...order)
+      .limit(ROWS_PER_BATCH)
+    for (const event of slice) {
+      const { description, kind, eventName, source } = event
+      const texts = [description, kind, eventName, source]
+      if (!search || texts.some((text) => text.toLowerCase().includes(search))) yield event
+    }
+    if (slice.length < ROWS_PER_BATCH) return
+    behind = conditionAfter(keys, toCursor(keys, slice.at(-1)!))
+  }
+}
+
+/** Removes events that are older than what is kept; never the newest. */
+export async function removeOld(tenant: Tenant & Lease) {
+  const newest = await tenant.db.select({ seq: events.seq }).from(events).orderBy(desc(events.seq)).limit(1).get()
+  if (!newest) return
+  const old = and(lt(created, now() - config.ATOLL_EVENT_RETENTION * DAY_MS), lt(events.seq, newest.seq))
+  await deleteInBatches(tenant, events, events.seq, old)
+}
+
+/** @throws 400 for periods and moments that make no sense */
+function toCondition(query: Filters): SQL | undefined {
+  const errors: FieldError[] = []
+  const anyOf = (name: 'kind' | 'eventName' | 'source' | 'user' | 'workspace', column: SQLiteColumn) => {
+    const values = parseOptional(query[name])?.split(',').filter(Boolean)
+    return values && inArray(column, values)
+  }
+  const parseTime = (path: 'from' | 'to') => {
+    const text = parseOptional(query[path])
+    const at = text === undefined ? undefined : Date.parse(text)
+    if (Number.isNaN(at))
+      errors.push({ path, message: `${path} must be a date and time such as 2026-01-31T12:00:00Z.` })
+    return at
+  }
+  const period = parseOptional(query.period)
+  if (period && !Object.hasOwn(PERIOD_LENGTHS_MS, period))
+    errors.push({ path: 'period', message: `period must be one of ${Object.keys(PERIOD_LENGTHS_MS).join(', ')}.` })
+  const [from, to] = [parseTime('from'), parseTime('to')]
+  if (errors.length) badRequest(...errors)
+  const since = Math.max(from ?? 0, period ? now() - PERIOD_LENGTHS_MS[period]! : 0)
+  return and(
+    anyOf('kind', kind),
+    anyOf('eventName', eventName),
+    anyOf('source', source),
+    anyOf('user', user),
+    anyOf('workspace', workspace),
+    since > 0 ? gte(created, since) : undefined,
+    to === undefined ? undefined : lt(created, to),
+  )
+}

@@ -1,0 +1,108 @@
+import { ProblemShape } from '../../core/problem'
+import type { Components } from './components'
+import type { Schema } from './schema'
+
+type SharedResponse = { name: string; description: string; code: string; message: string; details?: unknown }
+
+const RETRY_AFTER_HEADER = { 'Retry-After': { description: 'How long to wait', schema: { type: 'string' } } }
+
+/** What can go wrong in a way that is the same for many operations, by status. */
+const SHARED_RESPONSES: Record<string, SharedResponse> = {
+  400: {
+    name: 'BadRequest',
+    description:
+      'A parameter, a header or the body is invalid. For INVALID_INPUT, `details` has the path of each error.',
+    code: 'INVALID_INPUT',
+    message: 'The request does not fit the schema.',
+    details: [{ path: '/name', message: 'name is required.' }],
+  },
+  401: {
+    name: 'Unauthenticated',
+    description: 'The credentials are missing, invalid or expired.',
+    code: 'UNAUTHENTICATED',
+    message: 'Sign in first, or send an API token.',
+  },
+  403: {
+    name: 'Forbidden',
+    description: 'The caller is authenticated but lacks permission, or the tenant is suspended.',
+    code: 'FORBIDDEN',
+    message: 'Your roles do not allow this.',
+  },
+  404: {
+    name: 'NotFound',
+    description: 'The tenant, or what the path names, does not exist or is not visible to the caller.',
+    code: 'TENANT_NOT_FOUND',
+    message: 'There is no such tenant.',
+  },
+  409: {
+    name: 'Conflict',
+    description: 'The request conflicts with existing data, or with another request with the same Idempotency-Key.',
+    code: 'BLUEPRINT_EXISTS',
+    message: 'There is a blueprint with this key already.',
+  },
+  412: {
+    name: 'VersionMismatch',
+    description: 'The ETag in `If-Match` is stale.',
+    code: 'VERSION_MISMATCH',
+    message: 'It has been changed since you read it. Read it again, then decide.',
+  },
+  413: {
+    name: 'BodyTooLarge',
+    description: 'The body is too large.',
+    code: 'BODY_TOO_LARGE',
+    message: 'The body is too large: at most 1048576 bytes are taken here.',
+  },
+  415: {
+    name: 'UnsupportedMediaType',
+    description: 'The Content-Type of the body is not one of those described.',
+    code: 'UNSUPPORTED_MEDIA_TYPE',
+    message: 'Send JSON, with the header Content-Type: application/json.',
+  },
+  422: {
+    name: 'IdempotencyKeyReused',
+    description: 'The Idempotency-Key belongs to a request with another body.',
+    code: 'IDEMPOTENCY_KEY_REUSED',
+    message: 'This key was sent with another request. Choose another key.',
+  },
+  429: {
+    name: 'RateLimited',
+    description: 'Too many requests, or a budget is used up.',
+    code: 'RATE_LIMITED',
+    message: 'Too many attempts. Try again in 60 s.',
+  },
+  503: {
+    name: 'Busy',
+    description: 'The server is busy or shutting down.',
+    code: 'BUSY',
+    message: 'Too much is happening at once. Try again in a moment.',
+  },
+  default: {
+    name: 'Error',
+    description: 'Any other error.',
+    code: 'INTERNAL',
+    message: 'Something went wrong on our side. The request id helps to find out what.',
+    details: { requestId: '019a7c7e-5d4b-7f3e-9a53-2f6d1c0b8e11' },
+  },
+}
+
+/** An error that an operation can answer with. */
+export function errorResponse(components: Components, responses: Schema, status: string, ownDescription?: string) {
+  const shared = SHARED_RESPONSES[status]
+  const schema = components.schemaFor(ProblemShape)
+  if (!shared || ownDescription) {
+    const description = ownDescription ?? STATUS_DESCRIPTIONS[status] ?? 'Error'
+    return { description, content: { 'application/json': { schema } } }
+  }
+  const { name, description, ...example } = shared
+  const headers = status === '429' || status === '503' ? { headers: RETRY_AFTER_HEADER } : {}
+  responses[name] ??= { description, ...headers, content: { 'application/json': { schema, example } } }
+  return { $ref: `#/components/responses/${name}` }
+}
+
+const STATUS_DESCRIPTIONS: Record<string, string> = {
+  406: 'None of the types in the Accept header is supported',
+  500: 'The installation or the tenant is not configured for this',
+  502: 'Another server failed or could not be reached',
+  504: 'Another server did not answer in time',
+  507: 'The storage is full',
+}

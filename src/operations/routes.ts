@@ -1,7 +1,0 @@
-import { Elysia, t } from 'elysia'
-
-/** What a load balancer asks. Outside `/api`: it concerns no tenant. */
-export const operations = new Elysia({ tags: ['operations'] }).get('/health', () => ({ status: 'ok' as const }), {
-  detail: { 'x-access': 'open', operationId: 'checkHealth', summary: 'Check that the process answers' } as object,
-  response: t.Object({ status: t.Literal('ok') }),
-})

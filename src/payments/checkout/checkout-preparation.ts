@@ -1,0 +1,182 @@
+import { and, eq, gt } from 'drizzle-orm'
+import type { Ctx } from '../../accounts/guard'
+import { now } from '../../core/clock'
+import { badRequest, Problem } from '../../core/problem'
+import type { Tx } from '../../storage/port'
+import {
+  assertEntityExists,
+  callerEntity,
+  entityFromInput,
+  requireOwn,
+  subscriptionsOfEntity,
+} from '../billable-entity'
+import type { ConnectedProvider } from '../configuration'
+import { requireRedeemableByCode, requireRedeemableById, throwNoRedemptionsLeft } from '../coupons/validation'
+import type { NewCheckout } from '../shapes'
+import {
+  getActivePlan,
+  insertPending,
+  newSubscription,
+  requirePositiveAmount,
+  withCoupon,
+} from '../subscriptions/new-subscription'
+import { scheduleProviderCancel } from '../subscriptions/schedule'
+import { priceOf } from '../subscriptions/serializer'
+import { findActiveSubscription, transition } from '../subscriptions/state-machine'
+import { emitStatusChange } from '../subscriptions/subscription-events'
+import { getSubscription } from '../subscriptions/subscriptions'
+import { type Plan, type Subscription, subscriptions, VARYING_CHECKOUT_AMOUNT } from '../tables'
+
+/** For so long nobody else begins a checkout of the same entity: longer than a provider may take. In ms. */
+const CHECKOUT_CLAIM_MS = 60_000
+
+/** A checkout for which the provider has yet to be asked. `before` is the subscription as it was, if there was one. */
+export type PreparedCheckout = { subscription: Subscription; plan: Plan; before?: Subscription; amount: number }
+
+/** What came of it at once: nothing is to be paid, or the entity has a subscription that the caller wants to end first. */
+export type CheckoutPreparation = { free: Subscription } | { inTheWay: Subscription } | PreparedCheckout
+
+/**
+ * Judges what is asked for, in the order of the contract, and claims the checkout of the entity: until then nothing is
+ * written. @throws 400, 403, 404, 409 ACTIVE_SUBSCRIPTION_EXISTS, 500 PAYMENTS_NOT_CONFIGURED
+ */
+export async function prepareCheckout(
+  tx: Tx,
+  ctx: Ctx,
+  input: NewCheckout,
+  source: ConnectedProvider | Problem,
+): Promise<CheckoutPreparation> {
+  const { row, plan, before } = input.subscriptionId
+    ? await loadPendingSubscription(tx, ctx, input.subscriptionId)
+    : await draftSubscription(tx, ctx, input)
+  const current = await findActiveSubscription(tx, row)
+  if (current && !input.reset) throw activeExistsProblem(current._id)
+  const inTheWay = current ?? (input.reset && (await findPastDue(tx, row)))
+  await assertNoOtherCheckout(tx, row)
+  const subscription = await applyCoupon(tx, row, input.couponCode)
+  const amount = priceOf(subscription)!
+  if (amount > 0) assertPayable(source, subscription, plan)
+  if (inTheWay) return { inTheWay }
+  if (amount === 0) return { free: await activateFree(tx, ctx, subscription, before) }
+  const claimed = {
+    ...subscription,
+    ...providerFields(source as ConnectedProvider, subscription),
+    checkoutUntil: now() + CHECKOUT_CLAIM_MS,
+    checkoutAmount: [null, amount].includes(subscription.checkoutAmount) ? amount : VARYING_CHECKOUT_AMOUNT,
+  }
+  await saveSubscription(tx, ctx, claimed, before)
+  return { subscription: claimed, plan, before, amount }
+}
+
+/** A subscription that waits. */
+async function loadPendingSubscription(tx: Tx, ctx: Ctx, id: string) {
+  const before = requireOwn(ctx, await getSubscription(tx, id))
+  const plan = await getActivePlan(tx, before.planId)
+  if (plan.dynamic && !before.dynamicAmount)
+    throw new Problem(400, 'DYNAMIC_AMOUNT_NOT_SET', 'An administrator must set the price of this subscription first.')
+  if (before.status !== 'pending') throw notPendingProblem(before)
+  return { row: before, plan, before }
+}
+
+export const notPendingProblem = ({ status }: Pick<Subscription, 'status'>) =>
+  new Problem(
+    400,
+    'SUBSCRIPTION_NOT_PENDING',
+    `This subscription is ${status}. Only pending subscriptions can be paid.`,
+  )
+
+/** A new one, of a plan whose price is known. */
+async function draftSubscription(
+  tx: Tx,
+  ctx: Ctx,
+  input: NewCheckout,
+): Promise<{ row: Subscription; plan: Plan; before?: undefined }> {
+  const { planId, billingCycle, amount } = input
+  if (!planId) return badRequest({ path: '/planId', message: 'subscriptionId or planId is required.' })
+  const plan = await getActivePlan(tx, planId)
+  const isPriceGiven = plan.dynamic && ctx.actor.privileged && amount !== undefined && amount !== null
+  const minor = isPriceGiven ? requirePositiveAmount(amount, plan.currency) : null
+  if (plan.dynamic && minor === null) {
+    const message =
+      'This plan is priced per subscription. Create a subscription first and have an administrator set its price.'
+    throw new Problem(400, 'DYNAMIC_PLAN_REQUIRES_SUBSCRIPTION', message)
+  }
+  if (!billingCycle) return badRequest({ path: '/billingCycle', message: 'billingCycle must be monthly or yearly.' })
+  const entity = entityFromInput(ctx, input) ?? callerEntity(ctx)
+  await assertEntityExists(tx, entity)
+  return { row: newSubscription(plan, billingCycle, entity, minor), plan }
+}
+
+/** What is not paid yet may still be: who begins anew would pay both. */
+const findPastDue = (tx: Tx, row: Subscription) =>
+  tx
+    .select()
+    .from(subscriptions)
+    .where(and(subscriptionsOfEntity(row), eq(subscriptions.status, 'past_due')))
+    .get()
+
+const activeExistsProblem = (existingSubscriptionId: string) =>
+  new Problem(409, 'ACTIVE_SUBSCRIPTION_EXISTS', 'An active subscription already exists. Cancel it first.', {
+    details: { existingSubscriptionId },
+  })
+
+/** Of two checkouts at once the second is refused: both could be paid. */
+async function assertNoOtherCheckout(tx: Tx, row: Subscription) {
+  const busy = and(
+    subscriptionsOfEntity(row),
+    eq(subscriptions.status, 'pending'),
+    gt(subscriptions.checkoutUntil, now()),
+  )
+  const other = await tx.select({ _id: subscriptions._id }).from(subscriptions).where(busy).get()
+  if (!other) return
+  throw new Problem(409, 'ACTIVE_SUBSCRIPTION_EXISTS', 'Another checkout is being started. Try again in a moment.', {
+    details: { existingSubscriptionId: other._id },
+    headers: { 'retry-after': '1' },
+  })
+}
+
+/** With the coupon that is named now, else with the one that it has, if that is still good. */
+async function applyCoupon(tx: Tx, row: Subscription, code: string | null | undefined) {
+  if (code) return withCoupon(row, await requireRedeemableByCode(tx, code, row))
+  if (row.couponId) await requireRedeemableById(tx, row.couponId, row)
+  return row
+}
+
+function assertPayable(source: ConnectedProvider | Problem, { billingCycle }: Subscription, plan: Plan) {
+  if (source instanceof Problem) throw source
+  const { provider, opened, kind } = source
+  provider.assertPriceConfigured?.(opened, {
+    externalIds: plan.externalIds[kind] ?? {},
+    billingCycle,
+    dynamic: plan.dynamic,
+  })
+}
+
+/** Another provider knows nothing of what was begun at the one before. */
+const providerFields = ({ kind, opened }: ConnectedProvider, { providerSourceId }: Subscription) => ({
+  ...(providerSourceId !== opened._id && { externalSubscriptionId: null, externalCheckoutId: null }),
+  ...{ providerKind: kind, providerSourceId: opened._id },
+})
+
+async function saveSubscription(tx: Tx, ctx: Ctx, row: Subscription, before: Subscription | undefined) {
+  if (before) await tx.update(subscriptions).set(row).where(eq(subscriptions._id, row._id))
+  else await insertPending(tx, ctx, row)
+}
+
+const NO_PROVIDER = {
+  providerKind: null,
+  providerSourceId: null,
+  externalSubscriptionId: null,
+  externalCheckoutId: null,
+}
+
+/** What costs nothing needs no provider; what was begun there before is not to be paid any more. */
+async function activateFree(tx: Tx, ctx: Ctx, priced: Subscription, before: Subscription | undefined) {
+  const row = { ...priced, ...NO_PROVIDER }
+  await saveSubscription(tx, ctx, row, before)
+  if (before) await scheduleProviderCancel(tx, ctx, before._id, before)
+  if (!before) await emitStatusChange(ctx, tx, undefined, row, ctx.actor.user)
+  const { subscription } = await transition(tx, ctx, row, 'activated', { by: ctx.actor.user })
+  if (subscription.couponId !== row.couponId) throwNoRedemptionsLeft()
+  return subscription
+}

@@ -1,0 +1,19 @@
+import { and, eq, notInArray } from 'drizzle-orm'
+import { configurations } from '../accounts/settings/tables'
+import type { Tx } from '../storage/port'
+import { TERMINAL_STATUSES } from './subscriptions/transitions'
+import { subscriptions } from './tables'
+
+/** What of payments goes by a connection. */
+export async function listPaymentUsesOfConnection(tx: Tx, connection: string): Promise<string[]> {
+  const row = await tx.select().from(configurations).where(eq(configurations.key, 'payments-configuration')).get()
+  const by = and(
+    eq(subscriptions.providerSourceId, connection),
+    notInArray(subscriptions.status, [...TERMINAL_STATUSES, 'pending']),
+  )
+  const running = await tx.$count(subscriptions, by)
+  return [
+    ...(row?.metadata.paymentSourceId === connection ? ['the payments configuration'] : []),
+    ...(running ? [`${running} active subscription${running > 1 ? 's' : ''}`] : []),
+  ]
+}

@@ -1,0 +1,129 @@
+import { and, eq, sql } from 'drizzle-orm'
+import { now, toIsoString } from '../../core/clock'
+import { logError } from '../../core/log'
+import { Problem } from '../../core/problem'
+import { emit } from '../../jobs/outbox'
+import type { Tx } from '../../storage/port'
+import { createRowWriter, prepareQuery } from '../../storage/prepared-statements'
+import type { Tenant } from '../../tenancy/tenants'
+import { providerOf } from '../providers'
+import type { ProviderEvent, ProviderKind } from '../providers/provider'
+import { type ProviderEventRow, providerEvents } from '../tables'
+import { applyEvent, type EventResult } from './event-handler'
+import { nextRetryAt, scheduleRetry } from './retry-schedule'
+import { connectionsSharingSecret } from './senders'
+import type { ProviderEventReceipt } from './shapes'
+
+type TenantRef = Pick<Tenant, 'tenant'>
+
+/**
+ * Keeps an event with its effect: both are there, or neither. One that is there already has had its effect, or will. What
+ * fails here is kept, too, and tried again, also when the provider sends it once more.
+ */
+export async function storeAndApply(
+  ctx: Tenant,
+  kind: ProviderKind,
+  source: string,
+  body: string,
+  event: ProviderEvent,
+): Promise<ProviderEventReceipt> {
+  const time = toIsoString(now())
+  const fresh: ProviderEventRow = {
+    ...{ _id: Bun.randomUUIDv7(), providerKind: kind, eventId: event.id, type: event.type, source, body },
+    ...{ occurredAt: event.occurredAt, externalSubscriptionId: event.externalSubscriptionId ?? null },
+    ...{
+      status: 'received',
+      subscriptionId: null,
+      outcome: null,
+      attempts: 0,
+      nextAt: null,
+      created: time,
+      updated: time,
+    },
+  }
+  const senders = await connectionsSharingSecret(ctx, kind, source)
+  try {
+    const status = await ctx.write(async (tx) => {
+      const [before] = await selectByEventId(tx, { kind, event: event.id })
+      if (before && before.status !== 'failed') return 'duplicate'
+      const row = await saveResult(
+        tx,
+        ctx,
+        before ?? fresh,
+        await applyEvent(tx, ctx, before ?? fresh, event, senders),
+        !before,
+      )
+      return row.status as ProviderEventReceipt['status']
+    })
+    return { status }
+  } catch (error) {
+    if (isTransient(error)) throw error
+    await ctx.write(async (tx) => {
+      const [before] = await selectByEventId(tx, { kind, event: event.id })
+      await saveFailure(tx, ctx, before ?? fresh, error, !before)
+    })
+    throw error
+  }
+}
+
+const selectByEventId = prepareQuery((tx) =>
+  tx
+    .select()
+    .from(providerEvents)
+    .where(
+      and(
+        eq(providerEvents.providerKind, sql.placeholder('kind')),
+        eq(providerEvents.eventId, sql.placeholder('event')),
+      ),
+    ),
+)
+const eventRows = createRowWriter(providerEvents)
+
+/** Tries an event that is kept once more, whatever came of it before. */
+export async function reapply(ctx: Tenant, row: ProviderEventRow): Promise<ProviderEventRow> {
+  const parseStored = () => providerOf(row.providerKind).parseEvent(new TextEncoder().encode(row.body))
+  const senders = await connectionsSharingSecret(ctx, row.providerKind, row.source)
+  try {
+    return await ctx.write(async (tx) =>
+      saveResult(tx, ctx, row, await applyEvent(tx, ctx, row, parseStored(), senders), false),
+    )
+  } catch (error) {
+    if (isTransient(error)) throw error
+    return ctx.write((tx) => saveFailure(tx, ctx, row, error, false))
+  }
+}
+
+/** Others are in the way now, but not always. */
+const isTransient = (error: unknown) => error instanceof Problem && error.status === 503
+
+async function saveResult(tx: Tx, ctx: TenantRef, before: ProviderEventRow, effect: EventResult, isNew: boolean) {
+  const nextAt = effect.status === 'parked' ? (nextRetryAt(before) ?? null) : null
+  const row = { ...before, ...effect, nextAt, attempts: before.attempts + 1, updated: toIsoString(now()) }
+  await eventRows[isNew ? 'insert' : 'update'](tx, row)
+  if (nextAt !== null) await scheduleRetry(tx, ctx, nextAt)
+  return row
+}
+
+/** What could not be done is a mistake of ours: it stays until it can. */
+async function saveFailure(tx: Tx, ctx: TenantRef, before: ProviderEventRow, error: unknown, isNew: boolean) {
+  const { providerKind, eventId, type, attempts } = before
+  logError('WEBHOOK_FAILED', { tenant: ctx.tenant, provider: providerKind, event: eventId, type, cause: error })
+  const nextAt = nextRetryAt(before) ?? null
+  const outcome = 'The event could not be applied. See the server log.'
+  const row: ProviderEventRow = {
+    ...before,
+    status: 'failed',
+    outcome,
+    nextAt,
+    attempts: attempts + 1,
+    updated: toIsoString(now()),
+  }
+  await eventRows[isNew ? 'insert' : 'update'](tx, row)
+  if (nextAt !== null) await scheduleRetry(tx, ctx, nextAt)
+  if (!attempts)
+    await emit(ctx, tx, {
+      ...{ source: 'payments', kind: 'webhook', eventName: 'webhook-failed', description: outcome },
+      metadata: { providerKind, eventId, type },
+    })
+  return row
+}

@@ -1,0 +1,74 @@
+import { and, eq, inArray, lt } from 'drizzle-orm'
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
+import type { Ctx } from '../../accounts/guard'
+import { DAY_MS, now, toIsoString } from '../../core/clock'
+import type { HttpContext } from '../../core/etag'
+import { notFound } from '../../core/problem'
+import { parseOptional } from '../../core/shapes'
+import { deleteInBatches } from '../../jobs/batch-delete'
+import type { Lease } from '../../jobs/with-lease'
+import {
+  applyPage,
+  type GrowingListQuery,
+  parseNames,
+  parsePage,
+  respondWithGrowingPage,
+} from '../../storage/pagination'
+import type { Tenant } from '../../tenancy/tenants'
+import { type ProviderEventRow, providerEvents } from '../tables'
+import { reapply } from './event-store'
+import type { ProviderEvent, ProviderEventDetails, ProviderEventFilters } from './shapes'
+
+const { _id, providerKind, type, status, subscriptionId, occurredAt, attempts, created, updated } = providerEvents
+const sortable = { _id, providerKind, type, status, occurredAt, attempts, created, updated }
+
+/** A page of what providers have sent, the newest first. */
+export async function list(
+  { db }: Ctx,
+  query: GrowingListQuery & ProviderEventFilters,
+  answer: HttpContext,
+): Promise<ProviderEvent[]> {
+  const page = parsePage(query, sortable)
+  const anyOf = (column: SQLiteColumn, names: string[] | undefined) => names && inArray(column, names)
+  const subscription = parseOptional(query.subscriptionId)
+  const conditions = and(
+    anyOf(status, parseNames(query.status, 'status')),
+    anyOf(providerKind, parseNames(query.providerKind, 'providerKind')),
+    anyOf(type, parseNames(query.type, 'type')),
+    subscription === undefined ? undefined : eq(subscriptionId, subscription),
+  )
+  const rows = await applyPage(page, db.select().from(providerEvents).where(and(conditions, page.after)))
+  return respondWithGrowingPage(answer, page, rows, () => db.$count(providerEvents, conditions), toProviderEvent)
+}
+
+/** One of them, with what was sent. @throws 404 */
+export async function get({ db }: Ctx, id: string): Promise<ProviderEventDetails> {
+  const row = await getProviderEvent(db, id)
+  return { ...toProviderEvent(row), body: JSON.parse(row.body) }
+}
+
+/** Has it its effect now, as far as it has not had it yet. @throws 404 */
+export const replay = async (ctx: Ctx, id: string): Promise<ProviderEvent> =>
+  toProviderEvent(await reapply(ctx, await getProviderEvent(ctx.db, id)))
+
+const getProviderEvent = async (db: Ctx['db'], id: string): Promise<ProviderEventRow> =>
+  (!id.includes('\0') && (await db.select().from(providerEvents).where(eq(_id, id)).get())) ||
+  notFound('provider event')
+
+const toProviderEvent = ({ source, occurredAt, nextAt, body: _, ...row }: ProviderEventRow): ProviderEvent => ({
+  ...row,
+  sourceId: source,
+  occurredAt: toIsoString(occurredAt),
+  nextAttempt: nextAt === null ? null : toIsoString(nextAt),
+})
+
+const EVENT_RETENTION_MS = 90 * DAY_MS
+
+/** Removes what was settled three months ago: no provider sends that again. */
+export const removeOld = (tenant: Tenant & Lease) =>
+  deleteInBatches(
+    tenant,
+    providerEvents,
+    _id,
+    and(inArray(status, ['processed', 'ignored']), lt(created, toIsoString(now() - EVENT_RETENTION_MS))),
+  )

@@ -1,0 +1,86 @@
+import { and, eq, sql } from 'drizzle-orm'
+import { now, toIsoString } from '../../core/clock'
+import { emit } from '../../jobs/outbox'
+import type { Tx } from '../../storage/port'
+import { createRowWriter, prepareQuery } from '../../storage/prepared-statements'
+import type { Tenant } from '../../tenancy/tenants'
+import type { ProviderInvoice, ProviderKind } from '../providers/provider'
+import { type Invoice, invoices, type Subscription } from '../tables'
+
+/** What triggers say of an invoice that comes with them; others say nothing of it. */
+const STATUS_BY_TRIGGER: Record<string, Invoice['status'] | undefined> = {
+  paid: 'paid',
+  'payment failed': 'open',
+  voided: 'void',
+}
+
+const invoiceRows = createRowWriter(invoices)
+const selectByExternalId = prepareQuery((tx) =>
+  tx
+    .select()
+    .from(invoices)
+    .where(
+      and(
+        eq(invoices.providerKind, sql.placeholder('providerKind')),
+        eq(invoices.externalInvoiceId, sql.placeholder('externalInvoiceId')),
+      ),
+    ),
+)
+
+const toIsoOrUndefined = (ms: number | undefined) => (ms === undefined ? undefined : toIsoString(ms))
+
+/** Keeps what a trigger says of an invoice. */
+export async function upsertInvoiceForTrigger(
+  tx: Tx,
+  ctx: Pick<Tenant, 'tenant'>,
+  subscription: Subscription,
+  trigger: string,
+  invoice: ProviderInvoice,
+  kind: ProviderKind | null = subscription.providerKind,
+) {
+  const status = STATUS_BY_TRIGGER[trigger]
+  if (status && kind) await upsertInvoice(tx, ctx, subscription, kind, { ...invoice, status })
+}
+
+/**
+ * Keeps an invoice as the provider has it, each of its ids once. What is open becomes paid or void, and nothing comes
+ * back. Answers whether that changed anything.
+ */
+export async function upsertInvoice(
+  tx: Tx,
+  ctx: Pick<Tenant, 'tenant'>,
+  { _id: subscriptionId, billableEntityType, billableEntityId }: Subscription,
+  providerKind: ProviderKind,
+  {
+    status,
+    externalInvoiceId,
+    amount,
+    currency,
+    invoiceUrl,
+    items,
+    ...times
+  }: ProviderInvoice & { status: Invoice['status'] },
+): Promise<boolean> {
+  const [before] = await selectByExternalId(tx, { providerKind, externalInvoiceId })
+  if (before && before.status !== 'open') return false
+  if (before && status === 'open') return false
+  const time = toIsoString(now())
+  const paidAt = status === 'paid' ? (toIsoOrUndefined(times.paidAt) ?? time) : null
+  const [periodStart, periodEnd] = [toIsoOrUndefined(times.periodStart), toIsoOrUndefined(times.periodEnd)]
+  const row: Invoice = {
+    ...(before ?? { _id: Bun.randomUUIDv7(), subscriptionId, billableEntityType, billableEntityId, created: time }),
+    ...{ providerKind, externalInvoiceId, status, amount, currency: currency.toUpperCase(), paidAt, updated: time },
+    invoiceUrl: invoiceUrl ?? before?.invoiceUrl ?? null,
+    periodStart: periodStart ?? before?.periodStart ?? null,
+    periodEnd: periodEnd ?? before?.periodEnd ?? null,
+    items: items ?? before?.items ?? [],
+  }
+  await invoiceRows[before ? 'update' : 'insert'](tx, row)
+  await emit(ctx, tx, {
+    ...{ source: 'payments', kind: 'invoice', eventName: `invoice-${status}` },
+    metadata: { invoiceId: row._id, subscriptionId: row.subscriptionId, externalInvoiceId, providerKind },
+    user: row.billableEntityType === 'user' ? row.billableEntityId : null,
+    workspace: row.billableEntityType === 'workspace' ? row.billableEntityId : null,
+  })
+  return true
+}

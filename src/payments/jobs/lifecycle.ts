@@ -1,0 +1,82 @@
+import { eq } from 'drizzle-orm'
+import { getSettings } from '../../accounts/tenant-settings'
+import { DAY_MS, now } from '../../core/clock'
+import { Problem } from '../../core/problem'
+import type { JobResult } from '../../jobs/queue'
+import { JobError, type JobHandler } from '../../jobs/worker'
+import type { Tx } from '../../storage/port'
+import type { Tenant } from '../../tenancy/tenants'
+import {
+  isLinked,
+  type LifecyclePayload,
+  nextCheckAt,
+  nextEndOf,
+  scheduleProviderCancel,
+} from '../subscriptions/schedule'
+import { transition } from '../subscriptions/state-machine'
+import { TERMINAL_STATUSES } from '../subscriptions/transitions'
+import { type Subscription, subscriptions } from '../tables'
+import { reconcile } from './reconciliation'
+
+const HOUR = 3_600_000
+const MAX_CHECKS_AFTER_END = 84 // of ever longer pauses, up to an hour, after which what ended is not looked at any more: some three days
+
+/**
+ * What time brings to a subscription: each hour it is compared with what the provider has, and when its time is up it ends.
+ * Whether it was paid after all the provider is asked before, as far as it answers.
+ */
+export const lifecycleJob: JobHandler = {
+  retryFor: Number.POSITIVE_INFINITY,
+  async run(tenant, { payload, attempts }): Promise<JobResult> {
+    const { subscription: id, asked: lastCheckAt } = payload as LifecyclePayload
+    const row = await findSubscription(tenant, id)
+    if (!row) return { state: 'done' }
+    const grace = (await getSettings(tenant, 'payments-configuration')).gracePeriodDays * DAY_MS
+    const time = now()
+    const shouldReconcile =
+      isLinked(row) && (TERMINAL_STATUSES.includes(row.status) || isDue(row, grace) || time >= lastCheckAt + HOUR)
+    const isReconciled = !shouldReconcile || (await isAnswered(reconcile(tenant, row)))
+    if (TERMINAL_STATUSES.includes(row.status)) {
+      if (isReconciled || attempts >= MAX_CHECKS_AFTER_END) return { state: 'done' }
+      throw new JobError('The payment provider could not be reached.')
+    }
+    const after = isDue((await findSubscription(tenant, id)) ?? row, grace)
+      ? await tenant.write((tx) => endIfDue(tx, tenant, id, grace))
+      : await findSubscription(tenant, id)
+    if (!after) return { state: 'done' }
+    const checkedAt = shouldReconcile ? time : lastCheckAt
+    // What has ended is looked at once more: the provider may know of an invoice.
+    const due = TERMINAL_STATUSES.includes(after.status)
+      ? isLinked(after)
+        ? time + HOUR
+        : undefined
+      : nextCheckAt(after, grace, checkedAt)
+    if (due === undefined) return { state: 'done' }
+    return { state: 'again', due, payload: { subscription: id, asked: checkedAt } satisfies LifecyclePayload }
+  },
+}
+
+const findSubscription = ({ db }: Pick<Tenant, 'db'>, id: string): Promise<Subscription | undefined> =>
+  db.select().from(subscriptions).where(eq(subscriptions._id, id)).get()
+
+const isDue = (row: Subscription, grace: number) => (nextEndOf(row, grace)?.at ?? Number.POSITIVE_INFINITY) <= now()
+
+/** What goes wrong with a provider was reported already; where the connection is gone, there is nobody to ask. */
+const isAnswered = (reconciliation: Promise<void>): Promise<boolean> =>
+  reconciliation.then(
+    () => true,
+    (error) => {
+      if (error instanceof Problem) return error.status === 404
+      throw error
+    },
+  )
+
+/** Ends what is over, here and at the provider. */
+async function endIfDue(tx: Tx, tenant: Tenant, id: string, grace: number): Promise<Subscription | undefined> {
+  const row = await tx.select().from(subscriptions).where(eq(subscriptions._id, id)).get()
+  const nextEnd = row && nextEndOf(row, grace)
+  if (!nextEnd || nextEnd.at > now()) return row
+  const { subscription } = await transition(tx, tenant, row, nextEnd.trigger)
+  await scheduleProviderCancel(tx, tenant, id, subscription)
+  return subscription
+}

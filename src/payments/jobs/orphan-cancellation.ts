@@ -1,0 +1,84 @@
+import { eq } from 'drizzle-orm'
+import { DAY_MS, now } from '../../core/clock'
+import { Problem } from '../../core/problem'
+import type { JobHandler } from '../../jobs/worker'
+import type { Tenant } from '../../tenancy/tenants'
+import { type ConnectedProvider, getSubscriptionProvider } from '../configuration'
+import { throwJobFailure } from '../subscriptions/cancellation'
+import type { ProviderLink } from '../subscriptions/schedule'
+import { TERMINAL_STATUSES } from '../subscriptions/transitions'
+import { type Subscription, subscriptions } from '../tables'
+import { reconcile, recordMissedInvoices } from './reconciliation'
+
+const HOUR = 3_600_000
+/**
+ * For so long somebody may still approve what was begun at PayPal, which can't be called off. Of subscriptions PayPal does not
+ * say how long; its tokens to approve are good for three hours unless somebody has agreed on more, or for 72
+ * (https://developer.paypal.com/api/nvp-soap/troubleshooting/10411, github.com/paypal/paypal-checkout-components/issues/369).
+ */
+const APPROVAL_WINDOW_MS = 3 * DAY_MS
+
+/**
+ * Ends at the provider what nobody here goes by. What was paid meanwhile, and is what the subscription waits for, begins
+ * instead.
+ */
+export const cancelOrphanedJob: JobHandler = {
+  retryFor: Number.POSITIVE_INFINITY,
+  async run(tenant, { payload, created }) {
+    const { subscription: id, ...link } = payload as { subscription: string } & ProviderLink
+    const row = await findSubscription(tenant, id)
+    const source = row && (await getSubscriptionProvider(tenant, link).catch(undefinedIfNotFound))
+    if (!row || !source) return { state: 'done' }
+    const external = await resolveExternalId(source, link).catch(throwJobFailure)
+    const orphan = { ...row, ...link, externalSubscriptionId: external ?? null }
+    const isUsed = await isInUse(tenant, row, orphan).catch(throwJobFailure)
+    const current = (await findSubscription(tenant, id)) ?? row
+    // By an earlier checkout it was paid: the later one is not to be, too.
+    if (isEarlierCheckout(current, orphan)) {
+      const later = { ...current, externalSubscriptionId: null }
+      await source.provider.cancel(source.opened, later).catch(throwJobFailure)
+    }
+    if (isUsed) return { state: 'done' }
+    const isEnded = await source.provider.cancel(source.opened, orphan).catch(throwJobFailure)
+    if (isEnded && external) await recordMissedInvoices(tenant, source, row, external).catch(throwJobFailure)
+    if (isEnded || now() - created > APPROVAL_WINDOW_MS) return { state: 'done' }
+    return { state: 'again', due: now() + HOUR }
+  },
+}
+
+const findSubscription = ({ db }: Tenant, id: string): Promise<Subscription | undefined> =>
+  db.select().from(subscriptions).where(eq(subscriptions._id, id)).get()
+
+const isEarlierCheckout = (
+  row: Subscription,
+  { externalSubscriptionId: id, externalCheckoutId: checkout }: ProviderLink,
+) =>
+  id !== null &&
+  id === row.externalSubscriptionId &&
+  checkout !== null &&
+  row.externalCheckoutId !== null &&
+  checkout !== row.externalCheckoutId
+
+const undefinedIfNotFound = (error: unknown) => {
+  if (error instanceof Problem && error.status === 404) return undefined
+  throw error
+}
+
+async function resolveExternalId(
+  { provider, opened }: ConnectedProvider,
+  { externalSubscriptionId: id, externalCheckoutId }: ProviderLink,
+) {
+  if (id !== null || externalCheckoutId === null) return id ?? undefined
+  return provider.findSubscriptionId?.(opened, externalCheckoutId)
+}
+
+/** Whether the subscription goes by it, or does from now on. */
+async function isInUse(tenant: Tenant, row: Subscription, orphan: Subscription): Promise<boolean> {
+  if (TERMINAL_STATUSES.includes(row.status)) return false
+  const { externalSubscriptionId: id, externalCheckoutId: checkout } = orphan
+  if (id === null) return checkout === row.externalCheckoutId
+  if (row.externalSubscriptionId === id) return true
+  if (row.status !== 'pending') return false
+  await reconcile(tenant, { ...orphan, drift: row.drift })
+  return (await findSubscription(tenant, row._id))?.externalSubscriptionId === id
+}

@@ -1,0 +1,110 @@
+import { and, eq } from 'drizzle-orm'
+import { now } from '../../core/clock'
+import type { Db, Tx } from '../../storage/port'
+import type { Tenant } from '../../tenancy/tenants'
+import { type ConnectedProvider, getSubscriptionProvider } from '../configuration'
+import { voidFailedInvoices } from '../inbox/event-handler'
+import { retryParkedEvents } from '../inbox/retry-schedule'
+import { upsertInvoice } from '../invoices/invoice-store'
+import type { ProviderKind, ProviderSubscription } from '../providers/provider'
+import { scheduleProviderCancel } from '../subscriptions/schedule'
+import { transition } from '../subscriptions/state-machine'
+import { getSubscription } from '../subscriptions/subscriptions'
+import { TERMINAL_STATUSES } from '../subscriptions/transitions'
+import { invoices, type Subscription, subscriptions } from '../tables'
+import { driftOf, missingInvoices, recordDrift } from './drift'
+
+/**
+ * Makes up for what was lost on the way: has a subscription be as its provider has it. What can't be mended is told once.
+ * Where something happens meanwhile, that counts, and the next look shows what is left. @throws 404, 502
+ */
+export async function reconcile(tenant: Tenant, row: Subscription) {
+  const { provider, opened, kind } = await getSubscriptionProvider(tenant, row)
+  const { externalSubscriptionId, externalCheckoutId } = row
+  const external =
+    externalSubscriptionId ??
+    (externalCheckoutId === null ? undefined : await provider.findSubscriptionId?.(opened, externalCheckoutId))
+  if (!external) return
+  const fetchedAt = now()
+  const theirs = await provider.fetchSubscription(opened, external)
+  const drift = theirs ? driftOf(row, theirs, await listInvoicesOf(tenant.db, kind, row)) : { missing: external }
+  const driftText = drift && JSON.stringify(drift)
+  if (!drift && row.drift === null) return
+  await tenant.write(async (tx) => {
+    const current = await getSubscription(tx, row._id)
+    if (current.updated !== row.updated || current.status !== row.status) return
+    const isReported = driftText === current.drift
+    const isRepaired =
+      !!theirs && !!drift && (await repair(tx, tenant, current, kind, theirs, { fetchedAt, isReported }))
+    if (drift && (isRepaired || !isReported)) await recordDrift(tx, tenant, current, kind, drift, isRepaired)
+    const left = isRepaired || !driftText ? null : driftText
+    if (left !== current.drift)
+      await tx.update(subscriptions).set({ drift: left }).where(eq(subscriptions._id, row._id))
+  })
+}
+
+/** Keeps what was paid for something that has ended, or that nobody waits for. @throws 502 */
+export async function recordMissedInvoices(
+  tenant: Tenant,
+  { provider, opened, kind }: ConnectedProvider,
+  row: Subscription,
+  external: string,
+) {
+  const theirs = await provider.fetchSubscription(opened, external)
+  if (!theirs || !missingInvoices(theirs, await listInvoicesOf(tenant.db, kind, row)).length) return
+  await tenant.write(async (tx) => {
+    const missed = await upsertMissedInvoices(tx, tenant, row, kind, theirs)
+    await recordDrift(tx, tenant, row, kind, { invoices: missed }, true)
+  })
+}
+
+async function upsertMissedInvoices(
+  tx: Tx,
+  tenant: Tenant,
+  row: Subscription,
+  kind: ProviderKind,
+  theirs: ProviderSubscription,
+): Promise<string[]> {
+  const missed = missingInvoices(theirs, await listInvoicesOf(tx, kind, row))
+  for (const invoice of missed) {
+    await upsertInvoice(tx, tenant, row, kind, invoice)
+    if (kind === 'paypal' && invoice.status === 'paid') await voidFailedInvoices(tx, tenant, row)
+  }
+  return missed.map(({ externalInvoiceId }) => externalInvoiceId)
+}
+
+const listInvoicesOf = (db: Pick<Db, 'select'>, kind: ProviderKind, { _id }: Subscription) =>
+  db
+    .select()
+    .from(invoices)
+    .where(and(eq(invoices.subscriptionId, _id), eq(invoices.providerKind, kind)))
+
+type RepairContext = { fetchedAt: number; isReported: boolean }
+
+/** Whether all is as the provider has it afterwards. */
+async function repair(
+  tx: Tx,
+  tenant: Tenant,
+  row: Subscription,
+  kind: ProviderKind,
+  theirs: ProviderSubscription,
+  { fetchedAt, isReported }: RepairContext,
+): Promise<boolean> {
+  const { invoices: _, ...standing } = theirs
+  await upsertMissedInvoices(tx, tenant, row, kind, theirs)
+  const { externalSubscriptionId } = theirs
+  if (TERMINAL_STATUSES.includes(row.status)) {
+    if (TERMINAL_STATUSES.includes(theirs.status) || theirs.status === 'pending') return true
+    // It ended here: it ends there, too.
+    if (!isReported) await scheduleProviderCancel(tx, tenant, row._id, { ...row, externalSubscriptionId })
+    return false
+  }
+  if (theirs.status === 'pending') return true
+  // Providers say the second in which something happens: what follows within this one still counts.
+  const occurredAt = Math.max(fetchedAt - (fetchedAt % 1000), row.lastEventAt ?? 0)
+  const input = { ...standing, occurredAt, providerKind: kind, externalSubscriptionId, isReported }
+  const { outcome, subscription } = await transition(tx, tenant, row, 'updated', input)
+  if (row.externalSubscriptionId !== subscription.externalSubscriptionId)
+    await retryParkedEvents(tx, tenant, kind, externalSubscriptionId)
+  return outcome === 'applied'
+}

@@ -1,0 +1,108 @@
+import { and, eq, notInArray } from 'drizzle-orm'
+import type { Ctx } from '../../accounts/guard'
+import type { DeletedOwner } from '../../accounts/owner-deleted'
+import { now, toIsoString } from '../../core/clock'
+import { Problem } from '../../core/problem'
+import { enqueue } from '../../jobs/queue'
+import { JobError, type JobHandler } from '../../jobs/worker'
+import type { Tx } from '../../storage/port'
+import type { Tenant } from '../../tenancy/tenants'
+import { requireBuyer, requireOwn } from '../billable-entity'
+import { getSubscriptionProvider } from '../configuration'
+import { type Subscription, subscriptions } from '../tables'
+import { CANCEL_JOB } from './job-kinds'
+import { isLinked, scheduleProviderCancel } from './schedule'
+import { toSubscription } from './serializer'
+import { transition } from './state-machine'
+import { getSubscription } from './subscriptions'
+import { TERMINAL_STATUSES } from './transitions'
+
+/**
+ * Ends a subscription: the provider is told first. Where it can't be, the subscription goes on, is marked, and the
+ * provider is told as soon as possible. What is canceled stays so. @throws 403, 404, 409 SUBSCRIPTION_ENDED, 502 PROVIDER_ERROR
+ */
+export async function cancel(ctx: Ctx, id: string) {
+  const row = requireOwn(ctx, await getSubscription(ctx.db, id))
+  await requireBuyer(ctx, row)
+  if (row.status === 'expired')
+    throw new Problem(409, 'SUBSCRIPTION_ENDED', 'An expired subscription cannot be cancelled.')
+  return row.status === 'canceled' ? toSubscription(row) : toSubscription(await cancelNow(ctx, row, ctx.actor.user))
+}
+
+/** @throws 502 PROVIDER_ERROR */
+export async function cancelNow(tenant: Tenant, row: Subscription, by?: string): Promise<Subscription> {
+  let isEnded: boolean
+  try {
+    isEnded = await cancelAtProvider(tenant, row)
+  } catch (cause) {
+    await requestCancel(tenant, row)
+    if (cause instanceof Problem && cause.code === 'PROVIDER_ERROR') throw cause
+    const message = 'The payment provider is unreachable. The subscription will be cancelled as soon as it responds.'
+    throw new Problem(502, 'PROVIDER_ERROR', message, { cause })
+  }
+  return tenant.write((tx) => applyCancel(tx, tenant, row, isEnded, by))
+}
+
+/** What could not end at the provider yet is looked at again. */
+async function applyCancel(tx: Tx, tenant: Tenant, row: Subscription, isEnded: boolean, by?: string) {
+  const { subscription } = await transition(tx, tenant, row, 'canceled', { by })
+  if (!isEnded) await scheduleProviderCancel(tx, tenant, row._id, subscription, now() + CANCEL_RECHECK_DELAY_MS)
+  // It was paid while its checkout was called off.
+  else if (subscription.externalSubscriptionId !== row.externalSubscriptionId)
+    await scheduleProviderCancel(tx, tenant, row._id, subscription)
+  return subscription
+}
+
+/** False where it can't end yet. What the provider knows nothing of needs no telling. @throws 502 PROVIDER_ERROR */
+export async function cancelAtProvider(tenant: Tenant, row: Subscription): Promise<boolean> {
+  if (!isLinked(row)) return true
+  const { provider, opened } = await getSubscriptionProvider(tenant, row)
+  return provider.cancel(opened, row)
+}
+
+/** Marks that it should end, and has it tried again until the provider agrees. */
+const requestCancel = (tenant: Tenant, { _id }: Subscription) =>
+  tenant.write(async (tx) => {
+    const row = await getSubscription(tx, _id)
+    if (!row.cancelRequested && !TERMINAL_STATUSES.includes(row.status))
+      await enqueueCancel(tx, tenant, row, now() + CANCEL_RETRY_DELAY_MS)
+  })
+
+async function enqueueCancel(tx: Tx, tenant: Pick<Tenant, 'tenant'>, { _id }: Subscription, at: number) {
+  const time = toIsoString(now())
+  await tx.update(subscriptions).set({ cancelRequested: time, updated: time }).where(eq(subscriptions._id, _id))
+  await enqueue(tenant, tx, { kind: CANCEL_JOB, payload: { subscription: _id }, orderingKey: _id, at })
+}
+
+/** Nobody pays for a user or a workspace that is no more: what a provider knows of is ended there as soon as possible. */
+export async function cancelForDeletedOwner(tenant: Pick<Tenant, 'tenant'>, tx: Tx, { type, id }: DeletedOwner) {
+  const { billableEntityType, billableEntityId, status } = subscriptions
+  const unendedOfOwner = and(
+    eq(billableEntityType, type),
+    eq(billableEntityId, id),
+    notInArray(status, TERMINAL_STATUSES),
+  )
+  for (const row of await tx.select().from(subscriptions).where(unendedOfOwner))
+    if (isLinked(row)) await enqueueCancel(tx, tenant, row, now())
+    else await transition(tx, tenant, row, 'canceled')
+}
+
+const CANCEL_RETRY_DELAY_MS = 5_000 // ms
+const CANCEL_RECHECK_DELAY_MS = 3_600_000 // ms
+
+/** Tells the provider what it could not be told when it was asked. */
+export const cancelJob: JobHandler = {
+  retryFor: Number.POSITIVE_INFINITY,
+  async run(tenant, { payload }) {
+    const { subscription: id } = payload as { subscription: string }
+    const row = await tenant.db.select().from(subscriptions).where(eq(subscriptions._id, id)).get()
+    if (!row?.cancelRequested || TERMINAL_STATUSES.includes(row.status)) return { state: 'done' }
+    const isEnded = await cancelAtProvider(tenant, row).catch(throwJobFailure)
+    return { state: 'done', effect: (tx) => applyCancel(tx, tenant, row, isEnded) }
+  },
+}
+
+/** What went wrong with a provider was reported already: the job is tried again. */
+export const throwJobFailure = (error: unknown): never => {
+  throw error instanceof Problem ? new JobError(error.message) : error
+}

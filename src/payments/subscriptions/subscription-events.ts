@@ -1,0 +1,55 @@
+import { emit } from '../../jobs/outbox'
+import type { Tx } from '../../storage/port'
+import type { Tenant } from '../../tenancy/tenants'
+import type { Subscription } from '../tables'
+import type { Status } from './transitions'
+
+type TenantRef = Pick<Tenant, 'tenant'>
+
+const EVENT_NAME_BY_STATUS: Record<Status, string> = {
+  pending: 'subscription-created',
+  active: 'subscription-activated',
+  trialing: 'subscription-trialing',
+  past_due: 'subscription-past-due',
+  canceled: 'subscription-canceled',
+  expired: 'subscription-expired',
+}
+
+/** Writes down what has become of a subscription, if anything has that people care for. */
+export async function emitStatusChange(
+  ctx: TenantRef,
+  tx: Tx,
+  before: Subscription | undefined,
+  after: Subscription,
+  by?: string,
+) {
+  const renewed = before?.currentPeriodEnd !== after.currentPeriodEnd
+  if (before?.status === after.status && !renewed) return
+  const eventName = before?.status === after.status ? 'subscription-renewed' : EVENT_NAME_BY_STATUS[after.status]
+  await emitSubscriptionEvent(ctx, tx, after, eventName, { status: after.status, before: before?.status }, by)
+}
+
+/** Something about a subscription that is written down for people and for those who listen. */
+export async function emitSubscriptionEvent(
+  ctx: TenantRef,
+  tx: Tx,
+  { _id, planId, billableEntityType: type, billableEntityId: entity }: Subscription,
+  eventName: string,
+  metadata: Record<string, unknown>,
+  by?: string,
+) {
+  await emit(ctx, tx, {
+    ...{ source: 'payments', kind: 'subscription', eventName },
+    metadata: { subscriptionId: _id, planId, billableEntityType: type, billableEntityId: entity, ...metadata },
+    user: by ?? (type === 'user' ? entity : null),
+    workspace: type === 'workspace' ? entity : null,
+  })
+}
+
+/** What a provider told can't be done. */
+export const emitWebhookFailure = (
+  ctx: TenantRef,
+  tx: Tx,
+  subscription: Subscription,
+  metadata: Record<string, unknown>,
+) => emitSubscriptionEvent(ctx, tx, subscription, 'webhook-failed', metadata)

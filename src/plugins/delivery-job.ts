@@ -1,0 +1,162 @@
+import { eq } from 'drizzle-orm'
+import { now, toIsoString } from '../core/clock'
+import { type FailureReason, fetchExternal, UpstreamUnreachable } from '../core/http-client'
+import { TooManyCalls } from '../core/outbound-calls'
+import { emit } from '../jobs/outbox'
+import type { Job, JobResult } from '../jobs/queue'
+import { JobError, type JobHandler } from '../jobs/worker'
+import type { Tx } from '../storage/port'
+import { bumpVersion, invalidate } from '../tenancy/cache'
+import type { Tenant } from '../tenancy/tenants'
+import type { DeliveryPayload } from './event-subscriber'
+import { recordFailure, recordSuccess } from './health'
+import { findActivePlugin } from './plugin-cache'
+import { signWebhook } from './secrets'
+import { deliveries, plugins } from './tables'
+import { isPrivateNetworkAllowed } from './url-policy'
+
+const DELIVERY_TIMEOUT_MS = 15_000
+const BUSY_RETRY_DELAY_MS = 5_000 // ms after which a delivery that got no turn is tried
+const MAX_ANSWER_BYTES = 1_024 // bytes that are kept
+const MAX_RETRY_DELAY_MS = 3_600_000 // ms; no receiver puts us off for longer
+
+/** What an attempt came to. */
+type Outcome = { status: number | null; duration: number | null; answer: string; error: string | null; canceled?: true }
+
+/** Sends an event to a plugin, signed as a Standard Webhook. */
+export const deliveryJob: JobHandler = {
+  async run(tenant, job): Promise<JobResult> {
+    const { plugin, hookUrl, event } = job.payload as DeliveryPayload
+    const cached = await findActivePlugin(tenant, plugin)
+    const isSubscribed = cached?.plugin.subscribedEvents.some((entry) => entry.active && entry.hookUrl === hookUrl)
+    if (!cached || !isSubscribed)
+      return { state: 'done', outcome: { ...EMPTY_OUTCOME, canceled: true } satisfies Outcome }
+    const body = JSON.stringify(event)
+    const headers = {
+      ...{ 'content-type': 'application/json', 'user-agent': 'atoll', 'x-atoll-tenant': tenant.tenant },
+      ...signWebhook(job._id, body, cached.secrets),
+    }
+    const startedAt = performance.now()
+    const init = { method: 'POST', body, headers, signal: tenant.signal }
+    const limits = {
+      tenant: tenant.tenant,
+      timeout: DELIVERY_TIMEOUT_MS,
+      limit: MAX_ANSWER_BYTES,
+      truncate: true,
+      privateNetwork: isPrivateNetworkAllowed(),
+    }
+    const response = await fetchExternal(hookUrl, init, limits).catch((error) => {
+      // The end of our lease ends the waiting, too, and then it is somebody else's.
+      const isPostponed = error instanceof TooManyCalls && !tenant.signal.aborted
+      if (!isPostponed && !(error instanceof UpstreamUnreachable)) throw error
+      return error as TooManyCalls | UpstreamUnreachable
+    })
+    if (response instanceof TooManyCalls) return { state: 'postponed', due: now() + BUSY_RETRY_DELAY_MS }
+    const duration = Math.round(performance.now() - startedAt)
+    if (response instanceof UpstreamUnreachable) {
+      const error = FAILURE_MESSAGES[response.reason]
+      throw new JobError(error, { outcome: { ...EMPTY_OUTCOME, duration, error } satisfies Outcome })
+    }
+    const { status, headers: responseHeaders, ok } = response
+    const outcome = {
+      status,
+      duration,
+      answer: decodeAnswer(await response.arrayBuffer()),
+      error: null,
+    } satisfies Outcome
+    if (ok) return { state: 'done', outcome }
+    const error =
+      status === 410
+        ? 'The endpoint answered 410 Gone; the subscription was disabled.'
+        : `The endpoint answered ${status}.`
+    const retryDelay = Number(responseHeaders.get('retry-after')) * 1_000
+    throw new JobError(error, {
+      outcome: { ...outcome, error },
+      permanent: status === 410,
+      ...(retryDelay > 0 && { retryAfter: Math.min(retryDelay, MAX_RETRY_DELAY_MS) }),
+    })
+  },
+  onSettled: recordAttempts,
+}
+
+const EMPTY_OUTCOME = { status: null, duration: null, answer: '', error: null }
+const FAILURE_MESSAGES: Record<FailureReason, string> = {
+  refused: 'Requests to this address are not allowed.',
+  timeout: `The endpoint did not respond within ${DELIVERY_TIMEOUT_MS / 1_000} s.`,
+  'too-large': 'The response was too large.',
+  unreachable: 'The connection was refused or closed.',
+}
+
+/** The text of an answer, as far as it is one, of what can be kept. */
+const decodeAnswer = (bytes: ArrayBuffer) => new TextDecoder().decode(bytes).replaceAll('\0', '').toWellFormed()
+
+const UPSERT_DELIVERIES = `insert into deliveries (_id, plugin, event, source, kind, event_name, hook_url, state, attempts, status,
+    duration, answer, error, due, created, updated) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  on conflict ("_id") do update set state = excluded.state, attempts = deliveries.attempts + excluded.attempts,
+    status = excluded.status, duration = excluded.duration, answer = excluded.answer, error = excluded.error,
+    due = excluded.due, updated = excluded.updated`
+
+type Attempt = [Job, Exclude<JobResult, { state: 'postponed' }>]
+
+const DELIVERY_STATES = { done: 'delivered', again: 'failing', failed: 'failing', dead: 'dead' } as const
+
+/** The log of a lane's attempts, and what follows from the last. */
+async function recordAttempts(tenant: Tenant, tx: Tx, results: [Job, JobResult][]) {
+  const time = now()
+  // The plugin was not asked, so nothing is said of it.
+  for (const [{ _id }, result] of results)
+    if (result.state === 'postponed')
+      await tx
+        .update(deliveries)
+        .set({ due: toIsoString(result.due) })
+        .where(eq(deliveries._id, _id))
+  const endings = results.filter((entry): entry is Attempt => entry[1].state !== 'postponed')
+  if (!endings.length) return
+  await tx.executeMany(
+    UPSERT_DELIVERIES,
+    endings.map(([{ _id, payload }, ending]) => {
+      const { plugin, hookUrl, event } = payload as DeliveryPayload
+      const { status, duration, answer, error, canceled } = toOutcome(ending)
+      const state = canceled ? 'canceled' : DELIVERY_STATES[ending.state]
+      const due = ending.state === 'failed' ? ending.due : null
+      return [
+        ...[_id, plugin, event._id, event.source, event.kind, event.eventName, hookUrl, state, canceled ? 0 : 1],
+        ...[status, duration, answer, error, due, time, time],
+      ]
+    }),
+  )
+  for (const [job, ending] of endings)
+    if (ending.state === 'dead') await abandonDelivery(tenant, tx, job, toOutcome(ending))
+  const [[{ payload }, last]] = endings.slice(-1) as [Attempt]
+  const { error, canceled } = toOutcome(last)
+  const { plugin } = payload as DeliveryPayload
+  if (!canceled) await (error ? recordFailure(tx, plugin, error) : recordSuccess(tx, plugin))
+}
+
+/** Of an error that nobody expected only a message is there. */
+const toOutcome = (ending: Attempt[1]): Outcome => {
+  const { outcome } = ending as { outcome?: Partial<Outcome> & { message?: string } }
+  return { ...EMPTY_OUTCOME, ...(outcome && { error: outcome.message ?? null, ...outcome }) } as Outcome
+}
+
+async function abandonDelivery(tenant: Tenant, tx: Tx, { _id, payload }: Job, { status, error }: Outcome) {
+  const { plugin, hookUrl, event } = payload as DeliveryPayload
+  if (status === 410) await disableSubscription(tenant, tx, plugin, hookUrl)
+  // Or else a plugin that hears of failures and fails would fail forever.
+  if (event.source === FAILED_EVENT.source && event.eventName === FAILED_EVENT.eventName) return
+  const metadata = { plugin, delivery: _id, event: event._id, hookUrl, status }
+  await emit(tenant, tx, { ...FAILED_EVENT, description: error ?? '', metadata })
+}
+
+const FAILED_EVENT = { source: 'plugins', kind: 'plugin', eventName: 'delivery-failed' }
+
+/** Nothing is sent there any more, until an admin says so. */
+async function disableSubscription(tenant: Tenant, tx: Tx, plugin: string, hookUrl: string) {
+  const { _id, subscribedEvents } = plugins
+  const row = await tx.select({ subscribedEvents }).from(plugins).where(eq(_id, plugin)).get()
+  if (!row) return
+  const entries = row.subscribedEvents.map((entry) => (entry.hookUrl === hookUrl ? { ...entry, active: false } : entry))
+  await tx.update(plugins).set({ subscribedEvents: entries }).where(eq(_id, plugin))
+  await bumpVersion(tx, 'plugins')
+  tx.afterCommit(() => invalidate(tenant, 'plugins'))
+}

@@ -1,0 +1,132 @@
+import type { QuickJSHandle } from 'quickjs-emscripten-core'
+import type { CurrentRun } from './host-functions'
+import type { GuestFunctions } from './prelude'
+import type { Command, Message, RunResult } from './protocol'
+import { callGuest, context, resetRuntime, runPendingJobs } from './runtime'
+
+type RunCommand = Extract<Command, { js: string }>
+
+const NEVER_ENDS: RunResult = {
+  failure: 'failed',
+  error: { name: 'Error', message: 'The lambda waits for a promise that never settles.', stack: '' },
+}
+
+/** One run of a lambda, until it has ended. */
+export class SandboxRun implements CurrentRun {
+  number: number
+  calls = 0
+  loggedCharacters = 0
+  timerCount = 0
+  #startedAt = performance.now()
+  #result?: RunResult
+  #isEngineIntact = true
+  #isExecuting = false
+  #isTimedOut = false
+  #pendingCalls = 0
+  #timers = new Set<Timer>()
+
+  constructor(
+    private command: RunCommand,
+    private send: (word: Message) => void,
+    /** `sound`: whether the engine is as good as before. */
+    private onEnd: (ending: RunResult, sound: boolean) => void,
+  ) {
+    const { time, memory } = command.bounds
+    this.number = command.run
+    resetRuntime(this, memory)
+    this.#after(time, () => this.end({ failure: 'timeout' }))
+  }
+
+  start() {
+    const { js, request, env } = this.command
+    this.#step(() => {
+      const module = context.evalCode(js, 'lambda.js', { type: 'module' })
+      if (module.error) this.#callGuest('failed', module.error)
+      else this.#callGuest('start', module.value, context.newString(request), context.newString(env))
+    })
+  }
+
+  /** What the server says to something that the lambda asked. */
+  resolveCall({ call, ok, answer }: Extract<Command, { call: number }>) {
+    this.#pendingCalls--
+    const { true: yes, false: no } = context
+    this.#step(() => this.#callGuest('answered', context.newNumber(call), ok ? yes : no, context.newString(answer)))
+  }
+
+  isOverdue() {
+    this.#isTimedOut ||= performance.now() - this.#startedAt > this.command.bounds.time
+    return this.#isTimedOut || !!this.#result
+  }
+
+  call(call: number, name: string, input: string) {
+    this.#pendingCalls++
+    this.send({ run: this.number, call, name, input })
+  }
+
+  line(line: Parameters<CurrentRun['line']>[0]) {
+    this.send({ run: this.number, line: { at: Math.round(performance.now() - this.#startedAt), ...line } })
+  }
+
+  timer(id: number, ms: number) {
+    this.#after(ms, () => this.#step(() => this.#callGuest('rang', context.newNumber(id))))
+  }
+
+  end(ending: RunResult) {
+    this.#result ??= ending
+    if (!this.#isExecuting) this.#close()
+  }
+
+  #after(ms: number, act: () => void) {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer)
+      act()
+    }, ms)
+    this.#timers.add(timer)
+  }
+
+  /** A step of the run, with all that follows from it at once. */
+  #step(step: () => void) {
+    if (this.#result) return
+    // The timer that says so may come after the answer that is being handed in.
+    if (this.isOverdue()) return this.end({ failure: 'timeout' })
+    this.#isExecuting = true
+    try {
+      step()
+      const error = this.#result ? undefined : runPendingJobs()
+      if (error) this.#reportError(error)
+    } catch (error) {
+      this.#handleEngineError(error)
+    }
+    this.#isExecuting = false
+    // One of the timers is the run's own.
+    if (this.#isTimedOut) this.#result = { failure: 'timeout' }
+    else if (!this.#result && !this.#pendingCalls && this.#timers.size === 1) this.#result = NEVER_ENDS
+    if (this.#result) this.#close()
+  }
+
+  /** Nothing that is handed in is given back: with the end of the run all of it is gone. */
+  #callGuest(step: keyof GuestFunctions, ...values: QuickJSHandle[]) {
+    const error = callGuest(step, ...values)
+    if (!error) return
+    if (step === 'failed') this.end({ failure: 'memory' })
+    else this.#reportError(error)
+  }
+
+  /** What was thrown where the lambda's own promise does not hear of it. */
+  #reportError(error: QuickJSHandle) {
+    if (!this.#isTimedOut && !this.#result) this.#callGuest('failed', error)
+  }
+
+  /** The engine itself has thrown: its stack or its memory did not suffice, and it is not in order any more. */
+  #handleEngineError(error: unknown) {
+    this.#isEngineIntact = false
+    const isStackOverflow = error instanceof RangeError
+    const message = isStackOverflow ? 'Maximum call stack size exceeded.' : 'The engine failed.'
+    this.end({ failure: 'failed', error: { name: isStackOverflow ? 'RangeError' : 'Error', message, stack: '' } })
+  }
+
+  #close() {
+    for (const timer of this.#timers) clearTimeout(timer)
+    this.onEnd(this.#result!, this.#isEngineIntact)
+  }
+}

@@ -1,0 +1,40 @@
+import { eq } from 'drizzle-orm'
+import { issueApiToken } from '../accounts/api-tokens'
+import type { Ctx } from '../accounts/guard'
+import { apiTokens, users } from '../accounts/tables'
+import { registerUser } from '../accounts/users'
+import { type HttpContext, setNoStore } from '../core/etag'
+import { Busy } from '../storage/errors'
+import type { Db } from '../storage/port'
+import { bumpVersion, invalidate, writeInvalidating } from '../tenancy/cache'
+import type { Tenant } from '../tenancy/tenants'
+import { getPlugin } from './plugins'
+import { plugins } from './tables'
+
+/**
+ * An API token by which a plugin calls the platform, as a user of its own with the role `plugin`. It is told only now, and
+ * ends those that it had. @throws 404
+ */
+export async function issueToken(ctx: Ctx, id: string, answer: HttpContext) {
+  setNoStore(answer)
+  const user = await ensureAccount(ctx, id)
+  await writeInvalidating(ctx, 'actors', (tx) => tx.delete(apiTokens).where(eq(apiTokens.user, user)).run())
+  const { token } = await issueApiToken(ctx, user, { nickname: 'plugin' })
+  return { token, user }
+}
+
+async function ensureAccount(tenant: Tenant, id: string): Promise<string> {
+  const { account, name } = await getPlugin(tenant.db, id)
+  if (account && (await findUser(tenant.db, account))) return account
+  const username = `plugin-${crypto.randomUUID()}`
+  const user = await registerUser(tenant, { username, fullName: name }, ['plugin'], async (tx, { _id }) => {
+    // Somebody else may have been faster, or have removed it.
+    if ((await getPlugin(tx, id)).account !== account) throw new Busy()
+    await tx.update(plugins).set({ account: _id }).where(eq(plugins._id, id))
+    await bumpVersion(tx, 'plugins')
+  })
+  invalidate(tenant, 'plugins')
+  return user._id
+}
+
+const findUser = (db: Db, user: string) => db.select({ _id: users._id }).from(users).where(eq(users._id, user)).get()

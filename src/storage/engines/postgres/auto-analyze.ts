@@ -1,0 +1,44 @@
+import pg from 'pg'
+
+const FIRST_ANALYZE_ROWS = 1_000 // rows written
+const ANALYZE_GROWTH_FACTOR = 2
+
+/** Has PostgreSQL look at the tables of the bucket in the search path, those that the role owns. */
+export const ANALYZE_BUCKET_SQL = `do $$
+declare
+  one regclass;
+begin
+  for one in
+    select oid from pg_class where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p')
+  loop
+    execute format('analyze %s', one);
+  end loop;
+end
+$$`
+
+/**
+ * Has PostgreSQL look at a bucket's tables whenever a tenant has grown much. Its own worker does so once a minute at most,
+ * and by the growth of all; until then it expects next to nothing of the tenant, and joins of a few thousand rows take
+ * seconds. A role that doesn't own the tables leaves it to that worker.
+ */
+export class AutoAnalyze {
+  #tenants = new Map<string, { rows: number; next: number }>()
+  #analyzing = new Set<string>()
+
+  constructor(private pool: pg.Pool) {}
+
+  /** To be called after a commit. */
+  recordRows(bucket: string, tenant: string, rows: number) {
+    const key = `${bucket} ${tenant}`
+    const state = this.#tenants.get(key) ?? { rows: 0, next: FIRST_ANALYZE_ROWS }
+    this.#tenants.set(key, state)
+    state.rows += rows
+    if (state.rows < state.next || this.#analyzing.has(bucket)) return
+    state.next = state.rows * ANALYZE_GROWTH_FACTOR
+    this.#analyzing.add(bucket)
+    // Sent as one, it is a transaction by itself, and leaves none behind on its connection when it fails.
+    const statements = `set local search_path to ${pg.escapeIdentifier(bucket)}; ${ANALYZE_BUCKET_SQL}`
+    const onDone = () => this.#analyzing.delete(bucket)
+    this.pool.query(statements).then(onDone, onDone) // without it, plans are worse for a while
+  }
+}

@@ -1,0 +1,147 @@
+import { notFound } from '../../../core/problem'
+import { Busy, DatabaseDamaged, DiskFailure, TenantMoved, toStorageError } from '../../errors'
+import type { ExecuteMany, Executor, RunQuery } from '../../port'
+import { batchInserts } from './batch-insert'
+import type { SqliteConnection, SqliteStatement } from './drivers'
+
+const MAX_PREPARED_STATEMENTS = 500 // statements; preparing one costs ten times what running it does
+
+/** What a file has instead of its mark when nobody is served from it any more. */
+export const toMovedMark = (mark: number) => ~mark
+
+/** A connection that keeps statements prepared, the latest that were new to it. */
+export class CachedConnection {
+  #statements = new Map<string, SqliteStatement>()
+  /** Whether the disk has failed under it. */
+  hasDiskFailed = false
+  /** How many statements were run so far, by what they write. */
+  statementCount = 0
+
+  constructor(
+    private connection: SqliteConnection,
+    private lockTimeout: number,
+  ) {}
+
+  execute(sql: string) {
+    try {
+      this.connection.exec(sql)
+    } catch (error) {
+      throw this.#toError(error)
+    }
+  }
+
+  /** Runs what another process may be in the way of for a while, as one that is just closing the file. */
+  executePatiently = (sql: string) => this.#retryWhileBusy(async () => this.execute(sql))
+
+  query: RunQuery = async (sql, params) => this.querySync(sql, params)
+
+  /** The same, at once. */
+  querySync(sql: string, params: unknown[] = []): unknown[][] {
+    this.statementCount++
+    try {
+      return this.#prepare(sql).values(...params)
+    } catch (error) {
+      throw this.#toError(error)
+    }
+  }
+
+  executeMany: ExecuteMany = async (sql, rows) => {
+    try {
+      for (const { sql: text, params, count } of batchInserts(sql, rows)) {
+        this.statementCount += count
+        this.#prepare(text).values(...params)
+      }
+    } catch (error) {
+      throw this.#toError(error)
+    }
+  }
+
+  async transaction(work: (asking: Executor) => Promise<void>) {
+    await this.#retryWhileBusy(() => this.query('begin immediate'))
+    try {
+      await work(this)
+      await this.query('commit')
+    } catch (error) {
+      await this.query('rollback').catch(() => {}) // SQLite may have done so itself
+      throw error
+    }
+  }
+
+  /**
+   * Runs what `left` names after the database's version, once, whoever else tries at the same time. A new file gets the
+   * mark of its owner.
+   */
+  async migrate(listPending: (version: number) => string[], mark: number) {
+    if (listPending(await this.readPragma('user_version')).length)
+      await this.transaction(async () => {
+        const version = await this.readPragma('user_version')
+        const migrations = listPending(version)
+        if (!version) this.connection.exec(`pragma application_id = ${mark}`)
+        for (const sql of migrations) this.execute(sql)
+        this.connection.exec(`pragma user_version = ${version + migrations.length}`)
+      })
+  }
+
+  /** @throws Damaged for a file with the mark of another, 503 when its tenant was moved elsewhere, 404 when it was ended */
+  async assertMark(mark: number) {
+    const fileMark = await this.readPragma('application_id')
+    if (fileMark === mark) return
+    if (fileMark !== toMovedMark(mark))
+      throw new DatabaseDamaged(undefined, 'The database file belongs to another tenant.')
+    const [[home] = []] = await this.query('select home from moved')
+    if (typeof home === 'string') throw new TenantMoved(home)
+    notFound('tenant')
+  }
+
+  /**
+   * Copies the whole log into the file and empties it. A checkpoint that somebody is in the way of is no error but a row,
+   * so it is tried again. @throws Busy when another process stays in the way, which empties it when it closes the file
+   */
+  truncateLog() {
+    return this.#retryWhileBusy(async () => {
+      const [[busy] = []] = await this.query('pragma wal_checkpoint(truncate)')
+      if (busy) throw new Busy('The log is in use.')
+    })
+  }
+
+  readPragma = async (name: string) => (await this.query(`pragma ${name}`))[0]![0] as number
+
+  /** Statements first: SQLite keeps a file open for as long as one of them lives. */
+  close() {
+    for (const statement of this.#statements.values()) statement.finalize()
+    this.connection.close()
+  }
+
+  /** While another process is in the way, this one goes on with other things. */
+  async #retryWhileBusy(work: () => Promise<unknown>) {
+    const until = performance.now() + this.lockTimeout
+    for (;;) {
+      try {
+        await work()
+        return
+      } catch (error) {
+        if (!(error instanceof Busy) || performance.now() > until) throw error
+        await Bun.sleep(5 + Math.random() * 15)
+      }
+    }
+  }
+
+  #toError(error: unknown) {
+    const translated = toStorageError(error)
+    if (translated instanceof DiskFailure) this.hasDiskFailed = true
+    return translated
+  }
+
+  #prepare(sql: string) {
+    const cached = this.#statements.get(sql)
+    if (cached) return cached
+    const statement = this.connection.prepare(sql)
+    this.#statements.set(sql, statement)
+    if (this.#statements.size > MAX_PREPARED_STATEMENTS) {
+      const [oldest, unused] = this.#statements.entries().next().value!
+      unused.finalize()
+      this.#statements.delete(oldest)
+    }
+    return statement
+  }
+}

@@ -1,0 +1,188 @@
+import { asc, desc, type SQL, sql } from 'drizzle-orm'
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
+import { t } from 'elysia'
+import type { HttpContext } from '../core/etag'
+import { badRequest, type FieldError } from '../core/problem'
+import { isTrue, parseOptional } from '../core/shapes'
+import { conditionAfter, type OrderKey, toCursor } from './keyset'
+
+const DEFAULT_LIMIT = 100
+const MAX_LIMIT = 1_000
+const MAX_SORT_KEYS = 10
+
+const queryOption = (schema: object, description: string) => t.Optional(t.String({ description, 'x-schema': schema }))
+
+/** What the query of a list may say. A route's own filters stand beside it: `t.Object({ ...listing, kind: … })`. */
+export const listQuery = {
+  limit: queryOption(
+    { type: 'integer', minimum: 0, default: DEFAULT_LIMIT },
+    `page size; at most ${MAX_LIMIT}, in which case the header X-Limit is sent`,
+  ),
+  page: queryOption({ type: 'integer', minimum: 0, default: 1 }, 'page number, from 1'),
+  sort: queryOption(
+    { type: 'string', pattern: '^ *[+-]?\\w+ *(, *[+-]?\\w+ *)*$' },
+    'fields to sort by, comma-separated; "-" before one for descending',
+  ),
+  count: queryOption({ type: 'boolean' }, 'adds the header X-Total-Count'),
+  $count: queryOption({ type: 'boolean' }, 'alias of `count`'),
+}
+export type ListQuery = { [option in keyof typeof listQuery]?: string }
+
+/** The same for lists that grow at their head: they page by a place in the list, so that nothing comes twice. */
+export const growingListQuery = {
+  ...listQuery,
+  $after: queryOption({ type: 'string' }, 'cursor of the previous page: follow its `Link` header'),
+}
+export type GrowingListQuery = { [option in keyof typeof growingListQuery]?: string }
+
+/** By what a list can be sorted, as the wire calls it. `_id` tells equals apart. */
+export type SortableColumns = { _id: SQLiteColumn; [name: string]: SQLiteColumn }
+
+/** What to read, in which order. */
+export type Page = {
+  limit: number
+  /** Whether more were asked for than a page may have. */
+  clamped: boolean
+  offset: number
+  order: SQL[]
+  number: number
+  count: boolean
+  keys: OrderKey[]
+  /** What `$after` asks for, which belongs to the condition of the list, but not of its count. */
+  after?: SQL
+}
+
+/** Reads the query of a list. @throws 400 with everything that makes no sense. */
+export function parsePage(query: GrowingListQuery, sortable: SortableColumns, defaultSort = '-created'): Page {
+  const errors: FieldError[] = []
+  const requested = parseInteger('limit', DEFAULT_LIMIT)
+  const limit = Math.min(requested, MAX_LIMIT)
+  const number = Math.max(1, parseInteger('page', 1))
+  const sortParts = (parseOptional(query.sort) ?? defaultSort).split(',').map((part) => part.trim())
+  const keys = [...new Set(sortParts.filter(Boolean))]
+  if (keys.length > MAX_SORT_KEYS) addError('sort', `Sort by at most ${MAX_SORT_KEYS} fields.`)
+  const orderKeys = keys.flatMap((key): OrderKey[] => {
+    const name = key.replace(/^[+-]/, '')
+    if (Object.hasOwn(sortable, name)) return [{ name, column: sortable[name]!, descending: key.startsWith('-') }]
+    addError('sort', `This list cannot be sorted by "${name}". Use one of: ${Object.keys(sortable).join(', ')}.`)
+    return []
+  })
+  if (!orderKeys.some(({ column }) => column === sortable._id))
+    orderKeys.push({ name: '_id', column: sortable._id, descending: !!keys[0]?.startsWith('-') })
+  const count = parseOptional(query.count) ?? parseOptional(query.$count) ?? 'false'
+  if (!/^(true|false|0|1)$/.test(count)) addError('count', 'count must be true or false.')
+  if (errors.length) badRequest(...errors)
+  const order = orderKeys.map(({ column, descending }) => toOrderBy(column, descending))
+  const page = { limit, clamped: requested > limit, order, number, count: isTrue(count), keys: orderKeys }
+  const cursor = parseOptional(query.$after)
+  if (cursor === undefined) return { ...page, offset: (number - 1) * limit }
+  return { ...page, offset: 0, after: conditionAfter(orderKeys, cursor) }
+
+  function parseInteger(name: keyof ListQuery, otherwise: number) {
+    const text = parseOptional(query[name]) ?? `${otherwise}`
+    if (!/^\d{1,15}$/.test(text)) addError(name, `${name} must be a whole number, not less than 0.`)
+    return Number(text)
+  }
+  function addError(path: string, message: string) {
+    errors.push({ path, message })
+  }
+}
+
+/** The rows of a page, and one more if there is one, which tells of a next page. */
+export const applyPage = <Rows>({ order, limit, offset }: Page, query: UnorderedQuery<Rows>): Rows =>
+  query
+    .orderBy(...order)
+    .limit(limit + 1)
+    .offset(offset)
+
+type UnorderedQuery<Rows> = { orderBy(...order: SQL[]): { limit(limit: number): { offset(offset: number): Rows } } }
+
+/** What is missing comes last in both directions; what can't be missing is left to its index. */
+const toOrderBy = (column: SQLiteColumn, descending: boolean) => {
+  const direction = descending ? desc(column) : asc(column)
+  return column.notNull ? direction : sql`${direction} nulls last`
+}
+
+/** A page's rows; `X-Limit` tells how many a page has at most, where more were asked for; `Link` tells where the next ones are, and `X-Total-Count` how many there are, if that was asked. */
+export async function respondWithPage<Row>(
+  { request: { url }, set }: HttpContext,
+  { limit, clamped, number, count }: Page,
+  rows: Row[],
+  total: () => Promise<number>,
+): Promise<Row[]> {
+  const headers = set.headers as Record<string, string>
+  if (clamped) headers['x-limit'] = `${limit}`
+  if (count) headers['x-total-count'] = `${await total()}`
+  if (limit && rows.length > limit) headers.link = toNextLink(url, { page: `${number + 1}` })
+  return rows.slice(0, limit)
+}
+
+/** A page of a list that grows at its head: `Link` names the place where it ends, so the next page begins right there. */
+export async function respondWithGrowingPage<Row extends Record<string, unknown>, Shown>(
+  context: HttpContext,
+  page: Page,
+  rows: Row[],
+  total: () => Promise<number>,
+  serialize: (row: Row) => Shown,
+): Promise<Shown[]> {
+  const headers = context.set.headers as Record<string, string>
+  const pageRows = rows.slice(0, page.limit)
+  const last = pageRows.at(-1)
+  if (page.clamped) headers['x-limit'] = `${page.limit}`
+  if (page.count) headers['x-total-count'] = `${await total()}`
+  if (last && rows.length > page.limit)
+    headers.link = toNextLink(context.request.url, { $after: toCursor(page.keys, last), page: undefined })
+  return pageRows.map(serialize)
+}
+
+function toNextLink(url: string, changes: Record<string, string | undefined>) {
+  const [path = '', search] = url.slice(url.indexOf('/', 8)).split('?')
+  const next = new URLSearchParams(search)
+  for (const [name, value] of Object.entries(changes))
+    if (value === undefined) next.delete(name)
+    else next.set(name, value)
+  return `<${path}?${next}>; rel="next"`
+}
+
+const SCAN_CHUNK_ROWS = 500 // rows that are looked at together
+
+/**
+ * The rows of a page, of those that only code can judge: goes through all in their order, slice by slice; to the end only
+ * where they are to be counted.
+ */
+export async function filterPage<Row>(
+  { limit, offset, count }: Page,
+  read: (limit: number, offset: number) => Promise<Row[]>,
+  filter: (rows: Row[]) => Row[] | Promise<Row[]>,
+): Promise<{ rows: Row[]; total: number }> {
+  const rows: Row[] = []
+  let total = 0
+  for (let at = 0; ; at += SCAN_CHUNK_ROWS) {
+    const chunk = await read(SCAN_CHUNK_ROWS, at)
+    for (const row of await filter(chunk)) if (total++ >= offset && rows.length <= limit) rows.push(row)
+    if (chunk.length < SCAN_CHUNK_ROWS || (rows.length > limit && !count)) return { rows, total }
+  }
+}
+
+const MAX_NAMES = 1_000
+
+/** Names that a query lists, comma-separated; undefined where it says nothing. @throws 400 for too many */
+export function parseNames(value: string | undefined, path: string): string[] | undefined {
+  const names = parseOptional(value)
+    ?.split(',')
+    .map((name) => name.trim())
+    .filter(Boolean)
+  if (names && names.length > MAX_NAMES) badRequest({ path, message: `At most ${MAX_NAMES} names are allowed.` })
+  return names
+}
+
+/** The fields that a query selects, separated by spaces or commas. @throws 400 for others than there are */
+export function parseSelect(select: string | undefined, fields: readonly string[]): Set<string> | undefined {
+  const names = parseOptional(select)
+    ?.split(/[\s,]+/)
+    .filter(Boolean)
+  const unknown = names?.find((name) => !fields.includes(name))
+  if (unknown !== undefined)
+    badRequest({ path: 'select', message: `There is no field "${unknown}". Use one of: ${fields.join(', ')}.` })
+  return names && new Set(names)
+}

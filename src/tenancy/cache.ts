@@ -1,0 +1,124 @@
+import type { Db, Store, Tx } from '../storage/port'
+
+/** What is kept in memory, by what it was read from. */
+export type CacheTopic =
+  | 'tenants'
+  | 'blueprints'
+  | 'actors'
+  | 'configurations'
+  | 'changes'
+  | 'plugins'
+  | 'lambdas'
+  | 'connections'
+
+/** What is made with the help of another topic is forgotten with it. */
+const DEPENDENT_TOPICS: Partial<Record<CacheTopic, CacheTopic>> = { configurations: 'actors' }
+
+const VERSION_CHECK_INTERVAL_MS = 1_000 // ms; this long another process's change may go unnoticed
+const MAX_VALUES_PER_REGION = 20_000 // values
+
+type CacheRegion = Map<string, unknown>
+type TenantCache = {
+  checkedAt: number
+  remoteVersion: number
+  versions: Map<string, unknown>
+  regions: Map<CacheTopic, CacheRegion>
+}
+
+const caches = new WeakMap<Db, TenantCache>()
+
+/**
+ * A value of one tenant, kept in memory until a process changes its topic; at once when it is known. What `load` doesn't
+ * find (undefined) is asked for again each time, so that nobody can fill the memory with what doesn't exist.
+ */
+export function cached<Value>(
+  { db, remoteVersion }: Pick<Store, 'db' | 'remoteVersion'>,
+  topic: CacheTopic,
+  key: string,
+  load: () => Promise<Value>,
+): Value | Promise<Value> {
+  const cache = cacheOf(db)
+  const currentVersion = remoteVersion()
+  if (currentVersion !== cache.remoteVersion || performance.now() - cache.checkedAt > VERSION_CHECK_INTERVAL_MS)
+    return refreshVersions(db, cache, currentVersion).then(() => loadIntoCache(cache, topic, key, load))
+  return (regionOf(cache, topic).get(key) as Value | undefined) ?? loadIntoCache(cache, topic, key, load)
+}
+
+async function loadIntoCache<Value>(
+  cache: TenantCache,
+  topic: CacheTopic,
+  key: string,
+  load: () => Promise<Value>,
+): Promise<Value> {
+  const region = regionOf(cache, topic)
+  const existing = region.get(key)
+  if (existing !== undefined) return existing as Value
+  const value = await load()
+  // Unless it was forgotten while we were reading: then it may be stale already.
+  if (value !== undefined && regionOf(cache, topic) === region) {
+    if (region.size >= MAX_VALUES_PER_REGION) region.clear()
+    region.set(key, value)
+  }
+  return value
+}
+
+/** A write after which no process relies on what it remembered of the topic: this one at once, others within a second. */
+export async function writeInvalidating<T>(store: Store, topic: CacheTopic, work: (tx: Tx) => Promise<T>): Promise<T> {
+  try {
+    return await store.write(async (tx) => {
+      const result = await work(tx)
+      await bumpVersion(tx, topic)
+      return result
+    })
+  } finally {
+    invalidate(store, topic)
+  }
+}
+
+/** Tells other processes, in the transaction that changes what they remember. */
+export async function bumpVersion(tx: Tx, topic: CacheTopic) {
+  await tx.query(
+    'insert into versions (topic, version) values (?, 1) on conflict ("topic") do update set version = versions.version + 1',
+    [topic],
+  )
+}
+
+/** Forgets a topic in this process; to be called after the commit. */
+export const invalidate = ({ db }: Store, topic: CacheTopic) => dropRegion(cacheOf(db), topic)
+
+function dropRegion({ regions }: TenantCache, topic: CacheTopic) {
+  regions.delete(topic)
+  if (DEPENDENT_TOPICS[topic]) regions.delete(DEPENDENT_TOPICS[topic])
+}
+
+function cacheOf(db: Db): TenantCache {
+  const existing = caches.get(db)
+  if (existing) return existing
+  const cache: TenantCache = {
+    checkedAt: Number.NEGATIVE_INFINITY,
+    remoteVersion: 0,
+    versions: new Map(),
+    regions: new Map(),
+  }
+  caches.set(db, cache)
+  return cache
+}
+
+function regionOf(cache: TenantCache, topic: CacheTopic): CacheRegion {
+  const existing = cache.regions.get(topic)
+  if (existing) return existing
+  const region: CacheRegion = new Map()
+  cache.regions.set(topic, region)
+  return region
+}
+
+async function refreshVersions(db: Db, cache: TenantCache, remoteVersion: number) {
+  cache.checkedAt = performance.now()
+  cache.remoteVersion = remoteVersion
+  const rows = await db.query('select topic, version from versions')
+  for (const [topic, version] of rows as [CacheTopic, unknown][]) {
+    if (cache.versions.get(topic) === version) continue
+    cache.versions.set(topic, version)
+    dropRegion(cache, topic)
+  }
+}

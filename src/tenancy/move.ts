@@ -1,0 +1,160 @@
+import { eq } from 'drizzle-orm'
+import { tenantMigrations } from '../../migrations'
+import { config } from '../config'
+import { now } from '../core/clock'
+import { notFound, Problem } from '../core/problem'
+import { retryWhenBusy, TenantMoved } from '../storage/errors'
+import { LiveCopy } from '../storage/live-copy'
+import type { ExclusiveAccess, NameClaim, TenantCopyConnection } from '../storage/port'
+import { assertDatabaseConfigured, pickHome, requireBucket } from './buckets'
+import { databases, moveToTrash, tryClaim } from './databases'
+import { locationOf, recordLeftovers, setHome, type TenantRecord } from './placement'
+import { registry } from './registry'
+import { tenants } from './tables'
+
+const MAX_WRITE_PAUSE_MS = 200 // ms for which writes wait
+const WRITE_WINDOW_MS = { max: 2_000, min: 20 } // ms for which they go on between two such times
+const MAX_REMAINING_MS = 10_000 // ms; what would take longer at this pace makes the next breath shorter
+const MAX_STALLED_ROUNDS = 30 // times that writes waited as often as they may, and no less was left to do than ever before
+const PROGRESS_INTERVAL_MS = 5_000 // ms
+const MOVE_PROPAGATION_MS = 1_500 // ms; by then every process knows of the last move, and none looks at the place before
+
+/** What a move did: `waited` is for how many ms writes had to wait. `trash` is where the files of the source are now. */
+export type MoveResult = {
+  id: string
+  from: string
+  to: string
+  rows: number
+  waited: number
+  ms: number
+  trash?: string
+}
+
+/**
+ * Moves a tenant to another home while it is served: `sqlite`, `postgres` or `cluster/bucket`. Moving to where it is
+ * finishes a move that was interrupted. `tell` hears how it goes on.
+ */
+export async function moveTenant(id: string, to: string, onProgress: (line: string) => void): Promise<MoveResult> {
+  const startedAt = performance.now()
+  const { uid } = await getTenantRecord(id)
+  if (to === 'sqlite' && !config.ATOLL_DATABASE_URL) return { id, from: to, to, rows: 0, waited: 0, ms: 0 }
+  assertDatabaseConfigured()
+  await using claimed = await tryClaim(`move ${uid}`)
+  if (!claimed)
+    throw new Problem(409, 'TENANT_MOVING', 'This tenant is already being moved. Wait until that move has finished.')
+  const entry = await recoverInterrupted(await getTenantRecord(id))
+  const home = await resolveHome(entry, to)
+  const copied = home === entry.home ? { rows: 0, waited: 0 } : await copyTenant(entry, home, claimed, onProgress)
+  if (!entry.home && home) await Bun.sleep(MOVE_PROPAGATION_MS)
+  // The files of the source, or what is left of an attempt that was interrupted.
+  const trash = home ? moveToTrash(id) : undefined
+  const ms = Math.round(performance.now() - startedAt)
+  return { id, from: homeName(entry.home), to: homeName(home), ...copied, ms, ...(trash && { trash }) }
+}
+
+const homeName = (home: string) => home || 'sqlite'
+
+const getTenantRecord = async (id: string): Promise<TenantRecord> =>
+  (await registry.db.select().from(tenants).where(eq(tenants.id, id)).get()) ?? notFound('tenant')
+
+/** The tenant as it is after a move that was interrupted between its two last steps. */
+async function recoverInterrupted(entry: TenantRecord): Promise<TenantRecord> {
+  try {
+    await databases.getStore(locationOf(entry), tenantMigrations).db.query('select 1')
+    return entry
+  } catch (error) {
+    if (!(error instanceof TenantMoved)) throw error
+    await setHome(entry, error.home)
+    return getTenantRecord(entry.id)
+  }
+}
+
+async function resolveHome({ home }: TenantRecord, to: string): Promise<string> {
+  if (to === 'sqlite') return ''
+  if (to === 'postgres') return home || pickHome()
+  return requireBucket(to)
+}
+
+async function copyTenant(entry: TenantRecord, home: string, claimed: NameClaim, onProgress: (line: string) => void) {
+  if (entry.moved) await Bun.sleep(Math.max(0, Date.parse(entry.moved) + MOVE_PROPAGATION_MS - now()))
+  await registry.write((tx) => recordLeftovers(tx, entry.uid, home))
+  // Nobody serves what is in the folder: it is of an attempt that was interrupted.
+  if (!home) moveToTrash(entry.id)
+  await using openCopies = new AsyncDisposableStack()
+  const open = async (at: string) => {
+    const tenantCopy = await databases.openTenantCopy(locationOf({ ...entry, home: at }), tenantMigrations)
+    openCopies.defer(() => tenantCopy.close())
+    return tenantCopy
+  }
+  const [source, target] = [await open(entry.home), await open(home)]
+  await target.runExclusive(({ markMoved }) => markMoved())
+  const mirror = new LiveCopy(source, target)
+  await mirror.copyAll()
+  onProgress(`Copied ${mirror.copiedRows} rows; the checksums agree.`)
+  await target.finish()
+  const waited = await cutOver(source, mirror, onProgress, async ({ markMoved }) => {
+    await target.runExclusive(({ markServing }) => markServing())
+    await claimed.assertHeld()
+    await markMoved(home)
+  })
+  onProgress(`Writes waited ${waited} ms.`)
+  if (!(await setHome(entry, home))) {
+    // It was deleted meanwhile.
+    await target.runExclusive(({ markMoved }) => markMoved())
+    if (!home) moveToTrash(entry.id)
+    notFound('tenant')
+  }
+  return { rows: mirror.copiedRows, waited }
+}
+
+/**
+ * Brings over what others change meanwhile, and does the last step when nothing is left and nobody writes. Those who write
+ * faster than that wait for moments, and go on for ever shorter ones between them, until less is changed than brought over.
+ * Returns for how many milliseconds they waited at last.
+ */
+async function cutOver(
+  source: TenantCopyConnection,
+  mirror: LiveCopy,
+  onProgress: (line: string) => void,
+  lastStep: (alone: ExclusiveAccess) => Promise<void>,
+) {
+  let [writeWindow, remainingBefore, fewestRemaining, stalledRounds, reportedAt] = [
+    WRITE_WINDOW_MS.max,
+    Number.POSITIVE_INFINITY,
+    Number.POSITIVE_INFINITY,
+    0,
+    0,
+  ]
+  for (;;) {
+    await mirror.renewCapture()
+    const startedAt = performance.now()
+    await retryWhenBusy(() => source.readSnapshot(({ query }) => mirror.applyChanges(query, writeWindow)))
+    let [pausedAt, isDone] = [0, false]
+    const remaining = await retryWhenBusy(() =>
+      source.runExclusive(async (alone) => {
+        pausedAt = performance.now()
+        const remaining = await mirror.applyChanges(alone.query, MAX_WRITE_PAUSE_MS)
+        isDone = remaining === 0
+        if (isDone) await lastStep(alone)
+        return remaining
+      }),
+    )
+    const time = performance.now()
+    if (isDone) return Math.round(time - pausedAt)
+    if (time > reportedAt + PROGRESS_INTERVAL_MS) {
+      onProgress(`${remaining} rows changed during the copy and remain to be copied.`)
+      reportedAt = time
+    }
+    const pace = (remainingBefore - remaining) / (time - startedAt)
+    if (remaining > pace * MAX_REMAINING_MS) writeWindow = Math.max(WRITE_WINDOW_MS.min, writeWindow / 2)
+    remainingBefore = remaining
+    stalledRounds = remaining < fewestRemaining || writeWindow > WRITE_WINDOW_MS.min ? 0 : stalledRounds + 1
+    fewestRemaining = Math.min(fewestRemaining, remaining)
+    if (stalledRounds > MAX_STALLED_ROUNDS)
+      throw new Problem(
+        503,
+        'TENANT_TOO_BUSY',
+        'This tenant changes faster than it can be copied. It was not moved. Try again when it is less busy.',
+      )
+  }
+}

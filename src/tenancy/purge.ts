@@ -1,0 +1,51 @@
+import { and, eq, lte } from 'drizzle-orm'
+import { tenantMigrations } from '../../migrations'
+import { now, toIsoString } from '../core/clock'
+import type { TenantCopyConnection } from '../storage/port'
+import { TableRows } from '../storage/table-rows'
+import { assertDatabaseConfigured } from './buckets'
+import { databases, tryClaim } from './databases'
+import { locationOf } from './placement'
+import { registry } from './registry'
+import { remains, tenants } from './tables'
+
+/** What was removed from a bucket: of how many tenants, and how many rows. */
+export type PurgeResult = { home: string; tenants: number; rows: number }
+
+/** Removes the rows of tenants that were deleted, or moved elsewhere, at least so many hours ago. */
+export async function purgeRemains(hours: number): Promise<PurgeResult[]> {
+  assertDatabaseConfigured()
+  const due = await registry.db
+    .select()
+    .from(remains)
+    .where(lte(remains.since, toIsoString(now() - hours * 3_600_000)))
+    .orderBy(remains.home)
+  const purged = new Map<string, PurgeResult>()
+  for (const { uid, home } of due) {
+    // Who is being moved now may go there.
+    await using claimed = await tryClaim(`move ${uid}`)
+    if (!claimed) continue
+    const { rows, tenants, ...before } = purged.get(home) ?? { home, tenants: 0, rows: 0 }
+    purged.set(home, { ...before, tenants: tenants + 1, rows: rows + (await deleteTenantRows(uid, home)) })
+    await registry.write((tx) => tx.delete(remains).where(and(eq(remains.uid, uid), eq(remains.home, home))))
+  }
+  return [...purged.values()]
+}
+
+async function deleteTenantRows(uid: string, home: string): Promise<number> {
+  const tenant = await registry.db.select().from(tenants).where(eq(tenants.uid, uid)).get()
+  if (tenant?.home === home) return 0
+  const tenantCopy = await databases.openTenantCopy(locationOf({ id: '', uid, home, made: null }), tenantMigrations)
+  try {
+    return await deleteAllRows(tenantCopy)
+  } finally {
+    await tenantCopy.close()
+  }
+}
+
+/** Those that refer to others go first. What says that nobody is served there stays. */
+async function deleteAllRows(tenantCopy: TenantCopyConnection): Promise<number> {
+  let removed = 0
+  for (const table of tenantCopy.tables.toReversed()) removed += await new TableRows(table).clear(tenantCopy)
+  return removed
+}

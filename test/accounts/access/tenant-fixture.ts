@@ -1,0 +1,234 @@
+import { getTableName } from 'drizzle-orm'
+import { issueApiToken } from '../../../src/accounts/api-tokens'
+import { registerUser } from '../../../src/accounts/users'
+import { threads } from '../../../src/ai/tables'
+import { app } from '../../../src/app'
+import { handleRequest } from '../../../src/gateway'
+import { transition } from '../../../src/payments/subscriptions/state-machine'
+import { providerEvents } from '../../../src/payments/tables'
+import { deliveries } from '../../../src/plugins/tables'
+import { tenantTables } from '../../storage/schema-facts'
+import { apiClient, callApi, fullAccessRules, type TestResponse } from '../../test-tenant'
+import { createAuthenticator, createSignedInClient, registerPasskey } from '../passkeys/passkey-fixtures'
+import { createWorkspaceFixture } from '../workspaces/workspace-fixtures'
+
+/** Every route of the API, as the app itself has it, but for what plugins answer, who are asked in tests of their own. */
+export const routes = app.routes
+  .filter(({ path }) => path.startsWith('/api/') && !path.endsWith('*'))
+  .map(({ method, path, hooks }) => ({ name: `${method} ${path}`, method, path, access: hooks.detail?.['x-access'] }))
+
+/** What a route is asked: what stands in its path, and what comes with it. */
+export type RouteRequest = {
+  path?: Record<string, string>
+  query?: string
+  body?: unknown
+  raw?: string
+  headers?: Record<string, string>
+}
+
+export const password = 'correct horse'
+
+/** A tenant that has one of everything, so that each route can be asked for something that is there. */
+export async function createTenantFixture() {
+  const home = await createWorkspaceFixture()
+  const { tenant, id, as, at } = home
+  const done = async (answer: Promise<TestResponse>) => {
+    const { status, body } = await answer
+    if (status >= 300) throw new Error(JSON.stringify(body))
+    return body
+  }
+  const admin = {
+    get: (path: string) => done(as('admin').get(path)),
+    post: (path: string, body: object) => done(as('admin').post(path, body)),
+    put: (path: string, body: object) => done(as('admin').put(path, body)),
+  }
+  let last = 0
+  const name = () => `x${++last}`
+  const email = (of: string) => `${of}@${id}.test`
+  /** Somebody new. */
+  const someone = async () => {
+    const username = name()
+    const { _id, emailKey } = await registerUser(tenant, { username, email: email(username) }, ['user'], undefined, {
+      emailVerified: true,
+    })
+    return { id: _id, emailKey: emailKey! }
+  }
+  await admin.post('/users', { username: 'ada', password })
+  const keeper = apiClient(home.origin, {
+    'x-api-key': (await issueApiToken(tenant, (await someone()).id, { nickname: 'x' })).token,
+  })
+
+  await admin.post('/blueprints', {
+    key: 'things',
+    name: 'Things',
+    fields: [
+      { key: 'title', type: 'string' },
+      { key: 'size', type: 'integer' },
+    ],
+    permissions: fullAccessRules('tenant', 'user'),
+  })
+  await admin.post('/configurations', { key: 'shown', public: true, metadata: { color: 'teal' } })
+  await admin.post('/configurations', { key: 'hidden', metadata: { plan: 'secret plan' } })
+  const google = { clientId: 'x', clientSecret: 'x' }
+  await admin.put('/configurations/auth-configuration', { metadata: { providers: { google } } })
+  const content = 'export const Hello = () => <b>Hello</b>'
+  const component = async () => (await admin.post('/components', { identifier: name(), content }))._id as string
+  await component()
+  const [file] = (await admin.get('/static')) as [{ js: string }]
+  const event = await admin.post('/events', { source: 'house', kind: 'door', eventName: 'opened', metadata: { n: 1 } })
+
+  const subscribedEvents = [{ hookUrl: 'https://example.com/hooks' }]
+  const plugin = (await admin.post('/plugins', { name: name(), subscribedEvents }))._id as string
+  const delivery = {
+    ...{
+      _id: Bun.randomUUIDv7() as string,
+      plugin,
+      event: event._id,
+      source: 'house',
+      kind: 'door',
+      eventName: 'opened',
+    },
+    ...{ hookUrl: 'https://example.com/hooks', state: 'dead' as const, attempts: 1, answer: '' },
+    ...{ created: event.created, updated: event.created },
+  }
+  await tenant.write((tx) => tx.insert(deliveries).values(delivery))
+
+  const mail = { kind: 'email', to: 'ada@example.com', subject: 'x', text: 'x' }
+  const integration = async () =>
+    (await admin.post('/integrations', { trigger: { kind: 'webhook' }, target: mail }))._id as string
+
+  const otherAgent = async () => (await admin.post('/ai/agents', { name: name(), sourceId: 'echo' }))._id as string
+  const agent = await otherAgent()
+  /** A conversation of somebody's. */
+  const thread = async (user: string) => {
+    const _id = Bun.randomUUIDv7()
+    const more = { integration: agent, title: null, summaries: [], workspace: null }
+    const row = { _id, user, ...more, created: event.created, updated: event.created }
+    await tenant.write((tx) => tx.insert(threads).values(row))
+    return _id
+  }
+  const plan = (await admin.post('/plans', { name: name(), monthlyPrice: 0, yearlyPrice: 0 }))._id as string
+  const dynamic = (await admin.post('/plans', { name: name(), dynamic: true }))._id as string
+  await admin.post('/coupons', { code: 'HALF', discountType: 'percentage', discountValue: 50 })
+  /** A subscription of the member's, or of a plan that has no price yet. */
+  const subscription = async (planId = plan) => {
+    const billable = { billableEntityType: 'user', billableEntityId: home.users.other }
+    return (await admin.post('/subscriptions', { planId, billingCycle: 'monthly', ...billable }))._id as string
+  }
+  const subscribed = await subscription()
+  const invoiceData = { externalInvoiceId: 'in_1', amount: 100, currency: 'USD' }
+  await tenant.write((tx) =>
+    transition(tx, tenant, { _id: subscribed }, 'paid', { providerKind: 'stripe', invoice: invoiceData }),
+  )
+  const [invoice] = (await admin.get('/invoices')) as [{ _id: string }]
+
+  const providerEvent = {
+    ...{
+      _id: Bun.randomUUIDv7() as string,
+      providerKind: 'stripe' as const,
+      eventId: 'evt_1',
+      type: 'customer.created',
+    },
+    ...{
+      body: '{"id":"evt_1","type":"customer.created","created":1}',
+      status: 'ignored' as const,
+      occurredAt: 1000,
+      attempts: 1,
+    },
+    ...{ created: event.created, updated: event.created },
+  }
+  await tenant.write((tx) => tx.insert(providerEvents).values(providerEvent))
+
+  const device = createAuthenticator(home.origin)
+  await registerPasskey(await createSignedInClient(home, 'other'), device)
+
+  return {
+    ...home,
+    device,
+    ...{ name, email, someone, component },
+    shown: (await component()) as string,
+    file: file.js.split('/').at(-1)!,
+    event: event._id as string,
+    lambda: async () => (await admin.post('/lambdas', { name: name(), code: 'export default () => 1' }))._id as string,
+    ...{ plugin, delivery: delivery._id, agent, otherAgent, thread },
+    ...{ plan, dynamic, subscription, invoice: invoice._id, providerEvent: providerEvent._id },
+    otherPlan: async () => (await admin.post('/plans', { name: name(), dynamic: true }))._id as string,
+    coupon: async () =>
+      (await admin.post('/coupons', { code: name(), discountType: 'percentage', discountValue: 50 }))._id as string,
+    otherPlugin: async () => (await admin.post('/plugins', { name: name() }))._id as string,
+    source: async () => (await admin.post('/integration-sources', { name: name(), kind: 'stripe' }))._id as string,
+    integration,
+    /** A run of an integration that waits. */
+    run: async () => {
+      const id = await integration()
+      await admin.post(`/webhooks/${id}`, {})
+      const [run] = (await admin.get(`/integrations/${id}/runs`)) as [{ _id: string }]
+      return { id, runId: run._id }
+    },
+    thing: async () => (await admin.post('/blueprints/things/entities', { title: name() })).identifier as string,
+    block: async () => (await admin.post('/blocks', { name: name(), content: '' }))._id as string,
+    blueprint: async () => (await admin.post('/blueprints', { key: name(), name: 'New', fields: [] })).key as string,
+    configuration: async () => (await admin.post('/configurations', { key: name(), metadata: {} })).key as string,
+    /** A new workspace like the first one: the same user administers it, and the same one is a member. */
+    another: async () => {
+      const { _id } = await done(as('user').post('/workspaces', { name: name() }))
+      await done(as('user').post(`/workspaces/${_id}/members`, { userId: home.users.other, roles: ['member'] }))
+      return _id as string
+    },
+    invite: async () => (await done(as('user').post(`${at}/invites`, { email: email(name()) })))._id as string,
+    /** A member of the workspace who is there for this only. */
+    member: async () => {
+      const { id: userId } = await someone()
+      await done(as('user').post(`${at}/members`, { userId, roles: ['member'] }))
+      return userId
+    },
+    /** Invites an address to a workspace that nobody else is in. */
+    inviting: async (address: string) => {
+      const { _id } = await done(keeper.post('/workspaces', { name: name() }))
+      await done(keeper.post(`/workspaces/${_id}/invites`, { email: address }))
+      return _id as string
+    },
+    token: async (user: string) => (await issueApiToken(tenant, user, { nickname: 'x' })).apiToken._id,
+  }
+}
+export type TenantFixture = Awaited<ReturnType<typeof createTenantFixture>>
+
+/** All that a tenant has, table by table; but for who works at it. */
+export async function snapshotTenant({ tenant }: Pick<TenantFixture, 'tenant'>) {
+  // What was noted by the way is kept by now.
+  await tenant.write(async () => {})
+  const state: Record<string, string[]> = {}
+  for (const table of tenantTables) {
+    if (getTableName(table) === 'leases') continue
+    const rows = await tenant.db.select().from(table)
+    state[getTableName(table)] = rows.map((row) => JSON.stringify(row)).sort()
+  }
+  return state
+}
+
+/** Who asks: the user who it is, and an address of theirs. */
+export type Requester = { user: string; email: string; headers: Record<string, string> }
+
+/** Asks a route at a place, and takes of a stream no more than how it begins. */
+export async function sendRequest(
+  origin: string,
+  { method, path }: { method: string; path: string },
+  routeRequest: RouteRequest,
+  more: object,
+) {
+  const filled = path.replace(/:(\w+)/g, (_, name: string) => {
+    const value = routeRequest.path?.[name]
+    if (value === undefined) throw new Error(`requests.ts does not say which ${name} ${method} ${path} is about.`)
+    return encodeURIComponent(value)
+  })
+  const { body, raw, headers } = routeRequest
+  const url = `${origin}${filled}${routeRequest.query ? `?${routeRequest.query}` : ''}`
+  const init = { body, raw, headers: { ...headers, ...more } }
+  if (!path.endsWith('/changes')) return callApi(method, url, init)
+  const stream = await handleRequest(
+    new Request(url, { method, headers: { host: new URL(url).host, ...init.headers } }),
+  )
+  const parsed = stream.ok ? undefined : await stream.json()
+  if (stream.ok) await stream.body?.cancel()
+  return { status: stream.status, headers: stream.headers, body: parsed }
+}

@@ -1,0 +1,310 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { config } from '../../../src/config'
+import { callApi, createTestTenant, statusAndCode } from '../../test-tenant'
+import { advanceClock, MINUTE, readSetCookie, resetClock, signInForCookie } from '../session-fixtures'
+import {
+  type AuthenticatorFault,
+  createAuthenticator,
+  createPasskeyFixture,
+  createSignedInClient,
+  flags,
+  registerPasskey,
+  signInWithPasskey,
+} from './passkey-fixtures'
+
+afterEach(resetClock)
+
+const INVALID_PASSKEY = [401, 'INVALID_PASSKEY']
+const INVALID_CHALLENGE = [401, 'INVALID_CHALLENGE']
+const { PRESENT, VERIFIED, ELIGIBLE, BACKED_UP } = flags
+
+let home: Awaited<ReturnType<typeof createPasskeyFixture>>
+beforeAll(async () => {
+  config.ATOLL_RATE_LIMITS = 'off'
+  home = await createPasskeyFixture()
+})
+afterAll(() => {
+  config.ATOLL_RATE_LIMITS = 'on'
+})
+
+describe('a sign-in by passkey', () => {
+  test('needs no name, and answers what one by password does, as a cookie or as tokens', async () => {
+    const { stranger, device, users, person } = home
+    const options = await stranger.post('/signin/passkey/options')
+    expect([options.status, options.headers.get('cache-control')]).toEqual([200, 'no-store'])
+    expect(options.body).toEqual({
+      rpId: `${home.id}.test`,
+      challenge: expect.stringMatching(/^[\w-]{43}$/),
+      timeout: 300_000,
+      userVerification: 'required',
+    })
+    const cookie = await stranger.post('/signin/passkey', { credential: device.get(options.body) })
+    expect([cookie.status, cookie.headers.get('cache-control')]).toEqual([200, 'no-store'])
+    expect(cookie.body).toEqual({
+      payload: { user: expect.objectContaining({ _id: users.user, username: 'user' }), workspace: null },
+    })
+    const { attributes, cookie: pair } = readSetCookie(cookie)
+    expect(attributes).toEqual(['HttpOnly', 'Max-Age=2592000', 'Path=/', 'SameSite=Lax'])
+    expect((await stranger.get('/me', { cookie: pair })).body._id).toBe(users.user)
+    const tokens = await signInWithPasskey(stranger, device, {}, { authType: 'oauth' })
+    expect(tokens.headers.get('set-cookie')).toBeNull()
+    expect(Object.keys(tokens.body.payload).sort()).toEqual(['expiresIn', 'refreshToken', 'token', 'user', 'workspace'])
+    const [used] = (await person.get('/me/passkeys')).body
+    expect(used.lastUsedAt).toMatch(/Z$/)
+    expect((await signInWithPasskey(stranger, device, {}, { authType: 'saml' })).status).toBe(400)
+  })
+
+  test('begins in a workspace that its user reaches, and in no other', async () => {
+    const { stranger, device, as } = home
+    const { _id } = (await as('user').post('/workspaces', { name: 'Office' })).body
+    const inside = await signInWithPasskey(stranger, device, {}, { workspace: _id })
+    expect(inside.body.payload.workspace).toMatchObject({ _id, name: 'Office' })
+    const foreign = (await as('other').post('/workspaces', { name: 'Elsewhere' })).body._id
+    const outside = await signInWithPasskey(stranger, device, {}, { workspace: foreign })
+    expect(statusAndCode(outside)).toEqual([404, 'WORKSPACE_NOT_FOUND'])
+    expect(outside.headers.get('set-cookie')).toBeNull()
+  })
+
+  test('takes each challenge once, also of two answers at the same time, and for five minutes', async () => {
+    const { stranger, device } = home
+    const begin = async () => (await stranger.post('/signin/passkey/options')).body
+    const credential = device.get(await begin())
+    const answers = await Promise.all([1, 2, 3].map(() => stranger.post('/signin/passkey', { credential })))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401])
+    expect(statusAndCode(await stranger.post('/signin/passkey', { credential }))).toEqual(INVALID_CHALLENGE)
+    const late = device.get(await begin())
+    advanceClock(6 * MINUTE)
+    expect(statusAndCode(await stranger.post('/signin/passkey', { credential: late }))).toEqual(INVALID_CHALLENGE)
+    // One that was refused is spent, too.
+    const options = await begin()
+    const bad = device.get(options, { flags: PRESENT })
+    expect(statusAndCode(await stranger.post('/signin/passkey', { credential: bad }))).toEqual(INVALID_PASSKEY)
+    expect(statusAndCode(await stranger.post('/signin/passkey', { credential: device.get(options) }))).toEqual(
+      INVALID_CHALLENGE,
+    )
+  })
+
+  test.each<[string, AuthenticatorFault]>([
+    ['comes from a page of another origin', { origin: 'https://evil.test' }],
+    ['comes from another port', { origin: 'http://localhost:1' }],
+    ['is for another host', { host: 'evil.test' }],
+    ['is of a registration', { type: 'webauthn.create' }],
+    ['nobody was there for', { flags: VERIFIED }],
+    ['did not make sure who is there', { flags: PRESENT }],
+    ['is of another user', { userHandle: Buffer.from('somebody').toString('base64url') }],
+    ['is shown in a frame of another page', { crossOrigin: true }],
+  ])('that %s is refused', async (_, flaw) => {
+    const answer = await signInWithPasskey(home.stranger, home.device, flaw)
+    expect([...statusAndCode(answer), answer.headers.get('set-cookie')]).toEqual([...INVALID_PASSKEY, null])
+  })
+
+  test('that was changed on its way is refused, whatever of it', async () => {
+    const { stranger, device, origin } = home
+    const begin = async () => (await stranger.post('/signin/passkey/options')).body
+    const changed = (text: string) => {
+      const bytes = Buffer.from(text, 'base64url')
+      bytes[bytes.length - 1]! ^= 1
+      return bytes.toString('base64url')
+    }
+    for (const part of ['signature', 'authenticatorData'] as const) {
+      const credential = device.get(await begin())
+      credential.response[part] = changed(credential.response[part])
+      expect(statusAndCode(await stranger.post('/signin/passkey', { credential })), part).toEqual(INVALID_PASSKEY)
+    }
+    // Another one's signature, and another one's name.
+    const [options, thief] = [await begin(), createAuthenticator(origin)]
+    const { signature } = thief.get(options).response
+    const mine = device.get(options)
+    const forged = { ...mine, response: { ...mine.response, signature } }
+    expect(statusAndCode(await stranger.post('/signin/passkey', { credential: forged }))).toEqual(INVALID_PASSKEY)
+    const borrowed = { ...thief.get(await begin()), id: device.id, rawId: device.id }
+    expect(statusAndCode(await stranger.post('/signin/passkey', { credential: borrowed }))).toEqual(INVALID_PASSKEY)
+    expect(statusAndCode(await signInWithPasskey(stranger, thief))).toEqual(INVALID_PASSKEY)
+    const nonsense = {
+      ...device.get(await begin()),
+      response: { clientDataJSON: 'bnVsbA', authenticatorData: 'AA', signature: 'AA' },
+    }
+    expect(statusAndCode(await stranger.post('/signin/passkey', { credential: nonsense }))).toEqual(INVALID_CHALLENGE)
+    for (const clientDataJSON of ['', 'a b', 'x'.repeat(5_000)]) {
+      const credential = { ...mine, response: { ...mine.response, clientDataJSON } }
+      expect(statusAndCode(await stranger.post('/signin/passkey', { credential }))).toEqual([400, 'INVALID_INPUT'])
+    }
+  })
+
+  test('is refused when the counter does not go on, for then there is a copy', async () => {
+    const { stranger, origin } = home
+    const device = createAuthenticator(origin)
+    device.own.counter = 5
+    await registerPasskey(await createSignedInClient(home, 'other'), device)
+    for (const counter of [0, 4, 5])
+      expect(statusAndCode(await signInWithPasskey(stranger, device, { counter }))).toEqual(INVALID_PASSKEY)
+    expect((await signInWithPasskey(stranger, device, { counter: 9 })).status).toBe(200)
+    expect(statusAndCode(await signInWithPasskey(stranger, device, { counter: 8 }))).toEqual(INVALID_PASSKEY)
+    const both = await Promise.all([1, 2].map(() => signInWithPasskey(stranger, device, { counter: 10 })))
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 401])
+  })
+
+  test('notes when the passkey is kept elsewhere, too', async () => {
+    const { stranger, device, person } = home
+    await signInWithPasskey(stranger, device, { flags: PRESENT | VERIFIED | ELIGIBLE | BACKED_UP })
+    expect((await person.get('/me/passkeys')).body[0].backedUp).toBe(true)
+  })
+
+  test('does not depend on the cookie that a browser has already', async () => {
+    const { stranger, device, users } = home
+    const answer = await signInWithPasskey(stranger.with(await signInForCookie(home, 'other')), device)
+    expect(answer.body.payload.user._id).toBe(users.user)
+  })
+
+  test('is not found by trying, and trying is told', async () => {
+    const { stranger, device, as, users } = await createPasskeyFixture()
+    config.ATOLL_RATE_LIMITS = 'on'
+    for (let n = 0; n < 10; n++)
+      expect(statusAndCode(await signInWithPasskey(stranger, device, { flags: PRESENT }))).toEqual(INVALID_PASSKEY)
+    const limited = await signInWithPasskey(stranger, device)
+    expect([...statusAndCode(limited), Number(limited.headers.get('retry-after')) > 0]).toEqual([
+      429,
+      'RATE_LIMITED',
+      true,
+    ])
+    const events = (await as('admin').get('/events?eventName=signin-failed')).body
+    const told = events.map(({ metadata }: { metadata: object }) => metadata)
+    expect(told).toContainEqual({ about: 'account', user: users.user, of: 'passkey', address: '', attempts: 10 })
+    advanceClock(11 * MINUTE)
+    expect((await signInWithPasskey(stranger, device)).status).toBe(200)
+    let answer = await stranger.post('/signin/passkey/options')
+    for (let n = 0; n < 60 && answer.status === 200; n++) answer = await stranger.post('/signin/passkey/options')
+    expect(statusAndCode(answer)).toEqual([429, 'RATE_LIMITED'])
+    config.ATOLL_RATE_LIMITS = 'off'
+  })
+})
+
+describe('a registration', () => {
+  const BAD = [400, 'INVALID_PASSKEY']
+  const GONE = [400, 'INVALID_CHALLENGE']
+
+  test.each<[string, AuthenticatorFault]>([
+    ['comes from a page of another origin', { origin: 'https://evil.test' }],
+    ['is for another host', { host: 'evil.test' }],
+    ['is of a sign-in', { type: 'webauthn.get' }],
+    ['nobody was there for', { flags: VERIFIED }],
+    ['did not make sure who is there', { flags: PRESENT }],
+    ['is shown in a frame of another page', { crossOrigin: true }],
+    ['brings an unasked statement', { statement: new Map([['x', 1]]) }],
+    ['brings a statement of somebody who would have to be asked', { format: 'android-key' }],
+    ['brings certificates', { format: 'packed', statement: new Map([['x5c', [new Uint8Array(9)]]]) }],
+  ])('that %s is refused', async (_, flaw) => {
+    const { person, origin } = home
+    const options = (await person.post('/me/passkeys/options')).body
+    const device = createAuthenticator(origin)
+    expect(statusAndCode(await person.post('/me/passkeys', { credential: device.create(options, flaw) }))).toEqual(BAD)
+    expect(statusAndCode(await person.post('/me/passkeys', { credential: device.create(options) }))).toEqual(GONE)
+  })
+
+  test('may bring a statement for which nobody else has to be asked, if that is right', async () => {
+    const { person, origin } = home
+    const register = async (flaw: AuthenticatorFault) => {
+      const credential = createAuthenticator(origin).create((await person.post('/me/passkeys/options')).body, flaw)
+      return person.post('/me/passkeys', { credential })
+    }
+    expect((await register({ format: 'packed', vouches: true })).status).toBe(201)
+    const wrong = new Map<string, unknown>([
+      ['alg', -7],
+      ['sig', new Uint8Array(70)],
+    ])
+    expect(statusAndCode(await register({ format: 'packed', statement: wrong }))).toEqual(BAD)
+  })
+
+  test('is ended by who has begun it, once, within five minutes', async () => {
+    const { person, origin, stranger } = home
+    const begin = async () => (await person.post('/me/passkeys/options')).body
+    const device = createAuthenticator(origin)
+    const credential = device.create(await begin())
+    const thief = await createSignedInClient(home, 'other')
+    expect(statusAndCode(await thief.post('/me/passkeys', { credential }))).toEqual(GONE)
+    const asSignIn = device.get({ rpId: home.id, challenge: (await begin()).challenge })
+    expect(statusAndCode(await stranger.post('/signin/passkey', { credential: asSignIn }))).toEqual(INVALID_CHALLENGE)
+    const options = { ...(await begin()), challenge: (await stranger.post('/signin/passkey/options')).body.challenge }
+    expect(statusAndCode(await person.post('/me/passkeys', { credential: device.create(options) }))).toEqual(GONE)
+    expect((await person.post('/me/passkeys', { credential })).status).toBe(201)
+    expect(statusAndCode(await person.post('/me/passkeys', { credential }))).toEqual(GONE)
+    const late = createAuthenticator(origin).create(await begin())
+    advanceClock(6 * MINUTE)
+    expect(
+      statusAndCode(await (await createSignedInClient(home, 'user')).post('/me/passkeys', { credential: late })),
+    ).toEqual(GONE)
+  })
+
+  test('that makes no sense is refused, and nothing breaks', async () => {
+    const { person, origin } = home
+    const begin = async () => (await person.post('/me/passkeys/options')).body
+    const whole = async () => createAuthenticator(origin).create(await begin())
+    for (const attestationObject of ['AA', 'oA', 'gw'.repeat(5_000), 'o2NmbXRkbm9uZWdhdHRTdG10oGhhdXRoRGF0YUA']) {
+      const credential = await whole()
+      credential.response.attestationObject = attestationObject
+      expect(statusAndCode(await person.post('/me/passkeys', { credential })), attestationObject).toEqual(BAD)
+    }
+    const credential = await whole()
+    for (const part of [{ id: 'x' }, { type: 'password' }, { rawId: 'é' }, { response: {} }]) {
+      const { status } = await person.post('/me/passkeys', { credential: { ...credential, ...part } })
+      expect(status, JSON.stringify(part)).toBe(400)
+    }
+  })
+})
+
+describe('the page', () => {
+  const UNKNOWN = [403, 'UNKNOWN_ORIGIN']
+  const from = (origin: string) => ({ origin })
+
+  test('is of the tenant’s own host or one of its websites', async () => {
+    const { as, stranger, origin, id } = await createPasskeyFixture()
+    const start = (headers?: Record<string, string>) => stranger.post('/signin/passkey/options', undefined, headers)
+    expect((await start(from(origin))).body.rpId).toBe(`${id}.test`)
+    expect((await start(from(origin.replace('http:', 'https:')))).body.rpId).toBe(`${id}.test`)
+    const website = `https://app.${id}.test:8443`
+    const others = [
+      website,
+      `${origin}:81`,
+      `http://sub.${id}.test`,
+      'https://evil.test',
+      'http://localhost',
+      'null',
+      'x',
+    ]
+    for (const other of others) expect(statusAndCode(await start(from(other))), other).toEqual(UNKNOWN)
+    await as('admin').put('/configurations/app-configuration', {
+      metadata: { websiteUrls: [`${website}/shop`, 'http://127.0.0.1:5173'] },
+    })
+    expect((await start(from(website))).body.rpId).toBe(`app.${id}.test`)
+    for (const other of [website.replace('8443', '8444'), website.replace('https', 'http'), 'http://127.0.0.1:5173'])
+      expect(statusAndCode(await start(from(other))), other).toEqual(UNKNOWN)
+  })
+
+  test('is no other for being asked at a host that the tenant does not have', async () => {
+    const { id, tokens } = home
+    const at = (url: string, more: Record<string, string> = {}) =>
+      callApi('POST', `${url}/api/signin/passkey/options`, { headers: { tenant: id, ...more } })
+    const elsewhere = await createTestTenant()
+    for (const url of ['http://evil.test', elsewhere.origin, 'http://127.0.0.1:3000', 'http://[::1]:3000'])
+      expect(statusAndCode(await at(url, from(url))), url).toEqual(UNKNOWN)
+    expect(statusAndCode(await at('http://evil.test', { 'x-forwarded-host': `${id}.test` }))).toEqual(UNKNOWN)
+    expect((await at('http://localhost:3000', from('http://localhost:3000'))).body.rpId).toBe('localhost')
+    expect((await at('http://localhost:3000')).status).toBe(200)
+    expect(tokens.user).toBeString()
+  })
+
+  test('where a passkey was made is where it signs in', async () => {
+    const { as, stranger, device, id, person } = await createPasskeyFixture()
+    const website = `https://shop-${id}.test`
+    await as('admin').put('/configurations/app-configuration', { metadata: { websiteUrls: [website] } })
+    const page = stranger.with(from(website))
+    const options = (await page.post('/signin/passkey/options')).body
+    // A browser offers it on no other host; and if it did:
+    const foreign = device.get(options, { host: `${id}.test`, origin: website })
+    expect(statusAndCode(await page.post('/signin/passkey', { credential: foreign }))).toEqual(INVALID_PASSKEY)
+    const other = createAuthenticator(website)
+    const made = await registerPasskey(person.with(from(website)), other, 'Shop')
+    expect(made.body.host).toBe(`shop-${id}.test`)
+    expect((await signInWithPasskey(page, other)).status).toBe(200)
+  })
+})

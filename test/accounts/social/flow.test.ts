@@ -1,0 +1,485 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { config } from '../../../src/config'
+import { setHosts } from '../../../src/tenancy/tenants'
+import { startOauthProvider } from '../../outside/oauth-provider'
+import { callApi, createTestTenant, statusAndCode } from '../../test-tenant'
+import { password } from '../mail/mail-fixtures'
+import { advanceClock, resetClock, SECOND } from '../session-fixtures'
+import { createBrowser, createSocialFixture } from './social-fixtures'
+
+const ada = {
+  sub: '4711',
+  email: 'ada@lovelace.test',
+  email_verified: true,
+  preferred_username: 'ada',
+  name: 'Ada Lovelace',
+}
+let at: Awaited<ReturnType<typeof startOauthProvider>>
+beforeAll(async () => {
+  config.ATOLL_ALLOW_PRIVATE_NETWORK = 'on'
+  at = await startOauthProvider(ada)
+})
+beforeEach(() => Object.assign(at.own, { person: ada, flaw: {} }))
+afterEach(resetClock)
+afterAll(async () => {
+  config.ATOLL_ALLOW_PRIVATE_NETWORK = 'off'
+  await at.stop()
+})
+
+const NAMES = ['corp', 'facebook', 'github', 'google', 'linkedin']
+
+describe('a sign-in by a provider', () => {
+  test.each(NAMES)('leads there and back, and ends in a session: %s', async (name) => {
+    const { browser } = await createSocialFixture(at)
+    const visitor = browser()
+    const { status, location, headers } = await visitor.signIn(name)
+    expect([status, location]).toEqual([302, '/'])
+    expect(headers.get('cache-control')).toBe('no-store')
+    const { body } = await visitor.get('/me')
+    expect(body).toMatchObject({ email: 'ada@lovelace.test', fullName: 'Ada Lovelace', roles: ['user'] })
+    expect(body.emailVerified).toBe(name !== 'facebook')
+    // Who comes again is the same, also under another name.
+    at.own.person = { ...ada, email: 'countess@lovelace.test', preferred_username: 'countess' }
+    const again = browser()
+    await again.signIn(name)
+    expect((await again.get('/me')).body).toMatchObject({ _id: body._id, email: 'ada@lovelace.test' })
+  })
+
+  test('takes along a challenge, a state and a nonce, which only the browser knows', async () => {
+    const { browser, id, origin } = await createSocialFixture(at)
+    const visitor = browser()
+    const { sent } = await visitor.begin('corp')
+    const url = new URL(sent.location)
+    expect(`${url.origin}${url.pathname}`).toBe(`${at.issuer}/authorize`)
+    const asked = Object.fromEntries(url.searchParams)
+    expect(asked).toEqual({
+      response_type: 'code',
+      client_id: at.client.id,
+      redirect_uri: `${origin}/api/auth/corp/callback`,
+      scope: 'openid email profile',
+      state: expect.stringMatching(/^[\w-]{43}$/),
+      nonce: expect.stringMatching(/^[\w-]{43}$/),
+      code_challenge: expect.stringMatching(/^[\w-]{43}$/),
+      code_challenge_method: 'S256',
+    })
+    const [line] = sent.headers.getSetCookie()
+    expect(line).toMatch(new RegExp(`^atoll_${id}_auth=[\\w-]+; Path=/; Max-Age=600; HttpOnly; SameSite=Lax$`))
+    const other = new URL((await visitor.begin('corp')).sent.location).searchParams
+    for (const name of ['state', 'nonce', 'code_challenge']) expect(other.get(name)).not.toBe(asked[name])
+  })
+
+  test('tells the provider the address by which the browser came, also by TLS', async () => {
+    const { origin } = await createSocialFixture(at)
+    const answer = await callApi('GET', `${origin.replace('http:', 'https:')}/api/auth/github`)
+    const { searchParams } = new URL(answer.headers.get('location')!)
+    expect(searchParams.get('redirect_uri')).toBe(`${origin.replace('http:', 'https:')}/api/auth/github/callback`)
+    expect(answer.headers.get('set-cookie')).toEndWith('; Secure')
+  })
+
+  test('is told by name, to everybody, where it is set up; never the secret', async () => {
+    const { stranger, as, tenant } = await createSocialFixture(at)
+    expect((await stranger.get('/auth/providers')).body).toEqual(NAMES)
+    const shown = await as('admin').get('/configurations/auth-configuration')
+    expect(JSON.stringify(shown.body)).not.toContain('cret: ')
+    expect(JSON.stringify(await tenant.db.query('select * from configurations'))).not.toContain('cret: ')
+    const bare = await createTestTenant()
+    expect((await bare.stranger.get('/auth/providers')).body).toEqual([])
+    for (const name of ['google', 'corp', 'constructor', 'nobody'])
+      expect(statusAndCode(await bare.stranger.get(`/auth/${name}`))).toEqual([400, 'PROVIDER_NOT_CONFIGURED'])
+  })
+
+  test('ends only in the browser that began it, with the provider that it began with, at the tenant, once', async () => {
+    const { browser } = await createSocialFixture(at)
+    const REFUSED = [400, 'INVALID_STATE']
+    const [visitor, victim] = [browser(), browser()]
+    const { back } = await visitor.begin('corp')
+    expect(statusAndCode(await victim.visit(back))).toEqual(REFUSED)
+    await victim.begin('corp')
+    expect(statusAndCode(await victim.visit(back))).toEqual(REFUSED)
+    expect(statusAndCode(await visitor.visit(back.replace('/corp/', '/google/')))).toEqual(REFUSED)
+    expect(statusAndCode(await visitor.visit(back.replace(/state=[^&]+/, 'state=x')))).toEqual(REFUSED)
+    expect(statusAndCode(await visitor.visit(back.replace(/&state=[^&]+/, '')))).toEqual(REFUSED)
+    const elsewhere = await createSocialFixture(at)
+    expect(statusAndCode(await visitor.visit(back.replace(/^http:\/\/[^/]+/, elsewhere.origin)))).toEqual(REFUSED)
+    expect((await visitor.visit(back)).status).toBe(302)
+    expect(statusAndCode(await visitor.visit(back))).toEqual(REFUSED)
+  })
+
+  test('that the provider, or its user, refuses is refused', async () => {
+    const { browser } = await createSocialFixture(at)
+    const visitor = browser()
+    const { back } = await visitor.begin('corp')
+    const denied = await visitor.visit(back.replace(/code=[^&]+/, 'error=access_denied'))
+    expect([...statusAndCode(denied), denied.body.details]).toEqual([
+      400,
+      'PROVIDER_REFUSED',
+      { error: 'access_denied' },
+    ])
+    const other = await browser()
+    const begun = await other.begin('corp')
+    expect(statusAndCode(await other.visit(begun.back.replace(/code=[^&]+/, 'code=x')))).toEqual([
+      400,
+      'PROVIDER_REFUSED',
+    ])
+    expect((await other.get('/me')).status).toBe(401)
+  })
+
+  test('asks for the second factor, too', async () => {
+    const { browser, tenant } = await createSocialFixture(at)
+    const visitor = browser()
+    await visitor.signIn('corp')
+    const { _id } = (await visitor.get('/me')).body
+    await tenant.write((tx) => tx.query('insert into totp ("user", confirmed, step) values (?, 1, 0)', [_id]))
+    const again = browser()
+    const { location } = await again.signIn('corp')
+    expect(location).toMatch(/^\/\?challenge=[\w-]{43}$/)
+    expect((await again.get('/me')).status).toBe(401)
+    const { location: website } = await again.signIn('corp', '?returnUrl=https://app.example.com/')
+    const rt = new URL(website).searchParams.get('rt')
+    expect(statusAndCode(await again.post('/auth/callback', { rt }))).toEqual([401, 'SECOND_FACTOR_REQUIRED'])
+  })
+})
+
+describe('a website', () => {
+  const back = 'https://app.example.com/in?x=1#top'
+  const query = `?returnUrl=${encodeURIComponent(back)}&state=mine%20%26`
+
+  test('gets a token, which it exchanges for a session or for tokens, once, within a minute', async () => {
+    const { browser, stranger } = await createSocialFixture(at)
+    const visitor = browser()
+    const { status, location } = await visitor.signIn('corp', query)
+    expect(status).toBe(302)
+    expect(location).toMatch(/^https:\/\/app\.example\.com\/in\?x=1&rt=[\w-]{43}&state=mine\+%26#top$/)
+    expect([...visitor.jar.keys()]).toEqual([])
+    const rt = new URL(location).searchParams.get('rt')!
+    const cookie = await visitor.post('/auth/callback', { rt })
+    expect([cookie.status, cookie.body.payload.user.email]).toEqual([200, 'ada@lovelace.test'])
+    expect((await visitor.get('/me')).body.email).toBe('ada@lovelace.test')
+    const SPENT = [401, 'INVALID_REDIRECT_TOKEN']
+    expect(statusAndCode(await stranger.post('/auth/callback', { rt }))).toEqual(SPENT)
+
+    const second = new URL((await visitor.signIn('corp', query)).location).searchParams.get('rt')!
+    const abroad = await createTestTenant()
+    expect(statusAndCode(await abroad.stranger.post('/auth/callback', { rt: second }))).toEqual(SPENT)
+    const tokens = await stranger.post(`/auth/callback?rt=${second}&authType=oauth`)
+    expect(tokens.body.payload).toMatchObject({ token: expect.any(String), refreshToken: expect.any(String) })
+    const third = new URL((await visitor.signIn('corp', query)).location).searchParams.get('rt')!
+    advanceClock(61 * SECOND)
+    expect(statusAndCode(await stranger.post('/auth/callback', { rt: third }))).toEqual(SPENT)
+    for (const body of [{}, undefined])
+      expect(statusAndCode(await stranger.post('/auth/callback', body))).toEqual(SPENT)
+  })
+
+  test.each([
+    'https://evil.example.com/',
+    'https://app.example.com.evil.test/',
+    'https://app.example.com@evil.test/',
+    'https://user:x@app.example.com/',
+    'https://app.example.com:8443/',
+    'javascript://app.example.com/%0aalert(1)',
+    '//app.example.com/',
+    '/in',
+    'http://localhost/',
+    '\\\\evil.test',
+    '/\\evil.test',
+    'https:\\\\evil.test',
+    'https:////evil.test',
+    'https://evil.test\\@app.example.com/',
+    'https://app.example.com:443@evil.test/',
+    'https://app.example.com%2eevil.test/',
+    'https://app.example.com%00.evil.test/',
+    'https://\u0430pp.example.com/',
+    'https://app.example.com\u3002evil.test/',
+    'ftp://app.example.com/',
+    'data:text/html,x',
+    'blob:https://app.example.com/x',
+    'jAvAsCrIpT:alert(1)',
+    ' javascript:alert(1)//app.example.com',
+  ])('that is not allowed gets none: %j', async (url) => {
+    const { browser } = await createSocialFixture(at)
+    const answer = await browser().get(`/auth/corp?returnUrl=${encodeURIComponent(url)}`)
+    expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
+  })
+
+  test.each([
+    ['https:app.example.com/in', '/in'],
+    ['https:/app.example.com/in', '/in'],
+    ['https:\\\\app.example.com\\in', '/in'],
+    [' HTTPS://APP.EXAMPLE.COM:443/in', '/in'],
+    ['https://app.example.com\\@evil.test/', '/@evil.test/'],
+    ['https://app.example.com/\r\nset-cookie: x=1', '/set-cookie:%20x=1'],
+    ['https://app.example.com/\ud83c\udfdd', '/%F0%9F%8F%9D'],
+  ])('is led to as browsers understand it, wherever they are: %j', async (url, path) => {
+    const { browser } = await createSocialFixture(at)
+    const { status, location, headers } = await browser().signIn('corp', `?returnUrl=${encodeURIComponent(url)}`)
+    expect(status).toBe(302)
+    expect(location.replace(/rt=[\w-]{43}$/, 'rt=…')).toBe(`https://app.example.com${path}?rt=…`)
+    expect(headers.getSetCookie()).toHaveLength(1)
+  })
+
+  test('alone may exchange it: no other page has its visitors signed in as somebody whom it chooses', async () => {
+    const { browser, origin, stranger } = await createSocialFixture(at)
+    const rt = new URL((await browser().signIn('corp', query)).location).searchParams.get('rt')
+    const exchange = (headers: Record<string, string>) => stranger.post(`/auth/callback?rt=${rt}`, undefined, headers)
+    const foreign: Record<string, string>[] = [
+      { origin: 'https://evil.test' },
+      { origin: 'null' },
+      { origin: 'https://app.example.com:8443' },
+      { 'sec-fetch-site': 'cross-site' },
+    ]
+    for (const headers of foreign) expect(statusAndCode(await exchange(headers))).toEqual([403, 'CROSS_SITE'])
+    const headers = { origin: 'https://app.example.com', 'sec-fetch-site': 'cross-site' }
+    expect((await exchange(headers)).headers.get('set-cookie')).toContain('HttpOnly')
+    const own = new URL((await browser().signIn('corp', query)).location).searchParams.get('rt')
+    expect((await stranger.post('/auth/callback', { rt: own }, { origin })).status).toBe(200)
+  })
+
+  test('that sends it twice at once gets one session', async () => {
+    const { browser, stranger } = await createSocialFixture(at)
+    const rt = new URL((await browser().signIn('corp', query)).location).searchParams.get('rt')
+    const answers = await Promise.all([1, 2, 3].map(() => stranger.post('/auth/callback', { rt })))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401])
+  })
+
+  test('is named with its port', async () => {
+    const { browser } = await createSocialFixture(at)
+    const { location } = await browser().signIn('corp', '?returnUrl=http://localhost:5173/')
+    expect(location).toStartWith('http://localhost:5173/?rt=')
+  })
+
+  test('is told what went wrong', async () => {
+    const { browser } = await createSocialFixture(at)
+    const visitor = browser()
+    const { back } = await visitor.begin('corp', query)
+    const { location } = await visitor.visit(back.replace(/code=[^&]+/, 'error=access_denied'))
+    expect(location).toBe('https://app.example.com/in?x=1&error=PROVIDER_REFUSED&state=mine+%26#top')
+  })
+
+  test('that is allowed no more when somebody comes back gets nothing', async () => {
+    const { browser, as } = await createSocialFixture(at)
+    const visitor = browser()
+    const { back } = await visitor.begin('corp', query)
+    await as('admin').put('/configurations/auth-configuration', { metadata: { allowedReturnHosts: [] } })
+    expect((await visitor.visit(back)).location).toBe('/')
+  })
+})
+
+describe('an account', () => {
+  const REFUSED = [409, 'EMAIL_EXISTS']
+
+  test('with a proven address gets a further way to sign in, if the provider has proven it, too', async () => {
+    const { browser, stranger, tenant } = await createSocialFixture(at)
+    const own = await stranger.post('/signup', { username: 'lady', email: 'Ada@Lovelace.test', password })
+    await tenant.write((tx) => tx.query('update users set email_verified = 1 where username = ?', ['lady']))
+    const visitor = browser()
+    await visitor.signIn('github')
+    expect((await visitor.get('/me')).body._id).toBe(own.body.payload.user._id)
+    expect((await stranger.post('/signin', { username: 'lady', password })).status).toBe(200)
+  })
+
+  test('is never linked by an address that the provider has not proven', async () => {
+    const { browser, stranger } = await createSocialFixture(at)
+    await stranger.post('/signup', { username: 'lady', email: 'ada@lovelace.test', password })
+    at.own.person = { ...ada, email_verified: false }
+    for (const name of NAMES) expect(statusAndCode(await browser().signIn(name))).toEqual(REFUSED)
+    at.own.person = ada
+    expect(statusAndCode(await browser().signIn('facebook'))).toEqual(REFUSED)
+  })
+
+  test('that somebody made for another’s address is the owner’s from then on, and nobody else gets in', async () => {
+    const { browser, stranger, tenant } = await createSocialFixture(at)
+    const body = { username: 'thief', email: 'ada@lovelace.test', password, authType: 'oauth' }
+    const { token, refreshToken, user } = (await stranger.post('/signup', body)).body.payload
+    const thief = stranger.with({ authorization: `Bearer ${token}` })
+    const key = (await thief.post('/me/api-tokens', { nickname: 'x' })).body.token
+    const link = "insert into identities (provider, subject, \"user\", created) values ('github', '666', ?, 0)"
+    await tenant.write((tx) => tx.query(link, [user._id]))
+    const visitor = browser()
+    await visitor.signIn('google')
+    expect((await visitor.get('/me')).body).toMatchObject({ _id: user._id, emailVerified: true })
+    expect((await thief.get('/me')).status).toBe(401)
+    expect((await stranger.get('/me', { 'x-api-key': key })).status).toBe(401)
+    expect((await stranger.post('/token/refresh', { refreshToken })).status).toBe(401)
+    expect((await stranger.post('/signin', { username: 'thief', password })).status).toBe(401)
+    at.own.person = { ...ada, sub: '666', email: 'thief@x.test' }
+    const other = browser()
+    await other.signIn('github')
+    expect((await other.get('/me')).body._id).not.toBe(user._id)
+  })
+
+  test('is made with a name that is free, and no other person’s at another provider', async () => {
+    const { browser, stranger } = await createSocialFixture(at)
+    await stranger.post('/signup', { username: 'ADA', password })
+    at.own.person = { ...ada, email: 'other@x.test' }
+    const [one, two] = [browser(), browser()]
+    await one.signIn('corp')
+    expect((await one.get('/me')).body.username).toMatch(/^ada-[0-9a-f]{8}$/)
+    at.own.person = { ...ada, email: 'third@x.test' }
+    await two.signIn('github')
+    expect((await two.get('/me')).body._id).not.toBe((await one.get('/me')).body._id)
+  })
+
+  test('is made once, also when somebody comes in two windows', async () => {
+    const { browser } = await createSocialFixture(at)
+    const windows = [browser(), browser(), browser()]
+    const begun = await Promise.all(windows.map((window) => window.begin('corp')))
+    await Promise.all(windows.map((window, n) => window.visit(begun[n]!.back)))
+    const ids = await Promise.all(windows.map(async (window) => (await window.get('/me')).body._id))
+    expect(new Set(ids).size).toBe(1)
+    expect(ids[0]).toBeString()
+  })
+
+  test('is not made where nobody may sign up; who is there gets in', async () => {
+    const { browser, as } = await createSocialFixture(at)
+    await browser().signIn('corp')
+    await as('admin').put('/configurations/auth-configuration', { metadata: { allowSignup: false } })
+    expect((await browser().signIn('corp')).location).toBe('/')
+    at.own.person = { ...ada, sub: '4712', email: 'bob@x.test' }
+    expect(statusAndCode(await browser().signIn('corp'))).toEqual([403, 'SIGNUP_CLOSED'])
+  })
+
+  test('takes from the provider only what it would take from its user', async () => {
+    const { browser } = await createSocialFixture(at)
+    at.own.person = {
+      sub: 'x',
+      name: 'a\u0000b',
+      email: 'no address',
+      email_verified: true,
+      picture: 'javascript:alert(1)',
+    }
+    const visitor = browser()
+    await visitor.signIn('corp')
+    expect((await visitor.get('/me')).body).toMatchObject({
+      ...{ username: 'corp', email: '', fullName: '', profileImage: null, emailVerified: false },
+    })
+  })
+})
+
+describe('a provider that', () => {
+  const FAILED = [502, 'PROVIDER_ERROR']
+  const claim = (name: string, value: unknown) => ({ claims: (all: object) => ({ ...all, [name]: value }) })
+
+  test.each([
+    ['signs by another key', { key: 'other' as const }],
+    ['speaks for another issuer', claim('iss', 'https://evil.test')],
+    ['speaks to another client', claim('aud', 'another')],
+    ['repeats an answer to somebody else', claim('nonce', 'x'.repeat(43))],
+    ['leaves the nonce out', claim('nonce', undefined)],
+    ['speaks of long ago', claim('exp', 1)],
+    ['says nothing of who it is', claim('sub', '')],
+  ])('%s is not believed', async (_, flaw) => {
+    const { browser } = await createSocialFixture(at)
+    at.own.flaw = flaw
+    for (const name of ['corp', 'google']) {
+      const visitor = browser()
+      expect(statusAndCode(await visitor.signIn(name))).toEqual(FAILED)
+      expect((await visitor.get('/me')).status).toBe(401)
+    }
+  })
+
+  test('speaks of another person at its other address is not believed there', async () => {
+    const { browser } = await createSocialFixture(at)
+    const liar = { sub: 'somebody', email: 'victim@x.test', email_verified: true }
+    at.own.flaw = {
+      ...claim('email', undefined),
+      answer: (path) => (path === '/userinfo' ? Response.json(liar) : undefined),
+    }
+    const visitor = browser()
+    await visitor.signIn('corp')
+    expect((await visitor.get('/me')).body.email).toBe('')
+  })
+
+  test.each([
+    ['is another than it says', { discovery: { issuer: 'https://evil.test' } }],
+    ['has no address to go to', { discovery: { authorization_endpoint: undefined } }],
+    ['leads into a script', { discovery: { authorization_endpoint: 'javascript:alert(1)' } }],
+    ['answers nonsense', { answer: () => new Response('<html>') }],
+    ['answers without end', { answer: () => new Response(new Uint8Array(1 << 20)) }],
+    ['leads elsewhere', { answer: () => Response.redirect('http://127.0.0.1:1/', 302) }],
+    ['fails', { answer: () => new Response(null, { status: 500 }) }],
+  ])('%s is 502', async (_, flaw) => {
+    const { browser } = await createSocialFixture(at)
+    at.own.flaw = flaw
+    const answer = await browser().get('/auth/corp')
+    expect(statusAndCode(answer)).toEqual(FAILED)
+    expect(JSON.stringify(answer.body)).not.toContain('127.0.0.1')
+  })
+
+  test('is a neighbour of this server is not asked, unless that is allowed', async () => {
+    const { browser } = await createSocialFixture(at)
+    config.ATOLL_ALLOW_PRIVATE_NETWORK = 'off'
+    const before = at.asked.length
+    expect(statusAndCode(await browser().get('/auth/corp'))).toEqual(FAILED)
+    expect(at.asked.length).toBe(before)
+    config.ATOLL_ALLOW_PRIVATE_NETWORK = 'on'
+  })
+})
+
+test('a provider is not asked for ever on behalf of one caller, who holds back nobody else', async () => {
+  const { stranger } = await createSocialFixture(at)
+  for (let n = 0; n < 60; n++) expect((await stranger.get('/auth/github')).status).toBe(302)
+  expect(statusAndCode(await stranger.get('/auth/corp'))).toEqual([429, 'RATE_LIMITED'])
+  const other = await createSocialFixture(at)
+  expect((await other.stranger.get('/auth/corp')).status).toBe(302)
+  advanceClock(61 * SECOND)
+  expect((await stranger.get('/auth/corp')).status).toBe(302)
+})
+
+test('a browser that was away too long begins anew', async () => {
+  const { origin } = await createSocialFixture(at)
+  const visitor = createBrowser(origin)
+  const { back } = await visitor.begin('corp')
+  visitor.jar.clear()
+  expect(statusAndCode(await visitor.visit(back))).toEqual([400, 'INVALID_STATE'])
+})
+
+test('a browser takes nothing along that anybody else could have written, or read', async () => {
+  const { id, browser } = await createSocialFixture(at)
+  const name = `atoll_${id}_auth`
+  const visitor = browser()
+  const { sent, back } = await visitor.begin('corp')
+  const sealed = visitor.jar.get(name)!
+  const state = new URL(sent.location).searchParams.get('state')!
+  const readable = Buffer.from(sealed, 'base64url').toString('latin1')
+  for (const secret of ['verifier', 'nonce', state]) expect(readable).not.toContain(secret)
+  const forged = Buffer.from(JSON.stringify({ provider: 'corp', state, nonce: 'n', verifier: 'v' })).toString(
+    'base64url',
+  )
+  const STATE = [400, 'INVALID_STATE']
+  for (const value of [forged, `${sealed.slice(0, -2)}AA`, sealed.slice(0, 40), '']) {
+    visitor.jar.set(name, value)
+    expect(statusAndCode(await visitor.visit(back)), value).toEqual(STATE)
+  }
+  // Of two, one was set by a neighbour.
+  visitor.jar.set(name, `${sealed}; ${name}=${sealed}`)
+  expect(statusAndCode(await visitor.visit(back))).toEqual(STATE)
+  visitor.jar.set(name, sealed)
+  expect((await visitor.visit(back)).status).toBe(302)
+})
+
+test('a journey ends at the host and tenant where it began, within ten minutes', async () => {
+  const [here, there] = [await createSocialFixture(at), await createSocialFixture(at)]
+  await setHosts(here.id, [`${here.id}.test`, `${here.id}.example`])
+  const visitor = here.browser()
+  const { back } = await visitor.begin('corp')
+  const sealed = visitor.jar.get(`atoll_${here.id}_auth`)!
+  for (const [host, tenant] of [
+    [`${here.id}.example`, here.id],
+    [`${there.id}.test`, there.id],
+  ] as const) {
+    const url = back.replace(`${here.id}.test`, host)
+    const cookie = `atoll_${tenant}_auth=${sealed}`
+    expect(statusAndCode(await callApi('GET', url, { headers: { cookie } })), host).toEqual([400, 'INVALID_STATE'])
+  }
+  advanceClock(11 * 60 * SECOND)
+  expect(statusAndCode(await visitor.visit(back))).toEqual([400, 'INVALID_STATE'])
+})
+
+test('by TLS a browser keeps the journey under the prefix __Host-', async () => {
+  const { origin, id } = await createSocialFixture(at)
+  const visitor = createBrowser(origin.replace('http:', 'https:'))
+  const { sent } = await visitor.begin('corp')
+  const [line] = sent.headers.getSetCookie()
+  expect(line).toStartWith(`__Host-atoll_${id}_auth=`)
+  expect(line).toEndWith('; Path=/; Max-Age=600; HttpOnly; SameSite=Lax; Secure')
+})

@@ -1,0 +1,38 @@
+import { expect } from 'bun:test'
+import type { ApiClient, createTestTenant } from '../../test-tenant'
+
+export const FORBIDDEN = [403, 'FORBIDDEN']
+export const USER_NOT_FOUND = [404, 'USER_NOT_FOUND']
+export const LAST_ADMIN = [409, 'LAST_ADMIN']
+export const ID = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7/)
+export const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+
+type House = Pick<Awaited<ReturnType<typeof createTestTenant>>, 'as'>
+
+/** A new user, made by an admin. */
+export async function createUser({ as }: House, body: { username: string } & Record<string, unknown>) {
+  const answer = await as('admin').post('/users', body)
+  expect([answer.status, answer.body.message]).toEqual([201, undefined])
+  return answer.body
+}
+
+type Event = {
+  source: string
+  kind: string
+  eventName: string
+  user: string | null
+  workspace: string | null
+  metadata: Record<string, unknown>
+}
+
+/** What is written down at a tenant, in the order in which it happened. */
+export async function listEvents({ as }: House, query: string): Promise<Event[]> {
+  const { body } = await as('admin').get(`/events?limit=1000&${query}`)
+  return body.reverse()
+}
+
+export const toUsernames = (body: { username: string }[]) => body.map(({ username }) => username)
+
+/** The same caller, acting as somebody else. */
+export const actAs = (client: ApiClient, user: string, workspace?: string) =>
+  client.with({ 'x-impersonate-user': user, ...(workspace && { 'x-impersonate-workspace': workspace }) })

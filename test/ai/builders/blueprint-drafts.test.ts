@@ -1,0 +1,305 @@
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { config } from '../../../src/config'
+import { handleRequest } from '../../../src/gateway'
+import { checkProperty } from '../../property-runner'
+import { createTestTenant, statusAndCode } from '../../test-tenant'
+import { createAiFixture, waitUntil } from '../fixtures'
+
+const at = await createAiFixture()
+const { user, admin, openai, source, stranger } = at
+const editor = at.as('editor')
+afterAll(() => openai.stop())
+beforeEach(() => openai.clear())
+
+const field = (key: string, more: object = {}) => ({ key, type: 'string', ...more })
+const books = { key: 'books', name: 'Books', fields: [field('title', { required: true })] }
+const draftRequest = (prompt: unknown = 'A library.', more: object = {}) => ({
+  prompt: typeof prompt === 'string' ? prompt : JSON.stringify(prompt),
+  ...more,
+})
+const postDraft = (body: object, client = user, of = source) => client.post(`/ai/sources/${of}/blueprints`, body)
+const answerWith = (...texts: unknown[]) =>
+  openai.says(...texts.map((one) => ({ text: typeof one === 'string' ? one : JSON.stringify(one) })))
+
+describe('blueprints', () => {
+  test('are drafted from a wish, made by nobody, and can be sent to be made as they are', async () => {
+    answerWith({ blueprints: [{ ...books, _id: 'mine', colour: 'red' }] })
+    const { status, body } = await postDraft(draftRequest())
+    expect([status, body]).toEqual([
+      200,
+      { blueprints: [books], usage: { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 } },
+    ])
+    expect(statusAndCode(await admin.get('/blueprints/books'))).toEqual([404, 'BLUEPRINT_NOT_FOUND'])
+    const { messages, response_format, model } = openai.last().body
+    expect(messages.map(({ role }: { role: string }) => role)).toEqual(['system', 'user'])
+    expect(messages[1].content).toBe('A library.')
+    expect(messages[0].content).toContain('"renamedFrom"')
+    expect([response_format.type, model]).toEqual(['json_schema', 'gpt-4o-mini'])
+    expect((await editor.post('/blueprints', body.blueprints[0])).status).toBe(201)
+    expect((await admin.delete('/blueprints/books')).status).toBe(200)
+  })
+
+  test('leave a row of what they took, with the source and no integration', async () => {
+    answerWith({ blueprints: [books] })
+    await postDraft(draftRequest('Secretly quince.', { model: 'model-9' }))
+    const [row] = (await admin.get('/ai/usage?limit=1')).body
+    expect(row).toMatchObject({ integration: null, source, model: 'model-9', user: at.users.user, status: 'completed' })
+    expect(JSON.stringify((await admin.get('/events?source=ai')).body)).not.toContain('quince')
+  })
+
+  test.each([
+    ['the list alone', JSON.stringify([books])],
+    ['one alone', JSON.stringify(books)],
+    ['among words', `Here you are:\n\`\`\`json\n${JSON.stringify({ blueprints: [books] })}\n\`\`\`\nEnjoy!`],
+  ])('are understood as models write them: %s', async (_, text) => {
+    answerWith(text)
+    expect((await postDraft(draftRequest())).body.blueprints).toEqual([books])
+    expect(openai.asked).toHaveLength(1)
+  })
+
+  const wrong: [string, unknown, string][] = [
+    ['no JSON', 'I would rather not.', ''],
+    ['broken JSON', '{"blueprints": [', ''],
+    ['something else', { tables: [] }, '/blueprints'],
+    ['a key that no key is', { blueprints: [{ ...books, key: 'Books!' }] }, '/blueprints/0/key'],
+    [
+      'an unknown type',
+      { blueprints: [{ ...books, fields: [field('a', { type: 'colour' })] }] },
+      '/blueprints/0/fields/0/type',
+    ],
+    [
+      'a name of the system’s',
+      { blueprints: [books, { ...books, key: 'b', fields: [field('user')] }] },
+      '/blueprints/1/fields/0/key',
+    ],
+    [
+      'a bad pattern',
+      { blueprints: [{ ...books, fields: [field('a', { pattern: '(' })] }] },
+      '/blueprints/0/fields/0/pattern',
+    ],
+    [
+      'a default that does not fit',
+      { blueprints: [{ ...books, fields: [field('a', { default: 5 })] }] },
+      '/blueprints/0/fields/0/default',
+    ],
+    [
+      'a rule for nobody',
+      { blueprints: [{ ...books, permissions: [{ operation: 'read' }] }] },
+      '/blueprints/0/permissions/0',
+    ],
+    ['a bad formula', { blueprints: [{ ...books, computed: { title: '((' } }] }, '/blueprints/0/computed/title'],
+    [
+      'a relation to nothing',
+      { blueprints: [{ ...books, fields: [field('a', { type: 'relation', target: 'nothing' })] }] },
+      '/blueprints/0/fields/0/target',
+    ],
+    ['twice the same', { blueprints: [books, books] }, '/blueprints/1/key'],
+    [
+      'more than anybody reads',
+      { blueprints: Array.from({ length: 21 }, (_, n) => ({ ...books, key: `b${n}` })) },
+      '/blueprints',
+    ],
+    ['what can’t be kept', { blueprints: [{ ...books, name: 'a\0b' }] }, ''],
+  ]
+
+  test.each(wrong)('that could not be made go back to the model once: %s', async (_, invalid, path) => {
+    answerWith(invalid, { blueprints: [books] })
+    const { status, body } = await postDraft(draftRequest())
+    expect([status, body.blueprints]).toEqual([200, [books]])
+    expect(body.usage.total_tokens).toBe(36)
+    const [, again] = openai.asked
+    expect(again!.body.messages[1].content).toBe('A library.')
+    expect(again!.body.messages[0].content).toContain(`"path":"${path}`)
+    answerWith(invalid, invalid)
+    const refused = await postDraft(draftRequest())
+    expect(statusAndCode(refused)).toEqual([502, 'AI_DRAFT_INVALID'])
+    expect(refused.body.details[0]).toEqual({ path: expect.any(String), message: expect.any(String) })
+    expect(refused.body.details.map((flaw: { path: string }) => flaw.path)).toContainEqual(
+      expect.stringContaining(path),
+    )
+    expect(openai.asked).toHaveLength(4)
+  })
+
+  test('may refer to each other, and to those that there are', async () => {
+    await at.made('/blueprints', { key: 'shelves', name: 'Shelves', fields: [field('place')] })
+    const leads = (key: string, target: string) => field(key, { type: 'relation', target })
+    const both = [
+      { ...books, fields: [leads('author', 'authors'), leads('shelf', 'shelves'), leads('sequel', 'books')] },
+      { ...books, key: 'authors', fields: [leads('best', 'books')] },
+    ]
+    answerWith({ blueprints: both })
+    expect((await postDraft(draftRequest(), editor)).body.blueprints).toEqual(both)
+  })
+
+  test('tell nobody of blueprints that are not for them', async () => {
+    await at.made('/blueprints', { key: 'secrets', name: 'Secrets', fields: [] })
+    const leading = { blueprints: [{ ...books, fields: [field('a', { type: 'relation', target: 'secrets' })] }] }
+    answerWith(leading, leading)
+    expect((await postDraft(draftRequest())).body.details).toEqual([
+      { path: '/blueprints/0/fields/0/target', message: 'There is no blueprint "secrets".' },
+    ])
+    answerWith(
+      { blueprints: [{ ...books, key: 'secrets' }] },
+      leading,
+      { blueprints: [{ ...books, key: 'secrets' }] },
+      leading,
+    )
+    expect((await postDraft(draftRequest())).status).toBe(200)
+    openai.clear()
+    answerWith(leading)
+    expect((await postDraft(draftRequest(), editor)).status).toBe(200)
+    const taken = { blueprints: [{ ...books, key: 'secrets' }] }
+    answerWith(taken, taken)
+    expect((await postDraft(draftRequest(), editor)).body.details[0].path).toBe('/blueprints/0/key')
+  })
+
+  test('are made at once where that is asked for, by those who may, in an order in which they can be', async () => {
+    const leads = field('author', { type: 'relation', target: 'writers' })
+    answerWith({
+      blueprints: [
+        { ...books, key: 'novels', fields: [leads] },
+        { ...books, key: 'writers' },
+      ],
+    })
+    const { status, body } = await postDraft(draftRequest('A library.', { create: true }), editor)
+    expect([status, body.created.map(({ key }: { key: string }) => key)]).toEqual([200, ['writers', 'novels']])
+    expect((await admin.get('/blueprints/novels')).body.fields[0]).toMatchObject(leads)
+    openai.clear()
+    expect(statusAndCode(await postDraft(draftRequest('x', { create: true })))).toEqual([403, 'FORBIDDEN'])
+    expect(openai.asked).toEqual([])
+  })
+
+  test('that lead to each other in a circle are not made, none of them', async () => {
+    const leads = (target: string) => [field('a', { type: 'relation', target })]
+    const circle = [
+      { ...books, key: 'first', fields: [] },
+      { ...books, key: 'hens', fields: leads('eggs') },
+      { ...books, key: 'eggs', fields: leads('hens') },
+    ]
+    answerWith({ blueprints: circle })
+    expect(statusAndCode(await postDraft(draftRequest('x', { create: true }), editor))).toEqual([400, 'INVALID_INPUT'])
+    for (const { key } of circle) expect((await admin.get(`/blueprints/${key}`)).status).toBe(404)
+  })
+
+  test('are asked for without a format where the server knows none', async () => {
+    openai.says({ status: 400 }, { text: JSON.stringify([books]) })
+    expect((await postDraft(draftRequest())).body.blueprints).toEqual([books])
+    expect(openai.asked.map(({ body }) => !!body.response_format)).toEqual([true, false])
+    openai.says({ status: 401 })
+    expect(statusAndCode(await postDraft(draftRequest()))).toEqual([502, 'AI_UPSTREAM_ERROR'])
+    openai.says({ status: 429, headers: { 'retry-after': '9' } })
+    const busy = await postDraft(draftRequest())
+    expect([statusAndCode(busy), busy.headers.get('retry-after')]).toEqual([[503, 'AI_UPSTREAM_BUSY'], '9'])
+  })
+})
+
+test('whatever a model says, it is a set of blueprints that could be made, or told to be none', async () => {
+  const part = fc.oneof(fc.jsonValue(), fc.constant(books))
+  const key = fc.constantFrom('key', 'name', 'fields', 'permissions', 'limitations', 'computed', 'dispatchers')
+  const one = fc.dictionary(
+    key,
+    fc.oneof(fc.jsonValue(), fc.array(fc.dictionary(fc.constantFrom('key', 'type'), fc.jsonValue()))),
+  )
+  const change = one.map((more) => ({ ...books, ...more }))
+  await checkProperty(
+    60,
+    fc.asyncProperty(
+      fc.oneof(fc.jsonValue(), fc.record({ blueprints: fc.oneof(part, fc.array(fc.oneof(part, one, change))) })),
+      async (said) => {
+        openai.clear()
+        answerWith(said, said)
+        const answer = await postDraft(draftRequest())
+        if (answer.status === 200) expect(answer.body.blueprints).toBeArray()
+        else expect(statusAndCode(answer)).toEqual([502, 'AI_DRAFT_INVALID'])
+      },
+    ),
+  )
+})
+
+describe('a wish', () => {
+  test('that nobody waits for any more is not gone on with', async () => {
+    openai.says({ hang: 0 })
+    const ending = new AbortController()
+    const headers = { 'x-api-key': at.tokens.user, 'content-type': 'application/json', host: `${at.id}.test` }
+    const request = { method: 'POST', headers, body: JSON.stringify(draftRequest()), signal: ending.signal }
+    const answer = handleRequest(new Request(`${at.origin}/api/ai/sources/${source}/blueprints`, request))
+    await waitUntil(() => openai.asked.length)
+    ending.abort()
+    expect((await answer).status).toBe(400)
+    await waitUntil(() => openai.left.length)
+    expect(openai.asked).toHaveLength(1)
+    expect((await admin.get('/ai/usage?limit=1')).body).toMatchObject([
+      { status: 'aborted', integration: null, source },
+    ])
+  })
+
+  test.each([
+    ['nothing', {}],
+    ['an empty one', { prompt: '' }],
+    ['a list', { prompt: ['x'] }],
+    ['no flag', { prompt: 'x', create: 'yes' }],
+  ])('is refused where it makes no sense: %s', async (_, body) => {
+    expect(statusAndCode(await postDraft(body))).toEqual([400, 'INVALID_INPUT'])
+    expect(openai.asked).toEqual([])
+  })
+
+  test('is for anybody who is signed in, unless the source names roles', async () => {
+    expect(statusAndCode(await postDraft(draftRequest(), stranger))).toEqual([401, 'UNAUTHENTICATED'])
+    const metadata = { apiUrl: openai.url, roles: ['designer'] }
+    const { _id } = await at.made('/integration-sources', { name: 'few', kind: 'openai', metadata })
+    expect(statusAndCode(await postDraft(draftRequest(), user, _id))).toEqual([403, 'FORBIDDEN'])
+    expect(openai.asked).toEqual([])
+    answerWith([books], [books])
+    expect((await postDraft(draftRequest(), admin, _id)).status).toBe(200)
+    await at.done(admin.put(`/users/${at.users.other}`, { roles: ['user', 'designer'] }))
+    expect((await postDraft(draftRequest(), at.as('other'), _id)).status).toBe(200)
+  })
+
+  test('goes to a source that there is, of this tenant', async () => {
+    const metadata = { url: 'https://stock.example.com' }
+    const { _id } = await at.made('/integration-sources', { name: 'Stock', kind: 'http', metadata })
+    for (const id of ['nothing', _id, '%00'])
+      expect(statusAndCode(await postDraft(draftRequest(), admin, id)), id).toEqual([
+        404,
+        'INTEGRATION_SOURCE_NOT_FOUND',
+      ])
+    expect(statusAndCode(await postDraft(draftRequest(), (await createTestTenant()).as('admin')))).toEqual([
+      404,
+      'INTEGRATION_SOURCE_NOT_FOUND',
+    ])
+  })
+
+  test('costs: where a budget is used up, it is refused', async () => {
+    const budgets = [{ scope: 'user', period: 'day', unit: 'tokens', limit: 1 }]
+    await at.done(admin.put('/configurations/ai-configuration', { metadata: { budgets } }))
+    expect(statusAndCode(await postDraft(draftRequest()))).toEqual([429, 'BUDGET_EXCEEDED'])
+    await at.done(admin.put('/configurations/ai-configuration', { metadata: { budgets: [] } }))
+  })
+})
+
+describe('the built-in source', () => {
+  test('drafts what it is told, the same each time', async () => {
+    const told = { blueprints: [{ ...books, key: 'told' }] }
+    expect((await postDraft(draftRequest(told), user, 'echo')).body.blueprints).toEqual(told.blueprints)
+    expect((await postDraft(draftRequest(told.blueprints), user, 'echo')).body.blueprints).toEqual(told.blueprints)
+    const refused = await postDraft(draftRequest({ blueprints: [{ key: 'told' }] }), user, 'echo')
+    expect(statusAndCode(refused)).toEqual([502, 'AI_DRAFT_INVALID'])
+    expect(refused.body.details.map(({ path }: { path: string }) => path)).toContain('/blueprints/0/fields')
+  })
+
+  test('drafts an example where it is told in words, which can be made', async () => {
+    const own = await createTestTenant()
+    const { status, body } = await own
+      .as('user')
+      .post('/ai/sources/echo/blueprints', draftRequest('A library, please.'))
+    expect([status, body.blueprints.map(({ key }: { key: string }) => key)]).toEqual([200, ['authors', 'books']])
+    for (const one of body.blueprints) expect((await own.as('editor').post('/blueprints', one)).status).toBe(201)
+  })
+
+  test('is not there where it is off', async () => {
+    config.ATOLL_AI_ECHO = 'off'
+    expect(statusAndCode(await postDraft(draftRequest(), user, 'echo'))).toEqual([404, 'INTEGRATION_SOURCE_NOT_FOUND'])
+    config.ATOLL_AI_ECHO = 'on'
+  })
+})

@@ -1,0 +1,62 @@
+import { afterAll, beforeEach, expect, test } from 'bun:test'
+import { runDueJobs } from '../../src/jobs/runner'
+import { statusAndCode } from '../test-tenant'
+import { createAiFixture, toolCalls } from './fixtures'
+
+const at = await createAiFixture()
+const { user, admin, openai, stranger } = at
+afterAll(() => openai.stop())
+beforeEach(() => openai.clear())
+
+const target = { kind: 'ai', sourceId: at.source, model: 'model-1', systemPrompt: 'Sort it.' }
+
+test('a webhook has a model answer what it was sent', async () => {
+  const { _id } = await at.made('/integrations', { trigger: { kind: 'webhook' }, target, guest: true })
+  const { status, body } = await stranger.post(`/webhooks/${_id}`, { message: 'Where is my parcel?' })
+  expect(status).toBe(200)
+  expect(body.choices[0].message.content).toBe('Hello there!')
+  expect(openai.last().body.messages).toEqual([
+    { role: 'system', content: 'Sort it.' },
+    { role: 'user', content: 'Where is my parcel?' },
+  ])
+  expect((await at.usage())[0]).toMatchObject({ integration: _id, user: null, status: 'completed' })
+  await user.post(`/webhooks/${_id}`, { parcel: 7 })
+  expect(JSON.parse(openai.last().body.messages[1].content).body).toEqual({ parcel: 7 })
+  openai.says({ status: 401 })
+  expect(statusAndCode(await stranger.post(`/webhooks/${_id}`, { message: 'x' }))).toEqual([502, 'AI_UPSTREAM_ERROR'])
+})
+
+test('an event has a model do something by its tools, and hears nothing of what it causes', async () => {
+  const tools = [
+    await at.tool(
+      'note',
+      '({ body }, { events }) => events.emit({ source: "notes", kind: "note", eventName: "noted", metadata: body })',
+    ),
+  ]
+  const trigger = { kind: 'event' }
+  const { _id } = await at.made('/integrations', { trigger, target: { ...target, tools } })
+  openai.says(toolCalls(['note', { urgent: true }, 'c1']), { text: 'Noted.' })
+  await at.done(admin.post('/events', { source: 'shop', kind: 'order', eventName: 'placed', metadata: { n: 1 } }))
+  await runDueJobs(at.tenant)
+  expect(openai.asked).toHaveLength(2)
+  expect(JSON.parse(openai.asked[0]!.body.messages[1].content)).toMatchObject({
+    eventName: 'placed',
+    metadata: { n: 1 },
+  })
+  expect((await at.usage())[0]).toMatchObject({ integration: _id, status: 'completed' })
+  await runDueJobs(at.tenant)
+  expect(openai.asked).toHaveLength(2)
+  await at.done(admin.delete(`/integrations/${_id}`))
+})
+
+test('a failure is tried again', async () => {
+  const { _id } = await at.made('/integrations', { trigger: { kind: 'event', source: 'shop' }, target })
+  openai.says({ status: 401 })
+  await at.done(admin.post('/events', { source: 'shop', kind: 'order', eventName: 'placed' }))
+  await runDueJobs(at.tenant)
+  const [run] = (await admin.get(`/integrations/${_id}/runs`)).body
+  expect(run).toMatchObject({ state: 'waiting', attempts: 1, outcome: { code: 'AI_UPSTREAM_ERROR' } })
+  await at.done(admin.post(`/integrations/${_id}/runs/${run._id}/replay`, {}))
+  await runDueJobs(at.tenant)
+  expect((await admin.get(`/integrations/${_id}/runs`)).body).toEqual([])
+})

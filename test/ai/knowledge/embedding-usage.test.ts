@@ -1,0 +1,130 @@
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { handleRequest } from '../../../src/gateway'
+import { createTestTenant, statusAndCode } from '../../test-tenant'
+import { chatMessage, createAiFixture, waitUntil } from '../fixtures'
+
+const at = await createAiFixture()
+const { user, admin, openai, source, stranger } = at
+const path = `/ai/sources/${source}/storage`
+afterAll(() => openai.stop())
+beforeEach(() => openai.clear())
+afterEach(() => changeSettings({ prices: null, budgets: null }))
+
+const changeSettings = (metadata: object) => at.done(admin.put('/configurations/ai-configuration', { metadata }))
+const listUsage = async (query = '') => at.done(admin.get(`/ai/usage${query}`))
+const uploadText = (integrationId: string, content: string, client = user) =>
+  client.post(`${path}/upload`, { integrationId, content })
+/** So many chunks. */
+const makeParts = (n: number) => Array.from({ length: n }, (_, i) => `Part ${i}.\n\n${'z '.repeat(500)}`).join('\n\n')
+const createReadingAgent = () => at.agent({ vectorStores: ['user'] })
+const embeddingRow = (more: object = {}) => ({ kind: 'embedding', source, model: 'embedding-1', ...more })
+
+describe('what embeddings took', () => {
+  test('of a file is told to admins, and nothing of what stands in it', async () => {
+    await changeSettings({ prices: { 'embedding-1': { prompt: 2, completion: 1_000 } } })
+    const agent = await createReadingAgent()
+    await at.done(uploadText(agent, 'Quinces are yellow.'))
+    const all = await listUsage(`?integration=${agent}`)
+    expect(all).toEqual([
+      {
+        ...embeddingRow({ integration: agent, user: at.users.user, workspace: null, thread: null }),
+        ...{ _id: expect.any(String), created: expect.stringMatching(/Z$/), promptTokens: 4, completionTokens: 0 },
+        ...{ cost: 0.000008, estimated: false, status: 'completed', durationMs: expect.any(Number) },
+      },
+    ])
+    expect(JSON.stringify(all)).not.toContain('Quince')
+    expect(statusAndCode(await user.get('/ai/usage?kind=embedding'))).toEqual([403, 'FORBIDDEN'])
+    expect(statusAndCode(await stranger.get('/ai/usage?kind=embedding'))).toEqual([401, 'UNAUTHENTICATED'])
+    expect((await (await createTestTenant()).as('admin').get('/ai/usage?kind=embedding')).body).toEqual([])
+  })
+
+  test('of a large file is a row for each time that the model was asked', async () => {
+    const agent = await createReadingAgent()
+    await at.done(uploadText(agent, makeParts(200)))
+    const all = await listUsage(`?integration=${agent}`)
+    expect(all).toHaveLength(openai.asked.length)
+    const [sum] = await listUsage(`?integration=${agent}&groupBy=kind`)
+    const sent = openai.asked.reduce((sum, { body }) => sum + (body.input.join(' ').length >> 2), 0)
+    expect(sum).toMatchObject({ kind: 'embedding', promptTokens: sent, completionTokens: 0, count: all.length })
+  })
+
+  test('of a question stands beside what the answer took, in its thread', async () => {
+    const agent = await createReadingAgent()
+    await at.done(uploadText(agent, 'The gate opens at five.'))
+    const thread = await at.thread(agent)
+    await at.chat(user, agent, { messages: [chatMessage('When does the gate open?')] }, thread)
+    expect(await listUsage(`?thread=${thread}`)).toMatchObject([
+      { kind: 'completion', model: 'model-1', promptTokens: 11, completionTokens: 7 },
+      embeddingRow({ integration: agent, promptTokens: 6, completionTokens: 0, status: 'completed' }),
+    ])
+    expect(await listUsage(`?integration=${agent}&groupBy=model,kind&sort=model`)).toMatchObject([
+      { model: 'embedding-1', kind: 'embedding', promptTokens: 11, count: 2 },
+      { model: 'model-1', kind: 'completion', promptTokens: 11, count: 1 },
+    ])
+  })
+
+  test.each([
+    ['refused', { status: 401 }, {}],
+    ['too busy', { status: 429 }, {}],
+    ['senseless', { body: '{"data":[]}' }, {}],
+    ['senseless, but counted', { body: '{"data":[],"usage":{"prompt_tokens":3}}' }, { promptTokens: 3 }],
+    ['no JSON', { body: '{' }, {}],
+  ])('is a row whatever became of it: %s', async (_, plan, counted) => {
+    const agent = await createReadingAgent()
+    openai.says(plan)
+    expect((await uploadText(agent, 'Quinces are yellow.')).status).toBeGreaterThan(500)
+    const estimated = !('promptTokens' in counted)
+    const expected = { promptTokens: 5, ...counted, estimated, status: 'failed' }
+    expect(await listUsage(`?integration=${agent}`)).toMatchObject([embeddingRow(expected)])
+  })
+
+  test('is a row where nobody waited for it, too', async () => {
+    const agent = await createReadingAgent()
+    const leaving = new AbortController()
+    openai.says({ hang: 0 })
+    const headers = { host: `${at.id}.test`, 'x-api-key': at.tokens.user, 'content-type': 'application/json' }
+    const body = JSON.stringify({ integrationId: agent, content: 'Quinces are yellow.' })
+    const sent = handleRequest(
+      new Request(`${at.origin}/api${path}/upload`, { method: 'POST', headers, body, signal: leaving.signal }),
+    )
+    await waitUntil(() => openai.asked.length)
+    leaving.abort()
+    await sent.catch(() => {})
+    const [row] = await waitUntil(async () => (await listUsage(`?integration=${agent}`)).slice(0, 1))
+    expect(row).toMatchObject(embeddingRow({ status: 'aborted', estimated: true, promptTokens: 5 }))
+  })
+
+  test('where nothing is embedded, there is no row', async () => {
+    const agent = await at.agent({ sourceId: 'echo', vectorStores: ['user'] })
+    await at.done(user.post('/ai/sources/echo/storage/upload', { integrationId: agent, content: 'Quinces.' }))
+    expect(await listUsage(`?integration=${agent}`)).toEqual([])
+  })
+})
+
+describe('budgets', () => {
+  const tokens = async () =>
+    (await listUsage('?groupBy=user')).find(({ user }: { user: string }) => user === at.users.user).totalTokens
+  const budget = (limit: number) =>
+    changeSettings({ budgets: [{ scope: 'user', period: 'day', unit: 'tokens', limit }] })
+
+  test('are used up by embeddings, and nothing more is embedded then', async () => {
+    const agent = await createReadingAgent()
+    await budget((await tokens()) + 5)
+    expect((await uploadText(agent, 'Quinces are yellow, and pears are green.')).status).toBe(201)
+    openai.clear()
+    expect(statusAndCode(await uploadText(agent, 'Plums are blue.'))).toEqual([429, 'BUDGET_EXCEEDED'])
+    expect(statusAndCode(await at.chat(user, agent))).toEqual([429, 'BUDGET_EXCEEDED'])
+    expect(openai.asked).toEqual([])
+    expect((await uploadText(agent, 'Plums are blue.', at.as('other'))).status).toBe(201)
+  })
+
+  test('end a large file in its midst, of which nothing is kept', async () => {
+    const agent = await createReadingAgent()
+    await budget((await tokens()) + 10)
+    const refused = await uploadText(agent, makeParts(300))
+    expect(statusAndCode(refused)).toEqual([429, 'BUDGET_EXCEEDED'])
+    expect(openai.asked).toHaveLength(1)
+    const left = `select 1 from knowledge_files f join vector_stores s on s._id = f.store where s.integration = ?`
+    expect(await at.tenant.db.query(left, [agent])).toEqual([])
+  })
+})

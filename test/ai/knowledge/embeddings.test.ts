@@ -1,0 +1,226 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { handleRequest } from '../../../src/gateway'
+import { type OpenaiServer, startOpenai } from '../../outside/openai-server'
+import { allowPrivateNetwork, denyPrivateNetwork } from '../../plugins/fixtures'
+import { statusAndCode } from '../../test-tenant'
+import { createKnowledgeFixture, type KnowledgeFixture } from './knowledge-fixtures'
+
+setDefaultTimeout(30_000)
+
+let h: KnowledgeFixture
+let models: OpenaiServer
+beforeAll(async () => {
+  allowPrivateNetwork()
+  ;[h, models] = [await createKnowledgeFixture(), await startOpenai()]
+})
+beforeEach(() => models.clear())
+afterAll(async () => {
+  await models.stop()
+  denyPrivateNetwork()
+})
+
+const listEmbeddingCalls = () => models.asked.filter(({ path }) => path.endsWith('/embeddings'))
+const makeParts = (n: number) => Array.from({ length: n }, (_, i) => `Part ${i}.\n\n${'z '.repeat(500)}`).join('\n\n')
+
+/** A user's store whose vectors come of the server of models. */
+async function createEmbeddingFixture(model = 'words-64') {
+  const source = await h.source(models.url, model)
+  const agent = await h.agent(['user'], { sourceId: source })
+  const store = await h.store('user', agent._id, 'user', h.users.user, source)
+  const upload = (content: unknown, name?: string) => h.upload('user', store, content, name, source)
+  const send = (content: unknown) => h.as('user').post(`${h.path(source)}/upload`, { vectorStoreId: store, content })
+  const use = (metadata: object) => h.admin.put(`/integration-sources/${source}`, { metadata })
+  return { source, agent, store, upload, send, use, asked: (question: string) => h.asked('user', agent, question) }
+}
+const readVectorBytes = async (file: string) =>
+  (await h.tenant.db.query('select vector from knowledge_chunks where file = ? order by position', [file])) as [
+    Uint8Array | null,
+  ][]
+
+describe('vectors', () => {
+  test('are made by the embedding model of the source, many at once, and kept as little-endian float32', async () => {
+    const { upload } = await createEmbeddingFixture()
+    const file = await upload(makeParts(200))
+    const asked = listEmbeddingCalls()
+    expect(asked.length).toBeLessThan(5)
+    expect(asked[0]!.headers.authorization).toBe('Bearer sk-1')
+    expect(asked[0]!.body).toMatchObject({ model: 'words-64', encoding_format: 'float' })
+    expect(asked.flatMap(({ body }) => body.input)).toHaveLength(200)
+    const vectors = await readVectorBytes(file)
+    expect(vectors).toHaveLength(200)
+    for (const [vector] of vectors) {
+      const view = new DataView(vector!.buffer, vector!.byteOffset, vector!.byteLength)
+      const numbers = Array.from({ length: 64 }, (_, n) => view.getFloat32(n * 4, true))
+      expect(vector!.byteLength).toBe(64 * 4)
+      expect(Math.hypot(...numbers)).toBeCloseTo(1, 5)
+    }
+  })
+
+  test('find what has none of the words of a question', async () => {
+    const { upload, asked } = await createEmbeddingFixture()
+    models.own.always = ({ body }) => ({
+      body: JSON.stringify({
+        data: [body.input]
+          .flat()
+          .map((text: string, index: number) => ({ index, embedding: /feline|cat/.test(text) ? [3, 4] : [4, -3] })),
+      }),
+    })
+    for (const [name, text] of [
+      ['cats', 'The cat sleeps.'],
+      ['dogs', 'The dog barks.'],
+      ['fish', 'The fish swims.'],
+    ])
+      await upload(text, name)
+    const { citations } = await asked('feline')
+    models.own.always = {}
+    expect(citations[0]).toMatchObject({ fileName: 'cats', chunk: 0 })
+  })
+
+  test('that are added or taken out count at once', async () => {
+    const { upload, asked, store, source } = await createEmbeddingFixture()
+    const names = async () => (await asked('word')).citations.map(({ fileName }) => fileName).sort()
+    const first = await upload('one', 'one')
+    expect(await names()).toEqual(['one'])
+    await upload('two', 'two')
+    expect(await names()).toEqual(['one', 'two'])
+    await h.as('user').post(`${h.path(source)}/clear`, { vectorStoreId: store, fileIds: [first] })
+    expect(await names()).toEqual(['two'])
+  })
+
+  test('of many files and of one large are all compared', async () => {
+    const { upload, asked } = await createEmbeddingFixture('words-256')
+    await upload(makeParts(1_300), 'large')
+    for (let n = 0; n < 5; n++) await upload(`Needle${n} in the hay.`, `needle${n}`)
+    for (let n = 0; n < 5; n++) expect((await asked(`needle${n} hay`)).citations[0]!.fileName).toBe(`needle${n}`)
+  })
+})
+
+describe('another model, or another size', () => {
+  test('is a conflict, until the store is cleared or the model is set back', async () => {
+    const { source, store, send, use, upload, asked } = await createEmbeddingFixture()
+    await upload('before')
+    await use({ embeddingModel: 'words-32' })
+    const refused = await send('after')
+    expect(statusAndCode(refused)).toEqual([409, 'EMBEDDING_MISMATCH'])
+    expect(refused.body.details).toEqual({ model: 'words-64', dimension: 64 })
+    await expect(asked('before')).rejects.toMatchObject({ code: 'EMBEDDING_MISMATCH' })
+    await use({ embeddingModel: 'words-64' })
+    expect((await send('after')).status).toBe(201)
+    // The same model may answer otherwise one day.
+    models.says({ body: JSON.stringify({ data: [{ index: 0, embedding: [1, 2, 3] }] }) })
+    expect(statusAndCode(await send('other'))).toEqual([409, 'EMBEDDING_MISMATCH'])
+    await use({ embeddingModel: 'words-32' })
+    await h.as('user').post(`${h.path(source)}/clear`, { vectorStoreId: store })
+    expect((await send('anew')).status).toBe(201)
+    expect((await asked('anew')).citations).toHaveLength(1)
+    const left = 'select 1 from knowledge_files f join vector_stores s on s._id = f.store where s._id = ?'
+    expect(await h.tenant.db.query(left, [store])).toHaveLength(1)
+  })
+
+  test('is none where there is no model any more: words have to do', async () => {
+    const { send, use, upload, asked } = await createEmbeddingFixture()
+    await upload('before', 'before')
+    await use({ embeddingModel: null })
+    expect((await send('and before that')).status).toBe(201)
+    models.clear()
+    expect((await asked('before')).citations).toHaveLength(2)
+    expect(listEmbeddingCalls()).toEqual([])
+  })
+})
+
+describe('where the server of models fails', () => {
+  test('callers are told so, and nothing is kept', async () => {
+    const { send, store } = await createEmbeddingFixture()
+    for (const [plan, expected] of [
+      [{ status: 401 }, [502, 'AI_UPSTREAM_ERROR']],
+      [{ status: 429, headers: { 'retry-after': '7' } }, [503, 'AI_UPSTREAM_BUSY']],
+      [{ body: '{' }, [502, 'AI_UPSTREAM_ERROR']],
+      ...[
+        '[]',
+        '{}',
+        '5',
+        '[null]',
+        '[{"index":0}]',
+        '[{"index":0,"embedding":[]}]',
+        '[{"index":-1,"embedding":[1]}]',
+      ].map((data) => [{ body: `{"data":${data}}` }, [502, 'AI_UPSTREAM_ERROR']] as const),
+      [{ body: '{"data":[{"index":0,"embedding":"AAAA"}]}' }, [502, 'AI_UPSTREAM_ERROR']],
+      [{ body: '{"data":[{"index":0,"embedding":[1,"x"]}]}' }, [502, 'AI_UPSTREAM_ERROR']],
+      [{ body: '{"data":[{"index":5,"embedding":[1,2]}]}' }, [502, 'AI_UPSTREAM_ERROR']],
+    ] as const) {
+      models.clear()
+      models.says(plan)
+      expect([plan, statusAndCode(await send('text'))] as unknown).toEqual([plan, [...expected]])
+    }
+    models.clear()
+    models.says({ status: 500 })
+    expect((await send('tried again')).status).toBe(201)
+    const rows = await h.tenant.db.query('select ready from knowledge_files where store = ?', [store])
+    expect(rows).toEqual([[1]])
+  })
+
+  test('in the midst of a large file, too', async () => {
+    const { send, store, use } = await createEmbeddingFixture()
+    models.says({
+      body: JSON.stringify({ data: Array.from({ length: 96 }, (_, index) => ({ index, embedding: [1, 2] })) }),
+    })
+    models.says({ status: 400 })
+    expect(statusAndCode(await send(makeParts(200)))).toEqual([502, 'AI_UPSTREAM_ERROR'])
+    expect(await h.tenant.db.query('select 1 from knowledge_files where store = ?', [store])).toEqual([])
+    expect(await h.tenant.db.query('select chunks from vector_stores where _id = ?', [store])).toEqual([[0]])
+    // Nothing is bound to a model of which nothing is left.
+    await use({ embeddingModel: 'words-32' })
+    expect((await send('text')).status).toBe(201)
+  })
+})
+
+test('who goes in the midst of an upload leaves nothing', async () => {
+  const { source, store } = await createEmbeddingFixture()
+  const leaving = new AbortController()
+  models.own.always = () => {
+    leaving.abort()
+    return { body: JSON.stringify({ data: Array.from({ length: 96 }, (_, index) => ({ index, embedding: [1, 2] })) }) }
+  }
+  const body = JSON.stringify({ vectorStoreId: store, content: makeParts(500) })
+  const headers = { host: `${h.id}.test`, 'x-api-key': h.tokens.user, 'content-type': 'application/json' }
+  const url = `${h.origin}/api${h.path(source)}/upload`
+  await handleRequest(new Request(url, { method: 'POST', headers, body, signal: leaving.signal })).catch(() => {})
+  models.own.always = {}
+  const left = () => h.tenant.db.query('select 1 from knowledge_files where store = ?', [store])
+  while ((await left()).length) await Bun.sleep(5)
+  expect(listEmbeddingCalls().length).toBeLessThan(3)
+})
+
+test('a chat is told what is found, and says where it stands', async () => {
+  const { agent, upload } = await createEmbeddingFixture()
+  const fileId = await upload('The gate opens at 04:45.', 'gate.txt')
+  models.clear()
+  const ask = { messages: [{ role: 'user', content: 'When does the gate open?' }] }
+  const { status, body } = await h.as('user').post(`/ai/${agent._id}/chat-completion`, ask)
+  expect(status).toBe(200)
+  expect(body.citations).toEqual([{ fileId, fileName: 'gate.txt', chunk: 0 }])
+  const { messages } = models.last().body as { messages: { role: string; content: string }[] }
+  expect(
+    messages.some(({ role, content }) => role === 'system' && content.includes('The gate opens at 04:45.')),
+  ).toBeTrue()
+  const other = await h.as('other').post(`/ai/${agent._id}/chat-completion`, ask)
+  expect([other.status, other.body.citations ?? []]).toEqual([200, []])
+  expect(JSON.stringify(models.last().body)).not.toContain('04:45')
+})
+
+test('a stream says it in its final chunk, and a model that has changed is told instead of an answer', async () => {
+  const { agent, upload, use } = await createEmbeddingFixture()
+  const fileId = await upload('The gate opens at 04:45.', 'gate.txt')
+  const ask = { messages: [{ role: 'user', content: 'When does the gate open?' }], stream: true }
+  const { body } = await h.as('user').post(`/ai/${agent._id}/chat-completion`, ask)
+  const chunks = (body as string).split('\n\n').filter((one) => one.startsWith('data: {'))
+  const cited = chunks.map((one) => JSON.parse(one.slice(6))).filter(({ citations }) => citations)
+  expect(cited).toHaveLength(1)
+  expect(cited[0]).toMatchObject({ citations: [{ fileId, fileName: 'gate.txt', chunk: 0 }], choices: [{ delta: {} }] })
+  expect(chunks.at(-1)).toContain('citations')
+  await use({ embeddingModel: 'words-32' })
+  expect(statusAndCode(await h.as('user').post(`/ai/${agent._id}/chat-completion`, ask))).toEqual([
+    409,
+    'EMBEDDING_MISMATCH',
+  ])
+})

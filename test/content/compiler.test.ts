@@ -1,0 +1,285 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { compile } from '../../src/content/compiler'
+import { statusAndCode } from '../test-tenant'
+import { constantFoldingBomb, createComponentsFixture } from './fixtures'
+
+const sharedFixture = createComponentsFixture()
+let moduleCount = 0
+
+/** What becomes of a content: the module and the style sheet as they are served. */
+async function compileAndFetch(content: string) {
+  const { make, paths, fetch } = await sharedFixture
+  const identifier = `c${++moduleCount}`
+  await make(content, identifier)
+  const { js, css } = await paths(identifier)
+  const [script, style] = [await fetch(js), await fetch(css)]
+  return { js: (script.body ?? '') as string, css: (style.body ?? '') as string }
+}
+
+/** Where a content is wrong. */
+async function compileErrors(
+  content: string,
+): Promise<{ path: string; message: string; line?: number; column?: number }[]> {
+  const answer = await (await sharedFixture).editor.post('/components', { identifier: 'wrong', content })
+  expect([content.slice(0, 200), ...statusAndCode(answer)]).toEqual([content.slice(0, 200), 400, 'INVALID_INPUT'])
+  expect(answer.body.message).toContain(answer.body.details[0].message)
+  return answer.body.details
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'atoll-modules-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** Loads what was served as a browser would, without anybody compiling it again. */
+function importModule(js: string) {
+  const file = join(folder, `${++moduleCount}.mjs`)
+  writeFileSync(file, js)
+  return import(file)
+}
+
+describe('content becomes a module that a browser can use', () => {
+  test('TypeScript loses its types', async () => {
+    const { js } = await compileAndFetch(`
+      import type { Gone } from './types'
+      import { AlsoGone } from './types'
+      enum Level { low = 1, high }
+      interface Named { name: string }
+      export const greet = <T extends Named,>(who: T, level: Level = Level.high): string => \`\${who.name!} \${level as number}\`
+      export const use = (_: Gone | AlsoGone) => 1`)
+    expect(js).not.toContain('import')
+    const { greet } = await importModule(js)
+    expect(greet({ name: 'Ada' })).toBe('Ada 2')
+  })
+
+  test('JSX calls the React of the page, and whatever a comment names instead', async () => {
+    const { js } = await compileAndFetch('export const Card = ({ name }) => <b id="x" {...{ key: 1 }}>{name}<></></b>')
+    const { Card } = await importModule(js)
+    const React = { Fragment: 'fragment', createElement: (...all: unknown[]) => all }
+    Object.assign(globalThis, { React })
+    expect(Card({ name: 'Ada' })).toEqual(['b', { id: 'x', key: 1 }, 'Ada', ['fragment', null]])
+    Reflect.deleteProperty(globalThis, 'React')
+
+    const own = await compileAndFetch(
+      '/** @jsx h @jsxFrag F */\nconst [h, F] = [Array.of, 0]; export const a = <><b/></>',
+    )
+    expect((await importModule(own.js)).a).toEqual([0, null, ['b', null]])
+  })
+
+  test('what would need a bundler is not asked for by a comment', async () => {
+    for (const comment of [
+      '/** @jsxRuntime automatic */',
+      '// @jsxImportSource preact',
+      '/* @jsxRuntime automatic @jsxImportSource x */',
+    ])
+      expect((await compileAndFetch(`${comment}\nexport const a = () => <a/>`)).js).toBe(
+        'export const a = () => React.createElement("a", null);\n',
+      )
+  })
+
+  test('imports stay as they are, for the page to say what they mean', async () => {
+    const { js } = await compileAndFetch(`import React, { useState } from 'react'
+      import './side'; import x from 'https://cdn.test/x.js'; export * from '../y.js'
+      export default () => <b>{useState}{x}{import('./lazy')}</b>`)
+    expect([...js.matchAll(/["']([^"']*)["'](?=;|\))/g)].map(([, spec]) => spec)).toEqual(
+      expect.arrayContaining(['react', './side', 'https://cdn.test/x.js', '../y.js', './lazy']),
+    )
+  })
+
+  test('it is for production, and knows nothing of the server', async () => {
+    const { js } = await compileAndFetch(
+      'export const mode = process.env.NODE_ENV; export const all = () => [process.env.HOME, process.env.PATH, __dirname, __filename, import.meta.dir, import.meta.url]',
+    )
+    expect(js).toContain('mode = "production"')
+    expect(js).toContain('process.env.HOME')
+    for (const told of [process.env.HOME, process.cwd(), import.meta.dir]) expect(js).not.toContain(`"${told}`)
+  })
+
+  test('texts keep what is in them', async () => {
+    const text = "</script><style>.a{}</style> \u2028 é 😀 // '"
+    const { js, css } = await compileAndFetch(
+      `export const a = ${JSON.stringify(text)}; export const b = \`<style>.b{}</style>\``,
+    )
+    expect([await importModule(js), css]).toMatchObject([{ a: text, b: '<style>.b{}</style>' }, ''])
+  })
+})
+
+describe('style', () => {
+  test('becomes one sheet, wherever its parts stand', async () => {
+    const { js, css } = await compileAndFetch(
+      `<style>
+  .a > b { content: '</p>' }
+</style>
+export const a = 1 // not <style>.no{}</style>
+/* nor <style>.no{}</style> */
+<style lang="css">.b{}</style>
+export const b = () => { const don't = 0 }
+<style></style>`.replace("don't", 'dont'),
+    )
+    expect(css).toBe(".a > b { content: '</p>' }\n.b{}")
+    expect(await importModule(js)).toMatchObject({ a: 1 })
+  })
+
+  test('is never run: it is not even looked into', async () => {
+    const css = '*/ alert(1) } process.exit() @import "x"; \\ ` <script>alert(1)</script>'
+    const { css: sheet, js } = await compileAndFetch(`<style>${css}</style>`)
+    expect([sheet, js]).toEqual([css, ''])
+  })
+
+  test('of JSX is left to JSX', async () => {
+    const { js, css } = await compileAndFetch('export const a = () => <p><style>{`.a { color: red }`}</style></p>')
+    expect(css).toBe('')
+    expect(js).toContain('React.createElement("style", null, `.a { color: red }`)')
+  })
+
+  test('does not move the place of what is wrong behind it', async () => {
+    expect(await compileErrors('<style>\n.a{}\n</style> let x = ;')).toMatchObject([{ line: 3, column: 18 }])
+  })
+})
+
+describe('content that does not compile', () => {
+  test('is refused with the place', async () => {
+    expect(await compileErrors('export const a = 1\nlet x = ;\n')).toEqual([
+      { path: '/content', message: 'Line 2, column 9: Unexpected ;.', line: 2, column: 9 },
+    ])
+    expect(await compileErrors('let a; let a; let b; let b')).toMatchObject([{ column: 12 }, { column: 26 }])
+    expect(await compileErrors('export const a = () => <p>')).toMatchObject([{ line: 1 }])
+    expect((await compileErrors('let a;'.repeat(1_000))).length).toBe(20)
+    const { make, editor } = await sharedFixture
+    const before = await make('export const a = 1', 'kept')
+    expect((await editor.put('/components/kept', { content: '(', description: 'x' })).status).toBe(400)
+    expect((await editor.get('/components/kept')).body).toEqual(before)
+  })
+
+  test('is told in a sentence, however long its names are', async () => {
+    const { editor } = await sharedFixture
+    const name = 'a'.repeat(100_000)
+    const answer = await editor.post('/components', {
+      identifier: 'long',
+      content: `const ${name} = 1\nconst ${name} = 2`,
+    })
+    expect([...statusAndCode(answer), answer.body.details[0].line]).toEqual([400, 'INVALID_INPUT', 2])
+    expect(JSON.stringify(answer.body).length).toBeLessThan(1_500)
+  })
+
+  test('is also what a browser could not run', async () => {
+    for (const content of ['@d class A {}', 'class A { accessor x = 1 }; new A()', 'using a = b()'])
+      expect((await compileErrors(content))[0]!.message).toContain('browsers')
+  })
+
+  test('macros are off: no code runs, and no file is read', async () => {
+    const [file, trace] = [join(folder, 'macro.ts'), join(folder, 'ran')]
+    writeFileSync(
+      file,
+      `import { writeFileSync } from 'node:fs'\nexport const run = () => (writeFileSync('${trace}', ''), 1)\nrun()`,
+    )
+    for (const content of [
+      `import { run } from '${file}' with { type: 'macro' }; export const a = run()`,
+      `import { run } from '${file}' assert { type: 'macro' }; export const a = run()`,
+      `import { run } from 'macro:${file}'; export const a = run()`,
+    ])
+      expect((await compileErrors(content))[0]!.message).toContain('Macros are disabled')
+    for (const type of ['text', 'json', 'file']) {
+      const { js } = await compileAndFetch(`import x from '${file}' with { type: '${type}' }; export const a = x`)
+      expect(js).not.toContain('writeFileSync')
+    }
+    expect(existsSync(trace)).toBeFalse()
+  })
+})
+
+describe('hostile content', () => {
+  const DEEP = 80_000
+  const deep: Record<string, string> = {
+    brackets: `let x = ${'['.repeat(DEEP)}${']'.repeat(DEEP)}`,
+    'open brackets': '('.repeat(DEEP),
+    objects: `let x = ${'{a:'.repeat(DEEP / 2)}1${'}'.repeat(DEEP / 2)}`,
+    templates: `let x = ${'`${'.repeat(DEEP / 2)}1${'}`'.repeat(DEEP / 2)}`,
+    JSX: `let x = ${'<a>'.repeat(DEEP / 4)}${'</a>'.repeat(DEEP / 4)}`,
+    functions: `${'function f(){'.repeat(DEEP / 8)}${'}'.repeat(DEEP / 8)}`,
+  }
+  test.each(Object.keys(deep))('%s, nested however deep, end nothing but their own request', async (kind) => {
+    expect(deep[kind]!.length).toBeLessThanOrEqual(256 << 10)
+    expect((await compileErrors(deep[kind]!))[0]!.message).toEndWith('The code is nested too deeply.')
+  })
+
+  test('that would fold constants without end is refused, and leaves the server its memory and its time', async () => {
+    expect(constantFoldingBomb(60).length).toBeLessThan(2_000)
+    const before = process.memoryUsage.rss()
+    let turns = 0
+    const ticking = setInterval(() => turns++, 1)
+    const refused = await compileErrors(constantFoldingBomb(60))
+    clearInterval(ticking)
+    expect(refused).toEqual([{ path: '/content', message: 'The code takes too much time or memory to compile.' }])
+    expect(process.memoryUsage.rss() - before).toBeLessThan(100e6)
+    expect(turns).toBeGreaterThan(10)
+  })
+
+  test('that becomes much larger than it was is refused', async () => {
+    expect((await compileErrors(constantFoldingBomb(20)))[0]!.message).toBe(
+      'It compiles to more than 524288 characters.',
+    )
+  })
+
+  test('that keeps the compiler busy is given up', async () => {
+    expect((await compileErrors('<style>.'.repeat((256 << 10) / 8)))[0]!.path).toBe('/content')
+  })
+
+  test('in any number delays only its own tenant, and at last is asked to come again', async () => {
+    const [flooded, { make }] = [await createComponentsFixture(), await sharedFixture]
+    const flood = Array.from({ length: 60 }, (_, n) =>
+      flooded.editor.post('/components', { identifier: `c${n}`, content: 'export const a = 1' }),
+    )
+    expect((await make('export const a = 1', 'beside')).identifier).toBe('beside')
+    const statuses = (await Promise.all(flood)).map(({ status }) => status)
+    expect([...new Set(statuses)].sort()).toEqual([201, 503])
+    expect(statuses.filter((status) => status === 201).length).toBeGreaterThanOrEqual(50)
+  })
+
+  test('costs those who come with it nothing, unless there is too much of it', async () => {
+    const { editor } = await sharedFixture
+    const bulk = async (...contents: string[]) => {
+      const components = contents.map((content, n) => ({ identifier: `bulk${n}`, content }))
+      const { body } = await editor.post('/components/bulk', { components })
+      return body.results.map(({ success }: { success: boolean }) => success)
+    }
+    const good = 'export const a = 1'
+    expect(await bulk(good, constantFoldingBomb(60), `${good}0`, '(')).toEqual([true, false, true, false])
+    const bad = [60, 61, 62, 63, 64].map(constantFoldingBomb)
+    expect(await bulk(good, ...bad, `${good}0`)).toEqual([true, false, false, false, false, false, false])
+    expect(await bulk(good)).toEqual([true])
+  })
+
+  test('the largest that is allowed compiles', async () => {
+    const start = 'export const a = ['
+    const content = `${start}${'1,'.repeat(((256 << 10) - start.length - 1) >> 1)}]`
+    expect((await compileAndFetch(content)).js.length).toBeGreaterThan(250_000)
+    for (const many of ['/*', '`${', "'", '"', '<!--', 'a<'])
+      expect((await compileErrors(many.repeat((256 << 10) / 8)))[0]!.path).toBe('/content')
+  })
+})
+
+/** The compilers that this process has started. */
+const listCompilerPids = () =>
+  readdirSync('/proc')
+    .filter((pid) => /^\d+$/.test(pid))
+    .filter((pid) => {
+      try {
+        const [, parent] = /\) \w (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))!
+        return Number(parent) === process.pid && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('Bun.Transpiler')
+      } catch {
+        return false // ended meanwhile
+      }
+    })
+    .map(Number)
+
+test.skipIf(!existsSync('/proc/self/stat'))(
+  'a compiler that somebody else ended says nothing about the content',
+  async () => {
+    const { tenant } = await sharedFixture
+    const compiling = compile(tenant, [constantFoldingBomb(60)])
+    for (const pid of listCompilerPids()) process.kill(pid, 'SIGKILL')
+    await expect(compiling).rejects.toMatchObject({ status: 503 })
+    expect(listCompilerPids()).toEqual([])
+  },
+)

@@ -1,0 +1,75 @@
+import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
+import { moveClock, now } from '../../src/core/clock'
+import { RateLimiter } from '../../src/core/rate-limiter'
+
+const start = Date.UTC(2030, 0, 1)
+const HOUR_MS = 3_600_000
+beforeEach(() => moveClock(start))
+afterEach(() => moveClock(Date.now()))
+const countAllowed = (limiter: RateLimiter, key: string, times: number) =>
+  Array.from({ length: times }, () => limiter.consume(key)).filter((wait) => wait === 0).length
+
+test('as many as are allowed, and no more, until the first is over', () => {
+  const limiter = new RateLimiter(3, HOUR_MS)
+  expect(countAllowed(limiter, 'a', 10)).toBe(3)
+  const wait = limiter.consume('a')
+  expect(wait).toBeWithin(HOUR_MS - 10_000, HOUR_MS + 1)
+  moveClock(now() + wait - 30_000)
+  expect(limiter.consume('a')).toBeGreaterThan(0)
+  moveClock(start + HOUR_MS + 10_000)
+  expect(countAllowed(limiter, 'a', 10)).toBe(3)
+})
+
+test('those who keep trying wait no longer than those who rest', () => {
+  const limiter = new RateLimiter(1, HOUR_MS)
+  limiter.consume('a')
+  moveClock(start + HOUR_MS / 2)
+  for (let n = 0; n < 100; n++) limiter.consume('a')
+  moveClock(start + HOUR_MS + 10_000)
+  expect(limiter.consume('a')).toBe(0)
+})
+
+test('one does not wait for another', () => {
+  const limiter = new RateLimiter(1, HOUR_MS)
+  expect([limiter.consume('a'), limiter.consume('b')]).toEqual([0, 0])
+  expect(limiter.consume('a')).toBeGreaterThan(0)
+})
+
+test('of too many the one who was not seen for longest is forgotten', () => {
+  const limiter = new RateLimiter(1, HOUR_MS, 2)
+  limiter.consume('a')
+  limiter.consume('b')
+  limiter.consume('a') // seen again
+  limiter.consume('c')
+  expect(limiter.consume('a')).toBeGreaterThan(0)
+  expect(limiter.consume('b')).toBe(0)
+})
+
+test('a clock that is set back shuts nobody out', () => {
+  const limiter = new RateLimiter(1, HOUR_MS)
+  limiter.consume('a')
+  moveClock(start - 10 * HOUR_MS)
+  expect(limiter.consume('a')).toBe(0)
+})
+
+test('keeps long keys apart without keeping their text', () => {
+  const limiter = new RateLimiter(1, HOUR_MS)
+  const keys = spyOn(Map.prototype, 'set')
+  const long = 'x'.repeat(16_000)
+  const waits = [`${long}a`, `${long}b`, `${long}a`].map((key) => limiter.consume(key))
+  const lengths = keys.mock.calls.map(([key]) => `${key}`.length)
+  keys.mockRestore()
+  expect(waits.map((wait) => wait > 0)).toEqual([false, false, true])
+  expect(lengths).toHaveLength(3)
+  expect(Math.max(...lengths)).toBeLessThan(200)
+})
+
+test('says how long until one more is allowed, without counting it', () => {
+  const limiter = new RateLimiter(2, HOUR_MS)
+  expect([limiter.getWaitMs('a'), limiter.getWaitMs('a'), limiter.getWaitMs('a')]).toEqual([0, 0, 0])
+  limiter.consume('a', 2)
+  expect(limiter.getWaitMs('a')).toBeWithin(HOUR_MS - 10_000, HOUR_MS + 1)
+  expect(limiter.getWaitMs('b')).toBe(0)
+  moveClock(start + HOUR_MS + 10_000)
+  expect(limiter.getWaitMs('a')).toBe(0)
+})

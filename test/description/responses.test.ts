@@ -1,0 +1,177 @@
+import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { Ajv2020 } from 'ajv/dist/2020'
+import { app } from '../../src/app'
+import { buildOpenApi as describeRoutes } from '../../src/operations/description/document'
+import { createTestTenant, type TestResponse } from '../test-tenant'
+
+setDefaultTimeout(120_000)
+
+type Content = Record<string, { schema?: object }>
+type Operation = { responses: Record<string, { $ref?: string; content?: Content }> }
+
+const document = describeRoutes(app.routes)
+const paths = document.paths as Record<string, Record<string, Operation>>
+const ajv = new Ajv2020({ strict: false, validateFormats: false })
+ajv.addSchema({ $id: 'api', ...document })
+
+const pathOf = (path: string) => path.replace(/(.)\/$/, '$1').replace(/:(\w+)/g, '{$1}')
+const pointer = (text: string) => text.replaceAll('~', '~0').replaceAll('/', '~1')
+
+/** What of an answer is not as the description has it; empty, where all is. */
+function findMismatch(method: string, path: string, { status, headers, body }: TestResponse): string {
+  const operation = paths[pathOf(path)]?.[method.toLowerCase()]
+  const key = operation && `${status}` in operation.responses ? `${status}` : 'default'
+  const response = operation?.responses[key]
+  if (!response) return `${status} is not described`
+  if (key === 'default' && status < 500) return `${status} ${JSON.stringify(body)} is only described as any other error`
+  const type = headers.get('content-type')?.split(';')[0] ?? ''
+  const at = response.$ref ?? `#/paths/${pointer(pathOf(path))}/${method.toLowerCase()}/responses/${key}`
+  const content = response.$ref ? { 'application/json': {} } : response.content
+  if (!content || body === undefined) return ''
+  if (!(type in content)) return `${status} is ${type}, but described as ${Object.keys(content)}`
+  if (type !== 'application/json') return ''
+  const validate = ajv.compile({ $ref: `api${at}/content/${pointer(type)}/schema` })
+  return validate(body) ? '' : `${status}: ${ajv.errorsText(validate.errors)} in ${JSON.stringify(body).slice(0, 500)}`
+}
+
+const home = await createTestTenant()
+const admin = home.as('admin')
+/** What stands for the parameters of paths. */
+const PATH_PARAMETERS: Record<string, string> = {
+  id: 'none',
+  type: 'bar',
+  providerKind: 'stripe',
+  provider: 'google',
+  file: 'x.js',
+}
+const createdIds: Record<string, string> = {}
+
+const fields = [
+  { key: 'title', type: 'string', required: true },
+  { key: 'hours', type: 'number' },
+]
+const permissions = [{ operation: 'read', scope: 'tenant', guest: true }]
+const code = 'export default (request) => ({ hello: request.query })'
+
+/** Where to POST what, and by which name what was made is known. */
+const creations: [path: string, body: object | (() => object), as?: string][] = [
+  ['/blueprints/', { key: 'todos', name: 'To-dos', fields, permissions }],
+  ['/blueprints/todos/entities/', { title: 'One', hours: 2 }, 'entity'],
+  ['/blueprints/todos/entities/batch', { operations: [{ op: 'create', data: { title: 'Two' } }] }],
+  ['/workspaces/', { name: 'Engines' }, 'workspaces'],
+  ['/users/', { username: 'grace', roles: ['user'] }, 'users'],
+  ['/components/', { identifier: 'hello', content: 'export default () => 1' }, 'components'],
+  ['/components/bulk', { components: [{ identifier: 'other', content: 'export default 2' }, {}] }],
+  ['/blocks/', { name: 'footer', content: '<p>x</p>', contentType: 'html' }, 'blocks'],
+  ['/configurations/', { key: 'theme', metadata: { dark: true } }, 'configurations'],
+  ['/events/', { source: 'shop', kind: 'order', eventName: 'placed', metadata: { total: 5 } }, 'events'],
+  ['/lambdas/', { name: 'Greeting', code }, 'lambdas'],
+  [
+    '/integration-sources/',
+    { name: 'Own', kind: 'http', metadata: { url: 'https://example.com' } },
+    'integration-sources',
+  ],
+  [
+    '/integrations/',
+    () => ({ name: 'Greet', trigger: { kind: 'webhook' }, target: { kind: 'lambda', lambdaId: createdIds.lambdas } }),
+    'integrations',
+  ],
+  ['/plans/', { name: 'Pro', monthlyPrice: 10, yearlyPrice: 100, currency: 'EUR' }, 'plans'],
+  ['/coupons/', { code: 'SPRING', discountType: 'percentage', discountValue: 20 }, 'coupons'],
+  ['/coupons/validate', { code: 'SPRING' }],
+  [
+    '/subscriptions/',
+    () => ({
+      planId: createdIds.plans,
+      billingCycle: 'monthly',
+      billableEntityType: 'user',
+      billableEntityId: home.users.user,
+    }),
+    'subscriptions',
+  ],
+  ['/plugins/', { name: 'Mailer' }, 'plugins'],
+  ['/ai/agents/', { name: 'Helper', sourceId: 'echo' }, 'agents'],
+  ['/ai/threads/', () => ({ integration: createdIds.agents }), 'threads'],
+  ['/users/:id/encrypted', { secret: 1 }],
+]
+
+const segmentsOf = (path: string) => path.replace(/\/$/, '').split('/')
+
+/** The path of a route with the ids of what was made for it. */
+function fillPath(path: string): string {
+  const [, , first = '', second = ''] = segmentsOf(path)
+  const thing = first === 'ai' ? second : first
+  return path
+    .replace('/api', '')
+    .replace(/:key/, first === 'configurations' ? 'theme' : 'todos')
+    .replace(/:identifier/, createdIds.entity ?? 'none')
+    .replace(/:id|:\w+Id/, createdIds[thing] ?? PATH_PARAMETERS.id ?? '')
+    .replace(/:(\w+)/g, (_, name: string) => PATH_PARAMETERS[name] ?? 'none')
+}
+
+const routeOf = (path: string) => (path.includes('todos') ? path.replace('todos', ':key') : path)
+
+beforeAll(async () => {
+  for (const [path, body, name] of creations) {
+    const to = path.replace(':id', home.users.user)
+    const answer = await admin.post(to, typeof body === 'function' ? body() : body)
+    expect([path, answer.status < 300 || answer.body], 'it is made').toEqual([path, true])
+    expect([path, findMismatch('POST', `/api${routeOf(path)}`, answer)]).toEqual([path, ''])
+    if (name) createdIds[name] = answer.body._id
+  }
+})
+
+const QUERIES: Record<string, string> = {
+  '/api/blueprints/:key/charts/sum': '?sum=hours',
+  '/api/blueprints/:key/charts/pie': '?x=title',
+  '/api/blueprints/:key/charts/:type': '?x=title',
+  '/api/events/sum': '?sum=total',
+}
+
+describe('answers are as the description has them', () => {
+  const gets = app.routes.filter(
+    ({ method, path, hooks }) =>
+      method === 'GET' &&
+      !hooks.detail?.hide &&
+      !/\/(changes|chat)$|webhooks|\/auth\/:/.test(path) &&
+      path.startsWith('/api/'),
+  )
+
+  test.each(gets.map(({ path }) => [path]))('GET %s, asked by an admin, a user and a guest', async (path) => {
+    const asked = fillPath(path) + (QUERIES[path] ?? '')
+    for (const who of [admin, home.as('user'), home.stranger])
+      expect(findMismatch('GET', path, await who.get(asked)), asked).toBe('')
+    expect(findMismatch('GET', path, await admin.get(`${fillPath(path)}?limit=x&$limit=x`))).toBe('')
+    expect(findMismatch('GET', path, await admin.get(asked, { 'accept-version': 'v9' }))).toBe('')
+  })
+
+  test('a list of entities and its plan are both described', async () => {
+    const path = '/api/blueprints/:key/entities/'
+    for (const query of ['', '?$explain=true', '?$flat=false', '?$select=title', '?$count=true']) {
+      const answer = await admin.get(`/blueprints/todos/entities${query}`)
+      expect([answer.status, findMismatch('GET', path, answer)], query).toEqual([200, ''])
+    }
+    const plan = (await admin.get('/blueprints/todos/entities?$explain=true')).body
+    expect(plan.driver.by).toBeString()
+  })
+
+  const writes = app.routes.filter(
+    ({ method, path, hooks }) =>
+      ['POST', 'PUT', 'PATCH', 'DELETE'].includes(method) &&
+      !hooks.detail?.hide &&
+      path.startsWith('/api/') &&
+      !/webhooks/.test(path),
+  )
+
+  test.each(writes.map(({ method, path }) => [method, path] as const))(
+    '%s %s, refused for a thing that is not there, a wrong body or a missing right',
+    async (method, path) => {
+      const asked = path.replace('/api', '').replace(/:\w+/g, 'none')
+      for (const client of [admin, home.as('user'), home.stranger]) {
+        const send = (body: unknown) =>
+          method === 'DELETE' ? client.delete(asked) : client[method.toLowerCase() as 'post'](asked, body)
+        for (const body of [[1], { name: 5 }]) expect(findMismatch(method, path, await send(body)), asked).toBe('')
+      }
+    },
+  )
+})

@@ -1,0 +1,123 @@
+import { beforeAll, describe, expect, test } from 'bun:test'
+import { Ajv2020 } from 'ajv/dist/2020'
+import { callApi, createTestTenant } from '../test-tenant'
+
+type Schema = { [word: string]: unknown }
+type Document = {
+  paths: Record<string, Record<string, { operationId: string; parameters?: { name?: string; schema?: Schema }[] }>>
+  components: { schemas: Record<string, { properties: Record<string, Schema>; required: string[] }> }
+}
+
+let home: Awaited<ReturnType<typeof createTestTenant>>
+const fetchDocument = async (name: 'admin' | 'editor' | 'user'): Promise<Document> =>
+  (
+    await callApi('GET', `${home.origin}/openapi/json?tenant=${home.id}`, {
+      headers: { 'x-api-key': home.tokens[name] },
+    })
+  ).body
+
+const fields = [
+  { key: 'title', type: 'string', required: true, min: 2, max: 80, title: 'What it is' },
+  { key: 'stage', type: 'string', enum: ['open', 'won'], default: 'open' },
+  { key: 'worth', type: 'decimal' },
+  { key: 'seats', type: 'integer', min: 1, required: true },
+  { key: 'tags', type: 'string', multi: true, max: 3 },
+  { key: 'place', type: 'object', schema: { type: 'object', properties: { city: { type: 'string' } } } },
+  { key: 'margin', type: 'number', readRoles: ['finance'] },
+  { key: 'score', type: 'integer', writeRoles: ['finance'] },
+  { key: 'total', type: 'number' },
+]
+const path = '/api/blueprints/big-deals/entities'
+
+beforeAll(async () => {
+  home = await createTestTenant()
+  const admin = home.as('admin')
+  const deals = {
+    ...{ key: 'big-deals', name: 'Big deals', fields, computed: { total: 'seats * 2' } },
+    permissions: ['create', 'read'].map((operation) => ({ operation, scope: 'tenant', roleBased: ['user'] })),
+  }
+  expect((await admin.post('/blueprints', deals)).status).toBe(201)
+  const secret = { key: 'secrets', name: 'Secrets', fields: [{ key: 'word', type: 'text' }] }
+  expect((await admin.post('/blueprints', secret)).status).toBe(201)
+})
+
+describe('the description for a tenant', () => {
+  test('has a schema and paths for each blueprint, beside all that it has without one', async () => {
+    const { paths, components } = await fetchDocument('admin')
+    const plain = (await callApi('GET', `${home.origin}/openapi/json`)).body as Document
+    expect(plain.paths[path]).toBeUndefined()
+    expect(paths).toMatchObject({ '/api/signin': plain.paths['/api/signin'] })
+    expect(Object.keys(paths[path] ?? {})).toEqual(['get', 'post'])
+    expect(Object.keys(paths[`${path}/{identifier}`] ?? {}).sort()).toEqual(['delete', 'get', 'patch', 'put'])
+    expect(paths[path]?.post?.operationId).toBe('createBigDealsEntity')
+    expect(Object.keys(components.schemas)).toContainValues([
+      'BigDeals',
+      'BigDealsProperties',
+      'NewBigDeals',
+      'Secrets',
+    ])
+    expect(components.schemas.NewBigDeals?.required).toEqual(['title', 'seats'])
+    expect(components.schemas.NewBigDeals?.properties.title).toEqual({
+      ...{ title: 'What it is', type: 'string', minLength: 2, maxLength: 80 },
+    })
+    const ids = Object.values(paths).flatMap((one) => Object.values(one).map(({ operationId }) => operationId))
+    expect(ids).toEqual([...new Set(ids)])
+  })
+
+  test('leaves out the fields that the caller may not read or write, and the operations that no rule allows', async () => {
+    const { paths, components } = await fetchDocument('user')
+    expect(Object.keys(paths[path] ?? {})).toEqual(['get', 'post'])
+    expect(Object.keys(paths[`${path}/{identifier}`] ?? {})).toEqual(['get'])
+    expect(Object.keys(paths).filter((one) => one.includes('secrets'))).toEqual([])
+    expect(JSON.stringify(components.schemas)).not.toContain('"Secrets')
+    expect(Object.keys(components.schemas.BigDeals?.properties ?? {})).not.toContain('margin')
+    expect(Object.keys(components.schemas.BigDeals?.properties ?? {})).toContainValues(['score', 'total'])
+    for (const computedOrGuarded of ['score', 'total'])
+      expect(Object.keys(components.schemas.NewBigDeals?.properties ?? {})).not.toContain(computedOrGuarded)
+    const filters = paths[path]?.get?.parameters?.map(({ name }) => name)
+    expect(filters).toContainValues(['title', 'stage', 'seats', '$sort'])
+    expect(filters).not.toContain('margin')
+  })
+
+  test('fits what the server takes and answers', async () => {
+    const { components } = await fetchDocument('admin')
+    const ajv = new Ajv2020({ strict: false, validateFormats: false })
+    ajv.addSchema({ $id: 'api', components: { schemas: components.schemas } })
+    const fits = (name: string, value: unknown) => !!ajv.getSchema(`api#/components/schemas/${name}`)?.(value)
+    const drafts: [object, boolean][] = [
+      [{ title: 'Ship', seats: 3, worth: '19.90', tags: ['a'], place: { city: 'Oslo' }, margin: 0.5 }, true],
+      [{ title: 'Ship', seats: 3, worth: null }, true],
+      [{ title: 'S', seats: 3 }, false],
+      [{ title: 'Ship' }, false],
+      [{ title: 'Ship', seats: 0 }, false],
+      [{ title: 'Ship', seats: 1, stage: 'lost' }, false],
+      [{ title: 'Ship', seats: 1, worth: '1,5' }, false],
+      [{ title: 'Ship', seats: 1, tags: ['a', 'b', 'c', 'd'] }, false],
+      [{ title: 'Ship', seats: 1, place: { city: 1 } }, false],
+    ]
+    for (const [draft, good] of drafts) {
+      const { status, body } = await home.as('admin').post('/blueprints/big-deals/entities', draft)
+      expect([status, fits('NewBigDeals', draft)], JSON.stringify(draft)).toEqual([good ? 201 : 400, good])
+      if (good) expect(fits('BigDeals', body), JSON.stringify(body)).toBeTrue()
+    }
+  })
+
+  test('is refused to guests, and to the users of another tenant', async () => {
+    const url = `${home.origin}/openapi/json?tenant=${home.id}`
+    const guest = await callApi('GET', url)
+    expect([guest.status, guest.body.code]).toEqual([401, 'UNAUTHENTICATED'])
+    const other = await createTestTenant()
+    expect((await callApi('GET', url, { headers: { 'x-api-key': other.tokens.admin } })).status).toBe(401)
+    const unknown = await callApi('GET', `${home.origin}/openapi/json?tenant=nobody`, {
+      headers: { 'x-api-key': home.tokens.admin },
+    })
+    expect([unknown.status, unknown.body.code]).toEqual([404, 'TENANT_NOT_FOUND'])
+  })
+
+  test('is kept by no cache, because it is for one caller', async () => {
+    const { headers } = await callApi('GET', `${home.origin}/openapi/json?tenant=${home.id}`, {
+      headers: { 'x-api-key': home.tokens.user },
+    })
+    expect(headers.get('cache-control')).toContain('no-store')
+  })
+})

@@ -1,0 +1,107 @@
+import { expect } from 'bun:test'
+import { evaluateInTurn } from '../../src/entities/formula-evaluation'
+import { costlyWork } from '../../src/tenancy/fair-queue'
+import { resolveTenant } from '../../src/tenancy/tenants'
+import { callApi, createTestTenant, fullAccessRules } from '../test-tenant'
+
+export type Entity = Record<string, unknown> & {
+  _id: string
+  identifier: string
+  created: string
+  updated: string
+  user: string | null
+  workspace: string | null
+  metadata: Record<string, unknown>
+}
+
+/** A tenant with one blueprint, `things`, and where its entities are. */
+export async function createThingsFixture(
+  fields: object[],
+  permissions: object[] = fullAccessRules('tenant', 'user'),
+  more: object = {},
+) {
+  const own = await createTestTenant()
+  const created = await own
+    .as('admin')
+    .post('/blueprints', { key: 'things', name: 'Things', fields, permissions, ...more })
+  expect([created.status, created.body.message]).toEqual([201, undefined])
+  const rows = async (table: 'entities' | 'entity_index') =>
+    Number((await own.tenant.db.query(`select count(*) from ${table}`))[0]![0])
+  return { ...own, path: '/blueprints/things/entities', rows }
+}
+
+/** Puts many things on a shelf at once. */
+export async function importThings(
+  { origin, tokens, path }: Pick<Awaited<ReturnType<typeof createThingsFixture>>, 'origin' | 'tokens' | 'path'>,
+  things: object[],
+) {
+  const raw = things.map((thing) => JSON.stringify(thing)).join('\n')
+  const headers = { 'x-api-key': tokens.user }
+  const { body } = await callApi('POST', `${origin}/api${path}/import?format=ndjson`, { headers, raw })
+  expect(body).toMatchObject({ imported: things.length, failed: 0 })
+}
+
+export const identifiers = (body: { identifier: string }[]) => body.map(({ identifier }) => identifier)
+
+/** Where the next page is, relative to `/api`. */
+export const nextPagePath = (headers: Headers) => headers.get('link')?.match(/<\/api([^>]*)>; rel="next"/)?.[1]
+
+/** Who may do everything with a blueprint, as its rules say it: nobody but admins when none are given. */
+export type BlueprintSpec = { key: string; fields?: object[]; permissions?: object[]; computed?: object }
+
+/** A tenant with several blueprints; `add` makes an entity, `at` is where those of a blueprint are. */
+export async function createBlueprintsFixture(...blueprints: BlueprintSpec[]) {
+  const own = await createTestTenant()
+  const admin = own.as('admin')
+  for (const { key, fields = [], permissions = fullAccessRules('tenant', 'user'), ...more } of blueprints) {
+    const created = await admin.post('/blueprints', { key, name: key, fields, permissions, ...more })
+    expect([created.status, created.body.message]).toEqual([201, undefined])
+  }
+  const at = (key: string, rest = '') => `/blueprints/${key}/entities${rest}`
+  const add = async (key: string, identifier: string, body: object = {}, by = admin) => {
+    const { status, body: entity } = await by.post(at(key), { identifier, ...body })
+    expect([status, entity.details ?? entity.message], `${key} ${identifier}`).toEqual([201, undefined])
+    return entity as Entity
+  }
+  /** Many of them, so many at a time that each finds room in the queue. */
+  const addMany = async (key: string, count: number, body: (n: number) => object) => {
+    for (let start = 0; start < count; start += 200)
+      await Promise.all(
+        Array.from({ length: Math.min(200, count - start) }, (_, n) => add(key, `${key}${start + n}`, body(start + n))),
+      )
+  }
+  const identifiersOf = async (key: string) =>
+    identifiers((await admin.get(at(key, '?$sort=identifier&$limit=1000'))).body)
+  return { ...own, admin, user: own.as('user'), other: own.as('other'), at, add, addMany, has: identifiersOf }
+}
+
+/** What the server asks the tenant's database meanwhile. */
+export async function recordStatements(origin: string, work: () => Promise<unknown>): Promise<string[]> {
+  const { db } = await resolveTenant(new Request(origin, { headers: { host: new URL(origin).host } }))
+  const [statements, { query, select }] = [[] as string[], db]
+  db.query = (sql, params) => {
+    // Once a second it looks whether another process has changed something, whatever it is asked.
+    if (!sql.includes('from versions')) statements.push(sql)
+    return query(sql, params)
+  }
+  db.select = ((...of: never[]) => {
+    statements.push('select')
+    return (select as (...of: never[]) => unknown)(...of)
+  }) as typeof select
+  await work().finally(() => Object.assign(db, { query, select }))
+  return statements
+}
+
+/** Does something while every formula of the tenant is refused with 503 BUSY: its budget is spent and its queue is full. */
+export async function withFullFormulaQueue<T>(tenant: string, work: () => Promise<T>): Promise<T> {
+  const somebodyElse = { tenant, caller: 'somebody else' }
+  await evaluateInTurn(somebodyElse, async () => {
+    for (const until = performance.now() + 500; performance.now() < until; );
+  })
+  const releases = Array.from({ length: 500 }, () => costlyWork.acquireSlot(somebodyElse))
+  try {
+    return await work()
+  } finally {
+    for (const release of releases) release()
+  }
+}

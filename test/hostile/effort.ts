@@ -1,5 +1,0 @@
-/** Milliseconds of processor time since `start`: what others would have waited for, however busy the machine is otherwise. */
-export function effortSince(start: NodeJS.CpuUsage): number {
-  const { user, system } = process.cpuUsage(start)
-  return (user + system) / 1_000
-}

@@ -1,0 +1,103 @@
+import { afterAll, afterEach, beforeAll, expect, spyOn, test } from 'bun:test'
+import { registerUser } from '../../src/accounts/users'
+import { config } from '../../src/config'
+import { bearer, signInForTokens } from '../accounts/session-fixtures'
+import { createTestTenant, statusAndCode } from '../test-tenant'
+
+const testTenant = await createTestTenant()
+const { stranger } = testTenant
+const password = 'correct horse'
+const { hash } = Bun.password
+const originalRateLimits = config.ATOLL_RATE_LIMITS
+beforeAll(() => {
+  config.ATOLL_RATE_LIMITS = 'off'
+})
+afterAll(() => {
+  config.ATOLL_RATE_LIMITS = originalRateLimits
+})
+afterEach(() => spyOn(Bun.password, 'hash').mockRestore())
+
+test('whoever wants a name that is taken is told so before a password is hashed', async () => {
+  const spy = spyOn(Bun.password, 'hash')
+  const email = `user@${testTenant.id}.test`
+  for (const [input, code] of [
+    [{ username: 'user' }, 'USERNAME_EXISTS'],
+    [{ username: 'ＵＳＥＲ' }, 'USERNAME_EXISTS'],
+    [{ username: email }, 'USERNAME_EXISTS'],
+    [{ username: 'somebody', email }, 'EMAIL_EXISTS'],
+  ] as const)
+    expect(statusAndCode(await stranger.post('/signup', { password, ...input }))).toEqual([409, code])
+  expect(spy).not.toHaveBeenCalled()
+  expect((await stranger.post('/signup', { password, username: 'somebody' })).status).toBe(201)
+  expect(spy).toHaveBeenCalledTimes(1)
+})
+
+test('a flood of sign-ups at one tenant does not keep the people of another from signing in', async () => {
+  const flooded = await createTestTenant()
+  expect((await stranger.post('/signup', { username: 'neighbour', password })).status).toBe(201)
+  const known = await hash(password, { algorithm: 'argon2id', memoryCost: 8, timeCost: 1 })
+  const gate = Promise.withResolvers<void>()
+  spyOn(Bun.password, 'hash').mockImplementation(async () => {
+    await gate.promise
+    return known
+  })
+  const flood = Array.from({ length: 150 }, (_, n) =>
+    flooded.stranger.post('/signup', { username: `guest ${n}`, password }),
+  )
+  const refused = await Promise.race(flood)
+  expect(statusAndCode(refused)).toEqual([503, 'BUSY'])
+  const signedIn = stranger.post('/signin', { username: 'neighbour', password })
+  const another = flooded.stranger.post('/signup', { username: 'too late', password })
+  expect(statusAndCode(await another)).toEqual([503, 'BUSY'])
+  gate.resolve()
+  expect((await signedIn).status).toBe(200)
+  const statuses = (await Promise.all(flood)).map(({ status }) => status)
+  expect(new Set(statuses)).toEqual(new Set([201, 503]))
+})
+
+const INVISIBLE = [
+  '\u200b',
+  '\u200d',
+  '\u2060',
+  '\ufeff',
+  '\u00ad',
+  '\u034f',
+  '\u061c',
+  '\u180e',
+  '\u3164',
+  '\ufe0f',
+  '\u{e0041}',
+]
+
+test('what cannot be seen does not make another name of one that is taken', async () => {
+  const { tenant, stranger } = await createTestTenant()
+  const taken = [409, 'USERNAME_EXISTS']
+  await registerUser(tenant, { username: 'root', email: 'root@example.test' })
+  for (const mark of INVISIBLE) {
+    const told = JSON.stringify(mark)
+    for (const username of [`root${mark}`, `${mark}root`, `ro${mark}ot`, `R${mark}O${mark}ｏt`])
+      expect((await stranger.post('/signup', { username, password })).status, told).toBeOneOf([400, 409])
+    expect(statusAndCode(await stranger.post('/signup', { username: `ro${mark}ot`, password })), told).toEqual(taken)
+    const address = { username: 'fresh', email: `ro${mark}ot@example.test` }
+    expect((await stranger.post('/signup', { ...address, password })).status, told).toBeOneOf([400, 409])
+  }
+})
+
+test('whoever has a name cannot make it look like that of another', async () => {
+  const here = await createTestTenant()
+  const user = here.stranger.with(bearer((await signInForTokens(here, 'user')).token))
+  for (const mark of INVISIBLE)
+    expect(statusAndCode(await user.post('/me', { username: `adm${mark}in` }))).toEqual([409, 'USERNAME_EXISTS'])
+  expect((await user.get('/me')).body.username).toBe('user')
+})
+
+test('a name of which nothing can be seen is none', async () => {
+  const here = await createTestTenant()
+  const { stranger } = here
+  const user = stranger.with(bearer((await signInForTokens(here, 'user')).token))
+  for (const username of [...INVISIBLE, INVISIBLE.join(''), '', ' ', '\u00a0']) {
+    const told = JSON.stringify(username)
+    expect(statusAndCode(await stranger.post('/signup', { username, password })), told).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await user.post('/me', { username })), told).toEqual([400, 'INVALID_INPUT'])
+  }
+})

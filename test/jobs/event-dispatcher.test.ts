@@ -1,0 +1,222 @@
+import { beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { eventDispatcher, lastEventSeq, registerSubscribers } from '../../src/jobs/event-dispatcher'
+import { type Event, emit, emitAll } from '../../src/jobs/outbox'
+import { enqueue, type NewJob } from '../../src/jobs/queue'
+import { runDueJobs } from '../../src/jobs/runner'
+import { registerJobs } from '../../src/jobs/worker'
+import type { Tenant } from '../../src/tenancy/tenants'
+import { createTestTenant } from '../test-tenant'
+
+setDefaultTimeout(30_000)
+
+const times = (n: number) => Array.from({ length: n }, (_, i) => i)
+const newEvent = (n: number, kind = 'test') => ({ source: 'test', kind, eventName: 'told', metadata: { n } })
+
+/** Subscribers of the tests: who hears, since when, and how many jobs an event makes. */
+type Subscriber = { name: string; since: number; jobs: number }
+const subscribers = new Map<string, Subscriber[]>()
+const subscriberCalls: [string, number][] = []
+const doneJobs: [string, string, number][] = []
+const failingTenants = new Set<string>()
+const tenantIds = new Map<Tenant['db'], string>()
+registerSubscribers({
+  async startsAfter(db) {
+    const all = subscribers.get(tenantIds.get(db) ?? '') ?? []
+    return all.length ? Math.min(...all.map(({ since }) => since)) : undefined
+  },
+  async jobsFor({ tenant }: Tenant, events: Event[]) {
+    subscriberCalls.push([tenant, events.length])
+    if (failingTenants.has(tenant)) throw new Error('This hearer is sick.')
+    return events.flatMap((event) =>
+      (subscribers.get(tenant) ?? [])
+        .filter(({ since }) => event.kind === 'test' && event.seq > since)
+        .flatMap(({ name, jobs }) =>
+          times(jobs).map((n): NewJob & { _id: string } => ({
+            ...{ _id: `${event._id} ${name} ${n}`, kind: 'heard', orderingKey: name },
+            payload: { name, n: event.metadata.n },
+          })),
+        ),
+    )
+  },
+})
+registerJobs({
+  heard: {
+    async run({ tenant }, { payload }) {
+      const { name, n } = payload as { name: string; n: number }
+      doneJobs.push([tenant, name, n])
+      return { state: 'done' }
+    },
+  },
+})
+
+async function createSubscribersFixture(...names: string[]) {
+  const testTenant = await createTestTenant()
+  const { tenant, id } = testTenant
+  tenantIds.set(tenant.db, id)
+  const listen = async (name: string, jobs = 1) => {
+    const since = await lastEventSeq(tenant.db)
+    subscribers.set(id, [...(subscribers.get(id) ?? []), { name, since, jobs }])
+  }
+  for (const name of names) await listen(name)
+  const emitNumbers = (...all: number[]) =>
+    tenant.write((tx) =>
+      emitAll(
+        tenant,
+        tx,
+        all.map((n) => newEvent(n)),
+      ),
+    )
+  const numbersOf = (name: string) =>
+    doneJobs.filter(([where, who]) => where === id && who === name).map(([, , n]) => n)
+  const cursor = async () => (await tenant.db.query('select seq from cursors'))[0]?.[0]
+  return { tenant, id, listen, tell: emitNumbers, heard: numbersOf, cursor }
+}
+
+beforeEach(() => {
+  subscriberCalls.length = 0
+})
+
+describe('events', () => {
+  test('become one job for each subscriber, in the order in which they were committed', async () => {
+    const { tenant, tell, heard } = await createSubscribersFixture('ada', 'bob')
+    await tell(...times(700))
+    await Promise.all(times(50).map((n) => tell(700 + n)))
+    expect(await runDueJobs(tenant)).toBe(1_500)
+    const committed = (await tenant.db.query('select metadata from events order by seq')).map(
+      ([text]) => JSON.parse(text as string).n,
+    )
+    for (const name of ['ada', 'bob']) expect(heard(name)).toEqual(committed)
+    expect(await runDueJobs(tenant)).toBe(0)
+  })
+
+  test('that nobody hears cost no write, and are not even read', async () => {
+    const { tenant, tell, cursor } = await createSubscribersFixture()
+    await tell(...times(100))
+    const writes: unknown[] = []
+    const write: Tenant['write'] = (work) => {
+      writes.push(work)
+      return tenant.write(work)
+    }
+    const counting = { ...tenant, write }
+    expect(await eventDispatcher.hasPending(counting)).toBeFalse()
+    await runDueJobs(counting)
+    expect([writes.length, subscriberCalls.length, await cursor()]).toEqual([0, 0, undefined])
+  })
+
+  test('that concern no subscriber cost no write either', async () => {
+    const { tenant, cursor, tell, heard } = await createSubscribersFixture('ada')
+    await tenant.write((tx) =>
+      emitAll(
+        tenant,
+        tx,
+        times(1_200).map((n) => newEvent(n, 'other')),
+      ),
+    )
+    await runDueJobs(tenant)
+    expect(subscriberCalls.map(([, count]) => count)).toEqual([500, 500, 200])
+    expect(await cursor()).toBeUndefined()
+    expect(await eventDispatcher.hasPending(tenant)).toBeFalse()
+    await tell(7)
+    await runDueJobs(tenant)
+    expect([heard('ada'), await cursor()]).toEqual([[7], await lastEventSeq(tenant.db)])
+  })
+
+  test('of before are nothing to a new subscriber, however far others are behind', async () => {
+    const { tenant, listen, tell, heard } = await createSubscribersFixture('ada')
+    await tell(1, 2)
+    await listen('bob')
+    await tell(3)
+    await runDueJobs(tenant)
+    expect([heard('ada'), heard('bob')]).toEqual([[1, 2, 3], [3]])
+    // Nobody has read what was before the first came.
+    const late = await createSubscribersFixture()
+    await late.tell(1, 2, 3)
+    await late.listen('eve')
+    await late.tell(4)
+    await runDueJobs(late.tenant)
+    expect(late.heard('eve')).toEqual([4])
+  })
+
+  test('that make very many jobs are taken few at a time', async () => {
+    const { tenant, listen, tell, heard } = await createSubscribersFixture()
+    await listen('crowd', 300)
+    await tell(...times(40))
+    expect(await runDueJobs(tenant)).toBe(12_000)
+    expect(heard('crowd')).toEqual(times(40).flatMap((n) => Array(300).fill(n)))
+    expect(subscriberCalls.some(([, count]) => count < 40)).toBeTrue()
+  })
+
+  test('are handed on with how far was read, or not at all', async () => {
+    const { tenant, tell, heard, cursor } = await createSubscribersFixture('ada')
+    await tell(1)
+    const failing = {
+      ...tenant,
+      signal: new AbortController().signal,
+      token: 1,
+      write: (<T>(work: (tx: never) => Promise<T>) =>
+        tenant.write(async (tx) => {
+          await work(tx as never)
+          throw new Error('The lights went out.')
+        })) as Tenant['write'],
+    }
+    await expect(eventDispatcher.collect(failing)).rejects.toThrow('lights')
+    expect([await cursor(), await tenant.db.query("select 1 from jobs where kind = 'heard'")]).toEqual([undefined, []])
+    await runDueJobs(tenant)
+    expect(heard('ada')).toEqual([1])
+  })
+
+  test('wait for a hearer that fails, and jobs that are there do not', async () => {
+    const { tenant, id, tell, heard } = await createSubscribersFixture('ada')
+    await tell(1)
+    await tenant.write((tx) => enqueue(tenant, tx, { kind: 'heard', payload: { name: 'other', n: 2 } }))
+    failingTenants.add(id)
+    await expect(runDueJobs(tenant)).rejects.toThrow('sick')
+    expect([heard('ada'), heard('other')]).toEqual([[], [2]])
+    failingTenants.delete(id)
+    await runDueJobs(tenant)
+    expect(heard('ada')).toEqual([1])
+  })
+
+  test('of one tenant are heard by nobody of another', async () => {
+    const [one, other] = [await createSubscribersFixture('ada'), await createSubscribersFixture('ada')]
+    await one.tell(1)
+    await runDueJobs(other.tenant)
+    await runDueJobs(one.tenant)
+    expect([one.heard('ada'), other.heard('ada')]).toEqual([[1], []])
+  })
+})
+
+test('numbers of events come in the order of their commits, whoever begins first', async () => {
+  const { tenant } = await createSubscribersFixture()
+  const gate = Promise.withResolvers<void>()
+  const order: string[] = []
+  const slow = tenant.write(async (tx) => {
+    await emit(tenant, tx, newEvent(1))
+    await Promise.race([gate.promise, Bun.sleep(200)])
+    order.push('slow')
+  })
+  const quick = tenant.write(async (tx) => {
+    await emit(tenant, tx, newEvent(2))
+    order.push('quick')
+    gate.resolve()
+  })
+  let last = 0
+  const seen: number[] = []
+  let over = false
+  const reading = (async () => {
+    while (!over) {
+      const rows = (await tenant.db.query('select seq from events where seq > ? order by seq', [last])) as [number][]
+      for (const [seq] of rows) seen.push(Number(seq))
+      last = Math.max(last, ...rows.map(([seq]) => Number(seq)))
+      await Bun.sleep(1)
+    }
+  })()
+  await Promise.all([slow, quick])
+  await Promise.all(times(200).map((n) => tenant.write((tx) => emit(tenant, tx, newEvent(n)))))
+  while (seen.length < 202) await Bun.sleep(1)
+  over = true
+  await reading
+  // Who reads only what has a higher number than before has read everything.
+  expect(order).toEqual(['slow', 'quick'])
+  expect(seen).toHaveLength(202)
+})

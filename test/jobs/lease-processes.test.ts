@@ -1,0 +1,174 @@
+import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { acquireLease } from '../../src/jobs/leases'
+import { type Lease, withLease } from '../../src/jobs/with-lease'
+import { Busy } from '../../src/storage/errors'
+import type { DatabasePool } from '../../src/storage/pool'
+import type { Store } from '../../src/storage/port'
+import { incrementCounter, type LeaseContest, openContest, type Role, readCounter } from '../outside/lease-process'
+import { databaseUrl, freshFolder } from '../storage/engines'
+
+setDefaultTimeout(30_000)
+
+const program = resolve(import.meta.dir, '../outside/lease-process.ts')
+
+/** Another process. `next` is what it tells next. */
+function startContender(role: Role, contest: LeaseContest) {
+  const child = Bun.spawn([process.execPath, program, role, JSON.stringify(contest)], {
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  const lines = (async function* () {
+    let text = ''
+    for await (const chunk of child.stdout.pipeThrough(new TextDecoderStream())) {
+      const [...whole] = (text + chunk).split('\n')
+      text = whole.pop()!
+      for (const line of whole) yield JSON.parse(line)
+    }
+  })()
+  return {
+    next: async () => (await lines.next()).value,
+    send: (signal: 'SIGCONT' | 'SIGKILL' | 'SIGTERM') => void child.kill(signal),
+    /** Until it has stopped itself. */
+    async asleep() {
+      while (!/^\d+ \(.*\) T/.test(readFileSync(`/proc/${child.pid}/stat`, 'utf8'))) await Bun.sleep(5)
+    },
+    exited: child.exited,
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL')
+      await child.exited
+    },
+  }
+}
+
+const databases: [string, object][] = [['one SQLite file', { folder: freshFolder() }]]
+if (databaseUrl) databases.push(['PostgreSQL', { url: databaseUrl }])
+
+describe.skipIf(process.platform !== 'linux').each(databases)('processes that share %s', (_, where) => {
+  const opened: DatabasePool[] = []
+  afterAll(async () => {
+    for (const storage of opened) await storage.close()
+  })
+
+  async function createContest(length: number) {
+    const tenant = crypto.randomUUID()
+    const place = { tenant, file: `${tenant}.db`, identity: Bun.randomUUIDv7() as string, bucket: 'contests' }
+    const contest: LeaseContest = { place, length, ...where }
+    const { storage, store } = openContest(contest)
+    opened.push(storage)
+    await store.write((tx) => tx.query('insert into counters (n) select 0 where not exists (select 1 from counters)'))
+    return { contest, store }
+  }
+  const readSteps = async ({ db }: Store) =>
+    (await db.query('select n, token from steps order by n, token')) as [number, number][]
+
+  /** Does the work as soon as the lease is to be had. */
+  async function runWithLease<T>(store: Store, work: (held: Store & Lease) => Promise<T>): Promise<T> {
+    for (;;) {
+      const outcome = await withLease(store, 'work', work).catch((error) => {
+        if (!(error instanceof Busy)) throw error
+      })
+      if (outcome?.state === 'done') return outcome.value
+      await Bun.sleep(10)
+    }
+  }
+
+  test('one that sleeps too long is followed by another, and can write nothing when it wakes up', async () => {
+    const { contest, store } = await createContest(500)
+    await using first = startContender('sleep', contest)
+    const { token } = await first.next()
+    await first.asleep()
+    const next = await runWithLease(store, async (held) => {
+      await incrementCounter(held, 1)
+      first.send('SIGCONT')
+      expect(await first.next()).toEqual({ wrote: 'refused', aborted: true })
+      return held.token
+    })
+    expect(next).toBeGreaterThan(token)
+    expect(await first.next()).toEqual({ state: 'lost' })
+    expect(await readSteps(store)).toEqual([[1, next]])
+  })
+
+  test('one that wakes up after the other has ended can write nothing either', async () => {
+    const { contest, store } = await createContest(500)
+    await using first = startContender('sleep', contest)
+    await first.next()
+    await first.asleep()
+    const next = await runWithLease(store, async (held) => {
+      await incrementCounter(held, 1)
+      return held.token
+    })
+    first.send('SIGCONT')
+    expect(await first.next()).toMatchObject({ wrote: 'refused' })
+    expect(await first.next()).toEqual({ state: 'lost' })
+    expect([await readCounter(store), await readSteps(store)]).toEqual([1, [[1, next]]])
+  })
+
+  test('one that sleeps in the midst of a write has written all of it before the other began, or nothing', async () => {
+    const { contest, store } = await createContest(500)
+    await using first = startContender('sleepWriting', contest)
+    const { token } = await first.next()
+    await first.asleep()
+    const second = runWithLease(store, async (held) => {
+      await incrementCounter(held, (await readCounter(held)) + 1)
+      return held.token
+    })
+    // PostgreSQL ends its transaction; nobody ends that of a file, but nobody else can write meanwhile.
+    await ('url' in where ? second : Promise.race([second, Bun.sleep(700)]))
+    first.send('SIGCONT')
+    const { wrote } = await first.next()
+    const next = await second
+    expect(next).toBeGreaterThan(token)
+    if ('url' in where) expect(wrote).toBeOneOf(['refused', 'busy'])
+    const mine: [number, number][] = wrote === 'written' ? [[1, token]] : []
+    expect(await readSteps(store)).toEqual([...mine, [mine.length + 1, next]])
+    expect(await readCounter(store)).toBe(mine.length + 1)
+  })
+
+  test('one that is killed is followed by another when its lease has expired', async () => {
+    const { contest, store } = await createContest(1_000)
+    await using first = startContender('hold', contest)
+    const { token } = await first.next()
+    first.send('SIGKILL')
+    await first.exited
+    const began = performance.now()
+    expect(await runWithLease(store, async ({ token }) => token)).toBeGreaterThan(token)
+    expect(performance.now() - began).toBeLessThan(1_000 + 4_000) // a busy machine takes its time
+  })
+
+  test('one that is told to stop is followed at once', async () => {
+    const { contest, store } = await createContest(60_000)
+    await using first = startContender('hold', contest)
+    expect(await first.next()).toEqual({ token: 1 })
+    expect(await acquireLease(store, 'work', 1_000)).toHaveProperty('left')
+    first.send('SIGTERM')
+    expect(await first.next()).toEqual({ state: 'lost' })
+    expect(await acquireLease(store, 'work', 1_000)).toMatchObject({ token: 2 })
+    expect(await first.exited).toBe(0)
+  })
+
+  test('count under a lease without a lost or doubled step, though each of them stalls now and then', async () => {
+    const { contest, store } = await createContest(300)
+    const results = await Promise.all(
+      [1, 2, 3].map(async () => {
+        await using counting = startContender('count', contest)
+        const result = await counting.next()
+        expect(await counting.exited).toBe(0)
+        return result as { written: number; refused: number; busy?: number }
+      }),
+    )
+    for (const result of results)
+      for (const told of Object.keys(result)) expect(told).toBeOneOf(['written', 'refused', 'busy'])
+    const written = results.reduce((sum, { written }) => sum + written, 0)
+    const refused = results.reduce((sum, { refused }) => sum + refused, 0)
+    expect([written > 3, refused > 0]).toEqual([true, true])
+
+    const made = await readSteps(store)
+    expect(made.map(([n]) => n)).toEqual(Array.from({ length: written }, (_, i) => i + 1))
+    expect(await readCounter(store)).toBe(written)
+    const tokens = made.map(([, token]) => token)
+    expect(tokens).toEqual(tokens.toSorted((one, other) => one - other))
+  })
+})

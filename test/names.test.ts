@@ -1,0 +1,38 @@
+import { expect, test } from 'bun:test'
+import { Glob } from 'bun'
+
+const files = [...new Glob('{src,test}/**/*.ts').scanSync('.')].filter((file) => !file.includes('node_modules')).sort()
+const source = files.filter((file) => file.startsWith('src/'))
+const read = (file: string) => Bun.file(file).text()
+
+/** Words that say nothing of what is limited, or in which unit. */
+const VAGUE_CONSTANTS = 'MOST|SLICE|AT_ONCE|PATIENCE|KEPT|LONGEST|SOON|FEW|SAID|REST|HOLD'
+/** Words that name what was done to something instead of what it is, or that mean something else in each file. */
+const VAGUE_NAMES =
+  'told|shown|found|known|asked|kept|made|heard|given|said|taken|gone|whole|judge|reach|sight|way|walk|keep|look|enter|together|few'
+/** Nouns, though they end as activities do. */
+const NOUNS = ['string', 'housekeeping', 'grouping', 'pricing']
+
+const declared = (names: string) =>
+  new RegExp(`^(export )?(const|let|(async )?function\\*?|class|type) (${names})\\b`, 'm')
+
+test('no constant, function or type has a name that says nothing', async () => {
+  for (const file of files) {
+    const text = await read(file)
+    expect(declared(VAGUE_CONSTANTS).exec(text)?.[0], file).toBeUndefined()
+    expect(declared(VAGUE_NAMES).exec(text)?.[0], file).toBeUndefined()
+  }
+})
+
+test('a function that throws is called assert, require or validate', async () => {
+  for (const file of source) expect(declared('refuse[A-Z]\\w*').exec(await read(file))?.[0], file).toBeUndefined()
+})
+
+test('a file is called by a noun', () => {
+  for (const file of source) {
+    const name = file.split('/').at(-1)!.replace('.ts', '')
+    if (/ing$/.test(name)) expect(name, file).toBeOneOf(NOUNS)
+    expect(name, file).toMatch(/^[a-z\d]+(-[a-z\d]+)*(\.d)?$/)
+    expect(name, file).not.toMatch(/^(utils?|helpers?|manager|service|misc|common)$/)
+  }
+})

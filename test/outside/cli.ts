@@ -1,0 +1,198 @@
+import { mkdtempSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+
+const SOURCE_COMMAND = [process.execPath, resolve(import.meta.dir, '../../src/main.ts')]
+
+export type RunOptions = {
+  /** Settings beside those that every program here gets. */
+  env?: Record<string, string>
+  /** Where it runs; the folder of its data is `tenants` there. */
+  at: string
+  stdin?: string
+  /** It is killed after this long (ms). */
+  timeout?: number
+  /** What is run instead of the source. */
+  program?: string[]
+}
+
+/** A folder of its own, in the one that is removed after the run. */
+export const createTempFolder = () => mkdtempSync(join(process.env.ATOLL_TENANTS ?? tmpdir(), 'outside-'))
+
+const DEFAULT_ENV = {
+  ATOLL_PORT: '0',
+  ATOLL_DURABILITY: 'normal',
+  ATOLL_HOUSEKEEPING: '0',
+  ATOLL_LOG_LEVEL: 'error',
+  PATH: process.env.PATH ?? '',
+}
+
+/** Runs a command to its end. `json` is what it told, parsed. */
+export async function runAtoll(
+  command: string | string[],
+  { at, env, stdin = '', timeout = 20_000, program = SOURCE_COMMAND }: RunOptions,
+) {
+  const args = typeof command === 'string' ? command.split(' ').filter(Boolean) : command
+  const child = Bun.spawn([...program, ...args], {
+    cwd: at,
+    env: { ...DEFAULT_ENV, ...env },
+    stdin: Buffer.from(stdin),
+    timeout,
+    killSignal: 'SIGKILL',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
+  return { code, out, err, json: tryParseJson(out) }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: an answer can be anything, and expectations say what it is
+function tryParseJson(text: string): any {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Starts a server on a free port, to be had with `await using`: it ends with the block, however that ends. */
+export async function startAtoll({ at, env, program = SOURCE_COMMAND }: RunOptions, ...options: string[]) {
+  const child = Bun.spawn([...program, 'serve', ...options], {
+    cwd: at,
+    env: { ...DEFAULT_ENV, ...env },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const logged = child.stderr.text()
+  const printed = { all: '' }
+  const reading = (async () => {
+    for await (const chunk of child.stdout.pipeThrough(new TextDecoderStream())) printed.all += chunk
+  })()
+  const until = async (what: RegExp) => {
+    while (!what.test(printed.all)) {
+      if (child.exitCode !== null || child.signalCode)
+        throw new Error(`It ended (${child.exitCode}) and said: ${printed.all}${await logged}`)
+      await Bun.sleep(5)
+    }
+    return what.exec(printed.all)!
+  }
+  const end = async (signal: 'SIGTERM' | 'SIGKILL' | 'SIGINT' | 'SIGHUP') => {
+    if (child.exitCode === null && !child.killed) child.kill(signal)
+    await Promise.all([child.exited, reading])
+    return child.exitCode
+  }
+  try {
+    const [, url = ''] = await until(/(http:\/\/[\w.[\]:]+:\d+)/)
+    return {
+      url,
+      port: Number(new URL(url).port),
+      pid: child.pid,
+      /** Waits until it has printed this. */
+      until,
+      /** What it has printed so far. */
+      told: () => printed.all,
+      /** Sends the signal, waits for the end, and returns the exit code. */
+      end,
+      exited: child.exited,
+      /** What it wrote to its log, once it has ended. */
+      logged,
+      [Symbol.asyncDispose]: async () => void (await end('SIGKILL')),
+    }
+  } catch (error) {
+    await end('SIGKILL')
+    throw error
+  }
+}
+export type RunningAtoll = Awaited<ReturnType<typeof startAtoll>>
+
+/** Sends bytes as they are, piece by piece, and returns all that comes back until the server hangs up. */
+export function sendRaw(port: number, pieces: (string | Uint8Array)[], idleTimeoutMs = 2_000): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>()
+  let received = ''
+  const socket = connect(port, '127.0.0.1', async () => {
+    for (const piece of pieces) {
+      if (socket.destroyed || received) return
+      await new Promise((sent) => socket.write(piece, sent))
+    }
+  })
+  const done = () => {
+    clearTimeout(timer)
+    socket.destroy()
+    resolve(received)
+  }
+  // A busy machine takes its time until it answers.
+  let timer = setTimeout(done, 5 * idleTimeoutMs)
+  socket.setEncoding('latin1')
+  socket.on('data', (text) => {
+    received += text
+    clearTimeout(timer)
+    timer = setTimeout(done, idleTimeoutMs)
+  })
+  for (const event of ['close', 'end', 'error']) socket.on(event, done)
+  return promise
+}
+
+/** The status of a raw answer; 0 when there was none. */
+export const parseStatus = (answer: string) => Number(/^HTTP\/1\.[01] (\d{3})/.exec(answer)?.[1] ?? 0)
+
+/** Asks again until the answer is as it should be, or 5 s have passed and as long again, for a busy machine. */
+export async function pollUntil<T>(ask: () => Promise<T>, fits: (answer: T) => boolean): Promise<T> {
+  const until = performance.now() + 2 * 5_000
+  for (;;) {
+    const answer = await ask()
+    if (fits(answer) || performance.now() > until) return answer
+    await Bun.sleep(50)
+  }
+}
+
+/** A client of a real server: `[status, body]`, for as long as it takes. */
+export const apiCaller =
+  (url: string, headers: Record<string, string> = {}) =>
+  async (method: string, path: string, body?: unknown) => {
+    const json: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' }
+    const response = await fetch(`${url}${path}`, {
+      method,
+      headers: { ...json, ...headers },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, body: tryParseJson(text) ?? text }
+  }
+
+export const PASSWORD = 'correct horse'
+
+/** Makes a tenant with the administrator "root" by the command line; it answers at `<id>.test`. */
+export async function createTenantByCli(at: RunOptions, id: string) {
+  const created = await runAtoll(
+    [
+      'tenant',
+      'create',
+      id,
+      '--host',
+      `${id}.test`,
+      '--admin-username',
+      'root',
+      '--admin-password',
+      PASSWORD,
+      '--json',
+    ],
+    at,
+  )
+  if (created.code) throw new Error(created.err)
+  return created.json
+}
+
+/** Headers that make the caller a user of this tenant, by an access token. */
+export async function signIn(
+  url: string,
+  tenant: string,
+  username = 'root',
+  password = PASSWORD,
+): Promise<Record<string, string>> {
+  const body = { username, password, authType: 'oauth' }
+  const answer = await apiCaller(url, { tenant })('POST', '/api/signin', body)
+  if (answer.status !== 200) throw new Error(JSON.stringify(answer.body))
+  return { tenant, authorization: `Bearer ${answer.body.payload.token}` }
+}

@@ -1,0 +1,52 @@
+import { connect, createServer, type Socket } from 'node:net'
+
+/**
+ * Stands before a server and cuts connections: `before` a message with this text reaches it, or `after` it has, but
+ * before its answer is passed on. Each order is carried out once.
+ */
+export async function startCuttingProxy(target: { port: number }) {
+  const orders: { text: string; when: 'before' | 'after' }[] = []
+  const sockets = new Set<Socket>()
+  const server = createServer((caller) => {
+    const upstream = connect(target.port, '127.0.0.1')
+    let cut = false
+    for (const socket of [caller, upstream]) {
+      sockets.add(socket)
+      socket.setNoDelay(true)
+      socket
+        .on('error', () => {})
+        .on('close', () => {
+          caller.destroy()
+          upstream.destroy()
+          sockets.delete(socket)
+        })
+    }
+    caller.on('data', (bytes) => {
+      const [order] = orders
+      if (order && bytes.includes(order.text)) {
+        orders.shift()
+        if (order.when === 'before') return void caller.destroy()
+        cut = true
+      }
+      upstream.write(bytes)
+    })
+    upstream.on('data', (bytes) => {
+      if (cut) caller.destroy()
+      else caller.write(bytes)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { port: number }
+  return {
+    port,
+    /** How many orders are left. */
+    left: () => orders.length,
+    cut: (when: 'before' | 'after', text: string) => void orders.push({ when, text }),
+    /** Takes all orders back. */
+    clear: () => void orders.splice(0),
+    stop() {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+    },
+  }
+}

@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto'
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
+
+type OauthUser = Record<string, unknown> & { sub: string }
+type Grant = { person: OauthUser; challenge: string; nonce: string | null; redirectUri: string; clientId: string }
+
+/** What a provider of this test does wrong. */
+export type ProviderFault = {
+  /** Changes the claims of an id_token before it is signed. */
+  claims?: (claims: Record<string, unknown>) => Record<string, unknown>
+  key?: 'other'
+  discovery?: Record<string, unknown>
+  answer?: (path: string) => Response | undefined | Promise<Response | undefined>
+}
+
+const OAUTH_CLIENT = { id: 'the client', secret: 's&cret: é' }
+const signingKeys = await generateKeyPair('RS256', { extractable: true })
+const otherKeys = await generateKeyPair('RS256')
+
+/**
+ * A real provider of OAuth 2 and OpenID Connect on a free port. It keeps to what it promised: codes are good once, for who
+ * asked, at the address that was named, and with the verifier of the challenge. It also answers where the known ones do.
+ */
+export async function startOauthProvider(person: OauthUser) {
+  const grants = new Map<string, Grant>()
+  const tokens = new Map<string, OauthUser>()
+  const asked: string[] = []
+  const own = { person, flaw: {} as ProviderFault }
+  const key = { ...(await exportJWK(signingKeys.publicKey)), kid: 'one', alg: 'RS256', use: 'sig' }
+
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    async fetch(request): Promise<Response> {
+      const url = new URL(request.url)
+      const path = url.pathname.replace(/^\/inner/, '')
+      asked.push(path)
+      const wrong = await own.flaw.answer?.(path)
+      if (wrong) return wrong
+      if (path === '/.well-known/openid-configuration')
+        return Response.json({ ...configuration, ...own.flaw.discovery })
+      if (/^\/(jwks|oauth2\/v3\/certs)$/.test(path)) return Response.json({ keys: [key] })
+      if (
+        /^\/(authorize|o\/oauth2\/v2\/auth|login\/oauth\/authorize|oauth\/v2\/authorization|v[\d.]+\/dialog\/oauth)$/.test(
+          path,
+        )
+      )
+        return authorize(url.searchParams)
+      if (/^\/(token|login\/oauth\/access_token|oauth\/v2\/accessToken|v[\d.]+\/oauth\/access_token)$/.test(path))
+        return token(request)
+      return resource(path, request)
+    },
+  })
+  const issuer = `http://127.0.0.1:${server.port}`
+  const configuration = {
+    issuer,
+    authorization_endpoint: `${issuer}/authorize`,
+    token_endpoint: `${issuer}/token`,
+    jwks_uri: `${issuer}/jwks`,
+    userinfo_endpoint: `${issuer}/userinfo`,
+    response_types_supported: ['code'],
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: ['RS256'],
+    token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+  }
+
+  function authorize(query: URLSearchParams) {
+    const redirectUri = query.get('redirect_uri')!
+    const code = crypto.randomUUID()
+    const [challenge, clientId] = [query.get('code_challenge')!, query.get('client_id')!]
+    grants.set(code, { person: own.person, challenge, nonce: query.get('nonce'), redirectUri, clientId })
+    const state = encodeURIComponent(query.get('state')!)
+    return Response.redirect(`${redirectUri}?code=${code}&state=${state}`, 302)
+  }
+
+  async function token(request: Request) {
+    const form = new URLSearchParams(await request.text())
+    const grant = grants.get(form.get('code') ?? '')
+    grants.delete(form.get('code') ?? '')
+    const challenge = createHash('sha256')
+      .update(form.get('code_verifier') ?? '')
+      .digest('base64url')
+    const [id, secret] = clientCredentials(request, form)
+    const fits =
+      grant?.challenge === challenge && grant.redirectUri === form.get('redirect_uri') && grant.clientId === id
+    if (!fits || id !== OAUTH_CLIENT.id || secret !== OAUTH_CLIENT.secret)
+      return Response.json({ error: fits ? 'invalid_client' : 'invalid_grant' }, { status: 400 })
+    const access = crypto.randomUUID()
+    tokens.set(access, grant.person)
+    return Response.json({ access_token: access, token_type: 'Bearer', id_token: await idToken(grant) })
+  }
+
+  function idToken({ person, nonce, clientId }: Grant) {
+    const time = Math.floor(Date.now() / 1000)
+    const standard = { ...person, ...(nonce && { nonce }), iss: issuer, aud: clientId, iat: time, exp: time + 300 }
+    const claims = own.flaw.claims?.(standard) ?? standard
+    const signer = own.flaw.key === 'other' ? otherKeys : signingKeys
+    return new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid: 'one' }).sign(signer.privateKey)
+  }
+
+  function resource(path: string, request: Request) {
+    const person = tokens.get(request.headers.get('authorization')?.replace('Bearer ', '') ?? '')
+    if (!person) return new Response(null, { status: 401 })
+    const { sub: id, email, email_verified: verified, preferred_username: login, name } = person
+    if (path === '/user')
+      return Response.json({ id: Number(id), login, name, email: null, avatar_url: 'https://x.test/a.png' })
+    if (path === '/user/emails')
+      return Response.json([
+        { email: 'second@x.test', primary: false, verified: true },
+        { email, primary: true, verified },
+      ])
+    if (/^\/v[\d.]+\/me$/.test(path)) return Response.json({ id, name, email })
+    if (/userinfo$/.test(path)) return Response.json(person)
+    return new Response(null, { status: 404 })
+  }
+
+  return { issuer, own, asked, client: OAUTH_CLIENT, stop: () => server.stop(true) }
+}
+
+function clientCredentials(request: Request, form: URLSearchParams) {
+  const basic = request.headers.get('authorization')?.replace('Basic ', '')
+  if (!basic) return [form.get('client_id'), form.get('client_secret')]
+  return Buffer.from(basic, 'base64')
+    .toString()
+    .split(':')
+    .map((part) => decodeURIComponent(part.replaceAll('+', ' ')))
+}

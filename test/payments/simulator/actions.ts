@@ -1,0 +1,90 @@
+import fc from 'fast-check'
+
+/**
+ * What goes wrong meanwhile: with the provider at the nth question, once or from then on, or with our process, which dies
+ * at the nth write. It dies at a question, too: before that is heard, or when it was done and nobody here knows.
+ */
+export type Fault =
+  | { vendor: 'down' | 'lost' | 'refuses'; at: number; stays: boolean; dies: boolean }
+  | { write: number; committed: boolean }
+  | undefined
+
+export type Action =
+  | { do: 'subscribe'; who: number; coupon: number }
+  | { do: 'checkout'; who: number; of: number; coupon: number; reset: boolean; fault: Fault }
+  | { do: 'pay'; n: number; trial: boolean }
+  | { do: 'decline'; n: number }
+  | { do: 'renew'; n: number }
+  | { do: 'fail'; n: number }
+  | { do: 'recover'; n: number }
+  | { do: 'end'; n: number }
+  | { do: 'schedule'; n: number; ends: boolean }
+  | { do: 'deliver'; n: number; twice: boolean; fault: Fault }
+  | { do: 'lose'; n: number }
+  | { do: 'cancel'; n: number; fault: Fault }
+  | { do: 'attach'; n: number; coupon: number; fault: Fault }
+  | { do: 'pass'; hours: number; fault: Fault }
+  | { do: 'together'; acts: Action[]; fault: Fault }
+
+const index = fc.nat(5)
+const coupon = fc.oneof({ weight: 3, arbitrary: fc.constant(-1) }, { weight: 2, arbitrary: fc.nat(2) })
+/** Mostly one of the first: of requests, which have few; at times of those that only jobs come to. */
+const mostlySmall = (most: number) =>
+  fc.oneof({ weight: 3, arbitrary: fc.nat(2) }, { weight: 1, arbitrary: fc.nat(most) })
+const fault: fc.Arbitrary<Fault> = fc.oneof(
+  { weight: 4, arbitrary: fc.constant(undefined) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      vendor: fc.constantFrom('down', 'lost', 'refuses'),
+      at: mostlySmall(6),
+      stays: fc.boolean(),
+      dies: fc.boolean(),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ write: mostlySmall(12), committed: fc.boolean() }) },
+)
+
+const actionOf = <Name extends Action['do'], More extends object>(
+  name: Name,
+  more: { [Key in keyof More]: fc.Arbitrary<More[Key]> },
+) => fc.record({ do: fc.constant(name), ...more }) as unknown as fc.Arbitrary<Action>
+
+const action: fc.Arbitrary<Action> = fc.oneof(
+  { weight: 1, arbitrary: actionOf('subscribe', { who: fc.nat(1), coupon }) },
+  {
+    weight: 4,
+    arbitrary: actionOf('checkout', {
+      who: fc.nat(1),
+      of: fc.integer({ min: -1, max: 3 }),
+      coupon,
+      reset: fc.boolean(),
+      fault,
+    }),
+  },
+  { weight: 4, arbitrary: actionOf('pay', { n: index, trial: fc.boolean() }) },
+  { weight: 1, arbitrary: actionOf('decline', { n: index }) },
+  { weight: 2, arbitrary: actionOf('renew', { n: index }) },
+  { weight: 2, arbitrary: actionOf('fail', { n: index }) },
+  { weight: 1, arbitrary: actionOf('recover', { n: index }) },
+  { weight: 1, arbitrary: actionOf('end', { n: index }) },
+  { weight: 1, arbitrary: actionOf('schedule', { n: index, ends: fc.boolean() }) },
+  { weight: 7, arbitrary: actionOf('deliver', { n: index, twice: fc.boolean(), fault }) },
+  { weight: 2, arbitrary: actionOf('lose', { n: index }) },
+  { weight: 2, arbitrary: actionOf('cancel', { n: index, fault }) },
+  { weight: 2, arbitrary: actionOf('attach', { n: index, coupon, fault }) },
+  { weight: 3, arbitrary: actionOf('pass', { hours: fc.constantFrom(0, 1, 5, 25, 80, 750), fault }) },
+)
+
+/** What happens, one after the other or two at once, and which of the events that are left come in the end. */
+export const histories = fc.record({
+  acts: fc.array(
+    fc.oneof(
+      { weight: 8, arbitrary: action },
+      { weight: 1, arbitrary: actionOf('together', { acts: fc.array(action, { minLength: 2, maxLength: 2 }), fault }) },
+    ),
+    { minLength: 6, maxLength: 28, size: 'max' },
+  ),
+  late: fc.array(fc.boolean(), { minLength: 1, maxLength: 6 }),
+})
+export type History = { acts: Action[]; late: boolean[] }

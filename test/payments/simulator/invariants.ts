@@ -1,0 +1,90 @@
+import { expect } from 'bun:test'
+import { priceOf } from '../../../src/payments/subscriptions/serializer'
+import { type Status, TRANSITIONS } from '../../../src/payments/subscriptions/transitions'
+import { invoices, type Subscription, subscriptions } from '../../../src/payments/tables'
+import type { Db, Tx } from '../../../src/storage/port'
+import type { World } from './provider-worlds'
+
+const statusesIn = async (tx: Tx) =>
+  (await tx.query('select _id, status, billable_entity_id from subscriptions')) as [string, Status, string][]
+
+/** Looks at each update of a status, and at all that a write leaves: moves are those of the table, and one is paid or to be. */
+export async function checkWrites(tx: Tx, work: (tx: Tx) => Promise<unknown>) {
+  const current = new Map((await statusesIn(tx)).map(([id, status]) => [id, status]))
+  const ask: Tx['query'] = async (text, params) => {
+    const rows = await tx.query(text, params)
+    if (/^update "?subscriptions/.test(text))
+      for (const [id, status] of await statusesIn(tx)) {
+        const before = current.get(id) ?? 'pending'
+        if (before !== status) expect(Object.values(TRANSITIONS[before])).toContain(status)
+        current.set(id, status)
+      }
+    return rows
+  }
+  await work(override(tx, { query: ask }))
+  const activeEntities = new Set<string>()
+  for (const [id, status, entity] of await statusesIn(tx)) {
+    expect([id, status]).toEqual([id, current.get(id) ?? 'pending'])
+    if (!isAlive(status)) continue
+    expect(activeEntities.has(entity), 'of an entity there is one').toBeFalse()
+    activeEntities.add(entity)
+  }
+}
+
+const isAlive = (status: string) => ['active', 'trialing', 'past_due'].includes(status)
+
+const override = <Thing extends object>(thing: Thing, some: Partial<Thing>): Thing =>
+  new Proxy(thing, { get: (_, key) => Reflect.get(key in some ? some : thing, key) })
+
+/** Redemptions are as many as were counted, and no more than there may be; each invoice of a provider is there once. */
+export async function expectConsistentCounts(db: Db) {
+  const coupons = await db.query(
+    `select current_redemptions, max_redemptions, (select count(*) from redemptions where coupon = coupons._id) from coupons`,
+  )
+  for (const [current, most, counted] of coupons.map((row) => row.map(Number))) {
+    expect(current).toBe(counted!)
+    expect(current).toBeLessThanOrEqual(most!)
+  }
+  const twice = await db.query(
+    'select external_invoice_id from invoices group by external_invoice_id having count(*) > 1',
+  )
+  expect(twice).toEqual([])
+}
+
+/** What is here is what the provider has. Who has paid for a second subscription of an entity waits, until all has `settled`. */
+export async function expectAgreement(db: Db, world: World, { settled }: { settled: boolean }) {
+  const rows = new Map((await db.select().from(subscriptions)).map((row) => [row._id, row]))
+  const storedInvoices = await db.select().from(invoices)
+  const truths = world.truths()
+  const waits = ({ _id, status, billableEntityId: id }: Subscription) =>
+    status === 'pending' &&
+    !settled &&
+    [...rows.values()].some((other) => other._id !== _id && other.billableEntityId === id && isAlive(other.status))
+  for (const truth of truths) {
+    const row = rows.get(truth.ours)
+    const goesBy = row?.externalSubscriptionId === truth.id
+    if (!row || !goesBy) {
+      expect([truth.id, isAlive(truth.status)]).toEqual([truth.id, row ? waits(row) && isAlive(truth.status) : false])
+      continue
+    }
+    if (truth.status === 'waiting' || waits(row)) continue
+    const ours = isAlive(row.status) ? row.status : 'ended'
+    expect([row._id, ours]).toEqual([row._id, truth.status])
+    const own = storedInvoices.filter(({ subscriptionId }) => subscriptionId === row._id)
+    const paid = (list: [string, string][]) => list.flatMap(([id, status]) => (status === 'paid' ? [id] : [])).sort()
+    const theirs = Object.entries(truth.invoices)
+    expect(paid(own.map(({ externalInvoiceId, status }) => [externalInvoiceId, status]))).toEqual(
+      expect.arrayContaining(paid(theirs)),
+    )
+    for (const { externalInvoiceId, status } of own)
+      if (truth.invoices[externalInvoiceId])
+        expect([externalInvoiceId, status]).toEqual([externalInvoiceId, truth.invoices[externalInvoiceId]])
+    if (isAlive(row.status)) expect([row._id, priceOf(row)]).toEqual([row._id, truth.price])
+  }
+  const externalIds = new Set(truths.map(({ id }) => id))
+  for (const row of rows.values()) {
+    // What was for nothing when it began has no provider.
+    if (isAlive(row.status) && row.externalSubscriptionId) expect(externalIds).toContain(row.externalSubscriptionId)
+  }
+  if (settled) expect([...rows.values()].filter(({ status }) => status === 'pending')).toEqual([])
+}

@@ -1,0 +1,96 @@
+import { afterAll, expect, test } from 'bun:test'
+import { resolve } from 'node:path'
+import { moveClock, now } from '../../src/core/clock'
+import { runDueJobs } from '../../src/jobs/runner'
+import { startWebhookReceiver } from '../outside/webhook-receiver'
+import { createTestTenant } from '../test-tenant'
+import { allowPrivateNetwork, createOrderPlugin, denyPrivateNetwork, times } from './fixtures'
+
+const KILLS = 50
+const MAX_DELIVERIES_PER_PROCESS = 6 // deliveries of a process until its end
+const DELIVERY_WAIT_MS = 500 // ms for them
+const program = resolve(import.meta.dir, '../outside/delivery-process.ts')
+const receiver = startWebhookReceiver()
+afterAll(async () => {
+  denyPrivateNetwork()
+  moveClock(Date.now())
+  await receiver.stop()
+})
+
+/** A process that is ready to begin. */
+function startDeliveryProcess(tenant: string) {
+  const child = Bun.spawn([process.execPath, program, tenant], {
+    env: { ...process.env, ATOLL_ALLOW_PRIVATE_NETWORK: 'on' },
+    stdin: 'pipe',
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  return {
+    /** Lives until it has made some deliveries, and a moment longer; the numbers of the events that it has committed. */
+    async live(first: number, deliveries: number) {
+      const from = receiver.got.length
+      // However busy the machine is: some are delivered before the end.
+      const until = performance.now() + (from ? DELIVERY_WAIT_MS : 40 * DELIVERY_WAIT_MS)
+      const end = async () => {
+        while (receiver.got.length - from < deliveries && performance.now() < until) await Bun.sleep(1)
+        await Bun.sleep(Math.random() * 10)
+        child.kill('SIGKILL')
+      }
+      child.stdin.write(`${first}\n`)
+      child.stdin.flush()
+      let output = ''
+      for await (const chunk of child.stdout.pipeThrough(new TextDecoderStream())) {
+        if (!output) void end()
+        output += chunk
+      }
+      await child.exited
+      // The last line may have been cut.
+      return output.split('\n').slice(0, -1).map(Number)
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL')
+      await child.exited
+    },
+  }
+}
+
+test('whoever is killed at whatever moment, no event is lost, and each subscriber gets them in their order', async () => {
+  allowPrivateNetwork()
+  const { as, tenant, id } = await createTestTenant()
+  await createOrderPlugin(as('admin'), [`${receiver.url}/a`, `${receiver.url}/b`])
+  await createOrderPlugin(as('admin'), [`${receiver.url}/c`])
+  // One of them has its weak moments.
+  receiver.own.answer = ({ path }) => (path === '/c' && Math.random() < 0.02 ? 503 : 200)
+  const committed: number[] = []
+  const ready = times(2).map(() => startDeliveryProcess(id))
+  for (const n of times(KILLS)) {
+    await using next = ready.shift()!
+    if (n < KILLS - 2) ready.push(startDeliveryProcess(id))
+    committed.push(...(await next.live(n * 100_000, Math.floor(Math.random() * MAX_DELIVERIES_PER_PROCESS))))
+  }
+  const under = receiver.got.length
+  expect([committed.length >= KILLS, under > 0]).toEqual([true, true])
+
+  receiver.own.answer = () => 200
+  await tenant.write((tx) => tx.query("update leases set expires = 0, holder = null where name = 'jobs'"))
+  moveClock(now() + 60_000)
+  await runDueJobs(tenant)
+  expect(await tenant.db.query("select 1 from jobs where kind = 'delivery'")).toEqual([])
+  for (const path of ['/a', '/b', '/c']) {
+    const got = receiver.got.filter((one) => one.path === path)
+    const ids = new Map<number, string>()
+    for (const { body, id } of got) {
+      const { n } = body.metadata as { n: number }
+      // What comes twice comes as the same.
+      expect(ids.get(n) ?? id).toBe(id)
+      ids.set(n, id)
+    }
+    const order = [...ids.keys()]
+    expect(order).toEqual(order.toSorted((one, other) => one - other))
+    expect(committed.filter((n) => !ids.has(n))).toEqual([])
+    expect(new Set(ids.values()).size).toBe(ids.size)
+  }
+  console.log(
+    `${KILLS} processes were killed after ${committed.length} events; ${under} deliveries had arrived, ${receiver.got.length} in the end.`,
+  )
+}, 120_000)

@@ -1,0 +1,49 @@
+import { config } from '../../src/config'
+import { withOutboundCall } from '../../src/core/outbound-calls'
+import { emitAll, type NewEvent } from '../../src/jobs/outbox'
+import { runDueJobs } from '../../src/jobs/runner'
+import type { Tenant } from '../../src/tenancy/tenants'
+import type { ApiClient } from '../test-tenant'
+
+export const times = (n: number) => Array.from({ length: n }, (_, i) => i)
+
+/** Neighbours may be asked, as in an office. */
+export const allowPrivateNetwork = () => {
+  config.ATOLL_ALLOW_PRIVATE_NETWORK = 'on'
+}
+export const denyPrivateNetwork = () => {
+  config.ATOLL_ALLOW_PRIVATE_NETWORK = 'off'
+}
+
+/** Has a tenant call a host so often that no other call gets a turn, until what is returned is called. */
+export function exhaustOutboundCalls({ tenant }: Tenant, url: string) {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const { signal } = new AbortController()
+  const calls = times(8 + 256).map(() => withOutboundCall(tenant, new URL(url).host, signal, () => promise))
+  return async () => {
+    resolve()
+    await Promise.all(calls)
+  }
+}
+
+let pluginCount = 0
+/** A plugin that hears of what `orders` tell, at these addresses. */
+export async function createOrderPlugin(admin: ApiClient, hookUrls: string[], more: object = {}) {
+  const subscribedEvents = hookUrls.map((hookUrl) => ({ source: 'shop', hookUrl }))
+  const { status, body } = await admin.post('/plugins', { name: `plugin ${pluginCount++}`, subscribedEvents, ...more })
+  if (status !== 201) throw new Error(JSON.stringify(body))
+  return body
+}
+
+export const newOrderEvent = (n: number): NewEvent => ({
+  source: 'shop',
+  kind: 'order',
+  eventName: 'placed',
+  metadata: { n },
+})
+
+/** Has this happen, and delivers it. */
+export async function emitAndDeliver(tenant: Tenant, ...newEvents: NewEvent[]) {
+  await tenant.write((tx) => emitAll(tenant, tx, newEvents))
+  return runDueJobs(tenant)
+}

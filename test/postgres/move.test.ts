@@ -1,0 +1,377 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { tenantMigrations } from '../../migrations'
+import { addBucket } from '../../src/tenancy/buckets'
+import { databases, tenantFolder } from '../../src/tenancy/databases'
+import { moveTenant } from '../../src/tenancy/move'
+import { deleteTenant, getTenantInfo } from '../../src/tenancy/tenants'
+import {
+  apiCaller,
+  createTempFolder,
+  createTenantByCli,
+  type RunningAtoll,
+  type RunOptions,
+  runAtoll,
+  signIn,
+  startAtoll,
+} from '../outside/cli'
+import { queryDatabase } from '../outside/postgres'
+import { databaseUrl, postgres } from '../storage/engines'
+import { createTestTenant, fullAccessRules } from '../test-tenant'
+
+setDefaultTimeout(120_000)
+
+const ignoreProgress = () => {}
+const fields = [
+  { key: 'name', type: 'string', required: true },
+  { key: 'n', type: 'integer' },
+  { key: 'price', type: 'decimal' },
+  { key: 'tags', type: 'string', multi: true },
+  { key: 'place', type: 'object' },
+]
+const blueprint = (key: string) => ({ key, name: key, fields, permissions: fullAccessRules('tenant', 'user') })
+const entityInput = (n: number) => ({
+  name: `thing ${n % 7} 🏝 ö`,
+  n: n % 2 ? n : -n,
+  price: `${n}.${n}`,
+  tags: ['one', 'two', `t${n % 5}`].slice(0, n % 4),
+  place: { b: n, a: { z: [1, null, 'x'] } },
+})
+
+describe.skipIf(!databaseUrl)('a tenant that moves', () => {
+  test('answers the same everywhere, and goes on from there: file, another bucket, and back', async () => {
+    const home = await createTestTenant()
+    const as = home.as('admin')
+    const signUp = { username: 'zoe', password: 'correct horse', email: `zoe@${home.id}.test` }
+    expect((await home.stranger.post('/signup', signUp)).status).toBe(201)
+    const signIn = async () => (await home.stranger.post('/signin', { ...signUp, authType: 'oauth' })).body.payload
+    const session = await signIn()
+    const zoe = home.stranger.with({ authorization: `Bearer ${session.token}` })
+    expect((await as.post('/blueprints', blueprint('things'))).status).toBe(201)
+    for (let n = 0; n < 300; n++)
+      expect((await as.post('/blueprints/things/entities', entityInput(n))).status).toBe(201)
+
+    const paths = [
+      '/me',
+      '/blueprints',
+      '/blueprints/things/entities?$limit=1000',
+      '/blueprints/things/entities?$page=3',
+    ]
+    const queries = ['n[$lt]=-50&$sort=n', 'price[$gte]=99.5', 'tags=t3&$sort=-price', 'name=thing 3 🏝 ö&$select=n']
+    for (const query of queries) paths.push(`/blueprints/things/entities?${encodeURI(query)}`)
+    const answers = async () => {
+      const told: unknown[] = []
+      for (const path of paths) for (const who of [as, zoe]) told.push((await who.get(path)).body)
+      return told
+    }
+    const { home: other } = await addBucket()
+    let acknowledgedIds = 300
+    for (const to of [other, 'sqlite', other]) {
+      const before = await answers()
+      const { home: from = 'sqlite' } = await getTenantInfo(home.id)
+      const { rows, waited, trash, ...told } = await moveTenant(home.id, to, ignoreProgress)
+      expect([told.from, told.to]).toEqual([from, to])
+      expect(rows).toBeGreaterThan(1_500)
+      expect(waited).toBeLessThan(1_000 + 4_000) // a busy machine takes its time
+      expect(existsSync(tenantFolder(home.id))).toBe(to === 'sqlite')
+      expect(!!trash).toBe(from === 'sqlite')
+      expect((await getTenantInfo(home.id)).home).toBe(told.to === 'sqlite' ? undefined : told.to)
+
+      expect(await answers()).toEqual(before)
+      expect((await signIn()).token).toBeString()
+      expect((await as.post('/blueprints', blueprint(`more-${acknowledgedIds}`))).status).toBe(201)
+      expect((await as.post(`/blueprints/more-${acknowledgedIds}/entities`, entityInput(acknowledgedIds))).status).toBe(
+        201,
+      )
+      expect((await as.post('/blueprints/things/entities', entityInput(acknowledgedIds++))).status).toBe(201)
+      expect((await as.get(`/blueprints/more-${acknowledgedIds - 1}/entities?n[$lte]=1000000`)).body).toHaveLength(1)
+    }
+    const list = (await as.get('/blueprints/things/entities?$limit=1000')).body
+    expect(list).toHaveLength(acknowledgedIds)
+    expect((await as.delete(`/blueprints/things/entities/${list[0]._id}`)).status).toBe(200)
+  })
+
+  test('is where it is told to be already: nothing happens, and it is said', async () => {
+    const { id } = await createTestTenant()
+    const { home } = await getTenantInfo(id)
+    for (const to of ['postgres', home!])
+      expect(await moveTenant(id, to, ignoreProgress)).toMatchObject({ from: home, to: home, rows: 0, waited: 0 })
+  })
+
+  test('is refused where it cannot be, or is not, and stays where it was', async () => {
+    const { id, as } = await createTestTenant()
+    const refused = (who: string, to: string) =>
+      moveTenant(who, to, ignoreProgress).catch(({ status, code }) => [status, code])
+    expect(await refused('nobody', 'sqlite')).toEqual([404, 'TENANT_NOT_FOUND'])
+    for (const to of ['', 'main', 'main/atoll_registry', 'main/none', 'far/atoll_b0001'])
+      expect(await refused(id, to), to).toEqual([404, 'BUCKET_NOT_FOUND'])
+    const both = await Promise.all([refused(id, 'sqlite'), refused(id, 'sqlite')])
+    expect(both).toContainEqual([409, 'TENANT_MOVING'])
+    expect(both).toContainEqual(expect.objectContaining({ to: 'sqlite' }))
+    expect((await as('admin').get('/me')).status).toBe(200)
+  })
+
+  test('does not go where a newer program was', async () => {
+    const { id, as } = await createTestTenant()
+    const { home } = await addBucket()
+    const newer = { ...tenantMigrations, postgres: [...tenantMigrations.postgres, 'select 1'] }
+    const [, bucket = ''] = home.split('/')
+    const engine = postgres()
+    await (await engine.open({ tenant: 'x', file: '', identity: crypto.randomUUID(), bucket }, newer)).close()
+    await engine.close()
+    // This process knows the bucket from before; another one looks.
+    const env = { ATOLL_DATABASE_URL: databaseUrl! }
+    const { code, err } = await runAtoll(`tenant move ${id} --to ${home} --json`, { at: createTempFolder(), env })
+    expect([code, JSON.parse(err).code]).toEqual([1, 'DATABASE_TOO_NEW'])
+    expect((await as('admin').get('/me')).status).toBe(200)
+    await queryDatabase(databaseUrl!, `comment on schema ${bucket} is '${tenantMigrations.postgres.length}'`)
+  })
+
+  test('who still has its old home open is told to come back, and finds it at the new one', async () => {
+    const { id, tenant, as } = await createTestTenant()
+    const write = () => tenant.write((tx) => tx.query("delete from versions where topic = 'none'"))
+    await write()
+    await moveTenant(id, 'sqlite', ignoreProgress)
+    await expect(write()).rejects.toMatchObject({ status: 503, code: 'BUSY' })
+    expect((await as('admin').get('/me')).status).toBe(200)
+    const { write: toFile } = await (await import('../../src/tenancy/tenants')).getTenant(id)
+    await moveTenant(id, 'postgres', ignoreProgress)
+    const busy = { status: 503, code: 'BUSY' }
+    await expect(toFile((tx) => tx.query('delete from versions'))).rejects.toMatchObject(busy)
+    await deleteTenant(id)
+    await expect(write()).rejects.toMatchObject({ status: 404, code: 'TENANT_NOT_FOUND' })
+  })
+
+  test('a tenant that is changed faster than it can be copied stays where it is, and that is said', async () => {
+    const { id, as } = await createTestTenant()
+    await moveTenant(id, 'sqlite', ignoreProgress)
+    const tenant = await (await import('../../src/tenancy/tenants')).getTenant(id)
+    const topics = Array.from({ length: 10_000 }, (_, n) => [`topic ${n}`, 1])
+    await tenant.write((tx) => tx.executeMany('insert into versions (topic, version) values (?, ?)', topics))
+    let running = true
+    const changing = (async () => {
+      for (; running; await Bun.sleep(5))
+        await tenant
+          .write((tx) => tx.query("update versions set version = version + 1 where topic >= 'topic'"))
+          .catch((error) => expect(error).toMatchObject({ code: 'BUSY' }))
+    })()
+    const refused = moveTenant(id, 'postgres', ignoreProgress)
+    await expect(refused).rejects.toMatchObject({ status: 503, code: 'TENANT_TOO_BUSY' })
+    running = false
+    await changing
+    expect((await as('admin').get('/me')).status).toBe(200)
+    expect((await getTenantInfo(id)).home).toBeUndefined()
+    expect((await moveTenant(id, 'postgres', ignoreProgress)).from).toBe('sqlite')
+  }, 150_000)
+
+  test('a move that ended just before its last step is finished by the first who writes', async () => {
+    const { id, as, tenant } = await createTestTenant()
+    const { uid, home } = tenant as unknown as { uid: string; home: string }
+    const [cluster, bucket] = home.split('/')
+    const at = { tenant: id, file: `${id}/data.db`, identity: uid }
+    // What a move does, up to its mark in the source.
+    const [source, target] = [
+      await databases.openTenantCopy({ ...at, cluster, bucket }, tenantMigrations),
+      await databases.openTenantCopy(at, tenantMigrations),
+    ]
+    const { LiveCopy } = await import('../../src/storage/live-copy')
+    await new LiveCopy(source, target).copyAll()
+    await source.runExclusive(({ markMoved }) => markMoved(''))
+    await Promise.all([source.close(), target.close()])
+    expect((await as('admin').post('/blueprints', blueprint('things'))).status).toBe(503)
+    expect((await as('admin').post('/blueprints', blueprint('things'))).status).toBe(201)
+    expect((await getTenantInfo(id)).home).toBeUndefined()
+  })
+})
+
+describe.skipIf(!databaseUrl)('beside a running server', () => {
+  let at: RunOptions
+  let server: RunningAtoll
+  let headers: Record<string, string>
+  const acknowledgedIds = new Set<string>()
+  const statuses = new Map<number, number>()
+  let [n, slowest] = [0, 0]
+
+  beforeAll(async () => {
+    const name = () => `moves_${crypto.randomUUID().replaceAll('-', '')}`
+    const [main, far] = [name(), name()]
+    const url = (database: string) => Object.assign(new URL(databaseUrl!), { pathname: `/${database}` }).href
+    for (const database of [main, far]) await queryDatabase(databaseUrl!, `create database ${database}`)
+    at = { at: createTempFolder(), env: { ATOLL_DATABASE_URL: url(main), ATOLL_DATABASE_CLUSTERS: `far=${url(far)}` } }
+    await createTenantByCli(at, 'acme')
+    expect((await runAtoll('postgres bucket add far', at)).code).toBe(0)
+    server = await startAtoll(at)
+    headers = await signIn(server.url, 'acme')
+    const created = await apiCaller(server.url, headers)('POST', '/api/blueprints', blueprint('things'))
+    expect(created.status).toBe(201)
+  })
+  afterAll(() => server?.end('SIGKILL'))
+
+  /** Writes and reads for as long as the work takes. */
+  async function withLoad<T>(work: () => Promise<T>): Promise<T> {
+    const call = apiCaller(server.url, headers)
+    let running = true
+    const writer = async () => {
+      while (running) {
+        const began = performance.now()
+        const { status, body } = await call('POST', '/api/blueprints/things/entities', entityInput(n++))
+        slowest = Math.max(slowest, performance.now() - began)
+        statuses.set(status, (statuses.get(status) ?? 0) + 1)
+        if (status === 201) acknowledgedIds.add(body._id)
+        await Bun.sleep(40)
+      }
+    }
+    const reader = async () => {
+      while (running) {
+        expect((await call('GET', '/api/blueprints/things/entities?n=1')).status).toBe(200)
+        await Bun.sleep(50)
+      }
+    }
+    const callers = [...Array.from({ length: 6 }, writer), reader()]
+    try {
+      return await work()
+    } finally {
+      running = false
+      await Promise.all(callers)
+    }
+  }
+
+  /** All that is there, by the pages of a list. */
+  async function listStoredIds() {
+    const ids = new Set<string>()
+    for (let page = 1; ; page++) {
+      const path = `/api/blueprints/things/entities?$limit=1000&$page=${page}&$sort=created`
+      const { status, body } = await apiCaller(server.url, headers)('GET', path)
+      expect(status).toBe(200)
+      for (const { _id } of body) ids.add(_id)
+      if (body.length < 1000) return ids
+    }
+  }
+  const findLostIds = async () => {
+    const ids = await listStoredIds()
+    return [...acknowledgedIds].filter((id) => !ids.has(id))
+  }
+
+  test('no acknowledged write is lost, callers see only 201 and 503, and nobody waits long', async () => {
+    for (const to of ['far/atoll_b0001', 'sqlite', 'main/atoll_b0001']) {
+      const { code, json, err } = await withLoad(() => runAtoll(`tenant move acme --to ${to} --json`, at))
+      expect([code, err, json.to]).toEqual([0, '', to])
+      expect(await findLostIds()).toEqual([])
+    }
+    expect([...statuses.keys()].filter((status) => ![201, 503].includes(status))).toEqual([])
+    expect(slowest).toBeLessThan(5_000)
+    expect(acknowledgedIds.size).toBeGreaterThan(200)
+  })
+
+  test('a mover that is killed leaves the tenant in one place, and the next one finishes', async () => {
+    const program = [process.execPath, join(import.meta.dir, '../../src/main.ts')]
+    const env = { PATH: process.env.PATH ?? '', ...at.env, ATOLL_DURABILITY: 'normal' }
+    await withLoad(async () => {
+      // While it copies; while it follows, or has writes wait; and when the old home is left, but the registry doesn't say so yet.
+      const moments: [string, RegExp, number][] = [
+        ['sqlite', /^/, 1_000],
+        ['far/atoll_b0001', /Copied/, 300],
+        ['sqlite', /Writes waited/, 0],
+        ['far/atoll_b0001', /Writes waited/, 0],
+        ['main/atoll_b0001', /Writes waited/, 5],
+      ]
+      for (const [to, moment, later] of moments) {
+        const child = Bun.spawn([...program, 'tenant', 'move', 'acme', '--to', to], {
+          cwd: at.at,
+          env,
+          stderr: 'pipe',
+          stdout: 'ignore',
+        })
+        for await (const line of child.stderr.pipeThrough(new TextDecoderStream())) if (moment.test(line)) break
+        await Bun.sleep(Math.random() * later)
+        child.kill('SIGKILL')
+        await child.exited
+        await Bun.sleep(200)
+      }
+    })
+    expect(await findLostIds()).toEqual([])
+    const to = 'main/atoll_b0001'
+    const { code, json, err } = await withLoad(() => runAtoll(`tenant move acme --to ${to} --json`, at))
+    expect([code, err, json.to]).toEqual([0, '', to])
+    expect(await findLostIds()).toEqual([])
+    expect([...statuses.keys()].filter((status) => ![201, 503].includes(status))).toEqual([])
+    expect(slowest).toBeLessThan(5_000)
+    expect(readdirSync(join(at.at, 'tenants'))).not.toContain('acme')
+    // What was answered 503 was not made.
+    expect((await listStoredIds()).size).toBe(acknowledgedIds.size)
+  })
+
+  test('what is left over is removed by `postgres purge`, and nothing else', async () => {
+    const { uid } = (
+      await queryDatabase(at.env!.ATOLL_DATABASE_URL!, "select uid from atoll_registry.tenants where id = 'acme'")
+    )[0]
+    const far = (sql: string) => queryDatabase(at.env!.ATOLL_DATABASE_CLUSTERS!.slice('far='.length), sql)
+    const left = async () => (await far(`select from atoll_b0001.entities where tenant_id = '${uid}'`)).length
+    await createTenantByCli(at, 'deleted') // in the emptiest bucket
+    await runAtoll('tenant delete deleted --yes', at)
+    expect(await left()).toBeGreaterThan(0)
+    expect((await runAtoll('postgres purge --yes --json', at)).json).toEqual([]) // not that soon
+    expect((await runAtoll('postgres purge --hours 0 --yes --json', at)).json).toEqual([
+      { home: 'far/atoll_b0001', tenants: 2, rows: expect.any(Number) },
+    ])
+    expect(await left()).toBe(0)
+    expect((await listStoredIds()).size).toBe(acknowledgedIds.size)
+    expect((await runAtoll('postgres purge --hours 0 --yes --json', at)).json).toEqual([])
+  })
+
+  test('who writes without a pause is refused at the end only, who reads never, and what was acknowledged is there once, as it was left', async () => {
+    const call = apiCaller(server.url, headers)
+    expect((await call('POST', '/api/blueprints', blueprint('busy'))).status).toBe(201)
+    const path = '/api/blueprints/busy/entities'
+    const operations = Array.from({ length: 500 }, (_, n) => ({ op: 'create', data: entityInput(n) }))
+    expect((await call('POST', `${path}/batch`, { operations })).status).toBe(200)
+    const list = async () =>
+      (await call('GET', `${path}?$limit=1000&$sort=created`)).body as { _id: string; n: number }[]
+    const listStoredIds = new Map((await list()).map(({ _id, n }) => [_id, Math.abs(n)]))
+    expect(listStoredIds.size).toBe(500)
+    const seen = new Set<number>()
+    let [running, value, written] = [true, 1_000, 0]
+    /** It makes one, changes one that it has, and removes one, over and over. */
+    const writer = async (own: string[]) => {
+      for (let turn = 0; running; turn++) {
+        const [id, n] = [own.at(turn % own.length)!, ++value]
+        const does = (['POST', 'PUT', 'DELETE'] as const)[turn % 3]!
+        const at = does === 'POST' ? path : `${path}/${id}`
+        const { status, body } = await call(does, at, does === 'DELETE' ? undefined : entityInput(n))
+        seen.add(status)
+        if (status > 201) continue
+        written++
+        if (does === 'DELETE') own.splice(own.indexOf(id), 1)
+        else if (does === 'POST') own.push(body._id)
+        if (does === 'DELETE') listStoredIds.delete(id)
+        else listStoredIds.set(does === 'POST' ? body._id : id, n)
+      }
+    }
+    const reader = async () => {
+      for (; running; await Bun.sleep(20)) expect((await call('GET', `${path}?$limit=5`)).status).toBe(200)
+    }
+    for (const to of ['sqlite', 'far/atoll_b0001', 'main/atoll_b0001']) {
+      ;[running, written] = [true, 0]
+      const ids = [...listStoredIds.keys()]
+      const shares = [0, 1, 2, 3].map((share) => ids.filter((_, place) => place % 4 === share))
+      const busy = [...shares.map(writer), reader()]
+      const moved = await runAtoll(`tenant move acme --to ${to} --json`, { ...at, timeout: 50_000 })
+      running = false
+      await Promise.all(busy)
+      expect([moved.code, moved.err, moved.json?.to]).toEqual([0, '', to])
+      expect(written).toBeGreaterThan(10)
+      const found = (await list()).map(({ _id, n }) => [_id, Math.abs(n)] as const)
+      expect(found.length).toBe(listStoredIds.size)
+      expect(Object.fromEntries(found)).toEqual(Object.fromEntries(listStoredIds))
+    }
+    expect([...seen].filter((status) => ![200, 201, 503].includes(status))).toEqual([])
+  }, 150_000)
+
+  test('a bucket is moved whole only where Citus does it', async () => {
+    const code = async (args: string) => JSON.parse((await runAtoll(`postgres move ${args} --json`, at)).err).code
+    expect(await code('main/atoll_b0001 127.0.0.1:5432')).toBe('NO_CITUS')
+    expect(await code('main/none 127.0.0.1:5432')).toBe('BUCKET_NOT_FOUND')
+    expect(await code('main/atoll_b0001 nowhere')).toBe('INVALID_INPUT')
+  })
+})

@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'bun:test'
+import { tenantMigrations } from '../../migrations'
+import { queryDatabase } from '../outside/postgres'
+import { databaseUrl, postgres } from '../storage/engines'
+import { describeTables, schemaCases } from '../storage/schema-facts'
+
+const POSTGRES_TYPES: Record<string, string> = { integer: 'bigint', real: 'double precision', blob: 'bytea' }
+/** What is kept as text by SQLite, but is asked for its parts. */
+const JSONB_COLUMNS = ['entities: keys jsonb not null']
+/** Those of the engine, and what it keeps of words in its own way. */
+const ENGINE_TABLES = ['tenant_lock', 'commits', 'changed_rows', 'search_words', 'search_chunks']
+
+/** The tables of the code as PostgreSQL has to have them: each key begins with the tenant. */
+const expectedFacts = (tables: Parameters<typeof describeTables>[0]) =>
+  describeTables(tables)
+    .map((fact) =>
+      fact
+        .replace(/^(\w+: \w+) (integer|real|blob)\b/, (_, column, type) => `${column} ${POSTGRES_TYPES[type]}`)
+        .replace(/((?:primary key|unique|index \w+|foreign key|-> \w+) \()/g, '$1tenant_id, '),
+    )
+    .map((fact) => (fact === 'entities: keys text not null' ? JSONB_COLUMNS[0]! : fact))
+    .concat(tables.map((table) => `${tableName(table)}: tenant_id uuid not null`))
+    .sort()
+const tableName = (table: object) => (table as Record<symbol, string>)[Symbol.for('drizzle:Name')]!
+
+async function readCatalog(url: string, bucket: string) {
+  const rows = await queryDatabase(
+    url,
+    `with t as (select oid, relname as name from pg_class where relkind in ('r', 'p') and relnamespace = $1::text::regnamespace),
+      named as (select c.oid, c.conrelid, c.contype, c.confrelid, c.confdeltype,
+        (select string_agg(attname, ', ' order by n) from unnest(c.conkey) with ordinality k (at, n)
+          join pg_attribute on attrelid = c.conrelid and attnum = at) as own,
+        (select string_agg(attname, ', ' order by n) from unnest(c.confkey) with ordinality k (at, n)
+          join pg_attribute on attrelid = c.confrelid and attnum = at) as other
+        from pg_constraint c)
+    select t.name, attname || ' ' || format_type(atttypid, null) || case when attnotnull then ' not null' else '' end
+      || case when atttypid = 'text'::regtype and attcollation <> '"C"'::regcollation then ', sorted unlike SQLite' else '' end as fact
+      from t join pg_attribute on attrelid = t.oid where attnum > 0 and not attisdropped
+    union all select t.name, case contype when 'p' then 'primary key' else 'unique' end || ' (' || own || ')'
+      from t join named on conrelid = t.oid where contype in ('p', 'u')
+    union all select t.name, 'foreign key (' || own || ') -> ' || confrelid::regclass::text || ' (' || other || ') on delete '
+        || case confdeltype when 'c' then 'cascade' when 'a' then 'no action' else confdeltype::text end
+      from t join named on conrelid = t.oid where contype = 'f'
+    union all select t.name, case when indisunique then 'unique ' else '' end || 'index ' || c.relname || ' ('
+        || (select string_agg(attname, ', ' order by attnum) from pg_attribute where attrelid = c.oid) || ')'
+      from t join pg_index i on i.indrelid = t.oid join pg_class c on c.oid = i.indexrelid
+      where not exists (select from pg_constraint where conindid = c.oid)`,
+    [bucket],
+  )
+  return rows
+    .filter(({ name }) => !ENGINE_TABLES.includes(name))
+    .map(({ name, fact }) => `${name}: ${fact.replace(`-> ${bucket}.`, '-> ')}`)
+    .sort()
+}
+
+describe.skipIf(!databaseUrl)('a bucket', () => {
+  test.each(schemaCases)('has the tables of a %s, and no others', async (name, tables, migrations) => {
+    const engine = postgres()
+    const bucket = `catalogue_${name}`
+    await engine.open({ tenant: 'a', file: '', identity: crypto.randomUUID(), bucket }, migrations)
+    expect(await readCatalog(databaseUrl!, bucket)).toEqual(expectedFacts(tables))
+    await engine.close()
+  })
+
+  test('is not made where some texts could not be kept', async () => {
+    await queryDatabase(databaseUrl!, "create database latin encoding 'LATIN1' template template0 locale 'C'")
+    const url = new URL(databaseUrl!)
+    url.pathname = '/latin'
+    const engine = postgres(`${url}`)
+    const opened = engine.open({ tenant: 'a', file: '', bucket: 'latin' }, tenantMigrations)
+    await expect(opened).rejects.toThrow('The database encoding is LATIN1.')
+    expect(await queryDatabase(`${url}`, "select from pg_namespace where nspname = 'latin'")).toEqual([])
+    await engine.close()
+  })
+
+  test('has no table without a forced policy, and none that the role of requests owns', async () => {
+    const engine = postgres()
+    await engine.open({ tenant: 'a', file: '', identity: crypto.randomUUID(), bucket: 'policies' }, tenantMigrations)
+    const tables = await queryDatabase(
+      databaseUrl!,
+      `select relname, relrowsecurity and relforcerowsecurity as forced, pg_get_userbyid(relowner) as owner,
+        (select string_agg(polname || ' ' || pg_get_expr(polqual, polrelid), ',') from pg_policy where polrelid = c.oid) as policy
+       from pg_class c where relkind in ('r', 'p') and relnamespace = 'policies'::regnamespace`,
+    )
+    expect(tables.length).toBeGreaterThan(10)
+    for (const { relname, forced, owner, policy } of tables) {
+      expect([relname, forced, policy]).toEqual([
+        relname,
+        true,
+        `own_rows (tenant_id = (current_setting('app.tenant'::text))::uuid)`,
+      ])
+      expect(owner).not.toBe('atoll_app')
+    }
+    const [role] = await queryDatabase(
+      databaseUrl!,
+      "select rolsuper, rolbypassrls, rolcanlogin from pg_roles where rolname = 'atoll_app'",
+    )
+    expect(role).toEqual({ rolsuper: false, rolbypassrls: false, rolcanlogin: false })
+    await engine.close()
+  })
+
+  test('that is older than the notes of changes gets them at the first use, and is served on', async () => {
+    const place = { tenant: 'a', file: '', identity: crypto.randomUUID(), bucket: 'older' }
+    const before = postgres()
+    const older = { ...tenantMigrations, postgres: tenantMigrations.postgres.slice(0, -1) }
+    await (await before.open(place, older)).close()
+    await before.close()
+    await queryDatabase(
+      databaseUrl!,
+      `alter table older.tenant_lock drop column followed; drop table older.changed_rows;
+       drop function older.note_change() cascade`,
+    )
+    const engine = postgres()
+    const database = await engine.open(place, tenantMigrations)
+    const bulk = await engine.openTenantCopy(place, tenantMigrations)
+    await bulk.captureChanges()
+    await database.transaction(
+      async ({ query }) => void (await query("insert into versions (topic, version) values ('a', 1)")),
+    )
+    expect(await bulk.readSnapshot(({ query }) => query('select name, key from changed_rows'))).toEqual([
+      ['versions', '["a"]'],
+    ])
+    await bulk.close()
+    await engine.close()
+  })
+})

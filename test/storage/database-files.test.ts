@@ -1,0 +1,85 @@
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseDamaged } from '../../src/storage/errors'
+import { DatabasePool } from '../../src/storage/pool'
+import { fileEngines, freshFolder } from './engines'
+import { freshLocation, insertThing, listIds, migrations } from './fixtures'
+
+setDefaultTimeout(30_000)
+
+describe.each(fileEngines)('%s', (_, engine) => {
+  async function made() {
+    const folder = freshFolder()
+    const at = { ...freshLocation(), file: 'acme/data.db' }
+    mkdirSync(join(folder, 'acme'))
+    const storage = new DatabasePool(engine({ folder, synchronous: 'full' }), { openCount: 2, deadline: 2_000 })
+    await storage.getStore(at, migrations).write((tx) => insertThing(tx, 'a'))
+    const store = storage.getStore({ ...at, exists: true }, migrations)
+    return { at, folder, file: join(folder, at.file), storage, store }
+  }
+
+  test('nothing is made in the place of a database that exists and is missing, empty, foreign or none', async () => {
+    const { at, folder, file, storage, store } = await made()
+    const other = { ...freshLocation(), file: 'acme/data.db' }
+    await storage.release(at)
+    renameSync(file, join(folder, 'whole'))
+    const faults: [() => void, RegExp][] = [
+      [() => {}, /is missing/],
+      [() => writeFileSync(file, ''), /is empty/],
+      [() => writeFileSync(file, 'no database at all, but long enough to be read. '.repeat(100)), /malformed/],
+      [() => rmSync(join(folder, 'acme'), { recursive: true }), /is missing/],
+    ]
+    for (const [fault, reason] of faults) {
+      fault()
+      const before = existsSync(file) && readFileSync(file)
+      for (const attempt of [() => store.db.query('select 1'), () => store.write((tx) => insertThing(tx, 'b'))]) {
+        const error = await attempt().catch((error) => error)
+        expect(error).toBeInstanceOf(DatabaseDamaged)
+        expect(error.message).toMatch(reason)
+      }
+      expect(existsSync(file) && readFileSync(file)).toEqual(before)
+    }
+    mkdirSync(join(folder, 'acme'))
+    await storage.getStore(other, migrations).write((tx) => insertThing(tx, 'of another'))
+    await expect(store.db.query('select 1')).rejects.toThrow('The database file belongs to another tenant.')
+    await storage.release(other)
+    renameSync(join(folder, 'whole'), file)
+    expect(await listIds(store)).toBe('a')
+    await storage.close()
+  })
+
+  test('a database whose folder is moved away acknowledges nothing more, and goes on when it is back', async () => {
+    const { folder, storage, store } = await made()
+    await store.write((tx) => insertThing(tx, 'b'))
+    renameSync(join(folder, 'acme'), join(folder, 'away'))
+    for (const id of ['c', 'd'])
+      await expect(store.write((tx) => insertThing(tx, id))).rejects.toBeInstanceOf(DatabaseDamaged)
+    expect(existsSync(join(folder, 'acme'))).toBeFalse()
+    renameSync(join(folder, 'away'), join(folder, 'acme'))
+    await store.write((tx) => insertThing(tx, 'e'))
+    expect(await listIds(store)).toMatch(/^a,b,(c,)?e$/)
+    await storage.close()
+    expect(existsSync(join(folder, 'acme/data.db-wal'))).toBeFalse()
+  })
+
+  test('a database whose file is replaced acknowledges nothing more, and the log of the new file survives', async () => {
+    const { at, folder, file, storage, store } = await made()
+    await storage.release(at)
+    // What takes its place has writes in its log only, as a copy of files in use has.
+    const other = new DatabasePool(engine({ folder }), { openCount: 2, deadline: 2_000 })
+    const busy = other.getStore(at, migrations)
+    await busy.write((tx) => insertThing(tx, 'from the log'))
+    mkdirSync(join(folder, 'copy'))
+    for (const end of ['', '-wal']) copyFileSync(`${file}${end}`, join(folder, `copy/data.db${end}`))
+    await other.close()
+
+    await store.write((tx) => insertThing(tx, 'b'))
+    renameSync(join(folder, 'acme'), join(folder, 'away'))
+    renameSync(join(folder, 'copy'), join(folder, 'acme'))
+    await expect(store.write((tx) => insertThing(tx, 'c'))).rejects.toBeInstanceOf(DatabaseDamaged)
+    expect(await listIds(store)).toBe('a,from the log')
+    await storage.close()
+    expect(existsSync(join(folder, 'acme/data.db-wal'))).toBeFalse()
+  })
+})

@@ -1,0 +1,108 @@
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { toStorageError } from '../../src/storage/errors'
+import { apiCaller, createTempFolder, createTenantByCli, pollUntil, signIn, startAtoll } from '../outside/cli'
+
+setDefaultTimeout(60_000)
+
+/** A small disk at a folder; undefined where none can be mounted. */
+function mountDisk(folder: string, size: string) {
+  if (process.platform !== 'linux') return
+  const mounted = Bun.spawnSync(['mount', '-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', folder])
+  if (!mounted.success) return
+  return { [Symbol.dispose]: () => void Bun.spawnSync(['umount', '-l', folder]) }
+}
+
+const probeDisk = mountDisk(createTempFolder(), '1m')
+probeDisk?.[Symbol.dispose]()
+if (!probeDisk) console.warn('SKIPPED: the tests of a full disk, for none can be mounted here. Run them as root.')
+
+describe.skipIf(!probeDisk)('a server whose disk is full', () => {
+  test('answers writes by 507 STORAGE_FULL, goes on reading, and writes again when there is room', async () => {
+    const at = { at: createTempFolder(), env: { ATOLL_DURABILITY: 'full', ATOLL_RATE_LIMITS: 'off' } }
+    using _ = mountDisk(at.at, '24m')!
+    await createTenantByCli(at, 'acme')
+    const ballast = join(at.at, 'ballast')
+    writeFileSync(ballast, Buffer.alloc(6 << 20))
+    await using server = await startAtoll(at)
+    const call = apiCaller(server.url, await signIn(server.url, 'acme'))
+    const things = { key: 'things', name: 'Things', fields: [{ key: 'text', type: 'string' }] }
+    expect((await call('POST', '/api/blueprints', things)).status).toBe(201)
+    const path = '/api/blueprints/things/entities'
+    const made: string[] = []
+    const refused: (string | number | null)[][] = []
+    let longest = 0
+    const writer = async () => {
+      while (refused.length < 40) {
+        const { status, body, headers } = await call('POST', path, { text: 'x'.repeat(20_000) })
+        longest = Math.max(longest, statSync(join(at.at, 'tenants/acme/data.db-wal')).size)
+        if (status === 201) made.push(body._id)
+        else refused.push([status, body.code, headers.get('retry-after')])
+      }
+    }
+    await Promise.all(Array.from({ length: 8 }, writer))
+    for (const refusal of refused) expect(refusal).toEqual([507, 'STORAGE_FULL', '30'])
+    expect(made.length).toBeGreaterThan(20)
+    // The log is bounded by the disk, so that most of it is for what is kept.
+    expect(longest).toBeLessThan(10 << 20)
+    for (const id of [made[0], made.at(-1)]) expect((await call('GET', `${path}/${id}`)).status).toBe(200)
+    expect((await call('GET', `${path}?$limit=5`)).body).toHaveLength(5)
+    rmSync(ballast)
+    expect((await call('POST', path, { text: 'y' })).status).toBe(201)
+    await server.end('SIGTERM')
+    const lines = (await server.logged).split('\n').filter(Boolean)
+    expect(lines.filter((line) => line.includes('STORAGE_FULL')).length).toBeLessThan(3)
+    expect(lines.filter((line) => line.includes('INTERNAL'))).toEqual([])
+    await using again = await startAtoll(at)
+    const ask = apiCaller(again.url, await signIn(again.url, 'acme'))
+    for (const id of made) expect((await ask('GET', `${path}/${id}`)).status).toBe(200)
+  })
+})
+
+const strace = Bun.which('strace')
+if (!strace) console.warn('SKIPPED: the test of a disk that fails, for strace is not installed.')
+
+test.skipIf(!strace)('a database whose disk has failed is opened anew by itself, and goes on', async () => {
+  const at = { at: createTempFolder(), env: { ATOLL_DURABILITY: 'full' } }
+  await createTenantByCli(at, 'acme')
+  await using server = await startAtoll(at)
+  const call = apiCaller(server.url, await signIn(server.url, 'acme'))
+  const create = (key: string) => call('POST', '/api/blueprints', { key, name: key, fields: [] })
+  expect((await create('before')).status).toBe(201)
+  const failing = Bun.spawn(
+    [strace!, '-f', '-qq', '-o', '/dev/null', '-e', 'inject=fdatasync:error=EIO', '-p', `${server.pid}`],
+    { stdout: 'ignore', stderr: 'ignore' },
+  )
+  try {
+    const failed = await pollUntil(
+      () => create(`during-${crypto.randomUUID()}`),
+      ({ status }) => status !== 201,
+    )
+    expect([failed.status, failed.body.code]).toEqual([503, 'STORAGE_FAILED'])
+    expect((await call('GET', '/api/blueprints/before')).status).toBe(200)
+  } finally {
+    failing.kill('SIGTERM')
+    await failing.exited
+  }
+  expect(
+    (
+      await pollUntil(
+        () => create('after'),
+        ({ status }) => status !== 503,
+      )
+    ).status,
+  ).toBe(201)
+  await server.end('SIGKILL')
+  await using again = await startAtoll(at)
+  const ask = apiCaller(again.url, await signIn(again.url, 'acme'))
+  for (const key of ['before', 'after']) expect((await ask('GET', `/api/blueprints/${key}`)).status).toBe(200)
+})
+
+test('a full disk is 507 STORAGE_FULL, by whatever engine it is told', () => {
+  for (const code of ['SQLITE_FULL', '53100', 'ENOSPC', 'EDQUOT'])
+    expect(toStorageError(Object.assign(new Error('full'), { code }))).toMatchObject({
+      status: 507,
+      code: 'STORAGE_FULL',
+    })
+})

@@ -1,0 +1,94 @@
+import { issueApiToken } from '../src/accounts/api-tokens'
+import { registerUser } from '../src/accounts/users'
+import { handleRequest } from '../src/gateway'
+import { createTenant } from '../src/tenancy/tenants'
+
+/** What came back: `body` is the parsed JSON, or the text where it is none. */
+// biome-ignore lint/suspicious/noExplicitAny: an answer can be anything, and expectations say what it is
+export type TestResponse = { status: number; headers: Headers; body: any }
+
+export type TestRequest = {
+  headers?: Record<string, string>
+  body?: unknown
+  raw?: string | Uint8Array | ReadableStream
+}
+
+/** Asks the server, through everything that a request from outside passes. `raw` is a body that is sent as it is. */
+export async function callApi(
+  method: string,
+  url: string,
+  { headers = {}, body, raw }: TestRequest = {},
+): Promise<TestResponse> {
+  const sent = body === undefined ? raw : JSON.stringify(body)
+  const json: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' }
+  const { host } = new URL(url)
+  const response = await handleRequest(new Request(url, { method, headers: { host, ...json, ...headers }, body: sent }))
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, body: parseBody(text) }
+}
+
+function parseBody(text: string) {
+  try {
+    return text ? JSON.parse(text) : undefined
+  } catch {
+    return text
+  }
+}
+
+/** What a refusal says: `[status, code]`. */
+export const statusAndCode = ({ status, body }: TestResponse) => [status, body?.code]
+
+/** A client of one tenant, with these headers on every request. Paths are relative to `/api`. */
+export function apiClient(origin: string, headers: Record<string, string> = {}) {
+  const send =
+    (method: string) =>
+    (path: string, body?: unknown, more: Record<string, string> = {}) =>
+      callApi(method, `${origin}/api${path}`, { headers: { ...headers, ...more }, body })
+  return {
+    get: (path: string, more: Record<string, string> = {}) => send('GET')(path, undefined, more),
+    post: send('POST'),
+    put: send('PUT'),
+    patch: send('PATCH'),
+    delete: (path: string, more: Record<string, string> = {}) => send('DELETE')(path, undefined, more),
+    with: (more: Record<string, string>) => apiClient(origin, { ...headers, ...more }),
+  }
+}
+export type ApiClient = ReturnType<typeof apiClient>
+
+const ROLES_BY_USER = { admin: ['admin', 'user'], editor: ['plugin'], user: ['user'], other: ['user'] }
+export type TestUser = keyof typeof ROLES_BY_USER
+
+let otherTenant: Promise<unknown> | undefined
+
+/**
+ * A fresh tenant with a user for each name, who come by API token: `as('admin')` is a client of the whole API. They have
+ * no passwords, because hashing one takes longer than most tests; sign up whoever has to sign in.
+ */
+export async function createTestTenant() {
+  // A tenant that is alone would answer at every host.
+  otherTenant ??= createTenant(`t${crypto.randomUUID()}`)
+  await otherTenant
+  const id = `t${crypto.randomUUID()}`
+  const tenant = await createTenant(id, [`${id}.test`])
+  const users = {} as Record<TestUser, string>
+  const tokens = {} as Record<TestUser, string>
+  for (const name of Object.keys(ROLES_BY_USER) as TestUser[]) {
+    const user = await registerUser(tenant, { username: name, email: `${name}@${id}.test` }, ROLES_BY_USER[name])
+    users[name] = user._id
+    tokens[name] = (await issueApiToken(tenant, user._id, { nickname: 'test' })).token
+  }
+  const origin = `http://${id}.test`
+  return {
+    id,
+    tenant,
+    origin,
+    users,
+    tokens,
+    as: (name: TestUser) => apiClient(origin, { 'x-api-key': tokens[name] }),
+    stranger: apiClient(origin),
+  }
+}
+
+/** Rules by which everybody with one of the roles may do everything in the scope. */
+export const fullAccessRules = (scope: 'user' | 'tenant', ...roleBased: string[]) =>
+  ['create', 'read', 'update', 'delete'].map((operation) => ({ operation, scope, roleBased }))
