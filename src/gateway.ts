@@ -1,5 +1,4 @@
 import type { Server } from 'bun'
-import { addCorsHeaders, answerPreflight, isPreflight } from './accounts/cors'
 import { executeOnce } from './accounts/idempotency/execution'
 import { app } from './app'
 import { config } from './config'
@@ -8,6 +7,7 @@ import { Problem, toProblemResponse } from './core/problem'
 import { getRequestId } from './core/request-id'
 import { logRefusal, logRequest, type RequestNotes, startNotes } from './core/request-log'
 import { bodyLengthOf, isJsonResponse, setCommonHeaders } from './core/response'
+import { addCorsHeaders, answerPreflight, isPreflight } from './http/cors'
 import { releaseBody } from './tenancy/body-budget'
 import {
   clientIp,

@@ -4,7 +4,7 @@ process.umask(0o077)
 
 try {
   // A compiled binary starts itself once more for lambdas: then it is their sandbox and nothing else.
-  if (process.argv[2] === 'sandbox' && process.send) await import('./plugins/lambdas/sandbox/process-main')
+  if (process.argv[2] === 'sandbox' && process.send) await import('./lambdas/sandbox/process-main')
   else await (await import('./commands/program')).run(process.argv)
 } catch (error) {
   // A sentence for what a person can mend; the rest with all that helps to find out.

@@ -7,7 +7,7 @@ import type { Command } from 'commander'
 import { app } from '../src/app'
 import { createProgram } from '../src/commands/program'
 import { Settings } from '../src/config'
-import { buildOpenApi } from '../src/operations/description/document'
+import { buildOpenApi } from '../src/operations/openapi/document'
 import { callApi, createTestTenant, fullAccessRules, type TestResponse } from './test-tenant'
 
 // What clients and databases rely on. Whatever differs from a snapshot breaks somebody; where that is meant, or something is

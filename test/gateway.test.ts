@@ -13,7 +13,7 @@ import {
   sendRaw,
   signIn,
   startAtoll,
-} from './outside/cli'
+} from './fakes/cli'
 import { type ApiClient, callApi, createTestTenant, statusAndCode } from './test-tenant'
 
 setDefaultTimeout(30_000)

@@ -1,5 +1,5 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { createTempFolder, runAtoll, startAtoll } from './outside/cli'
+import { createTempFolder, runAtoll, startAtoll } from './fakes/cli'
 
 setDefaultTimeout(120_000)
 

@@ -1,7 +1,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { apiCaller, createTempFolder, runAtoll, startAtoll } from './outside/cli'
+import { apiCaller, createTempFolder, runAtoll, startAtoll } from './fakes/cli'
 
 setDefaultTimeout(60_000)
 

@@ -1,5 +1,5 @@
 import { issueApiToken } from '../src/accounts/api-tokens'
-import { registerUser } from '../src/accounts/users'
+import { registerUser } from '../src/accounts/users/users'
 import { handleRequest } from '../src/gateway'
 import { createTenant } from '../src/tenancy/tenants'
 

@@ -2,14 +2,14 @@ import { and, eq, gt, sql } from 'drizzle-orm'
 import { now, toIsoString } from '../core/clock'
 import { sha256 } from '../core/crypto'
 import { Problem } from '../core/problem'
+import { getSettings } from '../platform/settings/tenant-settings'
 import { prepareOncePerDb } from '../storage/pool'
 import { cached, invalidate } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
 import { verifyAccessToken } from './access-tokens'
+import { members, workspaces } from './memberships/tables'
 import { isPrivileged } from './permissions'
 import { apiTokens, sessionKeys, sessions, users } from './tables'
-import { getSettings } from './tenant-settings'
-import { members, workspaces } from './workspaces/tables'
 
 /** The author of a request, as known from its credential. */
 export type Actor = {

@@ -9,11 +9,11 @@ import type { Tx } from '../storage/port'
 import { writeInvalidating } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
 import type { Ctx } from './guard'
+import { getWorkspaceAccess } from './memberships/workspace-access'
 import { requireRecentAuth } from './reauthentication'
 import { assertSignedIn } from './sessions'
 import type { NewApiToken } from './shapes'
 import { apiTokens } from './tables'
-import { getWorkspaceAccess } from './workspaces/workspace-access'
 
 const MAX_API_TOKENS_PER_USER = 20
 

@@ -4,7 +4,7 @@ import { hashPassword } from './passwords'
 import { requireRecentAuth, verifyCurrentPassword } from './reauthentication'
 import type { Proof } from './shapes'
 import type { UserRow } from './tables'
-import { requireValidPassword } from './users'
+import { requireValidPassword } from './users/users'
 
 type LoginFields = { username?: string; email?: string | null }
 

@@ -5,6 +5,7 @@ import { type BodyInspector, readJson } from '../core/body'
 import { assertLengths } from '../core/length-limits'
 import { Problem, ProblemShape } from '../core/problem'
 import { noteRoute, noteUser } from '../core/request-log'
+import { assertSameSite, isCrossSite } from '../http/allowed-origins'
 import { reserveBody } from '../tenancy/body-budget'
 import { startProcessing } from '../tenancy/client-connection'
 import { resolveTenant, type Tenant } from '../tenancy/tenants'
@@ -15,7 +16,6 @@ import {
   authenticateCookie,
   readBearerToken,
 } from './actors'
-import { assertSameSite, isCrossSite } from './allowed-origins'
 import { extendSessionCookie, readSessionCookie, requireOwnHost, serializeExpiredSessionCookie } from './cookies'
 import { endAuthorizationCheck } from './idempotency/authorization-check'
 import { withClaim } from './idempotency/claim'

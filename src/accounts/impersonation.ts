@@ -6,9 +6,9 @@ import { wrapWrite } from '../storage/write-wrapper'
 import { cached } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
 import type { Actor } from './actors'
+import { assertWorkspacesActive, getWorkspaceAccess } from './memberships/workspace-access'
 import { isPrivileged } from './permissions'
 import { users } from './tables'
-import { assertWorkspacesActive, getWorkspaceAccess } from './workspaces/workspace-access'
 
 /** As whom a caller asks, and in which workspace. */
 export type ImpersonationTarget = { user: string; workspace: string }

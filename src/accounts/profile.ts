@@ -1,16 +1,17 @@
 import { eq } from 'drizzle-orm'
 import { now, toIsoString } from '../core/clock'
 import { notFound } from '../core/problem'
+import { isMailEnabled } from '../platform/mail/smtp'
 import { writeInvalidating } from '../tenancy/cache'
 import type { Actor } from './actors'
 import { assertEndTokensWithPassword, authorizeCredentialChange, omitUnchanged } from './credentials'
 import type { Ctx } from './guard'
 import { changeEmail } from './mail/email-changes'
-import { isMailEnabled } from './mail/smtp'
 import { assertSignedIn, revokeApiTokens, revokeOtherSessions } from './sessions'
 import type { ProfileChange } from './shapes'
 import { countAttempt } from './signin-throttle'
 import { type UserRow, users } from './tables'
+import { emitUserUpdated } from './users/events'
 import {
   assertBirthDate,
   assertLoginAvailable,
@@ -19,8 +20,7 @@ import {
   toFullNameChange,
   toLoginKeys,
   toUser,
-} from './users'
-import { emitUserUpdated } from './users/events'
+} from './users/users'
 
 /** The caller's own profile. It is serialized once, and as long-lived as what is remembered of their credential. */
 export async function get(ctx: Ctx): Promise<Response> {

@@ -8,7 +8,7 @@ import { countAttempt, recordSuccess } from './signin-throttle'
 import { sessions, type UserRow } from './tables'
 import { prepareCodeUse } from './totp/code-verification'
 import { countCodeAttempt, invalidCode, isTotpEnabled } from './totp/totp'
-import { getUser } from './users'
+import { getUser } from './users/users'
 
 const RECENT_SIGN_IN_MS = 10 * 60_000 // ms
 

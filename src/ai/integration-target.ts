@@ -1,7 +1,7 @@
 import type { PublicCtx } from '../accounts/guard'
 import { parseWithShape } from '../core/shapes'
-import { type TargetInvocation, toPayload } from '../plugins/integrations/invocation'
-import type { AiTarget } from '../plugins/integrations/targets/ai'
+import { type TargetInvocation, toPayload } from '../integrations/invocation'
+import type { AiTarget } from '../integrations/targets/ai'
 import { CompletionRequest } from './shapes'
 import { completeWithoutStream } from './turn/completion'
 

@@ -1,6 +1,6 @@
 import { type Static, t } from 'elysia'
 import { flag, id, jsonObject, line, partialOf, strictObject, textMatching, time, withKeyPolicy } from '../core/shapes'
-import { ai } from '../plugins/integrations/targets/ai'
+import { ai } from '../integrations/targets/ai'
 import { listQuery } from '../storage/pagination'
 
 const maybe = t.Optional

@@ -14,7 +14,7 @@ import {
   NewBlueprint,
   PermissionExplanation,
 } from './shapes'
-import { sendTypes } from './types/generator'
+import { sendTypes } from './typegen/generator'
 import * as changes from './update'
 
 const keyParams = t.Object({ key: t.String() })

@@ -1,6 +1,6 @@
-import { BUILT_IN_WORKSPACE_ROLES, getRestrictions, type Restrictions } from '../accounts/workspaces/restrictions'
 import { cached } from '../tenancy/cache'
 import type { Tenant } from '../tenancy/tenants'
+import { BUILT_IN_WORKSPACE_ROLES, getRestrictions, type Restrictions } from '../workspaces/restrictions'
 import { ruleScopeOf } from './permissions'
 import type { Definition, Rule, Warning } from './shapes'
 import { blueprints } from './tables'

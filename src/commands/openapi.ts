@@ -9,7 +9,7 @@ export const openapi = new Command('openapi')
   .action(async ({ out, json }: { out?: string; json?: boolean }) => {
     try {
       const { app } = await import('../app')
-      const { buildOpenApi } = await import('../operations/description/document')
+      const { buildOpenApi } = await import('../operations/openapi/document')
       const text = `${JSON.stringify(buildOpenApi(app.routes), null, 2)}\n`
       if (!out) return await writeTexts([text], Bun.stdout.writer())
       await writeFileAtomic([text], out)

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { Registration } from '../accounts/shapes'
-import { registerUser } from '../accounts/users'
+import { registerUser } from '../accounts/users/users'
 import { config } from '../config'
 import { parseWithShape } from '../core/shapes'
 import { adoptTenant } from '../tenancy/adoption'

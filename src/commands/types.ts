@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { generateTypes } from '../blueprints/types/generator'
+import { generateTypes } from '../blueprints/typegen/generator'
 import { databases } from '../tenancy/databases'
 import { getTenant } from '../tenancy/tenants'
 import { writeFileAtomic, writeTexts } from './output'

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { Registration } from '../accounts/shapes'
-import * as users from '../accounts/users'
+import * as users from '../accounts/users/users'
 import { parseWithShape } from '../core/shapes'
 import { getTenant } from '../tenancy/tenants'
 import { runAndPrint } from './output'

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { rotateVaultKey } from '../accounts/vault/key-rotation'
+import { rotateVaultKey } from '../platform/vault/key-rotation'
 import { replaceLostSecrets } from '../tenancy/installation-keys'
 import { requireConfirmation } from './confirmation'
 import { pluralize, runAndPrint } from './output'

@@ -1,8 +1,8 @@
-import { registerWorkspaceNames } from '../accounts/workspaces/restrictions'
 import { blueprints } from '../blueprints/tables'
 import { listWarnings, listWorkspaceNames } from '../blueprints/warnings'
-import { listIntegrationWarnings, listNamedWorkspaceRoles } from '../plugins/integrations/warnings'
+import { listIntegrationWarnings, listNamedWorkspaceRoles } from '../integrations/warnings'
 import { getTenantAnyStatus } from '../tenancy/tenants'
+import { registerWorkspaceNames } from '../workspaces/restrictions'
 
 /** What a tenant allows but probably does not mean: each with its place, such as `/blueprints/books/permissions/0`. */
 export async function listTenantWarnings(id: string) {

@@ -1,10 +1,10 @@
 import type { TObject } from '@sinclair/typebox'
-import { toOrigin } from '../accounts/allowed-origins'
-import { tenantSettings } from '../accounts/tenant-settings'
 import { badRequest, type FieldError } from '../core/problem'
 import { partialOf } from '../core/shapes'
 import { listMisspelledKeys, listUnknownKeys } from '../core/unknown-keys'
 import { listFieldErrors } from '../core/validation'
+import { toOrigin } from '../http/allowed-origins'
+import { tenantSettings } from '../platform/settings/tenant-settings'
 
 const MAX_METADATA_CHARACTERS = 64 << 10 // characters, as JSON
 

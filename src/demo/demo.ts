@@ -1,6 +1,6 @@
 import type { Actor } from '../accounts/actors'
 import { issueApiToken } from '../accounts/api-tokens'
-import { registerUser } from '../accounts/users'
+import { registerUser } from '../accounts/users/users'
 import * as blueprints from '../blueprints/blueprints'
 import type { NewBlueprint, Rule } from '../blueprints/shapes'
 import { generateToken } from '../core/crypto'

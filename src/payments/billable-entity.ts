@@ -1,9 +1,9 @@
 import { and, eq } from 'drizzle-orm'
 import { type Ctx, type PublicCtx, reauthorize } from '../accounts/guard'
+import { workspaces } from '../accounts/memberships/tables'
 import { users } from '../accounts/tables'
-import { getSettings } from '../accounts/tenant-settings'
-import { workspaces } from '../accounts/workspaces/tables'
 import { badRequest, type FieldError, notFound, Problem } from '../core/problem'
+import { getSettings } from '../platform/settings/tenant-settings'
 import type { Db } from '../storage/port'
 import { type EntityType, subscriptions } from './tables'
 

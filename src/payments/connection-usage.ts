@@ -1,5 +1,5 @@
 import { and, eq, notInArray } from 'drizzle-orm'
-import { configurations } from '../accounts/settings/tables'
+import { configurations } from '../platform/settings/tables'
 import type { Tx } from '../storage/port'
 import { TERMINAL_STATUSES } from './subscriptions/transitions'
 import { subscriptions } from './tables'

@@ -1,4 +1,5 @@
 import { eq } from 'drizzle-orm'
+import { isPrivateNetworkAllowed } from '../connections/url-policy'
 import { now, toIsoString } from '../core/clock'
 import { type FailureReason, fetchExternal, UpstreamUnreachable } from '../core/http-client'
 import { TooManyCalls } from '../core/outbound-calls'
@@ -13,7 +14,6 @@ import { recordFailure, recordSuccess } from './health'
 import { findActivePlugin } from './plugin-cache'
 import { signWebhook } from './secrets'
 import { deliveries, plugins } from './tables'
-import { isPrivateNetworkAllowed } from './url-policy'
 
 const DELIVERY_TIMEOUT_MS = 15_000
 const BUSY_RETRY_DELAY_MS = 5_000 // ms after which a delivery that got no turn is tried

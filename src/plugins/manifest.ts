@@ -1,4 +1,5 @@
 import { Value } from '@sinclair/typebox/value'
+import { isPrivateNetworkAllowed } from '../connections/url-policy'
 import { parseJson } from '../core/body'
 import { fetchExternal } from '../core/http-client'
 import { TooManyCalls } from '../core/outbound-calls'
@@ -6,7 +7,6 @@ import { Problem } from '../core/problem'
 import { listFieldErrors } from '../core/validation'
 import type { Tenant } from '../tenancy/tenants'
 import { Manifest } from './shapes'
-import { isPrivateNetworkAllowed } from './url-policy'
 
 const MANIFEST_TIMEOUT_MS = 10_000
 const MAX_MANIFEST_BYTES = 256 << 10

@@ -1,9 +1,11 @@
 import { Elysia } from 'elysia'
 import { type PublicCtx, reauthorizeSameSite, streamGuard } from '../accounts/guard'
 import { config } from '../config'
+import { isPrivateNetworkAllowed } from '../connections/url-policy'
 import { UpstreamUnreachable } from '../core/http-client'
 import { fetchExternalStream, type UpstreamResponse } from '../core/http-stream'
 import { Problem } from '../core/problem'
+import { headersForPlugin, headersFromPlugin } from '../core/proxy-headers'
 import { pinRequestId } from '../core/request-id'
 import { Busy } from '../storage/errors'
 import {
@@ -16,9 +18,7 @@ import {
 import type { Tenant } from '../tenancy/tenants'
 import { recordSampled } from './health'
 import { type CachedPlugin, findActivePlugin, findPluginByPath } from './plugin-cache'
-import { headersForPlugin, headersFromPlugin } from './proxy-headers'
 import { signUserToken } from './secrets'
-import { isPrivateNetworkAllowed } from './url-policy'
 
 const MAX_REQUESTS_PER_TENANT = 1_000 // requests of one tenant at a time
 const requestCounts = new Map<string, number>()

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import { openSecret, type SecretRef } from '../accounts/vault/vault'
 import { DAY_MS, now } from '../core/clock'
+import { openSecret, type SecretRef } from '../platform/vault/vault'
 import type { Tenant } from '../tenancy/tenants'
 
 /** How long a secret of before goes on signing beside the new one. */

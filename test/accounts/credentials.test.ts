@@ -4,7 +4,7 @@ import { codeAt, decodeBase32, stepAt } from '../../src/accounts/totp/codes'
 import { config } from '../../src/config'
 import { now } from '../../src/core/clock'
 import { runDueJobs } from '../../src/jobs/runner'
-import { startSmtpServer } from '../outside/smtp-server'
+import { startSmtpServer } from '../fakes/smtp-server'
 import { type ApiClient, createTestTenant, statusAndCode, type TestUser } from '../test-tenant'
 import { createMailFixture, extractCode, password } from './mail/mail-fixtures'
 import {

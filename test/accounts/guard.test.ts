@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
-import { setRoles } from '../../src/accounts/users'
+import { setRoles } from '../../src/accounts/users/users'
 import { deriveKey } from '../../src/tenancy/installation-keys'
 import { callApi, createTestTenant, statusAndCode } from '../test-tenant'
 import {

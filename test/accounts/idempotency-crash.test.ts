@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../outside/cli'
+import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../fakes/cli'
 import { databaseUrl } from '../storage/engines'
 
 const WRITERS = 16

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { issueApiToken } from '../../src/accounts/api-tokens'
-import { registerUser } from '../../src/accounts/users'
+import { registerUser } from '../../src/accounts/users/users'
 import { createTestTenant, statusAndCode } from '../test-tenant'
 import { bearer, createSignedInClient, readSetCookie, signInForCookie, signInForTokens } from './session-fixtures'
 

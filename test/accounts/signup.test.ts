@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { registerUser } from '../../src/accounts/users'
+import { registerUser } from '../../src/accounts/users/users'
 import { config } from '../../src/config'
 import { setServer } from '../../src/tenancy/client-connection'
 import { createTestTenant, statusAndCode } from '../test-tenant'

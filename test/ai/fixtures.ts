@@ -1,6 +1,6 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { config } from '../../src/config'
-import { type ReplyPlan, startOpenai } from '../outside/openai-server'
+import { type ReplyPlan, startOpenai } from '../fakes/openai-server'
 import { createTestTenant, type TestResponse } from '../test-tenant'
 
 /** A tenant with a server of models, and an agent that asks it. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { issueApiToken } from '../../src/accounts/api-tokens'
-import { registerUser } from '../../src/accounts/users'
+import { registerUser } from '../../src/accounts/users/users'
 import { runDueJobs } from '../../src/jobs/runner'
 import { housekeepingTasks } from '../../src/operations/housekeeping-tasks'
 import { apiClient, statusAndCode } from '../test-tenant'

@@ -2,7 +2,7 @@
 // late the words of 500 streams at once are, with the memory that takes. The server and the readers speak HTTP by hand, so that
 // what is measured is us; each word is the time at which it was said (ms, by the one clock of this machine).
 import { readFileSync } from 'node:fs'
-import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../outside/cli'
+import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../fakes/cli'
 
 const [STREAMS, WORDS, PACE] = [500, 200, 50]
 const ROUNDS = 500

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { startPostgres } from '../outside/postgres'
+import { startPostgres } from '../fakes/postgres'
 import type { Filled } from './fill'
 import { lambdas } from './lambdas'
 import { client, type Figures, type Load, measure } from './load'

@@ -1,8 +1,8 @@
 // `bun test/bench/deliveries.ts [events] [sqlite|postgres]`: how many deliveries a second reach a receiver on this machine, to
 // one subscriber and to sixteen, and what it costs to ask a plugin through the server, beside asking it directly.
 import { rmSync } from 'node:fs'
-import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../outside/cli'
-import { startPostgres } from '../outside/postgres'
+import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../fakes/cli'
+import { startPostgres } from '../fakes/postgres'
 
 const count = Number(process.argv[2] ?? 5_000)
 const database = process.argv[3] === 'postgres' ? await startPostgres() : undefined

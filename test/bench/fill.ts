@@ -3,7 +3,7 @@
 import { writeFileSync } from 'node:fs'
 import '../../src/app'
 import * as tokens from '../../src/accounts/api-tokens'
-import { registerUser } from '../../src/accounts/users'
+import { registerUser } from '../../src/accounts/users/users'
 import * as blueprints from '../../src/blueprints/blueprints'
 import { create } from '../../src/entities/entities'
 import { databases } from '../../src/tenancy/databases'

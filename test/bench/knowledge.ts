@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startPostgres } from '../outside/postgres'
+import { startPostgres } from '../fakes/postgres'
 
 const CHUNK_COUNT = 20_000
 const QUESTION_COUNT = 200

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
-import { childrenOf, memoryOf as memory } from '../outside/child-processes'
-import { createTempFolder, createTenantByCli, signIn, startAtoll } from '../outside/cli'
+import { childrenOf, memoryOf as memory } from '../fakes/child-processes'
+import { createTempFolder, createTenantByCli, signIn, startAtoll } from '../fakes/cli'
 import { type Figures, measure } from './load'
 import { product, productsBlueprint } from './sample-data'
 

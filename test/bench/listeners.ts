@@ -3,8 +3,8 @@
 // change large entities as fast as they can.
 import { readFileSync, rmSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
-import { apiCaller, createTempFolder, createTenantByCli, PASSWORD, signIn, startAtoll } from '../outside/cli'
-import { startPostgres } from '../outside/postgres'
+import { apiCaller, createTempFolder, createTenantByCli, PASSWORD, signIn, startAtoll } from '../fakes/cli'
+import { startPostgres } from '../fakes/postgres'
 import { product, productsBlueprint } from './sample-data'
 
 const count = Number(process.argv[2] ?? 5_000)

@@ -1,5 +1,5 @@
 import { readFileSync, rmSync } from 'node:fs'
-import { createTempFolder, createTenantByCli, signIn, startAtoll } from '../outside/cli'
+import { createTempFolder, createTenantByCli, signIn, startAtoll } from '../fakes/cli'
 import { latency } from './queries'
 import { category, product, productsBlueprint } from './sample-data'
 

@@ -1,8 +1,8 @@
 // `bun test/bench/neighbours.ts [sqlite|postgres] [rows] [seconds] [rounds]`: how many reads by id a tenant gets while one user of
 // another tenant asks costly questions on four connections, as a part of what it gets alone.
 import { rmSync } from 'node:fs'
-import { createTempFolder, createTenantByCli, signIn, startAtoll } from '../outside/cli'
-import { startPostgres } from '../outside/postgres'
+import { createTempFolder, createTenantByCli, signIn, startAtoll } from '../fakes/cli'
+import { startPostgres } from '../fakes/postgres'
 import { type Figures, measure } from './load'
 
 const database = process.argv[2] === 'postgres' ? await startPostgres({ durable: true }) : undefined

@@ -1,8 +1,8 @@
 // `bun test/bench/outgoing.ts [calls] [sqlite|postgres]`: how long a tenant's call of a server that answers takes while another
 // tenant has so many calls of a server that never does, beside the same without them.
 import { request } from 'node:http'
-import { createTempFolder, createTenantByCli, signIn, startAtoll } from '../outside/cli'
-import { startPostgres } from '../outside/postgres'
+import { createTempFolder, createTenantByCli, signIn, startAtoll } from '../fakes/cli'
+import { startPostgres } from '../fakes/postgres'
 
 const count = Number(process.argv[2] ?? 300)
 const database = process.argv[3] === 'postgres' ? await startPostgres() : undefined

@@ -1,10 +1,10 @@
 // `bun test/bench/payments.ts [sqlite|postgres] [events]`: how many signed webhooks of a payment provider a second are
 // verified and applied, each durable before it is answered; and what a checkout takes beyond the provider's own time.
 import { readFileSync, rmSync } from 'node:fs'
-import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../outside/cli'
-import { startPostgres } from '../outside/postgres'
-import { signStripeWebhook, startStripe } from '../outside/vendors/stripe'
-import type { SignedWebhook } from '../outside/vendors/vendor'
+import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../fakes/cli'
+import { startPostgres } from '../fakes/postgres'
+import { signStripeWebhook, startStripe } from '../fakes/vendors/stripe'
+import type { SignedWebhook } from '../fakes/vendors/vendor'
 
 const SUBSCRIPTION_COUNT = 300
 const CONCURRENT_WEBHOOKS = 64

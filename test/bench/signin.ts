@@ -4,8 +4,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PASSWORD_COST } from '../../src/accounts/passwords'
-import { apiCaller, PASSWORD, startAtoll } from '../outside/cli'
-import { startPostgres } from '../outside/postgres'
+import { apiCaller, PASSWORD, startAtoll } from '../fakes/cli'
+import { startPostgres } from '../fakes/postgres'
 import { measure } from './load'
 import { product, productsBlueprint } from './sample-data'
 
@@ -38,7 +38,7 @@ const medianOf = (list: number[]) => list.toSorted((a, b) => a - b)[list.length 
 /** A process of its own makes the tenant, because the settings are read once. */
 async function fillTenant() {
   await import('../../src/app')
-  const { registerUser } = await import('../../src/accounts/users')
+  const { registerUser } = await import('../../src/accounts/users/users')
   const { users } = await import('../../src/accounts/tables')
   const { totp } = await import('../../src/accounts/totp/tables')
   const { eq } = await import('drizzle-orm')

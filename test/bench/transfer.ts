@@ -1,8 +1,8 @@
 // `bun test/bench/transfer.ts [rows] [sqlite|postgres]`: an import and an export of many rows; how much memory the server
 // takes for them, and how long others wait meanwhile.
 import { readFileSync, rmSync } from 'node:fs'
-import { createTempFolder, createTenantByCli, signIn, startAtoll } from '../outside/cli'
-import { startPostgres } from '../outside/postgres'
+import { createTempFolder, createTenantByCli, signIn, startAtoll } from '../fakes/cli'
+import { startPostgres } from '../fakes/postgres'
 import { product, productsBlueprint } from './sample-data'
 
 const rows = Number(process.argv[2] ?? 200_000)

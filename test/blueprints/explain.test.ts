@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { registerUser } from '../../src/accounts/users'
+import { registerUser } from '../../src/accounts/users/users'
 import { createThingsFixture } from '../entities/fixtures'
 import { statusAndCode } from '../test-tenant'
 

@@ -1,7 +1,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { createTempFolder, runAtoll, startAtoll } from '../outside/cli'
+import { createTempFolder, runAtoll, startAtoll } from '../fakes/cli'
 
 setDefaultTimeout(30_000)
 

@@ -11,7 +11,7 @@ import {
   runAtoll,
   signIn,
   startAtoll,
-} from '../outside/cli'
+} from '../fakes/cli'
 
 setDefaultTimeout(30_000)
 

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { COMPILES_CLEANLY, compileTypeScript } from '../blueprints/types/typescript-compiler'
-import { apiCaller, createTempFolder, createTenantByCli, runAtoll, signIn, startAtoll } from '../outside/cli'
+import { COMPILES_CLEANLY, compileTypeScript } from '../blueprints/typegen/typescript-compiler'
+import { apiCaller, createTempFolder, createTenantByCli, runAtoll, signIn, startAtoll } from '../fakes/cli'
 
 setDefaultTimeout(60_000)
 

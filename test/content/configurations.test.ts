@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { toProviderSecretRef } from '../../src/accounts/settings/provider-secrets'
-import { getSettings } from '../../src/accounts/tenant-settings'
-import { openSecret } from '../../src/accounts/vault/vault'
+import { toProviderSecretRef } from '../../src/platform/settings/provider-secrets'
+import { getSettings } from '../../src/platform/settings/tenant-settings'
+import { openSecret } from '../../src/platform/vault/vault'
 import { nextPagePath } from '../entities/fixtures'
 import { createTestTenant, statusAndCode } from '../test-tenant'
 

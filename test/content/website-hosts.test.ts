@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { configurations } from '../../src/accounts/settings/tables'
 import { config } from '../../src/config'
 import { update } from '../../src/content/configurations'
 import { reconcileHosts } from '../../src/content/website-hosts'
 import { withLease } from '../../src/jobs/with-lease'
 import { housekeepingTasks } from '../../src/operations/housekeeping-tasks'
+import { configurations } from '../../src/platform/settings/tables'
 import { claimWebsites, findClaimedHosts } from '../../src/tenancy/hosts'
 import { createTenant, deleteTenant, getTenant, getTenantInfo, setHosts } from '../../src/tenancy/tenants'
-import { apiCaller, createTempFolder, createTenantByCli, pollUntil, runAtoll, signIn, startAtoll } from '../outside/cli'
+import { apiCaller, createTempFolder, createTenantByCli, pollUntil, runAtoll, signIn, startAtoll } from '../fakes/cli'
 import { callApi, createTestTenant, statusAndCode } from '../test-tenant'
 
 setDefaultTimeout(30_000)

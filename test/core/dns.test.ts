@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { lookupTxtRecords } from '../../src/core/dns'
-import { startDnsServer } from '../outside/dns-server'
+import { startDnsServer } from '../fakes/dns-server'
 
 setDefaultTimeout(30_000)
 

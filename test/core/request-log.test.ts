@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, spyOn, test } from 'bun:test'
 import { logError, logOutput, setLogLevel } from '../../src/core/log'
-import { apiCaller, createTempFolder, createTenantByCli, runAtoll, signIn, startAtoll } from '../outside/cli'
+import { apiCaller, createTempFolder, createTenantByCli, runAtoll, signIn, startAtoll } from '../fakes/cli'
 import { callApi, createTestTenant } from '../test-tenant'
 
 setDefaultTimeout(60_000)

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { type FetchLimits, fetchExternal, type UpstreamUnreachable } from '../../src/core/http-client'
 import { fetchExternalStream } from '../../src/core/http-stream'
-import { certificate, key } from '../outside/certificate'
-import { startDnsServer } from '../outside/dns-server'
+import { certificate, key } from '../fakes/certificate'
+import { startDnsServer } from '../fakes/dns-server'
 
 setDefaultTimeout(30_000)
 

@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { Ajv2020 } from 'ajv/dist/2020'
 import { app } from '../../src/app'
-import { buildOpenApi as describeRoutes } from '../../src/operations/description/document'
-import { examples } from '../../src/operations/description/examples'
-import { toJsonSchema } from '../../src/operations/description/schema'
-import { namedShapes } from '../../src/operations/description/schema-names'
+import { buildOpenApi as describeRoutes } from '../../src/operations/openapi/document'
+import { examples } from '../../src/operations/openapi/examples'
+import { toJsonSchema } from '../../src/operations/openapi/schema'
+import { namedShapes } from '../../src/operations/openapi/schema-names'
 
 type Schema = { [word: string]: unknown }
 type Media = Record<string, { schema?: Schema; example?: unknown }>

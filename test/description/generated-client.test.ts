@@ -1,7 +1,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { createTempFolder, createTenantByCli, startAtoll } from '../outside/cli'
+import { createTempFolder, createTenantByCli, startAtoll } from '../fakes/cli'
 
 setDefaultTimeout(240_000)
 

@@ -1,8 +1,8 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { app } from '../../src/app'
-import { buildOpenApi } from '../../src/operations/description/document'
-import { createTempFolder } from '../outside/cli'
+import { buildOpenApi } from '../../src/operations/openapi/document'
+import { createTempFolder } from '../fakes/cli'
 
 setDefaultTimeout(180_000)
 

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { Ajv2020 } from 'ajv/dist/2020'
 import { app } from '../../src/app'
-import { buildOpenApi as describeRoutes } from '../../src/operations/description/document'
+import { buildOpenApi as describeRoutes } from '../../src/operations/openapi/document'
 import { createTestTenant, type TestResponse } from '../test-tenant'
 
 setDefaultTimeout(120_000)

@@ -1,5 +1,5 @@
 import { expect } from 'bun:test'
-import { evaluateInTurn } from '../../src/entities/formula-evaluation'
+import { evaluateInTurn } from '../../src/entities/write/formula-evaluation'
 import { costlyWork } from '../../src/tenancy/fair-queue'
 import { resolveTenant } from '../../src/tenancy/tenants'
 import { callApi, createTestTenant, fullAccessRules } from '../test-tenant'

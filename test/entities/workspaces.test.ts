@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { issueApiToken } from '../../src/accounts/api-tokens'
-import { registerUser } from '../../src/accounts/users'
-import { createWorkspace } from '../accounts/workspaces/workspace-fixtures'
+import { registerUser } from '../../src/accounts/users/users'
 import { type ApiClient, callApi, createTestTenant, statusAndCode, type TestUser } from '../test-tenant'
+import { createWorkspace } from '../workspaces/workspace-fixtures'
 import { startTestServer } from './changes/stream-client'
 import { identifiers } from './fixtures'
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { issueApiToken } from '../../src/accounts/api-tokens'
-import { registerUser } from '../../src/accounts/users'
+import { registerUser } from '../../src/accounts/users/users'
 import { moveClock, now } from '../../src/core/clock'
 import { yieldToEventLoop } from '../../src/core/event-loop'
 import { removeOld } from '../../src/events/events'

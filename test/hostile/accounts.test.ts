@@ -14,8 +14,8 @@ import {
   signInForCookie,
   signInForTokens,
 } from '../accounts/session-fixtures'
-import { createWorkspace } from '../accounts/workspaces/workspace-fixtures'
 import { apiClient, createTestTenant, statusAndCode, type TestResponse } from '../test-tenant'
+import { createWorkspace } from '../workspaces/workspace-fixtures'
 
 const INVALID = [400, 'INVALID_INPUT']
 const FORBIDDEN = [403, 'FORBIDDEN']

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { issueApiToken } from '../../src/accounts/api-tokens'
-import { registerUser } from '../../src/accounts/users'
+import { registerUser } from '../../src/accounts/users/users'
 import { moveClock } from '../../src/core/clock'
 import { createThingsFixture } from '../entities/fixtures'
 import { apiClient, callApi, fullAccessRules, statusAndCode } from '../test-tenant'

@@ -10,7 +10,7 @@ import {
   sendRaw,
   signIn,
   startAtoll,
-} from '../outside/cli'
+} from '../fakes/cli'
 import { fullAccessRules } from '../test-tenant'
 
 setDefaultTimeout(30_000)

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, spyOn, test } from 'bun:test'
-import { registerUser } from '../../src/accounts/users'
+import { registerUser } from '../../src/accounts/users/users'
 import { config } from '../../src/config'
 import { bearer, signInForTokens } from '../accounts/session-fixtures'
 import { createTestTenant, statusAndCode } from '../test-tenant'

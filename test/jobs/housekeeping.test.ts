@@ -7,7 +7,7 @@ import { type HousekeepingTask, startHousekeeping } from '../../src/jobs/houseke
 import { withLease } from '../../src/jobs/with-lease'
 import type { Tenant } from '../../src/tenancy/tenants'
 import { advanceClock, DAY, resetClock, signInForTokens } from '../accounts/session-fixtures'
-import { apiCaller, createTempFolder, pollUntil, startAtoll } from '../outside/cli'
+import { apiCaller, createTempFolder, pollUntil, startAtoll } from '../fakes/cli'
 import { databaseUrl } from '../storage/engines'
 import { createTestTenant } from '../test-tenant'
 

@@ -6,12 +6,12 @@ import { type Lease, withLease } from '../../src/jobs/with-lease'
 import { Busy } from '../../src/storage/errors'
 import type { DatabasePool } from '../../src/storage/pool'
 import type { Store } from '../../src/storage/port'
-import { incrementCounter, type LeaseContest, openContest, type Role, readCounter } from '../outside/lease-process'
+import { incrementCounter, type LeaseContest, openContest, type Role, readCounter } from '../fakes/lease-process'
 import { databaseUrl, freshFolder } from '../storage/engines'
 
 setDefaultTimeout(30_000)
 
-const program = resolve(import.meta.dir, '../outside/lease-process.ts')
+const program = resolve(import.meta.dir, '../fakes/lease-process.ts')
 
 /** Another process. `next` is what it tells next. */
 function startContender(role: Role, contest: LeaseContest) {

@@ -1,8 +1,8 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { apiCaller, createTempFolder, pollUntil, runAtoll, startAtoll } from '../outside/cli'
-import { startWebhookReceiver } from '../outside/webhook-receiver'
+import { apiCaller, createTempFolder, pollUntil, runAtoll, startAtoll } from '../fakes/cli'
+import { startWebhookReceiver } from '../fakes/webhook-receiver'
 
 setDefaultTimeout(120_000)
 
@@ -27,7 +27,7 @@ async function createTenants(at: string, count: number) {
   const script = `
     const { createTenant } = await import('${tenants}/tenants')
     const { databases } = await import('${tenants}/databases')
-    const { registerUser } = await import('${tenants}/../accounts/users')
+    const { registerUser } = await import('${tenants}/../accounts/users/users')
     const { issueApiToken } = await import('${tenants}/../accounts/api-tokens')
     const tokens = {}
     for (let n = 0; n < ${count}; n++) {

@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { apiCaller, createTempFolder, createTenantByCli, runAtoll, signIn, startAtoll } from '../outside/cli'
+import { apiCaller, createTempFolder, createTenantByCli, runAtoll, signIn, startAtoll } from '../fakes/cli'
 
 setDefaultTimeout(60_000)
 

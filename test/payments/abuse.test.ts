@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { now } from '../../src/core/clock'
-import { paypal as paypalProvider } from '../../src/payments/providers/paypal'
-import { startPaddle } from '../outside/vendors/paddle'
-import { startPaypal } from '../outside/vendors/paypal'
-import { startStripe } from '../outside/vendors/stripe'
+import { paypal as paypalProvider } from '../../src/payments/providers/paypal/provider'
+import { startPaddle } from '../fakes/vendors/paddle'
+import { startPaypal } from '../fakes/vendors/paypal'
+import { startStripe } from '../fakes/vendors/stripe'
 import { allowPrivateNetwork, denyPrivateNetwork } from '../plugins/fixtures'
 import { statusAndCode } from '../test-tenant'
 import { createPaymentsFixture, done } from './fixtures'
-import { deliver } from './inbox/webhook-fixtures'
 import { createOpenedConnection, createOrder } from './providers/provider-fixtures'
+import { deliver } from './webhooks/webhook-fixtures'
 
 allowPrivateNetwork()
 const [stripe, paddle, paypal] = [await startStripe(), await startPaddle(), await startPaypal()]

@@ -1,6 +1,6 @@
 import { expect } from 'bun:test'
 import { issueApiToken } from '../../src/accounts/api-tokens'
-import { registerUser } from '../../src/accounts/users'
+import { registerUser } from '../../src/accounts/users/users'
 import { moveClock, now } from '../../src/core/clock'
 import { runDueJobs } from '../../src/jobs/runner'
 import { type TransitionInput, transition } from '../../src/payments/subscriptions/state-machine'

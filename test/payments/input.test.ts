@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'bun:test'
-import { startStripe } from '../outside/vendors/stripe'
+import { startStripe } from '../fakes/vendors/stripe'
 import { allowPrivateNetwork, denyPrivateNetwork } from '../plugins/fixtures'
 import { statusAndCode } from '../test-tenant'
 import { createPaymentsFixture, done } from './fixtures'

@@ -6,7 +6,7 @@ import { emitAll } from '../../src/jobs/outbox'
 import { runDueJobs } from '../../src/jobs/runner'
 import { withLease } from '../../src/jobs/with-lease'
 import { removeOld } from '../../src/plugins/deliveries'
-import { type ReceivedDelivery, startWebhookReceiver } from '../outside/webhook-receiver'
+import { type ReceivedDelivery, startWebhookReceiver } from '../fakes/webhook-receiver'
 import { createTestTenant, statusAndCode, type TestResponse } from '../test-tenant'
 import {
   allowPrivateNetwork,

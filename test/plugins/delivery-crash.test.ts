@@ -2,14 +2,14 @@ import { afterAll, expect, test } from 'bun:test'
 import { resolve } from 'node:path'
 import { moveClock, now } from '../../src/core/clock'
 import { runDueJobs } from '../../src/jobs/runner'
-import { startWebhookReceiver } from '../outside/webhook-receiver'
+import { startWebhookReceiver } from '../fakes/webhook-receiver'
 import { createTestTenant } from '../test-tenant'
 import { allowPrivateNetwork, createOrderPlugin, denyPrivateNetwork, times } from './fixtures'
 
 const KILLS = 50
 const MAX_DELIVERIES_PER_PROCESS = 6 // deliveries of a process until its end
 const DELIVERY_WAIT_MS = 500 // ms for them
-const program = resolve(import.meta.dir, '../outside/delivery-process.ts')
+const program = resolve(import.meta.dir, '../fakes/delivery-process.ts')
 const receiver = startWebhookReceiver()
 afterAll(async () => {
   denyPrivateNetwork()

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { apiCaller, createTempFolder, createTenantByCli, runAtoll, signIn, startAtoll } from '../outside/cli'
-import { queryDatabase } from '../outside/postgres'
+import { apiCaller, createTempFolder, createTenantByCli, runAtoll, signIn, startAtoll } from '../fakes/cli'
+import { queryDatabase } from '../fakes/postgres'
 
 const url = process.env.CITUS_URL
 if (!url)

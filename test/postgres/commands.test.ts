@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { apiCaller, createTempFolder, createTenantByCli, runAtoll, signIn, startAtoll } from '../outside/cli'
-import { createDatabase, queryDatabase } from '../outside/postgres'
+import { apiCaller, createTempFolder, createTenantByCli, runAtoll, signIn, startAtoll } from '../fakes/cli'
+import { createDatabase, queryDatabase } from '../fakes/postgres'
 import { databaseUrl } from '../storage/engines'
 
 describe.skipIf(!databaseUrl)('the command `postgres`', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { apiCaller, createTempFolder, createTenantByCli, pollUntil, signIn, startAtoll } from '../outside/cli'
-import { findPostgresBin, startPostgres } from '../outside/postgres'
+import { apiCaller, createTempFolder, createTenantByCli, pollUntil, signIn, startAtoll } from '../fakes/cli'
+import { findPostgresBin, startPostgres } from '../fakes/postgres'
 import { databaseUrl } from '../storage/engines'
 
 // It has a server of its own, for that one is killed.

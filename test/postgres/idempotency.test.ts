@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../outside/cli'
+import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../fakes/cli'
 import { databaseUrl } from '../storage/engines'
 
 const env = { ATOLL_DATABASE_URL: databaseUrl ?? '' }

@@ -2,8 +2,8 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { Busy } from '../../src/storage/errors'
 import { DatabasePool } from '../../src/storage/pool'
 import type { Migrations } from '../../src/storage/port'
-import { startCuttingProxy } from '../outside/cutting-proxy'
-import { queryDatabase } from '../outside/postgres'
+import { startCuttingProxy } from '../fakes/cutting-proxy'
+import { queryDatabase } from '../fakes/postgres'
 import { databaseUrl, postgres } from '../storage/engines'
 
 const migrations: Migrations = {

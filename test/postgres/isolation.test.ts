@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { DatabasePool } from '../../src/storage/pool'
 import type { Migrations } from '../../src/storage/port'
-import { queryDatabase, startBouncer } from '../outside/postgres'
+import { queryDatabase, startBouncer } from '../fakes/postgres'
 import { databaseUrl, postgres } from '../storage/engines'
 
 const migrations: Migrations = {

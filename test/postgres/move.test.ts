@@ -15,8 +15,8 @@ import {
   runAtoll,
   signIn,
   startAtoll,
-} from '../outside/cli'
-import { queryDatabase } from '../outside/postgres'
+} from '../fakes/cli'
+import { queryDatabase } from '../fakes/postgres'
 import { databaseUrl, postgres } from '../storage/engines'
 import { createTestTenant, fullAccessRules } from '../test-tenant'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { tenantMigrations } from '../../migrations'
-import { queryDatabase } from '../outside/postgres'
+import { queryDatabase } from '../fakes/postgres'
 import { databaseUrl, postgres } from '../storage/engines'
 import { describeTables, schemaCases } from '../storage/schema-facts'
 

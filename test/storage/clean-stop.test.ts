@@ -3,7 +3,7 @@ import { copyFileSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
 import { DatabasePool } from '../../src/storage/pool'
-import { apiCaller, createTempFolder, createTenantByCli, runAtoll, signIn, startAtoll } from '../outside/cli'
+import { apiCaller, createTempFolder, createTenantByCli, runAtoll, signIn, startAtoll } from '../fakes/cli'
 import { fileEngines, freshFolder } from './engines'
 import { freshLocation, migrations } from './fixtures'
 

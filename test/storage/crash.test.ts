@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
-import { extractDocumentJson } from '../../src/entities/serializer'
-import { apiCaller, createTempFolder, createTenantByCli, type RunningAtoll, signIn, startAtoll } from '../outside/cli'
+import { extractDocumentJson } from '../../src/entities/store/serializer'
+import { apiCaller, createTempFolder, createTenantByCli, type RunningAtoll, signIn, startAtoll } from '../fakes/cli'
 
 const THING_TAGS = ['one', 'two', 'three']
 const WRITER_COUNT = 24

@@ -2,7 +2,7 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { toStorageError } from '../../src/storage/errors'
-import { apiCaller, createTempFolder, createTenantByCli, pollUntil, signIn, startAtoll } from '../outside/cli'
+import { apiCaller, createTempFolder, createTenantByCli, pollUntil, signIn, startAtoll } from '../fakes/cli'
 
 setDefaultTimeout(60_000)
 

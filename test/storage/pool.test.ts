@@ -14,9 +14,7 @@ import { freshLocation, increment, insertThing, listCounts, listIds, migrations,
 setDefaultTimeout(30_000)
 
 const spawnOtherProcess = (what: 'own' | 'count' | 'hold', path: string) =>
-  Bun.spawn([process.execPath, resolve(import.meta.dir, '../outside/sqlite-process.ts'), what, path], {
-    stdout: 'pipe',
-  })
+  Bun.spawn([process.execPath, resolve(import.meta.dir, '../fakes/sqlite-process.ts'), what, path], { stdout: 'pipe' })
 const waitForOutput = async (child: { stdout: ReadableStream<Uint8Array> }) => {
   for await (const _ of child.stdout) return
 }

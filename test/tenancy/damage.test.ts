@@ -21,8 +21,8 @@ import {
   runAtoll,
   signIn,
   startAtoll,
-} from '../outside/cli'
-import { queryDatabase as askDatabase, createDatabase } from '../outside/postgres'
+} from '../fakes/cli'
+import { queryDatabase as askDatabase, createDatabase } from '../fakes/postgres'
 import { databaseUrl } from '../storage/engines'
 
 setDefaultTimeout(60_000)

@@ -6,8 +6,8 @@ import { checkProvenHosts } from '../../src/tenancy/host-checks'
 import { isPublicName } from '../../src/tenancy/hosts'
 import { registry } from '../../src/tenancy/registry'
 import { getTenant, getTenantInfo, setHosts } from '../../src/tenancy/tenants'
-import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../outside/cli'
-import { startDnsServer } from '../outside/dns-server'
+import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../fakes/cli'
+import { startDnsServer } from '../fakes/dns-server'
 import { callApi, createTestTenant } from '../test-tenant'
 
 setDefaultTimeout(60_000)

@@ -16,7 +16,7 @@ import {
   sendRaw,
   signIn,
   startAtoll,
-} from '../outside/cli'
+} from '../fakes/cli'
 import { callApi, createTestTenant, statusAndCode } from '../test-tenant'
 
 setDefaultTimeout(30_000)

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { apiCaller, createTempFolder, createTenantByCli, runAtoll, startAtoll } from '../outside/cli'
+import { apiCaller, createTempFolder, createTenantByCli, runAtoll, startAtoll } from '../fakes/cli'
 
 const warningsIn = (log: string) => log.split('\n').filter((line) => line.includes('UNTRUSTED_PROXY'))
 const forwarded = { 'x-forwarded-for': '192.0.2.1', tenant: 'acme' }

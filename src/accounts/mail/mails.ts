@@ -4,13 +4,13 @@ import { type HttpContext, setNoStore } from '../../core/etag'
 import { deleteInBatches } from '../../jobs/batch-delete'
 import { enqueue } from '../../jobs/queue'
 import type { Lease } from '../../jobs/with-lease'
+import type { TemplateName } from '../../platform/mail/templates'
 import { applyPage, type GrowingListQuery, parsePage, respondWithGrowingPage } from '../../storage/pagination'
 import type { Db, Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import type { Ctx } from '../guard'
-import { normalizeForLookup } from '../users'
+import { normalizeForLookup } from '../users/users'
 import { devices, mails } from './tables'
-import type { TemplateName } from './templates'
 
 export type MailRow = typeof mails.$inferSelect
 

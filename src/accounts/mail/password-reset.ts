@@ -11,7 +11,7 @@ import { consumeOneTimeToken, findOneTimeToken } from '../one-time-tokens'
 import { hashPassword } from '../passwords'
 import { countAttempt } from '../signin-throttle'
 import { users } from '../tables'
-import { normalizeForLookup, requireValidPassword } from '../users'
+import { normalizeForLookup, requireValidPassword } from '../users/users'
 import { queueMail } from './mails'
 import { throwInvalidToken } from './verification'
 

@@ -10,8 +10,8 @@ import type { Ctx } from '../guard'
 import { consumeOneTimeToken } from '../one-time-tokens'
 import { countAttempt } from '../signin-throttle'
 import { type UserRow, users } from '../tables'
-import { assertLoginAvailable, getUser, toLoginKeys } from '../users'
 import { emitUserUpdated } from '../users/events'
+import { assertLoginAvailable, getUser, toLoginKeys } from '../users/users'
 import { queueMail } from './mails'
 
 type VerifiableUser = Pick<UserRow, '_id' | 'email' | 'emailVerified' | 'pendingEmail'>

@@ -1,7 +1,7 @@
 import { Problem } from '../../core/problem'
+import { getAllowedOrigins, isLoopbackHost } from '../../http/allowed-origins'
 import { isHttps, requestAuthority } from '../../tenancy/client-connection'
 import { findTenantByHost, type Tenant } from '../../tenancy/tenants'
-import { getAllowedOrigins, isLoopbackHost } from '../allowed-origins'
 
 /** For whom a passkey is good (WebAuthn §4, "RP ID"), and the page that asks for it. */
 export type RelyingParty = { id: string; origin: string }

@@ -2,6 +2,7 @@ import { eq } from 'drizzle-orm'
 import { now, toIsoString } from '../../core/clock'
 import { notFound } from '../../core/problem'
 import { success } from '../../core/shapes'
+import { deleteSecrets } from '../../platform/vault/vault'
 import type { Tx } from '../../storage/port'
 import { writeInvalidating } from '../../tenancy/cache'
 import { assertEndTokensWithPassword, authorizeCredentialChange, omitUnchanged } from '../credentials'
@@ -12,6 +13,8 @@ import { runOwnerDeletedHandlers } from '../owner-deleted'
 import { hashPassword } from '../passwords'
 import { assertSignedIn, revokeApiTokens, revokeOtherSessions } from '../sessions'
 import { type UserRow, users } from '../tables'
+import { emitUserEvent, emitUserUpdated } from './events'
+import type { NewUser, UserChange } from './shapes'
 import {
   assertBirthDate,
   assertLoginAvailable,
@@ -23,10 +26,7 @@ import {
   toFullNameChange,
   toLoginKeys,
   toUser,
-} from '../users'
-import { deleteSecrets } from '../vault/vault'
-import { emitUserEvent, emitUserUpdated } from './events'
-import type { NewUser, UserChange } from './shapes'
+} from './users'
 
 /** A user with all that admins see. @throws 404 */
 export const get = async (ctx: Ctx, id: string) => toUser(await getUser(ctx, id), true)

@@ -6,8 +6,8 @@ import type { Db } from '../../storage/port'
 import type { Ctx } from '../guard'
 import { User } from '../shapes'
 import { type UserRow, users } from '../tables'
-import { fullNameOf, normalizeForLookup, toUser } from '../users'
 import type { UsersQuery } from './shapes'
+import { fullNameOf, normalizeForLookup, toUser } from './users'
 
 const sortable = {
   _id: users._id,

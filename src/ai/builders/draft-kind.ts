@@ -2,7 +2,7 @@ import type { Static, TSchema } from 'elysia'
 import type { Ctx } from '../../accounts/guard'
 import type { HttpContext } from '../../core/etag'
 import { type FieldError, Problem } from '../../core/problem'
-import type { DraftKindName } from './kinds'
+import type { DraftKindName } from './kinds/index'
 
 /** A kind of things that models draft: what may be sent to make one of them, and by whom. */
 export type DraftKind<Shape extends TSchema> = {

@@ -1,11 +1,11 @@
 import type { Ctx } from '../../accounts/guard'
 import { assertScope } from '../../accounts/permissions'
 import * as blueprints from '../../blueprints/blueprints'
+import * as connections from '../../connections/connections'
 import * as blocks from '../../content/blocks'
 import type { HttpContext } from '../../core/etag'
-import * as connections from '../../plugins/connections/connections'
-import * as integrations from '../../plugins/integrations/integrations'
-import * as lambdas from '../../plugins/lambdas/lambdas'
+import * as integrations from '../../integrations/integrations'
+import * as lambdas from '../../lambdas/lambdas'
 import type { Tool } from '../tools/tool'
 
 type Lookup = {

@@ -1,4 +1,4 @@
-import { tokenize } from '../../entities/tokenizer'
+import { tokenize } from '../../entities/search/tokenizer'
 import type { RunQuery, Tx } from '../../storage/port'
 
 /** A chunk's number, and its text. */

@@ -1,7 +1,7 @@
 import { or } from 'drizzle-orm'
 import type { PublicCtx } from '../../accounts/guard'
 import { Problem } from '../../core/problem'
-import type { AiTarget } from '../../plugins/integrations/targets/ai'
+import type { AiTarget } from '../../integrations/targets/ai'
 import type { Db } from '../../storage/port'
 import { FairSemaphore } from '../../tenancy/fair-semaphore'
 import type { Tenant } from '../../tenancy/tenants'

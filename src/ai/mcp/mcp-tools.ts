@@ -1,7 +1,7 @@
 import { and, asc, eq } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/guard'
 import { blueprints } from '../../blueprints/tables'
-import { integrations } from '../../plugins/integrations/tables'
+import { integrations } from '../../integrations/tables'
 import { loadTools, type Tools } from '../tools/tools'
 
 /** All that a caller may use: what the rules of blueprints allow them, and the integrations that are tools. */

@@ -1,7 +1,7 @@
 import { config } from '../../config'
+import { isPrivateNetworkAllowed } from '../../connections/url-policy'
 import { UpstreamUnreachable } from '../../core/http-client'
 import { fetchExternalStream } from '../../core/http-stream'
-import { isPrivateNetworkAllowed } from '../../plugins/url-policy'
 
 const MAX_STREAM_BYTES = 64 << 20 // bytes of an answer that is read as it comes
 const MAX_RESPONSE_BYTES = 16 << 20 // and of one that is read at once, while everybody waits

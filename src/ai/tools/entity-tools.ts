@@ -4,8 +4,8 @@ import type { Model, ModelField } from '../../blueprints/model'
 import { mayReadField, mayWriteField, rowScopeOf } from '../../blueprints/permissions'
 import type { Operation } from '../../blueprints/shapes'
 import { badRequest, Problem } from '../../core/problem'
-import * as entities from '../../plugins/lambdas/calls/entities'
-import type { CallContext, HostCall } from '../../plugins/lambdas/calls/host-api'
+import * as entities from '../../lambdas/host-api/entities'
+import type { CallContext, HostCall } from '../../lambdas/host-api/host-api'
 import type { Tool, ToolContext, ToolKind } from './tool'
 
 const DEFAULT_FIND_LIMIT = 20 // entities, where the model asks for no number

@@ -1,12 +1,12 @@
 import { and, eq, inArray } from 'drizzle-orm'
 import { assertScope } from '../../accounts/permissions'
 import { Problem } from '../../core/problem'
-import { MAX_RUN_DEPTH } from '../../plugins/integrations/loop-guard'
-import { mayRun } from '../../plugins/integrations/permission'
-import { getTargetKind, runTarget } from '../../plugins/integrations/run-job'
-import { type IntegrationRow, integrations as table } from '../../plugins/integrations/tables'
-import type { Trigger } from '../../plugins/integrations/triggers'
-import { inputToLambdaRequest } from '../../plugins/lambdas/request'
+import { MAX_RUN_DEPTH } from '../../integrations/loop-guard'
+import { mayRun } from '../../integrations/permission'
+import { getTargetKind, runTarget } from '../../integrations/run-job'
+import { type IntegrationRow, integrations as table } from '../../integrations/tables'
+import type { Trigger } from '../../integrations/triggers/index'
+import { inputToLambdaRequest } from '../../lambdas/request'
 import type { Tool, ToolContext, ToolKind } from './tool'
 
 /** Integrations with the trigger `tool`: lambdas, other servers, mails, other agents, whatever their targets are. */

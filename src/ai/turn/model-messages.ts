@@ -3,7 +3,7 @@ import type OpenAI from 'openai'
 import type { PublicCtx } from '../../accounts/guard'
 import { sha256 } from '../../core/crypto'
 import { badRequest } from '../../core/problem'
-import type { AiTarget } from '../../plugins/integrations/targets/ai'
+import type { AiTarget } from '../../integrations/targets/ai'
 import type { CompletionRequest, NewMessage, ToolCall } from '../shapes'
 import { toolResults } from '../tables'
 

@@ -1,4 +1,4 @@
-import { getSettings } from '../../accounts/tenant-settings'
+import { getSettings } from '../../platform/settings/tenant-settings'
 import type { Tenant } from '../../tenancy/tenants'
 import type { TokenUsage } from '../turn/model-call'
 

@@ -1,5 +1,5 @@
-import type { MatchableEntity } from '../matches'
-import { type EntityHeader, extractDocumentJson, parseHeader } from '../serializer'
+import type { MatchableEntity } from '../query/matches'
+import { type EntityHeader, extractDocumentJson, parseHeader } from '../store/serializer'
 import type { LoggedEntity, NumberedChange } from './change-log'
 
 /** An entity as it was at one time, parsed when it is first judged. */

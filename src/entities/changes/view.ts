@@ -6,9 +6,9 @@ import { sha256 } from '../../core/crypto'
 import { badRequest } from '../../core/problem'
 import { parseOptional } from '../../core/shapes'
 import { deriveKey } from '../../tenancy/installation-keys'
-import { matchesQuery } from '../matches'
-import { parseQuery, type Query } from '../query-parser'
-import { createSerializer } from '../serializer'
+import { matchesQuery } from '../query/matches'
+import { parseQuery, type Query } from '../query/query-parser'
+import { createSerializer } from '../store/serializer'
 import type { Change, EntityVersion } from './change'
 
 /** Which entities a listener sees, and how. */

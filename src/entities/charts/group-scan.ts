@@ -1,13 +1,13 @@
 import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
-import { chooseTimeOrderedScan } from '../access-path'
-import { thresholds } from '../cardinality'
-import { IdSet, scanIds, VALUE_ORDER } from '../id-set'
-import type { Query } from '../query-parser'
-import { countRows, splitIntoRanges } from '../ranges'
-import { type ScanPassage, toPassage } from '../scans'
-import { and, commaList, type FieldTarget, fragment, type SqlFragment } from '../sql-conditions'
+import { chooseTimeOrderedScan } from '../query/access-path'
+import { thresholds } from '../query/cardinality'
+import { IdSet, scanIds, VALUE_ORDER } from '../query/id-set'
+import type { Query } from '../query/query-parser'
+import { countRows, splitIntoRanges } from '../query/ranges'
+import { type ScanPassage, toPassage } from '../query/scans'
+import { and, commaList, type FieldTarget, fragment, type SqlFragment } from '../query/sql-conditions'
 
 /** A text (or null) for each thing asked, how many entities agree in all of them, and the first of these. */
 export type ScannedRow = [...texts: (string | number | null)[], count: number, first: number]

@@ -1,8 +1,8 @@
 import { toIsoString } from '../../core/clock'
 import { badRequest } from '../../core/problem'
-import { isTruncatedPart, parsePartKey } from '../index-keys'
-import type { ResolvedName } from '../query-parser'
-import { fragment, type SqlFragment, valueSql } from '../sql-conditions'
+import type { ResolvedName } from '../query/query-parser'
+import { fragment, type SqlFragment, valueSql } from '../query/sql-conditions'
+import { isTruncatedPart, parsePartKey } from '../store/index-keys'
 
 /** Where a group stands among the others: equal for values of one group, and sorted as groups are. */
 export type GroupPosition = string | number

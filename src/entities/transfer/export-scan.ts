@@ -1,13 +1,21 @@
 import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
-import type { IndexKeys } from '../index-keys'
-import { getLikeColumns, matchesLikes } from '../like-filter'
-import { matchesCondition } from '../matches'
-import type { Condition, Query } from '../query-parser'
-import { entityHasWordsSql } from '../scans'
-import { shownColumnSql } from '../serializer'
-import { and, commaList, conditionSql, fragment, type SqlFragment, scopeSql, takeWithinSize } from '../sql-conditions'
+import { getLikeColumns, matchesLikes } from '../query/like-filter'
+import { matchesCondition } from '../query/matches'
+import type { Condition, Query } from '../query/query-parser'
+import { entityHasWordsSql } from '../query/scans'
+import {
+  and,
+  commaList,
+  conditionSql,
+  fragment,
+  type SqlFragment,
+  scopeSql,
+  takeWithinSize,
+} from '../query/sql-conditions'
+import type { IndexKeys } from '../store/index-keys'
+import { shownColumnSql } from '../store/serializer'
 
 const ENTITIES_PER_READ = 500 // entities looked at by one statement
 const MAX_BYTES_PER_READ = 1 << 20 // bytes of entities read by one statement, unless a single one is larger

@@ -3,9 +3,9 @@ import type { Model, ModelField } from '../../blueprints/model'
 import { mayReadField, mayWriteField } from '../../blueprints/permissions'
 import type { Limitation } from '../../blueprints/shapes'
 import { Problem } from '../../core/problem'
-import { fieldLabel } from '../index-keys'
-import type { EntityDraft } from '../insert'
-import { type TrialLimitation, toGroupKey } from '../limitations'
+import { fieldLabel } from '../store/index-keys'
+import type { EntityDraft } from '../write/insert'
+import { type TrialLimitation, toGroupKey } from '../write/limitations'
 import type { Operation } from './operation'
 
 class RolledBack extends Error {}

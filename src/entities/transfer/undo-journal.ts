@@ -9,12 +9,12 @@ import { Busy } from '../../storage/errors'
 import type { Db, Store, Tx } from '../../storage/port'
 import { writeInvalidating } from '../../tenancy/cache'
 import type { Tenant } from '../../tenancy/tenants'
-import * as removal from '../deletion'
-import { type DeletedEntityRow, toDeletedEntity } from '../deletion'
-import { emitDeleteEvents } from '../entity-events'
-import { RestrictedDelete } from '../restricted-delete'
-import * as rows from '../rows'
-import { oneOf, takeWithinSize } from '../sql-conditions'
+import { oneOf, takeWithinSize } from '../query/sql-conditions'
+import * as rows from '../store/rows'
+import * as removal from '../write/deletion'
+import { type DeletedEntityRow, toDeletedEntity } from '../write/deletion'
+import { emitDeleteEvents } from '../write/entity-events'
+import { RestrictedDelete } from '../write/restricted-delete'
 
 const IMPORT_TIMEOUT_MS = 20_000 // ms; an import that says nothing for so long counts as interrupted
 const ENTITIES_PER_WRITE = 200 // entities removed by one write

@@ -1,9 +1,9 @@
 import { eq } from 'drizzle-orm'
-import { getSettings } from '../../accounts/tenant-settings'
 import { DAY_MS, now } from '../../core/clock'
 import { Problem } from '../../core/problem'
 import type { JobResult } from '../../jobs/queue'
 import { JobError, type JobHandler } from '../../jobs/worker'
+import { getSettings } from '../../platform/settings/tenant-settings'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import {

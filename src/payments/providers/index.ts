@@ -1,7 +1,7 @@
-import { paddle } from './paddle'
-import { paypal } from './paypal'
+import { paddle } from './paddle/provider'
+import { paypal } from './paypal/provider'
 import type { Provider, ProviderKind } from './provider'
-import { stripe } from './stripe'
+import { stripe } from './stripe/provider'
 
 export type { ProviderKind } from './provider'
 

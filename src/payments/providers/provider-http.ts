@@ -1,6 +1,6 @@
+import { isPrivateNetworkAllowed } from '../../connections/url-policy'
 import { fetchExternal, UpstreamUnreachable } from '../../core/http-client'
 import { logError } from '../../core/log'
-import { isPrivateNetworkAllowed } from '../../plugins/url-policy'
 import { providerErrorProblem } from './errors'
 import type { ProviderKind } from './provider'
 

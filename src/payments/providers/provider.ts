@@ -1,4 +1,4 @@
-import type { ResolvedConnection } from '../../plugins/connections/kinds'
+import type { ResolvedConnection } from '../../connections/kinds/index'
 import type { Cycle, Span } from '../billing-period'
 import type { EntityType, ExternalIds, InvoiceItem, Subscription } from '../tables'
 

@@ -1,6 +1,6 @@
 import { getTableName } from 'drizzle-orm'
 import { issueApiToken } from '../../../src/accounts/api-tokens'
-import { registerUser } from '../../../src/accounts/users'
+import { registerUser } from '../../../src/accounts/users/users'
 import { threads } from '../../../src/ai/tables'
 import { app } from '../../../src/app'
 import { handleRequest } from '../../../src/gateway'
@@ -9,8 +9,8 @@ import { providerEvents } from '../../../src/payments/tables'
 import { deliveries } from '../../../src/plugins/tables'
 import { tenantTables } from '../../storage/schema-facts'
 import { apiClient, callApi, fullAccessRules, type TestResponse } from '../../test-tenant'
+import { createWorkspaceFixture } from '../../workspaces/workspace-fixtures'
 import { createAuthenticator, createSignedInClient, registerPasskey } from '../passkeys/passkey-fixtures'
-import { createWorkspaceFixture } from '../workspaces/workspace-fixtures'
 
 /** Every route of the API, as the app itself has it, but for what plugins answer, who are asked in tests of their own. */
 export const routes = app.routes

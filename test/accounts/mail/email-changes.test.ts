@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { statusAndCode } from '../../test-tenant'
-import { setConfiguration } from '../workspaces/workspace-fixtures'
+import { setConfiguration } from '../../workspaces/workspace-fixtures'
 import { createMailFixture } from './mail-fixtures'
 
 let home: Awaited<ReturnType<typeof createMailFixture>>

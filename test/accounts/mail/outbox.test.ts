@@ -1,14 +1,14 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { queueMail, removeOld } from '../../../src/accounts/mail/mails'
-import { toPlainDevice, toPlainName } from '../../../src/accounts/mail/plain-text'
-import { renderMail } from '../../../src/accounts/mail/templates'
 import { config } from '../../../src/config'
 import { runDueJobs } from '../../../src/jobs/runner'
 import { withLease } from '../../../src/jobs/with-lease'
+import { toPlainDevice, toPlainName } from '../../../src/platform/mail/plain-text'
+import { renderMail } from '../../../src/platform/mail/templates'
 import { setHosts } from '../../../src/tenancy/tenants'
 import { createTestTenant, statusAndCode } from '../../test-tenant'
+import { createWorkspace, ID, setConfiguration, TIME } from '../../workspaces/workspace-fixtures'
 import { advanceClock, DAY, resetClock } from '../session-fixtures'
-import { createWorkspace, ID, setConfiguration, TIME } from '../workspaces/workspace-fixtures'
 import { createMailFixture } from './mail-fixtures'
 
 afterEach(resetClock)

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { listen } from '../../../src/gateway'
-import { hasBrowser, launchBrowser } from '../../outside/browser'
+import { hasBrowser, launchBrowser } from '../../fakes/browser'
 import { createTestTenant } from '../../test-tenant'
 import { password } from '../mail/mail-fixtures'
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { config } from '../../../src/config'
 import { setHosts } from '../../../src/tenancy/tenants'
-import { startOauthProvider } from '../../outside/oauth-provider'
+import { startOauthProvider } from '../../fakes/oauth-provider'
 import { callApi, createTestTenant, statusAndCode } from '../../test-tenant'
 import { password } from '../mail/mail-fixtures'
 import { advanceClock, resetClock, SECOND } from '../session-fixtures'

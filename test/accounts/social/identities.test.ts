@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { config } from '../../../src/config'
-import { startOauthProvider } from '../../outside/oauth-provider'
+import { startOauthProvider } from '../../fakes/oauth-provider'
 import { createTestTenant, statusAndCode } from '../../test-tenant'
 import { createAuthenticator, createSignedInClient, registerPasskey } from '../passkeys/passkey-fixtures'
 import { advanceClock, MINUTE, resetClock } from '../session-fixtures'

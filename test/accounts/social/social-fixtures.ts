@@ -1,4 +1,4 @@
-import type { startOauthProvider } from '../../outside/oauth-provider'
+import type { startOauthProvider } from '../../fakes/oauth-provider'
 import { callApi, createTestTenant } from '../../test-tenant'
 
 type Provider = Awaited<ReturnType<typeof startOauthProvider>>

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test'
-import { registerUser } from '../../../src/accounts/users'
+import { registerUser } from '../../../src/accounts/users/users'
 import { nextPagePath } from '../../entities/fixtures'
 import { createTestTenant, statusAndCode } from '../../test-tenant'
 import { advanceClock, DAY, resetClock, signInForTokens } from '../session-fixtures'

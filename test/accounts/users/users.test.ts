@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { createTestTenant, statusAndCode } from '../../test-tenant'
+import { createWorkspace as workspaceOf } from '../../workspaces/workspace-fixtures'
 import { bearer, signInForTokens } from '../session-fixtures'
-import { createWorkspace as workspaceOf } from '../workspaces/workspace-fixtures'
 import { createUser, FORBIDDEN, ID, TIME, USER_NOT_FOUND } from './user-fixtures'
 
 describe('users', () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { handleRequest } from '../../../src/gateway'
-import { type OpenaiServer, startOpenai } from '../../outside/openai-server'
+import { type OpenaiServer, startOpenai } from '../../fakes/openai-server'
 import { allowPrivateNetwork, denyPrivateNetwork } from '../../plugins/fixtures'
 import { statusAndCode } from '../../test-tenant'
 import { createKnowledgeFixture, type KnowledgeFixture } from './knowledge-fixtures'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { fuseRankings } from '../../../src/ai/knowledge/rank-fusion'
-import { type OpenaiServer, startOpenai } from '../../outside/openai-server'
+import { type OpenaiServer, startOpenai } from '../../fakes/openai-server'
 import { allowPrivateNetwork, denyPrivateNetwork } from '../../plugins/fixtures'
 import { createKnowledgeFixture } from './knowledge-fixtures'
 import { corpus } from './retrieval-corpus'

@@ -3,8 +3,8 @@ import { Glob } from 'bun'
 import { getModel } from '../../../src/blueprints/blueprints'
 import type { Model } from '../../../src/blueprints/model'
 import { enableLog } from '../../../src/entities/changes/change-log'
-import type { ComputedDoc } from '../../../src/entities/document'
-import { insertEntity, toEntityDraft } from '../../../src/entities/insert'
+import type { ComputedDoc } from '../../../src/entities/write/document'
+import { insertEntity, toEntityDraft } from '../../../src/entities/write/insert'
 import type { Tx } from '../../../src/storage/port'
 import { createThingsFixture } from '../fixtures'
 
@@ -14,13 +14,13 @@ test('whoever writes entities is where their changes are kept', async () => {
     const source = await Bun.file(`src/${file}`).text()
     const writes = source.match(/(insert into|update|delete from) entities\b/g)?.length ?? 0
     // Who listens is told to start again when entities are altered with their blueprint.
-    if (!writes || file.startsWith('entities/altering/')) continue
+    if (!writes || file.startsWith('entities/alteration/')) continue
     writing.push(file)
     expect(source, `${file} writes entities, so it tells changes/change-log.ts`).toMatch(
-      /from '\.\/changes\/change-log'/,
+      /from '\.\.\/changes\/change-log'/,
     )
   }
-  expect(writing.sort()).toEqual(['entities/insert.ts', 'entities/rows.ts', 'entities/set-null.ts'])
+  expect(writing.sort()).toEqual(['entities/store/rows.ts', 'entities/write/insert.ts', 'entities/write/set-null.ts'])
 })
 
 async function statementsOf(

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, setDefaultTimeout, spyOn, test } from 'bun:test'
 import { connect } from 'node:net'
-import { setRoles } from '../../../src/accounts/users'
+import { setRoles } from '../../../src/accounts/users/users'
 import { appendChanges } from '../../../src/entities/changes/change-log'
 import { closeAllStreams } from '../../../src/entities/changes/feed'
 import { countStreams } from '../../../src/entities/changes/stream-limit'

@@ -8,7 +8,7 @@ import {
   runAtoll,
   signIn,
   startAtoll,
-} from '../../outside/cli'
+} from '../../fakes/cli'
 import { databaseUrl } from '../../storage/engines'
 import { type Follower, openStream, summarize } from './stream-client'
 

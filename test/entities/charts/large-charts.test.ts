@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'bun:test'
-import { queryDatabase } from '../../outside/postgres'
+import { queryDatabase } from '../../fakes/postgres'
 import { databaseUrl } from '../../storage/engines'
 import { statusAndCode } from '../../test-tenant'
 import { createThingsFixture } from '../fixtures'

@@ -1,5 +1,5 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../../outside/cli'
+import { apiCaller, createTempFolder, createTenantByCli, signIn, startAtoll } from '../../fakes/cli'
 
 setDefaultTimeout(60_000)
 

@@ -1,10 +1,10 @@
 import { now } from '../../../src/core/clock'
 import type { ProviderKind } from '../../../src/payments/providers/provider'
 import type { ExternalIds } from '../../../src/payments/tables'
-import { startPaddle } from '../../outside/vendors/paddle'
-import { startPaypal } from '../../outside/vendors/paypal'
-import { startStripe } from '../../outside/vendors/stripe'
-import type { InjectedFailure, SignedWebhook, VendorRequest } from '../../outside/vendors/vendor'
+import { startPaddle } from '../../fakes/vendors/paddle'
+import { startPaypal } from '../../fakes/vendors/paypal'
+import { startStripe } from '../../fakes/vendors/stripe'
+import type { InjectedFailure, SignedWebhook, VendorRequest } from '../../fakes/vendors/vendor'
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of the vendors'
 type Any = any

@@ -1,8 +1,8 @@
 import { t } from 'elysia'
 import { hasPermission } from '../../../accounts/permissions'
 import { Problem } from '../../../core/problem'
-import * as integrationStore from '../../../plugins/integrations/integrations'
-import { Integration, NewIntegration } from '../../../plugins/integrations/shapes'
+import * as integrationStore from '../../../integrations/integrations'
+import { Integration, NewIntegration } from '../../../integrations/shapes'
 import { collectErrors, type DraftKind } from '../draft-kind'
 
 const { trigger, target } = Integration.properties

@@ -1,7 +1,7 @@
+import type { ResolvedConnection } from '../../../connections/kinds/index'
+import { PAYPAL_URLS } from '../../../connections/kinds/paypal'
+import { joinUrl } from '../../../connections/kinds/probe'
 import { sha256 } from '../../../core/crypto'
-import type { ResolvedConnection } from '../../../plugins/connections/kinds'
-import { PAYPAL_URLS } from '../../../plugins/connections/kinds/paypal'
-import { joinUrl } from '../../../plugins/connections/kinds/probe'
 import { type ProviderRequest, ProviderResponseError, requestJson } from '../provider-http'
 
 export type PaypalConnection = ResolvedConnection<'paypal'>

@@ -1,0 +1,56 @@
+import { eq } from 'drizzle-orm'
+import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
+import { type HttpContext, setNoStore } from '../../core/etag'
+import { badRequest, notFound, Problem } from '../../core/problem'
+import { openSecret, type SecretRef, withVault } from '../../platform/vault/vault'
+import type { Db } from '../../storage/port'
+import type { Ctx } from '../guard'
+import { workspaces } from '../memberships/tables'
+import { isOtherWorkspace } from '../memberships/workspace-access'
+import { users } from '../tables'
+
+const MAX_DATA_BYTES = 64 << 10 // bytes of JSON
+
+const ownerTables = { workspace: workspaces, user: users } satisfies Record<string, SQLiteTable & { _id: SQLiteColumn }>
+
+/** Of whom data may be kept encrypted. */
+export type OwnerKind = keyof typeof ownerTables
+
+/** What is kept under an id, or null. @throws 404 */
+export async function get(ctx: Ctx, purpose: OwnerKind, owner: string, id: string | undefined, answer: HttpContext) {
+  setNoStore(answer)
+  const secretRef = toSecretRef(purpose, owner, id)
+  await assertOwnerExists(ctx.db, ctx, secretRef)
+  const text = await openSecret(ctx, secretRef)
+  return text === null ? null : (JSON.parse(text) as Record<string, unknown>)
+}
+
+/** Keeps an object in the place of what was there. @throws 404, 413 */
+export async function put(ctx: Ctx, purpose: OwnerKind, owner: string, id: string | undefined, data: object) {
+  const [secretRef, text] = [toSecretRef(purpose, owner, id), JSON.stringify(data)]
+  await assertOwnerExists(ctx.db, ctx, secretRef)
+  if (Buffer.byteLength(text) > MAX_DATA_BYTES)
+    throw new Problem(413, 'BODY_TOO_LARGE', `The data must have at most ${MAX_DATA_BYTES} bytes as JSON.`)
+  await withVault(ctx, async (tx, vault) => {
+    await assertOwnerExists(tx, ctx, secretRef)
+    await vault.seal(tx, secretRef, text)
+  })
+  return {}
+}
+
+const toSecretRef = (purpose: OwnerKind, owner: string, id = ''): SecretRef => {
+  const name = id.trim() || 'default'
+  if (name.length > 128) badRequest({ path: 'x-encrypted-id', message: 'The id must have at most 128 characters.' })
+  return { purpose, owner, name }
+}
+
+async function assertOwnerExists(db: Db, { actor }: Ctx, { purpose, owner }: SecretRef) {
+  if (purpose === 'workspace' && isOtherWorkspace(actor, owner)) notFound(purpose)
+  const { _id } = ownerTables[purpose as OwnerKind]
+  const row = await db
+    .select({ _id })
+    .from(ownerTables[purpose as OwnerKind])
+    .where(eq(_id, owner))
+    .get()
+  if (!row) notFound(purpose)
+}

@@ -1,0 +1,240 @@
+import { and, eq, gt, inArray, ne, or, sql } from 'drizzle-orm'
+import { isIsoDate, now, toIsoString } from '../../core/clock'
+import { badRequest, type FieldError, notFound, Problem } from '../../core/problem'
+import { prepareOncePerDb } from '../../storage/pool'
+import type { Db, Tx } from '../../storage/port'
+import { writeInvalidating } from '../../tenancy/cache'
+import type { Tenant } from '../../tenancy/tenants'
+import type { Actor } from '../actors'
+import { emailChanges } from '../mail/tables'
+import { revokeOneTimeTokens } from '../one-time-tokens'
+import { hashPassword } from '../passwords'
+import { revokeOtherSessions } from '../sessions'
+import type { Registration } from '../shapes'
+import { type UserRow, users } from '../tables'
+
+const statements = prepareOncePerDb((db) => ({
+  byId: db
+    .select()
+    .from(users)
+    .where(eq(users._id, sql.placeholder('id')))
+    .prepare(),
+}))
+
+/** Names are compared without regard to case, width, composition, and what can't be seen. */
+export const normalizeForLookup = (name: string) => stripInvisible(stripInvisible(name).normalize('NFKC')).toLowerCase()
+
+const stripInvisible = (text: string) => text.replace(/[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\u2800]/gu, '')
+
+export const getUser = async ({ db }: Tenant, id: string): Promise<UserRow> =>
+  (await statements(db).byId.get({ id })) ?? notFound('user')
+
+/** Whom a sign-in means: the one of this username, else of this e-mail address. */
+export async function findByLogin({ db }: Tenant, name: string): Promise<UserRow | undefined> {
+  const key = normalizeForLookup(name)
+  return (
+    (await db.select().from(users).where(eq(users.usernameKey, key)).get()) ??
+    (await db.select().from(users).where(eq(users.emailKey, key)).get())
+  )
+}
+
+type LoginFields = Pick<Registration, 'username' | 'password' | 'authType'>
+/** A new user as they are told of: what is null is as if it were not said. */
+type NewUserFields = LoginFields & {
+  [field in Exclude<keyof Registration, keyof LoginFields>]?: Registration[field] | null
+}
+
+/** What only some may give to a new user. */
+type PrivilegedFields = Partial<Pick<UserRow, 'emailVerified' | 'profileImage' | 'metadata' | 'internalMetadata'>>
+
+/** A new user, and what is `also` to be done in that transaction. @throws 409 USERNAME_EXISTS, EMAIL_EXISTS; 400. */
+export async function registerUser(
+  tenant: Tenant,
+  { password, ...input }: NewUserFields,
+  roles = ['user'],
+  afterInsert?: (tx: Tx, user: UserRow) => Promise<unknown>,
+  privilegedFields: PrivilegedFields = {},
+  hash: typeof hashPassword = hashPassword,
+): Promise<UserRow> {
+  if (password !== undefined) requireValidPassword(password)
+  await assertLoginAvailable(tenant.db, { _id: '', ...toLoginKeys(input) })
+  const passwordHash = password === undefined ? null : await hash(tenant, password)
+  const time = toIsoString(now())
+  const { authType: _, ...fields } = { authType: undefined, ...input }
+  assertBirthDate(fields)
+  const row = {
+    _id: Bun.randomUUIDv7(),
+    ...fields,
+    ...{ email: fields.email || null, fullName: fields.fullName || null },
+    ...toLoginKeys(fields),
+    emailVerified: false,
+    password: passwordHash,
+    roles,
+    metadata: {},
+    internalMetadata: {},
+    version: 1,
+    created: time,
+    updated: time,
+    ...privilegedFields,
+  }
+  return tenant.write(async (tx) => {
+    await assertLoginAvailable(tx, row)
+    const user = await tx
+      .insert(users)
+      .values(row as typeof users.$inferInsert)
+      .returning()
+      .get()
+    await afterInsert?.(tx, user)
+    return user
+  })
+}
+
+/**
+ * Sets a password without asking for the old one: for those who run the installation. Ends the user's sessions, and a change
+ * of their e-mail address that is pending.
+ */
+export async function setPassword(tenant: Tenant, name: string, password: string) {
+  const user = (await findByLogin(tenant, name)) ?? notFound('user')
+  const hash = await hashPassword(tenant, requireValidPassword(password))
+  await writeInvalidating(tenant, 'actors', async (tx) => {
+    await revokeOtherSessions(tx, user._id, {})
+    await revokeOneTimeTokens(tx, 'verification', user._id)
+    const change = { password: hash, pendingEmail: null, version: user.version + 1, updated: toIsoString(now()) }
+    await tx.update(users).set(change).where(eq(users._id, user._id))
+  })
+}
+
+/** Hashes a user's password as it is hashed now, and returns them so; nobody when it was changed meanwhile. */
+export async function rehashPassword(tenant: Tenant, { _id, password: before }: UserRow, password: string) {
+  const hash = await hashPassword(tenant, password)
+  const isUnchanged = and(eq(users._id, _id), eq(users.password, before ?? ''))
+  return tenant.write((tx) => tx.update(users).set({ password: hash }).where(isUnchanged).returning().get())
+}
+
+/** Replaces a user's roles. @throws 409 LAST_ADMIN when nobody would be left to administer the tenant. */
+export async function setRoles(tenant: Tenant, name: string, roles: string[]) {
+  const { _id } = (await findByLogin(tenant, name)) ?? notFound('user')
+  return writeInvalidating(tenant, 'actors', async (tx) => {
+    if (!roles.includes('admin')) await assertNotLastAdmin(tx, _id)
+    return tx
+      .update(users)
+      .set({ roles, updated: toIsoString(now()) })
+      .where(eq(users._id, _id))
+      .returning()
+      .get()
+  })
+}
+
+/** In the writing transaction, so that two at once can't both find that another is left. @throws 409 LAST_ADMIN */
+export async function assertNotLastAdmin(tx: Tx, _id: string) {
+  const user = await tx.select({ roles: users.roles }).from(users).where(eq(users._id, _id)).get()
+  if (!user?.roles.includes('admin')) return
+  const others = await tx.selectDistinct({ roles: users.roles }).from(users).where(ne(users._id, _id))
+  if (!others.some(({ roles }) => roles.includes('admin')))
+    throw new Problem(409, 'LAST_ADMIN', 'This is the last admin. Make another user an admin first.')
+}
+
+/** Users as those see them who see something that is theirs, by id. */
+export async function findUserSummaries(db: Db, ids: string[]) {
+  const { _id, fullName, firstName, lastName, profileImage } = users
+  const rows = await db
+    .select({ _id, fullName, firstName, lastName, profileImage })
+    .from(users)
+    .where(inArray(users._id, ids))
+  return new Map(
+    rows.map((user) => [user._id, { _id: user._id, fullName: fullNameOf(user), profileImage: user.profileImage }]),
+  )
+}
+
+export const fullNameOf = ({ fullName, firstName, lastName }: Pick<UserRow, 'fullName' | 'firstName' | 'lastName'>) =>
+  fullName ?? [firstName, lastName].filter(Boolean).join(' ')
+
+/** What was read can be sent back, and a name that was put together stays so; an empty one is put together again. */
+export const toFullNameChange = ({ fullName }: { fullName?: string | null }, before: UserRow) =>
+  fullName !== undefined && { fullName: fullName === fullNameOf(before) ? before.fullName : fullName || null }
+
+/** A user as others see it: the User resource of the contract. */
+export const toUser = (user: UserRow, privileged: boolean, workspace: Actor['workspace'] = null) => ({
+  _id: user._id,
+  username: user.username,
+  email: user.email ?? '',
+  name: user.name ?? '',
+  firstName: user.firstName ?? '',
+  lastName: user.lastName ?? '',
+  fullName: fullNameOf(user),
+  profileImage: user.profileImage,
+  birthDate: user.birthDate,
+  phone: user.phone,
+  roles: user.roles,
+  metadata: user.metadata,
+  workspace,
+  created: user.created,
+  ...(privileged && { internalMetadata: user.internalMetadata }),
+})
+
+const MAX_METADATA_LENGTH = 64 << 10 // characters
+
+/** @throws 400 for metadata that is too large */
+export function assertMetadataSize(metadata: Record<string, unknown>, path = '/metadata') {
+  if (JSON.stringify(metadata).length > MAX_METADATA_LENGTH)
+    badRequest({ path, message: `The metadata must have at most ${MAX_METADATA_LENGTH} characters as JSON.` })
+  return metadata
+}
+
+/** @throws 400 */
+export function assertBirthDate({ birthDate }: { birthDate?: string | null }) {
+  if (birthDate && !isIsoDate(birthDate))
+    badRequest({ path: '/birthDate', message: 'This is not a valid date. Use the format YYYY-MM-DD.' })
+}
+
+/** @throws 400 for a password that is too short or too long */
+export function requireValidPassword(password: string) {
+  const flaws: FieldError[] = []
+  if ([...password].length < 8)
+    flaws.push({ path: '/password', message: 'The password must have at least 8 characters.' })
+  if (Buffer.byteLength(password) > 256)
+    flaws.push({ path: '/password', message: 'The password must have at most 256 bytes.' })
+  if (flaws.length) badRequest(...flaws)
+  return password
+}
+
+/** What names and addresses are compared by. */
+export const toLoginKeys = ({ username, email }: { username?: string; email?: string | null }) => ({
+  ...(username !== undefined && { usernameKey: normalizeForLookup(username) }),
+  ...(email !== undefined && { emailKey: email ? normalizeForLookup(email) : null }),
+})
+
+/**
+ * Nobody gets a name that is another's address, or an address that is another's name: both are used to sign in. Nor what
+ * another user can still have back.
+ * @throws 400, 409 USERNAME_EXISTS, EMAIL_EXISTS
+ */
+export async function assertLoginAvailable(
+  tx: Pick<Tx, 'select'>,
+  row: { _id: string; usernameKey?: string; emailKey?: string | null },
+) {
+  const findHolder = async (key: string) =>
+    (await tx
+      .select({ _id: users._id })
+      .from(users)
+      .where(and(ne(users._id, row._id), or(eq(users.usernameKey, key), eq(users.emailKey, key))))
+      .get()) ??
+    (await tx
+      .select({ _id: emailChanges._id })
+      .from(emailChanges)
+      .where(
+        and(
+          ne(emailChanges.user, row._id),
+          eq(emailChanges.emailKey, key),
+          gt(emailChanges.expires, toIsoString(now())),
+        ),
+      )
+      .limit(1)
+      .get())
+  if (row.usernameKey === '')
+    badRequest({ path: '/username', message: 'The username must contain a visible character.' })
+  if (row.usernameKey && (await findHolder(row.usernameKey)))
+    throw new Problem(409, 'USERNAME_EXISTS', 'This username is taken. Choose another.')
+  if (row.emailKey && (await findHolder(row.emailKey)))
+    throw new Problem(409, 'EMAIL_EXISTS', 'This e-mail address is already in use.')
+}

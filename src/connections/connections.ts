@@ -1,0 +1,131 @@
+import { and, eq, inArray } from 'drizzle-orm'
+import type { Ctx } from '../accounts/guard'
+import { now, toIsoString } from '../core/clock'
+import { assertIfMatch, etagOf, type HttpContext, setEtag } from '../core/etag'
+import { badRequest, Problem } from '../core/problem'
+import { parseOptional, success } from '../core/shapes'
+import { deleteSecrets, type Vault, withVault } from '../platform/vault/vault'
+import { filterPage, type ListQuery, parseNames, parsePage, respondWithPage } from '../storage/pagination'
+import type { Db, Tx } from '../storage/port'
+import { bumpVersion, invalidate, writeInvalidating } from '../tenancy/cache'
+import { assertUnused } from './connection-users'
+import type { KindName } from './kinds/index'
+import { getConnection } from './resolver'
+import { storeSecrets, VAULT_PURPOSE } from './secrets'
+import type { Connection, ConnectionChange, NewConnection } from './shapes'
+import { connections } from './tables'
+import { assertAllowedUrls } from './url-policy'
+import { assertValidDraft, mergeValues } from './validation'
+
+const MAX_CONNECTIONS = 500 // of a tenant
+
+const { _id, name, kind, created, updated } = connections
+const sortable = { _id, name, kind, created, updated }
+
+type Row = typeof connections.$inferSelect
+type Filters = { kind?: string; name?: string; labels?: string }
+
+/** A page of connections, newest first; never with their secrets. */
+export async function list({ db }: Ctx, query: ListQuery & Filters, answer: HttpContext) {
+  const page = parsePage(query, sortable)
+  const [kinds, labels, wantedName] = [
+    parseNames(query.kind, 'kind'),
+    parseNames(query.labels, 'labels'),
+    parseOptional(query.name),
+  ]
+  const where = and(kinds && inArray(kind, kinds as KindName[]), wantedName ? eq(name, wantedName) : undefined)
+  const read = (limit: number, offset: number) =>
+    db
+      .select()
+      .from(connections)
+      .where(where)
+      .orderBy(...page.order)
+      .limit(limit)
+      .offset(offset)
+  const hasWantedLabel = (row: Row) => !labels || row.labels.some((label) => labels.includes(label))
+  const { rows, total } = await filterPage(page, read, (batch) => batch.filter(hasWantedLabel))
+  return respondWithPage(answer, page, rows.map(toConnection), async () => total)
+}
+
+/** One connection; throws 404. */
+export const get = async ({ db }: Ctx, id: string, answer: HttpContext) =>
+  toConnectionWithEtag(await getConnection(db, id), answer)
+
+/** A new connection. @throws 400 where it is not as its kind has to be, 409 TOO_MANY_INTEGRATION_SOURCES */
+export async function create(ctx: Ctx, { name, kind, labels = [], ...input }: NewConnection, answer: HttpContext) {
+  const [metadata, authentication] = [mergeValues({}, input.metadata), mergeValues({}, input.authentication)]
+  assertValidDraft({ kind, metadata, authentication })
+  assertAllowedUrls(listUrls(metadata))
+  const time = toIsoString(now())
+  const row: Row = { _id: Bun.randomUUIDv7(), name, kind, labels, metadata, version: 1, created: time, updated: time }
+  await writeWithSecrets(ctx, async (tx, vault) => {
+    if ((await tx.$count(connections)) >= MAX_CONNECTIONS)
+      throw new Problem(
+        409,
+        'TOO_MANY_INTEGRATION_SOURCES',
+        `A tenant can have at most ${MAX_CONNECTIONS} integration sources. Remove some first.`,
+      )
+    await tx.insert(connections).values(row)
+    await storeSecrets(tx, vault, row._id, authentication)
+  })
+  return toConnectionWithEtag(row, answer)
+}
+
+/** Changes what it mentions, also within metadata and authentication. @throws 400, 404, 412 when stale */
+export async function change(ctx: Ctx, id: string, input: ConnectionChange, answer: HttpContext) {
+  const after = await writeWithSecrets(ctx, async (tx, vault) => {
+    const before = await getForUpdate(tx, id, answer)
+    if (input.kind !== undefined && input.kind !== before.kind)
+      badRequest({
+        path: '/kind',
+        message: `The kind is ${before.kind} and cannot be changed. Create another integration source instead.`,
+      })
+    const { name = before.name, labels = before.labels, authentication = {} } = input
+    const metadata = mergeValues(before.metadata, input.metadata)
+    assertValidDraft({ kind: before.kind, metadata, authentication }, before.metadata)
+    if (input.metadata) assertAllowedUrls(listUrls(metadata))
+    const row: Row = { ...before, name, labels, metadata, version: before.version + 1, updated: toIsoString(now()) }
+    await tx.update(connections).set(row).where(eq(_id, id))
+    await storeSecrets(tx, vault, id, authentication)
+    return row
+  })
+  return toConnectionWithEtag(after, answer)
+}
+
+/** Removes a connection, with its secrets. @throws 404, 409 INTEGRATION_SOURCE_IN_USE, 412 when stale */
+export async function remove(ctx: Ctx, id: string, answer: HttpContext) {
+  await writeInvalidating(ctx, 'connections', async (tx) => {
+    await getForUpdate(tx, id, answer)
+    await assertUnused(tx, id)
+    await tx.delete(connections).where(eq(_id, id))
+    await deleteSecrets(tx, VAULT_PURPOSE, id)
+  })
+  return success
+}
+
+/** A write that also keeps secrets, after which nobody goes by what they remember. */
+const writeWithSecrets = <T>(ctx: Ctx, work: (tx: Tx, vault: Vault) => Promise<T>): Promise<T> =>
+  withVault(ctx, async (tx, vault) => {
+    const result = await work(tx, vault)
+    await bumpVersion(tx, 'connections')
+    return result
+  }).finally(() => invalidate(ctx, 'connections'))
+
+const listUrls = ({ url, apiUrl }: Row['metadata']) => [
+  { path: '/metadata/url', url: url as string | undefined },
+  { path: '/metadata/apiUrl', url: apiUrl as string | undefined },
+]
+
+/** The connection, if it still is what the caller has read. */
+async function getForUpdate(db: Pick<Db, 'select'>, id: string, { request }: HttpContext) {
+  const row = await getConnection(db, id)
+  assertIfMatch(request, etagOf(row.version, row.updated))
+  return row
+}
+
+function toConnectionWithEtag(row: Row, answer: HttpContext): Connection {
+  setEtag(answer, etagOf(row.version, row.updated))
+  return toConnection(row)
+}
+
+const toConnection = ({ version: _, ...row }: Row): Connection => row

@@ -1,0 +1,73 @@
+import { t } from 'elysia'
+import { UpstreamUnreachable } from '../../core/http-client'
+import { withOutboundCall } from '../../core/outbound-calls'
+import { textMatching } from '../../core/shapes'
+import { resolveAllowedAddresses } from '../../core/ssrf-guard'
+import { createSmtpTransport, toSmtpError } from '../../platform/mail/smtp'
+import { isPrivateNetworkAllowed } from '../url-policy'
+import { defineKind, NotConnected, secretText } from './connection-kind'
+
+const TURN_TIMEOUT_MS = 8_000 // ms to wait for a turn
+
+const metadata = t.Object({
+  host: textMatching('^[A-Za-z0-9._-]+$', 'Write the name or the address of a host, such as smtp.example.com.', {
+    minLength: 1,
+    maxLength: 253,
+  }),
+  port: t.Optional(t.Number({ multipleOf: 1, minimum: 1, maximum: 65_535, description: 'default: 587' })),
+  secure: t.Optional(t.Boolean({ description: 'TLS from the start of the connection; default: true at port 465' })),
+  user: t.Optional(t.String({ minLength: 1, maxLength: 500 })),
+  from: t.Optional(
+    textMatching('^[^\\r\\n]*[^\\s@<>]+@[^\\s@<>]+>?$', 'Write the sender as Name <name@example.com>.', {
+      maxLength: 500,
+      description: 'the sender: Name <address>; default: the user',
+    }),
+  ),
+})
+
+/** A server that takes mail (RFC 5321). Beyond one's own network it is only spoken to encrypted. */
+export const email = defineKind({
+  metadata,
+  authentication: t.Object({ password: secretText }),
+  async check({ tenant, ...connection }) {
+    const { host, port = 587 } = connection.metadata
+    return withOutboundCall(tenant, `${host}:${port}`, AbortSignal.timeout(TURN_TIMEOUT_MS), () =>
+      verifyTransport(connection),
+    )
+  },
+})
+
+async function verifyTransport(connection: MailConnection): Promise<string> {
+  const transport = await openTransport(connection)
+  try {
+    await transport.verify()
+    return 'The mail server accepted the connection.'
+  } catch (error) {
+    throw new NotConnected(toSmtpError(error).message)
+  } finally {
+    transport.close()
+  }
+}
+
+type MailConnection = { metadata: (typeof metadata)['static']; authentication: { password?: string } }
+
+/** A way to such a server: to the very address that was looked at. @throws 502 OUTSIDE_UNREACHABLE */
+export async function openTransport({
+  metadata: { host, port = 587, secure = port === 465, user },
+  authentication,
+}: MailConnection) {
+  const allowsPrivateNetwork = isPrivateNetworkAllowed()
+  const [address] = await Promise.resolve()
+    .then(() => resolveAllowedAddresses(new URL(`https://${host}`), { privateNetwork: allowsPrivateNetwork }))
+    .catch((cause) => {
+      throw new UpstreamUnreachable('refused', cause)
+    })
+  return createSmtpTransport({
+    host: address,
+    port,
+    secure,
+    requireTLS: !secure && !allowsPrivateNetwork,
+    ...(user && { auth: { user, pass: authentication.password ?? '' } }),
+    ...(address !== host && { tls: { servername: host } }),
+  })
+}

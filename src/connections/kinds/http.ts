@@ -1,0 +1,51 @@
+import { t } from 'elysia'
+import { textMatching, webAddress, withMessage } from '../../core/shapes'
+import { defineKind, NotConnected } from './connection-kind'
+import { probe } from './probe'
+
+/** About the way there (RFC 9110 §7.6.1), which is our business. */
+const CONNECTION_HEADERS = [
+  'connection',
+  'content-length',
+  'host',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]
+
+/** The headers that come with each request to such a server. */
+export function buildHeaders({ headers }: { headers?: Record<string, string> }): Headers {
+  const result = new Headers(headers)
+  for (const name of CONNECTION_HEADERS) result.delete(name)
+  return result
+}
+
+const HEADER_NAME_MESSAGE = 'This is not the name of a header: use letters, digits and - (100 characters at most).'
+
+/** Any server. Its headers come with each request that is sent to it. */
+export const http = defineKind({
+  metadata: t.Object({ url: webAddress({ maxLength: 2_000, description: 'the base URL' }) }),
+  authentication: t.Object({
+    headers: t.Optional(
+      t.Record(
+        textMatching("^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$", HEADER_NAME_MESSAGE),
+        textMatching('^[\\t\\x20-\\x7e]*$', 'Write the value of a header in ASCII, without control characters.', {
+          maxLength: 8_000,
+        }),
+        { maxProperties: 50, additionalProperties: false, ...withMessage(HEADER_NAME_MESSAGE) },
+      ),
+    ),
+  }),
+  async check({ tenant, metadata: { url }, authentication }) {
+    const headers = buildHeaders(authentication)
+    try {
+      return await probe(tenant, url, { method: 'HEAD', headers })
+    } catch (error) {
+      // Some know no HEAD.
+      if (error instanceof NotConnected) return probe(tenant, url, { headers })
+      throw error
+    }
+  },
+})

@@ -1,0 +1,28 @@
+import { and, eq, inArray } from 'drizzle-orm'
+import { sealed } from '../platform/vault/tables'
+import { openSecret, type SecretRef, type Vault } from '../platform/vault/vault'
+import type { Tx } from '../storage/port'
+import type { Tenant } from '../tenancy/tenants'
+
+export const VAULT_PURPOSE = 'connection'
+
+type Secrets = Record<string, unknown>
+
+const toSecretRef = (owner: string, name: string): SecretRef => ({ purpose: VAULT_PURPOSE, owner, name })
+
+/** Keeps the secrets that are given, each by itself; those that are null are removed. */
+export async function storeSecrets(tx: Tx, vault: Vault, owner: string, secrets: Secrets) {
+  const removedNames = Object.keys(secrets).filter((name) => secrets[name] === null)
+  const condition = and(eq(sealed.purpose, VAULT_PURPOSE), eq(sealed.owner, owner))
+  if (removedNames.length) await tx.delete(sealed).where(and(condition, inArray(sealed.name, removedNames)))
+  for (const [name, secret] of Object.entries(secrets))
+    if (secret !== null) await vault.seal(tx, toSecretRef(owner, name), JSON.stringify(secret))
+}
+
+/** The secrets of these names, as far as there are any. */
+export async function readSecrets(tenant: Tenant, owner: string, names: string[]): Promise<Secrets> {
+  const entries = await Promise.all(
+    names.map(async (name) => [name, await openSecret(tenant, toSecretRef(owner, name))] as const),
+  )
+  return Object.fromEntries(entries.flatMap(([name, text]) => (text === null ? [] : [[name, JSON.parse(text)]])))
+}

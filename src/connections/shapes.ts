@@ -1,0 +1,53 @@
+import { type Static, t } from 'elysia'
+import { id, jsonObject, line, partialOf, time } from '../core/shapes'
+import { listQuery } from '../storage/pagination'
+import { type KindName, kindNames } from './kinds/index'
+
+const maybe = t.Optional
+
+const kind = t.Unsafe<KindName>(t.Union(kindNames.map((name) => t.Literal(name))))
+const labels = t.Array(line(100, 1), { maxItems: 50 })
+
+export const Connection = t.Object({
+  _id: id,
+  name: t.String(),
+  kind,
+  labels: t.Array(t.String()),
+  metadata: jsonObject,
+  created: time,
+  updated: time,
+})
+export type Connection = Static<typeof Connection>
+
+/** Of what there is already, what is sent takes the place, and null takes away. What else there is, its kind says. */
+const draftFields = {
+  metadata: maybe({ ...jsonObject, description: 'settings that depend on the kind, such as the URL' }),
+  authentication: maybe({
+    ...jsonObject,
+    description: 'secrets that depend on the kind; stored encrypted and never returned',
+  }),
+}
+
+export const NewConnection = t.Object({ name: line(200, 1), kind, labels: maybe(labels), ...draftFields })
+export type NewConnection = Static<typeof NewConnection>
+
+export const ConnectionChange = partialOf(NewConnection)
+export type ConnectionChange = Static<typeof ConnectionChange>
+
+/** One that is not kept yet. */
+export const ConnectionDraft = t.Object({ kind, ...draftFields })
+export type ConnectionDraft = Static<typeof ConnectionDraft>
+
+export const ConnectionList = t.Object({
+  ...listQuery,
+  kind: maybe(t.String({ description: 'comma-separated' })),
+  name: maybe(t.String({ description: 'only those with this name' })),
+  labels: maybe(t.String({ description: 'only those with one of these labels, comma-separated' })),
+})
+
+export const Status = t.Object({
+  status: t.Union([t.Literal('connected'), t.Literal('failed')]),
+  message: t.String(),
+  checkedAt: time,
+})
+export type Status = Static<typeof Status>

@@ -1,0 +1,46 @@
+import type { TObject } from '@sinclair/typebox'
+import { badRequest } from '../core/problem'
+import { withKeyPolicy } from '../core/shapes'
+import { listMisspelledKeys, listUnknownKeys } from '../core/unknown-keys'
+import { listFieldErrors } from '../core/validation'
+import { kinds } from './kinds/index'
+import type { ConnectionDraft } from './shapes'
+
+const MAX_METADATA_BYTES = 16 << 10 // bytes of metadata: a list shows that of many
+
+type Values = Record<string, unknown>
+
+/** What is sent, in the place of what was there; null takes away. */
+export const mergeValues = (before: Values, sent: Values = {}): Values =>
+  Object.fromEntries(Object.entries({ ...before, ...sent }).filter(([, value]) => value !== null))
+
+/**
+ * Refuses what is not as its kind has to be: secrets that it does not have, and what looks like a misspelling of metadata
+ * that it has, unless that is kept already. @throws 400 with every flaw
+ */
+export function assertValidDraft({ kind, metadata = {}, authentication = {} }: ConnectionDraft, before: Values = {}) {
+  const { metadata: metadataShape, authentication: secretsShape } = kinds[kind] as {
+    metadata: TObject
+    authentication: TObject
+  }
+  const strictSecretsShape = { ...secretsShape, ...withKeyPolicy({ strict: true }) }
+  const errors = [
+    ...listFieldErrors(metadataShape, metadata, '/metadata'),
+    ...listMisspelledKeys(metadata, Object.keys(metadataShape.properties), '/metadata', before),
+    ...listFieldErrors(secretsShape, mergeValues({}, authentication), SECRETS_PATH),
+    ...listUnknownKeys(strictSecretsShape, authentication, SECRETS_PATH, [{ keys: SIBLING_KEYS, at: '' }]),
+  ]
+  if (Buffer.byteLength(JSON.stringify(metadata)) > MAX_METADATA_BYTES)
+    errors.push({ path: '/metadata', message: `metadata can be at most ${MAX_METADATA_BYTES} bytes of JSON.` })
+  if (errors.length) badRequest(...errors)
+}
+
+/** A draft without what is null. @throws 400 */
+export function parseDraft({ kind, metadata, authentication }: ConnectionDraft) {
+  const draft = { kind, metadata: mergeValues({}, metadata), authentication: mergeValues({}, authentication) }
+  assertValidDraft(draft)
+  return draft
+}
+
+const SECRETS_PATH = '/authentication'
+const SIBLING_KEYS = ['name', 'kind', 'labels', 'metadata']

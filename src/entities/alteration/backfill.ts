@@ -1,0 +1,160 @@
+import { abortAlteration, advanceProgress, cutOver, findAlteration } from '../../blueprints/cutover'
+import type { Model, PendingModel } from '../../blueprints/model'
+import type { Lease } from '../../jobs/with-lease'
+import type { Tx } from '../../storage/port'
+import type { Tenant } from '../../tenancy/tenants'
+import { ensureSearchIndex, IS_SEARCHED, replaceTerms } from '../search/search-index'
+import { toJointTerms } from '../search/tokenizer'
+import { type IndexKeys, toIndexRows } from '../store/index-keys'
+import { diffRows, withEntity, writeIndexRows } from '../store/rows'
+import { extractDocumentJson, toStoredJson } from '../store/serializer'
+import type { Doc } from '../write/document'
+import { type MarkedEntity, readDirtyEntities, readNextEntities, rereadChanged } from './entity-scan'
+import { duplicateError, newUniqueFields } from './schema-survey'
+import {
+  type AlterationPlan,
+  pickFreshKeys,
+  type TransformError,
+  type TransformedEntity,
+  transformEntity,
+} from './transform'
+
+const MAX_DIRTY_PER_WRITE = 200 // entities at once, of those that somebody has written
+const MAX_COMPUTED_PER_WRITE = 20 // of those, where they have to be worked out in a write
+
+type BackfilledEntity = { stored: MarkedEntity; before: Doc; after: TransformedEntity }
+
+/** An entity can't be what it has to become. */
+class CannotConvert extends Error {
+  constructor(
+    readonly reason: TransformError,
+    readonly identifier: string,
+  ) {
+    super(reason.message)
+  }
+}
+
+/**
+ * Prepares some entities for what is to come: beside what is in force they get what they will be shown as, and the texts
+ * and rows of the index for fields that are found by new numbers. Nobody asks by those yet. When all are prepared, and
+ * none was written since, the change is in force at the end of that same transaction. Answers whether there is more to do.
+ */
+export async function backfill(
+  tenant: Tenant & Lease,
+  model: Model,
+  pending: PendingModel,
+  limit?: number,
+): Promise<boolean> {
+  const { key } = model
+  const [row] = (await tenant.db.query('select created, entity, upto from alterations where blueprint = ?', [
+    key,
+  ])) as number[][]
+  if (!row) return false
+  // Their words would be those of the old fields only.
+  if (await isSearchIndexBuilding(tenant.db, key)) await ensureSearchIndex(tenant, model)
+  const { entities: next, end } = await readNextEntities(
+    tenant.db,
+    model,
+    { from: [row[0]!, row[1]!], upto: row[2]! },
+    limit,
+  )
+  const entities = end ? next : await readDirtyEntities(tenant.db, model, MAX_DIRTY_PER_WRITE)
+  const transformed = new Map<number, BackfilledEntity>()
+  for (const stored of entities) {
+    transformed.set(stored.seq, await toBackfilledEntity(pending, stored))
+    if (pending.diff.recomputes) await new Promise(setImmediate)
+  }
+  try {
+    return await tenant.write(async (tx) => {
+      const state = await findAlteration(tx, key, pending.form, 'preparing')
+      if (!state) return false
+      if (await isSearchIndexBuilding(tx, key)) return true
+      const changed = await rereadChanged(tx, model, entities)
+      const current: BackfilledEntity[] = []
+      for (const { seq } of entities) {
+        if (!changed.has(seq)) current.push(transformed.get(seq)!)
+        else if (changed.get(seq)) current.push(await toBackfilledEntity(pending, changed.get(seq)!, { atOnce: true }))
+      }
+      await writeBackfilled(tx, model, pending, current)
+      if (end) await advanceProgress(tx, state, end, next.length)
+      // However fast others write, now they wait.
+      const limit = pending.diff.recomputes ? MAX_COMPUTED_PER_WRITE : MAX_DIRTY_PER_WRITE
+      const dirty = end ? [] : await readDirtyEntities(tx, model, limit + 1)
+      if (end || dirty.length > limit) return true
+      const backfilled: BackfilledEntity[] = []
+      for (const stored of dirty) backfilled.push(await toBackfilledEntity(pending, stored, { atOnce: true }))
+      await writeBackfilled(tx, model, pending, backfilled)
+      await cutOver(tx, state)
+      return false
+    })
+  } catch (error) {
+    if (!(error instanceof CannotConvert)) throw error
+    const { reason, identifier } = error
+    const problem = { ...reason, details: [{ ...reason, count: 1, examples: [identifier] }] }
+    const { field: _, ...refusal } = problem
+    await tenant.write(async (tx) => {
+      const state = await findAlteration(tx, key, pending.form, 'preparing')
+      if (state) await abortAlteration(tx, state, refusal)
+    })
+    return false
+  }
+}
+
+async function toBackfilledEntity(
+  plan: AlterationPlan,
+  stored: MarkedEntity,
+  when: { atOnce?: boolean } = {},
+): Promise<BackfilledEntity> {
+  const before = JSON.parse(extractDocumentJson(stored.shown)) as Doc
+  return { stored, before, after: await transformEntity(plan, stored, before, when) }
+}
+
+const isSearchIndexBuilding = async (db: Pick<Tx, 'query'>, key: string) =>
+  (await db.query('select 1 from search_progress where blueprint = ? and done < upto', [key])).length > 0
+
+const UPDATE_ENTITY = 'update entities set shown = ?, altered = ?, form = ?, keys = ? where seq = ?'
+
+async function writeBackfilled(tx: Tx, model: Model, pending: PendingModel, entities: BackfilledEntity[]) {
+  await assertConvertible(tx, pending, entities)
+  const [removedRows, addedRows, updates]: unknown[][][] = [[], [], []]
+  const rewords = pending.next.fields.some(({ key, kind }) => kind.isSearchable && pending.diff.reindexedKeys.has(key))
+  const terms: [number, string][] = []
+  for (const { stored, before, after } of entities) {
+    const allKeys = JSON.parse(stored.keys) as IndexKeys
+    // From an earlier attempt, before somebody wrote it.
+    const stale = pickFreshKeys(pending, allKeys)
+    const [removed, added] = diffRows(toIndexRows(pending.next, stale), after.index)
+    removedRows!.push(...withEntity(stored, removed))
+    addedRows!.push(...withEntity(stored, added))
+    if (rewords) terms.push([stored.seq, toJointTerms([model, before], [pending.next, after.doc])])
+    const differs = !Bun.deepEquals(after.doc, before)
+    if (!differs && stored.form === null && Bun.deepEquals(stale, after.keys)) continue
+    const keys = { ...omitKeys(allKeys, stale), ...after.keys }
+    const shown = differs ? toStoredJson(stored, JSON.stringify(after.doc)) : null
+    updates!.push([stored.shown, shown, differs ? pending.form : null, JSON.stringify(keys), stored.seq])
+  }
+  await writeIndexRows(tx, removedRows!, addedRows!)
+  await tx.executeMany(UPDATE_ENTITY, updates!)
+  if (terms.length && (await tx.query(`select ${IS_SEARCHED}`, [model.key]))[0]![0]) replaceTerms(tx, terms)
+}
+
+const omitKeys = (keys: IndexKeys, some: IndexKeys) =>
+  Object.fromEntries(Object.entries(keys).filter(([label]) => !Object.hasOwn(some, label)))
+
+/** Of those that are prepared, no two ever have the same value of a unique field. @throws Hopeless */
+async function assertConvertible(tx: Tx, plan: AlterationPlan, entities: BackfilledEntity[]) {
+  for (const { stored, after } of entities)
+    if (after.errors[0]) throw new CannotConvert(after.errors[0], stored.identifier)
+  const selectOther =
+    'select entity from entity_index where field = ? and path = ? and value = ? and entity <> ? limit 1'
+  for (const { key, number, label } of newUniqueFields(plan)) {
+    const seen = new Set<unknown>()
+    for (const { stored, after } of entities) {
+      const value = after.keys[label]
+      if (value === undefined) continue
+      if (seen.has(value) || (await tx.query(selectOther, [number, '', value, stored.seq])).length)
+        throw new CannotConvert(duplicateError(key), stored.identifier)
+      seen.add(value)
+    }
+  }
+}

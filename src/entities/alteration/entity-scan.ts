@@ -1,0 +1,58 @@
+import type { Model } from '../../blueprints/model'
+import type { Db } from '../../storage/port'
+import { fragment, oneOf, toChunks } from '../query/sql-conditions'
+import { type StoredEntity, storedColumns, toStored } from '../store/rows'
+import { readNextSlice, type TimePosition } from '../transfer/export-scan'
+
+/** An entity as it is in force, with what it is marked by. */
+export type MarkedEntity = StoredEntity & { form: number | null }
+
+const entityColumns = (model: Model) => `${storedColumns(model)}, form`
+const toMarkedEntity = (row: unknown[]): MarkedEntity => ({ ...toStored(row), form: row[10] as number | null })
+
+const ENTITIES_PER_READ = 200 // so that others get their turn
+
+/** Through entities in order of time, as far as they have numbers up to that: who makes more meanwhile makes it no longer. */
+export type ScanRange = { from: TimePosition; upto: number }
+
+/** The entities that come next, and where those end; nowhere, when there are none. */
+export async function readNextEntities(
+  db: Db,
+  model: Model,
+  { from, upto }: ScanRange,
+  limit = ENTITIES_PER_READ,
+): Promise<{ entities: MarkedEntity[]; end?: TimePosition }> {
+  const slice = await readNextSlice(db, [fragment('e.blueprint = ? and e.seq <= ?', model.key, upto)], from, limit)
+  if (!slice) return { entities: [] }
+  const end = slice.to
+  const between = 'blueprint = ? and seq <= ? and (created, seq) > (?, ?) and (created, seq) <= (?, ?)'
+  const sql = `select ${entityColumns(model)} from entities where ${between} order by created asc, seq asc`
+  return { entities: (await db.query(sql, [model.key, upto, ...from, ...end])).map(toMarkedEntity), end }
+}
+
+/** Some that were written since a change is being prepared, and have to be prepared again. */
+export async function readDirtyEntities(db: Db, model: Model, limit: number): Promise<MarkedEntity[]> {
+  const sql = `select ${entityColumns(model)} from entities where blueprint = ? and form = -1 order by seq limit ?`
+  return (await db.query(sql, [model.key, limit])).map(toMarkedEntity)
+}
+
+/** Those of these entities that are not any more as they were, as they are now. */
+export async function rereadChanged(
+  db: Db,
+  model: Model,
+  entities: MarkedEntity[],
+): Promise<Map<number, MarkedEntity | undefined>> {
+  const versions = new Map<number, number>()
+  for (const chunk of toChunks(entities.map(({ seq }) => seq))) {
+    const { sql, params } = oneOf('seq', chunk)
+    for (const [seq, version] of await db.query(`select seq, version from entities where ${sql}`, params))
+      versions.set(seq as number, version as number)
+  }
+  const changed = new Map<number, MarkedEntity | undefined>()
+  for (const { seq, version } of entities) {
+    if (versions.get(seq) === version) continue
+    const [row] = await db.query(`select ${entityColumns(model)} from entities where seq = ?`, [seq])
+    changed.set(seq, row && toMarkedEntity(row))
+  }
+  return changed
+}

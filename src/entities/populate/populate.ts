@@ -1,0 +1,241 @@
+import type { Actor } from '../../accounts/actors'
+import { findUserSummaries } from '../../accounts/users/users'
+import type { Db } from '../../storage/port'
+import { findWorkspaceSummaries } from '../../workspaces/workspaces'
+import { padValues, scopeSql, toChunks } from '../query/sql-conditions'
+import {
+  createSerializer,
+  FLAT_SHAPE,
+  MAX_PAGE_CHARACTERS,
+  type ParsedEntity,
+  parseEntity,
+  RawJson,
+  type ResponseShape,
+} from '../store/serializer'
+import type { Join, OwnerField, PopulatePlan, ReadableBlueprint, ReverseRelation } from './populate-plan'
+import { findReferencing, readRelated } from './related-reader'
+
+type PopulateContext = { db: Db; actor?: Actor }
+
+/** What stands for an owner, by id. */
+const readOwners: Record<OwnerField, (db: Db, ids: string[]) => Promise<Map<string, object>>> = {
+  user: findUserSummaries,
+  workspace: findWorkspaceSummaries,
+}
+
+const CHARACTERS_PER_TURN = 1 << 16 // characters, after which others get theirs
+
+/** The JSON of an entity with what is to be in the place of its references. */
+export async function populateOne(
+  ctx: PopulateContext,
+  plan: PopulatePlan,
+  shape: ResponseShape,
+  shown: string,
+): Promise<string> {
+  return (await populateTexts(ctx, plan, shape, [shown])).entities
+}
+
+type PopulatedPage = { entities: string; shown: number; more: boolean }
+
+/** A page of such; it may end before the one that is read. */
+export async function populatePage(
+  ctx: PopulateContext,
+  plan: PopulatePlan,
+  shape: ResponseShape,
+  readPage: (note: (shown: string) => string) => Promise<PopulatedPage>,
+): Promise<PopulatedPage> {
+  const texts: string[] = []
+  const { more } = await readPage((text) => {
+    texts.push(text)
+    return text
+  })
+  const { entities, shown } = await populateTexts(ctx, plan, shape, texts)
+  return { entities, shown, more: more || shown < texts.length }
+}
+
+/** All of these, a line for each, as many at a time as are good for one answer. */
+export async function* populateLines(
+  ctx: PopulateContext,
+  plan: PopulatePlan,
+  shape: ResponseShape,
+  texts: string[],
+): AsyncGenerator<string> {
+  for (let at = 0; at < texts.length; ) {
+    const { entities, shown } = await populateTexts(ctx, plan, shape, texts.slice(at), '\n')
+    yield `${entities}\n`
+    at += shown
+  }
+}
+
+/** As many of these as are good for one answer, and at least one: how many, and their JSON, by default with commas between. */
+async function populateTexts(
+  ctx: PopulateContext,
+  plan: PopulatePlan,
+  shape: ResponseShape,
+  texts: string[],
+  between = ',',
+) {
+  let [entities, shown, chunkSize, pausedAt] = ['', 0, texts.length, 0]
+  while (shown < texts.length) {
+    const chunk = texts.slice(shown, shown + chunkSize)
+    const { write, complete } = await prepareWriter(
+      ctx,
+      plan,
+      plan.sets,
+      shape,
+      chunk,
+      Math.floor(MAX_PAGE_CHARACTERS / countStatements(plan)),
+    )
+    if (!complete && chunk.length > 1) {
+      chunkSize = Math.ceil(chunk.length / 2)
+      continue
+    }
+    for (const text of chunk) {
+      const entity = write(text)
+      if (entities && entities.length + entity.length > MAX_PAGE_CHARACTERS) return { entities, shown }
+      entities += entities ? between + entity : entity
+      shown++
+      if (entities.length - pausedAt < CHARACTERS_PER_TURN) continue
+      pausedAt = entities.length
+      await ctx.db.yieldToOthers()
+    }
+  }
+  return { entities, shown }
+}
+
+/** How many statements share what may be read. */
+const countStatements = ({ joins, sets }: Pick<PopulatePlan, 'joins'> & Partial<PopulatePlan>): number =>
+  1 + (sets?.length ?? 0) + joins.reduce((sum, { to }) => sum + (to === 'owner' ? 0 : countStatements(to)), 0)
+
+type PreparedWriter = { write: (shown: string) => string; complete: boolean }
+
+/** Reads what entities refer to, then knows how to write them. Not complete when that would be more than is allowed. */
+async function prepareWriter(
+  ctx: PopulateContext,
+  { model, joins }: Pick<ReadableBlueprint, 'model' | 'joins'>,
+  sets: ReverseRelation[],
+  shape: ResponseShape,
+  texts: string[],
+  allowed: number,
+): Promise<PreparedWriter> {
+  if (!joins.length && !sets.length) return { write: createSerializer(model, ctx.actor, shape), complete: true }
+  const { identifiers, references } = await collectReferences(ctx.db, texts, joins)
+  const joined = await Promise.all(
+    joins.map(async (join) => ({ join, ...(await readJoin(ctx, join, [...references.get(join)!], allowed)) })),
+  )
+  const outer = await Promise.all(
+    sets.map(async (set) => ({ set, ...(await readReverseRelation(ctx, model.key, set, identifiers, allowed)) })),
+  )
+  const write = createSerializer(model, ctx.actor, shape, (entity) => {
+    const takeJson = createJsonBudget(MAX_PAGE_CHARACTERS)
+    for (const { join, json } of joined) replaceReference(entity, join, json, takeJson, shape.flat ? 2 : 1)
+    return Object.fromEntries(
+      outer.map(({ set, of }) => [set.key, joinJson(of(entity.identifier as string), takeJson)]),
+    )
+  })
+  return { write, complete: [...joined, ...outer].every(({ complete }) => complete) }
+}
+
+/** To what entities refer, by each relation. */
+async function collectReferences(db: Db, texts: string[], joins: Join[]) {
+  const references = new Map(joins.map((join) => [join, new Set<string>()]))
+  const identifiers: string[] = []
+  let read = 0
+  for (const text of texts) {
+    const entity = parseEntity(text)
+    identifiers.push(entity.identifier as string)
+    for (const join of joins)
+      for (const value of [getReference(entity, join) ?? []].flat() as string[]) references.get(join)!.add(value)
+    read += text.length
+    if (read < CHARACTERS_PER_TURN) continue
+    read = 0
+    await db.yieldToOthers()
+  }
+  return { identifiers, references }
+}
+
+type JoinedJson = { json: Map<string, string>; complete: boolean }
+
+/** The JSON of what has these identifiers, or ids. */
+async function readJoin(
+  ctx: PopulateContext,
+  { key, to }: Join,
+  names: string[],
+  allowed: number,
+): Promise<JoinedJson> {
+  if (!names.length) return { json: new Map(), complete: true }
+  if (to === 'owner') {
+    const json = new Map<string, string>()
+    for (const chunk of toChunks(names))
+      for (const [id, card] of await readOwners[key as OwnerField](ctx.db, padValues(chunk)))
+        json.set(id, JSON.stringify(card))
+    return { json, complete: true }
+  }
+  const { texts, complete } = await readRelated(ctx.db, to, 'e.identifier', names, allowed)
+  const inner = await prepareWriter(ctx, to, [], FLAT_SHAPE, [...texts.values()], allowed)
+  const json = new Map([...texts].map(([name, text]) => [name, inner.write(text)]))
+  return { json, complete: complete && inner.complete }
+}
+
+/** For each of these identifiers the JSON of the entities that point at it. */
+async function readReverseRelation(
+  { db, actor }: PopulateContext,
+  target: string,
+  set: ReverseRelation,
+  identifiers: string[],
+  allowed: number,
+) {
+  if (!set.from || !identifiers.length) return { of: () => [], complete: true }
+  const pointing = await findReferencing(db, target, set, identifiers)
+  const numbers = [...new Set([...pointing.values()].flat())]
+  const { texts, complete } = await readRelated(db, set.from, 'e.seq', numbers, allowed, scopeSql(set.scope))
+  const write = createSerializer(set.from.model, actor, FLAT_SHAPE)
+  const json = new Map([...texts].map(([number, text]) => [number, write(text)]))
+  const of = (identifier: string) =>
+    (pointing.get(identifier) ?? []).map((number) => json.get(number)).filter((one) => one !== undefined)
+  return { of, complete }
+}
+
+type TakeJson = (json: string | undefined, times?: number) => string | undefined
+
+/** Gives what it is given, until it would be more than is left. */
+function createJsonBudget(remaining: number): TakeJson {
+  return (json, times = 1) => {
+    if (json === undefined || json.length * times > remaining) return
+    remaining -= json.length * times
+    return json
+  }
+}
+
+/** What is gone, out of sight or too much stays an identifier. */
+function replaceReference(
+  entity: ParsedEntity,
+  join: Join,
+  json: Map<string, string>,
+  takeJson: TakeJson,
+  times: number,
+) {
+  const value = getReference(entity, join)
+  const at = join.to === 'owner' ? entity : entity.metadata
+  if (Array.isArray(value))
+    at[join.key] = joinJson(
+      value.map((one) => takeJson(json.get(one), times) ?? JSON.stringify(one)),
+      createJsonBudget(Number.POSITIVE_INFINITY),
+    )
+  else {
+    const replacement = typeof value === 'string' ? takeJson(json.get(value), times) : undefined
+    if (replacement) at[join.key] = new RawJson(replacement)
+  }
+}
+
+const getReference = (entity: ParsedEntity, { key, to }: Join) => (to === 'owner' ? entity : entity.metadata)[key]
+
+/** A text that grows is joined once, at its end. */
+function joinJson(parts: string[], takeJson: TakeJson): RawJson {
+  let json = ''
+  for (const part of parts) {
+    if (takeJson(part) === undefined) break
+    json += json ? `,${part}` : part
+  }
+  return new RawJson(`[${json}]`)
+}

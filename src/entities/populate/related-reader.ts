@@ -1,0 +1,78 @@
+import type { Db } from '../../storage/port'
+import { and, fragment, oneOf, type SqlFragment, scopeSql, toChunks } from '../query/sql-conditions'
+import { shownColumnSql } from '../store/serializer'
+import type { ReadableBlueprint, ReverseRelation } from './populate-plan'
+
+/** What is kept to be shown of entities, by identifier or number; not complete when all would have been too much. */
+export type RelatedTexts<Key> = { texts: Map<Key, string>; complete: boolean }
+
+const MAX_REVERSE_ENTITIES = 100 // entities of a set
+
+/** Reads entities by one statement, and for thousands by a few; no more bytes than allowed, but at least one. */
+export async function readRelated<Key extends string | number>(
+  db: Db,
+  { model, rowScope }: ReadableBlueprint,
+  by: 'e.identifier' | 'e.seq',
+  names: Key[],
+  allowed: number,
+  conditions: SqlFragment[] = [],
+): Promise<RelatedTexts<Key>> {
+  const texts = new Map<Key, string>()
+  let remaining = allowed
+  for (const chunk of toChunks(names)) {
+    if (remaining <= 0) return { texts, complete: false }
+    const own = fragment('e.blueprint = ?', model.key)
+    const { sql, params } = and([own, oneOf(by, chunk), ...scopeSql(rowScope), ...conditions])
+    const sized = `select e.seq, octet_length(e.shown) as size, sum(octet_length(e.shown)) over (order by e.seq desc) as upto,
+      count(*) over () as entities from entities e where ${sql}`
+    const rows = (await db.query(
+      `select ${by}, ${shownColumnSql(model)}, t.entities from (${sized}) t join entities e on e.seq = t.seq where t.upto - t.size < ?`,
+      [...params, remaining],
+    )) as [Key, string, number][]
+    for (const [key, shown] of rows) {
+      texts.set(key, shown)
+      remaining -= shown.length
+    }
+    if (rows.length < Number(rows[0]?.[2] ?? 0)) return { texts, complete: false }
+    if (names.length > chunk.length) await db.yieldToOthers()
+  }
+  return { texts, complete: true }
+}
+
+/** Which entities of a set point at these, by identifier: the newest first. The index has them in this order. */
+export async function findReferencing(
+  db: Db,
+  target: string,
+  { from, fields, scope }: ReverseRelation,
+  identifiers: string[],
+): Promise<Map<string, number[]>> {
+  const pointing = new Map<string, number[]>()
+  if (!from) return pointing
+  const visibility = [...scopeSql(from.rowScope), ...scopeSql(scope)]
+  const lists = fields.map((field) => {
+    const where = and([fragment("i.field = ? and i.path = '' and i.value = t.identifier", field), ...visibility])
+    const joined = visibility.length ? 'entity_index i join entities e on e.seq = i.entity' : 'entity_index i'
+    const newest = `select i.created || ':' || i.entity as place from ${joined} where ${where.sql}
+      order by i.created desc, i.entity desc limit ${MAX_REVERSE_ENTITIES}`
+    return fragment(`(select group_concat(r.place, ',') from (${newest}) r)`, ...where.params)
+  })
+  for (const chunk of toChunks(identifiers)) {
+    const { sql, params } = oneOf('t.identifier', chunk)
+    const rows = await db.query(
+      `select t.identifier, ${lists.map((list) => list.sql).join(', ')} from entities t where t.blueprint = ? and ${sql}`,
+      [...lists.flatMap((list) => list.params), target, ...params],
+    )
+    for (const [identifier, ...places] of rows as string[][]) pointing.set(identifier!, newestIds(places))
+  }
+  return pointing
+}
+
+/** The numbers of lists of `created:number`, each once. */
+function newestIds(lists: (string | null)[]): number[] {
+  const places = [...new Set(lists.filter((list) => list !== null).flatMap((list) => list.split(',')))]
+  return places
+    .map((place) => place.split(':').map(Number) as [number, number])
+    .sort(([time, number], [otherTime, other]) => otherTime - time || other - number)
+    .slice(0, MAX_REVERSE_ENTITIES)
+    .map(([, number]) => number)
+}

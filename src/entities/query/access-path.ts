@@ -1,0 +1,118 @@
+import type { Model } from '../../blueprints/model'
+import type { RowScope } from '../../blueprints/permissions'
+import type { Db } from '../../storage/port'
+import { estimateRows, thresholds } from './cardinality'
+import { isAbout, orderedSource, timeOrderedSource } from './id-set'
+import type { IndexWalk } from './index-walk'
+import { byCreated, isCreated, isNullable } from './order'
+import type { Condition, Query } from './query-parser'
+import {
+  fullScan,
+  indexLookup,
+  indexScan,
+  isColumnCondition,
+  rankedScan,
+  type Scan,
+  subqueryScan,
+  textScan,
+} from './scans'
+import {
+  and,
+  conditionSql,
+  type IndexCondition,
+  indexWhere,
+  isIndexCondition,
+  type SqlFragment,
+  scopeSql,
+} from './sql-conditions'
+
+/** A way through the entities of a query that can be gone in slices, in the order of time. */
+export const chooseTimeOrderedScan = async (db: Db, model: Model, rowScope: RowScope, query: Query): Promise<Scan> =>
+  (await chooseAccessPath(db, model, rowScope, { ...query, ranked: false, order: [byCreated(true)] })).scan
+
+/** A condition that was thought of as a way: how many rows of the index meet it, as far as that was counted. */
+export type Candidate = { condition: Condition | 'reach'; rows: number; scan: Scan; ordered: boolean }
+
+/**
+ * Which rows to go through, and what was considered. `walked`: many rows may be gone through in vain, so first it is tried
+ * whether there are enough where this index begins.
+ */
+export type AccessPath = { scan: Scan; indexWalk?: IndexWalk; candidates: Candidate[] }
+
+export async function chooseAccessPath(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<AccessPath> {
+  if (query.ranked) return { scan: rankedScan(model, query.search!), candidates: [] }
+  const choice = await chooseScan(db, model, rowScope, query)
+  const { scan = fullScan(model), candidates } = choice
+  return { scan, candidates, indexWalk: chooseWalk(model, rowScope, query, choice) }
+}
+
+/** A scan, unless nothing leads to the rows but an order; and whether it is known to go through few in vain. */
+type ScanChoice = { scan?: Scan; bounded: boolean; candidates: Candidate[] }
+
+/** The index that has the order; none where few rows are gone through anyway. */
+function chooseWalk(
+  model: Model,
+  rowScope: RowScope,
+  { conditions, order, search }: Query,
+  { scan, bounded }: ScanChoice,
+) {
+  if (bounded || search !== undefined) return
+  const [covered] = scan?.covered ?? []
+  if (covered) return { source: timeOrderedSource(covered as IndexCondition), covered: [covered] }
+  const { target } = order[0]!
+  // Whose they are is known to the index of time only.
+  const single = isCreated(target) && !rowScope.all && (rowScope.user === undefined || rowScope.workspace === undefined)
+  const source = orderedSource(model, target, conditions, single ? scopeSql(rowScope) : [])
+  return (
+    source && {
+      source,
+      covered: conditions.filter((one) => isAbout(target, one)),
+      target: isCreated(target) ? undefined : target,
+    }
+  )
+}
+
+/**
+ * Which rows to go through: those of the condition that fewest meet, when they are few or are kept in the order that is
+ * asked for. Otherwise no scan: go through all in their order.
+ */
+async function chooseScan(db: Db, model: Model, rowScope: RowScope, query: Query): Promise<ScanChoice> {
+  const { conditions, order, search } = query
+  if (search !== undefined) return { scan: textScan(model, search), bounded: true, candidates: [] }
+  const byTime = order.length === 1 && isCreated(order[0]!.target)
+  const indexed = conditions.filter(isIndexCondition)
+  const equal = indexed.filter((one) => one.is === 'in' && one.values.length === 1)
+  if (byTime && rowScope.all && conditions.length === 1 && equal.length === 1)
+    return { scan: indexScan(equal[0]!), bounded: true, candidates: [] }
+  const candidates: Candidate[] = []
+  for (const condition of indexed) {
+    const ordered = byTime && equal.includes(condition)
+    const scan = ordered ? indexScan(condition) : indexLookup(model, condition)
+    candidates.push({ condition, rows: await estimateRows(db, 'entity_index i', indexWhere(condition)), scan, ordered })
+  }
+  for (const condition of conditions.filter(isColumnCondition))
+    candidates.push({
+      condition,
+      ...(await estimateSubquery(db, model, conditionSql(condition), [condition])),
+      ordered: false,
+    })
+  if (candidates.length && !rowScope.all) {
+    const scopeWhere = and(scopeSql(rowScope))
+    const { rows, scan } = await estimateSubquery(db, model, scopeWhere, [])
+    candidates.push({ condition: 'reach', rows, scan: byTime ? fullScan(model) : scan, ordered: byTime })
+  }
+  candidates.sort((one, other) => one.rows - other.rows || Number(other.ordered) - Number(one.ordered))
+  const [cheapest] = candidates
+  if (cheapest && cheapest.rows < thresholds.few) return { scan: cheapest.scan, bounded: true, candidates }
+  const ordered = candidates.find(({ ordered }) => ordered)
+  // All that somebody may see is in the order of time already, and all that there is in that of what none is without.
+  const coversScope = rowScope.all || (byTime && (rowScope.user === undefined || rowScope.workspace === undefined))
+  const bounded = coversScope && !conditions.length && !(order[0] && isNullable(order[0].target))
+  return { scan: ordered?.scan ?? (byTime ? fullScan(model) : undefined), bounded, candidates }
+}
+
+async function estimateSubquery(db: Db, model: Model, where: SqlFragment, covered: Condition[]) {
+  const scan = subqueryScan(model, where, covered)
+  const full = fullScan(model)
+  return { scan, rows: await estimateRows(db, full.from, and([full.where, where])) }
+}

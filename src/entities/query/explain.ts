@@ -1,0 +1,81 @@
+import type { PublicCtx } from '../../accounts/guard'
+import type { Model } from '../../blueprints/model'
+import type { RowScope } from '../../blueprints/permissions'
+import type { Db } from '../../storage/port'
+import { chooseAccessPath } from './access-path'
+import { thresholds } from './cardinality'
+import { resolveLikes } from './like-filter'
+import type { Condition, Query, Target } from './query-parser'
+
+type ExplainedStatement = { sql: string; rows: number; ms: number }
+
+/**
+ * How a query is answered, for those who may see everything: which rows are gone through and why these, what is asked of
+ * each, and all statements that a page takes, with the rows that they answered. It is worked out anew: nothing that was
+ * remembered is used. Statements are shown without their values.
+ */
+export async function explainQuery(
+  { db }: PublicCtx,
+  model: Model,
+  rowScope: RowScope,
+  query: Query,
+  read: (db: Db) => Promise<{ shown: number; more: boolean }>,
+): Promise<Response> {
+  const statements: ExplainedStatement[] = []
+  const recording: Db = {
+    ...db,
+    query: async (sql, params) => {
+      const began = performance.now()
+      const rows = await db.query(sql, params)
+      statements.push({ sql, rows: rows.length, ms: Math.round((performance.now() - began) * 1_000) / 1_000 })
+      return rows
+    },
+  }
+  const began = performance.now()
+  const { shown, more } = await read(recording)
+  const ms = Math.round((performance.now() - began) * 1_000) / 1_000
+  const resolvedQuery = await resolveLikes(db, model, query)
+  const { scan, indexWalk, candidates } = await chooseAccessPath(db, model, rowScope, resolvedQuery)
+  const chosen = candidates.find((one) => one.scan === scan)
+  const [covered] = scan.covered
+  const driver = indexWalk?.target
+    ? targetName(indexWalk.target)
+    : chosen
+      ? describeCondition(chosen.condition)
+      : covered
+        ? describeCondition(covered)
+        : undefined
+  const plan = {
+    driver: { by: indexWalk?.target ? 'order' : scan.by, ...(driver && { of: driver }) },
+    considered: candidates.map(({ condition, rows }) => ({
+      of: describeCondition(condition),
+      rows,
+      // Counting stops where there are too many to collect.
+      ...(rows >= thresholds.few && { more: true }),
+    })),
+    left: [
+      ...resolvedQuery.conditions.filter((one) => !scan.covered.includes(one)).map(describeCondition),
+      ...resolvedQuery.likes.map(({ target }) => `${targetName(target)} like`),
+    ],
+    reach: rowScope.all
+      ? 'all'
+      : [rowScope.user && 'user', rowScope.workspace && 'workspace'].filter(Boolean).join(', '),
+    order: query.ranked
+      ? ['fit']
+      : query.order.map(({ target, descending }) => (descending ? '-' : '') + targetName(target)),
+    statements,
+    rowsRead: statements.reduce((sum, { rows }) => sum + rows, 0),
+    shown,
+    more,
+    ms,
+  }
+  return Response.json(plan, { headers: { 'cache-control': 'no-store' } })
+}
+
+const targetName = (target: Target) =>
+  target.at === 'column'
+    ? target.column.slice(2).replaceAll('"', '')
+    : target.field.key + (target.path && `.${target.path}`)
+
+const describeCondition = (condition: Condition | 'reach') =>
+  condition === 'reach' ? 'reach' : `${targetName(condition.target)} ${condition.is}`

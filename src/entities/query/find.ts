@@ -1,0 +1,121 @@
+import type { Model } from '../../blueprints/model'
+import type { RowScope } from '../../blueprints/permissions'
+import type { Db } from '../../storage/port'
+import { shownColumnSql } from '../store/serializer'
+import { chooseAccessPath } from './access-path'
+import { ESTIMATE_TTL_MS } from './cardinality'
+import type { CursorPosition } from './cursor'
+import { type IndexWalk, type TieGroup, walkIndex } from './index-walk'
+import { byCreated, isCreated, type SortPosition, toOrderTerms } from './order'
+import type { Condition, Order, Query } from './query-parser'
+import { findRanked, type RankedCursor } from './ranked-search'
+import { filterSql, fullScan, textScan } from './scans'
+import { buildSelect, type FindRequest, type PageWindow, type Statement } from './select-sql'
+import { canSortFromSet, sortFromSet } from './set-sort'
+import { and, fragment } from './sql-conditions'
+
+export type FindResult<Row> = {
+  rows: Row[]
+  /** Where a page ends that has so many of them, one at least. */
+  positionAfter(count: number): CursorPosition
+}
+
+/**
+ * Columns (of the table `e`) of the entities that a query asks for, of those within reach, in its order; at most `limit`,
+ * from the beginning or after what was passed. The way to find them is remembered for as long as the estimates are that
+ * it was chosen by.
+ */
+export async function find<Row extends unknown[]>(
+  db: Db,
+  columns: string[],
+  model: Model,
+  rowScope: RowScope,
+  query: Query,
+  { limit = query.limit, after, first }: { limit?: number; after?: CursorPosition; first?: Order } = {},
+): Promise<FindResult<Row>> {
+  const request = { db, columns, model, rowScope, query, limit, first }
+  if (query.ranked) return findRanked(request, after as RankedCursor | undefined)
+  const toResult = (rows: unknown[][]): FindResult<Row> => ({
+    rows: rows as Row[],
+    positionAfter: (count) => ({ place: rows[count - 1]!.slice(columns.length) as SortPosition }),
+  })
+  const position = (after as { place: SortPosition } | undefined)?.place
+  const statements = getStatementCache(query)
+  const name = JSON.stringify([columns, limit, rowScope])
+  const cached = position ? undefined : statements.get(name)
+  if (cached && cached.until > performance.now()) return toResult(await db.query(cached.sql, cached.params))
+
+  const { scan, indexWalk } = await chooseAccessPath(db, model, rowScope, query)
+  const window = { limit, skip: query.skip, position }
+  const rows =
+    indexWalk &&
+    ((await findByWalk(request, indexWalk, window)) ??
+      (canSortFromSet(request) && (await sortFromSet(request, window))))
+  if (rows) return toResult(rows)
+  const statement = buildSelect(request, scan, toOrderTerms(query.order, scan.time, first), window)
+  if (!position) statements.set(name, { ...statement, until: performance.now() + ESTIMATE_TTL_MS })
+  return toResult(await db.query(statement.sql, statement.params))
+}
+
+/** Where very many share what comes first, but more is to be ordered by, and a page is within that group, it is a list of its own. */
+async function findByWalk(
+  request: FindRequest,
+  indexWalk: IndexWalk,
+  window: PageWindow,
+): Promise<unknown[][] | undefined> {
+  const result = await walkIndex(request, indexWalk, window)
+  if (!isTieGroup(result)) return result
+  const { db, columns, model, rowScope, query, limit } = request
+  const [first, ...order] = query.order as [Order, ...Order[]]
+  if (!result.containsPage) return
+  const { value } = result
+  const conditions: Condition[] = [...query.conditions, { target: first.target, is: 'in', values: [result.value] }]
+  const ties = byCreated((request.first ?? first).descending)
+  const tieQuery: Query = { ...query, conditions, order: order.length ? order : [ties] }
+  // Where time comes first, what agrees in everything else is told apart by it once more.
+  const timed = isCreated(first.target) && !order.some(({ target }) => isCreated(target))
+  const rest = window.position?.slice(1)
+  const after =
+    rest && window.position?.[0] === value ? { place: timed ? rest.toSpliced(-1, 0, value) : rest } : undefined
+  const { rows } = await find<unknown[]>(db, columns, model, rowScope, tieQuery, {
+    limit,
+    after,
+    first: request.first ?? first,
+  })
+  return rows.map((row) => (timed ? row.toSpliced(-2, 1) : row).toSpliced(columns.length, 0, value))
+}
+
+const isTieGroup = (found: unknown[][] | TieGroup | undefined): found is TieGroup => !!found && 'value' in found
+
+type CachedStatement = Statement & { until: number }
+const statementCache = new WeakMap<Query, Map<string, CachedStatement>>()
+const MAX_CACHED_STATEMENTS = 100 // of one query: as many callers with a reach of their own
+
+function getStatementCache(query: Query) {
+  const statements = statementCache.get(query)
+  if (statements && statements.size < MAX_CACHED_STATEMENTS) return statements
+  const fresh = new Map<string, CachedStatement>()
+  statementCache.set(query, fresh)
+  return fresh
+}
+
+/** What is shown of those that were found, by their numbers; those that do not match any more are missing. */
+export const readShownByIds = async (db: Db, model: Model, rowScope: RowScope, query: Query, ids: number[]) =>
+  new Map(
+    (await readMatchingByIds(db, `e.seq, ${shownColumnSql(model)}`, model, rowScope, query, ids)) as [number, string][],
+  )
+
+/** Columns of those of these entities that match. */
+export function readMatchingByIds(
+  db: Db,
+  columns: string,
+  model: Model,
+  rowScope: RowScope,
+  query: Query,
+  ids: number[],
+) {
+  const scan = query.search === undefined ? fullScan(model) : textScan(model, query.search)
+  const numbers = fragment(`e.seq in (${ids.map(() => '?').join(', ')})`, ...ids)
+  const { sql, params } = and([filterSql(scan, rowScope, query.conditions), numbers])
+  return db.query(`select ${columns} from ${scan.from} where ${sql}`, params)
+}

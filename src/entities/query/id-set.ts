@@ -1,0 +1,242 @@
+import type { Model } from '../../blueprints/model'
+import type { RowScope } from '../../blueprints/permissions'
+import type { Db } from '../../storage/port'
+import { estimateRows, thresholds } from './cardinality'
+import { type Condition, type Predicate, type Target, targetKey } from './query-parser'
+import { fullScan } from './scans'
+import {
+  and,
+  comparisonSql,
+  conditionSql,
+  type FieldTarget,
+  fragment,
+  type IndexCondition,
+  type SqlFragment,
+  scopeSql,
+} from './sql-conditions'
+
+/** A set of entities, by their numbers. */
+export class IdSet {
+  #marks = new Uint8Array(1 << 12)
+  size = 0
+
+  static of(entities: Iterable<number>) {
+    const ids = new IdSet()
+    for (const id of entities) ids.add(id)
+    return ids
+  }
+
+  has = (entity: number) => this.#marks[entity] === 1
+
+  add(entity: number) {
+    if (entity >= this.#marks.length) {
+      const grown = new Uint8Array(2 ** Math.ceil(Math.log2(entity + 1)))
+      grown.set(this.#marks)
+      this.#marks = grown
+    }
+    if (this.#marks[entity]) return
+    this.#marks[entity] = 1
+    this.size++
+  }
+
+  delete(entity: number) {
+    if (!this.has(entity)) return
+    this.#marks[entity] = 0
+    this.size--
+  }
+
+  copy() {
+    const copy = new IdSet()
+    copy.#marks = this.#marks.slice()
+    copy.size = this.size
+    return copy
+  }
+
+  /** In the order of their numbers. */
+  *[Symbol.iterator]() {
+    for (let at = this.#marks.indexOf(1); at >= 0; at = this.#marks.indexOf(1, at + 1)) yield at
+  }
+}
+
+/** Rows that an index has in the order of `by`, which tells any two of them apart; and which entity each is of. */
+export type IndexSource = { from: string; where: SqlFragment; entity: string; by: string[] }
+
+export const VALUE_ORDER = ['i.value', 'i.created', 'i.entity']
+const TIME_ORDER = ['e.created', 'e.seq']
+
+const fieldSource = ({ field, path }: FieldTarget, where: SqlFragment[], by: string[]): IndexSource => ({
+  from: 'entity_index i',
+  where: and([fragment('i.field = ? and i.path = ?', field.number, path), ...where]),
+  entity: 'i.entity',
+  by,
+})
+
+const columnSource = (model: Model, where: SqlFragment[], by: string[]): IndexSource => {
+  const scan = fullScan(model)
+  return { from: scan.from, where: and([scan.where, ...where]), entity: 'e.seq', by }
+}
+
+/** How the entities' own indexes begin: each has the blueprint first. */
+const COLUMN_ORDERS: Partial<Record<string, string[]>> = {
+  'e.created': TIME_ORDER,
+  'e.identifier': ['e.identifier'],
+  ...Object.fromEntries(['e.updated', 'e."user"', 'e.workspace'].map((column) => [column, [column, ...TIME_ORDER]])),
+}
+
+/** Where the entities that meet a test are; nothing where no index tells. */
+function targetSource(model: Model, target: Target, test: SqlFragment[]): IndexSource | undefined {
+  if (target.at === 'field') return target.indexed ? fieldSource(target, test, VALUE_ORDER) : undefined
+  const by = COLUMN_ORDERS[target.column]
+  return by && columnSource(model, test, by)
+}
+
+/**
+ * Where the entities that have a value of it are in its order, and then in that of time, as far as that value meets the
+ * conditions about it; nothing where no index has that.
+ */
+export function orderedSource(model: Model, target: Target, conditions: Condition[] = [], more: SqlFragment[] = []) {
+  const at = target.at === 'field' ? 'i.value' : target.column
+  const own = conditions.filter((one) => isAbout(target, one)).map((one) => comparisonSql(at, one as Predicate))
+  if (target.at === 'field') return target.single ? targetSource(model, target, own) : undefined
+  return targetSource(model, target, [fragment(`${at} is not null`), ...own, ...more])
+}
+
+/** Whether a condition is about the value there. */
+export const isAbout = (target: Target, condition: Condition) =>
+  targetKey(condition.target) === targetKey(target) && condition.is !== 'present' && condition.is !== 'absent'
+
+/** Where the entities of one value are in the order of time. */
+export const timeOrderedSource = ({ target, ...test }: IndexCondition): IndexSource =>
+  fieldSource(target, [comparisonSql('i.value', test)], ['i.created', 'i.entity'])
+
+/** Where all are that meet a condition, or all that don't. */
+function conditionSources(model: Model, condition: Condition): { sources: IndexSource[]; not: boolean } {
+  const { target, ...test } = condition
+  const at = target.at === 'column' ? target.column : 'i.value'
+  const whole = targetSource(model, target, [])
+  const whether = test.is === 'present' || test.is === 'absent'
+  // Of an empty list, no index has a row.
+  const hidden = whether && target.at === 'field' && !target.single && !target.path
+  if (!whole || hidden) return { sources: [columnSource(model, [conditionSql(condition)], TIME_ORDER)], not: false }
+  if (whether)
+    return { sources: [targetSource(model, target, [fragment(`${at} is not null`)])!], not: test.is === 'absent' }
+  if (test.is === 'between') return { sources: [targetSource(model, target, [comparisonSql(at, test)])!], not: false }
+  const sources = [...new Set(test.values)].map((value) => {
+    const same = targetSource(model, target, [fragment(`${at} = ?`, value)])!
+    return { ...same, by: same.by.length > 1 ? same.by.slice(1) : same.by }
+  })
+  return { sources, not: test.is === 'not in' }
+}
+
+/** Where all are within reach; or all that aren't, if those are few. */
+async function scopeSources(db: Db, model: Model, rowScope: Extract<RowScope, { all: false }>) {
+  const { user, workspace } = rowScope
+  if (user !== undefined && workspace === undefined) {
+    const others = ['< ?', '> ?', 'is null'].map((side) =>
+      columnSource(
+        model,
+        [fragment(`e."user" ${side}`, ...(side === 'is null' ? [] : [user]))],
+        ['e."user"', ...TIME_ORDER],
+      ),
+    )
+    if ((await estimateSize(db, others, thresholds.few)) < thresholds.few) return { sources: others, not: true }
+  }
+  return { sources: sourcesInScope(model, rowScope), not: false }
+}
+
+async function estimateSize(db: Db, sources: IndexSource[], limit: number) {
+  let size = 0
+  for (const { from, where } of sources) size += size < limit ? await estimateRows(db, from, where, limit) : 0
+  return size
+}
+
+/** Within reach are those of each of these. */
+const sourcesInScope = (model: Model, { user, workspace }: Extract<RowScope, { all: false }>): IndexSource[] =>
+  [{ user }, { workspace }]
+    .filter(({ user, workspace }) => (user ?? workspace) !== undefined)
+    .map((one) => columnSource(model, scopeSql({ all: false, ...one }), TIME_ORDER))
+
+/** The entities of a source in its order, or the other way round, from a first slice of so many rows on: they get larger. */
+export async function* scanIds(db: Db, source: IndexSource, descending = false, first = thresholds.slice) {
+  const { from, where, entity, by } = source
+  const order = `order by ${by.map((one) => `${one} ${descending ? 'desc' : 'asc'}`).join(', ')}`
+  const beyond = `(${by.join(', ')}) ${descending ? '<' : '>'} (${by.map(() => '?').join(', ')})`
+  let after: SqlFragment[] = []
+  for (let size = first; ; size = Math.min(thresholds.slice, size * 8)) {
+    const { sql, params } = and([where, ...after])
+    // As one text: a row for each would take more time and memory than all the rest.
+    const rows = `select ${entity} as seq from ${from} where ${sql} ${order} limit ?`
+    const [joined] = await db.query(`select group_concat(cast(n.seq as text), ',') from (${rows}) as n`, [
+      ...params,
+      size,
+    ])
+    const entities = JSON.parse(`[${joined?.[0] ?? ''}]`) as number[]
+    yield entities
+    if (entities.length < size) return
+    const next = `select ${by.join(', ')} from ${from} where ${sql} ${order} limit 1 offset ?`
+    const [last] = await db.query(next, [...params, size - 1])
+    if (!last) return
+    after = [fragment(beyond, ...last)]
+    await db.yieldToOthers()
+  }
+}
+
+/** As many tell which set is the smallest. */
+const MAX_COMPARED_SIZE = 20_000
+
+/**
+ * The entities that meet all conditions, by their indexes alone: the smallest set, without those that are not in the next,
+ * and so on; once they are few (`bounds.sorted`), they may fail conditions that were not looked at.
+ */
+export async function findMatchingIds(
+  db: Db,
+  model: Model,
+  rowScope: RowScope,
+  conditions: Condition[],
+): Promise<IdSet> {
+  const sets = conditions.flatMap((condition, at) => {
+    const { target } = condition
+    // What is asked of one value is one set.
+    const leading = conditions.findIndex((id) => isAbout(target, id) && id.is !== 'not in')
+    const source = leading >= 0 && isAbout(target, condition) ? orderedSource(model, target, conditions) : undefined
+    if (!source) return conditionSources(model, condition)
+    return leading === at ? { sources: [source], not: false } : []
+  })
+  if (!rowScope.all) sets.push(await scopeSources(db, model, rowScope))
+  if (sets.every(({ not }) => not)) sets.push({ sources: [columnSource(model, [], TIME_ORDER)], not: false })
+  const sized = []
+  for (const set of sets) sized.push({ ...set, size: await estimateSize(db, set.sources, MAX_COMPARED_SIZE) })
+  const [smallest, ...others] = sized.sort((id, other) => Number(id.not) - Number(other.not) || id.size - other.size)
+  let ids = new IdSet()
+  for (const source of smallest!.sources)
+    for await (const entities of scanIds(db, source)) for (const id of entities) ids.add(id)
+  for (const { sources, not } of others) {
+    if (ids.size <= thresholds.sorted) break
+    ids = await (not ? subtract : intersect)(db, ids, sources)
+  }
+  return ids
+}
+
+async function intersect(db: Db, ids: IdSet, sources: IndexSource[]): Promise<IdSet> {
+  const both = new IdSet()
+  for (const source of sources)
+    for await (const entities of scanIds(db, source)) for (const id of entities) if (ids.has(id)) both.add(id)
+  return both
+}
+
+async function subtract(db: Db, ids: IdSet, sources: IndexSource[]): Promise<IdSet> {
+  const remaining = ids.copy()
+  for (const source of sources)
+    for await (const entities of scanIds(db, source)) for (const id of entities) remaining.delete(id)
+  return remaining
+}
+
+/** Those of them that have one value there. */
+export const withValue = (db: Db, model: Model, ids: IdSet, target: Target, value: string | number) =>
+  intersect(db, ids, conditionSources(model, { target, is: 'in', values: [value] }).sources)
+
+/** Those of them that have no value there. */
+export const withoutValue = (db: Db, model: Model, ids: IdSet, target: Target) => {
+  const having = orderedSource(model, target)
+  return subtract(db, ids, having ? [having] : [])
+}

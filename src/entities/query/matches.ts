@@ -1,0 +1,82 @@
+import { isTruncated } from '../../blueprints/fields/sort-keys'
+import type { Model } from '../../blueprints/model'
+import { toSearchTerms } from '../search/tokenizer'
+import type { IndexKeys } from '../store/index-keys'
+import type { EntityHeader } from '../store/serializer'
+import type { Doc } from '../write/document'
+import { findLongText } from './like-filter'
+import { matchesPattern as fitsPattern } from './like-pattern'
+import type { Condition, LikeCondition, Predicate, Query, Target } from './query-parser'
+
+/** An entity to be judged here, by the same texts as the database compares. */
+export type MatchableEntity = { system: EntityHeader; keys: IndexKeys; doc: Doc }
+
+/** Whether a list with this query would have the entity: what `conditions.ts` says in SQL, of a single one. */
+export const matchesQuery = (
+  model: Model,
+  { conditions, likes, search }: Pick<Query, 'conditions' | 'likes' | 'search'>,
+  entity: MatchableEntity,
+) =>
+  conditions.every((condition) => matchesCondition(condition, entity)) &&
+  likes.every((like) => matchesLike(like, entity)) &&
+  (search === undefined || matchesWords(search, toSearchTerms(model, entity.doc)))
+
+/** Whether a condition holds for an entity with these values. */
+export function matchesCondition(
+  condition: Condition,
+  { system, keys }: Pick<MatchableEntity, 'keys'> & Partial<MatchableEntity>,
+): boolean {
+  const { target } = condition
+  const values = getValues(target, keys, system)
+  if (condition.is === 'present' || condition.is === 'absent') {
+    // An empty list is a value, but no part of an object.
+    const has = target.at === 'field' && !target.path ? keys[target.label] !== undefined : values.length > 0
+    return has === (condition.is === 'present')
+  }
+  return matchesPredicate(condition, values)
+}
+
+function getValues(target: Target, keys: IndexKeys, system?: EntityHeader): (string | number)[] {
+  if (target.at === 'field') return [keys[target.label] ?? []].flat()
+  return [system?.[HEADER_KEYS[target.column]] ?? []].flat()
+}
+
+/** Whether one of the texts of an entity fits a pattern. */
+function matchesLike({ target, pattern }: LikeCondition, { system, keys, doc }: MatchableEntity): boolean {
+  const values = getValues(target, keys, system).map(String)
+  if (target.at === 'column') return values.some((text) => fitsPattern(pattern, text))
+  const texts = target.path ? values.filter((key) => key.startsWith('s')).map((key) => key.slice(1)) : values
+  const toWholeText = (text: string) => (isTruncated(text) ? findLongText(doc[target.field.key], text) : text)
+  return texts.some((text) => fitsPattern(pattern, toWholeText(text)))
+}
+
+const HEADER_KEYS = {
+  'e._id': '_id',
+  'e.identifier': 'identifier',
+  'e."user"': 'user',
+  'e.workspace': 'workspace',
+  'e.created': 'created',
+  'e.updated': 'updated',
+} as const
+
+function matchesPredicate(test: Predicate, values: (string | number)[]): boolean {
+  if (test.is === 'between') {
+    const { from, to } = test
+    const after = (value: string | number) => !from || compareValues(value, from.value) >= (from.open ? 1 : 0)
+    const before = (value: string | number) => !to || compareValues(value, to.value) <= (to.open ? -1 : 0)
+    return values.some((value) => after(value) && before(value))
+  }
+  return values.some((value) => test.values.includes(value)) === (test.is === 'in')
+}
+
+/** As the engines order texts: by their bytes. */
+const compareValues = (one: string | number, other: string | number) =>
+  typeof one === 'number' ? Math.sign(one - Number(other)) : Buffer.compare(Buffer.from(one), Buffer.from(`${other}`))
+
+/** Whether words answer the question that `matchOf` makes. */
+function matchesWords(search: string, terms: string): boolean {
+  const words = new Set(terms.split(' '))
+  const hasTerm = (term: string) =>
+    term.endsWith('*') ? words.values().some((word) => word.startsWith(term.slice(0, -1))) : words.has(term)
+  return !!search && search.split(' AND ').every((part) => part.slice(1, -1).split(' OR ').some(hasTerm))
+}

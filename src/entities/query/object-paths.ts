@@ -1,0 +1,36 @@
+import { fieldTypes } from '../../blueprints/fields'
+import { toPartKey } from '../store/index-keys'
+
+export type PartType = 'string' | 'number' | 'boolean'
+
+const PART_TYPES: Record<string, PartType> = {
+  string: 'string',
+  number: 'number',
+  integer: 'number',
+  boolean: 'boolean',
+}
+
+/** Of which type the schema of an object has the part at a path; undefined where it doesn't simply say. Lists are passed through. */
+export function getTypeAtPath(schema: unknown, path: string): PartType | undefined {
+  let here = unwrapList(schema)
+  for (const step of path.split('.')) here = unwrapList(getOwn(getOwn(here, 'properties'), step))
+  const type = getOwn(here, 'type')
+  return typeof type === 'string' ? PART_TYPES[type] : undefined
+}
+
+const unwrapList = (schema: unknown): unknown =>
+  getOwn(schema, 'type') === 'array' && getOwn(schema, 'items') ? unwrapList(getOwn(schema, 'items')) : schema
+
+const getOwn = (of: unknown, key: string): unknown =>
+  of !== null && typeof of === 'object' && Object.hasOwn(of, key) ? (of as Record<string, unknown>)[key] : undefined
+
+/** By which texts a part of an object is found that a query asks for; of no type, all that it can mean, the likeliest for a range last. */
+export function toPartKeys(text: string, type?: PartType): string[] {
+  if (type)
+    return [fieldTypes[type].parse!(text)].flatMap((value) => (value === undefined ? [] : toPartKey(value as string)))
+  const keys = [toPartKey(text)]
+  if (text === 'true' || text === 'false') keys.push(toPartKey(text === 'true'))
+  const number = fieldTypes.number.parse!(text)
+  if (number !== undefined) keys.push(toPartKey(number as number))
+  return keys
+}

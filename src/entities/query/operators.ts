@@ -1,0 +1,80 @@
+import { fieldTypes } from '../../blueprints/fields'
+import { parsePattern } from './like-pattern'
+import { toPartKeys } from './object-paths'
+import type { Condition, LikeCondition, ResolvedName, Target } from './query-parser'
+
+export const OPERATORS = ['$lt', '$gt', '$lte', '$gte', '$ne', '$in', '$nin', '$exists', '$like']
+
+const MAX_LIST_VALUES = 500
+const MAX_PATTERN_LENGTH = 100 // characters
+const TIME_COLUMNS = ['created', 'updated']
+
+const isTimeTarget = (target: Target) => target.at === 'column' && TIME_COLUMNS.includes(target.column.slice(2))
+
+/** A pattern that texts are to fit, or what is wrong with it. */
+export function parseLike({ target, kind }: ResolvedName, name: string, text: string): LikeCondition | string {
+  if (isTimeTarget(target) || (kind && !kind.supportsPatterns))
+    return `"${name}" is not a text field, so $like is not supported.`
+  if (target.at === 'field' && !target.indexed) return `"${name}" is not indexed, so $like is not supported.`
+  if (text.length > MAX_PATTERN_LENGTH) return `A pattern has at most ${MAX_PATTERN_LENGTH} characters.`
+  return { target, pattern: parsePattern(text) }
+}
+
+/** A condition, or what is wrong with it. */
+export function parseCondition(
+  { target, kind, part }: ResolvedName,
+  operator: string | undefined,
+  text: string,
+): Condition | string {
+  const read = (one: string): (string | number)[] => {
+    if (!kind) return toPartKeys(one, part)
+    const value = kind.parse?.(one)
+    if (value === undefined) return []
+    if (target.at === 'column') return [isTimeTarget(target) ? Date.parse(value as string) : (value as string)]
+    return [kind.toIndexKey!(value)]
+  }
+  if (operator === '$exists') {
+    if (!/^(true|false|0|1)$/.test(text)) return '$exists must be true or false.'
+    return { target, is: text === 'true' || text === '1' ? 'present' : 'absent' }
+  }
+  const list = operator === '$in' || operator === '$nin' ? text.split(',').filter(Boolean) : [text]
+  if (list.length > MAX_LIST_VALUES) return `A list has at most ${MAX_LIST_VALUES} values.`
+  const values: (string | number)[] = []
+  for (const one of list) {
+    const keys = read(one)
+    if (!keys.length)
+      return `"${one.slice(0, 100)}" ${(kind ?? (part && fieldTypes[part]))?.check(undefined) ?? 'is not a valid value'}.`
+    values.push(...keys)
+  }
+  if (operator === undefined || operator === '$in') return { target, is: 'in', values }
+  if (operator === '$ne' || operator === '$nin') return { target, is: 'not in', values }
+  const bound = { value: kind ? values[0]! : values.at(-1)!, open: operator === '$lt' || operator === '$gt' }
+  const range = operator.startsWith('$l') ? { to: bound } : { from: bound }
+  return { target, is: 'between', ...(!kind && typeBounds(bound.value as string)), ...range }
+}
+
+/** The texts of an object's parts begin with their type: a range must not run into the next one. */
+const typeBounds = ([type = '']: string) => ({
+  from: { value: type, open: false },
+  to: { value: String.fromCharCode(type.charCodeAt(0) + 1), open: true },
+})
+
+/** Of what has one value, where it begins and where it ends are one condition, which fewer meet than either. */
+export function mergeRanges(conditions: Condition[]): Condition[] {
+  const merged: Condition[] = []
+  for (const one of conditions) {
+    const at = merged.findIndex((other) => one.is === 'between' && other.is === 'between' && isCounterpart(one, other))
+    if (at < 0) merged.push(one)
+    else merged[at] = { ...merged[at], ...one } as Condition
+  }
+  return merged
+}
+
+type RangeCondition = Extract<Condition, { is: 'between' }>
+
+const isCounterpart = (one: RangeCondition, other: RangeCondition) =>
+  targetKey(one.target) === targetKey(other.target) &&
+  (one.target.at === 'column' || one.target.single) &&
+  (one.from ? !one.to && !other.from : !other.to)
+
+const targetKey = (target: Target) => (target.at === 'column' ? target.column : target.label)

@@ -1,0 +1,261 @@
+import type { Actor } from '../../accounts/actors'
+import { fieldTypes } from '../../blueprints/fields'
+import type { FieldType } from '../../blueprints/fields/field-type'
+import type { Model, ModelField } from '../../blueprints/model'
+import { type Caller, mayReadField } from '../../blueprints/permissions'
+import { badRequest, type FieldError } from '../../core/problem'
+import { suggestName } from '../../core/unknown-keys'
+import { type PopulateOptions, parsePopulate } from '../populate/populate-plan'
+import { tokenize, toMatchQuery } from '../search/tokenizer'
+import { fieldLabel, isIndexed, isSingleValued, MAX_PATH_LENGTH } from '../store/index-keys'
+import type { LikePattern } from './like-pattern'
+import { getTypeAtPath, type PartType } from './object-paths'
+import { mergeRanges, OPERATORS, parseCondition, parseLike } from './operators'
+
+/** Where a value is kept: a column of the entity, or the texts of a field. */
+export type Target =
+  | { at: 'column'; column: 'e._id' | 'e.identifier' | 'e."user"' | 'e.workspace' | 'e.created' | 'e.updated' }
+  | { at: 'field'; field: ModelField; path: string; label: string; single: boolean; indexed: boolean }
+
+/** One thing that is asked of every entity. */
+export type Condition = { target: Target } & (Predicate | { is: 'present' } | { is: 'absent' })
+/** What can be asked of a value. */
+export type Predicate =
+  | { is: 'in' | 'not in'; values: (string | number)[] }
+  | { is: 'between'; from?: Bound; to?: Bound }
+type Bound = { value: string | number; open: boolean }
+
+/** What no engine can judge: which texts fit is found out by `fitting.ts`, so that letters are told apart alike. */
+export type LikeCondition = { target: Target; pattern: LikePattern }
+
+export type Order = { target: Target; descending: boolean }
+
+/** Never changed once it was read, for it is shared. */
+export type Query = {
+  readonly conditions: Condition[]
+  readonly likes: LikeCondition[]
+  order: Order[]
+  /** The words that are searched for; empty where no field can have them. */
+  search?: string
+  /** Whether those come first that fit the words best. */
+  ranked: boolean
+  limit: number
+  /** Whether more were asked for than a page may have. */
+  clamped: boolean
+  skip: number
+  count: boolean
+  select?: string[]
+  flat: boolean
+  related?: PopulateOptions
+  /** The text of the query but for where its page begins; empty, or with an ampersand at its end. */
+  listQueryString: string
+}
+
+const DEFAULT_LIMIT = 100
+export const MAX_LIMIT = 1_000
+const MAX_FILTERS = 20
+const MAX_SORT_FIELDS = 10
+const MAX_SEARCH_WORDS = 20
+const MAX_SEARCH_LENGTH = 1_000 // characters
+
+const columnTarget = (name: Extract<Target, { at: 'column' }>['column']): Target => ({ at: 'column', column: name })
+const COLUMN_FIELDS: Record<string, { target: Target; kind: FieldType }> = {
+  _id: { target: columnTarget('e._id'), kind: fieldTypes.string },
+  identifier: { target: columnTarget('e.identifier'), kind: fieldTypes.string },
+  user: { target: columnTarget('e."user"'), kind: fieldTypes.string },
+  workspace: { target: columnTarget('e.workspace'), kind: fieldTypes.string },
+  created: { target: columnTarget('e.created'), kind: fieldTypes.datetime },
+  updated: { target: columnTarget('e.updated'), kind: fieldTypes.datetime },
+}
+
+/** The parameters which begin with a dollar sign. */
+const QUERY_OPTIONS = [
+  '$limit',
+  '$skip',
+  '$page',
+  '$sort',
+  '$select',
+  '$flat',
+  '$count',
+  '$q',
+  '$qProps',
+  '$populate',
+  '$outerPopulate',
+]
+
+const queryCache = new WeakMap<Model, Map<string, Query>>()
+const MAX_CACHED_QUERIES = 2_000 // queries of a blueprint
+
+/**
+ * Reads the query of a list. Hidden fields are as good as unknown. What was asked before is not read again: as long as a
+ * blueprint doesn't change, the same text gives the same object. @throws 400 with everything that makes no sense.
+ */
+export function parseQuery(model: Model, actor: Actor | undefined, search: string): Query {
+  const queries = queryCache.get(model) ?? new Map<string, Query>()
+  queryCache.set(model, queries)
+  const key = model.guarded ? `${search} ${actor?.privileged} ${JSON.stringify(actor?.roles)}` : search
+  const cached = queries.get(key)
+  if (cached) return cached
+  const query = parseUncached(model, actor, search)
+  if (queries.size >= MAX_CACHED_QUERIES) queries.clear()
+  if (key.length < 500) queries.set(key, query)
+  return query
+}
+
+function parseUncached(model: Model, actor: Actor | undefined, search: string): Query {
+  const flaws: FieldError[] = []
+  const options = new Map<string, string>()
+  const conditions: Condition[] = []
+  const likes: LikeCondition[] = []
+  const addError = (path: string, message: string) => void flaws.push({ path, message })
+
+  for (const [name, value] of new URLSearchParams(search)) {
+    if (value === '' || value === 'undefined' || name === 'bypassAdmin') continue
+    if (value.includes('\0')) addError(name, 'Text must not contain the character U+0000.')
+    if (name.startsWith('$')) {
+      if (QUERY_OPTIONS.includes(name)) options.set(name, value)
+      else addError(name, `Unknown option "${name}".${suggestName(name, QUERY_OPTIONS)}`)
+      continue
+    }
+    const [, property = '', operator] = name.match(/^([^[\]]+)(?:\[([^[\]]*)\])?$/) ?? []
+    const resolved = resolveName(model, actor, property)
+    if (!resolved) addError(name, unknownFieldMessage(model, actor, property || name))
+    else if (operator !== undefined && !OPERATORS.includes(operator))
+      addError(name, `Unknown operator "${operator}". Use one of: ${OPERATORS.join(', ')}.`)
+    else if (typeof resolved === 'string') addError(name, resolved)
+    else {
+      const condition =
+        operator === '$like' ? parseLike(resolved, property, value) : parseCondition(resolved, operator, value)
+      if (typeof condition === 'string') addError(name, condition)
+      else if ('pattern' in condition) likes.push(condition)
+      else conditions.push(condition)
+    }
+  }
+  if (conditions.length + likes.length > MAX_FILTERS) addError('', `A query has at most ${MAX_FILTERS} filters.`)
+
+  const parts = (options.get('$sort') ?? '-created').split(',').map((part) => part.trim())
+  const order = [...new Set(parts.filter(Boolean))]
+  if (order.length > MAX_SORT_FIELDS) addError('$sort', `Sort by at most ${MAX_SORT_FIELDS} fields.`)
+  const limit = number('$limit', DEFAULT_LIMIT)
+  const query: Query & { skip: number; select?: string[]; search?: string } = {
+    conditions: mergeRanges(conditions),
+    likes,
+    order: order.flatMap((part) => {
+      const descending = part.startsWith('-')
+      const resolved = resolveName(model, actor, part.replace(/^[+-]/, ''))
+      if (resolved && typeof resolved !== 'string' && (resolved.target.at === 'column' || resolved.target.single))
+        return [{ target: resolved.target, descending }]
+      addError('$sort', unsortableMessage(model, part))
+      return []
+    }),
+    ranked: false,
+    limit: Math.min(limit, MAX_LIMIT),
+    clamped: limit > MAX_LIMIT,
+    skip: number('$skip', 0),
+    count: flag('$count', false),
+    flat: flag('$flat', true),
+    related: parsePopulate(model, actor, options, addError),
+    listQueryString: withoutPageOptions(search),
+  }
+  if (options.has('$page')) query.skip += (Math.max(1, number('$page', 1)) - 1) * query.limit
+  const words = parseWords()
+  if (words.length) {
+    query.search = toMatchQuery(words, searchedFields())
+    query.ranked = !!query.search && !options.has('$sort')
+  }
+  if (options.has('$select')) query.select = parseSelect(options.get('$select')!)
+  if (flaws.length) badRequest(...flaws.slice(0, 100))
+  return query
+
+  function number(name: string, standard: number) {
+    const text = options.get(name)
+    if (text === undefined) return standard
+    if (/^\d{1,15}$/.test(text)) return Number(text)
+    addError(name, `${name} must be a non-negative integer.`)
+    return standard
+  }
+  function flag(name: string, standard: boolean) {
+    const text = options.get(name)
+    if (text === undefined) return standard
+    if (/^(true|false|0|1)$/.test(text)) return text === 'true' || text === '1'
+    addError(name, `${name} must be true or false.`)
+    return standard
+  }
+  function parseWords() {
+    const text = options.get('$q') ?? ''
+    if (text.length > MAX_SEARCH_LENGTH) addError('$q', `$q has at most ${MAX_SEARCH_LENGTH} characters.`)
+    const words = [...new Set(tokenize(text.slice(0, MAX_SEARCH_LENGTH)))]
+    if (words.length > MAX_SEARCH_WORDS) addError('$q', `$q has at most ${MAX_SEARCH_WORDS} words.`)
+    return words
+  }
+  function searchedFields() {
+    const named = options
+      .get('$qProps')
+      ?.split(',')
+      .map((key) => key.trim())
+    const able = model.fields.filter((field) => field.kind.isSearchable && mayReadField(field, actor))
+    for (const key of named?.filter(Boolean) ?? [])
+      if (!able.some((field) => field.key === key))
+        addError('$qProps', `"${key}" is not a searchable text field of "${model.key}".`)
+    return able.filter(({ key }) => !named || named.includes(key)).map(({ number }) => number)
+  }
+  function parseSelect(text: string) {
+    const keys = text
+      .split(',')
+      .map((key) => key.trim())
+      .filter(Boolean)
+    for (const key of keys) {
+      const field = model.field.get(key)
+      if (!(field ? mayReadField(field, actor) : Object.hasOwn(COLUMN_FIELDS, key) || key === 'metadata'))
+        addError('$select', unknownFieldMessage(model, actor, key))
+    }
+    return [...new Set(keys)]
+  }
+}
+
+/** What is said of a name that no field has: the option or the field that was probably meant, of those the caller may see. */
+export function unknownFieldMessage(model: Model, actor: Caller | undefined, name: string): string {
+  const option = QUERY_OPTIONS.find((one) => one.slice(1).toLowerCase() === name.toLowerCase())
+  const suggestion = option ? ` Did you mean \`${option}\`?` : suggestName(name, visibleFieldNames(model, actor))
+  return `The blueprint "${model.key}" has no field "${name}".${suggestion}`
+}
+
+const visibleFieldNames = (model: Model, actor: Caller | undefined) => [
+  ...model.fields.filter((field) => mayReadField(field, actor)).map(({ key }) => key),
+  ...Object.keys(COLUMN_FIELDS),
+]
+
+function unsortableMessage({ key }: Model, part: string): string {
+  const [, name, direction] = part.match(/^[+-]?(.+?)[: ](asc|desc)$/i) ?? []
+  const suggestion = name && ` Use ${/^d/i.test(direction ?? '') ? '-' : ''}${name}.`
+  return `Entities of "${key}" cannot be sorted by "${part}".${suggestion ?? ''}`
+}
+
+function withoutPageOptions(search: string) {
+  const others = new URLSearchParams(search)
+  others.delete('$page')
+  others.delete('$skip')
+  return others.size ? `${others}&` : ''
+}
+
+/** What a name in a query means; a text when it names something that can't be asked for. */
+export function resolveName(model: Model, actor: Actor | undefined, name: string): ResolvedName | string | undefined {
+  if (Object.hasOwn(COLUMN_FIELDS, name)) return COLUMN_FIELDS[name]!
+  const [key = '', ...rest] = name.split('.')
+  const [field, path] = [model.field.get(key), rest.join('.')]
+  if (!field || !mayReadField(field, actor)) return
+  const object = !field.kind.toIndexKey
+  if (path && !object) return
+  if (path.length > MAX_PATH_LENGTH) return `A path into an object has at most ${MAX_PATH_LENGTH} characters.`
+  if (!path && object) return `"${key}" is an object: use a path into it, such as "${key}.name".`
+  const [single, indexed] = [isSingleValued(field), isIndexed(field)]
+  if (!single && !indexed) return `"${key}" is not indexed, so it cannot be filtered.`
+  const target: Target = { at: 'field', field, path, label: fieldLabel(field, path), single, indexed }
+  return object ? { target, kind: undefined, part: getTypeAtPath(field.schema, path) } : { target, kind: field.kind }
+}
+
+/** A name of a query: where its values are, and of which kind; parts of objects are of the type that a schema says, or of any. */
+export type ResolvedName = { target: Target; kind: FieldType | undefined; part?: PartType }
+
+/** Which target it is: two of the same name are the same. */
+export const targetKey = (target: Target) => (target.at === 'column' ? target.column : target.label)

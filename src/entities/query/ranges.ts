@@ -1,0 +1,49 @@
+import type { Db } from '../../storage/port'
+import { thresholds } from './cardinality'
+import { and, fragment, type SqlFragment } from './sql-conditions'
+
+/** What is gone through, in the order of which columns, which tell any two rows apart; and how many rows come first. */
+export type RangeSource = {
+  from: string
+  where: SqlFragment
+  by: string[]
+  descending?: boolean
+  size?: number
+  first?: number
+}
+
+/** What is true of the rows of one slice only, and how many those are, which is known of all but the last. */
+export type RowRange = { conditions: SqlFragment[]; rows?: number }
+
+/** Parts all those rows into slices, one after the other. Others get their turn after each. */
+export async function* splitIntoRanges(
+  db: Db,
+  { from, where, by, descending = false, size = thresholds.rows, first = size }: RangeSource,
+): AsyncGenerator<RowRange> {
+  const columns = by.join(', ')
+  const order = by.map((one) => `${one} ${descending ? 'desc' : 'asc'}`).join(', ')
+  const compare = (sign: string, end: unknown[]) =>
+    by.length > 1
+      ? fragment(`(${columns}) ${sign} (${end.map(() => '?').join(', ')})`, ...end)
+      : fragment(`${columns} ${sign} ?`, ...end)
+  let after: SqlFragment[] = []
+  for (let rows = Math.min(first, size); ; rows = Math.min(size, rows * 8)) {
+    const remaining = and([where, ...after])
+    const last = `select ${columns} from ${from} where ${remaining.sql} order by ${order} limit 1 offset ?`
+    const [end] = await db.query(last, [...remaining.params, rows - 1])
+    yield end ? { conditions: [...after, compare(descending ? '>=' : '<=', end)], rows } : { conditions: after }
+    if (!end) return
+    after = [compare(descending ? '<' : '>', end)]
+    await db.yieldToOthers()
+  }
+}
+
+/** How many rows there are, where an index alone tells. */
+export async function countRows(db: Db, rows: Pick<RangeSource, 'from' | 'where' | 'by'>): Promise<number> {
+  let counted = 0
+  for await (const { conditions, rows: size } of splitIntoRanges(db, { ...rows, size: thresholds.slice })) {
+    const { sql, params } = and([rows.where, ...conditions])
+    counted += size ?? Number((await db.query(`select count(*) from ${rows.from} where ${sql}`, params))[0]![0])
+  }
+  return counted
+}

@@ -1,0 +1,95 @@
+import type { Model } from '../../blueprints/model'
+import { type Caller, isInScope, mayReadField, type RowScope } from '../../blueprints/permissions'
+import { config } from '../../config'
+import { badRequest, Problem } from '../../core/problem'
+import { Busy, Conflict } from '../../storage/errors'
+import type { Tx } from '../../storage/port'
+import { IS_LOGGED } from '../changes/change-log'
+import { IS_SEARCHED } from '../search/search-index'
+import type { IndexKeys } from '../store/index-keys'
+import type { StoredEntity } from '../store/rows'
+import type { EntityIdentity } from './computed-fields'
+import type { Doc } from './document'
+import { assertMayCompare, hiddenConflict } from './hidden-conflicts'
+
+/** A blueprint was changed while its entity was being checked against it. */
+export class StaleBlueprint extends Busy {}
+
+/** An entity was changed while another change of it was being worked out. */
+export class StaleEntity extends StaleBlueprint {}
+
+/** Which rows of other blueprints the writer may see, by the key of the blueprint. */
+export type ReadableScopes = Map<string, RowScope | undefined>
+
+/** For what was worked out from an entity before the write. @throws Overtaken */
+export async function assertEntityFresh(tx: Tx, { seq, _id, version }: StoredEntity) {
+  const [row] = await tx.query('select version from entities where seq = ? and _id = ?', [seq, _id])
+  if (row?.[0] !== version) throw new StaleEntity()
+}
+
+/** Whether the words of the entities are kept, and their changes. */
+export type BlueprintFeatures = { searched: boolean; logged: boolean }
+
+export async function requireFreshBlueprint(tx: Tx, { key, _id, version }: Model): Promise<BlueprintFeatures> {
+  const select = `select version, ${IS_SEARCHED}, ${IS_LOGGED} from blueprints where key = ? and _id = ?`
+  const [row] = await tx.query(select, [key, key, key, _id])
+  if (row?.[0] !== version) throw new StaleBlueprint()
+  return { searched: !!row[1], logged: !!row[2] }
+}
+
+/** Many small changes must not make what no single one may. */
+export function assertSize({ length }: string) {
+  if (length > config.ATOLL_BODY_LIMIT)
+    badRequest({ path: '', message: `The entity would be larger than ${config.ATOLL_BODY_LIMIT} characters.` })
+}
+
+/**
+ * In the writing transaction, where nobody can come in between. @throws 409 UNIQUE_VIOLATION, or CONFLICT where the caller may
+ * not read the field; 429
+ */
+export async function assertUnique(tx: Tx, model: Model, keys: IndexKeys, by: Caller | undefined, old: IndexKeys = {}) {
+  for (const field of model.fields) {
+    const label = `f${field.number}`
+    const key = keys[label]
+    if (!field.unique || key === undefined || key === old[label]) continue
+    const isHidden = !mayReadField(field, by)
+    if (isHidden) assertMayCompare(model, by)
+    const where = 'where field = ? and path = ? and value = ? limit 1'
+    const rows = await tx.query(`select 1 from entity_index ${where}`, [field.number, '', key])
+    if (!rows.length) continue
+    if (isHidden) throw hiddenConflict(model, by)
+    throw new Problem(409, 'UNIQUE_VIOLATION', `Another entity already has this ${field.key}.`, {
+      details: [{ path: `/${field.key}`, message: `${field.key} must be unique.` }],
+    })
+  }
+}
+
+/** An entity answers to its `_id`, too, so no other one may be called by it. */
+export async function assertIdentifierFree(tx: Tx, { key }: Model, { _id, identifier }: EntityIdentity) {
+  if (identifier === _id) return
+  const rows = await tx.query('select 1 from entities where _id = ? and blueprint = ?', [identifier, key])
+  if (rows.length) throw new Conflict()
+}
+
+/** Relations lead to what the writer may see. */
+export async function assertReferencesExist(
+  tx: Tx,
+  model: Model,
+  doc: Doc,
+  stored: Doc,
+  readableScopes: ReadableScopes,
+) {
+  for (const { key, target } of model.fields) {
+    if (!target || doc[key] === undefined || Bun.deepEquals(doc[key], stored[key])) continue
+    const rowScope = readableScopes.get(target)
+    for (const identifier of [doc[key]].flat() as string[]) {
+      const [row] = await tx.query('select "user", workspace from entities where blueprint = ? and identifier = ?', [
+        target,
+        identifier,
+      ])
+      const [user, workspace] = (row ?? []) as [string | null, string | null]
+      if (!row || !rowScope || !isInScope(rowScope, { user, workspace }))
+        badRequest({ path: `/${key}`, message: `There is no entity "${identifier}" of "${target}".` })
+    }
+  }
+}

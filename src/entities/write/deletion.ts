@@ -1,0 +1,205 @@
+import type { PublicCtx } from '../../accounts/guard'
+import {
+  assertReferencesCurrent,
+  invalidateReferences,
+  type References,
+  referencesOf,
+  StaleReferences,
+} from '../../blueprints/references'
+import { Busy } from '../../storage/errors'
+import type { Tx, WriteOptions } from '../../storage/port'
+import { invalidate } from '../../tenancy/cache'
+import type { Tenant } from '../../tenancy/tenants'
+import { oneOf, toChunks } from '../query/sql-conditions'
+import { toIndexRows } from '../store/index-keys'
+import { deleteRows } from '../store/rows'
+import { StaleBlueprint } from './constraints'
+import { type EventAuthor, emitDeleteEvents, emitUpdateEvents } from './entity-events'
+import { NotPrecomputed, Recomputation } from './recomputation'
+import { type Pointer, RestrictedDelete, toProblem } from './restricted-delete'
+import { setReferencesNull } from './set-null'
+
+/** An entity that is to be removed. */
+export type DeletedEntity = { seq: number; keys: string; created: number; blueprint: string; identifier: string }
+
+/** What refers to what, and what formulas make of those that refer to what goes. */
+export type ReferenceGraph = References & { recomputation: Recomputation }
+
+export type DeleteOptions = {
+  references: ReferenceGraph
+  /** Who removes them. */
+  by: EventAuthor
+  /** The entities of this blueprint go whoever refers to them. */
+  forced?: string
+  /** Those of these entities that are to be removed in any case, so that they need not go before those they refer to. */
+  filterRemovable?: (entities: number[]) => Promise<DeletedEntity[]>
+}
+
+// All of it happens in one transaction, so that no crash leaves half of it, and nobody else is kept waiting for long.
+const MAX_CASCADED_ENTITIES = 1_000 // entities that go or change along
+const MAX_CASCADED_INDEX_ROWS = 10_000 // of the index, of those
+const MAX_CASCADE_DEPTH = 100 // steps from one entity to the next
+const ENTITIES_PER_WRITE = 200 // entities removed in one write of many, so that others get their turn
+const MAX_RECOMPUTATIONS = 50 // times that formulas are worked out for one write
+
+/** A write that removes entities. @throws 409 ENTITY_IN_USE, TOO_MANY_REFERENCES */
+export const deleteInTransaction = <T>(
+  ctx: PublicCtx,
+  work: (tx: Tx, references: ReferenceGraph) => Promise<T>,
+): Promise<T> =>
+  withReferenceGraph(ctx, work).catch(async (error) => {
+    throw error instanceof RestrictedDelete ? await toProblem(ctx, error) : error
+  })
+
+/**
+ * Removes entities by as many writes as it takes, of which each is whole in itself. `remove` gets the number of entities
+ * to remove at most, and answers how many it has; with none it is over. Returns how many there were.
+ */
+export async function deleteInBatches(
+  ctx: PublicCtx,
+  remove: (tx: Tx, references: ReferenceGraph, limit: number) => Promise<number>,
+): Promise<number> {
+  let count = 0
+  for (let limit = ENTITIES_PER_WRITE; ; ) {
+    try {
+      // They may be found by their words, which are only complete when a transaction begins.
+      const removed = await withReferenceGraph(ctx, (tx, references) => remove(tx, references, limit), {
+        exclusive: true,
+      })
+      if (!removed) return count
+      count += removed
+    } catch (error) {
+      if (!(error instanceof RestrictedDelete)) throw error
+      if (!error.tooMany || limit === 1) throw await toProblem(ctx, error, count)
+      limit = Math.ceil(limit / 4)
+    }
+  }
+}
+
+/**
+ * A write by what refers to what; again when a blueprint has been changed since that was read, or formulas had to be worked
+ * out for it. @throws Held
+ */
+export async function withReferenceGraph<T>(
+  tenant: Tenant,
+  work: (tx: Tx, references: ReferenceGraph) => Promise<T>,
+  options?: WriteOptions,
+): Promise<T> {
+  const recomputation = new Recomputation(tenant)
+  for (let [tries, recomputations] = [0, 0]; ; ) {
+    const references = await referencesOf(tenant.db)
+    await recomputation.computeRequested()
+    try {
+      return await tenant.write(async (tx) => {
+        await assertReferencesCurrent(tx, references)
+        recomputation.startWrite()
+        const result = await work(tx, { ...references, recomputation })
+        recomputation.assertReady()
+        return result
+      }, options)
+    } catch (error) {
+      // What is refused may be so only because something was missing.
+      const needsComputing = !recomputation.isReady && (error instanceof NotPrecomputed || !(error instanceof Busy))
+      if (needsComputing && ++recomputations < MAX_RECOMPUTATIONS) continue
+      if (!(error instanceof StaleReferences || error instanceof StaleBlueprint) || ++tries > 3) throw error
+      invalidateReferences(tenant.db)
+      invalidate(tenant, 'blueprints')
+    }
+  }
+}
+
+/**
+ * Removes entities, and does to those that refer to them what their relations say, whosever they are. Who goes along
+ * holds nobody, so circles are no matter. Returns all that were removed. @throws Held
+ */
+export async function deleteEntities(
+  tx: Tx,
+  first: DeletedEntity[],
+  { references, by, forced, filterRemovable }: DeleteOptions,
+): Promise<DeletedEntity[]> {
+  const removed = new Map(first.map((row) => [row.seq, row]))
+  const pointers: Pointer[] = []
+  const stays = ({ entity }: Pointer) => !removed.has(entity)
+  let [rows, steps] = [0, 0]
+
+  for (let wave = first; wave.length; steps++) {
+    const pointersFound = await findPointers(tx, references, wave, forced)
+    pointers.push(...pointersFound.filter(({ reference }) => reference.onDelete !== 'cascade'))
+    const cascading = pointersFound.filter((pointer) => pointer.reference.onDelete === 'cascade' && stays(pointer))
+    wave = await readEntitiesToDelete(tx, [...new Set(cascading.map(({ entity }) => entity))])
+    if (!wave.length) wave = await resolveRestricted(filterRemovable)
+    for (const row of wave) {
+      removed.set(row.seq, row)
+      rows += toIndexRows(undefined, JSON.parse(row.keys)).length
+    }
+    if (
+      removed.size > first.length + MAX_CASCADED_ENTITIES ||
+      rows > MAX_CASCADED_INDEX_ROWS ||
+      steps > MAX_CASCADE_DEPTH
+    )
+      throw new RestrictedDelete([...pointers, ...cascading], true)
+  }
+  const cleared = pointers.filter(({ reference }) => reference.onDelete === 'nullify').filter(stays)
+  if (new Set(cleared.map(({ entity }) => entity)).size > MAX_CASCADED_ENTITIES)
+    throw new RestrictedDelete(cleared, true)
+  await emitUpdateEvents(tx, by, references, await setReferencesNull(tx, cleared, references, forced))
+  await emitDeleteEvents(tx, by, references, [...removed.values()])
+  await deleteRows(tx, [...removed.values()])
+  return [...removed.values()]
+
+  /** Those who hold others, or would by what they must not be without, but are to be removed as well. */
+  async function resolveRestricted(filterRemovable: DeleteOptions['filterRemovable']) {
+    const staying = pointers.filter(stays)
+    const restricting = staying.filter(({ reference }) => reference.onDelete === 'restrict')
+    const own = staying.filter(
+      ({ reference: { blueprint, onDelete, minValues } }) =>
+        blueprint === first[0]?.blueprint && (onDelete === 'restrict' || minValues > 0),
+    )
+    const removable = (own.length && (await filterRemovable?.([...new Set(own.map(({ entity }) => entity))]))) || []
+    if (restricting.length && !removable.length) throw new RestrictedDelete(restricting)
+    return removable
+  }
+}
+
+/** Who refers to these entities. @throws Held when those are too many */
+async function findPointers(
+  tx: Tx,
+  { byTarget }: References,
+  entities: DeletedEntity[],
+  forced?: string,
+): Promise<Pointer[]> {
+  const pointers: Pointer[] = []
+  for (const [blueprint, group] of Map.groupBy(entities, (one) => one.blueprint)) {
+    for (const reference of byTarget.get(blueprint) ?? []) {
+      if (reference.onDelete === 'restrict' && blueprint === forced) continue
+      const { sql, params } = oneOf(
+        'i.value',
+        group.map(({ identifier }) => identifier),
+      )
+      const rows = await tx.query(
+        `select i.entity, i.value from entity_index i where i.field = ? and i.path = '' and ${sql} limit ?`,
+        [reference.number, ...params, MAX_CASCADED_ENTITIES + group.length],
+      )
+      pointers.push(...rows.map(([entity, value]) => ({ reference, target: blueprint, entity, value }) as Pointer))
+      if (rows.length < MAX_CASCADED_ENTITIES + group.length) continue
+      throw new RestrictedDelete(pointers, group.length > 1 || reference.onDelete !== 'restrict')
+    }
+  }
+  return pointers
+}
+
+/** These entities, to be removed. */
+async function readEntitiesToDelete(tx: Tx, entities: number[]): Promise<DeletedEntity[]> {
+  const deleted: DeletedEntity[] = []
+  for (const chunk of toChunks(entities)) {
+    const { sql, params } = oneOf('seq', chunk)
+    const rows = await tx.query(`select seq, keys, created, blueprint, identifier from entities where ${sql}`, params)
+    deleted.push(...(rows as DeletedEntityRow[]).map(toDeletedEntity))
+  }
+  return deleted
+}
+
+export type DeletedEntityRow = [seq: number, keys: string, created: number, blueprint: string, identifier: string]
+export const toDeletedEntity = ([seq, keys, created, blueprint, identifier]: DeletedEntityRow): DeletedEntity => ({
+  ...{ seq, keys, created, blueprint, identifier },
+})

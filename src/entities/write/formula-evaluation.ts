@@ -1,0 +1,39 @@
+import { costlyWork, type WorkOwner } from '../../tenancy/fair-queue'
+
+/** What formulas of a tenant may take of each second before those who wait for more are counted, in ms of the thread. */
+const BUDGET_MS_PER_SECOND = 100
+const QUEUE_LIMITS = { perTenant: 500, perCaller: 200 }
+const MAX_TRACKED_TENANTS = 10_000 // that are remembered
+
+/** Thread time (ms) beyond the budget of the time since, by tenant. */
+const spentByTenant = new Map<string, { ms: number; at: number }>()
+
+/**
+ * Evaluates a formula when it is the caller's turn, and others get theirs before the next. Within its tenant's budget as
+ * many may wait as there are; beyond it, 200 of a caller and 500 of a tenant.
+ * @throws 503 BUSY
+ */
+export async function evaluateInTurn<T>(payer: WorkOwner, work: () => Promise<T>): Promise<T> {
+  const leave = getSpentMs(payer) < BUDGET_MS_PER_SECOND ? undefined : costlyWork.acquireSlot(payer, QUEUE_LIMITS)
+  try {
+    return await costlyWork.run(payer, () => measure(payer, work), { whole: true })
+  } finally {
+    leave?.()
+  }
+}
+
+async function measure<T>(payer: WorkOwner, work: () => Promise<T>): Promise<T> {
+  const began = performance.now()
+  try {
+    return await work()
+  } finally {
+    const at = performance.now()
+    if (spentByTenant.size >= MAX_TRACKED_TENANTS) spentByTenant.clear()
+    spentByTenant.set(payer.tenant, { ms: getSpentMs(payer) + at - began, at })
+  }
+}
+
+function getSpentMs({ tenant }: WorkOwner): number {
+  const { ms, at } = spentByTenant.get(tenant) ?? { ms: 0, at: 0 }
+  return Math.max(0, ms - ((performance.now() - at) * BUDGET_MS_PER_SECOND) / 1_000)
+}

@@ -1,0 +1,148 @@
+import { type Model, pendingModelOf } from '../../blueprints/model'
+import type { Caller } from '../../blueprints/permissions'
+import { now } from '../../core/clock'
+import type { Tx } from '../../storage/port'
+import { appendChanges, IS_LOGGED } from '../changes/change-log'
+import { oneOf, toChunks } from '../query/sql-conditions'
+import { addTerms, IS_SEARCHED } from '../search/search-index'
+import { toSearchTerms } from '../search/tokenizer'
+import { type IndexKeys, type IndexRow, toIndexKeys, toIndexRows } from '../store/index-keys'
+import { INSERT_INDEX_ROW, type ShownRow } from '../store/rows'
+import { toStoredJson } from '../store/serializer'
+import type { EntityIdentity } from './computed-fields'
+import {
+  assertIdentifierFree,
+  assertReferencesExist,
+  assertSize,
+  assertUnique,
+  type BlueprintFeatures,
+  type ReadableScopes,
+  requireFreshBlueprint,
+  StaleBlueprint,
+} from './constraints'
+import type { ComputedDoc } from './document'
+import { emitEntityEvents } from './entity-events'
+import { assertWithinLimits } from './limitations'
+
+const ENTITY_COLUMNS = '_id, blueprint, identifier, "user", workspace, shown, keys, version, created, updated, form'
+// The entity goes in only while its blueprint is the one that it was checked against.
+const INSERT_ENTITY = `insert into entities (${ENTITY_COLUMNS}) select ?, key, ?, ?, ?, ?, ?, 1, ?, ?, ? from blueprints
+  where key = ? and _id = ? and version = ? returning seq, ${IS_SEARCHED}, ${IS_LOGGED}`
+const INSERT_ENTITIES = `insert into entities (${ENTITY_COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+/** What is written while a change of its blueprint is being prepared has to be prepared for it. */
+const backfillMark = (model: Model) => (pendingModelOf(model) ? -1 : null)
+
+/** An entity that is to be, and who makes it. */
+export type EntityDraft = EntityIdentity & { doc: ComputedDoc; keys: IndexKeys; by: Caller | undefined }
+
+export const toEntityDraft = (
+  model: Model,
+  identity: EntityIdentity,
+  doc: ComputedDoc,
+  by: Caller | undefined,
+): EntityDraft => ({ ...identity, doc, keys: toIndexKeys(model, doc), by })
+
+/** Adds an entity with its rows of the index. @throws Outdated, Conflict, 403 LIMIT_REACHED, 409 UNIQUE_VIOLATION, 400 */
+export const insertEntity = async (
+  tx: Tx,
+  model: Model,
+  draft: EntityDraft,
+  readableScopes: ReadableScopes,
+): Promise<ShownRow> => (await insertOne(tx, model, draft, readableScopes)).row
+
+/** The same, with its number. */
+export async function insertOne(
+  tx: Tx,
+  model: Model,
+  draft: EntityDraft,
+  readableScopes: ReadableScopes,
+): Promise<InsertedEntity> {
+  const prepared = prepareEntity(model, draft)
+  const { doc, keys, by } = draft
+  await assertIdentifierFree(tx, model, draft)
+  await assertWithinLimits(tx, model, draft, keys, by)
+  await assertUnique(tx, model, keys, by)
+  await assertReferencesExist(tx, model, doc, {}, readableScopes)
+  const [added] = await insertPrepared(tx, model, [prepared])
+  return added!
+}
+
+export type InsertedEntity = { seq: number; row: ShownRow }
+
+/** An entity as it goes in, with its rows of the index. */
+export type PreparedEntity = { time: number; shown: string; draft: EntityDraft; index: IndexRow[] }
+
+/** @throws 400 for an entity that is too large */
+export function prepareEntity(model: Model, draft: EntityDraft, time = now()): PreparedEntity {
+  const { _id, identifier, user, workspace, doc, keys } = draft
+  const [text, index] = [JSON.stringify(doc), toIndexRows(model, keys)]
+  assertSize(text)
+  const shown = toStoredJson({ _id, identifier, user, workspace, created: time, updated: time }, text)
+  return { time, shown, draft, index }
+}
+
+/** Adds what nothing stands in the way of. @throws Outdated, Conflict */
+export async function insertPrepared(tx: Tx, model: Model, prepared: PreparedEntity[]): Promise<InsertedEntity[]> {
+  const [first, ...others] = prepared
+  const { seqs, searched, logged } = await (first && !others.length
+    ? insertRow(tx, model, first)
+    : insertRows(tx, model, prepared))
+  const index = prepared.flatMap(({ time, index }, n) => index.map((row) => [...row, time, seqs[n]]))
+  await tx.executeMany(INSERT_INDEX_ROW, others.length ? groupByField(index) : index)
+  if (searched)
+    addTerms(
+      tx,
+      prepared.map(({ draft }, n) => [seqs[n]!, toSearchTerms(model, draft.doc)]),
+    )
+  if (logged)
+    await appendChanges(
+      tx,
+      model.key,
+      prepared.map(({ shown, draft }) => ({ after: { shown, keys: JSON.stringify(draft.keys) } })),
+    )
+  if (model.dispatchers?.create) {
+    const actor = prepared[0]?.draft.by
+    const events = prepared.map(({ draft }) => ({ ...draft, version: 1 }))
+    await emitEntityEvents(tx, { tenant: model.tenant, actor }, 'create', model.key, events)
+  }
+  return prepared.map(({ time, shown, draft: { user, workspace } }, n) => ({
+    seq: seqs[n]!,
+    row: [shown, user, workspace, 1, time],
+  }))
+}
+
+/** Rows of several entities field by field, for those of one are beside each other in the index. */
+const groupByField = (rows: unknown[][]) =>
+  [...Map.groupBy(rows, ([field, path]) => (path ? `${field}.${path}` : field)).values()].flat()
+
+type InsertedIds = BlueprintFeatures & { seqs: number[] }
+
+async function insertRow(tx: Tx, model: Model, { time, shown, draft }: PreparedEntity): Promise<InsertedIds> {
+  const { _id, identifier, user, workspace, keys } = draft
+  const row = [_id, identifier, user, workspace, shown, JSON.stringify(keys), time, time, backfillMark(model)]
+  const [inserted] = await tx.query(INSERT_ENTITY, [...row, model.key, model._id, model.version, model.key, model.key])
+  if (!inserted) throw new StaleBlueprint()
+  const [seq, searched, logged] = inserted
+  return { seqs: [seq as number], searched: !!searched, logged: !!logged }
+}
+
+/** In a few statements, however many they are; their numbers are read afterwards, for engines differ in how they tell them. */
+async function insertRows(tx: Tx, model: Model, prepared: PreparedEntity[]): Promise<InsertedIds> {
+  const observed = await requireFreshBlueprint(tx, model)
+  const form = backfillMark(model)
+  await tx.executeMany(
+    INSERT_ENTITIES,
+    prepared.map(({ time, shown, draft: { _id, identifier, user, workspace, keys } }) => {
+      const texts = [_id, model.key, identifier, user, workspace, shown, JSON.stringify(keys)]
+      return [...texts, 1, time, time, form]
+    }),
+  )
+  const numbers = new Map<unknown, number>()
+  for (const chunk of toChunks(prepared.map(({ draft }) => draft._id))) {
+    const { sql, params } = oneOf('_id', chunk)
+    const rows = await tx.query(`select _id, seq from entities where ${sql}`, params)
+    for (const [_id, seq] of rows) numbers.set(_id, seq as number)
+  }
+  return { ...observed, seqs: prepared.map(({ draft }) => numbers.get(draft._id)!) }
+}

@@ -1,0 +1,134 @@
+import type { Model, ModelField } from '../../blueprints/model'
+import { type Caller, matchesAny, mayReadField } from '../../blueprints/permissions'
+import type { Limitation, PlanLimit } from '../../blueprints/shapes'
+import { Problem } from '../../core/problem'
+import type { Tx } from '../../storage/port'
+import type { Condition } from '../query/query-parser'
+import { and, conditionSql, fragment, indexWhere, isIndexCondition, type SqlFragment } from '../query/sql-conditions'
+import { fieldLabel, type IndexKeys, isIndexed as inIndex } from '../store/index-keys'
+import type { EntityHeader } from '../store/serializer'
+
+type EntityOwner = Pick<EntityHeader, 'user' | 'workspace'>
+
+/** A limitation that also counts what is not there: `earlier` tells how many of a group. */
+export type TrialLimitation = Limitation & { countEarlier?: (group: string) => number }
+
+/**
+ * Refuses (403 LIMIT_REACHED) what would be one too many of its group: those of the same scope, and of equal values. Of a
+ * change only what moves an entity into another group counts. In the writing transaction, where nobody can come in between.
+ */
+export async function assertWithinLimits(
+  tx: Tx,
+  model: Model,
+  { user, workspace }: EntityOwner,
+  keys: IndexKeys,
+  actor: Caller | undefined,
+  old?: IndexKeys,
+) {
+  for (const limitation of (model.limitations ?? []) as TrialLimitation[]) {
+    if (!appliesTo(limitation, actor)) continue
+    const fields = limitedFields(model, limitation)
+    if (old && fields.every((field) => keys[fieldLabel(field)] === old[fieldLabel(field)])) continue
+    const maximum = await getMaximum(tx, limitation, { user, workspace })
+    if (maximum === undefined) continue
+    const remaining =
+      maximum - (limitation.countEarlier?.(toGroupKey(model, limitation, { user, workspace }, keys)) ?? 0)
+    const group = [fragment('e.blueprint = ?', model.key), ...ownerSql(limitation, { user, workspace })]
+    const count =
+      remaining > 0 ? await countUpTo(tx, remaining, limitation, group, equalityConditions(fields, keys)) : 0
+    if (count >= remaining) throw limitReached(model, limitation, maximum, fields, actor)
+  }
+}
+
+const limitedFields = (model: Model, { properties = [] }: Limitation) =>
+  properties.flatMap((key) => model.field.get(key) ?? [])
+
+/** A name of the group that an entity is counted with. */
+export const toGroupKey = (model: Model, limitation: Limitation, owner: EntityOwner, keys: IndexKeys) =>
+  JSON.stringify([
+    ownerSql(limitation, owner),
+    limitedFields(model, limitation).map((field) => keys[fieldLabel(field)] ?? null),
+  ])
+
+/** Whom a limitation is about. Empty lists are about everybody, and none is about admins. */
+function appliesTo({ roles, workspaceLabels }: Limitation, actor: Caller | undefined) {
+  if (actor?.privileged) return false
+  if (roles?.length && !(actor && matchesAny(roles, actor.roles))) return false
+  return !workspaceLabels?.length || (!!actor?.workspace && matchesAny(workspaceLabels, actor.workspace.labels))
+}
+
+/** A limit of what an owner has subscribed to, asked in the writing transaction; undefined where there is none. */
+type PlanLimitLookup = (tx: Tx, owner: EntityOwner, limit: PlanLimit) => Promise<number | undefined>
+
+let lookUpPlanLimit: PlanLimitLookup = async (_tx, _owner, { otherwise = 0 }) => otherwise
+/** Says who knows the limits of plans. */
+export const setPlanLimits = (limits: PlanLimitLookup) => {
+  lookUpPlanLimit = limits
+}
+
+/** The only place that knows where the number comes from. */
+const getMaximum = async (tx: Tx, { value }: Limitation, owner: EntityOwner) =>
+  typeof value === 'number' ? value : lookUpPlanLimit(tx, owner, value)
+
+/** Whose entities are counted. Who is in no workspace counts their own outside of all; guests are one nobody. */
+function ownerSql({ scope }: Limitation, { user, workspace }: EntityOwner): SqlFragment[] {
+  const of = (column: string, id: string | null) =>
+    id === null ? fragment(`${column} is null`) : fragment(`${column} = ?`, id)
+  if (scope === 'tenant') return []
+  if (scope === 'workspace' && workspace !== null) return [of('e.workspace', workspace)]
+  return scope === 'user' ? [of('e."user"', user)] : [of('e.workspace', null), of('e."user"', user)]
+}
+
+/** Equal values of the fields; those that are missing are equal, too. */
+const equalityConditions = (fields: ModelField[], keys: IndexKeys) =>
+  fields.map((field): Condition => {
+    const [label, indexed] = [fieldLabel(field), inIndex(field)]
+    const value = keys[label] as string | undefined
+    const target = { at: 'field', field, path: '', label, single: true, indexed } as const
+    return value === undefined ? { target, is: 'absent' } : { target, is: 'in', values: [value] }
+  })
+
+const MAX_COUNTED_ROWS = 200 // rows of the index; rather these than all that somebody owns
+
+/** How many there are, but no more than `most`: by the value that fewest have, or by whose they are. */
+async function countUpTo(
+  tx: Tx,
+  maximum: number,
+  { scope }: Limitation,
+  group: SqlFragment[],
+  conditions: Condition[],
+) {
+  const count = async (from: string, where: SqlFragment, limit: number) => {
+    const select = `select count(*) from (select 1 from ${from} where ${where.sql} limit ?) as few`
+    return Number((await tx.query(select, [...where.params, limit]))[0]![0])
+  }
+  let fewest: { rows: SqlFragment; size: number } | undefined
+  for (const condition of conditions) {
+    if (!isIndexCondition(condition)) continue
+    const rows = indexWhere(condition)
+    const size = conditions.length > 1 || scope !== 'tenant' ? await count('entity_index i', rows, MAX_COUNTED_ROWS) : 0
+    if (!fewest || size < fewest.size) fewest = { rows, size }
+  }
+  const where = [...group, ...conditions.map(conditionSql)]
+  if (!fewest || (fewest.size === MAX_COUNTED_ROWS && scope !== 'tenant'))
+    return count('entities e', and(where), maximum)
+  return count('entity_index i join entities e on e.seq = i.entity', and([fewest.rows, ...where]), maximum)
+}
+
+function limitReached(
+  model: Model,
+  { scope }: Limitation,
+  maximum: number,
+  fields: ModelField[],
+  actor: Caller | undefined,
+) {
+  const propertyNames = fields.filter((field) => mayReadField(field, actor)).map(({ key }) => key)
+  const per = { user: 'each user', workspace: 'each workspace', tenant: 'all together' }[scope]
+  const suffix = propertyNames.length ? ` with the same ${propertyNames.join(', ')}` : ''
+  return new Problem(
+    403,
+    'LIMIT_REACHED',
+    `Limit reached: at most ${maximum} entities of "${model.key}"${suffix} for ${per}. Delete one first.`,
+    { details: { scope, properties: propertyNames, value: maximum } },
+  )
+}

@@ -1,0 +1,132 @@
+import type { Model } from '../../blueprints/model'
+import { now } from '../../core/clock'
+import { Problem } from '../../core/problem'
+import type { Tx } from '../../storage/port'
+import { appendLoggedChanges } from '../changes/change-log'
+import { oneOf } from '../query/sql-conditions'
+import { fieldLabel, type IndexKeys, toIndexKeys } from '../store/index-keys'
+import { DELETE_INDEX_ROW, replaceEntity, type StoredEntity, storedColumnsInForce, toStored } from '../store/rows'
+import { extractDocumentJson, toStoredJson } from '../store/serializer'
+import { assertUnique, type BlueprintFeatures, requireFreshBlueprint } from './constraints'
+import type { ReferenceGraph } from './deletion'
+import type { Doc } from './document'
+import type { EventEntity } from './entity-events'
+import type { ComputedEntity } from './recomputation'
+import { type Pointer, RestrictedDelete } from './restricted-delete'
+
+const ENTITIES_PER_READ = 50 // entities read by one statement
+const MAX_REWRITTEN_CHARACTERS = 4 << 20 // characters that are written anew in one write
+
+// What was prepared of it for a change of its blueprint has to be prepared anew.
+const UPDATE_ENTITY = `update entities set shown = ?, altered = null, keys = ?, version = ?, updated = ?,
+  form = (select -1 from alterations a where a.blueprint = entities.blueprint and a.state = 'preparing') where seq = ?`
+
+type ClearedEntity = EventEntity & { blueprint: string }
+
+/**
+ * Takes values out of relations, by nobody's right but the blueprint's, and works out what formulas make of the rest. Where
+ * an entity can't be without one, it holds what that points to, unless that is of the blueprint `forced`: then it stays.
+ * Returns what was changed. @throws Held
+ */
+export async function setReferencesNull(
+  tx: Tx,
+  pointers: Pointer[],
+  graph: ReferenceGraph,
+  forced?: string,
+): Promise<ClearedEntity[]> {
+  const cleared: ClearedEntity[] = []
+  const entities = [...Map.groupBy(pointers, ({ entity }) => entity)]
+  const observed = new Map<string, BlueprintFeatures>()
+  let size = 0
+  for (let at = 0; at < entities.length; at += ENTITIES_PER_READ) {
+    const chunk = new Map(entities.slice(at, at + ENTITIES_PER_READ))
+    const { sql, params } = oneOf('seq', [...chunk.keys()])
+    const changes = []
+    const rewrites: Rewrite[] = []
+    for (const row of await tx.query(`select ${storedColumnsInForce} from entities where ${sql}`, params)) {
+      const stored = toStored(row)
+      size += stored.shown.length
+      if (size > MAX_REWRITTEN_CHARACTERS) throw new RestrictedDelete(pointers, true)
+      const ownPointers = chunk.get(stored.seq) ?? []
+      const remaining = withoutReferences(stored, ownPointers, forced)
+      if (!remaining) continue
+      const { blueprint } = ownPointers[0]!.reference
+      const computes = graph.withComputedFields.has(blueprint)
+      const recomputed = computes ? graph.recomputation.get(blueprint, stored, remaining.doc) : undefined
+      const after = recomputed && (await toComputedRow(tx, recomputed, stored))
+      if (recomputed && !after && !ownPointers.some(({ target }) => target === forced))
+        throw new RestrictedDelete(ownPointers)
+      if (recomputed && after) rewrites.push({ model: recomputed.model, before: stored, after })
+      else if (recomputed || !computes)
+        changes.push({ blueprint, before: stored, after: await writeRemaining(tx, stored, remaining) })
+      // The next one must not have what this one has by now.
+      if (recomputed?.model.fields.some(({ unique }) => unique)) await writeRewrites(tx, rewrites.splice(0), observed)
+      const { _id, identifier, user, workspace, version } = stored
+      cleared.push({ blueprint, _id, identifier, user, workspace, version: version + 1 })
+    }
+    await writeRewrites(tx, rewrites, observed)
+    if (changes.length) await appendLoggedChanges(tx, changes)
+  }
+  return cleared
+}
+
+/** What is left of an entity, and the rows of the index that are gone. */
+type RemainingEntity = { doc: Doc; keys: IndexKeys; removedRows: unknown[][] }
+
+function withoutReferences(row: StoredEntity, pointers: Pointer[], forced?: string): RemainingEntity | undefined {
+  const [doc, keys] = [JSON.parse(extractDocumentJson(row.shown)), JSON.parse(row.keys) as IndexKeys]
+  const removedRows: unknown[][] = []
+  for (const [{ field, number, multi, minValues }, of] of Map.groupBy(pointers, ({ reference }) => reference)) {
+    const values = of.map(({ value }) => value)
+    const stays = (value: string) => !values.includes(value)
+    const remaining = multi ? (doc[field] as string[]).filter(stays) : []
+    if (remaining.length < minValues) {
+      if (of[0]?.target === forced) continue
+      throw new RestrictedDelete(of)
+    }
+    const label = fieldLabel({ number })
+    if (multi) Object.assign(doc, { [field]: remaining })
+    else delete doc[field]
+    if (multi) keys[label] = (keys[label] as string[]).filter(stays)
+    else delete keys[label]
+    removedRows.push(...values.map((value) => [number, '', value, row.created, row.seq]))
+  }
+  return removedRows.length ? { doc, keys, removedRows } : undefined
+}
+
+async function writeRemaining(tx: Tx, row: StoredEntity, { doc, keys, removedRows }: RemainingEntity) {
+  const updated = now()
+  const after = { shown: toStoredJson({ ...row, updated }, JSON.stringify(doc)), keys: JSON.stringify(keys) }
+  await tx.executeMany(DELETE_INDEX_ROW, removedRows)
+  await tx.query(UPDATE_ENTITY, [after.shown, after.keys, row.version + 1, updated, row.seq])
+  return after
+}
+
+/** How an entity is kept by what formulas have made of it; nothing where that doesn't fit, or another has it already. */
+async function toComputedRow(
+  tx: Tx,
+  { model, computedDoc }: ComputedEntity,
+  before: StoredEntity,
+): Promise<StoredEntity | undefined> {
+  if (!computedDoc) return
+  const keys = toIndexKeys(model, computedDoc)
+  if (await assertUnique(tx, model, keys, undefined, JSON.parse(before.keys)).catch(ignoreProblem)) return
+  const [updated, version] = [now(), before.version + 1]
+  const shown = toStoredJson({ ...before, updated }, JSON.stringify(computedDoc))
+  return { ...before, shown, keys: JSON.stringify(keys), updated, version }
+}
+
+function ignoreProblem(error: unknown): true {
+  if (error instanceof Problem) return true
+  throw error
+}
+
+type Rewrite = { model: Model; before: StoredEntity; after: StoredEntity }
+
+async function writeRewrites(tx: Tx, rewrites: Rewrite[], observed: Map<string, BlueprintFeatures>) {
+  for (const { model } of rewrites)
+    if (!observed.has(model.key)) observed.set(model.key, await requireFreshBlueprint(tx, model))
+  await Promise.all(
+    rewrites.map(({ model, before, after }) => replaceEntity(tx, model, before, after, observed.get(model.key)!)),
+  )
+}

@@ -1,0 +1,46 @@
+import { and, asc, eq, min } from 'drizzle-orm'
+import type { EventSubscriber } from '../jobs/event-dispatcher'
+import type { Event } from '../jobs/outbox'
+import type { Db } from '../storage/port'
+import { MAX_RUN_DEPTH } from './loop-guard'
+import { buildRunJob } from './run-job'
+import { type IntegrationRow, integrations } from './tables'
+import { matchesEvent } from './triggers/event'
+import type { Trigger } from './triggers/index'
+
+const isActiveEventTrigger = and(eq(integrations.triggerKind, 'event'), eq(integrations.active, true))
+
+/**
+ * Integrations hear of the events that they wait for, but of none that comes of their own runs, nor of one that a chain
+ * of runs led to: else they could go on forever.
+ */
+export const integrationSubscriber: EventSubscriber = {
+  async startsAfter(db) {
+    const first = await db
+      .select({ since: min(integrations.since) })
+      .from(integrations)
+      .where(isActiveEventTrigger)
+      .get()
+    return first?.since ?? undefined
+  },
+  async jobsFor({ db }, events) {
+    const listenerRows = await findListeners(db)
+    return events.flatMap((event) =>
+      listenerRows.filter((one) => shouldRun(one, event)).map((one) => toRunJob(one, event)),
+    )
+  },
+}
+
+type Listener = Pick<IntegrationRow, '_id' | 'since'> & { trigger: Trigger<'event'> }
+
+async function findListeners(db: Db): Promise<Listener[]> {
+  const { _id, since, trigger } = integrations
+  const rows = await db.select({ _id, since, trigger }).from(integrations).where(isActiveEventTrigger).orderBy(asc(_id))
+  return rows as Listener[]
+}
+
+const shouldRun = ({ _id, since, trigger }: Listener, event: Event) =>
+  event.seq > since && event.depth < MAX_RUN_DEPTH && event.cause !== _id && matchesEvent(trigger, event)
+
+const toRunJob = ({ _id }: Listener, event: Event) =>
+  buildRunJob({ integration: _id, depth: event.depth + 1, event: event._id }, `${event._id}_${_id}`)

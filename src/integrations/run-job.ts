@@ -1,0 +1,138 @@
+import { and, eq } from 'drizzle-orm'
+import type { PublicCtx } from '../accounts/guard'
+import { toIsoString } from '../core/clock'
+import { Problem } from '../core/problem'
+import { emit, toPublicEvent } from '../jobs/outbox'
+import type { Job, JobResult, NewJob } from '../jobs/queue'
+import { events } from '../jobs/tables'
+import { JobError, type JobHandler } from '../jobs/worker'
+import { inputToLambdaRequest, type LambdaRequest } from '../lambdas/request'
+import type { Db, Tx } from '../storage/port'
+import type { Tenant } from '../tenancy/tenants'
+import type { EventPayload, Invocation } from './invocation'
+import { markEvents, withCause } from './loop-guard'
+import { type IntegrationRow, integrations } from './tables'
+import { targets } from './targets/index'
+import type { TargetKind } from './targets/target-kind'
+import { matchesEvent } from './triggers/event'
+
+/** The kind of jobs that run an integration while nobody waits for it. */
+export const RUN_JOB = 'integration'
+
+/** Why it is run: an event (by its id), a time (ms), or a request that was answered already. */
+export type RunPayload = { integration: string; depth: number } & (
+  | { event: string }
+  | { due: number }
+  | { asked: LambdaRequest }
+)
+
+/** Runs of one integration come one after the other. */
+export const toRunOrderingKey = (integration: string) => `${RUN_JOB} ${integration}`
+
+/** The job that runs an integration. */
+export const buildRunJob = (payload: RunPayload, _id: string = Bun.randomUUIDv7()): NewJob & { _id: string } => ({
+  ...{ _id, kind: RUN_JOB, orderingKey: toRunOrderingKey(payload.integration), payload: payload },
+})
+
+/** What a kind of target is like, whichever. */
+export const getTargetKind = ({ targetKind }: Pick<IntegrationRow, 'targetKind'>) =>
+  targets[targetKind] as unknown as TargetKind<never>
+
+/** Runs an integration's target for a caller (`ctx.actor`), or nobody. What it causes is known to come of it. */
+export const runTarget = (
+  ctx: PublicCtx,
+  row: IntegrationRow,
+  invocation: Invocation,
+  depth: number,
+): Promise<Response> =>
+  getTargetKind(row).run(withCause(ctx, { cause: row._id, depth }), row.target as never, {
+    ...invocation,
+    integration: row._id,
+    depth,
+  })
+
+/** Does what nobody waits for, until it succeeds or is given up, which is told as an event. */
+export const runJob: JobHandler = {
+  async run({ token: _, signal, ...tenant }, job): Promise<JobResult> {
+    const payload = job.payload as RunPayload
+    const row = await findActive(tenant.db, payload.integration)
+    const invocation = row && (await resolveInvocation(tenant, row, payload, job._id))
+    // It was changed, switched off or removed meanwhile.
+    if (!row || !invocation) return { state: 'done' }
+    try {
+      const { status } = await runTarget(tenant, row, { ...invocation, signal }, payload.depth)
+      if (status < 400) return { state: 'done' }
+      throw new JobError(`The target answered ${status}.`)
+    } catch (error) {
+      throw toJobError(error, job.attempts + 1 >= (getTargetKind(row).maxAttempts ?? Number.POSITIVE_INFINITY))
+    }
+  },
+  onSettled: emitFailures,
+}
+
+/** An integration that is switched on. */
+export const findActive = (db: Pick<Db, 'select'>, id: string) =>
+  db
+    .select()
+    .from(integrations)
+    .where(and(eq(integrations._id, id), eq(integrations.active, true)))
+    .get()
+
+/** With what it is run; nothing when it waits for something else by now. */
+async function resolveInvocation(
+  { db }: Tenant,
+  { trigger }: IntegrationRow,
+  payload: RunPayload,
+  _id: string,
+): Promise<Invocation | undefined> {
+  if ('asked' in payload)
+    return trigger.kind === 'webhook' ? { _id, trigger: 'webhook', input: payload.asked } : undefined
+  const input = inputToLambdaRequest({})
+  if ('due' in payload)
+    return trigger.kind === 'schedule'
+      ? { _id, trigger: 'schedule', input, event: toDueEvent(payload, _id) }
+      : undefined
+  if (trigger.kind !== 'event') return
+  const event = await db.select().from(events).where(eq(events._id, payload.event)).get()
+  if (!event) throw new JobError('The event was too old and has been removed.', { permanent: true })
+  return matchesEvent(trigger, event) ? { _id, trigger: 'event', input, event: toPublicEvent(event) } : undefined
+}
+
+const toDueEvent = ({ integration, due }: { integration: string; due: number }, _id: string): EventPayload => ({
+  ...{ _id, source: 'plugins', kind: 'schedule', eventName: 'due', description: 'A time has come.' },
+  ...{ metadata: { integration, due: toIsoString(due) }, user: null, workspace: null, created: toIsoString(due) },
+})
+
+/** What can't be helped by trying again: what it refers to is gone. */
+const PERMANENT_STATUSES = [404]
+
+function toJobError(error: unknown, isLastAttempt: boolean): unknown {
+  if (error instanceof JobError)
+    return new JobError(error.message, { ...error.details, permanent: error.details.permanent || isLastAttempt })
+  if (!(error instanceof Problem)) return error
+  const { code, message, status } = error
+  return new JobError(message, {
+    outcome: { code, message },
+    permanent: isLastAttempt || PERMANENT_STATUSES.includes(status),
+  })
+}
+
+/** Tells of what was given up. */
+async function emitFailures(tenant: Tenant, tx: Tx, endings: [Job, JobResult][]) {
+  for (const [job, ending] of endings) {
+    if (ending.state !== 'dead') continue
+    const { integration, depth } = job.payload as RunPayload
+    const row = await tx.select().from(integrations).where(eq(integrations._id, integration)).get()
+    if (!row) continue
+    const { name, targetKind, target } = row
+    const displayName = name ?? integration
+    await markEvents(tx, { cause: integration, depth }, () =>
+      emit(tenant, tx, {
+        ...{ source: 'plugins', kind: 'integration' },
+        eventName: targetKind === 'lambda' ? 'lambda-failed' : 'delivery-failed',
+        description: `The integration "${displayName}" failed and will not be retried.`,
+        metadata: { integration, name, target, run: job._id, attempts: job.attempts + 1, outcome: ending.outcome },
+      }),
+    )
+  }
+}

@@ -1,0 +1,58 @@
+import { and, eq } from 'drizzle-orm'
+import type { Ctx } from '../accounts/guard'
+import { toIsoString } from '../core/clock'
+import { type HttpContext, setNoStore } from '../core/etag'
+import { notFound } from '../core/problem'
+import { parseOptional } from '../core/shapes'
+import { type Job, requeue as tryAgain } from '../jobs/queue'
+import { jobs } from '../jobs/tables'
+import { applyPage, type GrowingListQuery, parsePage, respondWithGrowingPage } from '../storage/pagination'
+import { getIntegration } from './integrations'
+import { type RunPayload, toRunOrderingKey } from './run-job'
+import type { Run } from './shapes'
+
+const { _id, attempts, created, finished, state } = jobs
+const sortable = { _id, attempts, created, finished }
+
+/** A page of what waits to be run, and what was given up, the newest first. What succeeded is not kept. @throws 404 */
+export async function list(
+  ctx: Ctx,
+  id: string,
+  query: GrowingListQuery & { state?: string },
+  answer: HttpContext,
+): Promise<Run[]> {
+  await getIntegration(ctx.db, id)
+  setNoStore(answer)
+  const page = parsePage(query, sortable)
+  const wantedState = parseOptional(query.state) as Job['state'] | undefined
+  const condition = and(eq(jobs.lane, toRunOrderingKey(id)), wantedState && eq(state, wantedState))
+  const rows = await applyPage(page, ctx.db.select().from(jobs).where(and(condition, page.after)))
+  return respondWithGrowingPage(answer, page, rows, () => ctx.db.$count(jobs, condition), toRun)
+}
+
+/** Has a run that was given up tried again, when it is its turn; what waits is tried now. @throws 404 */
+export async function replay(ctx: Ctx, id: string, runId: string): Promise<Run> {
+  await getIntegration(ctx.db, id)
+  return ctx.write(async (tx) => {
+    const condition = and(eq(_id, runId), eq(jobs.lane, toRunOrderingKey(id)))
+    if (!(await tx.select({ _id }).from(jobs).where(condition).get())) notFound('run')
+    await tryAgain(ctx, tx, runId)
+    return toRun((await tx.select().from(jobs).where(condition).get()) ?? notFound('run'))
+  })
+}
+
+function toRun({ _id, payload, state, attempts, outcome, due, created, finished }: Job): Run {
+  const runPayload = payload as RunPayload
+  const trigger = 'event' in runPayload ? 'event' : 'due' in runPayload ? 'schedule' : 'webhook'
+  const cause = {
+    event: 'event' in runPayload ? runPayload.event : null,
+    due: 'due' in runPayload ? toIsoString(runPayload.due) : null,
+  }
+  const nextAttempt = due === null ? null : toIsoString(due)
+  const times = {
+    nextAttempt,
+    created: toIsoString(created),
+    finished: finished === null ? null : toIsoString(finished),
+  }
+  return { _id, trigger, ...cause, state, attempts, outcome: outcome ?? null, ...times }
+}

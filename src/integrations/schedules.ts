@@ -1,0 +1,56 @@
+import { now, toIsoString } from '../core/clock'
+import { deleteQueued, enqueue, hasQueued, type JobResult } from '../jobs/queue'
+import type { JobHandler } from '../jobs/worker'
+import type { Tx } from '../storage/port'
+import type { Tenant } from '../tenancy/tenants'
+import { buildRunJob, findActive, toRunOrderingKey } from './run-job'
+import type { IntegrationRow } from './tables'
+import { findNextDue } from './triggers/schedule'
+
+/** The kind of jobs that wait for the next time of a schedule. */
+export const SCHEDULE_JOB = 'schedule'
+
+type SchedulePayload = { integration: string; cron: string; timezone?: string; due: number }
+
+const toScheduleOrderingKey = (integration: string) => `${SCHEDULE_JOB} ${integration}`
+
+/** Has a schedule that is switched on come next when it is due, and whatever waits otherwise not come any more. */
+export async function reschedule(tenant: Pick<Tenant, 'tenant'>, tx: Tx, { _id, active, trigger }: IntegrationRow) {
+  await deleteQueued(tx, toScheduleOrderingKey(_id))
+  if (!active || trigger.kind !== 'schedule') return
+  const { cron, timezone } = trigger
+  const due = findNextDue(trigger, now())
+  if (due === undefined) return
+  const payload: SchedulePayload = { integration: _id, cron, timezone, due }
+  await enqueue(tenant, tx, { kind: SCHEDULE_JOB, orderingKey: toScheduleOrderingKey(_id), payload, at: due })
+}
+
+/**
+ * A time has come: the run is a job of its own, whose id says which time of which integration, so that it is there once. All times
+ * that were missed meanwhile are one; and a run that still waits or goes on stands for those that come due before it ends.
+ */
+export const scheduleJob: JobHandler = {
+  nextTime(job) {
+    const schedule = job.payload as SchedulePayload
+    const due = findNextDue(schedule, now())
+    return due === undefined ? undefined : { due, payload: { ...schedule, due } }
+  },
+  async run(tenant, job): Promise<JobResult> {
+    const { integration, cron, timezone, due } = job.payload as SchedulePayload
+    const next = findNextDue({ cron, timezone }, now())
+    const effect = async (tx: Tx) => {
+      const row = await findActive(tx, integration)
+      const trigger = row?.trigger
+      if (trigger?.kind !== 'schedule' || trigger.cron !== cron || trigger.timezone !== timezone) return
+      if (await hasQueued(tx, toRunOrderingKey(integration))) return
+      await enqueue(tenant, tx, buildRunJob({ integration, depth: 1, due }, `${integration}_${toIsoString(due)}`))
+    }
+    if (next === undefined) return { state: 'done', effect }
+    return {
+      state: 'again',
+      due: next,
+      payload: { integration, cron, timezone, due: next } satisfies SchedulePayload,
+      effect,
+    }
+  },
+}

@@ -1,0 +1,88 @@
+import type { TObject, TProperties } from '@sinclair/typebox'
+import { type Static, t } from 'elysia'
+import { id, line, partialOf, time } from '../core/shapes'
+import { growingListQuery, listQuery } from '../storage/pagination'
+import { type Target, targetNames, targets } from './targets/index'
+import { type Trigger, triggerNames, triggers } from './triggers/index'
+
+const maybe = t.Optional
+const roles = maybe(t.Array(line(128, 1), { maxItems: 100 }))
+
+/** Some of the kinds; what else belongs to one, is checked by its own shape. */
+const kindField = <Name extends string>(names: Name[]) =>
+  t.Object(
+    { kind: t.Unsafe<Name>(t.Union(names.map((name) => t.Literal(name)))) },
+    { additionalProperties: t.Unknown() },
+  )
+
+const kindUnion = <Kind>(kinds: Record<string, { shape: TObject }>) =>
+  t.Unsafe<Kind>(
+    t.Union(
+      Object.entries(kinds).map(([kind, { shape }]) =>
+        t.Object({ kind: t.Literal(kind), ...(shape.properties as TProperties) }),
+      ),
+    ),
+  )
+
+export const NewIntegration = t.Object({
+  name: maybe(t.Nullable(line(200))),
+  active: maybe(t.Boolean({ description: 'default: true' })),
+  guest: maybe(t.Boolean({ description: 'whether anonymous callers may call the webhook' })),
+  trigger: kindField(triggerNames),
+  target: kindField(targetNames),
+  roles: { ...roles, description: 'roles that may call it; default: all signed-in users' },
+  workspaceRoles: { ...roles, description: 'roles in the active workspace that may call it' },
+  plugin: maybe(t.Nullable(id, { description: 'the plugin to which it belongs' })),
+})
+export type NewIntegration = Static<typeof NewIntegration>
+
+export const IntegrationChange = partialOf(NewIntegration)
+export type IntegrationChange = Static<typeof IntegrationChange>
+
+export const Integration = t.Object({
+  _id: id,
+  name: t.Nullable(t.String()),
+  active: t.Boolean(),
+  guest: t.Boolean(),
+  trigger: kindUnion<Trigger>(triggers),
+  target: kindUnion<Target>(targets),
+  roles: t.Array(t.String()),
+  workspaceRoles: t.Array(t.String()),
+  plugin: t.Nullable(id),
+  user: { ...id, description: 'the user who created it' },
+  created: time,
+  updated: time,
+})
+
+const csv = (description: string) => maybe(t.String({ description: `${description}; comma-separated` }))
+const filters = {
+  'trigger.kind': csv('kinds of triggers'),
+  'target.kind': csv('kinds of targets'),
+  kind: csv('kinds of either'),
+  active: maybe(t.Union(['true', '1', 'false', '0', '', 'undefined'].map((value) => t.Literal(value)))),
+  source: csv('ids of integration sources of the targets'),
+  plugin: csv('ids of plugins'),
+  user: csv('ids of the users who created them'),
+  _id: csv('identifiers'),
+}
+export const IntegrationList = t.Object({ ...listQuery, ...filters })
+export type Filters = { [filter in keyof typeof filters]?: string }
+
+export const Run = t.Object({
+  _id: id,
+  trigger: t.String({ description: '`webhook`, `event` or `schedule`' }),
+  event: t.Nullable(id, { description: 'the event that triggered the run' }),
+  due: t.Nullable(time, { description: 'the scheduled time' }),
+  state: t.String({ description: '`waiting`, or `dead`: given up' }),
+  attempts: t.Number(),
+  outcome: t.Nullable(t.Unknown(), { description: 'the result of the latest attempt' }),
+  nextAttempt: t.Nullable(time, { description: 'null while it waits for earlier runs' }),
+  created: time,
+  finished: t.Nullable(time),
+})
+export type Run = Static<typeof Run>
+
+export const RunList = t.Object({
+  ...growingListQuery,
+  state: maybe(t.Union(['waiting', 'dead', '', 'undefined'].map((state) => t.Literal(state)))),
+})

@@ -1,0 +1,105 @@
+import { inArray } from 'drizzle-orm'
+import { type Static, t } from 'elysia'
+import type { PublicCtx } from '../../accounts/guard'
+import { blueprints } from '../../blueprints/tables'
+import { config } from '../../config'
+import type { FieldError } from '../../core/problem'
+import { id, line } from '../../core/shapes'
+import type { Tx } from '../../storage/port'
+import type { TargetInvocation } from '../invocation'
+import { integrations } from '../tables'
+import { type TargetKind, validateSource } from './target-kind'
+
+/** The source that is always there, and says what it was told. */
+export const ECHO_SOURCE_ID = 'echo'
+
+const optionalNumber = (minimum: number, maximum: number) => t.Optional(t.Number({ minimum, maximum }))
+const optionalInteger = (minimum: number, maximum: number, description: string) =>
+  t.Optional(t.Number({ multipleOf: 1, minimum, maximum, description }))
+const optionalNames = (description: string) => t.Optional(t.Array(line(200, 1), { maxItems: 100, description }))
+
+const shape = t.Object({
+  sourceId: { ...id, description: 'a connection of the kind openai, or `echo`' },
+  model: t.Optional(line(200, 1)),
+  description: t.Optional(t.String({ maxLength: 10_000 })),
+  systemPrompt: t.Optional(t.String({ maxLength: 100_000 })),
+  temperature: optionalNumber(0, 2),
+  top_p: optionalNumber(0, 1),
+  max_tokens: optionalInteger(1, 1_000_000, 'maximum number of tokens of an answer'),
+  frequency_penalty: optionalNumber(-2, 2),
+  presence_penalty: optionalNumber(-2, 2),
+  tools: optionalNames('ids of integrations with the trigger `tool`'),
+  blueprints: optionalNames('keys of blueprints offered as tools'),
+  vectorStores: optionalNames('scopes or ids of vector stores'),
+  maxToolRounds: optionalInteger(0, 50, 'default: 8'),
+  historyTokens: optionalInteger(
+    100,
+    1_000_000,
+    'tokens of a thread that are sent to the model verbatim; default: 16,000',
+  ),
+  recordThread: t.Optional(
+    t.Boolean({ description: 'whether conversations outside of threads are stored as threads' }),
+  ),
+  allowSystemMessages: t.Optional(t.Boolean({ description: 'whether clients may send messages as `system`' })),
+})
+export type AiTarget = Static<typeof shape>
+
+type AiRunner = (ctx: PublicCtx, target: AiTarget, occasion: TargetInvocation) => Promise<Response>
+
+let runAi: AiRunner
+
+/** Says by whom targets are run that are another area's. */
+export function registerTargetRunners({ ai }: { ai: AiRunner }) {
+  runAi = ai
+}
+
+/** A model. */
+export const ai: TargetKind<typeof shape> = {
+  shape,
+  area: 'ai',
+  maxAttempts: 10,
+  async validate(tx, { sourceId, tools = [], blueprints: keys = [] }) {
+    return [
+      ...(sourceId === ECHO_SOURCE_ID ? validateEcho() : await validateModel(tx, sourceId)),
+      ...listUnknownNames(
+        '/tools',
+        'There is no integration with the trigger tool and this id.',
+        tools,
+        await findToolIds(tx, tools),
+      ),
+      ...listUnknownNames(
+        '/blueprints',
+        'There is no blueprint with this key.',
+        keys,
+        await findBlueprintKeys(tx, keys),
+      ),
+    ]
+  },
+  run: (ctx, target, invocation) => runAi(ctx, target, invocation),
+}
+
+const validateEcho = (): FieldError[] =>
+  config.ATOLL_AI_ECHO === 'on'
+    ? []
+    : [{ path: '/sourceId', message: 'The built-in source is disabled (ATOLL_AI_ECHO). Use an integration source.' }]
+
+const validateModel = async (tx: Tx, sourceId: string) =>
+  (await validateSource(tx, sourceId, 'openai')).map(({ path, message }) => ({
+    path,
+    message: `${message} The built-in one is called ${ECHO_SOURCE_ID}.`,
+  }))
+
+const listUnknownNames = (path: string, message: string, names: string[], knownNames: string[]): FieldError[] =>
+  names.flatMap((one, n) => (knownNames.includes(one) ? [] : [{ path: `${path}/${n}`, message }]))
+
+const findToolIds = async (tx: Tx, ids: string[]) => {
+  const { _id, triggerKind } = integrations
+  const rows = ids.length ? await tx.select({ _id, triggerKind }).from(integrations).where(inArray(_id, ids)) : []
+  return rows.filter(({ triggerKind }) => triggerKind === 'tool').map(({ _id }) => _id)
+}
+
+const findBlueprintKeys = async (tx: Tx, keys: string[]) => {
+  const { key } = blueprints
+  const rows = keys.length ? await tx.select({ key }).from(blueprints).where(inArray(key, keys)) : []
+  return rows.map(({ key }) => key)
+}

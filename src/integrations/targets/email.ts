@@ -1,0 +1,60 @@
+import { t } from 'elysia'
+import { queueMail } from '../../accounts/mail/mails'
+import { openTransport } from '../../connections/kinds/email'
+import { resolveConnection } from '../../connections/resolver'
+import { id } from '../../core/shapes'
+import { JobError } from '../../jobs/worker'
+import { sendVia } from '../../platform/mail/smtp'
+import { renderMail } from '../../platform/mail/templates'
+import { renderTemplate } from '../templates'
+import { type TargetKind, validateSource } from './target-kind'
+
+const MAX_RECIPIENTS = 50 // recipients of a mail
+const MAX_SUBJECT_LENGTH = 300 // characters
+const MAX_TEXT_LENGTH = 100_000
+
+const shape = t.Object({
+  sourceId: t.Optional({
+    ...id,
+    description: 'an integration source of the kind email; default: the mail of the tenant',
+  }),
+  to: t.String({ minLength: 1, maxLength: 2_000, description: 'addresses, comma-separated; may contain `{{…}}`' }),
+  subject: t.String({ minLength: 1, maxLength: 1_000, description: 'may contain `{{…}}`' }),
+  text: t.String({ minLength: 1, maxLength: MAX_TEXT_LENGTH, description: 'may contain `{{…}}`' }),
+})
+
+/** A mail: by a connection, or as the tenant's own. Its texts may say `{{…}}`, which `wording.ts` explains. */
+export const email: TargetKind<typeof shape> = {
+  shape,
+  area: 'integrations',
+  isBackground: true,
+  validate: (tx, { sourceId }) => validateSource(tx, sourceId, 'email'),
+  async run(ctx, { sourceId, to, ...target }, invocation) {
+    const recipients = parseRecipients(renderTemplate(to, invocation))
+    const subject = renderTemplate(target.subject, invocation).slice(0, MAX_SUBJECT_LENGTH)
+    const text = renderTemplate(target.text, invocation).slice(0, MAX_TEXT_LENGTH)
+    if (!sourceId) {
+      const mails = recipients.map((to) => ({ to, template: 'message' as const, data: { subject, text } }))
+      await ctx.write((tx) => queueMail(ctx, tx, ...mails))
+    } else {
+      const source = await resolveConnection(ctx, sourceId, 'email')
+      const { from = source.metadata.user ?? `atoll@${source.metadata.host}` } = source.metadata
+      const mail = renderMail({ subject: '{{subject}}', text: '{{text}}' }, { subject, text })
+      await sendVia(await openTransport(source), { _id: invocation._id, from, to: recipients, ...mail })
+    }
+    return new Response(null, { status: 204 })
+  },
+}
+
+/** @throws Failure: the same words will never be addresses */
+function parseRecipients(to: string): string[] {
+  const recipients = [...new Set(to.split(',').map((one) => one.trim()))].filter(Boolean)
+  const invalid = recipients.find((one) => !/^[^\s@<>,;:"\\]{1,64}@[^\s@<>,;:"\\]{1,253}$/.test(one))
+  if (invalid !== undefined)
+    throw new JobError(`"${invalid.slice(0, 100)}" is not an e-mail address.`, { permanent: true })
+  if (!recipients.length || recipients.length > MAX_RECIPIENTS)
+    throw new JobError(`A mail can have 1 to ${MAX_RECIPIENTS} recipients, not ${recipients.length}.`, {
+      permanent: true,
+    })
+  return recipients
+}

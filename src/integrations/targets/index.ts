@@ -1,0 +1,14 @@
+import type { Static } from '@sinclair/typebox'
+import { ai } from './ai'
+import { email } from './email'
+import { http } from './http'
+import { lambda } from './lambda'
+
+/** What an integration can do. */
+export const targets = { lambda, http, email, ai }
+export type TargetName = keyof typeof targets
+export const targetNames = Object.keys(targets) as TargetName[]
+
+export type Target<Name extends TargetName = TargetName> = {
+  [K in Name]: { kind: K } & Static<(typeof targets)[K]['shape']>
+}[Name]

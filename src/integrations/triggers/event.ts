@@ -1,0 +1,21 @@
+import { type Static, t } from 'elysia'
+import type { Event } from '../../jobs/outbox'
+import type { TriggerKind } from './trigger-kind'
+
+const optionalName = t.Optional(t.String({ minLength: 1, maxLength: 200, description: 'any if absent or `*`' }))
+
+const shape = t.Object({ source: optionalName, eventKind: optionalName, eventName: optionalName })
+
+/** Something that has happened, as `/api/events` tells it. */
+export const event: TriggerKind<typeof shape> = { shape }
+
+type EventKey = Pick<Event, 'source' | 'kind' | 'eventName'>
+
+/** Whether an event is one of those that are waited for. */
+export const matchesEvent = ({ source, eventKind, eventName }: Static<typeof shape>, happened: EventKey) =>
+  matchesName(source, happened.source) &&
+  matchesName(eventKind, happened.kind) &&
+  matchesName(eventName, happened.eventName)
+
+const matchesName = (wanted: string | undefined, name: string) =>
+  wanted === undefined || wanted === '*' || wanted === name

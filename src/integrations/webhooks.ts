@@ -1,0 +1,56 @@
+import { type PublicCtx, reauthorizeSameSite } from '../accounts/guard'
+import { createGuestRateLimit } from '../accounts/guest-rate-limit'
+import { config } from '../config'
+import { readText } from '../core/body'
+import { notFound, Problem } from '../core/problem'
+import { sandboxPage } from '../core/proxy-headers'
+import { success } from '../core/shapes'
+import { enqueue } from '../jobs/queue'
+import { JobError } from '../jobs/worker'
+import { httpToLambdaRequest } from '../lambdas/request'
+import { disableIdleTimeout } from '../tenancy/client-connection'
+import { assertMayRun } from './permission'
+import { buildRunJob, findActive, getTargetKind, runTarget } from './run-job'
+
+/** Providers of payments and others send many at once, and come again when they are turned away. */
+const throttle = createGuestRateLimit(50, 5_000, 'Too many anonymous calls.')
+
+/**
+ * Runs an integration for whoever calls it, and answers what its target does. HEAD only tells whether somebody listens.
+ * @throws 401, 403, 404, 413, 429, 502
+ */
+export async function callWebhook(tenant: PublicCtx, id: string, request: Request): Promise<Response> {
+  const row = await findActive(tenant.db, id)
+  if (row?.triggerKind !== 'webhook') return notFound('webhook')
+  const ctx = await reauthorizeSameSite(request, 'webhooks').catch((error) => fallBackToGuest(error, row.guest, tenant))
+  assertMayRun(ctx, row)
+  if (request.method === 'HEAD') return new Response()
+  throttle(ctx, row._id, request)
+  const text = (await readText(request, config.ATOLL_BODY_LIMIT)) ?? ''
+  const input = { ...httpToLambdaRequest(ctx, request, text), ...toCaller(ctx) }
+  if (getTargetKind(row).isBackground) {
+    await ctx.write((tx) => enqueue(ctx, tx, buildRunJob({ integration: row._id, depth: 1, asked: input })))
+    return Response.json(success, { status: 202 })
+  }
+  disableIdleTimeout(request)
+  const invocation = { _id: Bun.randomUUIDv7() as string, trigger: 'webhook' as const, input, request }
+  const response = await runTarget(ctx, row, invocation, 1).catch(throwTargetFailure)
+  sandboxPage(response.headers)
+  return response
+}
+
+/** Where guests are welcome, a credential that is no good here is none: it may be for whoever the call is passed on to. */
+function fallBackToGuest(error: unknown, isGuestAllowed: boolean, tenant: PublicCtx): PublicCtx {
+  if (isGuestAllowed && error instanceof Problem && [401, 403].includes(error.status)) return tenant
+  throw error
+}
+
+const toCaller = ({ actor }: PublicCtx) => ({
+  user: actor ? { _id: actor.user, roles: actor.roles } : null,
+  workspace: actor?.workspace ?? null,
+})
+
+const throwTargetFailure = (error: unknown): never => {
+  if (error instanceof JobError) throw new Problem(502, 'TARGET_FAILED', error.message)
+  throw error
+}

@@ -1,0 +1,169 @@
+import { and, count, eq, lte, sum } from 'drizzle-orm'
+import type { Ctx } from '../accounts/guard'
+import { now, toIsoString } from '../core/clock'
+import { assertIfMatch, etagOf, type HttpContext, setEtag } from '../core/etag'
+import { notFound, Problem } from '../core/problem'
+import { parseOptional, success } from '../core/shapes'
+import { integrations } from '../integrations/tables'
+import { deleteSecrets, type Vault, withVault } from '../platform/vault/vault'
+import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
+import type { Db, Tx } from '../storage/port'
+import { bumpVersion, invalidate } from '../tenancy/cache'
+import { compileCode } from './compilation'
+import { mergeNames, storeValues, VAULT_PURPOSE } from './env'
+import type { Lambda, LambdaChange, NewLambda } from './shapes'
+import { lambdas, runs, versions } from './tables'
+
+const MAX_LAMBDAS = 1_000 // of a tenant
+const MAX_VERSIONS = 50 // versions of one
+const MAX_TOTAL_CODE_LENGTH = 16 << 20 // characters of their codes: a list may show them all
+
+const sortable = { _id: lambdas._id, name: lambdas.name, created: lambdas.created, updated: lambdas.updated }
+
+type NewVersion = { code: string; js: string; user: string }
+type Row = { lambda: typeof lambdas.$inferSelect; code: string; js: string }
+
+/** A page of lambdas, newest first. */
+export async function list({ db }: Ctx, { name, ...query }: ListQuery & { name?: string }, answer: HttpContext) {
+  const page = parsePage(query, sortable)
+  const filter = parseOptional(name) ? eq(lambdas.name, name!) : undefined
+  const rows = await applyPage(page, selectWithCode(db).where(filter))
+  return respondWithPage(answer, page, rows.map(toLambda), () => db.$count(lambdas, filter))
+}
+
+/** One lambda; throws 404. */
+export const get = async ({ db }: Ctx, id: string, answer: HttpContext) =>
+  toLambdaWithEtag(await getLambda(db, id), answer)
+
+/** A new lambda. @throws 400 when its code does not compile, 409 TOO_MANY_LAMBDAS. */
+export async function create(ctx: Ctx, input: NewLambda, answer: HttpContext) {
+  const { name, description = '', code, timeoutMs = 5_000, memoryMb = 64, serviceRole = null } = input
+  const [env, js, time] = [mergeNames([], input.env), await compileCode(ctx, code), toIsoString(now())]
+  const lambda = {
+    ...{ _id: Bun.randomUUIDv7(), name, description, version: 1, revision: 1, size: code.length },
+    ...{ timeoutMs, memoryMb, env, serviceRole, created: time, updated: time },
+  }
+  await writeWithSecrets(ctx, async (tx, vault) => {
+    await tx.insert(lambdas).values(lambda)
+    await storeVersion(tx, lambda, { code, js, user: ctx.actor.user })
+    await storeValues(tx, vault, lambda._id, env, input.env)
+    await assertWithinQuota(tx)
+  })
+  return toLambdaWithEtag({ lambda, code, js }, answer)
+}
+
+/** Changes what it mentions; another code is another version. @throws 400, 404, 409, 412 when stale. */
+export async function change(ctx: Ctx, id: string, input: LambdaChange, answer: HttpContext) {
+  const before = await getForUpdate(ctx.db, id, answer)
+  const sent = input.code === undefined || input.code === before.code ? undefined : input.code
+  const js = sent === undefined ? undefined : await compileCode(ctx, sent)
+  return toLambdaWithEtag(
+    await changeCompiled(ctx, id, input, js === undefined ? undefined : { code: sent!, js }, answer),
+    answer,
+  )
+}
+
+/** The same with a code that was compiled already. */
+export async function changeCompiled(
+  ctx: Ctx,
+  id: string,
+  input: Omit<LambdaChange, 'code'>,
+  compiled: { code: string; js: string } | undefined,
+  answer: HttpContext,
+): Promise<Row> {
+  return writeWithSecrets(ctx, async (tx, vault) => {
+    const { lambda: before, ...old } = await getForUpdate(tx, id, answer)
+    const { name, description, timeoutMs, memoryMb, serviceRole } = { ...before, ...input }
+    const env = mergeNames(before.env, input.env)
+    const newVersion = compiled && compiled.code !== old.code ? compiled : undefined
+    const { code, js } = newVersion ?? old
+    const lambda = {
+      ...before,
+      ...{ name, description, timeoutMs, memoryMb, serviceRole, env, size: code.length },
+      ...{ version: before.version + (newVersion ? 1 : 0), revision: before.revision + 1, updated: toIsoString(now()) },
+    }
+    if (newVersion) await storeVersion(tx, lambda, { code, js, user: ctx.actor.user })
+    await tx.update(lambdas).set(lambda).where(eq(lambdas._id, id))
+    await storeValues(tx, vault, id, env, input.env)
+    if (lambda.size > before.size) await assertWithinQuota(tx)
+    return { lambda, code, js }
+  })
+}
+
+/** Removes a lambda, with its versions, its environment and its log. @throws 404, 409 LAMBDA_IN_USE, 412 when stale */
+export async function remove(ctx: Ctx, id: string, answer: HttpContext) {
+  await writeWithSecrets(ctx, async (tx) => {
+    await getForUpdate(tx, id, answer)
+    await assertUnused(tx, id)
+    await tx.delete(lambdas).where(eq(lambdas._id, id))
+    await tx.delete(runs).where(eq(runs.lambda, id))
+    await deleteSecrets(tx, VAULT_PURPOSE, id)
+  })
+  return success
+}
+
+/** @throws 409 LAMBDA_IN_USE */
+async function assertUnused(tx: Tx, id: string) {
+  const { _id, name, target, targetKind } = integrations
+  const rows = await tx.select({ _id, name, target }).from(integrations).where(eq(targetKind, 'lambda'))
+  const integration = rows.find(({ target }) => 'lambdaId' in target && target.lambdaId === id)
+  if (!integration) return
+  const message = `The lambda is used by the integration ${integration.name ?? integration._id}. Change or remove that first.`
+  throw new Problem(409, 'LAMBDA_IN_USE', message)
+}
+
+const selectWithCode = (db: Db) =>
+  db
+    .select({ lambda: lambdas, code: versions.code, js: versions.js })
+    .from(lambdas)
+    .innerJoin(versions, and(eq(versions.lambda, lambdas._id), eq(versions.version, lambdas.version)))
+
+/** A lambda with the code that runs; throws 404. */
+export const getLambda = async (db: Db, id: string): Promise<Row> =>
+  (!id.includes('\0') && (await selectWithCode(db).where(eq(lambdas._id, id)).get())) || notFound('lambda')
+
+/** The lambda, if it still is what the caller has read. */
+export async function getForUpdate(db: Db, id: string, { request }: HttpContext): Promise<Row> {
+  const row = await getLambda(db, id)
+  assertIfMatch(request, etagOf(row.lambda.revision, row.lambda.updated))
+  return row
+}
+
+/** A write after which no process runs what was before. */
+async function writeWithSecrets<T>(ctx: Ctx, work: (tx: Tx, vault: Vault) => Promise<T>): Promise<T> {
+  try {
+    return await withVault(ctx, async (tx, vault) => {
+      const result = await work(tx, vault)
+      await bumpVersion(tx, 'lambdas')
+      return result
+    })
+  } finally {
+    invalidate(ctx, 'lambdas')
+  }
+}
+
+/** Keeps what is from now on the newest version, and the last ones before it. */
+async function storeVersion(tx: Tx, { _id: lambda, version, updated: created }: Row['lambda'], newVersion: NewVersion) {
+  await tx.insert(versions).values({ lambda, version, created, ...newVersion })
+  await tx.delete(versions).where(and(eq(versions.lambda, lambda), lte(versions.version, version - MAX_VERSIONS)))
+}
+
+async function assertWithinQuota(tx: Tx) {
+  const [total] = await tx.select({ count: count(), size: sum(lambdas.size) }).from(lambdas)
+  if (total && (total.count > MAX_LAMBDAS || Number(total.size) > MAX_TOTAL_CODE_LENGTH))
+    throw new Problem(
+      409,
+      'TOO_MANY_LAMBDAS',
+      `A tenant can have at most ${MAX_LAMBDAS} lambdas, with ${MAX_TOTAL_CODE_LENGTH >> 20} MiB of code in total. Remove some first.`,
+    )
+}
+
+export function toLambdaWithEtag(row: Row, answer: HttpContext): Lambda {
+  setEtag(answer, etagOf(row.lambda.revision, row.lambda.updated))
+  return toLambda(row)
+}
+
+function toLambda({ lambda, code }: Row): Lambda {
+  const { _id, name, description, timeoutMs, memoryMb, env, serviceRole, version, created, updated } = lambda
+  return { _id, name, description, code, timeoutMs, memoryMb, env, serviceRole, version, created, updated }
+}

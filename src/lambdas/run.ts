@@ -1,0 +1,151 @@
+import type { PublicCtx } from '../accounts/guard'
+import { now, toIsoString } from '../core/clock'
+import { disableIdleTimeout, restoreIdleTimeout } from '../tenancy/client-connection'
+import { serveCalls } from './host-api/host-api'
+import { getRunnable, type RunnableLambda } from './lambda-cache'
+import { inputToLambdaRequest, type LambdaRequest } from './request'
+import { JSON_CONTENT_TYPE, type LambdaResponse, type RunFailure, toLambdaResponse, toProblem } from './response'
+import { recordRun } from './runs'
+import { sandboxPool } from './sandbox/pool'
+import type { LogLine, RunResult } from './sandbox/protocol'
+import type { SandboxCrash, SandboxProcess } from './sandbox/sandbox-process'
+import { toRunContext } from './service-role'
+import type { Input } from './shapes'
+
+/** Why a lambda runs. */
+export type RunOptions = {
+  /** What it is run by, as its log tells: `webhook`, `event`, `schedule`, `chat`, `tool`. */
+  trigger: string
+  /** What has happened, where that is why. */
+  event?: unknown
+  /** The request that waits for it. */
+  request?: Request
+  /** Nobody waits for it: that it fails is told as an event. */
+  unattended?: boolean
+}
+
+/**
+ * Runs a lambda for a caller (`ctx.actor`, or nobody), by whose rights it asks unless it has a role of its own.
+ * @throws 404 LAMBDA_NOT_FOUND, 503 LAMBDA_BUSY, 504 LAMBDA_TIMEOUT, 500 LAMBDA_OUT_OF_MEMORY and LAMBDA_FAILED, whose
+ * reason only privileged callers are told
+ */
+export async function runLambda(
+  ctx: PublicCtx,
+  lambdaId: string,
+  lambdaRequest: LambdaRequest,
+  options: RunOptions,
+): Promise<LambdaResponse> {
+  const { answer, failed } = await runInPool(ctx, lambdaId, lambdaRequest, options)
+  if (failed) throw toProblem(failed, !!ctx.actor?.privileged)
+  return answer!
+}
+
+/** Runs a lambda by hand. It really runs: what it writes stays. @throws 404, 503 LAMBDA_BUSY */
+export async function executeLambda(
+  ctx: PublicCtx,
+  id: string,
+  input: Input | null,
+  request: Request,
+): Promise<Response> {
+  const lambdaRequest = inputToLambdaRequest(input ?? {})
+  const outcome = await runInPool(ctx, id, lambdaRequest, { trigger: 'execute', event: input?.event, request })
+  const { value, failed, logs, durationMs } = outcome
+  const resultJson = failed
+    ? JSON.stringify({ code: failed.code, message: failed.message, stack: failed.stack })
+    : value
+  // What a lambda returned may be nested so deeply that nobody should read it on the way.
+  const text = `{"${failed ? 'error' : 'result'}":${resultJson},"logs":${JSON.stringify(logs)},"durationMs":${durationMs}}`
+  return new Response(text, { headers: { 'content-type': JSON_CONTENT_TYPE } })
+}
+
+type RunOutcome = { value?: string; answer?: LambdaResponse; failed?: RunFailure; logs: LogLine[]; durationMs: number }
+
+async function runInPool(
+  ctx: PublicCtx,
+  id: string,
+  lambdaRequest: LambdaRequest,
+  options: RunOptions,
+): Promise<RunOutcome> {
+  const cached = getRunnable(ctx, id)
+  const lambda = cached instanceof Promise ? await cached : cached
+  // A connection on which nothing moves for ten seconds would be cut.
+  if (options.request) disableIdleTimeout(options.request)
+  const pending = sandboxPool.use(ctx, (sandbox) => runInSandbox(sandbox, ctx, lambda, lambdaRequest, options))
+  const done = await pending.finally(() => options.request && restoreIdleTimeout(options.request))
+  logRun(ctx, lambda, options, done)
+  return done
+}
+
+async function runInSandbox(
+  sandbox: SandboxProcess,
+  ctx: PublicCtx,
+  lambda: RunnableLambda,
+  lambdaRequest: LambdaRequest,
+  options: RunOptions,
+) {
+  const [startedAt, startTime] = [now(), performance.now()]
+  const logs: LogLine[] = []
+  const deadline = startTime + lambda.bounds.time
+  const { serviceRole } = lambda
+  const context = { ctx: toRunContext(ctx, lambda), deadline, request: options.request, fetchCount: 0, serviceRole }
+  const { call, end } = serveCalls(context)
+  const job = {
+    js: lambda.js,
+    request: toRequestJson(ctx, lambdaRequest, options),
+    env: lambda.env,
+    bounds: lambda.bounds,
+  }
+  const result = await sandbox.run(job, { call, line: (line) => void logs.push(line) })
+  end()
+  return { started: startedAt, logs, durationMs: Math.round(performance.now() - startTime), ...toOutcome(result) }
+}
+
+/** What the lambda sees as `request`. */
+function toRequestJson({ actor }: PublicCtx, lambdaRequest: LambdaRequest, { event }: RunOptions) {
+  const user = actor ? { _id: actor.user, roles: actor.roles } : null
+  return JSON.stringify({
+    ...lambdaRequest,
+    user,
+    workspace: actor?.workspace ?? null,
+    ...(event !== undefined && { event }),
+  })
+}
+
+function toOutcome(result: RunResult | SandboxCrash): Pick<RunOutcome, 'value' | 'answer' | 'failed'> {
+  if ('value' in result)
+    try {
+      return { value: result.value, answer: toLambdaResponse(result) }
+    } catch (error) {
+      return { failed: toFailure((error as Error).message) }
+    }
+  if ('error' in result)
+    return { failed: toFailure(`${result.error.name}: ${result.error.message}`, result.error.stack) }
+  if (result.failure === 'timeout')
+    return { failed: { status: 504, code: 'LAMBDA_TIMEOUT', message: 'The lambda exceeded its time limit.' } }
+  if (result.failure === 'memory')
+    return { failed: { status: 500, code: 'LAMBDA_OUT_OF_MEMORY', message: 'The lambda exceeded its memory limit.' } }
+  return { failed: toFailure('The lambda crashed its sandbox process.') }
+}
+
+const toFailure = (message: string, stack?: string): RunFailure => ({
+  status: 500,
+  code: 'LAMBDA_FAILED',
+  message,
+  stack,
+})
+
+/** Nobody waits for it. */
+function logRun(
+  ctx: PublicCtx,
+  { _id, name, version }: RunnableLambda,
+  options: RunOptions,
+  done: RunOutcome & { started: number },
+) {
+  const { answer, failed, logs, started, durationMs: duration } = done
+  const status = failed?.status ?? answer!.status
+  const error = failed ? { code: failed.code, message: failed.message, stack: failed.stack } : null
+  const { trigger, unattended = false } = options
+  const user = ctx.actor?.user ?? null
+  const run = { lambda: _id, version, trigger, status, error, started: toIsoString(started), duration, user, logs }
+  recordRun(ctx, run, name, unattended)
+}

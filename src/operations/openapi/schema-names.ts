@@ -1,0 +1,107 @@
+import * as mail from '../../accounts/mail/shapes'
+import * as passkeys from '../../accounts/passkeys/shapes'
+import * as accounts from '../../accounts/shapes'
+import * as social from '../../accounts/social/shapes'
+import * as totp from '../../accounts/totp/shapes'
+import * as users from '../../accounts/users/shapes'
+import * as builders from '../../ai/builders/shapes'
+import * as knowledge from '../../ai/knowledge/shapes'
+import * as ai from '../../ai/shapes'
+import * as usage from '../../ai/usage/shapes'
+import * as blueprints from '../../blueprints/shapes'
+import * as connections from '../../connections/shapes'
+import * as content from '../../content/shapes'
+import { ProblemShape } from '../../core/problem'
+import { SuccessShape } from '../../core/shapes'
+import * as charts from '../../entities/charts/shapes'
+import * as entities from '../../entities/shapes'
+import * as events from '../../events/shapes'
+import * as integrations from '../../integrations/shapes'
+import * as lambdas from '../../lambdas/shapes'
+import * as payments from '../../payments/shapes'
+import * as inbox from '../../payments/webhooks/shapes'
+import * as plugins from '../../plugins/shapes'
+import * as workspaces from '../../workspaces/shapes'
+
+/** Where shapes stand. Each that is exported there is a schema of its own in the description, by the name of its export. */
+const SHAPE_MODULES = [
+  ...[accounts, mail, passkeys, social, totp, users, workspaces, blueprints, entities, charts, content, events],
+  ...[payments, inbox, plugins, connections, integrations, lambdas, ai, usage, knowledge, builders],
+]
+
+/** The names of those whose export is called by a word that says enough only in its own area. */
+const SCHEMA_NAMES = new Map<unknown, string>([
+  [accounts.ActiveWorkspace, 'ActiveWorkspace'],
+  [accounts.RefreshRequest, 'RefreshRequest'],
+  [accounts.RefreshedTokens, 'RefreshedTokens'],
+  [accounts.RefreshedCookie, 'RefreshedCookie'],
+  [mail.EmailVerification, 'EmailVerification'],
+  [passkeys.PasskeyRegistrationOptions, 'PasskeyRegistrationOptions'],
+  [passkeys.PasskeySignInOptions, 'PasskeySignInOptions'],
+  [passkeys.PasskeySignInStart, 'PasskeySignInStart'],
+  [social.Redirect, 'Redirect'],
+  [totp.TotpCode, 'TotpCode'],
+  [users.UserSummary, 'UserSummary'],
+  [workspaces.WorkspaceSummary, 'WorkspaceSummary'],
+  [workspaces.WorkspaceDetails, 'WorkspaceDetails'],
+  [workspaces.WorkspaceRemoved, 'WorkspaceRemoved'],
+  [blueprints.OperationExplanation, 'OperationExplanation'],
+  [blueprints.PermissionExplanation, 'PermissionExplanation'],
+  [blueprints.BlueprintChangeProblem, 'BlueprintChangeProblem'],
+  [blueprints.BlueprintDryRun, 'BlueprintDryRun'],
+  [charts.Sum, 'EntitySum'],
+  [content.ComponentBulk, 'ComponentBulk'],
+  [content.ComponentBulkResult, 'ComponentBulkResult'],
+  [inbox.ProviderEventReceipt, 'ProviderEventReceipt'],
+  [inbox.ProviderEventDetails, 'ProviderEventDetails'],
+  [plugins.Delivery, 'PluginDelivery'],
+  [plugins.MadePlugin, 'CreatedPlugin'],
+  [plugins.NewSecret, 'PluginSecret'],
+  [plugins.NewToken, 'PluginToken'],
+  [plugins.Rotation, 'PluginSecretRotation'],
+  [connections.Connection, 'IntegrationSource'],
+  [connections.ConnectionChange, 'IntegrationSourceChange'],
+  [connections.ConnectionDraft, 'IntegrationSourceDraft'],
+  [connections.NewConnection, 'NewIntegrationSource'],
+  [connections.Status, 'IntegrationSourceStatus'],
+  [integrations.Run, 'IntegrationRun'],
+  [lambdas.Execution, 'LambdaExecution'],
+  [lambdas.Input, 'LambdaInput'],
+  [lambdas.Rollback, 'LambdaRollback'],
+  [lambdas.Version, 'LambdaVersion'],
+  [ai.AgentChatRequest, 'AgentChatRequest'],
+  [ai.CompletionRequest, 'CompletionRequest'],
+  [ai.ThreadSummary, 'ThreadSummary'],
+  [usage.AiUsage, 'AiUsage'],
+  [usage.AiUsageTotal, 'AiUsageTotal'],
+  [knowledge.VectorStoreCleared, 'VectorStoreCleared'],
+  [knowledge.VectorStoreClear, 'VectorStoreClear'],
+  [knowledge.NewVectorStore, 'NewVectorStore'],
+  [knowledge.VectorStore, 'VectorStore'],
+  [knowledge.VectorStoreCreated, 'VectorStoreCreated'],
+  [knowledge.VectorStoreUpload, 'VectorStoreUpload'],
+  [knowledge.VectorStoreUploaded, 'VectorStoreUploaded'],
+  [builders.DraftedBlueprints, 'DraftedBlueprints'],
+  [builders.DraftRequest, 'DraftRequest'],
+  [builders.BlueprintDraftRequest, 'BlueprintDraftRequest'],
+])
+
+/**
+ * Every shape that has a name, with it. Of two that allow the same the first counts; a part of a thing comes after the thing.
+ * Two shapes of one name are a mistake, which a test finds.
+ */
+export const namedShapes: [name: string, shape: object][] = [
+  ['Problem', ProblemShape],
+  ['Success', SuccessShape],
+  ...SHAPE_MODULES.flatMap((area): [string, unknown][] => Object.entries(area))
+    .flatMap(([name, shape]): [string, object][] =>
+      isNameable(shape) ? [[SCHEMA_NAMES.get(shape) ?? name, shape]] : [],
+    )
+    .sort(([one], [other]) => Number(one.endsWith('Change')) - Number(other.endsWith('Change'))),
+]
+
+/** Texts and numbers are described where they stand. */
+export function isNameable(shape: unknown): shape is object {
+  if (shape === null || typeof shape !== 'object') return false
+  return 'properties' in shape || 'anyOf' in shape || 'patternProperties' in shape || 'additionalProperties' in shape
+}

@@ -1,0 +1,215 @@
+import { asc } from 'drizzle-orm'
+import { type Ctx, type PublicCtx, reauthorize } from '../../accounts/guard'
+import { appliesTo, mayReadField, mayWriteField } from '../../blueprints/permissions'
+import type { Definition, Field, Operation } from '../../blueprints/shapes'
+import { blueprints } from '../../blueprints/tables'
+import { assignIdentifiers } from '../../blueprints/typegen/identifiers'
+import { Problem } from '../../core/problem'
+import { jsonContent, toParameter } from '../../entities/routes'
+import { EntityDeleted } from '../../entities/shapes'
+import { linkOriginalRequest } from '../../tenancy/client-connection'
+import { buildOpenApi, type Document } from './document'
+import { toFieldSchema } from './field-schemas'
+import type { Route } from './operation'
+import type { Schema } from './schema'
+
+const BLUEPRINTS_PER_TURN = 20 // blueprints, until others get their turn
+
+/**
+ * The description with what a tenant's blueprints add to it: a schema and paths for each, with the operations and the fields
+ * that are there for the caller. @throws 401 for guests, and what admission throws
+ */
+export async function buildTenantOpenApi(base: Document, request: Request, id: string): Promise<Document> {
+  const ctx = await authenticateFor(request, id)
+  const rows = await ctx.db.select().from(blueprints).orderBy(asc(blueprints.key))
+  const names = assignIdentifiers(
+    rows.map(({ key }) => key),
+    Object.keys(base.components.schemas).join(' '),
+  )
+  const schemas: Record<string, Schema> = {}
+  const routes: Route[] = []
+  for (const [index, { key, name, definition }] of rows.entries()) {
+    const entity = names.get(key)?.entity ?? key
+    const described = describeBlueprint(ctx, { key, name, definition }, entity)
+    if (described.routes.length) Object.assign(schemas, described.schemas)
+    routes.push(...described.routes)
+    if (index % BLUEPRINTS_PER_TURN === BLUEPRINTS_PER_TURN - 1) await new Promise(setImmediate)
+  }
+  return mergeDocuments(base, buildOpenApi(routes), schemas)
+}
+
+/** The caller at the tenant that the address names. */
+async function authenticateFor(request: Request, id: string): Promise<Ctx> {
+  const headers = new Headers(request.headers)
+  headers.set('tenant', id)
+  const tenantRequest = new Request(request.url, { headers })
+  linkOriginalRequest(tenantRequest, request)
+  const ctx = await reauthorize(tenantRequest, 'blueprints')
+  if (isSignedIn(ctx)) return ctx
+  throw new Problem(401, 'UNAUTHENTICATED', 'Sign in to see the description of a tenant’s blueprints.')
+}
+
+const isSignedIn = (ctx: PublicCtx): ctx is Ctx => ctx.actor !== undefined
+
+function mergeDocuments(base: Document, added: Document, schemas: Record<string, Schema>): Document {
+  const components: Document['components'] = { ...base.components, schemas: {} }
+  for (const kind of ['responses', 'parameters', 'securitySchemes'])
+    components[kind] = { ...added.components[kind], ...base.components[kind] }
+  components.schemas = { ...base.components.schemas, ...added.components.schemas, ...schemas }
+  return { ...base, paths: { ...base.paths, ...added.paths }, components }
+}
+
+type BlueprintRow = { key: string; name: string; definition: Definition }
+
+/** The schemas of a blueprint, and the routes of its entities as if they were written down for it alone. */
+function describeBlueprint({ actor }: Ctx, { key, name, definition }: BlueprintRow, entity: string) {
+  const { fields, computed = {}, permissions = [] } = definition
+  const isAllowed = (operation: Operation) =>
+    actor.privileged || permissions.some((rule) => rule.operation === operation && appliesTo(rule, actor))
+  const readable = fields.filter((field) => mayReadField(field, actor))
+  const writable = fields.filter((field) => mayWriteField(field, actor) && !Object.hasOwn(computed, field.key))
+  const ref = (schema: string) => ({ $ref: `#/components/schemas/${schema}` })
+  const schemas = {
+    [entity]: entitySchema(name, readable, ref(`${entity}Properties`)),
+    [`${entity}Properties`]: objectSchema(readable, ({ required }) => !!required),
+    [`New${entity}`]: inputSchema(writable, ({ required, default: value }) => !!required && (value ?? null) === null),
+    [`${entity}Change`]: inputSchema(writable, () => false),
+  }
+  const detail = (operationId: string, summary: string, access = 'anyone') => ({
+    ...{ 'x-access': access, operationId, summary, tags: ['entities'] },
+  })
+  const entityResponse = { 200: jsonContent(ref(entity), 'The entity') }
+  const changeResponses = { ...entityResponse, 409: jsonContent({}, ''), 412: jsonContent({}, '') }
+  const [listPath, entityPath] = [`/api/blueprints/${key}/entities`, `/api/blueprints/${key}/entities/:identifier`]
+  const change = {
+    requestBody: jsonContent(ref(`${entity}Change`), 'The properties to change'),
+    responses: changeResponses,
+  }
+  const routes: [Operation, Route][] = [
+    [
+      'read',
+      toRoute('GET', listPath, {
+        ...detail(`list${entity}Entities`, `List entities of ${name}`),
+        ...listOperation(readable, ref(entity)),
+      }),
+    ],
+    [
+      'read',
+      toRoute('GET', entityPath, {
+        ...detail(`get${entity}Entity`, `Get an entity of ${name}`),
+        responses: entityResponse,
+      }),
+    ],
+    [
+      'create',
+      toRoute('POST', listPath, {
+        ...detail(`create${entity}Entity`, `Create an entity of ${name}`),
+        requestBody: jsonContent(ref(`New${entity}`), 'The properties'),
+        responses: { 201: jsonContent(ref(entity), 'The new entity') },
+      }),
+    ],
+    [
+      'update',
+      toRoute('PUT', entityPath, { ...detail(`update${entity}Entity`, `Update an entity of ${name}`), ...change }),
+    ],
+    [
+      'update',
+      toRoute('PATCH', entityPath, { ...detail(`patch${entity}Entity`, `Update an entity of ${name}`), ...change }),
+    ],
+    [
+      'delete',
+      toRoute('DELETE', entityPath, {
+        ...detail(`delete${entity}Entity`, `Delete an entity of ${name}`),
+        responses: { 200: jsonContent(EntityDeleted, 'OK'), 409: jsonContent({}, ''), 412: jsonContent({}, '') },
+      }),
+    ],
+  ]
+  return { schemas, routes: routes.flatMap(([operation, route]) => (isAllowed(operation) ? [route] : [])) }
+}
+
+const toRoute = (method: string, path: string, detail: Route['hooks']['detail']): Route => ({
+  method,
+  path,
+  hooks: { detail },
+})
+
+function listOperation(fields: Field[], entity: Schema) {
+  const simple = fields.filter(({ type, multi }) => type !== 'object' && !multi)
+  const sortable = simple.map(({ key }) => key).join('|')
+  const sort = `^[+-]?(${sortable}|_id|identifier|created|updated)(,[+-]?(${sortable}|_id|identifier|created|updated))*$`
+  return {
+    description:
+      'Filters: `field=value`, or `field[$gt]=value` with `$lt`, `$gt`, `$lte`, `$gte`, `$ne`, `$in`, `$nin`, `$exists` or `$like`.',
+    parameters: [
+      ...simple.map((field) => {
+        const { default: _, description, title, ...schema } = toFieldSchema(field)
+        return {
+          name: field.key,
+          in: 'query',
+          required: false,
+          description: `${title ?? `only this \`${field.key}\``}`,
+          schema,
+        }
+      }),
+      toParameter([
+        '$limit',
+        'integer',
+        'maximum number of entities to return; at most 1000',
+        { minimum: 0, default: 100 },
+      ]),
+      toParameter(['$page', 'integer', 'page number, starting at 1', { minimum: 0, default: 1 }]),
+      toParameter(['$sort', 'string', 'fields to sort by; "-" before one for descending', { pattern: sort }]),
+      toParameter(['$count', 'boolean', 'adds the header X-Total-Count']),
+      toParameter(['$q', 'string', 'words that the entity must contain']),
+      toParameter(['$after', 'string', 'the cursor of the `Link` to the next page']),
+    ],
+    responses: { 200: jsonContent({ type: 'array', items: entity }, 'The entities') },
+  }
+}
+
+const SYSTEM_FIELDS = { _id: 'string', identifier: 'string', created: 'date-time', updated: 'date-time' }
+
+const entitySchema = (title: string, fields: Field[], properties: Schema): Schema => {
+  const { required, properties: own } = objectSchema(fields, (field) => !!field.required)
+  return {
+    ...{ title, type: 'object' },
+    required: [...Object.keys(SYSTEM_FIELDS), 'user', 'workspace', 'metadata', ...(required as string[])],
+    properties: {
+      ...Object.fromEntries(
+        Object.entries(SYSTEM_FIELDS).map(([key, format]) => [
+          key,
+          { type: 'string', ...(format !== 'string' && { format }) },
+        ]),
+      ),
+      user: { type: ['string', 'null'] },
+      workspace: { type: ['string', 'null'] },
+      metadata: properties,
+      ...(own as Schema),
+    },
+  }
+}
+
+const objectSchema = (fields: Field[], isRequired: (field: Field) => boolean): Schema => ({
+  type: 'object',
+  required: fields.filter(isRequired).map(({ key }) => key),
+  properties: Object.fromEntries(fields.map((field) => [field.key, toFieldSchema(field)])),
+})
+
+/** What is not required may be taken away by null. */
+function inputSchema(fields: Field[], isRequired: (field: Field) => boolean): Schema {
+  const { properties, ...rest } = objectSchema(fields, isRequired)
+  const own = Object.fromEntries(
+    fields.map((field) => {
+      const schema = (properties as Record<string, Schema>)[field.key] ?? {}
+      return [field.key, field.required ? schema : toNullable(schema)]
+    }),
+  )
+  const identifier = { type: ['string', 'null'], description: 'generated by the server if omitted' }
+  return { ...rest, properties: { identifier, ...own } }
+}
+
+const toNullable = ({ type, enum: choices, ...schema }: Schema): Schema => ({
+  ...schema,
+  ...(type !== undefined && { type: [...[type].flat(), 'null'] }),
+  ...(Array.isArray(choices) && { enum: [...choices, null] }),
+})

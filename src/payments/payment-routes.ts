@@ -1,0 +1,69 @@
+import { Elysia, t } from 'elysia'
+import { guard } from '../accounts/guard'
+import { ProblemShape } from '../core/problem'
+import { startCheckout } from './checkout/checkout'
+import * as configuration from './configuration'
+import * as invoices from './invoices/invoices'
+import {
+  Checkout,
+  Invoice,
+  InvoiceList,
+  NewCheckout,
+  PaymentsConfiguration,
+  PaymentsConfigurationChange,
+  Subscription,
+} from './shapes'
+import { cancel } from './subscriptions/cancellation'
+
+const errorResponses = { 400: ProblemShape, 404: ProblemShape, 409: ProblemShape, 500: ProblemShape, 502: ProblemShape }
+
+const checkoutRoutes = new Elysia({ prefix: '/checkout', tags: ['payments'] })
+  .use(guard('payments'))
+  .post('/', ({ ctx, body, request }) => startCheckout(ctx, body, request), {
+    can: 'user',
+    body: NewCheckout,
+    response: { 200: Checkout, ...errorResponses },
+    detail: {
+      operationId: 'startCheckout',
+      summary: 'Start a checkout',
+      description: "Returns a URL to redirect to, or a token for the provider's script.",
+    },
+  })
+  .put('/:subscriptionId/cancel', ({ ctx, params }) => cancel(ctx, params.subscriptionId), {
+    can: 'user',
+    params: t.Object({ subscriptionId: t.String() }),
+    response: { 200: Subscription, ...errorResponses },
+    detail: { operationId: 'cancelCheckout', summary: 'Cancel a pending checkout' },
+  })
+
+const invoiceRoutes = new Elysia({ prefix: '/invoices', tags: ['payments'] })
+  .use(guard('payments'))
+  .get('/', ({ ctx, query, request, set }) => invoices.list(ctx, query, { request, set }), {
+    can: 'user',
+    query: InvoiceList,
+    response: t.Array(Invoice),
+    detail: { operationId: 'listInvoices', summary: 'List invoices' },
+  })
+  .get('/:invoiceId', ({ ctx, params }) => invoices.get(ctx, params.invoiceId), {
+    can: 'user',
+    params: t.Object({ invoiceId: t.String() }),
+    response: { 200: Invoice, 404: ProblemShape },
+    detail: { operationId: 'getInvoice', summary: 'Get an invoice' },
+  })
+
+const configurationRoutes = new Elysia({ prefix: '/payments/configuration', tags: ['payments'] })
+  .use(guard('payments'))
+  .get('/', ({ ctx }) => configuration.get(ctx), {
+    can: 'privileged',
+    response: PaymentsConfiguration,
+    detail: { operationId: 'getPaymentsConfiguration', summary: 'Get the payments configuration' },
+  })
+  .put('/', ({ ctx, body, request, set }) => configuration.change(ctx, body, { request, set }), {
+    can: 'privileged',
+    body: PaymentsConfigurationChange,
+    response: { 200: PaymentsConfiguration, 400: ProblemShape, 412: ProblemShape },
+    detail: { operationId: 'updatePaymentsConfiguration', summary: 'Update the payments configuration' },
+  })
+
+/** Checkout, invoices, and what the tenant has set. */
+export const paymentRoutes = new Elysia().use(checkoutRoutes).use(invoiceRoutes).use(configurationRoutes)

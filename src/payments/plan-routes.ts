@@ -1,0 +1,56 @@
+import { Elysia, t } from 'elysia'
+import { guard } from '../accounts/guard'
+import { ProblemShape } from '../core/problem'
+import { IdParams } from '../core/shapes'
+import * as plans from './plans'
+import { NewPlan, Plan, PlanChange, PlanList } from './shapes'
+
+const changeResponses = { 200: Plan, 400: ProblemShape, 404: ProblemShape }
+
+export const planRoutes = new Elysia({ prefix: '/plans', tags: ['payments'] })
+  .use(guard('payments'))
+  .get('/public', ({ ctx, query, request, set }) => plans.listPublic(ctx, query, { request, set }), {
+    open: true,
+    query: PlanList,
+    response: t.Array(Plan),
+    detail: {
+      operationId: 'listPublicPlans',
+      summary: 'List public plans',
+      description: 'Lists active plans. Admins can list archived plans with `isActive=false`.',
+    },
+  })
+  .get('/', ({ ctx, query, request, set }) => plans.list(ctx, query, { request, set }), {
+    can: 'privileged',
+    query: PlanList,
+    response: t.Array(Plan),
+    detail: { operationId: 'listPlans', summary: 'List plans' },
+  })
+  .get('/:id', ({ ctx, params }) => plans.get(ctx, params.id), {
+    can: 'user',
+    params: IdParams,
+    response: { 200: Plan, 404: ProblemShape },
+    detail: { operationId: 'getPlan', summary: 'Get a plan' },
+  })
+  .post('/', ({ ctx, body }) => plans.create(ctx, body), {
+    can: 'privileged',
+    body: NewPlan,
+    response: { 200: Plan, 400: ProblemShape },
+    detail: { operationId: 'createPlan', summary: 'Create a plan' },
+  })
+  .put('/:id', ({ ctx, params, body }) => plans.change(ctx, params.id, body), {
+    can: 'privileged',
+    params: IdParams,
+    body: PlanChange,
+    response: changeResponses,
+    detail: { operationId: 'updatePlan', summary: 'Update a plan' },
+  })
+  .delete('/:id', ({ ctx, params }) => plans.remove(ctx, params.id), {
+    can: 'privileged',
+    params: IdParams,
+    response: changeResponses,
+    detail: {
+      operationId: 'archivePlan',
+      summary: 'Archive a plan',
+      description: 'The plan accepts no new subscriptions. Existing subscriptions continue.',
+    },
+  })

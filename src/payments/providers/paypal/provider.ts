@@ -1,0 +1,164 @@
+import { missingPriceProblem } from '../errors'
+import type { CheckoutOrder, Provider } from '../provider'
+import { attemptKey, callProvider, ignoreStatuses, ProviderResponseError } from '../provider-http'
+import { decodeUtf8, nonEmptyText, toSecretList } from '../webhook-signature'
+import { toPaypalMoney } from './amounts'
+import { type PaypalConnection, requestPaypal } from './api'
+import { type PaypalSubscription, parsePaypalEvent, toProviderState } from './events'
+import { listPaidTransactions } from './transactions'
+
+/** https://developer.paypal.com/docs/api/subscriptions/v1 */
+export const paypal: Provider<'paypal'> = {
+  assertPriceConfigured(_, { externalIds, billingCycle }) {
+    if (!externalIds[planNames[billingCycle]]) throw missingPriceProblem('paypal', planNames[billingCycle])
+  },
+
+  async createCheckout(opened, order) {
+    paypal.assertPriceConfigured?.(opened, order)
+    return callProvider('paypal', async () => {
+      const json = await toSubscriptionBody(opened, order)
+      const created = await requestPaypal<PaypalSubscription & { links?: Link[] }>(opened, SUBSCRIPTIONS_PATH, {
+        ...{ method: 'POST', key: order.key, json },
+      })
+      const checkoutUrl = nonEmptyText(created.links?.find(({ rel }) => rel === 'approve')?.href)
+      const externalSubscriptionId = nonEmptyText(created.id)
+      if (!checkoutUrl || !externalSubscriptionId) throw new ProviderResponseError('paypal', 200, 'no_subscription')
+      return { checkoutUrl, clientToken: null, externalSubscriptionId }
+    })
+  },
+
+  cancel: (opened, { externalSubscriptionId: id }) =>
+    callProvider('paypal', async () => {
+      if (!id) return true
+      const question = { method: 'POST', key: attemptKey('cancel', id), json: { reason: 'Canceled by the customer.' } }
+      const cancellation = requestPaypal(opened, `${subscriptionPath(id)}/cancel`, question)
+      return cancellation.then(
+        () => true,
+        (error) => isEndedAfterError(opened, id, error),
+      )
+    }),
+
+  reprice: (opened, { _id, externalSubscriptionId: id, currency }, amount) =>
+    callProvider('paypal', async () => {
+      if (!id) return
+      const subscription = await ignoreStatuses(requestPaypal<PaypalSubscription>(opened, subscriptionPath(id)), 404)
+      if (!subscription) return
+      const regular = subscription.billing_info?.cycle_executions?.find(({ tenure_type }) => tenure_type === 'REGULAR')
+      const path = `/plan/billing_cycles/@sequence==${regular?.sequence ?? 1}/pricing_scheme/fixed_price`
+      const json = [{ op: 'replace', path, value: toPaypalMoney(amount, currency) }]
+      await requestPaypal(opened, subscriptionPath(id), {
+        method: 'PATCH',
+        key: attemptKey('reprice', _id, amount),
+        json,
+      })
+    }),
+
+  fetchSubscription: (opened, externalId) =>
+    callProvider('paypal', async () => {
+      const subscription = await ignoreStatuses(
+        requestPaypal<PaypalSubscription>(opened, subscriptionPath(externalId)),
+        404,
+      )
+      if (!subscription) return
+      const invoices = await listPaidTransactions(opened, subscriptionPath(externalId), subscription)
+      const { status = 'pending', ...standing } = toProviderState(subscription)
+      return { externalSubscriptionId: externalId, status, ...standing, invoices }
+    }),
+
+  webhookSecrets: ({ authentication }) => toSecretList(authentication.webhookId),
+
+  async verifyWebhook(opened, raw, headers) {
+    const event = decodeUtf8(raw)
+    const signature = Object.entries(SIGNATURE_HEADERS).map(([name, header]) => [name, headers.get(header)] as const)
+    if (!event || !isJson(event) || signature.some(([, value]) => !value)) return false
+    const ids = toSecretList(opened.authentication.webhookId)
+    const verifications = ids.map((id) =>
+      callProvider('paypal', () => isVerified(opened, { ...Object.fromEntries(signature), webhook_id: id }, event)),
+    )
+    return isAnyTrue(verifications)
+  },
+
+  parseEvent: parsePaypalEvent,
+}
+
+/**
+ * One that is over already can't be canceled (422), nor one that was not approved yet: that may still begin. Answers
+ * whether it is over.
+ */
+async function isEndedAfterError(opened: PaypalConnection, id: string, error: unknown): Promise<boolean> {
+  if (!(error instanceof ProviderResponseError) || ![404, 422].includes(error.status)) throw error
+  const subscription = await ignoreStatuses(requestPaypal<PaypalSubscription>(opened, subscriptionPath(id)), 404)
+  if (subscription && RUNNING_STATUSES.includes(subscription.status ?? '')) throw error
+  return subscription?.status !== 'APPROVAL_PENDING'
+}
+const RUNNING_STATUSES = ['APPROVED', 'ACTIVE', 'SUSPENDED']
+
+const SUBSCRIPTIONS_PATH = 'v1/billing/subscriptions'
+const subscriptionPath = (id: string) => `${SUBSCRIPTIONS_PATH}/${encodeURIComponent(id)}`
+const planNames = { monthly: 'monthlyPlanId', yearly: 'yearlyPlanId' } as const
+
+type Link = { rel: string; href: string }
+
+async function toSubscriptionBody(opened: PaypalConnection, order: CheckoutOrder) {
+  const { externalIds, billingCycle, subscriptionId, customer, successUrl, cancelUrl, dynamic, discount } = order
+  const plan_id = externalIds[planNames[billingCycle]]!
+  const [given_name, ...rest] = customer.name?.trim().split(/\s+/) ?? []
+  const name = { given_name: given_name?.slice(0, 140), surname: rest.join(' ').slice(0, 140) || undefined }
+  const subscriber = { ...(given_name && { name }), email_address: customer.email }
+  const back = successUrl && cancelUrl && { return_url: successUrl, cancel_url: cancelUrl }
+  return {
+    plan_id,
+    custom_id: subscriptionId,
+    ...((customer.email || given_name) && { subscriber }),
+    ...(back && { application_context: { ...back, user_action: 'SUBSCRIBE_NOW', shipping_preference: 'NO_SHIPPING' } }),
+    ...((dynamic || discount) && { plan: await buildPlanOverride(opened, plan_id, order) }),
+  }
+}
+
+/** The plan with a price of its own: that of its regular cycle, which comes after those of a trial. */
+async function buildPlanOverride(opened: PaypalConnection, plan: string, { amount, currency }: CheckoutOrder) {
+  type Plan = { billing_cycles?: { tenure_type: string; sequence: number }[] }
+  const storedPlan = await ignoreStatuses(
+    requestPaypal<Plan>(opened, `v1/billing/plans/${encodeURIComponent(plan)}`),
+    403,
+    404,
+  )
+  const sequence = storedPlan?.billing_cycles?.find(({ tenure_type }) => tenure_type === 'REGULAR')?.sequence ?? 1
+  return { billing_cycles: [{ sequence, pricing_scheme: { fixed_price: toPaypalMoney(amount, currency) } }] }
+}
+
+const SIGNATURE_HEADERS = {
+  auth_algo: 'paypal-auth-algo',
+  cert_url: 'paypal-cert-url',
+  transmission_id: 'paypal-transmission-id',
+  transmission_sig: 'paypal-transmission-sig',
+  transmission_time: 'paypal-transmission-time',
+}
+
+/** PayPal says itself whether it was PayPal. It gets the event as it came: a signature is about bytes. */
+async function isVerified(opened: PaypalConnection, signature: Record<string, unknown>, event: string) {
+  const body = `${JSON.stringify(signature).slice(0, -1)},"webhook_event":${event}}`
+  type Verified = { verification_status?: string }
+  const question = { method: 'POST', body }
+  const answer = await ignoreStatuses(requestPaypal<Verified>(opened, VERIFY_WEBHOOK_PATH, question), 400, 422)
+  return answer?.verification_status === 'SUCCESS'
+}
+const VERIFY_WEBHOOK_PATH = 'v1/notifications/verify-webhook-signature'
+
+/** Whether one of them is true. Where none is, and one could not be found out, that is thrown. */
+async function isAnyTrue(promises: Promise<boolean>[]) {
+  const results = await Promise.allSettled(promises)
+  if (results.some((one) => one.status === 'fulfilled' && one.value)) return true
+  for (const one of results) if (one.status === 'rejected') throw one.reason
+  return false
+}
+
+/** Any JSON, and nothing that would end it within another. */
+function isJson(text: string) {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,167 @@
+import type Stripe from 'stripe'
+import { missingPriceProblem } from '../errors'
+import type { CheckoutOrder, Provider } from '../provider'
+import { attemptKey, ignoreStatuses, ProviderResponseError } from '../provider-http'
+import { decodeUtf8, isFresh, nonEmptyText, toSecretList } from '../webhook-signature'
+import { toStripeAmount } from './amounts'
+import type { withStripeClient as WithStripeClient } from './client'
+import { parseStripeEvent, toProviderState } from './events'
+import { rethrowStripeError } from './stripe-errors'
+import { idOf, toInvoiceStatus, toProviderInvoice } from './stripe-invoices'
+
+/** https://docs.stripe.com/api, by the package of the vendor and in the version that it speaks. */
+export const stripe: Provider<'stripe'> = {
+  assertPriceConfigured({ metadata }, { externalIds, billingCycle, dynamic }) {
+    const name = priceNames[billingCycle]
+    if (metadata.requireExternalPrice && !dynamic && !externalIds[name]) throw missingPriceProblem('stripe', name)
+  },
+
+  async createCheckout(opened, order) {
+    stripe.assertPriceConfigured?.(opened, order)
+    return withStripeClient(opened, async ({ checkout }) => {
+      const createSession = (idempotencyKey: string) =>
+        checkout.sessions.create(toSessionParams(order), { idempotencyKey })
+      const first = await createSession(order.key)
+      const { id, url, client_secret } = (await isExpiredReplay(checkout, first))
+        ? await createSession(attemptKey(order.key))
+        : first
+      const access = nonEmptyText(order.embedded ? client_secret : url)
+      if (!nonEmptyText(id) || !access) throw new ProviderResponseError('stripe', 200, 'no_session')
+      const [checkoutUrl, clientToken] = order.embedded ? [null, access] : [access, null]
+      return { checkoutUrl, clientToken, externalCheckoutId: id }
+    })
+  },
+
+  cancel: (opened, { externalSubscriptionId, externalCheckoutId: checkout }) =>
+    withStripeClient(opened, async (client) => {
+      // One that is over, in whichever way, can't be called off any more (400).
+      const expired =
+        checkout &&
+        !externalSubscriptionId &&
+        (await ignoreStatuses(
+          rethrowStripeError(client.checkout.sessions.expire(checkout, {}, idempotencyOptions('expire', checkout))),
+          400,
+          404,
+        ))
+      const id =
+        externalSubscriptionId ??
+        (checkout && !expired ? await findSubscriptionIdOfSession(client, checkout) : undefined)
+      if (id)
+        await ignoreStatuses(
+          rethrowStripeError(client.subscriptions.cancel(id, {}, idempotencyOptions('cancel', id))),
+          404,
+        )
+      return true
+    }),
+
+  findSubscriptionId: (opened, checkout) =>
+    withStripeClient(opened, (client) => findSubscriptionIdOfSession(client, checkout)),
+
+  reprice: (opened, subscription, amount) =>
+    withStripeClient(opened, async (client) => {
+      const { externalSubscriptionId, currency, billingCycle } = subscription
+      if (!externalSubscriptionId) return
+      const stored = await ignoreStatuses(
+        rethrowStripeError(client.subscriptions.retrieve(externalSubscriptionId)),
+        404,
+      )
+      const item = stored?.items?.data[0]
+      const product = idOf(item?.price?.product)
+      // What is not there, or has no price there, nobody pays for.
+      if (!item || !product) return
+      const price_data = {
+        ...{ currency: currency.toLowerCase(), unit_amount: toStripeAmount(amount, currency) },
+        ...{ product, recurring: recurring[billingCycle] },
+      }
+      if (item.price.unit_amount === price_data.unit_amount) return
+      const change: Stripe.SubscriptionUpdateParams = {
+        items: [{ id: item.id, price_data }],
+        proration_behavior: 'none',
+      }
+      await client.subscriptions.update(
+        externalSubscriptionId,
+        change,
+        idempotencyOptions('reprice', subscription._id, amount),
+      )
+    }),
+
+  fetchSubscription: (opened, externalId) =>
+    withStripeClient(opened, async (client) => {
+      const stored = await ignoreStatuses(rethrowStripeError(client.subscriptions.retrieve(externalId)), 404)
+      if (!stored) return
+      const invoicePages = client.invoices.list({ subscription: externalId, limit: 100 })
+      const invoices = (await invoicePages.autoPagingToArray({ limit: MAX_INVOICES })).flatMap((invoice) => {
+        const status = toInvoiceStatus(invoice)
+        return status ? [{ ...toProviderInvoice(invoice), status }] : []
+      })
+      const { status = 'pending', ...standing } = toProviderState(stored)
+      return { externalSubscriptionId: stored.id, status, ...standing, invoices }
+    }),
+
+  webhookSecrets: ({ authentication }) => toSecretList(authentication.webhookSecret),
+
+  async verifyWebhook({ authentication }, raw, headers) {
+    const [text, header] = [decodeUtf8(raw), headers.get('stripe-signature')]
+    if (!text || !header || !isFresh(Number(/(?:^|,)t=(\d+)/.exec(header)?.[1]))) return false
+    const { isSigned } = await loadClient()
+    return toSecretList(authentication.webhookSecret).some((secret) => isSigned(text, header, secret))
+  },
+
+  parseEvent: parseStripeEvent,
+}
+
+// A start shall not wait for the package of the vendor: it is loaded by the first who needs it.
+const loadClient = () => import('./client')
+
+const withStripeClient: typeof WithStripeClient = async (opened, work) =>
+  (await loadClient()).withStripeClient(opened, work)
+
+/** Whether a session is one that was begun under the same key before, and nobody can pay any more. */
+async function isExpiredReplay(
+  { sessions }: Stripe['checkout'],
+  { id, lastResponse }: Stripe.Response<Stripe.Checkout.Session>,
+) {
+  if (!new Headers(lastResponse.headers).has('idempotent-replayed')) return false
+  return (await rethrowStripeError(sessions.retrieve(id))).status === 'expired'
+}
+
+/** How many invoices of a subscription are looked at: of a month each, all that there will ever be. */
+const MAX_INVOICES = 10_000
+
+const idempotencyOptions = (verb: string, ...of: unknown[]) => ({ idempotencyKey: attemptKey(verb, ...of) })
+
+const findSubscriptionIdOfSession = async (client: Stripe, checkout: string) =>
+  idOf((await ignoreStatuses(rethrowStripeError(client.checkout.sessions.retrieve(checkout)), 404))?.subscription)
+
+const priceNames = { monthly: 'monthlyPriceId', yearly: 'yearlyPriceId' } as const
+const recurring = { monthly: { interval: 'month' }, yearly: { interval: 'year' } } as const
+
+function toSessionParams(order: CheckoutOrder): Stripe.Checkout.SessionCreateParams {
+  const { subscriptionId, metadata, customer, successUrl, cancelUrl } = order
+  return {
+    mode: 'subscription',
+    line_items: [{ quantity: 1, ...toPriceItem(order) }],
+    client_reference_id: subscriptionId,
+    metadata,
+    subscription_data: { metadata },
+    ...(customer.email && { customer_email: customer.email }),
+    ...(order.embedded ? embeddedParams(successUrl) : { success_url: successUrl, cancel_url: cancelUrl }),
+  }
+}
+
+const embeddedParams = (returnUrl: string | undefined) =>
+  ({
+    ui_mode: 'embedded_page',
+    ...(returnUrl ? { return_url: returnUrl } : { redirect_on_completion: 'never' }),
+  }) as const
+
+/** The price that Stripe knows, or one made for what is paid here: an amount of its own, or less by a coupon of ours. */
+function toPriceItem({ externalIds, billingCycle, dynamic, discount, amount, currency, planName }: CheckoutOrder) {
+  const price = externalIds[priceNames[billingCycle]]
+  if (price && !dynamic && !discount) return { price }
+  const product = externalIds.productId ? { product: externalIds.productId } : { product_data: { name: planName } }
+  const unit_amount = toStripeAmount(amount, currency)
+  return {
+    price_data: { currency: currency.toLowerCase(), unit_amount, recurring: recurring[billingCycle], ...product },
+  }
+}

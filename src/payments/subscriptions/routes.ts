@@ -1,0 +1,93 @@
+import { Elysia, t } from 'elysia'
+import { guard } from '../../accounts/guard'
+import { ProblemShape } from '../../core/problem'
+import { IdParams, toJsonOrNull } from '../../core/shapes'
+import {
+  CouponAttachment,
+  DynamicAmount,
+  NewSubscription,
+  OwnSubscription,
+  Subscription,
+  SubscriptionList,
+  WorkspaceSubscription,
+  WorkspaceSubscriptionList,
+} from '../shapes'
+import { cancel } from './cancellation'
+import { setAmount, setCoupon } from './pricing'
+import * as subscriptions from './subscriptions'
+
+const changeResponses = {
+  200: Subscription,
+  400: ProblemShape,
+  404: ProblemShape,
+  409: ProblemShape,
+  502: ProblemShape,
+}
+
+export const subscriptionRoutes = new Elysia({ prefix: '/subscriptions', tags: ['payments'] })
+  .use(guard('payments'))
+  .get('/me', async ({ ctx }) => toJsonOrNull(await subscriptions.getCurrent(ctx)), {
+    can: 'user',
+    response: OwnSubscription,
+    detail: {
+      operationId: 'getMySubscription',
+      summary: 'Get your current subscription',
+      description: 'Returns the active or trialing subscription with the limits of its plan, or `null`.',
+    },
+  })
+  .get('/', ({ ctx, query, request, set }) => subscriptions.list(ctx, query, { request, set }), {
+    can: 'user',
+    query: SubscriptionList,
+    response: t.Array(Subscription),
+    detail: { operationId: 'listSubscriptions', summary: 'List subscriptions' },
+  })
+  .get('/workspaces', ({ ctx, query, request, set }) => subscriptions.listOfWorkspaces(ctx, query, { request, set }), {
+    can: 'privileged',
+    query: WorkspaceSubscriptionList,
+    response: t.Array(WorkspaceSubscription),
+    detail: { operationId: 'listWorkspaceSubscriptions', summary: 'List the subscriptions of workspaces' },
+  })
+  .get('/:id', ({ ctx, params }) => subscriptions.get(ctx, params.id), {
+    can: 'user',
+    params: IdParams,
+    response: { 200: Subscription, 404: ProblemShape },
+    detail: { operationId: 'getSubscription', summary: 'Get a subscription' },
+  })
+  .post('/', ({ ctx, body }) => subscriptions.create(ctx, body), {
+    can: 'user',
+    body: NewSubscription,
+    response: { 200: Subscription, 400: ProblemShape, 404: ProblemShape, 409: ProblemShape },
+    detail: {
+      operationId: 'createSubscription',
+      summary: 'Create a pending subscription',
+      description: 'It is pending until its checkout is completed.',
+    },
+  })
+  .put('/:id/dynamic-amount', ({ ctx, params, body }) => setAmount(ctx, params.id, body), {
+    can: 'privileged',
+    params: IdParams,
+    body: DynamicAmount,
+    response: changeResponses,
+    detail: {
+      operationId: 'setDynamicAmount',
+      summary: 'Set the price of a dynamic plan',
+      description: 'The price applies from the next billing cycle.',
+    },
+  })
+  .put('/:id/coupon', ({ ctx, params, body }) => setCoupon(ctx, params.id, body), {
+    can: 'privileged',
+    params: IdParams,
+    body: CouponAttachment,
+    response: changeResponses,
+    detail: {
+      operationId: 'setSubscriptionCoupon',
+      summary: 'Attach or remove a coupon',
+      description: '`null` removes the coupon.',
+    },
+  })
+  .put('/:id/cancel', ({ ctx, params }) => cancel(ctx, params.id), {
+    can: 'user',
+    params: IdParams,
+    response: changeResponses,
+    detail: { operationId: 'cancelSubscription', summary: 'Cancel a subscription' },
+  })

@@ -1,0 +1,84 @@
+import type { PublicCtx } from '../../accounts/guard'
+import { createGuestRateLimit } from '../../accounts/guest-rate-limit'
+import { config } from '../../config'
+import { resolveAllOfKind } from '../../connections/resolver'
+import { readBytes, requireStorable } from '../../core/body'
+import { now } from '../../core/clock'
+import { logError } from '../../core/log'
+import { Problem } from '../../core/problem'
+import { RateLimiter } from '../../core/rate-limiter'
+import { parseWithShape } from '../../core/shapes'
+import { emit } from '../../jobs/outbox'
+import { disableIdleTimeout } from '../../tenancy/client-connection'
+import type { Tenant } from '../../tenancy/tenants'
+import { isProviderKind, providerKinds, providerOf } from '../providers'
+import type { ProviderKind } from '../providers/provider'
+import { decodeUtf8 } from '../providers/webhook-signature'
+import { storeAndApply } from './event-store'
+import { ParsedEvent, type ProviderEventReceipt } from './shapes'
+
+/** Whether PayPal sent something, only PayPal knows: nobody is to have us ask as often as they like. */
+const throttlePaypal = createGuestRateLimit(300, 10_000, 'Too many webhooks.')
+
+/**
+ * Takes what a provider sends: who sent it is known by its signature, and what was kept before changes nothing more.
+ * @throws 400 UNSUPPORTED_PROVIDER, 401 INVALID_SIGNATURE, 413, 429, 502
+ */
+export async function receiveWebhook(ctx: PublicCtx, kind: string, request: Request): Promise<ProviderEventReceipt> {
+  if (!isProviderKind(kind))
+    throw new Problem(
+      400,
+      'UNSUPPORTED_PROVIDER',
+      `Unknown payment provider "${kind}". Supported: ${providerKinds.join(', ')}.`,
+    )
+  const raw = await readBytes(request, config.ATOLL_BODY_LIMIT)
+  const sender = await verifySender(ctx, kind, raw, request)
+  if (!sender) return rejectSignature(ctx, kind)
+  return storeAndApply(ctx, kind, sender, decodeUtf8(raw)!, parseEvent(kind, raw))
+}
+
+/** @throws 400 for what is signed, but none of the events that its provider describes */
+function parseEvent(kind: ProviderKind, raw: Uint8Array) {
+  try {
+    const event = requireStorable(providerOf(kind).parseEvent(raw))
+    parseWithShape(ParsedEvent, event)
+    return event
+  } catch (cause) {
+    if (cause instanceof Problem) throw cause
+    logError('WEBHOOK_UNREADABLE', { provider: kind, cause })
+    throw new Problem(400, 'INVALID_INPUT', 'The body is not a valid event of this provider.', { cause })
+  }
+}
+
+/** The connection whose secret has signed a body. */
+async function verifySender(ctx: PublicCtx, kind: ProviderKind, raw: Uint8Array, request: Request) {
+  if (kind === 'paypal') {
+    throttlePaypal(ctx, kind, request)
+    disableIdleTimeout(request)
+  }
+  let failure: unknown
+  for (const opened of await resolveAllOfKind(ctx, kind))
+    try {
+      if (await providerOf(kind).verifyWebhook(opened, raw, request.headers)) return opened._id
+    } catch (error) {
+      failure ??= error
+    }
+  // Who could not be asked might have known it: it has to be sent again.
+  if (failure) throw failure
+}
+
+const invalidSignatureLimiter = new RateLimiter(1, 60_000)
+
+/** Who looks for why nothing comes is to find it: the first in a minute is written down. */
+async function rejectSignature(ctx: Tenant, kind: ProviderKind): Promise<never> {
+  const { tenant } = ctx
+  if ((await resolveAllOfKind(ctx, kind)).length && !invalidSignatureLimiter.consume(`${tenant} ${kind}`))
+    await ctx.write((tx) =>
+      emit(ctx, tx, {
+        ...{ source: 'payments', kind: 'webhook', eventName: 'webhook-failed' },
+        description: `A webhook for ${kind} was rejected: its signature matches none of the configured secrets.`,
+        metadata: { providerKind: kind, code: 'INVALID_SIGNATURE', at: now() },
+      }),
+    )
+  throw new Problem(401, 'INVALID_SIGNATURE', 'The signature is invalid or expired.')
+}

@@ -1,0 +1,134 @@
+import type { Static } from '@sinclair/typebox'
+import type { tenantSettings } from '../settings/tenant-settings'
+
+export type TemplateName = keyof Static<(typeof tenantSettings)['mail-templates']>
+export type Template = {
+  subject: string
+  text: string
+  /** Where a page of the tenant's website takes it up, below its address. */
+  path?: string
+  /** Made of the text unless given. */
+  html?: string
+  link?: string
+}
+export type Mail = { subject: string; text: string; html: string }
+
+const API_URL_TEMPLATE = '{{#api}}{{api}}{{/api}}{{^api}}/api{{/api}}'
+
+/** A link where the tenant has a website, else the code, and where the API takes it. */
+const linkOrCode = (link: string, code: string, route: string) =>
+  `{{#link}}${link}\n\n{{link}}{{/link}}{{^link}}${code}\n\n{{token}}\n\nGive it to the app that asked for it, or send it as the token to POST ${API_URL_TEMPLATE}${route}.{{/link}}`
+
+/** What mails say where a tenant has not set anything else. */
+export const templates: Record<TemplateName, Template> = {
+  verification: {
+    subject: 'Confirm your e-mail address',
+    path: '/verify-email?token={{token}}',
+    text: `Hello,
+
+this e-mail address was given to {{site}}. ${linkOrCode('Confirm it here:', 'This code confirms it:', '/email/verify')}
+
+If it was not you who did so, ignore this mail.`,
+  },
+  passwordReset: {
+    subject: 'Choose a new password',
+    path: '/reset-password?token={{token}}',
+    text: `Hello{{#name}} {{name}}{{/name}},
+
+a new password was asked for at {{site}}. ${linkOrCode('Choose one within an hour:', 'This code is good for an hour:', '/password/reset')}
+
+If it was not you who asked, ignore this mail: your password stays as it is.`,
+  },
+  invitation: {
+    subject: 'An invitation to a workspace at {{site}}',
+    path: '/invites',
+    text: `Hello,
+
+you are invited to {{#workspace}}the workspace "{{workspace}}"{{/workspace}}{{^workspace}}a workspace{{/workspace}} at {{site}}. {{#link}}Sign in there with this e-mail address to accept or to decline:
+
+{{link}}{{/link}}{{^link}}To accept or to decline:
+
+1. Sign in with this e-mail address, or sign up with it: POST ${API_URL_TEMPLATE}/signin or ${API_URL_TEMPLATE}/signup.
+2. Confirm the address by the code that is mailed to you: POST ${API_URL_TEMPLATE}/email/verify.
+3. Find the invitation by GET ${API_URL_TEMPLATE}/invites, and answer it by POST ${API_URL_TEMPLATE}/invites.{{/link}}
+
+If you do not expect this, ignore this mail.`,
+  },
+  /** What an integration writes. */
+  message: { subject: '{{subject}}', text: '{{text}}' },
+  newDevice: {
+    subject: 'A new sign-in at {{site}}',
+    text: `Hello{{#name}} {{name}}{{/name}},
+
+somebody has signed in as you at {{site}} from where nobody did before:
+
+{{time}}
+{{device}}
+{{address}}
+
+If it was not you, change your password, which ends all other sessions.`,
+  },
+  emailChanged: {
+    subject: 'Your e-mail address at {{site}} was changed',
+    path: '/revert-email?token={{token}}',
+    text: `Hello,
+
+{{#pending}}another e-mail address was asked for in the profile of your account at {{site}}, and takes the place of this one as soon as it is confirmed:{{/pending}}{{^pending}}this is no longer the e-mail address of your account at {{site}}. It was changed {{#byAdmin}}by an administrator{{/byAdmin}}{{^byAdmin}}in your profile{{/byAdmin}}:{{/pending}}
+
+{{time}}
+
+{{#token}}If it was not you, take it back within seven days. That ends all sessions and API tokens; then choose a new password. ${linkOrCode('Take it back here:', 'This code takes it back:', '/email/revert')}{{/token}}{{^token}}If you do not know of this, write to those who run {{site}} at once: whoever has the new address can ask for a new password there.{{/token}}`,
+  },
+}
+
+/** A mail of a template and what it speaks of. Values are texts of anybody's: in HTML they are escaped, in addresses encoded. */
+export function renderMail(template: Template, values: Record<string, string>): Mail {
+  const link = template.link ? fillTemplate(template.link, values, encodeURIComponent) : ''
+  const allValues = { ...values, link }
+  const text = fillTemplate(template.text, allValues)
+  const html = template.html ? fillTemplate(template.html, allValues, escapeHtml) : toHtmlParagraphs(text, link)
+  return { subject: toHeaderLine(fillTemplate(template.subject, allValues)), text, html }
+}
+
+/** No header can be begun by what stands in another, and nothing turned around to look like something else. */
+const toHeaderLine = (text: string) =>
+  text
+    .replace(/[\p{Cc}\u2028\u2029\p{Bidi_Control}]+/gu, ' ')
+    .trim()
+    .slice(0, 300)
+
+/**
+ * `{{name}}` stands for a value; names may have dots in them. What stands between `{{#name}}` and `{{/name}}` is there where there is such a value,
+ * between `{{^name}}` and `{{/name}}` where there is none.
+ */
+export function fillTemplate(
+  template: string,
+  values: Record<string, string>,
+  encode = (text: string) => text,
+): string {
+  const sections: boolean[] = []
+  let [output, hidden] = ['', 0]
+  for (const piece of template.split(/(\{\{[#^/]?[\w.]{1,200}\}\})/)) {
+    const [, kind, name = ''] = /^\{\{([#^/]?)([\w.]{1,200})\}\}$/.exec(piece) ?? []
+    const value = Object.hasOwn(values, name) ? values[name]! : ''
+    if (kind === '#' || kind === '^') {
+      sections.push((kind === '#') === !!value)
+      if (!sections.at(-1)) hidden++
+    } else if (kind === '/') {
+      if (sections.pop() === false) hidden--
+    } else if (!hidden) output += kind === undefined ? piece : encode(value)
+  }
+  return output
+}
+
+const escapeHtml = (text: string) => Bun.escapeHTML(text)
+
+function toHtmlParagraphs(text: string, link: string): string {
+  const anchor = `<a href="${escapeHtml(link)}">${escapeHtml(link)}</a>`
+  const lines = (paragraph: string) =>
+    paragraph.split('\n').map((line) => (link && line === link ? anchor : escapeHtml(line)))
+  return text
+    .split(/\n{2,}/)
+    .map((paragraph) => `<p>${lines(paragraph).join('<br>\n')}</p>`)
+    .join('\n')
+}

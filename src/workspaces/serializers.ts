@@ -1,0 +1,74 @@
+import { asc, eq, inArray } from 'drizzle-orm'
+import { invites, members } from '../accounts/memberships/tables'
+import type { WorkspaceAccess } from '../accounts/memberships/workspace-access'
+import { users } from '../accounts/tables'
+import { fullNameOf } from '../accounts/users/users'
+import type { Db } from '../storage/port'
+
+/** A workspace in a list. */
+export const toWorkspace = ({ workspace, roles }: Pick<WorkspaceAccess, 'workspace' | 'roles'>) => ({
+  ...workspace,
+  isPrivilegedUser: roles.includes('admin'),
+})
+
+/** With everything in it that may be told to who reaches it. */
+export async function loadWorkspaceDetails(db: Db, access: WorkspaceAccess) {
+  const { workspace, administers } = access
+  const [members, invites] = await Promise.all([
+    findMembers(db, [workspace._id], administers),
+    administers ? findInvites(db, [workspace._id]) : new Map(),
+  ])
+  return {
+    ...toWorkspace(access),
+    members: members.get(workspace._id) ?? [],
+    invites: invites.get(workspace._id) ?? [],
+  }
+}
+
+/** The members of these workspaces by workspace, as they are shown. */
+export async function findMembers(db: Db, ids: string[], administers: boolean) {
+  const rows = await selectMembers(db)
+    .where(inArray(members.workspace, ids))
+    .orderBy(asc(members.created), asc(members.user))
+  return Map.groupBy(
+    rows.map((row) => ({ workspace: row.workspace, ...toMember(administers, row) })),
+    ({ workspace }) => workspace,
+  )
+}
+
+/** The invites of these workspaces by workspace. */
+export async function findInvites(db: Db, ids: string[]) {
+  const rows = await db
+    .select()
+    .from(invites)
+    .where(inArray(invites.workspace, ids))
+    .orderBy(asc(invites.created), asc(invites._id))
+  return Map.groupBy(rows, ({ workspace }) => workspace)
+}
+
+/** Members with what is told of their users. */
+export const selectMembers = (db: Db) =>
+  db
+    .select({
+      workspace: members.workspace,
+      user: members.user,
+      roles: members.roles,
+      created: members.created,
+      fullName: users.fullName,
+      firstName: users.firstName,
+      lastName: users.lastName,
+      email: users.email,
+    })
+    .from(members)
+    .innerJoin(users, eq(users._id, members.user))
+
+type MemberRow = Awaited<ReturnType<typeof selectMembers>>[number]
+
+/** E-mail addresses are for those who administer the workspace. */
+export const toMember = (administers: boolean, row: MemberRow) => ({
+  user: row.user,
+  roles: row.roles,
+  created: row.created,
+  fullName: fullNameOf(row),
+  ...(administers && { email: row.email ?? '' }),
+})

@@ -1,0 +1,165 @@
+import { and, eq, inArray } from 'drizzle-orm'
+import type { Ctx } from '../accounts/guard'
+import { recordCreatedPath } from '../accounts/idempotency/claim'
+import { members, workspaces } from '../accounts/memberships/tables'
+import {
+  assertNotBound,
+  assertWorkspacesActive,
+  boundWorkspaceCondition,
+  getWorkspaceAccess,
+  requireWorkspaceAdmin,
+} from '../accounts/memberships/workspace-access'
+import { runOwnerDeletedHandlers } from '../accounts/owner-deleted'
+import { apiTokens, sessions } from '../accounts/tables'
+import { now, toIsoString } from '../core/clock'
+import type { HttpContext } from '../core/etag'
+import { badRequest, Problem } from '../core/problem'
+import { success } from '../core/shapes'
+import { getSettings } from '../platform/settings/tenant-settings'
+import { deleteSecrets } from '../platform/vault/vault'
+import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
+import type { Db } from '../storage/port'
+import { writeInvalidating } from '../tenancy/cache'
+import type { Tenant } from '../tenancy/tenants'
+import { emitWorkspaceEvent } from './events'
+import { replaceInvites } from './invites'
+import { assertMayGiveRoles, assertMayLabel, getCallerRestrictions } from './restrictions'
+import { loadWorkspaceDetails, toWorkspace } from './serializers'
+import type { NewWorkspace, WorkspaceChange } from './shapes'
+
+/** The area that keeps entities, which this one does not know. */
+let countEntities: (db: Db, workspace: string) => Promise<number>
+export const setEntityCounter = (count: typeof countEntities) => {
+  countEntities = count
+}
+
+export const sortable = {
+  _id: workspaces._id,
+  name: workspaces.name,
+  created: workspaces.created,
+  updated: workspaces.updated,
+}
+
+/** A page of the workspaces that the caller is a member of, newest first. */
+export async function list({ db, actor }: Ctx, query: ListQuery, answer: HttpContext) {
+  const page = parsePage(query, sortable)
+  const those = and(eq(members.user, actor.user), boundWorkspaceCondition(actor, members.workspace))
+  const rows = await applyPage(
+    page,
+    db
+      .select({ workspace: workspaces, roles: members.roles })
+      .from(members)
+      .innerJoin(workspaces, eq(workspaces._id, members.workspace))
+      .where(those),
+  )
+  return respondWithPage(answer, page, rows.map(toWorkspace), () => db.$count(members, those))
+}
+
+/** One workspace with its members, and for those who administer it, invites. @throws 404 */
+export const get = async ({ db, actor }: Ctx, id: string) =>
+  loadWorkspaceDetails(db, await getWorkspaceAccess(db, actor, id))
+
+/** A new workspace, which its creator administers. @throws 400, 403 */
+export async function create(ctx: Ctx, { name, logo, labels = [] }: NewWorkspace) {
+  assertNotBound(ctx)
+  await assertWorkspacesActive(ctx)
+  await assertMayCreate(ctx)
+  await assertAllowedLabels(ctx, labels)
+  const restricted = await getCallerRestrictions(ctx)
+  assertMayLabel(restricted, labels)
+  assertMayGiveRoles(restricted, ['admin'])
+  const [_id, time] = [Bun.randomUUIDv7(), toIsoString(now())]
+  const workspace = { _id, name, logo: logo || null, labels: [...new Set(labels)], created: time, updated: time }
+  await ctx.write(async (tx) => {
+    await tx.insert(workspaces).values(workspace)
+    await recordCreatedPath(tx, `/api/workspaces/${_id}`)
+    await tx.insert(members).values({ workspace: _id, user: ctx.actor.user, roles: ['admin'], created: time })
+    await emitWorkspaceEvent(ctx, tx, _id, { kind: 'workspace', eventName: 'workspace-created' }, { name })
+  })
+  return loadWorkspaceDetails(ctx.db, { workspace, roles: ['admin'], administers: true })
+}
+
+/** Changes what it mentions. @throws 400, 403, 404 */
+export async function change(ctx: Ctx, id: string, { name, logo, labels, invites }: WorkspaceChange) {
+  const { workspace: before } = await requireWorkspaceAdmin(ctx.db, ctx.actor, id)
+  if (labels) await assertAllowedLabels(ctx, labels, before.labels)
+  const restricted = await getCallerRestrictions(ctx)
+  const changed = await writeInvalidating(ctx, 'actors', async (tx) => {
+    const access = await requireWorkspaceAdmin(tx, ctx.actor, id)
+    if (labels) assertMayLabel(restricted, labels, access.workspace.labels)
+    const fields = {
+      ...(name !== undefined && { name }),
+      ...(logo !== undefined && { logo: logo || null }),
+      ...(labels && { labels: [...new Set(labels)] }),
+      updated: toIsoString(now()),
+    }
+    if (invites) await replaceInvites(ctx, tx, id, invites, restricted)
+    const workspace = await tx.update(workspaces).set(fields).where(eq(workspaces._id, id)).returning().get()
+    return { ...access, workspace }
+  })
+  return loadWorkspaceDetails(ctx.db, changed)
+}
+
+/** Removes a workspace with its memberships, invites, tokens, secrets and what else ends with it. The entities that were made in it stay. */
+export async function remove(ctx: Ctx, id: string) {
+  await writeInvalidating(ctx, 'actors', async (tx) => {
+    const { workspace } = await requireWorkspaceAdmin(tx, ctx.actor, id)
+    await tx.delete(apiTokens).where(eq(apiTokens.workspace, id))
+    await deleteSecrets(tx, 'workspace', id)
+    await runOwnerDeletedHandlers(ctx, tx, { type: 'workspace', id })
+    await tx.delete(workspaces).where(eq(workspaces._id, id))
+    await emitWorkspaceEvent(
+      ctx,
+      tx,
+      id,
+      { kind: 'workspace', eventName: 'workspace-deleted' },
+      { name: workspace.name },
+    )
+  })
+  return { ...success, entities: await countEntities(ctx.db, id) }
+}
+
+/** Makes it the active workspace of the caller's session, or of their API token. @throws 403, 404 */
+export async function activate(ctx: Ctx, id: string) {
+  const { actor, db } = ctx
+  await assertWorkspacesActive(ctx)
+  const access = actor.workspace?._id === id ? await getWorkspaceAccess(db, actor, id) : await switchWorkspace(ctx, id)
+  return { ...toWorkspace(access), roles: access.roles }
+}
+
+const switchWorkspace = (ctx: Ctx, workspace: string) =>
+  writeInvalidating(ctx, 'actors', async (tx) => {
+    const { session = '', token } = ctx.actor
+    const access = await getWorkspaceAccess(tx, ctx.actor, workspace)
+    if (token) await tx.update(apiTokens).set({ activeWorkspace: workspace }).where(eq(apiTokens._id, token._id))
+    else await tx.update(sessions).set({ workspace }).where(eq(sessions._id, session))
+    return access
+  })
+
+/** Workspaces as those see them who see something that is theirs, by id. */
+export async function findWorkspaceSummaries(db: Db, ids: string[]) {
+  const { _id, name, logo } = workspaces
+  const rows = await db.select({ _id, name, logo }).from(workspaces).where(inArray(_id, ids))
+  return new Map(rows.map((card) => [card._id, card]))
+}
+
+async function assertMayCreate(ctx: Ctx) {
+  const { creationPrivilegedRoles: roles } = await getSettings(ctx, 'workspace-configuration')
+  if (roles.length && !ctx.actor.privileged && !ctx.actor.roles.some((role) => roles.includes(role)))
+    throw new Problem(403, 'FORBIDDEN', 'Your roles do not allow you to create workspaces.')
+}
+
+/** Labels that it has already may stay, whatever the tenant has set since. */
+async function assertAllowedLabels(tenant: Tenant, labels: string[], before?: string[]) {
+  const { labels: allowedLabels, allowNonLabeledWorkspaces } = await getSettings(tenant, 'workspace-configuration')
+  const unknownLabel = allowedLabels.length
+    ? labels.find((label) => !allowedLabels.includes(label) && !before?.includes(label))
+    : undefined
+  if (unknownLabel !== undefined)
+    badRequest({
+      path: '/labels',
+      message: `Unknown label "${unknownLabel}". Use one of: ${allowedLabels.join(', ')}.`,
+    })
+  if (!labels.length && !allowNonLabeledWorkspaces && (!before || before.length))
+    badRequest({ path: '/labels', message: 'A workspace must have at least one label.' })
+}

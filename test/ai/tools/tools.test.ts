@@ -1,0 +1,444 @@
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { issueApiToken } from '../../../src/accounts/api-tokens'
+import { createTestTenant, fullAccessRules, statusAndCode } from '../../test-tenant'
+import { chatMessage, createAiFixture, joinContent, parseEvents, toolCalls } from '../fixtures'
+
+const at = await createAiFixture()
+const { user, admin, openai, main, chat } = at
+afterAll(() => openai.stop())
+beforeEach(() => openai.clear())
+
+const lastMessages = () => openai.last().body.messages
+/** What the model was told of its calls, by their ids. */
+const lastResults = () =>
+  Object.fromEntries(
+    lastMessages()
+      .filter(({ role }: { role: string }) => role === 'tool')
+      .map((one: { tool_call_id: string; content: string }) => [one.tool_call_id, parseJsonOrText(one.content)]),
+  )
+function parseJsonOrText(text: string) {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+const offeredToolNames = () =>
+  (openai.last().body.tools ?? []).map((one: { function: { name: string } }) => one.function.name)
+
+const countTool = await at.tool('count', '({ body, query, user }) => ({ twice: body.n * 2, query, user: user._id })')
+const failingTool = await at.tool('fails', '() => { throw new Error("out of order") }')
+const restrictedTool = await at.tool('few', '() => 1', { roles: ['gardener'] })
+
+/** Tools of each kind of target, and how many entities they have made. */
+async function createLimitedTools() {
+  await at.made('/blueprints', { key: 'limited', name: 'Limited', fields: [] })
+  const code = (name: string) => `async (_, { entities }) => (await entities('limited').create({ }), '${name}')`
+  const servingLambda = await at.made('/lambdas', {
+    name: 'serving',
+    code: `export default ${code('serving')}`,
+    serviceRole: 'admin',
+  })
+  const tool = async (name: string, target: object) =>
+    (await at.made('/integrations', { trigger: { kind: 'tool', name, description: name }, target }))._id
+  return {
+    lambda: [
+      await at.tool('plain', code('plain')),
+      await tool('serving', { kind: 'lambda', lambdaId: servingLambda._id }),
+    ],
+    hidden: [
+      await tool('posts', { kind: 'http', url: openai.url.replace('/v1', '/models'), method: 'GET' }),
+      await tool('mails', { kind: 'email', to: 'a@example.com', subject: 'Hello', text: 'You' }),
+      await tool('asks', { kind: 'ai', sourceId: at.source, model: 'expert' }),
+    ],
+    made: async () =>
+      Number((await at.tenant.db.query(`select count(*) from entities where blueprint = 'limited'`))[0]![0]),
+  }
+}
+
+describe('tools of the server', () => {
+  test.each([false, true])(
+    'are called as often as the model likes, and it goes on with what they answer (stream: %p)',
+    async (stream) => {
+      const id = await at.agent({ tools: [countTool] })
+      openai.says(
+        { ...toolCalls(['count', { n: 1 }, 'c1'], ['count', { n: 2 }, 'c2']), text: 'Let me see. ' },
+        toolCalls(['count', { n: 3 }, 'c3']),
+        { text: 'Six.' },
+      )
+      const { status, body } = await chat(user, id, { stream, queryParams: { page: 4 } })
+      expect(status).toBe(200)
+      const said = stream ? joinContent(parseEvents(body).events) : body.choices[0].message.content
+      expect(said).toBe('Let me see. Six.')
+      const { usage } = stream ? parseEvents(body).events.at(-1) : body
+      expect(usage).toEqual({ prompt_tokens: 33, completion_tokens: 21, total_tokens: 54 })
+      const more = { query: { page: 4 }, user: at.users.user }
+      expect(lastResults()).toEqual({ c1: { twice: 2, ...more }, c2: { twice: 4, ...more }, c3: { twice: 6, ...more } })
+      expect(lastMessages().map(({ role }: { role: string }) => role)).toEqual([
+        'user',
+        'assistant',
+        'tool',
+        'tool',
+        'assistant',
+        'tool',
+      ])
+      expect(offeredToolNames()).toEqual(['count'])
+      expect((await at.usage())[0]).toMatchObject({ prompt: 33, completion: 21 })
+    },
+  )
+
+  test('that fail, are not there, or are called by nonsense are told of to the model, and never a crash', async () => {
+    const id = await at.agent({ tools: [countTool, failingTool] })
+    openai.says(
+      toolCalls(
+        ...([
+          ['fails', {}, 'c1'],
+          ['nothing', {}, 'c2'],
+          ['count', '{"n":', 'c3'],
+          ['count', '[1]', 'c4'],
+          ['count', '{"__proto__":1}', 'c5'],
+          ['count', '', 'c6'],
+        ] as [string, string, string][]),
+      ),
+    )
+    expect((await chat(user, id)).status).toBe(200)
+    const codes = Object.entries(lastResults()).map(([id, one]) => [
+      id,
+      (one as { error?: { code: string } }).error?.code,
+    ])
+    expect(Object.fromEntries(codes)).toEqual({
+      ...{ c1: 'LAMBDA_FAILED', c2: 'TOOL_NOT_FOUND', c3: 'INVALID_ARGUMENTS', c4: 'INVALID_ARGUMENTS' },
+      ...{ c5: 'INVALID_INPUT', c6: undefined },
+    })
+    // What a lambda has thrown is for admins.
+    expect(JSON.stringify(lastMessages())).not.toContain('out of order')
+  })
+
+  test('get an id where the model gives none, or the same again', async () => {
+    const id = await at.agent({ tools: [countTool] })
+    for (const stream of [false, true]) {
+      openai.says(
+        toolCalls(['count', { n: 1 }], ['count', { n: 2 }]),
+        toolCalls(['count', { n: 3 }, 'c'], ['count', { n: 4 }, 'c']),
+        toolCalls(['count', { n: 5 }, 'c']),
+      )
+      expect((await chat(user, id, { stream })).status).toBe(200)
+      const calls = lastMessages().flatMap(({ tool_calls = [] }: { tool_calls?: { id: string }[] }) =>
+        tool_calls.map((one) => one.id),
+      )
+      expect(new Set(calls).size).toBe(5)
+      expect(calls.every((one: string) => one.length > 0)).toBeTrue()
+      expect(Object.keys(lastResults()).sort()).toEqual(calls.toSorted())
+    }
+  })
+
+  test('are taken away after some rounds: then the model has to say something', async () => {
+    const id = await at.agent({ tools: [countTool], maxToolRounds: 2 })
+    openai.own.always = ({ body }) => (body.tools ? toolCalls(['count', { n: 1 }]) : { text: 'Enough.' })
+    const { body } = await chat(user, id)
+    openai.own.always = {}
+    expect(body.choices[0]).toMatchObject({ message: { content: 'Enough.' }, finish_reason: 'stop' })
+    expect(openai.asked).toHaveLength(3)
+    const never = await at.agent({ tools: [countTool], maxToolRounds: 0 })
+    await chat(user, never)
+    expect(offeredToolNames()).toEqual([])
+    // A model that calls what it was not offered calls nothing.
+    openai.says(toolCalls(['count']))
+    expect((await chat(user, never)).body.choices[0].finish_reason).toBe('stop')
+  })
+
+  test('are offered to those whose roles allow them', async () => {
+    const id = await at.agent({ tools: [restrictedTool, countTool] })
+    await chat(user, id)
+    expect(offeredToolNames()).toEqual(['count'])
+    openai.says(toolCalls(['few', {}, 'c1']))
+    await chat(user, id)
+    expect(lastResults().c1.error.code).toBe('TOOL_NOT_FOUND')
+    await chat(admin, id)
+    expect(offeredToolNames()).toEqual(['few', 'count'])
+    await at.done(admin.put(`/integrations/${countTool}`, { active: false }))
+    await chat(user, id)
+    await at.done(admin.put(`/integrations/${countTool}`, { active: true }))
+    expect(offeredToolNames()).toEqual([])
+  })
+
+  test('may be other agents, but none goes round in circles', async () => {
+    const trigger = { kind: 'tool', name: 'expert', description: 'Knows.' }
+    const expert = await at.made('/integrations', {
+      trigger,
+      target: { kind: 'ai', sourceId: at.source, model: 'expert' },
+    })
+    const id = await at.agent({ tools: [expert._id] })
+    openai.own.always = ({ body }) =>
+      body.model === 'expert' ? { text: `Of course: ${body.messages.at(-1).content}` } : {}
+    openai.says(toolCalls(['expert', { message: 'why?' }, 'c1']))
+    await chat(user, id)
+    expect(lastResults()).toEqual({ c1: 'Of course: why?' })
+    expect((await at.usage()).slice(0, 2).map(({ model }) => model)).toEqual(['model-1', 'expert'])
+
+    // One that calls itself.
+    const target = { kind: 'ai', sourceId: at.source, model: 'circle', tools: [expert._id] }
+    await at.done(admin.put(`/integrations/${expert._id}`, { target }))
+    openai.own.always = ({ body }) =>
+      body.messages.at(-1).role === 'user'
+        ? toolCalls(['expert', { message: 'again' }])
+        : { text: body.messages.at(-1).content }
+    openai.clear()
+    const { status, body } = await chat(user, id)
+    openai.own.always = {}
+    expect(status).toBe(200)
+    expect(JSON.stringify(body)).toContain('TOO_DEEP')
+    expect(openai.asked.length).toBeLessThan(14)
+  })
+
+  test('are run for an API token as far as its scopes go, as if it asked for them itself', async () => {
+    const { lambda, hidden, made } = await createLimitedTools()
+    const id = await at.agent({ tools: [...lambda, ...hidden], blueprints: ['limited'] })
+    const codes = async (...scopes: string[]) => {
+      const { token } = await issueApiToken(at.tenant, at.users.admin, { nickname: 'limited', scopes })
+      openai.clear()
+      const names = ['plain', 'serving', 'posts', 'mails', 'asks', 'find_limited', 'create_limited']
+      openai.own.always = ({ body }) =>
+        body.model === 'expert'
+          ? { text: 'I know.' }
+          : body.messages.at(-1).role === 'tool'
+            ? {}
+            : toolCalls(...names.map((name): [string, object, string] => [name, {}, name]))
+      await at.done(chat(at.stranger.with({ 'x-api-key': token }), id))
+      openai.own.always = {}
+      const told = lastResults()
+      return Object.fromEntries(names.map((name) => [name, told[name]?.error?.message ?? 'done']))
+    }
+    const no = (scope: string) => `This API token does not have the scope ${scope}.`
+    const all = { plain: 'done', serving: 'done', posts: 'done', mails: 'done', asks: 'done' }
+    expect(await codes('ai:write')).toEqual({
+      ...{ plain: no('lambdas:write'), serving: no('lambdas:write'), asks: 'done' },
+      ...{ posts: no('integrations:write'), mails: no('integrations:write') },
+      ...{ find_limited: no('entities:read'), create_limited: no('entities:write') },
+    })
+    expect(await made()).toBe(0)
+    // A lambda asks with the scopes of who called it, unless it has a role of its own.
+    expect(await codes('ai:write', 'lambdas:write', 'integrations:write', 'entities:read')).toEqual({
+      ...{
+        ...all,
+        plain: expect.stringContaining(no('entities:write')),
+        find_limited: 'done',
+        create_limited: no('entities:write'),
+      },
+    })
+    expect(await made()).toBe(1)
+    expect(await codes()).toEqual({ ...all, find_limited: 'done', create_limited: 'done' })
+    expect(await made()).toBe(4)
+  })
+
+  test('of another tenant are none', async () => {
+    const other = await createTestTenant()
+    const { status, body } = await other.as('admin').post('/ai/agents', { sourceId: 'echo', tools: [countTool] })
+    expect([status, body.code]).toEqual([400, 'INVALID_INPUT'])
+  })
+})
+
+describe('blueprints', async () => {
+  await at.made('/blueprints', {
+    key: 'books',
+    name: 'Books',
+    fields: [
+      { key: 'title', type: 'string', required: true },
+      { key: 'price', type: 'decimal' },
+      { key: 'tags', type: 'string', multi: true, enum: ['new', 'old'] },
+      { key: 'secret', type: 'string', readRoles: ['gardener'], writeRoles: ['gardener'] },
+    ],
+    permissions: [
+      ...fullAccessRules('user', 'user').slice(0, 2),
+      { operation: 'delete', scope: 'tenant', roleBased: ['gardener'] },
+    ],
+  })
+  await at.made('/blueprints/books/entities', { title: 'Of the admin', secret: 'x' })
+  const id = await at.agent({ blueprints: ['books'] })
+
+  test('are tools for what their rules allow the caller, with what they may know of', async () => {
+    await chat(user, id)
+    expect(offeredToolNames()).toEqual(['find_books', 'get_books', 'create_books'])
+    const create = openai.last().body.tools.at(-1).function
+    expect(create.parameters).toEqual({
+      type: 'object',
+      properties: {
+        title: { type: 'string' },
+        price: { type: 'string', description: 'decimal' },
+        tags: { type: 'array', items: { type: 'string', enum: ['new', 'old'] }, description: '' },
+      },
+      required: ['title'],
+    })
+    expect(JSON.stringify(openai.last().body.tools)).not.toContain('secret')
+    await chat(admin, id)
+    expect(offeredToolNames()).toEqual(['find_books', 'get_books', 'create_books', 'update_books', 'remove_books'])
+  })
+
+  test('are read and written with the rights of who asks', async () => {
+    openai.says(
+      toolCalls(
+        ['create_books', { title: 'Emma', price: '9.90' }, 'made'],
+        ['create_books', { title: 'Emma', secret: 'mine' }, 'hidden'],
+        ['create_books', { price: 1 }, 'wrong'],
+        ['remove_books', { identifier: 'x' }, 'gone'],
+      ),
+      toolCalls(
+        ['find_books', { query: { price: { $gt: '5' } } }, 'found'],
+        ['find_books', {}, 'all'],
+        ['find_books', { query: { title: 'Of the admin' } }, 'others'],
+        ['get_books', { identifier: 'nothing' }, 'none'],
+        ['get_books', {}, 'nobody'],
+      ),
+    )
+    expect((await chat(user, id)).status).toBe(200)
+    const { made, hidden, wrong, gone, found, all, others, none, nobody } = lastResults()
+    expect(made).toMatchObject({ title: 'Emma', user: at.users.user })
+    expect(hidden.error.code).toBe('FORBIDDEN')
+    expect(wrong.error.code).toBe('INVALID_INPUT')
+    expect(gone.error.code).toBe('TOOL_NOT_FOUND')
+    expect(found).toMatchObject([{ title: 'Emma' }])
+    expect(all).toHaveLength(1)
+    expect(others).toEqual([])
+    expect(none.error.code).toBe('ENTITY_NOT_FOUND')
+    expect(nobody.error.code).toBe('INVALID_INPUT')
+  })
+
+  test('are found by a query, wherever a model puts it, and it is told what no query has', async () => {
+    for (let n = 0; n < 3; n++)
+      await at.done(admin.post('/blueprints/books/entities', { title: `Bulk ${n}`, price: `${n}.00` }))
+    const bulk = { title: { $like: 'Bulk%' } }
+    openai.says(
+      toolCalls(
+        ['find_books', { query: { ...bulk, $limit: 2 } }, 'inside'],
+        ['find_books', { ...bulk, $limit: 2, $sort: '-price' }, 'beside'],
+        ['find_books', { query: bulk, $limit: 1, $skip: 1, $sort: 'price' }, 'both'],
+        ['find_books', { query: null, $limit: 1e9 }, 'many'],
+        ['find_books', { limit: 1 }, 'unknown'],
+        ['find_books', { query: { $first: 1 } }, 'option'],
+        ['find_books', { query: bulk, $limit: 'some' }, 'text'],
+        ['find_books', { query: 'Bulk' }, 'words'],
+        ['find_books', { query: { title: 'x' }, title: 'y' }, 'twice'],
+        ['get_books', { identifier: 'x', $select: 'title' }, 'get'],
+        ['remove_books', { identifier: 'x', force: true }, 'remove'],
+      ),
+    )
+    await at.done(chat(admin, id))
+    const { inside, beside, both, many, ...refused } = lastResults()
+    expect(inside).toHaveLength(2)
+    expect(beside.map(({ price }: { price: string }) => Number(price))).toEqual([2, 1])
+    expect(both.map(({ price }: { price: string }) => Number(price))).toEqual([1])
+    expect(many.length).toBeGreaterThan(2)
+    const paths = Object.entries(refused).map(([call, { error }]) => [call, error.code, error.details[0].path])
+    expect(paths).toEqual([
+      ['unknown', 'INVALID_INPUT', 'limit'],
+      ['option', 'INVALID_INPUT', '$first'],
+      ['text', 'INVALID_INPUT', '$limit'],
+      ['words', 'INVALID_INPUT', 'query'],
+      ['twice', 'INVALID_INPUT', 'title'],
+      ['get', 'INVALID_INPUT', '$select'],
+      ['remove', 'INVALID_INPUT', 'force'],
+    ])
+    for (const { error } of Object.values(refused)) expect(error.details[0].message).toMatch(/[.?]$/)
+  })
+
+  test('are at most a hundred at once, however many a model asks for', async () => {
+    await at.made('/blueprints', { key: 'notes', name: 'Notes', fields: [{ key: 'n', type: 'number' }] })
+    const operations = Array.from({ length: 101 }, (_, n) => ({ op: 'create', data: { n } }))
+    await at.done(admin.post('/blueprints/notes/entities/batch', { operations }))
+    openai.says(toolCalls(['find_notes', { $limit: 101 }, 'most'], ['find_notes', {}, 'few']))
+    await at.done(chat(admin, await at.agent({ blueprints: ['notes'] })))
+    expect([lastResults().most.length, lastResults().few.length]).toEqual([100, 20])
+  })
+
+  test('that are removed are no tools any more', async () => {
+    await at.made('/blueprints', { key: 'short', name: 'Short', fields: [] })
+    const other = await at.agent({ blueprints: ['short', 'books'] })
+    await at.done(admin.delete('/blueprints/short'))
+    expect((await chat(user, other)).status).toBe(200)
+    expect(offeredToolNames()).toHaveLength(3)
+  })
+})
+
+describe('tools of the client', () => {
+  const clientTools = [
+    {
+      name: 'pick',
+      description: 'Picks a color.',
+      schema: { type: 'object', properties: { color: { type: 'string' } } },
+    },
+    { type: 'function', function: { name: 'ring', parameters: { type: 'object' } } },
+  ]
+
+  test.each([false, true])('stop the turn until the client goes on, statelessly (stream: %p)', async (stream) => {
+    const id = await at.agent({ tools: [countTool] })
+    openai.says(
+      { ...toolCalls(['count', { n: 1 }, 'c1']), text: 'Wait. ' },
+      toolCalls(['pick', { color: 'teal' }, 'c2'], ['count', { n: 2 }, 'c3'], ['ring', '', 'c4']),
+    )
+    const { status, body } = await chat(user, id, { stream, clientTools })
+    expect(status).toBe(200)
+    expect(openai.last().body.tools).toHaveLength(3)
+    const { events, end } = stream ? parseEvents(body) : { events: [body], end: '[DONE]' }
+    expect(end).toBe('[DONE]')
+    const call = (id: string, name: string, args: string) => ({
+      id,
+      type: 'function',
+      function: { name, arguments: args },
+    })
+    const [c1, c2, c3, c4] = [
+      call('c1', 'count', '{"n":1}'),
+      call('c2', 'pick', '{"color":"teal"}'),
+      call('c3', 'count', '{"n":2}'),
+      call('c4', 'ring', '{}'),
+    ]
+    const pause = events.at(-1)
+    expect(pause).toEqual({
+      type: 'client_tool_calls',
+      functionCalls: [c2, c4],
+      backendResults: [
+        { functionCall: c1, result: expect.objectContaining({ twice: 2 }) },
+        { functionCall: c3, result: expect.objectContaining({ twice: 4 }) },
+      ],
+      assistantToolCalls: [c1, c2, c3, c4],
+      usage: { prompt_tokens: 22, completion_tokens: 14, total_tokens: 36 },
+    })
+    const calls = openai.asked.length
+    const next = [
+      chatMessage('Hello'),
+      { role: 'assistant', content: '', tool_calls: pause.assistantToolCalls },
+      { role: 'tool', tool_call_id: 'c4', content: 'rang' },
+      { role: 'tool', tool_call_id: 'c2', content: '{"ok":true}' },
+    ]
+    openai.says({ text: 'Done.' })
+    const after = await chat(user, id, { stream, clientTools, messages: next })
+    expect(stream ? joinContent(parseEvents(after.body).events) : after.body.choices[0].message.content).toBe('Done.')
+    expect(openai.asked).toHaveLength(calls + 1)
+    // Each call has its answer, also those that only we know.
+    const told = lastMessages().slice(2)
+    expect(told.map((one: { tool_call_id: string }) => one.tool_call_id)).toEqual(['c1', 'c2', 'c3', 'c4'])
+    expect(JSON.parse(told[0].content)).toMatchObject({ twice: 2 })
+    expect([told[1].content, told[3].content]).toEqual(['{"ok":true}', 'rang'])
+
+    // They are for nobody else.
+    await chat(at.as('other'), id, { clientTools, messages: next })
+    expect(lastMessages()[2].content).toBe('This was not answered.')
+  })
+
+  test('may not have the name of another', async () => {
+    const id = await at.agent({ tools: [countTool] })
+    const named = (name: string) => ({ clientTools: [{ name }] })
+    expect(statusAndCode(await chat(user, id, named('count')))).toEqual([400, 'TOOL_NAME_TAKEN'])
+    expect(statusAndCode(await chat(user, main, { clientTools: [{ name: 'a' }, { name: 'a' }] }))).toEqual([
+      400,
+      'TOOL_NAME_TAKEN',
+    ])
+    expect((await chat(user, main, named('count'))).status).toBe(200)
+  })
+
+  test('are never asked what a client could not read: the model is told instead', async () => {
+    openai.says(toolCalls(['pick', '{"color"', 'c1']), { text: 'Sorry.' })
+    const { body } = await chat(user, main, { clientTools })
+    expect(body.choices[0].message.content).toBe('Sorry.')
+    expect(lastResults().c1.error.code).toBe('INVALID_ARGUMENTS')
+  })
+})

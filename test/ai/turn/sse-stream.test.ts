@@ -1,0 +1,289 @@
+import { afterAll, beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import { EventSourceParserStream } from 'eventsource-parser/stream'
+import { OpenAI } from 'openai'
+import { abortAllTurns, acquireTurnSlot } from '../../../src/ai/turn/completion'
+import { handleRequest, listen } from '../../../src/gateway'
+import { chatMessage, createAiFixture, joinContent, parseEvents, toolCalls, waitUntil } from '../fixtures'
+
+const at = await createAiFixture()
+const { user, openai, main, chat, tokens, id: tenant } = at
+const server = listen('127.0.0.1', 0)
+const base = `http://127.0.0.1:${server.port}/api`
+const headers = { tenant, 'x-api-key': tokens.user, 'content-type': 'application/json' }
+afterAll(async () => {
+  await openai.stop()
+  await server.stop(true)
+})
+beforeEach(() => openai.clear())
+
+const postStream = (body: object = {}, signal?: AbortSignal, path = `/ai/${main}/chat-completion`) =>
+  fetch(base + path, {
+    ...{ method: 'POST', headers, signal },
+    body: JSON.stringify({ messages: [chatMessage('Hello')], stream: true, ...body }),
+  })
+
+test('a tenant has a thousand completions at a time in a process, and then others wait', async () => {
+  const ctx = at.tenant
+  const places = await Promise.all(Array.from({ length: 1_000 }, () => acquireTurnSlot(ctx, new AbortController())))
+  expect((await chat()).status).toBe(503)
+  for (const leave of places) leave()
+  expect((await chat()).status).toBe(200)
+})
+
+describe('a stream', () => {
+  test('has the form of the contract, to the letter', async () => {
+    const { headers, body } = await chat(user, main, { stream: true })
+    expect(headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
+    expect(headers.get('cache-control')).toContain('no-cache')
+    for (const line of body.split('\n\n').slice(0, -1)) expect(line).toMatch(/^data: .+$/)
+    const { events, end } = parseEvents(body)
+    expect(end).toBe('[DONE]')
+    const head = { id: events[0].id, object: 'chat.completion.chunk', created: events[0].created, model: 'model-1' }
+    expect(head.id).toStartWith('chatcmpl-')
+    const words = ['Hell', 'o th', 'ere!'].map((content, n) => ({
+      ...head,
+      choices: [{ index: 0, delta: { ...(!n && { role: 'assistant' }), content }, finish_reason: null }],
+    }))
+    const usage = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 }
+    expect(events).toEqual([...words, { ...head, choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], usage }])
+  })
+
+  test('says why it ended', async () => {
+    openai.says({ finish: 'length' })
+    expect(parseEvents((await chat(user, main, { stream: true })).body).events.at(-1).choices[0].finish_reason).toBe(
+      'length',
+    )
+  })
+
+  test('is read by the client of OpenAI’s', async () => {
+    const own = at.agent()
+    const reader = new OpenAI({
+      baseURL: `${base}/ai/agents/${await own}`,
+      apiKey: 'x',
+      maxRetries: 0,
+      defaultHeaders: headers,
+      fetch: (url, init) => fetch(String(url).replace(/\/chat\/completions$/, '/chat'), init as RequestInit),
+    })
+    reader.apiKey = 'unused'
+    const asked = { model: 'model-1', messages: [{ role: 'user' as const, content: 'Hello' }] }
+    const client = { chat: reader.chat }
+    let text = ''
+    let finish: string | null = null
+    let used: unknown
+    for await (const chunk of await client.chat.completions.create({ ...asked, stream: true })) {
+      // Readers take for granted that each chunk has a choice.
+      text += chunk.choices[0]!.delta.content ?? ''
+      finish = chunk.choices[0]!.finish_reason
+      used = chunk.usage ?? used
+    }
+    expect([text, finish, used]).toEqual([
+      'Hello there!',
+      'stop',
+      { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 },
+    ])
+    const whole = await client.chat.completions.create(asked)
+    expect(whole.choices[0]!.message.content).toBe('Hello there!')
+    const final = await client.chat.completions.stream(asked).finalChatCompletion()
+    expect(final.choices[0]!.message.content).toBe('Hello there!')
+    openai.says({ cut: 2 })
+    const broken = async () => {
+      for await (const _ of await client.chat.completions.create({ ...asked, stream: true }));
+    }
+    expect(broken()).rejects.toThrow('broke off')
+  })
+
+  test('passes words on as they are said', async () => {
+    openai.says({ text: 'one two three', pieces: 13, pace: 20 })
+    const response = await postStream()
+    const events = response.body!.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
+    const left: number[] = []
+    for await (const { data } of events as unknown as AsyncIterable<{ data: string }>)
+      if (data.includes('"content"')) left.push(openai.left.length)
+    expect(left).toHaveLength(13)
+    // The model had not finished when the first words were there.
+    openai.says({ hang: 3 })
+    const other = await postStream()
+    const reader = other.body!.getReader()
+    const { value } = await reader.read()
+    expect(new TextDecoder().decode(value)).toContain('"content":"Hell"')
+    await reader.cancel()
+  })
+
+  test('keeps texts whole, whatever is in them', async () => {
+    const text = 'Zoë said: "👩‍👩‍👧 data: [DONE]\n\n\\ end\u2028" 🎉🎉🎉'
+    for (const pieces of [1, 2, 7, 100]) {
+      openai.says({ text, pieces })
+      const thread = await at.thread()
+      const { events, end } = parseEvents((await chat(user, main, { stream: true }, thread)).body)
+      expect(joinContent(events)).toBe(text)
+      expect(end).toBe('[DONE]')
+      expect((await at.threadOf(thread)).messages[1].content).toBe(text)
+    }
+  })
+
+  test('is kept open by comments while the model thinks, also before its first word', async () => {
+    const { setInterval: every, setTimeout: later } = globalThis
+    const soon = (ms?: number) => (ms === 5_000 ? 5 : ms)
+    const spies = [
+      spyOn(globalThis, 'setInterval').mockImplementation(((work: () => void, ms?: number) =>
+        every(work, soon(ms))) as never),
+      spyOn(globalThis, 'setTimeout').mockImplementation(((work: () => void, ms?: number) =>
+        later(work, soon(ms))) as never),
+    ]
+    try {
+      for (const hang of [2, 0]) {
+        openai.says({ hang })
+        const reader = (await postStream()).body!.getReader()
+        if (hang) await reader.read()
+        for (const _ of [1, 2]) expect(new TextDecoder().decode((await reader.read()).value)).toMatch(/^(: .*\n\n)+$/)
+        await reader.cancel()
+      }
+    } finally {
+      for (const spy of spies) spy.mockRestore()
+    }
+  })
+})
+
+describe('whoever goes', () => {
+  test('has the model go, too; what was said is kept', async () => {
+    openai.says({ hang: 3 })
+    const thread = await at.thread()
+    const ending = new AbortController()
+    const response = await postStream({}, ending.signal, `/ai/${main}/chat-completion/${thread}`)
+    const reader = response.body!.getReader()
+    for (let text = ''; !text.includes('o th'); ) text += new TextDecoder().decode((await reader.read()).value)
+    const began = performance.now()
+    ending.abort()
+    const [left] = await waitUntil(() => (openai.left.length ? openai.left : undefined))
+    expect(left! - began).toBeLessThan(100)
+    const { messages } = await waitUntil(async () => {
+      const found = await at.threadOf(thread)
+      return found.messages.length ? found : undefined
+    })
+    expect(messages).toMatchObject([chatMessage('Hello'), { role: 'assistant', content: 'Hello th', incomplete: true }])
+    expect((await at.usage())[0]).toMatchObject({ status: 'aborted', thread, estimated: true, user: at.users.user })
+  })
+
+  test('before the first word, or without a stream, too', async () => {
+    for (const stream of [true, false]) {
+      openai.clear()
+      openai.says({ hang: 0 })
+      const ending = new AbortController()
+      const answer = postStream({ stream }, ending.signal).catch(() => 'gone')
+      await waitUntil(() => openai.asked.length)
+      const began = performance.now()
+      ending.abort()
+      expect(await answer).toBe('gone')
+      const [left] = await waitUntil(() => (openai.left.length ? openai.left : undefined))
+      expect(left! - began).toBeLessThan(100)
+      await waitUntil(async () => (await at.usage())[0]!.status === 'aborted')
+    }
+  })
+
+  test('while a tool runs, leaves what it was told', async () => {
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+    const slow = Bun.serve({
+      ...{ hostname: '127.0.0.1', port: 0 },
+      async fetch() {
+        begin()
+        await Bun.sleep(60_000)
+        return new Response()
+      },
+    })
+    const target = { kind: 'http', url: `http://127.0.0.1:${slow.port}/` }
+    const trigger = { kind: 'tool', name: 'slow', description: 'Is slow.' }
+    const tools = [(await at.made('/integrations', { trigger, target }))._id]
+    const id = await at.agent({ tools })
+    openai.says(toolCalls(['slow', {}, 'c1']))
+    const thread = await at.thread(id)
+    const ending = new AbortController()
+    const answer = postStream({}, ending.signal, `/ai/${id}/chat-completion/${thread}`).catch(() => 'gone')
+    await begun
+    ending.abort()
+    expect(await answer).toBe('gone')
+    const { messages } = await waitUntil(async () => {
+      const found = await at.threadOf(thread)
+      return found.messages.length ? found : undefined
+    })
+    expect(messages).toMatchObject([
+      chatMessage('Hello'),
+      { role: 'assistant', incomplete: true, tool_calls: [{ id: 'c1' }] },
+      { role: 'tool', tool_call_id: 'c1', content: expect.stringContaining('INTERRUPTED') },
+    ])
+    await slow.stop(true)
+  })
+})
+
+test('a server that stops tells who waits for an answer, and keeps what was said', async () => {
+  openai.says({ hang: 3 }, { hang: 0 })
+  const thread = await at.thread()
+  const response = await postStream({}, undefined, `/ai/${main}/chat-completion/${thread}`)
+  const waiting = user.post(`/ai/${main}/chat-completion`, { messages: [chatMessage('Hello')] })
+  const reader = response.body!.getReader()
+  let body = ''
+  const read = async () => {
+    const { done, value } = await reader.read()
+    body += new TextDecoder().decode(value)
+    return !done
+  }
+  while (!body.includes('o th')) await read()
+  await waitUntil(() => openai.asked.length === 2 || undefined)
+  abortAllTurns()
+  while (await read());
+  const { events, end } = parseEvents(body)
+  expect([events.at(-1), end]).toEqual([{ error: { code: 'BUSY', message: expect.any(String) } }, '[DONE]'])
+  const { status, headers, body: told } = await waiting
+  expect([status, told.code, headers.get('retry-after')]).toEqual([503, 'BUSY', '5'])
+  const { messages } = await at.threadOf(thread)
+  expect(messages).toMatchObject([chatMessage('Hello'), { role: 'assistant', content: 'Hello th', incomplete: true }])
+  expect((await at.usage()).slice(0, 2).map(({ status }) => status)).toEqual(['aborted', 'aborted'])
+})
+
+test('who takes nothing for a minute is cut off', async () => {
+  openai.own.always = { text: 'x'.repeat(100), pieces: 100, hang: 50 }
+  const { setInterval: every, performance } = globalThis
+  const spies = [
+    spyOn(globalThis, 'setInterval').mockImplementation(((work: () => void) => every(work, 5)) as never),
+    spyOn(performance, 'now'),
+  ]
+  try {
+    const url = `${base}/ai/${main}/chat-completion`
+    const body = JSON.stringify({ messages: [chatMessage('Hello')], stream: true })
+    const { body: stream } = await handleRequest(
+      new Request(url, { method: 'POST', headers: { host: `${tenant}.test`, ...headers }, body }),
+    )
+    const reader = stream!.getReader()
+    await reader.read()
+    const later = performance.now() + 61_000
+    spies[1]!.mockImplementation((() => later) as never)
+    await waitUntil(() => openai.left.length)
+    spies[1]!.mockRestore()
+    await waitUntil(async () => (await at.usage())[0]!.status === 'aborted')
+  } finally {
+    for (const spy of spies) spy.mockRestore()
+    openai.own.always = {}
+  }
+})
+
+test('who does not read is not sent more: the model waits', async () => {
+  const size = 64 << 10
+  openai.says({ text: 'x'.repeat(400 * size), pieces: 400 })
+  const ending = new AbortController()
+  const asked = new Request(`${base}/ai/${main}/chat-completion`, {
+    ...{ method: 'POST', headers: { host: `${tenant}.test`, ...headers }, signal: ending.signal },
+    body: JSON.stringify({ messages: [chatMessage('Hello')], stream: true }),
+  })
+  const response = await handleRequest(asked)
+  const reader = response.body!.getReader()
+  const { value } = await reader.read()
+  expect(value!.length).toBeGreaterThan(size)
+  let before = -1
+  while (openai.own.sent > before) {
+    before = openai.own.sent
+    await Bun.sleep(50)
+  }
+  // Some is under way between us and the model's server, but by far not all of it.
+  expect(openai.own.sent).toBeLessThan(200)
+  await reader.cancel()
+  await waitUntil(() => openai.left.length)
+})

@@ -1,0 +1,209 @@
+import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { resolveAllOfKind, resolveConnection } from '../../src/connections/resolver'
+import { rotateVaultKey } from '../../src/platform/vault/key-rotation'
+import { sealed } from '../../src/platform/vault/tables'
+import { type ApiClient, createTestTenant, statusAndCode } from '../test-tenant'
+import { ID, TIME } from '../workspaces/workspace-fixtures'
+
+setDefaultTimeout(30_000)
+
+let h: Awaited<ReturnType<typeof createTestTenant>>
+let admin: ApiClient
+beforeAll(async () => {
+  h = await createTestTenant()
+  admin = h.as('admin')
+})
+
+const PATH = '/integration-sources'
+const newStripe = (more: object = {}) => ({
+  name: 'Cards',
+  kind: 'stripe',
+  labels: ['money', 'eu'],
+  metadata: { requireExternalPrice: true, note: 'ours' },
+  authentication: { secretKey: 'sk_live_1', webhookSecret: ['whsec_a', 'whsec_b'] },
+  ...more,
+})
+const createConnection = async (more: object = {}) => (await admin.post(PATH, newStripe(more))).body
+
+describe('a connection', () => {
+  test('is made, read, listed, changed and removed, and never tells its secrets', async () => {
+    const created = await admin.post(PATH, newStripe())
+    expect(created.status).toBe(201)
+    expect(created.body).toEqual({
+      _id: ID,
+      name: 'Cards',
+      kind: 'stripe',
+      labels: ['money', 'eu'],
+      metadata: { requireExternalPrice: true, note: 'ours' },
+      created: TIME,
+      updated: created.body.created,
+    })
+    const path = `${PATH}/${created.body._id}`
+    expect((await admin.get(path)).body).toEqual(created.body)
+    expect((await admin.get(PATH)).body).toEqual([created.body])
+    // What was read can be sent back whole.
+    const changed = await admin.put(path, {
+      ...created.body,
+      name: 'Purse',
+      metadata: { note: null, apiUrl: 'https://x.test' },
+    })
+    expect([changed.status, changed.body]).toEqual([
+      200,
+      {
+        ...created.body,
+        name: 'Purse',
+        metadata: { requireExternalPrice: true, apiUrl: 'https://x.test' },
+        updated: changed.body.updated,
+      },
+    ])
+    expect((await admin.patch(path, { labels: [] })).body.labels).toEqual([])
+    expect((await admin.delete(path)).body).toEqual({ success: true })
+    for (const answer of [
+      await admin.get(path),
+      await admin.put(path, { name: 'x' }),
+      await admin.delete(path),
+      await admin.post(`${path}/status`),
+      await admin.get(`${PATH}/%00`),
+    ])
+      expect(statusAndCode(answer)).toEqual([404, 'INTEGRATION_SOURCE_NOT_FOUND'])
+    expect((await admin.get(PATH)).body).toEqual([])
+  })
+
+  test('is changed and removed only as it was read', async () => {
+    const created = await admin.post(PATH, newStripe())
+    const path = `${PATH}/${created.body._id}`
+    const first = { 'if-match': created.headers.get('etag')! }
+    const racing = await Promise.all(['a', 'b', 'c'].map((name) => admin.put(path, { name }, first)))
+    expect(racing.map(({ status }) => status).sort()).toEqual([200, 412, 412])
+    expect(statusAndCode(await admin.delete(path, first))).toEqual([412, 'VERSION_MISMATCH'])
+    expect((await admin.delete(path)).status).toBe(200)
+  })
+
+  test('is the business of admins only', async () => {
+    const { _id } = await createConnection()
+    const asks: ((client: ApiClient) => Promise<unknown>)[] = [
+      (client) => client.get(PATH),
+      (client) => client.get(`${PATH}/${_id}`),
+      (client) => client.post(PATH, newStripe()),
+      (client) => client.put(`${PATH}/${_id}`, { name: 'x' }),
+      (client) => client.patch(`${PATH}/${_id}`, { name: 'x' }),
+      (client) => client.delete(`${PATH}/${_id}`),
+      (client) => client.post(`${PATH}/${_id}/status`),
+      (client) => client.post(`${PATH}/status`, { kind: 'http' }),
+    ]
+    for (const asked of asks) {
+      for (const name of ['user', 'editor'] as const)
+        expect(statusAndCode((await asked(h.as(name))) as never)).toEqual([403, 'FORBIDDEN'])
+      expect(statusAndCode((await asked(h.stranger)) as never)).toEqual([401, 'UNAUTHENTICATED'])
+    }
+    await admin.delete(`${PATH}/${_id}`)
+  })
+
+  test('is seen by no other tenant', async () => {
+    const { _id } = await createConnection()
+    const abroad = (await createTestTenant()).as('admin')
+    expect((await abroad.get(PATH)).body).toEqual([])
+    for (const answer of [
+      await abroad.get(`${PATH}/${_id}`),
+      await abroad.put(`${PATH}/${_id}`, { name: 'x' }),
+      await abroad.delete(`${PATH}/${_id}`),
+      await abroad.post(`${PATH}/${_id}/status`),
+    ])
+      expect(answer.status).toBe(404)
+    expect((await admin.delete(`${PATH}/${_id}`)).status).toBe(200)
+  })
+
+  test('keeps its secrets in the vault, each by itself, and whoever needs them gets them', async () => {
+    const { _id } = await createConnection()
+    const path = `${PATH}/${_id}`
+    const secrets = async () => (await resolveConnection(h.tenant, _id, 'stripe')).authentication
+    expect(await secrets()).toEqual({ secretKey: 'sk_live_1', webhookSecret: ['whsec_a', 'whsec_b'] })
+    await admin.put(path, { authentication: { webhookSecret: 'whsec_c' } })
+    expect(await secrets()).toEqual({ secretKey: 'sk_live_1', webhookSecret: 'whsec_c' })
+    await admin.put(path, { authentication: { secretKey: null } })
+    expect(await secrets()).toEqual({ webhookSecret: 'whsec_c' })
+    await Promise.all([
+      admin.put(path, { authentication: { secretKey: 'sk_2' } }),
+      admin.put(path, { authentication: { webhookSecret: ['whsec_d'] } }),
+    ])
+    expect(await secrets()).toEqual({ secretKey: 'sk_2', webhookSecret: ['whsec_d'] })
+    const kept = JSON.stringify(await h.tenant.db.select().from(sealed))
+    for (const secret of ['sk_', 'whsec_']) expect(kept).not.toContain(secret)
+    expect((await rotateVaultKey()).failed).toEqual([])
+    expect(await secrets()).toEqual({ secretKey: 'sk_2', webhookSecret: ['whsec_d'] })
+    expect((await resolveAllOfKind(h.tenant, 'stripe')).map((one) => one.authentication)).toEqual([await secrets()])
+    expect(await resolveConnection(h.tenant, _id, 'paypal').catch(({ code }) => code)).toBe(
+      'INTEGRATION_SOURCE_NOT_FOUND',
+    )
+    await admin.delete(path)
+    expect(await h.tenant.db.$count(sealed)).toBe(0)
+    expect(await resolveAllOfKind(h.tenant, 'stripe')).toEqual([])
+  })
+
+  test('is as its kind has to be, and stays of it', async () => {
+    const flawsOf = async (body: object) => {
+      const answer = await admin.post(PATH, { name: 'x', ...body })
+      expect(statusAndCode(answer)).toEqual([400, 'INVALID_INPUT'])
+      expect(JSON.stringify(answer.body)).not.toContain('s3cret')
+      return answer.body.details.map(({ path }: { path: string }) => path)
+    }
+    expect(await flawsOf({ kind: 'fax' })).toContain('/kind')
+    expect(await flawsOf({ kind: 'http' })).toContain('/metadata/url')
+    expect(await flawsOf({ kind: 'http', metadata: { url: 'ftp://x' } })).toEqual(['/metadata/url'])
+    expect(await flawsOf({ kind: 'email', metadata: { host: 'a b', port: 0 } })).toEqual([
+      '/metadata/host',
+      '/metadata/port',
+    ])
+    expect(await flawsOf({ kind: 'openai', authentication: { tokn: 's3cret' } })).toEqual(['/authentication/tokn'])
+    expect(await flawsOf({ kind: 'openai', authentication: { token: { a: 's3cret' } } })).toEqual([
+      '/authentication/token',
+    ])
+    expect(await flawsOf({ kind: 'paypal', metadata: { environment: 'moon' } })).toContain('/metadata/environment')
+    expect(await flawsOf({ kind: 'stripe', authentication: { webhookSecret: ['s3cret', 'b', 'c'] } })).toContain(
+      '/authentication/webhookSecret',
+    )
+    expect(await flawsOf({ kind: 'stripe', metadata: { much: 'x'.repeat(20_000) } })).toEqual(['/metadata'])
+    const headers = { 'x y': '1' }
+    const broken = { kind: 'http', metadata: { url: 'https://x.test' }, authentication: { headers } }
+    expect((await flawsOf(broken)).length).toBeGreaterThan(0)
+    expect(
+      (await flawsOf({ ...broken, authentication: { headers: { ok: 's3cret\r\nevil: 1' } } })).length,
+    ).toBeGreaterThan(0)
+    for (const url of ['http://x.test', 'https://10.0.0.1', 'https://ada:x@x.test'])
+      expect(await flawsOf({ kind: 'http', metadata: { url } })).toEqual(['/metadata/url'])
+    const { _id } = await createConnection()
+    expect(statusAndCode(await admin.put(`${PATH}/${_id}`, { metadata: { apiUrl: 'http://127.0.0.1' } }))).toEqual([
+      400,
+      'INVALID_INPUT',
+    ])
+    expect(statusAndCode(await admin.put(`${PATH}/${_id}`, { kind: 'paddle' }))).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await admin.put(`${PATH}/${_id}`, { metadata: { apiUrl: 7 } }))).toEqual([
+      400,
+      'INVALID_INPUT',
+    ])
+    await admin.delete(`${PATH}/${_id}`)
+  })
+
+  test('is found by kind, name and label, page by page', async () => {
+    await createConnection({ name: 'a', labels: ['x'] })
+    await createConnection({ name: 'b', labels: ['y', 'z'] })
+    await createConnection({ name: 'c', kind: 'paddle', authentication: {}, labels: [] })
+    const names = async (query: string) =>
+      (await admin.get(`${PATH}?sort=name&${query}`)).body.map(({ name }: { name: string }) => name).join('')
+    expect(await names('')).toBe('abc')
+    expect(await names('kind=paddle')).toBe('c')
+    expect(await names('kind=paddle,stripe')).toBe('abc')
+    expect(await names('kind=undefined&name=&labels=undefined')).toBe('abc')
+    expect(await names('name=b')).toBe('b')
+    expect(await names('labels=x,z')).toBe('ab')
+    expect(await names('labels=nothing')).toBe('')
+    expect(await names('kind=nothing')).toBe('')
+    expect(await names('limit=2&page=2')).toBe('c')
+    const page = await admin.get(`${PATH}?limit=1&labels=x,z&count=true`)
+    expect([page.headers.get('x-total-count'), page.headers.get('link')]).toEqual([
+      '2',
+      expect.stringContaining('page=2'),
+    ])
+    expect((await admin.get(`${PATH}?sort=labels`)).status).toBe(400)
+  })
+})

@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { startSmtpServer } from '../fakes/smtp-server'
+import { allowPrivateNetwork, denyPrivateNetwork, times } from '../plugins/fixtures'
+import { type ApiClient, createTestTenant, type TestResponse } from '../test-tenant'
+import { TIME } from '../workspaces/workspace-fixtures'
+
+setDefaultTimeout(30_000)
+
+const PATH = '/integration-sources'
+const BASIC = `Basic ${btoa('client:s3cret')}`
+
+/** The outer world: what it answers depends on who asks, as with the real ones. */
+const requests: string[] = []
+const upstream = Bun.serve({
+  hostname: '127.0.0.1',
+  port: 0,
+  async fetch(request) {
+    const { pathname } = new URL(request.url)
+    requests.push(`${request.method} ${pathname}`)
+    const authorization = request.headers.get('authorization')
+    const is = (what: string) => new Response(null, { status: authorization === what ? 200 : 401 })
+    if (pathname === '/v1/models' || pathname === '/v1/balance' || pathname === '/event-types')
+      return is('Bearer s3cret')
+    if (pathname === '/v1/oauth2/token')
+      return (await request.text()) === 'grant_type=client_credentials'
+        ? is(BASIC)
+        : new Response(null, { status: 400 })
+    if (pathname === '/keyed')
+      return new Response(null, { status: request.headers.get('x-key') === 's3cret' ? 204 : 403 })
+    if (pathname === '/no-head') return new Response(null, { status: request.method === 'HEAD' ? 405 : 200 })
+    if (pathname === '/broken') return new Response(null, { status: 500 })
+    return new Response(null, { status: 404 })
+  },
+})
+const url = `http://127.0.0.1:${upstream.port}`
+
+let admin: ApiClient
+let mailServer: Awaited<ReturnType<typeof startSmtpServer>>
+beforeAll(async () => {
+  allowPrivateNetwork()
+  admin = (await createTestTenant()).as('admin')
+  mailServer = await startSmtpServer({
+    authOptional: false,
+    onAuth: ({ username, password }, _, done) =>
+      username === 'ada' && password === 's3cret' ? done(null, { user: 'ada' }) : done(new Error('No.')),
+    allowInsecureAuth: true,
+  })
+})
+afterAll(async () => {
+  denyPrivateNetwork()
+  await upstream.stop(true)
+  await mailServer.close()
+})
+
+const checkDraft = async (kind: string, metadata: object, authentication: object = {}) => {
+  const { status, body } = await admin.post(`${PATH}/status`, { kind, metadata, authentication })
+  expect([status, body.checkedAt]).toEqual([200, TIME])
+  expect(JSON.stringify(body)).not.toContain('s3cret')
+  return [body.status, body.message]
+}
+const CONNECTED = ['connected', 'The server answered 200.']
+const REFUSED = ['failed', 'The server rejected the credentials (401).']
+const UNREACHABLE = ['failed', 'The connection was refused or closed.']
+
+describe('the status of a connection', () => {
+  test.each([
+    ['openai', { apiUrl: `${url}/v1/` }, { token: 's3cret' }, { token: 'x' }],
+    ['stripe', { apiUrl: url }, { secretKey: 's3cret' }, { secretKey: 'x' }],
+    ['paypal', { apiUrl: url, clientId: 'client' }, { clientSecret: 's3cret' }, { clientSecret: 'x' }],
+    ['paddle', { apiUrl: `${url}/` }, { apiKey: 's3cret' }, { apiKey: 'x' }],
+  ])('%s is found out by a small call', async (kind, metadata, good, bad) => {
+    expect(await checkDraft(kind, metadata, good)).toEqual(CONNECTED)
+    expect(await checkDraft(kind, metadata, bad)).toEqual(REFUSED)
+    expect(await checkDraft(kind, { ...metadata, apiUrl: 'http://127.0.0.1:1' }, good)).toEqual(UNREACHABLE)
+  })
+
+  test('says what is missing, where nothing can be asked without it', async () => {
+    for (const [kind, missing] of [
+      ['stripe', 'authentication.secretKey'],
+      ['paddle', 'authentication.apiKey'],
+      ['paypal', 'metadata.clientId'],
+    ] as const)
+      expect(await checkDraft(kind, { apiUrl: url })).toEqual(['failed', `${missing} is missing.`])
+    expect(await checkDraft('openai', { apiUrl: `${url}/v1` })).toEqual(REFUSED)
+  })
+
+  test('http is asked with its headers, by HEAD, or else by GET', async () => {
+    requests.length = 0
+    expect(await checkDraft('http', { url: `${url}/keyed` }, { headers: { 'x-key': 's3cret' } })).toEqual([
+      'connected',
+      'The server answered 204.',
+    ])
+    expect(await checkDraft('http', { url: `${url}/no-head` })).toEqual(CONNECTED)
+    expect(requests).toEqual(['HEAD /keyed', 'HEAD /no-head', 'GET /no-head'])
+    expect(await checkDraft('http', { url: `${url}/keyed` })).toEqual([
+      'failed',
+      'The server rejected the credentials (403).',
+    ])
+    expect(await checkDraft('http', { url: `${url}/broken` })).toEqual(['failed', 'The server answered 500.'])
+  })
+
+  test('email is spoken to as far as its sign-in', async () => {
+    const metadata = { host: '127.0.0.1', port: mailServer.port, user: 'ada' }
+    expect(await checkDraft('email', metadata, { password: 's3cret' })).toEqual([
+      'connected',
+      'The mail server accepted the connection.',
+    ])
+    const [status, message] = await checkDraft('email', metadata, { password: 'x' })
+    expect([status, message]).toEqual(['failed', expect.stringMatching(/^The mail server answered 535/)])
+    expect((await checkDraft('email', { ...metadata, port: 1 }))[1]).toBe(
+      'The mail server could not be reached (ESOCKET) at CONN.',
+    )
+    expect(mailServer.letters).toEqual([])
+  })
+
+  test('is that of what is kept, with the secrets that are kept', async () => {
+    const kept = {
+      name: 'Mine',
+      kind: 'openai',
+      metadata: { apiUrl: `${url}/v1` },
+      authentication: { token: 's3cret' },
+    }
+    const { _id } = (await admin.post(PATH, kept)).body
+    const status = async () => (await admin.post(`${PATH}/${_id}/status`)).body
+    expect(await status()).toEqual({ status: 'connected', message: 'The server answered 200.', checkedAt: TIME })
+    await admin.put(`${PATH}/${_id}`, { authentication: { token: 'other' } })
+    expect((await status()).status).toBe('failed')
+  })
+
+  test('leads nobody into our own network', async () => {
+    denyPrivateNetwork()
+    const no = ['failed', 'Requests to this address are not allowed.']
+    expect(await checkDraft('http', { url })).toEqual(no)
+    expect(await checkDraft('http', { url: 'https://127.0.0.1' })).toEqual(no)
+    expect(await checkDraft('email', { host: '127.0.0.1', port: mailServer.port })).toEqual(no)
+    expect(await checkDraft('email', { host: 'localhost', port: mailServer.port })).toEqual(no)
+    allowPrivateNetwork()
+  })
+
+  test('of hundreds of servers that never answer delays no check of another tenant', async () => {
+    const [acme, quiet] = [(await createTestTenant()).as('admin'), (await createTestTenant()).as('admin')]
+    const held: (() => void)[] = []
+    const silent = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      idleTimeout: 0,
+      fetch: () => new Promise<Response>((resolve) => held.push(() => resolve(new Response()))),
+    })
+    const draft = (at: string) => ({ kind: 'http', metadata: { url: at } })
+    const hanging = times(300).map(() => acme.post(`${PATH}/status`, draft(silent.url.href)))
+    // Eight are under way and 256 wait; the others are told to come again.
+    const busy: TestResponse[] = []
+    for (const one of hanging) one.then((answer) => answer.status === 503 && busy.push(answer))
+    while (busy.length < 36 || held.length < 8) await Bun.sleep(5)
+    expect(held).toHaveLength(8)
+    expect([busy[0]!.body.code, busy[0]!.headers.get('retry-after')]).toEqual(['BUSY', '1'])
+    const other = await quiet.post(`${PATH}/status`, draft(`${url}/no-head`))
+    expect(other.body.status).toBe('connected')
+    // A server of the same tenant that answers does so, too.
+    expect((await acme.post(`${PATH}/status`, draft(`${url}/no-head`))).body.status).toBe('connected')
+    expect([held.length, busy.length]).toEqual([8, 36])
+    let ended = 0
+    for (const one of hanging) one.then(() => ended++)
+    while (ended < 300) {
+      for (const release of held.splice(0)) release()
+      await Bun.sleep(5)
+    }
+    await silent.stop(true)
+  })
+
+  test('a draft is as its kind has to be', async () => {
+    for (const draft of [
+      {},
+      { kind: 'fax' },
+      { kind: 'http', metadata: {} },
+      { kind: 'openai', authentication: { x: 1 } },
+    ])
+      expect((await admin.post(`${PATH}/status`, draft)).status).toBe(400)
+  })
+})

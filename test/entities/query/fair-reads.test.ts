@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { freeReadMs, readFairly } from '../../../src/entities/query/fair-reads'
+import type { Db } from '../../../src/storage/port'
+import { costlyWork } from '../../../src/tenancy/fair-queue'
+import { fullAccessRules, statusAndCode } from '../../test-tenant'
+import { createThingsFixture, importThings } from '../fixtures'
+
+const defaults = { ...freeReadMs }
+// Every read is costly from its second statement on.
+beforeAll(() => Object.assign(freeReadMs, { thread: 0, waiting: 0 }))
+afterAll(() => void Object.assign(freeReadMs, defaults))
+
+const fields = [
+  { key: 'name', type: 'string' },
+  { key: 'stage', type: 'string' },
+  { key: 'worth', type: 'number' },
+]
+const createFilledFixture = async () => {
+  const own = await createThingsFixture(fields, fullAccessRules('tenant', 'user'))
+  const things = Array.from({ length: 50 }, (_, n) => ({
+    identifier: `thing-${n}`,
+    name: `Name ${n}`,
+    stage: ['won', 'lost'][n % 2],
+    worth: n,
+  }))
+  await importThings(own, things)
+  return own
+}
+const COSTLY = [
+  'entities?stage=won&worth[$gte]=10&$count=true',
+  'entities?name[$like]=%25name 1%25',
+  'charts/pie?x=stage&worth[$gte]=10',
+  'charts/sum?sum=worth&groupBy=stage',
+  'charts/count?stage=won&worth[$gte]=10',
+  'entities?$populate=true&$count=true',
+  'entities/export?format=ndjson&worth[$gte]=10',
+]
+
+/** Has a slice of the tenant under way until it is told to end. */
+function occupyQueue(tenant: string) {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const work = costlyWork.run({ tenant, caller: 'somebody else' }, () => promise)
+  return async () => {
+    resolve()
+    await work
+  }
+}
+
+test.each(COSTLY)('%s waits for its turn, while a read by id of the same tenant does not', async (path) => {
+  const own = await createFilledFixture()
+  const user = own.as('user')
+  const expected = await user.get(`/blueprints/things/${path}`)
+  expect(expected.status).toBe(200)
+  const free = occupyQueue(own.id)
+  let answered = false
+  const costly = user.get(`/blueprints/things/${path}`).then((answer) => {
+    answered = true
+    return answer
+  })
+  for (let n = 0; n < 5; n++) expect((await user.get(`${own.path}/thing-${n}`)).status).toBe(200)
+  await Bun.sleep(20)
+  expect(answered).toBe(false)
+  await free()
+  const { status, body } = await costly
+  expect([status, body]).toEqual([200, expected.body])
+})
+
+test('costly reads of one tenant do not wait for those of another', async () => {
+  const [own, other] = [await createFilledFixture(), await createFilledFixture()]
+  const free = occupyQueue(own.id)
+  for (const path of COSTLY) expect((await other.as('user').get(`/blueprints/things/${path}`)).status).toBe(200)
+  await free()
+})
+
+test('refuses the 51st costly read of a caller at a time with 503 BUSY, and takes those of others', async () => {
+  const own = await createFilledFixture()
+  const path = `/blueprints/things/${COSTLY[0]}`
+  const free = occupyQueue(own.id)
+  const user = Array.from({ length: 51 }, () => own.as('user').get(path))
+  const refused = await Promise.race(user)
+  expect(statusAndCode(refused)).toEqual([503, 'BUSY'])
+  expect(refused.headers.get('retry-after')).toBe('1')
+  const others = own.as('other').get(path)
+  await free()
+  const statuses = (await Promise.all(user)).map(({ status }) => status).toSorted()
+  expect(statuses).toEqual([...Array(50).fill(200), 503])
+  expect((await others).status).toBe(200)
+  expect((await own.as('user').get(path)).status).toBe(200)
+})
+
+test('a read that has ended counts no more, though a part of it asks for something still', async () => {
+  const { tenant } = await createFilledFixture()
+  const request = new Request('http://anybody.test/')
+  const asking = (db: Db) => db.query('select 1')
+  for (let n = 0; n < 51; n++) {
+    const ended = Promise.withResolvers<void>()
+    let late: Promise<unknown> | undefined
+    const read = async (db: Db) => {
+      await asking(db)
+      await asking(db)
+      late = ended.promise.then(() => asking(db))
+      throw new Error('broken')
+    }
+    await expect(readFairly(tenant, request, read)).rejects.toThrow('broken')
+    ended.resolve()
+    await late?.catch(() => {})
+  }
+  const last = await readFairly(tenant, request, async (db) => [await asking(db), await asking(db)])
+  expect(last).toEqual([[[1]], [[1]]])
+})

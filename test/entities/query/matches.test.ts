@@ -1,0 +1,88 @@
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
+import fc from 'fast-check'
+import { tenantMigrations } from '../../../migrations'
+import type { Actor } from '../../../src/accounts/actors'
+import { create, getModel } from '../../../src/blueprints/blueprints'
+import { EntityVersion } from '../../../src/entities/changes/change'
+import { list } from '../../../src/entities/list'
+import { matchesQuery } from '../../../src/entities/query/matches'
+import { parseQuery } from '../../../src/entities/query/query-parser'
+import { toIndexKeys } from '../../../src/entities/store/index-keys'
+import { type ComputedDoc, createDocument } from '../../../src/entities/write/document'
+import { insertEntity } from '../../../src/entities/write/insert'
+import { DatabasePool } from '../../../src/storage/pool'
+import type { Tenant } from '../../../src/tenancy/tenants'
+import { anyOf, mostly } from '../../blueprints/value-arbitraries'
+import { checkProperty, PROPERTY_TIMEOUT_MS } from '../../property-runner'
+import { engines } from '../../storage/engines'
+import { freshLocation } from '../../storage/fixtures'
+import { type Entity, identifiers } from '../fixtures'
+import { anyDoc, anyFields, anyIdentifier, anyQuery, type FieldSpec, USERS } from './arbitraries'
+import { toQueryString } from './reference-model'
+
+setDefaultTimeout(PROPERTY_TIMEOUT_MS)
+
+const tenants = engines.map(([name, engine]) => {
+  const storage = new DatabasePool(engine(), { openCount: 2, deadline: 60_000 })
+  const at = { ...freshLocation(), bucket: 'judged' }
+  const tenant: Tenant = { tenant: at.tenant, ...storage.getStore(at, tenantMigrations) }
+  return { name, storage, tenant }
+})
+afterAll(() => Promise.all(tenants.map(({ storage }) => storage.close())))
+
+const actor: Actor = { ...{ user: 'admin', roles: [], privileged: true, workspace: null, via: 'api-key', scopes: [] } }
+const anyThing = (fields: FieldSpec[]) =>
+  fc.record({ identifier: anyIdentifier, user: fc.option(anyOf(...USERS)), doc: anyDoc(fields) })
+const anyWords = fc.array(anyOf('a', 'b', 'ä', 'lo', 'long', 'true', '10', '中', 'B', 'zz'), { maxLength: 2 })
+
+let blueprints = 0
+
+test('what is judged here is what the list finds, whatever is kept and asked for, on every engine', () =>
+  checkProperty(
+    25,
+    fc.asyncProperty(
+      anyFields.chain((fields) =>
+        fc.record({
+          fields: fc.constant(fields),
+          things: fc.uniqueArray(anyThing(fields), {
+            minLength: 4,
+            maxLength: 20,
+            selector: ({ identifier }) => identifier,
+          }),
+          questions: fc.array(fc.tuple(anyQuery(fields), mostly(fc.constant<string[]>([]), anyWords)), {
+            minLength: 1,
+            maxLength: 12,
+          }),
+        }),
+      ),
+      async ({ fields, things, questions }) => {
+        const key = `b${++blueprints}`
+        for (const { name, tenant } of tenants) {
+          const ctx = { ...tenant, actor }
+          const answer = { request: new Request('http://a'), set: { headers: {} } }
+          await create(ctx, { key, name: key, fields: fields as never }, answer)
+          const model = await getModel(tenant, key)
+          await tenant.write(async (tx) => {
+            for (const [n, { identifier, user, doc: properties }] of things.entries()) {
+              const doc = createDocument(model, { properties, conflicts: new Map() }, actor) as ComputedDoc
+              const system = { _id: `${key}-${n}`, identifier, user, workspace: null }
+              await insertEntity(tx, model, { ...system, doc, keys: toIndexKeys(model, doc), by: actor }, new Map())
+            }
+          })
+          const select = 'select identifier, shown, keys from entities where blueprint = ?'
+          const rows = (await tenant.db.query(select, [key])) as [string, string, string][]
+          for (const [{ filters }, words] of questions) {
+            const query = toQueryString(filters, [], {
+              $limit: 1_000,
+              ...(words.length ? { $q: words.join(' ') } : {}),
+            })
+            const found = await list(ctx, key, new Request(`http://a/api/b?${query}`))
+            const asked = parseQuery(model, actor, query)
+            const met = rows.filter(([, shown, keys]) => matchesQuery(model, asked, new EntityVersion({ shown, keys })))
+            const names = met.map(([identifier]) => identifier).sort()
+            expect(names, `${name}: ${query}`).toEqual(identifiers((await found.json()) as Entity[]).sort())
+          }
+        }
+      },
+    ),
+  ))

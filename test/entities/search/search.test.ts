@@ -1,0 +1,317 @@
+import { beforeAll, describe, expect, test } from 'bun:test'
+import { seededRandom } from '../../blueprints/seeded-random'
+import type { ApiClient } from '../../test-tenant'
+import { createTestTenant, fullAccessRules, statusAndCode } from '../../test-tenant'
+import { createThingsFixture } from '../fixtures'
+import { withThresholds } from '../query/small-thresholds'
+
+const fields = [
+  { key: 'title', type: 'string' },
+  { key: 'notes', type: 'text' },
+  { key: 'contact', type: 'email' },
+  { key: 'tags', type: 'string', multi: true },
+  { key: 'price', type: 'number' },
+  { key: 'secret', type: 'string', readRoles: ['boss'] },
+]
+const things = [
+  { identifier: 'lodz', title: 'Fabryka w Łodzi', notes: 'A mill of red brick.', price: 3 },
+  { identifier: 'strasse', title: 'Hauptstraße 5', notes: 'Corner of the street, café opposite.', price: 1 },
+  { identifier: 'cafe', title: 'CAFÉ Müller', notes: 'Cake, and cake again', contact: 'anna@example.com', price: 2 },
+  { identifier: 'tokyo', title: '東京都の図書館', tags: ['library', 'quiet place'], price: 5 },
+  { identifier: 'cyrillic', title: 'Ёлка в Москве', notes: "don't_panic 42nd", price: 4 },
+  { identifier: 'hidden', title: 'Nothing', secret: 'treasure', price: 6 },
+]
+
+async function createFilledFixture(scope: 'user' | 'tenant' = 'tenant') {
+  const home = await createTestTenant()
+  await home
+    .as('admin')
+    .post('/blueprints', { key: 'things', name: 'Things', fields, permissions: fullAccessRules(scope, 'user') })
+  for (const thing of things)
+    expect((await home.as('admin').post('/blueprints/things/entities', thing)).status).toBe(201)
+  return home
+}
+const searchIdentifiers = async (client: ApiClient, query: string) => {
+  const { status, body } = await client.get(`/blueprints/things/entities?${query}`)
+  expect([status, body]).toEqual([200, expect.any(Array)])
+  return body.map(({ identifier }: { identifier: string }) => identifier) as string[]
+}
+const searchSorted = async (client: ApiClient, query: string) => (await searchIdentifiers(client, query)).sort()
+
+describe('a search', () => {
+  let user: ApiClient
+  let admin: ApiClient
+  beforeAll(async () => {
+    const { as } = await createFilledFixture()
+    user = as('user')
+    admin = as('admin')
+  })
+
+  test.each([
+    ['lodzi', ['lodz']],
+    ['ŁÓDŹ', ['lodz']],
+    ['lod', ['lodz']],
+    ['hauptstrasse', ['strasse']],
+    ['HAUPTSTRAßE 5', ['strasse']],
+    ['cafe', ['cafe', 'strasse']],
+    ['Café', ['cafe', 'strasse']],
+    ['muller', ['cafe']],
+    ['MÜLL', ['cafe']],
+    ['cake café', ['cafe']],
+    ['cake brick', []],
+    ['anna@example', ['cafe']],
+    ['東京', ['tokyo']],
+    ['図書', ['tokyo']],
+    ['place quiet', ['tokyo']],
+    ['елка', ['cyrillic']],
+    ['МОСКВ', ['cyrillic']],
+    ["don't", ['cyrillic']],
+    ['panic 42', ['cyrillic']],
+    ['42 panic', []],
+  ])('for "%s" finds %j', async (q, expected) => {
+    expect(await searchSorted(user, `$q=${encodeURIComponent(q)}`)).toEqual(expected)
+  })
+
+  test.each(['', '   ', '!?', '"', '*', "' -- "])('without a word (%j) finds everything', async (q) => {
+    expect(await searchIdentifiers(user, `$q=${encodeURIComponent(q)}`)).toHaveLength(things.length)
+  })
+
+  test.each([
+    'cafe OR brick',
+    'NOT cafe',
+    'brick OR (',
+    'title:cafe',
+    'NEAR(cafe cake)',
+    'caf* "x',
+    'a & b | c:*',
+    "'; drop",
+  ])('takes what a search engine would understand as words: %s', async (q) => {
+    expect(await searchIdentifiers(user, `$q=${encodeURIComponent(q)}`)).toEqual([])
+  })
+
+  test('goes on with filters, order, pages and counts', async () => {
+    expect(await searchIdentifiers(user, '$q=cafe&$sort=price')).toEqual(['strasse', 'cafe'])
+    expect(await searchIdentifiers(user, '$q=cafe&$sort=-price')).toEqual(['cafe', 'strasse'])
+    expect(await searchIdentifiers(user, '$q=cafe&price[$gt]=1')).toEqual(['cafe'])
+    const { headers, body } = await user.get('/blueprints/things/entities?$q=cafe&$limit=1&$count=true')
+    expect([body.length, headers.get('x-total-count')]).toEqual([1, '2'])
+    const next = /<\/api([^>]+)>; rel="next"/.exec(headers.get('link')!)![1]!
+    const rest = await user.get(next)
+    expect([body[0].identifier, rest.body[0].identifier].sort()).toEqual(['cafe', 'strasse'])
+    expect((await user.get('/blueprints/things/charts/count?$q=cafe')).body).toEqual({ count: 2 })
+    expect((await user.get('/blueprints/things/charts/sum?sum=price&$q=cafe')).body).toEqual({ sum: 3 })
+    expect((await user.get('/blueprints/things/charts/sum?sum=price&groupBy=title&$q=mull')).body.groups).toEqual([
+      { group: 'CAFÉ Müller', sum: 2 },
+    ])
+  })
+
+  test('looks only into the named properties', async () => {
+    expect(await searchIdentifiers(user, '$q=cafe&$qProps=title')).toEqual(['cafe'])
+    expect(await searchIdentifiers(user, '$q=cafe&$qProps=notes, contact')).toEqual(['strasse'])
+    for (const key of ['price', 'nowhere', 'secret']) {
+      const answer = await user.get(`/blueprints/things/entities?$q=cafe&$qProps=${key}`)
+      expect(statusAndCode(answer), key).toEqual([400, 'INVALID_INPUT'])
+    }
+  })
+
+  test('finds nothing by what the caller may not read', async () => {
+    expect(await searchIdentifiers(user, '$q=treasure')).toEqual([])
+    expect(await searchIdentifiers(admin, '$q=treasure')).toEqual(['hidden'])
+  })
+
+  test('of too many words, or too long, is refused', async () => {
+    const words = Array.from({ length: 21 }, (_, n) => `word${n}`).join(' ')
+    for (const q of [words, 'x'.repeat(1_001)])
+      expect(statusAndCode(await user.get(`/blueprints/things/entities?$q=${encodeURIComponent(q)}`))).toEqual([
+        400,
+        'INVALID_INPUT',
+      ])
+  })
+})
+
+test('a search keeps within the reach of the caller, and within the tenant', async () => {
+  const [one, other] = [await createFilledFixture('user'), await createFilledFixture('user')]
+  await one.as('user').post('/blueprints/things/entities', { title: 'My café', identifier: 'mine' })
+  expect(await searchIdentifiers(one.as('user'), '$q=cafe')).toEqual(['mine'])
+  expect(await searchSorted(one.as('admin'), '$q=cafe')).toEqual(['cafe', 'mine', 'strasse'])
+  expect(await searchSorted(other.as('admin'), '$q=cafe')).toEqual(['cafe', 'strasse'])
+})
+
+test('a search follows every change, whether the words were kept already or not', async () => {
+  const { as } = await createFilledFixture()
+  const admin = as('admin')
+  for (const round of ['before', 'after']) {
+    await admin.post('/blueprints/things/entities', { identifier: round, title: `Zebra ${round}` })
+    await admin.put('/blueprints/things/entities/lodz', { title: `Giraffe ${round}` })
+    expect(await searchIdentifiers(admin, `$q=zebra ${round}`)).toEqual([round])
+    expect(await searchIdentifiers(admin, `$q=giraffe ${round}`)).toEqual(['lodz'])
+    expect(await searchIdentifiers(admin, '$q=fabryka')).toEqual([])
+    await admin.delete(`/blueprints/things/entities/${round}`)
+    expect(await searchIdentifiers(admin, '$q=zebra')).toEqual([])
+  }
+  const { body } = await admin.delete('/blueprints/things/entities/all?confirm=things&$q=cafe')
+  expect(body).toEqual({ success: true, deletedCount: 2 })
+  expect(await searchIdentifiers(admin, '$q=cafe')).toEqual([])
+  expect(await searchIdentifiers(admin, '')).toHaveLength(things.length - 2)
+})
+
+test('the better an entity fits, the earlier it comes', async () => {
+  const { as } = await createFilledFixture()
+  const admin = as('admin')
+  const long = Array.from({ length: 100 }, (_, n) => `filler${n}`).join(' ')
+  for (const [identifier, title, notes] of [
+    ['last', 'Animals', `${long} otter`],
+    ['first', 'Otter', 'An otter'],
+    ['middle', 'Animals', 'An otter, seen on Monday'],
+  ])
+    await admin.post('/blueprints/things/entities', { identifier, title, notes })
+  const expected = ['first', 'middle', 'last']
+  expect(await searchIdentifiers(admin, '$q=otter')).toEqual(expected)
+  // A word that many have says nothing of these.
+  for (const n of [1, 2, 3]) await admin.post('/blueprints/things/entities', { title: `Animals of Monday ${n}` })
+  await admin.put('/blueprints/things/entities/first', { notes: 'An otter among animals' })
+  await withThresholds('middle', async () =>
+    expect(await searchIdentifiers(admin, '$q=otter animals')).toEqual(expected),
+  )
+  await withThresholds('small', async () =>
+    expect(await searchIdentifiers(admin, '$q=animals otter')).toEqual(expected),
+  )
+})
+
+test('many who search first, while others write, find everything', async () => {
+  const { as } = await createFilledFixture()
+  const admin = as('admin')
+  const writes = Array.from({ length: 400 }, (_, n) =>
+    admin.post('/blueprints/things/entities', { identifier: `n${n}`, title: `Heron ${n}`, price: n }),
+  )
+  await Promise.all(writes.slice(0, 300))
+  const searches = Array.from({ length: 10 }, () => searchIdentifiers(admin, '$q=heron&$limit=1000'))
+  await Promise.all(writes)
+  for (const some of await Promise.all(searches)) expect(some.length).toBeGreaterThanOrEqual(300)
+  expect(await searchIdentifiers(admin, '$q=heron&$limit=1000')).toHaveLength(400)
+})
+
+test('an entity of a megabyte of words is kept, and found by the first of them', async () => {
+  const { as } = await createFilledFixture()
+  const words = Array.from({ length: 90_000 }, (_, n) => `w${n.toString(36)}ü`).join(' ')
+  await searchIdentifiers(as('admin'), '$q=cafe')
+  const made = await as('admin').post('/blueprints/things/entities', { identifier: 'large', notes: words })
+  expect(made.status).toBe(201)
+  expect(await searchIdentifiers(as('admin'), '$q=w1u')).toContain('large')
+})
+
+test.each(['usual', 'small'] as const)(
+  'every engine finds what has all the words, whatever they are (%s)',
+  async (size) => {
+    const { as } = await createTestTenant()
+    const admin = as('admin')
+    const texts = ['title', 'notes'].map((key) => ({ key, type: 'text' }))
+    await admin.post('/blueprints', { key: 'things', name: 'Things', fields: texts })
+    const { pick, some } = seededRandom(7)
+    const words = ['a', 'ab', 'abc', 'b', 'bc', '1', '12', 'and', 'or', 'not', 'near', 'f1', 'É', 'ß', '東']
+    const plain = (word: string) => ({ É: 'e', ß: 'ss' })[word] ?? word
+    const all: Record<string, string[]>[] = []
+    for (let n = 0; n < 60; n++) {
+      const thing = { title: some(words, 4), notes: some(words, 6) }
+      all.push(thing)
+      const body = { identifier: `${n}`, title: thing.title.join(pick([' ', ', ', '-'])), notes: thing.notes.join(' ') }
+      expect((await admin.post('/blueprints/things/entities', body)).status).toBe(201)
+    }
+    for (let n = 0; n < 150; n++) {
+      const asked = [pick(words), ...some(words, 2)]
+      const props = pick(['title', 'notes', 'title,notes'])
+      const fits = (thing: Record<string, string[]>) => {
+        const has = props.split(',').flatMap((key) => thing[key]!.map(plain))
+        // One that stands twice is one word, and only the last one may be a beginning.
+        const wanted = [...new Set(asked.map(plain))]
+        return wanted.every((word, at) =>
+          has.some((one) => (at === wanted.length - 1 ? one.startsWith(word) : one === word)),
+        )
+      }
+      const expected = all.flatMap((thing, n) => (fits(thing) ? [`${n}`] : [])).sort()
+      const question = `$q=${encodeURIComponent(asked.join(' '))}&$qProps=${props}`
+      await withThresholds(size, async () =>
+        expect(await searchSorted(admin, question), asked.join(' ')).toEqual(expected),
+      )
+    }
+  },
+)
+
+test('large texts are made ready for a search, a few at a time', async () => {
+  const home = await createTestTenant()
+  const admin = home.as('admin')
+  await admin.post('/blueprints', { key: 'books', name: 'Books', fields: [{ key: 'text', type: 'text' }] })
+  await admin.post('/blueprints', { key: 'others', name: 'Others', fields: [{ key: 'text', type: 'text' }] })
+  const words = (n: number) => Array.from({ length: 60_000 }, (_, at) => (at * 7919 + n).toString(36)).join(' ')
+  for (let n = 0; n < 16; n++) {
+    expect((await admin.post('/blueprints/books/entities', { text: words(n) })).status).toBe(201)
+    await admin.post('/blueprints/others/entities', { text: `last${n}` })
+  }
+  await admin.post('/blueprints/books/entities', { identifier: 'last', text: 'last' })
+  const search = () => admin.get('/blueprints/books/entities?$q=last&$select=identifier')
+  let answer = await search()
+  while (answer.status === 503) answer = await search()
+  expect(answer.body.map(({ identifier }: { identifier: string }) => identifier)).toEqual(['last'])
+}, 60_000)
+
+test('where nothing is a text, no word is found', async () => {
+  const own = await createThingsFixture([{ key: 'cost', type: 'decimal' }])
+  const user = own.as('user')
+  await user.post(own.path, { cost: '1' })
+  for (const query of ['$q=a', '$q=a%20b&$sort=cost', '$q=1&$count=true'])
+    expect([(await user.get(`${own.path}?${query}`)).body, query]).toEqual([[], query])
+  expect((await user.get(`${own.path}?$q=`)).body).toHaveLength(1)
+})
+
+test('a longer word is found by its beginning from its first entity on, and the shorter one as before', async () => {
+  const { as } = await createFilledFixture()
+  const [user, path] = [as('user'), '/blueprints/things/entities']
+  expect(await searchSorted(user, '$q=cake')).toEqual(['cafe'])
+  expect((await user.post(path, { identifier: 'cakes', title: 'Cakes' })).status).toBe(201)
+  expect(await searchSorted(user, '$q=cake')).toEqual(['cafe', 'cakes'])
+  expect((await user.post(path, { identifier: 'cake0', title: 'cake0 and more' })).status).toBe(201)
+  expect((await user.delete(`${path}/cakes`)).status).toBe(200)
+  expect(await searchSorted(user, '$q=cake')).toEqual(['cafe', 'cake0'])
+  expect(await searchSorted(user, '$q=more cake')).toEqual(['cake0'])
+})
+
+test('words are right after a batch that makes, changes and removes the same entities', async () => {
+  const { as } = await createFilledFixture()
+  const admin = as('admin')
+  const path = '/blueprints/things/entities'
+  expect(await searchIdentifiers(admin, '$q=apple')).toEqual([])
+  expect((await admin.post(path, { identifier: 'latest', title: 'apple' })).status).toBe(201)
+  const one = (identifier: string, ...texts: string[]) =>
+    texts.map((title, n) => ({ op: n ? 'update' : 'upsert', identifier, data: { title } }))
+  const operations = [
+    { op: 'delete', identifier: 'latest' },
+    ...one('short', 'apple', 'pear'),
+    { op: 'delete', identifier: 'short' },
+    ...one('kept', 'plum', 'apple', 'cherry'),
+  ]
+  expect(await admin.post(`${path}/batch`, { operations })).toMatchObject({ status: 200 })
+  for (const [word, those] of Object.entries({ apple: [], pear: [], plum: [], cherry: ['kept'] }))
+    expect(await searchIdentifiers(admin, `$q=${word}`)).toEqual(those)
+})
+
+test('a removal by words removes what has them, whoever writes at the same moment', async () => {
+  const { as } = await createFilledFixture()
+  const admin = as('admin')
+  const path = '/blueprints/things/entities'
+  expect(await searchIdentifiers(admin, '$q=apple')).toEqual([])
+  const made = Array.from({ length: 30 }, (_, n) => admin.post(path, { identifier: `a${n}`, title: 'apple' }))
+  const removal = admin.delete(`${path}/all?$q=apple&confirm=things`)
+  expect((await Promise.all(made)).map(({ status }) => status)).toEqual(made.map(() => 201))
+  const { status, body } = await removal
+  expect([status, (await searchIdentifiers(admin, '$q=apple&$limit=100')).length]).toEqual([
+    200,
+    30 - body.deletedCount,
+  ])
+  // What has other words by now stays, unless it was removed before.
+  const [changed, gone] = await Promise.all([
+    admin.put(`${path}/cyrillic`, { title: 'pear', notes: null }),
+    admin.delete(`${path}/all?$q=elka&confirm=things`),
+  ])
+  expect([200, 404]).toContain(changed.status)
+  expect((await searchIdentifiers(admin, '$q=pear')).length + gone.body.deletedCount).toBe(1)
+})

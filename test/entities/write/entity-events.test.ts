@@ -1,0 +1,278 @@
+import { describe, expect, test } from 'bun:test'
+import type { Tx } from '../../../src/storage/port'
+import { resolveTenant } from '../../../src/tenancy/tenants'
+import { listEvents } from '../../accounts/users/user-fixtures'
+import { callApi, fullAccessRules, statusAndCode } from '../../test-tenant'
+import { createBlueprintsFixture, createThingsFixture, type Entity } from '../fixtures'
+import { importBody, toNdjson } from '../transfer/import-fixtures'
+
+const allEvents = { create: true, update: true, delete: true }
+const title = { key: 'title', type: 'string' }
+
+/** A tenant with things of which these changes are told; `told` are those that were, oldest first. */
+async function createEventsFixture(
+  dispatchers: object = allEvents,
+  fields: object[] = [title],
+  permissions?: object[],
+) {
+  const own = await createThingsFixture(fields, permissions, { dispatchers })
+  const told = () => listEvents(own, 'source=blueprints')
+  const names = async () => (await told()).map(({ eventName, metadata }) => `${eventName} ${metadata.identifier}`)
+  return { ...own, user: own.as('user'), told, names }
+}
+
+/** Blueprints that all tell everything: `chapters` refer to `books` by a relation with this `onDelete`. */
+async function createRelatedFixture(relation: object) {
+  const own = await createBlueprintsFixture(
+    { key: 'books', fields: [title] },
+    { key: 'chapters', fields: [title, { key: 'book', type: 'relation', target: 'books', ...relation }] },
+  )
+  for (const key of ['books', 'chapters']) {
+    const answer = await own.admin.put(`/blueprints/${key}`, { dispatchers: { update: true, delete: true } })
+    expect(answer.status).toBe(200)
+  }
+  const told = async () =>
+    (await listEvents(own, 'source=blueprints')).map(
+      ({ kind, eventName, metadata }) => `${kind} ${eventName} ${metadata.identifier} ${metadata.version}`,
+    )
+  return { ...own, told }
+}
+
+describe('what happens to entities is told', () => {
+  test('by whom, of which one, but not what is in it', async () => {
+    const { user, path, told, users } = await createEventsFixture()
+    const { body } = await user.post(path, { identifier: 'one', title: 'a secret' })
+    await user.put(`${path}/one`, { title: 'another secret' })
+    await user.delete(`${path}/one`)
+    const happened = (eventName: string, version: number) => ({
+      ...{ source: 'blueprints', kind: 'things', eventName, user: users.user, workspace: null },
+      metadata: { _id: body._id, identifier: 'one', user: users.user, workspace: null, version },
+    })
+    const events = await told()
+    expect(events).toMatchObject([happened('create', 1), happened('update', 2), happened('delete', 2)])
+    expect(JSON.stringify(events)).not.toMatch(/secret|title/)
+  })
+
+  test.each([{ create: true }, { update: true }, { delete: true }, { create: false, update: true }, {}])(
+    'only as far as the blueprint wants it: %j',
+    async (dispatchers: { create?: boolean; update?: boolean; delete?: boolean }) => {
+      const { user, path, names } = await createEventsFixture(dispatchers)
+      await user.post(path, { identifier: 'one' })
+      await user.put(`${path}/one`, { title: 'x' })
+      await user.delete(`${path}/one`)
+      const wanted = (['create', 'update', 'delete'] as const).filter((name) => dispatchers[name])
+      expect(await names()).toEqual(wanted.map((name) => `${name} one`))
+    },
+  )
+
+  test('from the next change on, when the blueprint is told to', async () => {
+    const { as, user, path, names } = await createEventsFixture({})
+    await user.post(path, { identifier: 'one' })
+    await as('admin').put('/blueprints/things', { dispatchers: { create: true, delete: true } })
+    await user.post(path, { identifier: 'two' })
+    await user.delete(`${path}/one`)
+    await as('admin').put('/blueprints/things', { dispatchers: {} })
+    await user.delete(`${path}/two`)
+    expect(await names()).toEqual(['create two', 'delete one'])
+  })
+
+  test('with the workspace in which it is done, and of guests without a user', async () => {
+    const everybody = ['create', 'delete'].map((operation) => ({ operation, scope: 'tenant', guest: true }))
+    const { user, stranger, path, told } = await createEventsFixture(allEvents, [title], everybody)
+    const workspace = (await user.post('/workspaces', { name: 'Office' })).body._id
+    await user.post(`/workspaces/${workspace}/activate`)
+    await user.post(path, { identifier: 'one' })
+    await stranger.delete(`${path}/one`)
+    const [made, removed] = await told()
+    expect([made!.workspace, made!.metadata.workspace]).toEqual([workspace, workspace])
+    expect([removed!.user, removed!.workspace, removed!.metadata.workspace]).toEqual([null, null, workspace])
+  })
+
+  test('and to nobody of another tenant', async () => {
+    const [one, other] = [await createEventsFixture(), await createEventsFixture()]
+    await one.user.post(one.path, { identifier: 'one' })
+    expect(await other.names()).toEqual([])
+    expect(await one.names()).toEqual(['create one'])
+  })
+})
+
+describe('every way of writing tells', () => {
+  test('a batch, each of its operations', async () => {
+    const { user, path, names } = await createEventsFixture()
+    const answer = await user.post(`${path}/batch`, {
+      operations: [
+        { op: 'create', identifier: 'a', data: {} },
+        { op: 'create', identifier: 'b', data: {} },
+        { op: 'upsert', identifier: 'c', data: {} },
+        { op: 'upsert', identifier: 'a', data: { title: 'x' } },
+        { op: 'update', identifier: 'b', data: { title: 'x' } },
+        { op: 'delete', identifier: 'a' },
+        { op: 'delete', identifier: 'b' },
+      ],
+    })
+    expect(answer.status).toBe(200)
+    const [creates, rest] = [(await names()).slice(0, 3), (await names()).slice(3)]
+    expect(creates.sort()).toEqual(['create a', 'create b', 'create c'])
+    expect(rest.slice(0, 2).sort()).toEqual(['update a', 'update b'])
+    expect(rest.slice(2).sort()).toEqual(['delete a', 'delete b'])
+  })
+
+  test('an import, each line; also where some are refused and the others are kept one by one', async () => {
+    const own = await createEventsFixture(allEvents, [{ ...title, unique: true }])
+    const lines = toNdjson(Array.from({ length: 250 }, (_, n) => ({ identifier: `i${n}`, title: `${n % 240}` })))
+    const { body } = await importBody(own)(lines)
+    expect([body.imported, body.failed]).toEqual([240, 10])
+    expect((await own.names()).sort()).toEqual(Array.from({ length: 240 }, (_, n) => `create i${n}`).sort())
+    await importBody(own)(toNdjson([{ identifier: 'i1', title: 'new' }]), 'format=ndjson&mode=upsert')
+    expect((await own.names()).at(-1)).toBe('update i1')
+  })
+
+  test('an import that only tries tells nothing; one that is undone tells that, too', async () => {
+    const own = await createEventsFixture(allEvents, [{ ...title, required: true }])
+    await own.user.post(own.path, { identifier: 'old', title: 'old' })
+    const lines = [
+      { identifier: 'old', title: 'new' },
+      ...Array.from({ length: 150 }, (_, n) => ({ identifier: `i${n}`, title: 'x' })),
+    ]
+    await importBody(own)(toNdjson([...lines, {}]), 'format=ndjson&mode=upsert&dryRun=true')
+    expect(await own.names()).toEqual(['create old'])
+    const { body } = await importBody(own)(toNdjson([...lines, {}]), 'format=ndjson&mode=upsert&atomic=true')
+    expect([body.imported, body.failed]).toEqual([0, 1])
+    const told = (await own.names()).slice(1)
+    const made = told.filter((one) => one.startsWith('create')).map((one) => one.slice(7))
+    expect(made.length).toBeGreaterThan(0)
+    const gone = told.filter((one) => one.startsWith('delete')).map((one) => one.slice(7))
+    expect(gone.sort()).toEqual(made.sort())
+    expect(told.filter((one) => one === 'update old')).toHaveLength(2)
+    expect(await own.rows('entities')).toBe(1)
+  })
+
+  test('the removal of all that match, of many slices', async () => {
+    const { user, path, names } = await createEventsFixture({ delete: true })
+    const operations = Array.from({ length: 450 }, (_, n) => ({
+      op: 'create',
+      identifier: `i${n}`,
+      data: { title: n < 430 ? 'x' : 'y' },
+    }))
+    await user.post(`${path}/batch`, { operations })
+    const { body } = await user.delete(`${path}/all?confirm=things&title=x`)
+    expect(body.deletedCount).toBe(430)
+    expect((await names()).sort()).toEqual(Array.from({ length: 430 }, (_, n) => `delete i${n}`).sort())
+  })
+
+  test('a blueprint that is removed with all that there is of it', async () => {
+    const { as, user, path, names } = await createEventsFixture({ delete: true })
+    for (const identifier of ['a', 'b']) await user.post(path, { identifier })
+    expect((await as('admin').delete('/blueprints/things?force=true')).status).toBe(200)
+    expect((await names()).sort()).toEqual(['delete a', 'delete b'])
+  })
+
+  test('a removal, of what goes along and of what loses a reference', async () => {
+    const cascade = await createRelatedFixture({ onDelete: 'cascade' })
+    await cascade.add('books', 'walden')
+    for (const n of [1, 2]) await cascade.add('chapters', `c${n}`, { book: 'walden' })
+    await cascade.add('chapters', 'other')
+    await cascade.admin.delete(cascade.at('books', '/walden'))
+    expect((await cascade.told()).sort()).toEqual([
+      'books delete walden 1',
+      'chapters delete c1 1',
+      'chapters delete c2 1',
+    ])
+
+    const nullify = await createRelatedFixture({ onDelete: 'nullify' })
+    await nullify.add('books', 'walden')
+    for (const n of [1, 2]) await nullify.add('chapters', `c${n}`, { book: 'walden' })
+    await nullify.admin.delete(nullify.at('books', '/walden'))
+    expect((await nullify.told()).sort()).toEqual([
+      'books delete walden 1',
+      'chapters update c1 2',
+      'chapters update c2 2',
+    ])
+    const [author] = (await listEvents(nullify, 'kind=chapters')).map(({ user }) => user)
+    expect(author).toBe(nullify.users.admin)
+  })
+})
+
+describe('what is told has happened', () => {
+  test('nothing is told of what was refused', async () => {
+    const { user, as, path, names } = await createEventsFixture(
+      allEvents,
+      [{ ...title, unique: true }],
+      fullAccessRules('user', 'user'),
+    )
+    await user.post(path, { identifier: 'one', title: 'x' })
+    const refused = [
+      await user.post(path, { identifier: 'one' }),
+      await user.post(path, { title: 'x' }),
+      await user.put(`${path}/one`, { nothing: 1 }),
+      await as('other').delete(`${path}/one`),
+      await as('editor').post(path, {}),
+      await user.post(`${path}/batch`, {
+        operations: [
+          { op: 'create', data: {} },
+          { op: 'delete', identifier: 'one' },
+          { op: 'create', data: { title: 5 } },
+        ],
+      }),
+    ]
+    for (const answer of refused) expect(answer.status).toBeGreaterThanOrEqual(400)
+    expect(await names()).toEqual(['create one'])
+    const held = await createRelatedFixture({ onDelete: 'restrict' })
+    await held.add('books', 'walden')
+    await held.add('chapters', 'c1', { book: 'walden' })
+    expect(statusAndCode(await held.admin.delete(held.at('books', '/walden')))).toEqual([409, 'ENTITY_IN_USE'])
+    expect(await held.told()).toEqual([])
+  })
+
+  test('of many changes at once each is told once, in the order of the versions', async () => {
+    const { user, path, told } = await createEventsFixture()
+    const made = await Promise.all(Array.from({ length: 30 }, () => user.post(path, {})))
+    const one = made[0]!.body as Entity
+    await Promise.all(Array.from({ length: 20 }, (_, n) => user.put(`${path}/${one._id}`, { title: `${n}` })))
+    const events = await told()
+    expect(
+      new Set(events.filter(({ eventName }) => eventName === 'create').map(({ metadata }) => metadata._id)).size,
+    ).toBe(30)
+    const versions = events.filter(({ metadata }) => metadata._id === one._id).map(({ metadata }) => metadata.version)
+    expect(versions).toEqual(Array.from({ length: 21 }, (_, n) => n + 1))
+  })
+})
+
+test('who wants nothing told pays nothing for it', async () => {
+  /** The statements of the writes of a thing that comes, changes and goes. */
+  const statements = async (dispatchers: object) => {
+    const { origin, tokens, path } = await createThingsFixture([title], undefined, { dispatchers })
+    const headers = { 'x-api-key': tokens.user }
+    const at = `${origin}/api${path}`
+    // What is asked but once, such as when a token was used.
+    await callApi('GET', at, { headers })
+    const tenant = await resolveTenant(new Request(origin, { headers: { host: new URL(origin).host } }))
+    const [asked, { write }] = [[] as string[], tenant]
+    const spied = (tx: Tx): Tx => ({
+      ...tx,
+      query: (sql, params) => {
+        asked.push(sql)
+        return tx.query(sql, params)
+      },
+      executeMany: (sql, rows) => {
+        asked.push(sql)
+        return tx.executeMany(sql, rows)
+      },
+    })
+    tenant.write = (work) => write((tx) => work(spied(tx)))
+    try {
+      await callApi('POST', at, { headers, body: { identifier: 'one', title: 'x' } })
+      await callApi('PUT', `${at}/one`, { headers, body: { title: 'y' } })
+      expect((await callApi('DELETE', `${at}/one`, { headers })).status).toBe(200)
+    } finally {
+      tenant.write = write
+    }
+    return asked
+  }
+  const [silent, told] = [await statements({}), await statements(allEvents)]
+  expect(silent.length).toBeGreaterThan(5)
+  expect(silent.filter((sql) => sql.includes('events'))).toEqual([])
+  expect(told.filter((sql) => sql.includes('into events'))).toHaveLength(3)
+  // The removal asks besides what it is that goes.
+  expect(told).toHaveLength(silent.length + 4)
+})

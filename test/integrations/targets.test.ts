@@ -1,0 +1,187 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { config } from '../../src/config'
+import { moveClock, now } from '../../src/core/clock'
+import { resetClock } from '../accounts/session-fixtures'
+import { startSmtpServer } from '../fakes/smtp-server'
+import { startWebhookReceiver } from '../fakes/webhook-receiver'
+import { allowPrivateNetwork, denyPrivateNetwork, emitAndDeliver, newOrderEvent } from '../plugins/fixtures'
+import { statusAndCode } from '../test-tenant'
+import { createIntegrationsFixture, type IntegrationsFixture, listJobs } from './fixtures'
+
+setDefaultTimeout(30_000)
+
+const receiver = startWebhookReceiver()
+const { got, own, url } = receiver
+let h: IntegrationsFixture
+let mailServer: Awaited<ReturnType<typeof startSmtpServer>>
+beforeAll(async () => {
+  allowPrivateNetwork()
+  h = await createIntegrationsFixture()
+  mailServer = await startSmtpServer()
+})
+beforeEach(async () => {
+  await h.clear()
+  got.length = 0
+  mailServer.letters.length = 0
+  own.answer = () => 200
+})
+afterEach(resetClock)
+afterAll(async () => {
+  denyPrivateNetwork()
+  config.ATOLL_SMTP_URL = ''
+  await receiver.stop()
+  await mailServer.close()
+})
+
+test('a lambda stays for as long as an integration runs it', async () => {
+  const lambdaId = await h.lambda('() => 1')
+  const { _id } = await h.integration({ kind: 'webhook' }, { kind: 'lambda', lambdaId })
+  expect(statusAndCode(await h.admin.delete(`/lambdas/${lambdaId}`))).toEqual([409, 'LAMBDA_IN_USE'])
+  expect((await h.as('user').post(`/webhooks/${_id}`)).body).toBe(1)
+  await h.admin.delete(`/integrations/${_id}`)
+  expect((await h.admin.delete(`/lambdas/${lambdaId}`)).status).toBe(200)
+})
+
+const listFailures = async () => (await h.admin.get('/events?eventName=delivery-failed&sort=-_id')).body
+const SHOP_TRIGGER = { kind: 'event', source: 'shop' }
+
+describe('the target http', () => {
+  test('is sent what has happened, by a connection with its headers', async () => {
+    const sourceId = await h.source(
+      'http',
+      { url: `${url}/base/` },
+      { headers: { 'x-key': 's3cret', 'Content-Length': '1', host: 'evil.test' } },
+    )
+    await h.integration(SHOP_TRIGGER, { kind: 'http', sourceId, path: '/orders?x=1', method: 'PUT' })
+    await emitAndDeliver(h.tenant, newOrderEvent(1))
+    const [event] = (await h.admin.get('/events?kind=order&limit=1')).body
+    expect(got.map(({ path, body }) => [path, body])).toEqual([['/base/orders', event]])
+    expect(got[0]!.headers).toMatchObject({
+      'x-key': 's3cret',
+      'content-type': 'application/json',
+      'user-agent': 'atoll',
+    })
+    expect(got[0]!.headers['idempotency-key']).toContain(event._id)
+    expect(got[0]!.headers.host).toBe(new URL(url).host)
+  })
+
+  test('is sent the request of a webhook, and its caller gets the answer', async () => {
+    own.answer = () =>
+      new Response('<ok/>', { status: 201, headers: { 'content-type': 'text/xml', 'set-cookie': 'a=1' } })
+    const { _id } = await h.integration({ kind: 'webhook' }, { kind: 'http', url: `${url}/hook` })
+    const answer = await h.as('user').post(`/webhooks/${_id}?a=1`, { n: 1 })
+    expect([answer.status, answer.body, answer.headers.get('content-type')]).toEqual([201, '<ok/>', 'text/xml'])
+    expect(answer.headers.get('set-cookie')).toBeNull()
+    expect(got[0]!.body).toMatchObject({
+      method: 'POST',
+      query: { a: '1' },
+      body: { n: 1 },
+      rawBody: '{"n":1}',
+      user: { _id: h.users.user, roles: ['user'] },
+      workspace: null,
+    })
+    expect(got[0]!.text).not.toContain(h.tokens.user)
+    await h.admin.put(`/integrations/${_id}`, { target: { kind: 'http', url, method: 'GET' } })
+    await h.as('user').get(`/webhooks/${_id}`)
+    expect(got[1]!.text).toBe('')
+  })
+
+  test('that is not there is 502 to callers', async () => {
+    const { _id } = await h.integration({ kind: 'webhook' }, { kind: 'http', url: 'http://127.0.0.1:1' })
+    expect(statusAndCode(await h.as('user').post(`/webhooks/${_id}`))).toEqual([502, 'OUTSIDE_UNREACHABLE'])
+    await h.admin.put(`/integrations/${_id}`, { target: { kind: 'http', url } })
+    denyPrivateNetwork()
+    expect(
+      statusAndCode(await h.admin.put(`/integrations/${_id}`, { target: { kind: 'http', url: `${url}/x` } })),
+    ).toEqual([400, 'INVALID_INPUT'])
+    expect(statusAndCode(await h.as('user').post(`/webhooks/${_id}`))).toEqual([502, 'OUTSIDE_UNREACHABLE'])
+    allowPrivateNetwork()
+    expect(got).toEqual([])
+  })
+
+  test('is tried again with the same key for three days, in order, and then told as failed', async () => {
+    own.answer = () => 503
+    const { _id } = await h.integration(SHOP_TRIGGER, { kind: 'http', url })
+    await emitAndDeliver(h.tenant, newOrderEvent(1), newOrderEvent(2))
+    moveClock(now() + 3_600_000)
+    await h.due()
+    expect(got.map(({ body }) => (body.metadata as { n: number }).n)).toEqual([1, 1])
+    expect(new Set(got.map(({ headers }) => headers['idempotency-key'])).size).toBe(1)
+    moveClock(now() + 3 * 86_400_000)
+    await h.due()
+    const [event] = await listFailures()
+    expect(event.metadata).toMatchObject({ integration: _id, outcome: { message: 'The target answered 503.' } })
+    // The next one had its own three days.
+    own.answer = () => 200
+    await h.due()
+    expect((await listJobs(h.tenant, 'integration')).filter(([, , , , state]) => state === 'waiting')).toEqual([])
+  })
+})
+
+describe('the target email', () => {
+  const mail = {
+    kind: 'email',
+    to: '{{metadata.to}}',
+    subject: 'Order {{metadata.n}}',
+    text: 'Hello,\n{{metadata.items}} {{metadata.items.0}} {{none}}.',
+  }
+  const order = (to: string) => ({ ...newOrderEvent(7), metadata: { n: 7, to, items: ['a', 'b'] } })
+  const TEXT = 'Hello,\n["a","b"] a .'
+
+  test('is written in the words of what has happened, and sent by a connection', async () => {
+    const sourceId = await h.source('email', { host: '127.0.0.1', port: mailServer.port, from: 'Shop <shop@x.test>' })
+    await h.integration(SHOP_TRIGGER, { ...mail, sourceId })
+    await emitAndDeliver(h.tenant, order('ada@x.test, bob@x.test'))
+    expect(mailServer.letters.length).toBe(1)
+    const [letter] = mailServer.letters
+    expect([letter!.from, letter!.to, letter!.text.trim()]).toEqual(['shop@x.test', ['ada@x.test', 'bob@x.test'], TEXT])
+    expect(letter!.headers).toContain('Subject: Order 7')
+  })
+
+  test('is the mail of the tenant without one, in its own frame', async () => {
+    await h.integration(SHOP_TRIGGER, mail)
+    await emitAndDeliver(h.tenant, order('ada@x.test'))
+    const [kept] = (await h.admin.get('/mails')).body
+    expect(kept).toMatchObject({ to: 'ada@x.test', template: 'message', state: 'kept', subject: 'Order 7', text: TEXT })
+    const frame = { message: { text: '{{text}}\n\nYour shop' } }
+    await h.admin.post('/configurations', { key: 'mail-templates', metadata: frame })
+    config.ATOLL_SMTP_URL = mailServer.url
+    await emitAndDeliver(h.tenant, order('bob@x.test'))
+    expect(mailServer.letters.map(({ to, text }) => [to, text.trim()])).toEqual([
+      [['bob@x.test'], `${TEXT}\n\nYour shop`],
+    ])
+    config.ATOLL_SMTP_URL = ''
+  })
+
+  test('answers the caller of a webhook at once, and is sent after that', async () => {
+    const target = { kind: 'email', to: '{{body.to}}', subject: 'From {{user._id}}', text: '{{body.text}}' }
+    const { _id } = await h.integration({ kind: 'webhook' }, target)
+    // Nothing of what somebody writes is a header, another recipient's or a template.
+    const body = { to: 'ada@x.test', text: '{{user._id}}\r\nBcc: evil@x.test' }
+    const answer = await h.as('user').post(`/webhooks/${_id}`, body)
+    expect([answer.status, answer.body]).toEqual([202, { success: true }])
+    await h.due()
+    const [kept] = (await h.admin.get('/mails?to=ada@x.test')).body
+    expect([kept.subject, kept.text]).toEqual([`From ${h.users.user}`, `${body.text}\n\nYour shop`])
+    await h.as('user').post(`/webhooks/${_id}`, { to: 'ada@x.test\r\nBcc: evil@x.test', text: 'x' })
+    await h.due()
+    expect((await listFailures())[0].metadata.outcome.message).toContain('is not an e-mail address.')
+    expect(JSON.stringify((await h.admin.get('/mails')).body)).not.toContain('"to":"evil')
+  })
+
+  test('to nobody, or to somebody whom the server never takes, is given up at once', async () => {
+    const sourceId = await h.source('email', { host: '127.0.0.1', port: mailServer.port })
+    await h.integration(SHOP_TRIGGER, { ...mail, sourceId })
+    mailServer.refuse('no@x.test', 550)
+    const before = (await listFailures()).length
+    await emitAndDeliver(h.tenant, order(''), order('no@x.test'))
+    const messages = (await listFailures()).map(
+      ({ metadata }: { metadata: { outcome: { message: string } } }) => metadata.outcome.message,
+    )
+    expect(messages.length).toBe(before + 2)
+    expect(messages.slice(0, 2).sort()).toEqual([
+      'A mail can have 1 to 50 recipients, not 0.',
+      'The mail server answered 550 at RCPT TO.',
+    ])
+  })
+})

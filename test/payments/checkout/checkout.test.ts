@@ -1,0 +1,363 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { moveClock } from '../../../src/core/clock'
+import { startPaddle } from '../../fakes/vendors/paddle'
+import { startPaypal } from '../../fakes/vendors/paypal'
+import { STRIPE_KEY, STRIPE_SECRET, startStripe } from '../../fakes/vendors/stripe'
+import { allowPrivateNetwork, denyPrivateNetwork } from '../../plugins/fixtures'
+import { createTestTenant, statusAndCode } from '../../test-tenant'
+import { createPaymentsFixture, done, FORBIDDEN, ID, NO_PLAN, NO_SUBSCRIPTION, UNAUTHENTICATED } from '../fixtures'
+
+allowPrivateNetwork()
+const stripe = await startStripe()
+const at = await createPaymentsFixture(stripe.connection())
+const { admin, as } = at
+const monthly = { planId: at.pro, billingCycle: 'monthly' }
+const sessions = () => stripe.asked('POST', /checkout\/sessions$/)
+const countSubscriptions = async (who: { get: typeof admin.get }) => (await done(who.get('/subscriptions'))).length
+
+beforeAll(allowPrivateNetwork)
+afterEach(() => {
+  stripe.own.next = []
+})
+afterAll(async () => {
+  denyPrivateNetwork()
+  await stripe.stop()
+})
+
+describe('a checkout', () => {
+  test('of a plan makes a subscription and tells where to pay', async () => {
+    const who = await at.customer()
+    const body = await done(who.post('/checkout', { ...monthly, successUrl: 'https://a.test/thanks' }))
+    expect(body).toEqual({
+      subscriptionId: ID,
+      checkoutUrl: expect.stringMatching(/^https:\/\/checkout\.stripe\.com\/c\/pay\/cs_/),
+      clientToken: null,
+    })
+    const row = await done(who.get(`/subscriptions/${body.subscriptionId}`))
+    expect(row).toMatchObject({ status: 'pending', providerKind: 'stripe', providerSourceId: at.source, basePrice: 20 })
+    const metadata = { tenant: at.id, subscription: body.subscriptionId, entity: `user:${who.id}` }
+    expect(sessions().at(-1)!.body).toMatchObject({
+      ...{ mode: 'subscription', client_reference_id: body.subscriptionId, metadata, subscription_data: { metadata } },
+      ...{ success_url: 'https://a.test/thanks', cancel_url: `${at.origin}/` },
+      line_items: { 0: { price_data: { currency: 'usd', unit_amount: '2000' } } },
+      customer_email: expect.stringContaining(at.id),
+    })
+    expect(await at.events()).toContain('subscription-created')
+  })
+
+  test('of what waits can be asked for again, and is the same to the provider then', async () => {
+    const who = await at.customer()
+    const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
+    const first = await done(who.post('/checkout', { subscriptionId }))
+    expect(await done(who.post('/checkout', { subscriptionId }))).toEqual(first)
+    const key = (n: number) => sessions().at(n)!.headers['idempotency-key']
+    expect(key(-1)).toBe(key(-2)!)
+    expect(await done(who.post('/checkout', { subscriptionId, cancelUrl: 'https://a.test/' }))).not.toEqual(first)
+    expect(await countSubscriptions(who)).toBe(1)
+  })
+
+  test('that was given up for another begins anew when it is asked for again, and so does an old one', async () => {
+    const who = await at.customer()
+    const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
+    const session = async (successUrl: string) => {
+      const { checkoutUrl } = await done(who.post('/checkout', { subscriptionId, successUrl }))
+      return stripe.sessions.get(checkoutUrl.split('/').at(-1))
+    }
+    const [first, other] = [await session('https://a.test/'), await session('https://b.test/')]
+    await at.later(0)
+    expect([first.status, other.status]).toEqual(['expired', 'open'])
+    const again = await session('https://a.test/')
+    expect([again.status, again.id === first.id]).toEqual(['open', false])
+    await at.later(3_600_000)
+    expect((await session('https://a.test/')).id).not.toBe(again.id)
+    moveClock(Date.now())
+  })
+
+  test('is paid at the price of the coupon, which takes the place of another', async () => {
+    const who = await at.customer()
+    const [half, third] = [await at.coupon({}), await at.coupon({ discountValue: 33 })]
+    const { _id: subscriptionId } = await done(who.post('/subscriptions', { ...monthly, couponCode: half.code }))
+    await done(who.post('/checkout', { subscriptionId }))
+    await done(who.post('/checkout', { subscriptionId, couponCode: ` ${third.code.toUpperCase()} ` }))
+    const amounts = sessions().map(({ body }) => body.line_items[0].price_data.unit_amount)
+    expect(amounts.slice(-2)).toEqual(['1000', '1340'])
+    const row = await done(who.get(`/subscriptions/${subscriptionId}`))
+    expect([row.couponCode, row.finalPrice, row.couponBenefitEndsAt]).toEqual([third.code, 13.4, null])
+    // Nobody has redeemed anything before it is paid.
+    expect((await done(admin.get(`/coupons/${third._id}`))).currentRedemptions).toBe(0)
+  })
+
+  test('that costs nothing is active at once, and nobody is asked', async () => {
+    const who = await at.customer()
+    const gift = await at.coupon({ discountValue: 100, benefitDurationUnit: 'months', benefitDurationValue: 1 })
+    const before = stripe.seen.length
+    const body = await done(who.post('/checkout', { ...monthly, couponCode: gift.code }))
+    expect(body).toEqual({ subscriptionId: ID, checkoutUrl: null, clientToken: null })
+    const mine = await done(who.get('/subscriptions/me'))
+    expect(mine).toMatchObject({ _id: body.subscriptionId, status: 'active', finalPrice: 0, providerKind: null })
+    expect(mine.limits).toEqual({ projects: 2 })
+    expect(mine.couponBenefitEndsAt).toBe(mine.currentPeriodEnd)
+    expect((await done(admin.get(`/coupons/${gift._id}`))).currentRedemptions).toBe(1)
+    const poor = await createPaymentsFixture()
+    await done(poor.as('user').post('/checkout', { planId: poor.free, billingCycle: 'yearly' }))
+    expect((await done(poor.as('user').get('/subscriptions/me'))).billingCycle).toBe('yearly')
+    expect(stripe.seen.length).toBe(before)
+  })
+
+  test('of a dynamic plan is at the price that an admin has said', async () => {
+    const who = await at.customer()
+    const { _id: subscriptionId } = await done(who.post('/subscriptions', { ...monthly, planId: at.dynamic }))
+    expect(statusAndCode(await who.post('/checkout', { subscriptionId }))).toEqual([400, 'DYNAMIC_AMOUNT_NOT_SET'])
+    await done(admin.put(`/subscriptions/${subscriptionId}/dynamic-amount`, { amount: 12.34 }))
+    await done(who.post('/checkout', { subscriptionId }))
+    expect(sessions().at(-1)!.body.line_items[0].price_data.unit_amount).toBe('1234')
+    const entity = { billableEntityType: 'user', billableEntityId: who.id }
+    const said = { ...monthly, planId: at.dynamic, ...entity, amount: 99 }
+    const { subscriptionId: other } = await done(admin.post('/checkout', said))
+    expect(await done(who.get(`/subscriptions/${other}`))).toMatchObject({ status: 'pending', dynamicAmount: 99 })
+    expect(sessions().at(-1)!.body).toMatchObject({ customer_email: expect.stringContaining('customer') })
+  })
+
+  test('may stand within a page of ours', async () => {
+    const own = await createPaymentsFixture({
+      ...stripe.connection(),
+      metadata: { apiUrl: stripe.url, checkoutMode: 'embedded' },
+    })
+    const body = await done(own.as('user').post('/checkout', { planId: own.pro, billingCycle: 'monthly' }))
+    expect(body).toEqual({ subscriptionId: ID, checkoutUrl: null, clientToken: expect.stringContaining('_secret_') })
+  })
+
+  test('may begin with the end of what there is', async () => {
+    const who = await at.customer()
+    const { subscriptionId: first } = await done(who.post('/checkout', { planId: at.free, billingCycle: 'monthly' }))
+    const again = await who.post('/checkout', monthly)
+    expect(statusAndCode(again)).toEqual([409, 'ACTIVE_SUBSCRIPTION_EXISTS'])
+    expect(again.body.details).toEqual({ existingSubscriptionId: first })
+    // What is refused ends nothing.
+    const wrong = { ...monthly, couponCode: 'nothing', reset: true }
+    expect(statusAndCode(await who.post('/checkout', wrong))).toEqual([400, 'COUPON_NOT_FOUND'])
+    expect(await at.status(first)).toBe('active')
+    const { subscriptionId } = await done(who.post('/checkout', { ...monthly, reset: true }))
+    expect([await at.status(first), await at.status(subscriptionId)]).toEqual(['canceled', 'pending'])
+  })
+})
+
+describe('a checkout is refused', () => {
+  const refused = async (body: object, who: { post: typeof admin.post } = as('user')) =>
+    statusAndCode(await who.post('/checkout', body))
+
+  test('for what is not there, not sold any more, or somebody else’s', async () => {
+    const old = await at.plan({ name: 'Old', monthlyPrice: 1, yearlyPrice: 1 })
+    const waiting = await at.pending('user', { planId: old._id })
+    await done(admin.delete(`/plans/${old._id}`))
+    const foreign = await createPaymentsFixture()
+    const theirs = await foreign.pending()
+    expect(await refused({})).toEqual([400, 'INVALID_INPUT'])
+    expect(await refused({ planId: at.pro })).toEqual([400, 'INVALID_INPUT'])
+    expect(await refused({ ...monthly, billingCycle: 'weekly' })).toEqual([400, 'INVALID_INPUT'])
+    for (const planId of ['x', foreign.pro]) expect(await refused({ ...monthly, planId })).toEqual(NO_PLAN)
+    expect(await refused({ ...monthly, planId: old._id })).toEqual([400, 'PLAN_NOT_ACTIVE'])
+    expect(await refused({ subscriptionId: waiting })).toEqual([400, 'PLAN_NOT_ACTIVE'])
+    for (const subscriptionId of ['x', theirs]) expect(await refused({ subscriptionId })).toEqual(NO_SUBSCRIPTION)
+    expect(await refused({ subscriptionId: waiting }, as('other'))).toEqual(FORBIDDEN)
+    expect(await refused(monthly, at.stranger)).toEqual(UNAUTHENTICATED)
+    const nobody = { ...monthly, billableEntityType: 'user', billableEntityId: 'nobody' }
+    expect(await refused(nobody, admin)).toEqual([404, 'USER_NOT_FOUND'])
+  })
+
+  test('for dynamic plans of which nobody has said what they cost', async () => {
+    const dynamic = { ...monthly, planId: at.dynamic }
+    expect(await refused(dynamic)).toEqual([400, 'DYNAMIC_PLAN_REQUIRES_SUBSCRIPTION'])
+    // An amount is an admin's word.
+    expect(await refused({ ...dynamic, amount: 5 })).toEqual([400, 'DYNAMIC_PLAN_REQUIRES_SUBSCRIPTION'])
+    expect(await refused(dynamic, admin)).toEqual([400, 'DYNAMIC_PLAN_REQUIRES_SUBSCRIPTION'])
+    for (const amount of [0, -5, '10', 1e21, 0.001])
+      expect(await refused({ ...dynamic, amount }, admin), String(amount)).toEqual([400, 'INVALID_AMOUNT'])
+  })
+
+  test('with a coupon that is not good, or an address that leads nowhere', async () => {
+    const who = await at.customer()
+    const soon = new Date(Date.now() + 3_600_000).toISOString()
+    const cases: [object, string][] = [
+      [{ isActive: false }, 'COUPON_NOT_FOUND'],
+      [{ validFrom: soon }, 'COUPON_NOT_YET_VALID'],
+      [{ validUntil: '2020-01-01' }, 'COUPON_EXPIRED'],
+      [{ maxRedemptions: 0 }, 'COUPON_MAX_REDEMPTIONS'],
+      [{ applicablePlanIds: [at.free] }, 'COUPON_NOT_APPLICABLE'],
+      [{ discountType: 'fixed', currency: 'JPY' }, 'COUPON_NOT_APPLICABLE'],
+    ]
+    for (const [body, code] of cases) {
+      const { code: couponCode } = await at.coupon(body)
+      expect(await refused({ ...monthly, couponCode }, who)).toEqual([400, code])
+    }
+    for (const url of ['/thanks', 'javascript:alert(1)', 'https://', 'ftp://a.test/'])
+      for (const name of ['successUrl', 'cancelUrl'])
+        expect(await refused({ ...monthly, [name]: url }, who), url).toEqual([400, 'INVALID_REDIRECT_URL'])
+    expect(await countSubscriptions(who)).toBe(0)
+  })
+
+  test('with a coupon that was good when it was attached', async () => {
+    const who = await at.customer()
+    const { _id, code } = await at.coupon({})
+    const { _id: subscriptionId } = await done(who.post('/subscriptions', { ...monthly, couponCode: code }))
+    await done(admin.put(`/coupons/${_id}`, { maxRedemptions: 0 }))
+    expect(await refused({ subscriptionId }, who)).toEqual([400, 'COUPON_MAX_REDEMPTIONS'])
+    await done(admin.put(`/subscriptions/${subscriptionId}/coupon`, { couponCode: null }))
+    await done(who.post('/checkout', { subscriptionId }))
+  })
+
+  test('where nobody can be paid, or nobody whom we know', async () => {
+    const own = await createPaymentsFixture()
+    const tried = async () => {
+      const sent = await own.as('user').post('/checkout', { planId: own.pro, billingCycle: 'monthly' })
+      expect(await countSubscriptions(own.as('user'))).toBe(0)
+      return statusAndCode(sent)
+    }
+    const set = (metadata: object) => done(own.admin.put('/payments/configuration', { metadata }))
+    const NOT_CONFIGURED = [500, 'PAYMENTS_NOT_CONFIGURED']
+    expect(await tried()).toEqual(NOT_CONFIGURED)
+    await set({ isEnabled: true })
+    expect(await tried()).toEqual(NOT_CONFIGURED)
+    await set({ isEnabled: false })
+    expect(await tried()).toEqual(NOT_CONFIGURED)
+  })
+
+  test('where the plan has no price at the provider, which for Stripe is a matter of its connection', async () => {
+    const [paypal, paddle] = [await startPaypal(), await startPaddle()]
+    const strict = stripe.connection()
+    const connections = [
+      ...[paypal.connection(), paddle.connection()],
+      { ...strict, metadata: { ...strict.metadata, requireExternalPrice: true } },
+    ]
+    for (const connection of connections) {
+      const own = await createPaymentsFixture(connection)
+      expect(await refused({ planId: own.pro, billingCycle: 'monthly' }, own.as('user'))).toEqual([
+        400,
+        'MISSING_EXTERNAL_PRICE_ID',
+      ])
+      expect(await countSubscriptions(own.as('user'))).toBe(0)
+    }
+    expect([paypal.seen, paddle.seen]).toEqual([[], []])
+    await Promise.all([paypal.stop(), paddle.stop()])
+  })
+})
+
+describe('a provider that fails', () => {
+  const PROVIDER_ERROR = [502, 'PROVIDER_ERROR']
+
+  test('leaves nothing of a new subscription, and nothing that is secret is told', async () => {
+    const lines: string[] = []
+    const log = console.error
+    console.error = (...line: unknown[]) => void lines.push(line.join(' '))
+    const who = await at.customer()
+    const { _id, code } = await at.coupon({ maxRedemptions: 1 })
+    for (const failure of ['down', { status: 500 }, { status: 401 }] as const) {
+      // As often as the question is put.
+      stripe.own.next = Array(6).fill(failure)
+      const sent = await who.post('/checkout', { ...monthly, couponCode: code })
+      expect(statusAndCode(sent)).toEqual(PROVIDER_ERROR)
+      expect(JSON.stringify(sent.body)).not.toMatch(new RegExp(`${STRIPE_KEY}|${STRIPE_SECRET}|127\\.0\\.0\\.1`))
+      expect(await countSubscriptions(who)).toBe(0)
+    }
+    console.error = log
+    expect(lines.join()).not.toMatch(new RegExp(`${STRIPE_KEY}|${STRIPE_SECRET}`))
+    expect((await done(admin.get(`/coupons/${_id}`))).currentRedemptions).toBe(0)
+    const [failure] = await done(admin.get('/events?source=payments&eventName=checkout-failed'))
+    expect([failure.user, failure.metadata]).toEqual([
+      who.id,
+      expect.objectContaining({ planId: at.pro, providerKind: 'stripe', code: 'PROVIDER_ERROR' }),
+    ])
+    stripe.own.next = []
+    await done(who.post('/checkout', { ...monthly, couponCode: code }))
+  })
+
+  test('leaves what waits as it was, and the second try is another one', async () => {
+    const who = await at.customer()
+    const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
+    const { code } = await at.coupon({})
+    const before = await done(who.get(`/subscriptions/${subscriptionId}`))
+    stripe.own.next = Array(6).fill({ status: 500 })
+    expect(statusAndCode(await who.post('/checkout', { subscriptionId, couponCode: code }))).toEqual(PROVIDER_ERROR)
+    const key = sessions().at(-1)!.headers['idempotency-key']
+    expect(await done(who.get(`/subscriptions/${subscriptionId}`))).toEqual(before)
+    stripe.own.next = []
+    await done(who.post('/checkout', { subscriptionId, couponCode: code }))
+    expect(sessions().at(-1)!.headers['idempotency-key']).not.toBe(key!)
+  })
+
+  test('keeps a subscription from ending, until it was told', async () => {
+    const who = await at.customer()
+    const { subscriptionId } = await done(who.post('/checkout', monthly))
+    const external = stripe.pay([...stripe.sessions.keys()].at(-1)!)!
+    await at.told(subscriptionId, 'activated', {
+      occurredAt: 1,
+      externalSubscriptionId: external,
+      providerKind: 'stripe',
+    })
+    stripe.own.next = Array(6).fill('down')
+    expect(statusAndCode(await who.put(`/subscriptions/${subscriptionId}/cancel`))).toEqual(PROVIDER_ERROR)
+    const row = await done(who.get('/subscriptions/me'))
+    expect([row.status, typeof row.cancelRequested]).toEqual(['active', 'string'])
+    stripe.own.next = []
+    expect(await done(who.put(`/checkout/${subscriptionId}/cancel`))).toMatchObject({
+      ...{ status: 'canceled', cancelRequested: null },
+    })
+    expect(stripe.subscriptions.get(external).status).toBe('canceled')
+  })
+
+  test('that had to be told when nobody answered is told as soon as possible', async () => {
+    const who = await at.customer()
+    const { subscriptionId } = await done(who.post('/checkout', monthly))
+    stripe.own.next = Array(6).fill('down')
+    expect(statusAndCode(await who.put(`/subscriptions/${subscriptionId}/cancel`))).toEqual(PROVIDER_ERROR)
+    stripe.own.next = []
+    expect(await at.status(subscriptionId)).toBe('pending')
+    await at.later(10_000)
+    expect(await at.status(subscriptionId)).toBe('canceled')
+    expect([...stripe.sessions.values()].at(-1).status).toBe('expired')
+  })
+})
+
+test('a connection by which somebody pays can’t be removed', async () => {
+  const own = await createPaymentsFixture(stripe.connection())
+  const remove = () => own.admin.delete(`/integration-sources/${own.source}`)
+  expect((await remove()).body).toMatchObject({
+    ...{ code: 'INTEGRATION_SOURCE_IN_USE', details: { usedBy: ['the payments configuration'] } },
+  })
+  const { subscriptionId } = await done(own.as('user').post('/checkout', { planId: own.pro, billingCycle: 'monthly' }))
+  await own.told(subscriptionId, 'activated', { occurredAt: 1, externalSubscriptionId: 'sub_1' })
+  await done(own.admin.put('/payments/configuration', { metadata: { paymentSourceId: null } }))
+  expect((await remove()).body.details).toEqual({ usedBy: ['1 active subscription'] })
+  await own.told(subscriptionId, 'canceled', { occurredAt: 2 })
+  await done(remove())
+})
+
+test('nobody pays for a user or a workspace that was removed', async () => {
+  const who = await at.customer()
+  await done(who.post('/checkout', monthly))
+  const waiting = await done(who.post('/subscriptions', monthly))
+  const session = [...stripe.sessions.values()].at(-1)
+  await done(admin.delete(`/users/${who.id}`))
+  expect(await at.status(waiting._id)).toBe('canceled')
+  await at.later(0)
+  expect(session.status).toBe('expired')
+  expect(await done(admin.get(`/subscriptions?billableEntityId=${who.id}&status=pending`))).toEqual([])
+
+  const owner = await at.customer()
+  const { _id: workspace } = await done(owner.post('/workspaces', { name: 'Office' }), 201)
+  await done(owner.post(`/workspaces/${workspace}/activate`))
+  const { subscriptionId } = await done(owner.post('/checkout', monthly))
+  const external = stripe.pay([...stripe.sessions.keys()].at(-1)!)!
+  await at.told(subscriptionId, 'activated', { occurredAt: 1, externalSubscriptionId: external })
+  await done(owner.delete(`/workspaces/${workspace}`))
+  await at.later(0)
+  expect([await at.status(subscriptionId), stripe.subscriptions.get(external).status]).toEqual(['canceled', 'canceled'])
+})
+
+test('what one tenant sells and who has subscribed, no other sees', async () => {
+  const other = await createTestTenant()
+  const subscriptionId = await at.pending()
+  for (const path of ['/subscriptions', '/invoices', '/coupons', '/plans'])
+    expect(await done(other.as('admin').get(path)), path).toEqual([])
+  expect(statusAndCode(await other.as('admin').post('/checkout', { subscriptionId }))).toEqual(NO_SUBSCRIPTION)
+})

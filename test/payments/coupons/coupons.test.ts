@@ -1,0 +1,227 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { moveClock } from '../../../src/core/clock'
+import { configurations } from '../../../src/platform/settings/tables'
+import { invalidate } from '../../../src/tenancy/cache'
+import { type ApiClient, createTestTenant, statusAndCode } from '../../test-tenant'
+import { createPaymentsFixture, done, FORBIDDEN, ID, TIME, UNAUTHENTICATED } from '../fixtures'
+
+const at = await createPaymentsFixture()
+const { admin, as, stranger } = at
+afterEach(() => moveClock(Date.now()))
+
+const INVALID = [400, 'INVALID_COUPON_DATA']
+const COUPON_NOT_FOUND = [404, 'COUPON_NOT_FOUND']
+const valid = { code: 'valid', discountType: 'percentage', discountValue: 10 }
+const fromNow = (ms: number) => new Date(Date.now() + ms).toISOString()
+const HOUR = 3_600_000
+
+describe('coupons', () => {
+  test('take something off a price, by a code', async () => {
+    const body = await at.coupon({ code: '  Welcome10 ', discountValue: 12.5 })
+    const coupon = {
+      ...{ _id: ID, code: 'Welcome10', discountType: 'percentage', discountValue: 12.5, currency: null },
+      ...{ maxRedemptions: null, currentRedemptions: 0, validFrom: null, validUntil: null, isActive: true },
+      ...{ benefitDurationUnit: null, benefitDurationValue: null, applicablePlanIds: [], created: TIME, updated: TIME },
+    }
+    expect(body).toEqual(coupon)
+    expect(await done(admin.get(`/coupons/${body._id}`))).toEqual(coupon)
+    expect(await done(admin.get('/coupons'))).toContainEqual(coupon)
+    const { maxRedemptions: _, currentRedemptions: __, ...told } = coupon
+    for (const who of [stranger, as('user')])
+      expect(await done(who.post('/coupons/validate', { code: ' wELCOME10' }))).toEqual(told)
+    expect(await done(admin.post('/coupons/validate', { code: 'WELCOME10' }))).toEqual(coupon)
+  })
+
+  test('of a fixed amount are refused with the name of the default currency, where one was kept that does not exist', async () => {
+    const own = await createTestTenant()
+    await done(own.as('admin').put('/configurations/payments-configuration', { metadata: { defaultCurrency: 'EUR' } }))
+    // As it could be set before that was checked.
+    await own.tenant.write((tx) => tx.update(configurations).set({ metadata: { defaultCurrency: 'XYZ' } }))
+    invalidate(own.tenant, 'configurations')
+    const { body } = await own.as('admin').post('/coupons', { ...valid, discountType: 'fixed' })
+    expect([body.code, body.message]).toEqual([
+      'INVALID_COUPON_DATA',
+      '"XYZ" is not an ISO 4217 currency such as USD or EUR.',
+    ])
+  })
+
+  test('of a fixed amount are in the currency of the configuration unless told, and can be sent back whole', async () => {
+    const body = await at.coupon({
+      ...{
+        discountType: 'fixed',
+        discountValue: 5.255,
+        maxRedemptions: 3,
+        validFrom: '2026-01-01',
+        validUntil: fromNow(HOUR),
+      },
+      ...{ benefitDurationUnit: 'months', benefitDurationValue: 3, applicablePlanIds: [at.pro] },
+    })
+    expect([body.currency, body.discountValue, body.validFrom]).toEqual(['USD', 5.26, '2026-01-01T00:00:00.000Z'])
+    const again = await done(admin.put(`/coupons/${body._id}`, { ...body, currentRedemptions: 99 }))
+    expect(again).toEqual({ ...body, updated: TIME })
+    const yen = await at.coupon({ discountType: 'fixed', discountValue: 500, currency: 'jpy' })
+    expect([yen.currency, yen.discountValue]).toEqual(['JPY', 500])
+  })
+
+  test('make sense, or are refused, when they are made and when they are changed', async () => {
+    const bad: object[] = [
+      ...[{}, { code: 'x' }, { ...valid, code: '' }, { ...valid, code: '   ' }, { ...valid, code: 5 }],
+      ...[
+        { ...valid, discountType: 'gift' },
+        { ...valid, discountValue: undefined },
+        { ...valid, discountValue: null },
+      ],
+      ...[-1, 100.01, '10', 1e21, [10], true].map((discountValue) => ({ ...valid, discountValue })),
+      ...[-1, 1e21, '10'].map((discountValue) => ({ ...valid, discountType: 'fixed', discountValue })),
+      ...[
+        { ...valid, discountType: 'fixed', currency: 'XYZ' },
+        { ...valid, maxRedemptions: -1 },
+      ],
+      ...[
+        { ...valid, maxRedemptions: 1.5 },
+        { ...valid, validFrom: 'tomorrow' },
+        { ...valid, isActive: 'false' },
+      ],
+      ...[
+        { ...valid, validFrom: '2026-02-01', validUntil: '2026-01-01' },
+        { ...valid, applicablePlanIds: 'x' },
+      ],
+      ...[
+        { ...valid, benefitDurationUnit: 'months' },
+        { ...valid, benefitDurationValue: 3 },
+      ],
+      ...[
+        { ...valid, benefitDurationUnit: 'years', benefitDurationValue: 1 },
+        { ...valid, benefitDurationUnit: 'days', benefitDurationValue: 0 },
+        { ...valid, benefitDurationUnit: 'days', benefitDurationValue: 1.5 },
+      ],
+    ]
+    const { _id } = await at.coupon({})
+    for (const body of bad) {
+      expect(statusAndCode(await admin.post('/coupons', body)), JSON.stringify(body)).toEqual(INVALID)
+      if (Object.keys(body).length > 2)
+        expect(statusAndCode(await admin.put(`/coupons/${_id}`, body)), JSON.stringify(body)).toEqual(
+          'discountValue' in body && body.discountValue === undefined ? [200, 'valid'] : INVALID,
+        )
+    }
+    const { body } = await admin.post('/coupons', { ...valid, discountValue: -1 })
+    expect(body.details[0].path).toBe('/discountValue')
+    expect(statusAndCode(await admin.post('/coupons', [valid]))).toEqual([400, 'INVALID_INPUT'])
+  })
+
+  test('have a code that no other has, however it is written', async () => {
+    await at.coupon({ code: 'Straße' })
+    expect(statusAndCode(await admin.post('/coupons', { ...valid, code: ' STRAßE ' }))).toEqual([
+      400,
+      'COUPON_CODE_EXISTS',
+    ])
+    const { _id } = await at.coupon({})
+    expect(statusAndCode(await admin.put(`/coupons/${_id}`, { code: 'straße' }))).toEqual([400, 'COUPON_CODE_EXISTS'])
+    expect((await done(admin.put(`/coupons/${_id}`, { code: 'Other' }))).code).toBe('Other')
+    const results = await Promise.all([1, 2, 3].map(() => admin.post('/coupons', { ...valid, code: 'at once' })))
+    expect(results.map(({ status }) => status).sort()).toEqual([201, 400, 400])
+  })
+
+  test('are looked at in the order of the contract', async () => {
+    const tried = async (body: object, planId: string | undefined = at.pro) => {
+      const { code } = await at.coupon(body)
+      return statusAndCode(await stranger.post('/coupons/validate', { code, planId }))
+    }
+    // Each of them has all the flaws that are looked at later.
+    const flaws = { maxRedemptions: 0, applicablePlanIds: ['x'] }
+    expect(await tried({ isActive: false, validFrom: fromNow(HOUR), ...flaws })).toEqual([400, 'COUPON_NOT_FOUND'])
+    expect(await tried({ validFrom: fromNow(HOUR), ...flaws })).toEqual([400, 'COUPON_NOT_YET_VALID'])
+    expect(await tried({ validUntil: fromNow(-HOUR), ...flaws })).toEqual([400, 'COUPON_EXPIRED'])
+    expect(await tried(flaws)).toEqual([400, 'COUPON_MAX_REDEMPTIONS'])
+    expect(await tried({ applicablePlanIds: ['x'] })).toEqual([400, 'COUPON_NOT_APPLICABLE'])
+    const euros = { discountType: 'fixed', discountValue: 5, currency: 'EUR' }
+    expect(await tried(euros)).toEqual([400, 'COUPON_NOT_APPLICABLE'])
+    // Without a plan nobody asks which.
+    for (const body of [{ applicablePlanIds: ['x'] }, euros]) {
+      const { code } = await at.coupon(body)
+      await done(stranger.post('/coupons/validate', { code }))
+    }
+    const gone = stranger.with({ 'x-api-key': 'atl_of_nobody' })
+    expect(statusAndCode(await gone.post('/coupons/validate', { code: 'nobody' }))).toEqual([401, 'UNAUTHENTICATED'])
+    expect(statusAndCode(await stranger.post('/coupons/validate', { code: 'nobody' }))).toEqual([
+      400,
+      'COUPON_NOT_FOUND',
+    ])
+    for (const body of [{}, { code: '' }, { code: 5 }])
+      expect(statusAndCode(await stranger.post('/coupons/validate', body))).toEqual([400, 'INVALID_INPUT'])
+  })
+
+  test('can be redeemed from one moment to another', async () => {
+    const { code } = await at.coupon({ validFrom: fromNow(HOUR), validUntil: fromNow(2 * HOUR) })
+    const now = async () => statusAndCode(await as('user').post('/coupons/validate', { code }))
+    expect(await now()).toEqual([400, 'COUPON_NOT_YET_VALID'])
+    moveClock(Date.now() + 1.5 * HOUR)
+    expect(await now()).toEqual([200, code])
+    moveClock(Date.now() + 2 * HOUR)
+    expect(await now()).toEqual([400, 'COUPON_EXPIRED'])
+  })
+
+  test('can’t be guessed by subscriptions or checkouts either: all ways that take a code count together', async () => {
+    const own = await createPaymentsFixture()
+    const who = await own.customer()
+    const subscribe = (by: ApiClient, couponCode?: string) =>
+      by.post('/subscriptions', { planId: own.pro, billingCycle: 'monthly', ...(couponCode && { couponCode }) })
+    const ways = [
+      (n: number) => subscribe(who, `guess${n}`),
+      (n: number) => who.post('/checkout', { planId: own.pro, billingCycle: 'monthly', couponCode: `guess${n}` }),
+      (n: number) => who.post('/coupons/validate', { code: `guess${n}` }),
+    ]
+    for (let n = 0; n < 60; n++) expect((await ways[n % 3]!(n)).status).toBe(400)
+    for (const way of ways) expect(statusAndCode(await way(61))).toEqual([429, 'RATE_LIMITED'])
+    expect((await subscribe(who)).status).toBe(200)
+    const other = await own.customer()
+    expect(statusAndCode(await subscribe(other, 'guess'))).toEqual([400, 'COUPON_NOT_FOUND'])
+    moveClock(Date.now() + 61_000)
+    expect(statusAndCode(await ways[0]!(62))).toEqual([400, 'COUPON_NOT_FOUND'])
+  })
+
+  test('can’t be guessed: whoever is no admin tries a few in a minute', async () => {
+    const { as, stranger } = await createTestTenant()
+    for (const who of [stranger, as('user')]) {
+      const statuses = []
+      for (let n = 0; n < 70; n++) statuses.push((await who.post('/coupons/validate', { code: `guess${n}` })).status)
+      expect(statuses).toEqual([...Array(60).fill(400), ...Array(10).fill(429)])
+    }
+    expect((await as('other').post('/coupons/validate', { code: 'guess' })).status).toBe(400)
+    for (let n = 0; n < 70; n++)
+      expect((await as('admin').post('/coupons/validate', { code: 'guess' })).status).toBe(400)
+  })
+
+  test('are kept by admins; unknown ones are 404, and other tenants see nothing', async () => {
+    const { _id, code } = await at.coupon({})
+    const path = `/coupons/${_id}`
+    for (const who of [as('user'), as('editor')])
+      for (const answer of [who.get('/coupons'), who.get(path), who.post('/coupons', valid), who.delete(path)])
+        expect(statusAndCode(await answer)).toEqual(FORBIDDEN)
+    for (const answer of [stranger.get('/coupons'), stranger.get(path), stranger.put(path, valid)])
+      expect(statusAndCode(await answer)).toEqual(UNAUTHENTICATED)
+    for (const id of ['x', '%00', Bun.randomUUIDv7()])
+      for (const answer of [
+        admin.get(`/coupons/${id}`),
+        admin.put(`/coupons/${id}`, {}),
+        admin.delete(`/coupons/${id}`),
+      ])
+        expect(statusAndCode(await answer)).toEqual(COUPON_NOT_FOUND)
+    const other = await createTestTenant()
+    expect(statusAndCode(await other.as('admin').get(path))).toEqual(COUPON_NOT_FOUND)
+    expect(statusAndCode(await other.stranger.post('/coupons/validate', { code }))).toEqual([400, 'COUPON_NOT_FOUND'])
+    expect((await done(admin.delete(path))).isActive).toBe(false)
+    expect((await done(admin.get('/coupons?isActive=false'))).map((one: { _id: string }) => one._id)).toContain(_id)
+    expect((await done(admin.get('/coupons?isActive=true'))).map((one: { _id: string }) => one._id)).not.toContain(_id)
+  })
+})
+
+test('refuses a coupon on a subscription that has ended with 409 SUBSCRIPTION_ENDED', async () => {
+  const { code } = await at.coupon({})
+  const id = await at.pending()
+  await done(admin.put(`/subscriptions/${id}/cancel`))
+  const path = `/subscriptions/${id}/coupon`
+  expect(statusAndCode(await admin.put(path, { couponCode: code }))).toEqual([409, 'SUBSCRIPTION_ENDED'])
+  expect(statusAndCode(await admin.put(path, { couponCode: 'nonsense' }))).toEqual([409, 'SUBSCRIPTION_ENDED'])
+  expect((await done(admin.put(path, { couponCode: null }))).status).toBe('canceled')
+})

@@ -1,0 +1,224 @@
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, spyOn, test } from 'bun:test'
+import { moveClock, now } from '../../../src/core/clock'
+import { driftCounts } from '../../../src/payments/jobs/drift'
+import { startStripe } from '../../fakes/vendors/stripe'
+import { allowPrivateNetwork, denyPrivateNetwork } from '../../plugins/fixtures'
+import { createPaymentsFixture, done } from '../fixtures'
+import { deliver } from '../webhooks/webhook-fixtures'
+
+setDefaultTimeout(30_000)
+allowPrivateNetwork()
+const stripe = await startStripe()
+const at = await createPaymentsFixture(stripe.connection())
+const { admin } = at
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+const consoleSpy = spyOn(console, 'error')
+beforeAll(() => void consoleSpy.mockImplementation(() => {}))
+afterEach(() => {
+  moveClock(Date.now())
+  stripe.own.failing = () => undefined
+})
+afterAll(async () => {
+  consoleSpy.mockRestore()
+  denyPrivateNetwork()
+  await stripe.stop()
+})
+
+const deliverAllEvents = async () => {
+  for (const event of stripe.events.splice(0)) await deliver(at, 'stripe', stripe.sent(event))
+}
+
+/** A checkout of somebody new, and how Stripe calls it. */
+async function startCheckout(body: object = {}) {
+  const who = await at.customer()
+  const { subscriptionId: id } = await done(who.post('/checkout', { planId: at.pro, billingCycle: 'monthly', ...body }))
+  return { id: id as string, who, session: [...stripe.sessions.keys()].at(-1)! }
+}
+/** One that is paid, of which Stripe has told. */
+async function payCheckout(body: object = {}) {
+  const one = await startCheckout(body)
+  const external = stripe.pay(one.session)
+  await deliverAllEvents()
+  expect(await at.status(one.id)).toBe('active')
+  return { ...one, external, theirs: () => stripe.subscriptions.get(external) }
+}
+const listEventMetadata = async (eventName: string, id: string) =>
+  ((await done(admin.get(`/events?eventName=${eventName}&limit=1000`))) as { metadata: { subscriptionId: string } }[])
+    .map(({ metadata }) => metadata)
+    .filter(({ subscriptionId }) => subscriptionId === id)
+const invoicesOf = async (id: string) =>
+  ((await done(admin.get('/invoices?limit=1000'))) as { subscriptionId: string; status: string }[]).filter(
+    ({ subscriptionId }) => subscriptionId === id,
+  )
+
+describe('time', () => {
+  test('ends a checkout that nobody has paid for a day, here and at the provider', async () => {
+    const { id, session, who } = await startCheckout()
+    await at.later(DAY - 2 * HOUR)
+    expect(await at.status(id)).toBe('pending')
+    await at.later(2 * HOUR)
+    expect([await at.status(id), stripe.sessions.get(session).status]).toEqual(['expired', 'expired'])
+    expect(await listEventMetadata('subscription-expired', id)).toHaveLength(1)
+    await done(who.post('/checkout', { planId: at.pro, billingCycle: 'monthly' }))
+  })
+
+  test('counts from when an admin has said the price', async () => {
+    const id = await at.pending('user', { planId: at.dynamic })
+    await at.later(3 * DAY)
+    expect(await at.status(id)).toBe('pending')
+    await done(admin.put(`/subscriptions/${id}/dynamic-amount`, { amount: 7 }))
+    await at.later(DAY - HOUR)
+    expect(await at.status(id)).toBe('pending')
+    await at.later(HOUR + 1_000)
+    expect(await at.status(id)).toBe('expired')
+  })
+
+  test('ends who has not paid for longer than the grace, at the provider too, though that fails at first', async () => {
+    const { id, external, theirs } = await payCheckout()
+    stripe.fail(external)
+    await deliverAllEvents()
+    expect(await at.status(id)).toBe('past_due')
+    await at.later(3 * DAY - HOUR)
+    expect(await at.status(id)).toBe('past_due')
+    stripe.own.failing = () => ({ status: 500 })
+    await at.later(HOUR + 1_000)
+    expect([await at.status(id), theirs().status]).toEqual(['canceled', 'past_due'])
+    stripe.own.failing = () => undefined
+    await at.later(HOUR)
+    expect(theirs().status).toBe('canceled')
+  })
+
+  test('counts the grace that is set now, and nothing once it was paid', async () => {
+    const [one, other] = [await payCheckout(), await payCheckout()]
+    const open = [one, other].map(({ external }) => stripe.fail(external))
+    await deliverAllEvents()
+    await done(admin.put('/payments/configuration', { metadata: { gracePeriodDays: 1 } }))
+    await at.later(HOUR)
+    stripe.recover(open[1]!)
+    await deliverAllEvents()
+    await at.later(DAY)
+    expect([await at.status(one.id), await at.status(other.id)]).toEqual(['canceled', 'active'])
+    await done(admin.put('/payments/configuration', { metadata: { gracePeriodDays: 3 } }))
+  })
+
+  test('ends what is to end with its period, unless that was taken back where nobody told us', async () => {
+    const [one, other] = [await payCheckout(), await payCheckout()]
+    for (const { external } of [one, other]) stripe.change(external, { cancel_at_period_end: true })
+    await deliverAllEvents()
+    stripe.change(other.external, { cancel_at_period_end: false })
+    stripe.events.splice(0)
+    const { currentPeriodEnd } = await done(admin.get(`/subscriptions/${one.id}`))
+    await at.later(Date.parse(currentPeriodEnd) - now() - HOUR)
+    expect(await at.status(one.id)).toBe('active')
+    await at.later(HOUR + 1_000)
+    expect([await at.status(one.id), one.theirs().status]).toEqual(['canceled', 'canceled'])
+    expect([await at.status(other.id), other.theirs().status]).toEqual(['active', 'active'])
+  })
+
+  test('brings the price of the plan back, once the benefit of a coupon is over', async () => {
+    const coupon = await at.coupon({ benefitDurationUnit: 'days', benefitDurationValue: 10 })
+    const { id, theirs } = await payCheckout({ couponCode: coupon.code })
+    const price = () => theirs().items.data[0].price.unit_amount
+    await at.later(9 * DAY)
+    expect([price(), (await done(admin.get(`/subscriptions/${id}`))).finalPrice]).toEqual([1000, 10])
+    stripe.own.failing = ({ method }) => (method === 'POST' ? 'down' : undefined)
+    await at.later(DAY + HOUR)
+    expect([price(), (await done(admin.get(`/subscriptions/${id}`))).finalPrice]).toEqual([1000, 20])
+    stripe.own.failing = () => undefined
+    await at.later(HOUR)
+    expect([price(), await at.status(id)]).toEqual([2000, 'active'])
+  })
+})
+
+describe('what was lost on the way', () => {
+  test('is made up for within an hour: that it was paid, and by which invoice', async () => {
+    const { id, session } = await startCheckout()
+    stripe.pay(session)
+    stripe.events.splice(0)
+    const before = driftCounts().get('stripe') ?? 0
+    await at.later(HOUR + 1_000)
+    expect(await at.status(id)).toBe('active')
+    expect((await invoicesOf(id)).map(({ status }) => status)).toEqual(['paid'])
+    expect(driftCounts().get('stripe')! - before).toBe(1)
+    expect(await listEventMetadata('provider-drift', id)).toMatchObject([
+      { mended: true, providerKind: 'stripe', status: { ours: 'pending', theirs: 'active' } },
+    ])
+    await at.later(HOUR)
+    expect(await listEventMetadata('provider-drift', id)).toHaveLength(1)
+  })
+
+  test('does not undo what is told late', async () => {
+    const { id, external } = await payCheckout()
+    moveClock(now() + HOUR / 2)
+    const open = stripe.fail(external)
+    const late = stripe.events.splice(0)
+    moveClock(now() + 5_000)
+    stripe.recover(open)
+    stripe.events.splice(0)
+    await at.later(HOUR)
+    expect((await invoicesOf(id)).map(({ status }) => status)).toEqual(['paid', 'paid'])
+    for (const event of late) await deliver(at, 'stripe', stripe.sent(event))
+    await at.later(HOUR)
+    expect(await at.status(id)).toBe('active')
+  })
+
+  test('ends what has ended there, and is told once where it can’t be mended', async () => {
+    const [one, other] = [await payCheckout(), await payCheckout()]
+    stripe.end(one.external)
+    stripe.events.splice(0)
+    stripe.subscriptions.delete(other.external)
+    for (let hours = 0; hours < 3; hours++) await at.later(HOUR + 1_000)
+    expect(await at.status(one.id)).toBe('canceled')
+    expect(await at.status(other.id)).toBe('active')
+    expect(await listEventMetadata('provider-drift', other.id)).toMatchObject([
+      { mended: false, missing: other.external },
+    ])
+  })
+
+  test('is made up for though nobody could be asked for long, also when it has ended', async () => {
+    const { id, external, who } = await payCheckout()
+    stripe.renew(external)
+    stripe.events.splice(0)
+    await done(who.put(`/subscriptions/${id}/cancel`))
+    stripe.own.failing = () => 'down'
+    await at.later(4 * DAY)
+    expect(await invoicesOf(id)).toHaveLength(1)
+    stripe.own.failing = () => undefined
+    await at.later(HOUR)
+    expect((await invoicesOf(id)).map(({ status }) => status)).toEqual(['paid', 'paid'])
+  })
+
+  test('is called off though nobody could be asked for a month', async () => {
+    const { id, session, who } = await startCheckout()
+    await done(who.post('/checkout', { subscriptionId: id, successUrl: 'https://shop.test/other' }))
+    stripe.own.failing = () => 'down'
+    await at.later(31 * DAY)
+    stripe.own.failing = () => undefined
+    await at.later(HOUR)
+    expect(stripe.sessions.get(session).status).toBe('expired')
+  })
+
+  test('is not paid for: what ended here, or was paid twice, ends there', async () => {
+    const { id, session, who } = await startCheckout()
+    const answers = [await done(who.post('/checkout', { subscriptionId: id, successUrl: 'https://shop.test/other' }))]
+    expect(answers[0].subscriptionId).toBe(id)
+    const second = [...stripe.sessions.keys()].at(-1)!
+    const [first, twice] = [stripe.pay(session), stripe.pay(second)]
+    await deliverAllEvents()
+    await at.later(1_000)
+    const statuses = [first, twice].map((one) => stripe.subscriptions.get(one).status).sort()
+    expect([await at.status(id), ...statuses]).toEqual(['active', 'active', 'canceled'])
+    await done(who.put(`/subscriptions/${id}/cancel`))
+    expect(stripe.subscriptions.get(first).status).toBe('canceled')
+  })
+})
+
+test('who has no subscriptions has no jobs of them', async () => {
+  const { tenant } = await createPaymentsFixture()
+  expect(await tenant.db.query(`select kind from jobs where kind like 'payments%'`)).toEqual([])
+  const [[most] = []] = await at.tenant.db.query(
+    `select count(*) from jobs where kind = 'payments-time' group by payload order by 1 desc limit 1`,
+  )
+  expect(Number(most)).toBe(1)
+})

@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { paddle } from '../../../../src/payments/providers/paddle/provider'
+import { startPaddle } from '../../../fakes/vendors/paddle'
+import { allowPrivateNetwork, denyPrivateNetwork } from '../../../plugins/fixtures'
+import {
+  captureLeaks,
+  createOpenedConnection,
+  createOrder,
+  createSubscriptionRow,
+  discount,
+  PROVIDER_ERROR_WITHOUT_LEAK,
+} from '../provider-fixtures'
+
+const vendor = await startPaddle()
+beforeAll(allowPrivateNetwork)
+afterAll(async () => {
+  denyPrivateNetwork()
+  await vendor.stop()
+})
+
+vendor.price('pri_pro', '2000')
+const connection = vendor.connection()
+const openedConnection = createOpenedConnection(connection)
+const secrets = [connection.authentication.apiKey]
+const externalIds = { monthlyPriceId: 'pri_pro' }
+const checkoutRequests = () => vendor.asked('POST', /^\/transactions$/)
+
+test('a checkout is a transaction, whose id is the token, and which carries what it is for', async () => {
+  const one = createOrder({ externalIds })
+  const { checkoutUrl, clientToken, externalCheckoutId } = await paddle.createCheckout(openedConnection, one)
+  expect([checkoutUrl, clientToken]).toEqual([`https://shop.example.com/pay?_ptxn=${clientToken}`, externalCheckoutId!])
+  const { body, headers } = checkoutRequests().at(-1)!
+  expect(body).toEqual({
+    items: [{ price_id: 'pri_pro', quantity: 1 }],
+    custom_data: one.metadata,
+    currency_code: 'USD',
+  })
+  expect(headers['idempotency-key']).toStartWith(`${one.key}:`)
+})
+
+test('a price is made for an amount of its own, and for a coupon', async () => {
+  const made = [
+    createOrder({ dynamic: true, amount: 1234 }),
+    createOrder({ discount, amount: 1500, externalIds: { ...externalIds, productId: 'pro_1' } }),
+  ]
+  const items = []
+  for (const one of made) {
+    await paddle.createCheckout(openedConnection, one)
+    items.push(checkoutRequests().at(-1)!.body.items[0].price)
+  }
+  const cycle = { billing_cycle: { interval: 'month', frequency: 1 }, quantity: { minimum: 1, maximum: 1 } }
+  const names = { name: 'Pro', description: 'Pro (monthly)' }
+  expect(items).toEqual([
+    {
+      ...names,
+      ...cycle,
+      unit_price: { amount: '1234', currency_code: 'USD' },
+      product: { name: 'Pro', tax_category: 'standard' },
+    },
+    { ...names, ...cycle, unit_price: { amount: '1500', currency_code: 'USD' }, product_id: 'pro_1' },
+  ])
+})
+
+test("a plan without a price of Paddle's is refused before anybody is asked", async () => {
+  const before = vendor.seen.length
+  await expect(paddle.createCheckout(openedConnection, createOrder())).rejects.toMatchObject({
+    status: 400,
+    code: 'MISSING_EXTERNAL_PRICE_ID',
+  })
+  expect(vendor.seen).toHaveLength(before)
+})
+
+test('what was done though the answer got lost is done once', async () => {
+  const one = createOrder({ externalIds })
+  const before = vendor.transactions.size
+  vendor.own.next = ['lost']
+  const { externalCheckoutId } = await paddle.createCheckout(openedConnection, one)
+  expect(vendor.transactions.size - before).toBe(1)
+  // What is asked for later is another: the first may have been called off.
+  await paddle.cancel(openedConnection, createSubscriptionRow({ externalCheckoutId }))
+  const again = (await paddle.createCheckout(openedConnection, one)).externalCheckoutId!
+  expect([again === externalCheckoutId, vendor.transactions.get(again).status]).toEqual([false, 'ready'])
+})
+
+test('a Paddle that is down or refuses is a 502, of which nobody learns anything secret', async () => {
+  for (const failure of ['down', { status: 500 }, { status: 400 }, { status: 403 }] as const) {
+    vendor.own.failing = () => failure
+    expect(
+      await captureLeaks(secrets, () => paddle.createCheckout(openedConnection, createOrder({ externalIds }))),
+    ).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
+  }
+  vendor.own.failing = () => undefined
+  const without = createOpenedConnection({ ...connection, authentication: {} })
+  expect(await captureLeaks([], () => paddle.createCheckout(without, createOrder({ externalIds })))).toEqual(
+    PROVIDER_ERROR_WITHOUT_LEAK,
+  )
+})
+
+const buySubscription = async () => {
+  const { externalCheckoutId } = await paddle.createCheckout(openedConnection, createOrder({ externalIds }))
+  return vendor.pay(externalCheckoutId!)
+}
+
+test('a subscription is ended once, and a checkout that nobody paid is called off', async () => {
+  const id = await buySubscription()
+  for (const _ of [1, 2]) await paddle.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: id }))
+  expect(vendor.subscriptions.get(id).status).toBe('canceled')
+  await paddle.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: 'sub_of_nobody' }))
+  const { externalCheckoutId } = await paddle.createCheckout(openedConnection, createOrder({ externalIds }))
+  for (const _ of [1, 2]) await paddle.cancel(openedConnection, createSubscriptionRow({ externalCheckoutId }))
+  expect(vendor.transactions.get(externalCheckoutId!).status).toBe('canceled')
+  await paddle.cancel(openedConnection, createSubscriptionRow({}))
+  // It was paid just now, of which nobody has heard yet.
+  const paid = (await paddle.createCheckout(openedConnection, createOrder({ externalIds }))).externalCheckoutId!
+  const unheard = vendor.pay(paid)
+  await paddle.cancel(openedConnection, createSubscriptionRow({ externalCheckoutId: paid }))
+  expect(vendor.subscriptions.get(unheard).status).toBe('canceled')
+  // What refuses for another reason is not over.
+  const running = await buySubscription()
+  vendor.own.next = [{ status: 409 }]
+  expect(
+    await captureLeaks(secrets, () =>
+      paddle.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: running })),
+    ),
+  ).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
+  // What failed fails again under the same key, for days.
+  vendor.own.next = [{ status: 500 }]
+  const ended = () => paddle.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: running }))
+  expect(await captureLeaks(secrets, ended)).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
+  await ended()
+  expect(vendor.subscriptions.get(running).status).toMatch(/^cancell?ed$/i)
+})
+
+test('the next cycles cost something else, without anything being charged now', async () => {
+  const id = await buySubscription()
+  const row = createSubscriptionRow({ externalSubscriptionId: id })
+  await paddle.reprice(openedConnection, row, 4200)
+  expect(vendor.subscriptions.get(id).items[0].price.unit_price).toEqual({ amount: '4200', currency_code: 'USD' })
+  const changes = vendor.asked('PATCH', /^\/subscriptions/)
+  expect(changes.at(-1)!.body.proration_billing_mode).toBe('do_not_bill')
+  await paddle.reprice(openedConnection, row, 4200)
+  expect(vendor.asked('PATCH', /^\/subscriptions/)).toHaveLength(changes.length)
+  // Nobody pays for what is not there any more.
+  await paddle.reprice(openedConnection, createSubscriptionRow({ externalSubscriptionId: 'sub_of_nobody' }), 4200)
+})
+
+test('a subscription is read as it stands, with its invoices; one that is not there is nothing', async () => {
+  const id = await buySubscription()
+  const open = vendor.fail(id)
+  vendor.become(id, 'past_due', 'updated', {
+    scheduled_change: { action: 'cancel', effective_at: 'later', resume_at: null },
+  })
+  const found = await paddle.fetchSubscription(openedConnection, id)
+  expect(found).toMatchObject({ externalSubscriptionId: id, status: 'past_due', cancelAtPeriodEnd: true })
+  expect(found!.invoices.map(({ status, amount }) => [status, amount])).toEqual([
+    ['paid', 2000],
+    ['open', 2000],
+  ])
+  expect(found!.invoices[1]!.externalInvoiceId).toBe(open)
+  expect(await paddle.fetchSubscription(openedConnection, 'sub_of_nobody')).toBeUndefined()
+})
+
+test('all transactions of a subscription are read, however many pages they are', async () => {
+  const id = await buySubscription()
+  for (let n = 0; n < 65; n++) vendor.renew(id)
+  const before = vendor.asked('GET', /^\/transactions$/).length
+  const { invoices } = (await paddle.fetchSubscription(openedConnection, id))!
+  expect(new Set(invoices.map(({ externalInvoiceId }) => externalInvoiceId)).size).toBe(66)
+  expect(vendor.asked('GET', /^\/transactions$/)).toHaveLength(before + 3)
+})

@@ -1,0 +1,215 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { fromPaypalAmount, toPaypalMoney } from '../../../../src/payments/providers/paypal/amounts'
+import { paypal } from '../../../../src/payments/providers/paypal/provider'
+import { startPaypal } from '../../../fakes/vendors/paypal'
+import { hasSpecs } from '../../../fakes/vendors/specs'
+import { allowPrivateNetwork, denyPrivateNetwork } from '../../../plugins/fixtures'
+import {
+  captureLeaks,
+  createOpenedConnection,
+  createOrder,
+  createSubscriptionRow,
+  discount,
+  PROVIDER_ERROR_WITHOUT_LEAK,
+} from '../provider-fixtures'
+
+const vendor = await startPaypal()
+beforeAll(allowPrivateNetwork)
+afterAll(async () => {
+  denyPrivateNetwork()
+  await vendor.stop()
+})
+// Whatever a test is about: what we ask and are told is as PayPal's documents say.
+afterEach(() => expect(vendor.flaws).toEqual([]))
+
+vendor.plan('P-PRO', '20.00')
+vendor.plan('P-TRIED', '20.00', 'USD', true)
+vendor.plan('P-YEN', '900', 'JPY')
+const connection = vendor.connection()
+const openedConnection = createOpenedConnection(connection)
+const secrets = [connection.authentication.clientSecret]
+const externalIds = { monthlyPlanId: 'P-PRO' }
+const checkoutRequests = () => vendor.asked('POST', /billing\/subscriptions$/)
+
+test.skipIf(!hasSpecs)('what is asked and answered is checked by the documents that PayPal publishes', async () => {
+  const answer = await fetch(`${vendor.url}/v1/oauth2/token`, {
+    method: 'POST',
+    body: 'grant_type=client_credentials',
+    headers: { authorization: `Basic ${btoa('x:y')}` },
+  })
+  expect(answer.status).toBe(401)
+  vendor.happened('BILLING.SUBSCRIPTION.CREATED', 'no object')
+  expect(vendor.flaws.splice(0)).toHaveLength(1)
+})
+
+test('a checkout is a subscription that waits to be approved', async () => {
+  const one = createOrder({ externalIds })
+  const { checkoutUrl, clientToken, externalSubscriptionId } = await paypal.createCheckout(openedConnection, one)
+  expect([checkoutUrl, clientToken]).toEqual([
+    `https://www.paypal.com/webapps/billing/subscriptions?ba_token=BA-${externalSubscriptionId}`,
+    null,
+  ])
+  const { body, headers } = checkoutRequests().at(-1)!
+  expect(body).toEqual({
+    plan_id: 'P-PRO',
+    custom_id: one.subscriptionId,
+    subscriber: { name: { given_name: 'Ada', surname: 'King Lovelace' }, email_address: 'ada@example.com' },
+    application_context: {
+      return_url: one.successUrl,
+      cancel_url: one.cancelUrl,
+      user_action: 'SUBSCRIBE_NOW',
+      shipping_preference: 'NO_SHIPPING',
+    },
+  })
+  expect(headers['paypal-request-id']).toBe(one.key)
+})
+
+test('an amount of its own, or less by a coupon, takes the place of the price of the regular cycle', async () => {
+  const made = [
+    createOrder({ dynamic: true, amount: 1234, externalIds }),
+    createOrder({ discount, amount: 1500, externalIds: { monthlyPlanId: 'P-TRIED' } }),
+    createOrder({ discount, amount: 500, currency: 'JPY', externalIds: { monthlyPlanId: 'P-YEN' } }),
+  ]
+  const overrides = []
+  for (const one of made) {
+    await paypal.createCheckout(openedConnection, one)
+    overrides.push(checkoutRequests().at(-1)!.body.plan.billing_cycles)
+  }
+  const fixed = (value: string, currency_code = 'USD') => ({ fixed_price: { currency_code, value } })
+  expect(overrides).toEqual([
+    [{ sequence: 1, pricing_scheme: fixed('12.34') }],
+    [{ sequence: 2, pricing_scheme: fixed('15.00') }],
+    [{ sequence: 1, pricing_scheme: fixed('500', 'JPY') }],
+  ])
+})
+
+test("a plan without one of PayPal's is refused before anybody is asked", async () => {
+  const before = vendor.seen.length
+  const yearly = createOrder({ externalIds, billingCycle: 'yearly' })
+  await expect(paypal.createCheckout(openedConnection, yearly)).rejects.toMatchObject({
+    status: 400,
+    code: 'MISSING_EXTERNAL_PRICE_ID',
+  })
+  expect(vendor.seen).toHaveLength(before)
+})
+
+test('one token serves many, and another takes its place when it is near its end, or taken back', async () => {
+  const grants = () => vendor.asked('POST', /oauth2\/token$/).length
+  const fresh = createOpenedConnection(vendor.connection())
+  const before = grants()
+  await Promise.all([1, 2, 3].map(() => paypal.createCheckout(fresh, createOrder({ externalIds }))))
+  expect(grants() - before).toBe(1)
+  vendor.own.next = [{ status: 401 }]
+  await paypal.createCheckout(fresh, createOrder({ externalIds }))
+  expect(grants() - before).toBe(2)
+  vendor.terms.expires = 30
+  const short = createOpenedConnection(vendor.connection())
+  for (const _ of [1, 2]) await paypal.createCheckout(short, createOrder({ externalIds }))
+  expect(grants() - before).toBe(4)
+  vendor.terms.expires = 32_400
+  // Another secret is another token, though the connection is the same.
+  const changed = { ...connection, _id: (fresh as { _id: string })._id, authentication: { clientSecret: 'wrong' } }
+  expect(
+    await captureLeaks(['wrong'], () => paypal.createCheckout(changed as never, createOrder({ externalIds }))),
+  ).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
+})
+
+test('what was done though the answer got lost is done once', async () => {
+  const one = createOrder({ externalIds })
+  await paypal.createCheckout(openedConnection, createOrder({ externalIds }))
+  const before = vendor.subscriptions.size
+  vendor.own.next = ['lost']
+  const first = await paypal.createCheckout(openedConnection, one)
+  expect(await paypal.createCheckout(openedConnection, one)).toEqual(first)
+  expect(vendor.subscriptions.size - before).toBe(1)
+})
+
+test('a PayPal that is down or refuses is a 502, of which nobody learns anything secret', async () => {
+  for (const failure of ['down', { status: 500 }, { status: 422 }, { status: 403 }] as const) {
+    vendor.own.failing = () => failure
+    expect(
+      await captureLeaks(secrets, () => paypal.createCheckout(openedConnection, createOrder({ externalIds }))),
+    ).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
+  }
+  vendor.own.failing = () => undefined
+})
+
+const buySubscription = async () => {
+  const { externalSubscriptionId } = await paypal.createCheckout(openedConnection, createOrder({ externalIds }))
+  vendor.approve(externalSubscriptionId!)
+  return externalSubscriptionId!
+}
+
+test('a subscription is ended once; one that nobody approved, or nobody knows, is none', async () => {
+  const id = await buySubscription()
+  await paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: id }))
+  await paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: id }))
+  expect(vendor.subscriptions.get(id).status).toBe('CANCELLED')
+  const { externalSubscriptionId } = await paypal.createCheckout(openedConnection, createOrder({ externalIds }))
+  await paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId }))
+  await paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: 'I-NOBODY' }))
+  await paypal.cancel(openedConnection, createSubscriptionRow({}))
+  // What refuses for another reason is not over.
+  const running = await buySubscription()
+  vendor.own.next = [{ status: 422 }]
+  expect(
+    await captureLeaks(secrets, () =>
+      paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: running })),
+    ),
+  ).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
+  // What failed fails again under the same key, for days.
+  vendor.own.next = [{ status: 500 }]
+  const ended = () => paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: running }))
+  expect(await captureLeaks(secrets, ended)).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
+  await ended()
+  expect(vendor.subscriptions.get(running).status).toMatch(/^cancell?ed$/i)
+})
+
+test('the next cycles cost something else', async () => {
+  const id = await buySubscription()
+  await paypal.reprice(openedConnection, createSubscriptionRow({ externalSubscriptionId: id }), 4205)
+  expect(vendor.subscriptions.get(id).price).toEqual({ currency_code: 'USD', value: '42.05' })
+  // Nobody pays for what is not there any more.
+  await paypal.reprice(openedConnection, createSubscriptionRow({ externalSubscriptionId: 'I-NOBODY' }), 4200)
+})
+
+test('a subscription is read as it stands, with what was paid; one that is not there is nothing', async () => {
+  const id = await buySubscription()
+  const sale = vendor.bill(id)
+  const found = await paypal.fetchSubscription(openedConnection, id)
+  expect(found).toMatchObject({ externalSubscriptionId: id, status: 'active' })
+  expect(found!.periodEnd).toBeGreaterThan(found!.periodStart!)
+  expect(found!.invoices).toHaveLength(2)
+  expect(found!.invoices[1]).toMatchObject({ externalInvoiceId: sale, amount: 2000, currency: 'USD', status: 'paid' })
+  expect(await paypal.fetchSubscription(openedConnection, 'I-NOBODY')).toBeUndefined()
+  const waiting = await paypal.createCheckout(openedConnection, createOrder({ externalIds }))
+  expect(await paypal.fetchSubscription(openedConnection, waiting.externalSubscriptionId!)).toMatchObject({
+    status: 'pending',
+  })
+})
+
+test('all transactions of a subscription are read, however many pages they are', async () => {
+  const id = await buySubscription()
+  vendor.terms.page = 2
+  for (let n = 0; n < 4; n++) vendor.bill(id)
+  const { invoices } = (await paypal.fetchSubscription(openedConnection, id))!
+  expect(new Set(invoices.map(({ externalInvoiceId }) => externalInvoiceId)).size).toBe(5)
+  vendor.terms.page = 20
+})
+
+test('amounts have as many decimals as PayPal takes', () => {
+  const written = [
+    ['USD', 5, '0.05'],
+    ['USD', 123_456, '1234.56'],
+    ['JPY', 500, '500'],
+    ['HUF', 50_000, '500'],
+    ['TND', 12_345, '12.345'],
+  ] as const
+  for (const [currency, minor, value] of written) {
+    expect([currency, toPaypalMoney(minor, currency).value]).toEqual([currency, value])
+    expect([currency, fromPaypalAmount(value, currency)]).toEqual([currency, minor])
+  }
+  expect(['20', '20.0', '-3.5', '', 'many', undefined].map((value) => fromPaypalAmount(value, 'USD'))).toEqual([
+    2000, 2000, -350, 0, 0, 0,
+  ])
+})

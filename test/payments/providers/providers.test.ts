@@ -1,0 +1,100 @@
+import { afterAll, expect, test } from 'bun:test'
+import { startPaddle } from '../../fakes/vendors/paddle'
+import { startPaypal } from '../../fakes/vendors/paypal'
+import { startStripe } from '../../fakes/vendors/stripe'
+import type { SignedWebhook } from '../../fakes/vendors/vendor'
+import { allowPrivateNetwork, denyPrivateNetwork } from '../../plugins/fixtures'
+import { statusAndCode } from '../../test-tenant'
+import { createPaymentsFixture, done } from '../fixtures'
+import { deliver } from '../webhooks/webhook-fixtures'
+
+allowPrivateNetwork()
+const [stripe, paypal, paddle] = [await startStripe(), await startPaypal(), await startPaddle()]
+stripe.price('price_pro', 2000)
+paypal.plan('P-PRO', '20.00')
+paddle.price('pri_pro', '2000')
+afterAll(async () => {
+  denyPrivateNetwork()
+  await Promise.all([stripe.stop(), paypal.stop(), paddle.stop()])
+})
+
+const token = (checkout: { clientToken: string }) => checkout.clientToken
+const lastKey = (things: Map<string, unknown>) => [...things.keys()].at(-1)!
+
+/** What differs: how the provider calls the price, how one pays there, and what is known there of the price and the end. */
+const kinds = {
+  stripe: {
+    vendor: stripe,
+    externalIds: { monthlyPriceId: 'price_pro' },
+    pay: () => stripe.pay(lastKey(stripe.sessions))!,
+    price: (id: string) => stripe.subscriptions.get(id).items.data[0].price.unit_amount / 100,
+    ended: (id: string) => stripe.subscriptions.get(id).status === 'canceled',
+  },
+  paypal: {
+    vendor: paypal,
+    externalIds: { monthlyPlanId: 'P-PRO' },
+    pay: () => {
+      const id = lastKey(paypal.subscriptions)
+      paypal.approve(id)
+      return id
+    },
+    price: (id: string) => Number(paypal.subscriptions.get(id).price.value),
+    ended: (id: string) => paypal.subscriptions.get(id).status === 'CANCELLED',
+  },
+  paddle: {
+    vendor: paddle,
+    externalIds: { monthlyPriceId: 'pri_pro' },
+    pay: (checkout: { clientToken: string }) => paddle.pay(token(checkout)),
+    price: (id: string) => paddle.subscriptions.get(id).items[0].price.unit_price.amount / 100,
+    ended: (id: string) => paddle.subscriptions.get(id).status === 'canceled',
+  },
+}
+
+test.each(Object.keys(kinds) as (keyof typeof kinds)[])(
+  'by %s somebody pays less by a coupon, pays again, pays more, and ends it',
+  async (kind) => {
+    const { vendor, externalIds, pay, price, ended } = kinds[kind]
+    const at = await createPaymentsFixture(vendor.connection())
+    await done(at.admin.put(`/plans/${at.pro}`, { externalIds: { [kind]: externalIds } }))
+    const heard = async () => {
+      for (const event of vendor.events.splice(0)) {
+        const sent = deliver(
+          at,
+          kind,
+          (vendor.sent as (event: unknown) => SignedWebhook | Promise<SignedWebhook>)(event),
+        )
+        expect((await sent).status, JSON.stringify(event)).toBe(200)
+      }
+    }
+    vendor.events.length = 0
+
+    const { _id: coupon, code } = await at.coupon({ discountValue: 25 })
+    const user = at.as('user')
+    const monthly = { planId: at.pro, billingCycle: 'monthly' }
+    const checkout = await done(user.post('/checkout', { ...monthly, couponCode: code }))
+    expect(checkout.checkoutUrl ?? checkout.clientToken).toBeString()
+    const external = pay(checkout)
+    expect(price(external)).toBe(15)
+    await heard()
+    const mine = await done(user.get('/subscriptions/me'))
+    expect(mine).toMatchObject({
+      ...{ _id: checkout.subscriptionId, status: 'active', externalSubscriptionId: external, providerKind: kind },
+      ...{ finalPrice: 15, couponId: coupon, limits: { projects: 2 } },
+    })
+    expect((await done(at.admin.get(`/coupons/${coupon}`))).currentRedemptions).toBe(1)
+    expect((await done(user.get('/invoices'))).map(({ status }: { status: string }) => status)).toEqual(['paid'])
+    expect(statusAndCode(await user.post('/checkout', monthly))).toEqual([409, 'ACTIVE_SUBSCRIPTION_EXISTS'])
+
+    await done(at.admin.put(`/subscriptions/${mine._id}/coupon`, { couponCode: null }))
+    expect(price(external)).toBe(20)
+    await heard()
+    expect((await done(user.get('/subscriptions/me'))).finalPrice).toBe(20)
+
+    expect((await done(user.put(`/checkout/${mine._id}/cancel`))).status).toBe('canceled')
+    expect(ended(external)).toBeTrue()
+    await heard()
+    expect(await done(user.get('/subscriptions/me'))).toBeNull()
+    expect((await at.events()).filter((name) => name === 'webhook-failed')).toEqual([])
+    expect(paypal.flaws).toEqual([])
+  },
+)

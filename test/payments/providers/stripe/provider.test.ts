@@ -1,0 +1,217 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { toStripeAmount } from '../../../../src/payments/providers/stripe/amounts'
+import { stripe } from '../../../../src/payments/providers/stripe/provider'
+import { STRIPE_KEY, startStripe } from '../../../fakes/vendors/stripe'
+import { allowPrivateNetwork, denyPrivateNetwork } from '../../../plugins/fixtures'
+import {
+  captureLeaks,
+  createOpenedConnection,
+  createOrder,
+  createSubscriptionRow,
+  discount,
+  PROVIDER_ERROR_WITHOUT_LEAK,
+} from '../provider-fixtures'
+
+const vendor = await startStripe()
+beforeAll(allowPrivateNetwork)
+afterAll(async () => {
+  denyPrivateNetwork()
+  await vendor.stop()
+})
+
+vendor.price('price_pro', 2000)
+const openedConnection = createOpenedConnection(vendor.connection())
+const lastCheckoutRequest = () => vendor.asked('POST', /checkout\/sessions$/).at(-1)!
+
+test('a checkout is by the price that Stripe knows, leads there, and carries what it is for', async () => {
+  const one = createOrder({ externalIds: { monthlyPriceId: 'price_pro' } })
+  const { checkoutUrl, clientToken, externalCheckoutId } = await stripe.createCheckout(openedConnection, one)
+  expect([checkoutUrl, clientToken]).toEqual([`https://checkout.stripe.com/c/pay/${externalCheckoutId}`, null])
+  const { body, headers } = lastCheckoutRequest()
+  expect(body).toEqual({
+    mode: 'subscription',
+    line_items: { 0: { price: 'price_pro', quantity: '1' } },
+    client_reference_id: one.subscriptionId,
+    metadata: one.metadata,
+    subscription_data: { metadata: one.metadata },
+    customer_email: 'ada@example.com',
+    success_url: one.successUrl,
+    cancel_url: one.cancelUrl,
+  })
+  expect([headers['idempotency-key'], headers['stripe-version']]).toEqual([one.key, expect.stringMatching(/^20\d\d-/)])
+})
+
+test('a price is made for an amount of its own, for a coupon, and where the plan has none', async () => {
+  const made = [
+    createOrder({ dynamic: true, amount: 1234, externalIds: { monthlyPriceId: 'price_pro' } }),
+    createOrder({ discount, amount: 1500, externalIds: { monthlyPriceId: 'price_pro', productId: 'prod_pro' } }),
+    createOrder({ billingCycle: 'yearly', currency: 'JPY', amount: 900 }),
+  ]
+  const data = []
+  for (const one of made) {
+    await stripe.createCheckout(openedConnection, one)
+    data.push(lastCheckoutRequest().body.line_items[0].price_data)
+  }
+  expect(data).toEqual([
+    { currency: 'usd', unit_amount: '1234', recurring: { interval: 'month' }, product_data: { name: 'Pro' } },
+    { currency: 'usd', unit_amount: '1500', recurring: { interval: 'month' }, product: 'prod_pro' },
+    { currency: 'jpy', unit_amount: '900', recurring: { interval: 'year' }, product_data: { name: 'Pro' } },
+  ])
+})
+
+test("who requires a price of Stripe's is told which one is missing, but for amounts that an admin has said", async () => {
+  const strict = createOpenedConnection({
+    ...vendor.connection(),
+    metadata: { apiUrl: vendor.url, requireExternalPrice: true },
+  })
+  const before = vendor.seen.length
+  await expect(stripe.createCheckout(strict, createOrder())).rejects.toMatchObject({
+    status: 400,
+    code: 'MISSING_EXTERNAL_PRICE_ID',
+  })
+  expect(vendor.seen.length).toBe(before)
+  expect(await stripe.createCheckout(strict, createOrder({ dynamic: true }))).toMatchObject({ clientToken: null })
+})
+
+test('within a page of ours a checkout is a token', async () => {
+  const { checkoutUrl, clientToken } = await stripe.createCheckout(openedConnection, createOrder({ embedded: true }))
+  expect([checkoutUrl, clientToken]).toEqual([null, expect.stringMatching(/_secret_/)])
+  expect(lastCheckoutRequest().body).toMatchObject({
+    ui_mode: 'embedded_page',
+    return_url: 'https://shop.example.com/thanks',
+  })
+  await stripe.createCheckout(openedConnection, createOrder({ embedded: true, successUrl: undefined }))
+  expect(lastCheckoutRequest().body).toMatchObject({ redirect_on_completion: 'never' })
+})
+
+test('what was done though the answer got lost is done once', async () => {
+  const one = createOrder()
+  const before = vendor.sessions.size
+  vendor.own.next = ['lost']
+  const first = await stripe.createCheckout(openedConnection, one)
+  const again = await stripe.createCheckout(openedConnection, one)
+  expect([again, vendor.sessions.size - before]).toEqual([first, 1])
+})
+
+test('a Stripe that is down or refuses is a 502, of which nobody learns anything secret', async () => {
+  // Who stands in between may not say that it is an error but by its status.
+  const silent = { status: 503, body: { id: 'cs_1', url: 'https://checkout.stripe.com/c/pay/cs_1' } }
+  for (const failure of ['down', { status: 500 }, { status: 429 }, { status: 402 }, silent] as const) {
+    vendor.own.failing = () => failure
+    expect(await captureLeaks([STRIPE_KEY], () => stripe.createCheckout(openedConnection, createOrder()))).toEqual(
+      PROVIDER_ERROR_WITHOUT_LEAK,
+    )
+  }
+  vendor.own.failing = () => undefined
+  const foreign = createOpenedConnection({
+    ...vendor.connection(),
+    authentication: { secretKey: 'sk_of_somebody_else' },
+  })
+  expect(await captureLeaks(['sk_of_somebody_else'], () => stripe.createCheckout(foreign, createOrder()))).toEqual(
+    PROVIDER_ERROR_WITHOUT_LEAK,
+  )
+  const without = createOpenedConnection({ ...vendor.connection(), authentication: {} })
+  expect(await captureLeaks([STRIPE_KEY], () => stripe.createCheckout(without, createOrder()))).toEqual(
+    PROVIDER_ERROR_WITHOUT_LEAK,
+  )
+})
+
+const buySubscription = async () => {
+  const { externalCheckoutId } = await stripe.createCheckout(openedConnection, createOrder())
+  return vendor.pay(externalCheckoutId!)
+}
+
+test('a subscription is ended once, and a checkout that nobody paid is called off', async () => {
+  const externalSubscriptionId = await buySubscription()
+  const row = createSubscriptionRow({ externalSubscriptionId })
+  await stripe.cancel(openedConnection, row)
+  await stripe.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId }))
+  expect(vendor.subscriptions.get(externalSubscriptionId).status).toBe('canceled')
+  await stripe.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: 'sub_of_nobody' }))
+
+  const { externalCheckoutId } = await stripe.createCheckout(openedConnection, createOrder())
+  for (const _ of [1, 2]) await stripe.cancel(openedConnection, createSubscriptionRow({ externalCheckoutId }))
+  expect(vendor.sessions.get(externalCheckoutId!).status).toBe('expired')
+  await stripe.cancel(openedConnection, createSubscriptionRow({}))
+  await stripe.cancel(openedConnection, createSubscriptionRow({ externalCheckoutId: 'cs_of_nobody' }))
+  // It was paid just now, of which nobody has heard yet.
+  const paid = (await stripe.createCheckout(openedConnection, createOrder())).externalCheckoutId!
+  const unheard = vendor.pay(paid)
+  await stripe.cancel(openedConnection, createSubscriptionRow({ externalCheckoutId: paid }))
+  expect(vendor.subscriptions.get(unheard).status).toBe('canceled')
+  // What failed fails again under the same key, for a day.
+  const begun = (await stripe.createCheckout(openedConnection, createOrder())).externalCheckoutId!
+  for (const failure of [
+    { status: 502, body: {} },
+    { status: 401, body: { message: 'No.' } },
+  ]) {
+    vendor.own.next = [failure]
+    expect(
+      await captureLeaks([STRIPE_KEY], () =>
+        stripe.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: unheard })),
+      ),
+    ).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
+  }
+  vendor.own.next = [{ status: 500 }]
+  const calledOff = () => stripe.cancel(openedConnection, createSubscriptionRow({ externalCheckoutId: begun }))
+  expect(await captureLeaks([STRIPE_KEY], calledOff)).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
+  await calledOff()
+  expect(vendor.sessions.get(begun).status).toBe('expired')
+  vendor.own.failing = () => 'down'
+  expect(await captureLeaks([STRIPE_KEY], () => stripe.cancel(openedConnection, row))).toEqual(
+    PROVIDER_ERROR_WITHOUT_LEAK,
+  )
+  vendor.own.failing = () => undefined
+})
+
+test('the next cycles cost something else, without anything being charged now', async () => {
+  const externalSubscriptionId = await buySubscription()
+  const row = createSubscriptionRow({ externalSubscriptionId })
+  await stripe.reprice(openedConnection, row, 4200)
+  const { price } = vendor.subscriptions.get(externalSubscriptionId).items.data[0]
+  expect([price.unit_amount, price.currency]).toEqual([4200, 'usd'])
+  const change = vendor.asked('POST', /subscriptions\//)
+  expect(change.at(-1)!.body).toMatchObject({ proration_behavior: 'none' })
+  await stripe.reprice(openedConnection, row, 4200)
+  expect(vendor.asked('POST', /subscriptions\//)).toHaveLength(change.length)
+  await stripe.reprice(openedConnection, createSubscriptionRow({ ...row, updated: '2' }), 2000)
+  await stripe.reprice(openedConnection, createSubscriptionRow({ ...row, updated: '3' }), 4200)
+  expect(vendor.subscriptions.get(externalSubscriptionId).items.data[0].price.unit_amount).toBe(4200)
+  // Nobody pays for what is not there any more.
+  await stripe.reprice(openedConnection, createSubscriptionRow({ externalSubscriptionId: 'sub_of_nobody' }), 4200)
+})
+
+test('a subscription is read as it stands, with its invoices; one that is not there is nothing', async () => {
+  const id = await buySubscription()
+  vendor.change(id, { cancel_at_period_end: true })
+  const open = vendor.fail(id)
+  const found = await stripe.fetchSubscription(openedConnection, id)
+  expect(found).toMatchObject({ externalSubscriptionId: id, status: 'past_due', cancelAtPeriodEnd: true })
+  expect(found!.periodEnd! - found!.periodStart!).toBeGreaterThan(27 * 86_400_000)
+  expect(found!.invoices.map(({ status, amount, currency }) => [status, amount, currency])).toEqual([
+    ['paid', 2000, 'USD'],
+    ['open', 2000, 'USD'],
+  ])
+  expect(found!.invoices[1]!.externalInvoiceId).toBe(open)
+  expect(await stripe.fetchSubscription(openedConnection, 'sub_of_nobody')).toBeUndefined()
+})
+
+test('all invoices of a subscription are read, however many pages they are', async () => {
+  const id = await buySubscription()
+  for (let n = 0; n < 120; n++) vendor.renew(id)
+  const { invoices } = (await stripe.fetchSubscription(openedConnection, id))!
+  expect(new Set(invoices.map(({ externalInvoiceId }) => externalInvoiceId)).size).toBe(121)
+})
+
+test('Stripe counts some currencies otherwise', () => {
+  const counted = [
+    ['USD', 1999, 1999],
+    ['JPY', 500, 500],
+    ['KWD', 12_345, 12_350],
+    ['ISK', 5, 500],
+    ['UGX', 5, 500],
+    ['MGA', 500, 5],
+  ] as const
+  for (const [currency, minor, told] of counted)
+    expect([currency, toStripeAmount(minor, currency)]).toEqual([currency, told])
+})

@@ -1,0 +1,182 @@
+import { afterAll, afterEach, describe, expect, test } from 'bun:test'
+import { moveClock } from '../../../src/core/clock'
+import { startStripe } from '../../fakes/vendors/stripe'
+import { allowPrivateNetwork, denyPrivateNetwork } from '../../plugins/fixtures'
+import { statusAndCode } from '../../test-tenant'
+import { createPaymentsFixture, done } from '../fixtures'
+
+allowPrivateNetwork()
+const stripe = await startStripe()
+const at = await createPaymentsFixture(stripe.connection())
+const { admin } = at
+const PROVIDER_ERROR = [502, 'PROVIDER_ERROR']
+afterEach(() => {
+  moveClock(Date.now())
+  stripe.own.next = []
+})
+afterAll(async () => {
+  denyPrivateNetwork()
+  await stripe.stop()
+})
+
+const NOON = Date.parse('2026-01-31T12:00:00.000Z')
+
+/** A subscription that is paid by Stripe since the end of January. */
+async function createPaidSubscription(planId = at.pro, amount?: number) {
+  moveClock(NOON)
+  const who = await at.customer()
+  const { _id: id } = await done(who.post('/subscriptions', { planId, billingCycle: 'monthly' }))
+  if (amount) await done(admin.put(`/subscriptions/${id}/dynamic-amount`, { amount }))
+  await done(who.post('/checkout', { subscriptionId: id }))
+  const external = stripe.pay([...stripe.sessions.keys()].at(-1)!)!
+  const period = { periodStart: NOON, periodEnd: NOON + 28 * 86_400_000 }
+  await at.told(id, 'activated', { occurredAt: NOON, externalSubscriptionId: external, ...period })
+  return {
+    ...{ id, who },
+    price: () => stripe.subscriptions.get(external).items.data[0].price.unit_amount as number,
+    attach: (couponCode: string | null) => admin.put(`/subscriptions/${id}/coupon`, { couponCode }),
+    row: () => done(admin.get(`/subscriptions/${id}`)),
+  }
+}
+/** Which coupons are told to have been redeemed for a subscription. */
+const listRedeemedCoupons = async (id: string): Promise<unknown[]> => {
+  const events = await done(admin.get('/events?source=payments&eventName=coupon-redeemed&limit=1000'))
+  const those = events.filter(
+    ({ metadata }: { metadata: { subscriptionId: string } }) => metadata.subscriptionId === id,
+  )
+  return those.map(({ metadata }: { metadata: Record<string, string> }) => [metadata.couponId, metadata.couponCode])
+}
+const countRedemptions = async ({ _id }: { _id: string }) =>
+  (await done(admin.get(`/coupons/${_id}`))).currentRedemptions
+
+describe('a coupon', () => {
+  test('is redeemed at once by what is active, and once', async () => {
+    const one = await createPaidSubscription()
+    const coupon = await at.coupon({ maxRedemptions: 1, benefitDurationUnit: 'months', benefitDurationValue: 1 })
+    const attached = await done(one.attach(coupon.code))
+    expect(attached).toMatchObject({ couponId: coupon._id, couponCode: coupon.code, finalPrice: 10, status: 'active' })
+    // January's last day and a month.
+    expect(attached.couponBenefitEndsAt).toBe('2026-02-28T12:00:00.000Z')
+    expect([one.price(), await countRedemptions(coupon), await listRedeemedCoupons(one.id)]).toEqual([
+      1000,
+      1,
+      [[coupon._id, coupon.code]],
+    ])
+    // The same code again is nothing new, though it could not be redeemed any more.
+    await done(admin.delete(`/coupons/${coupon._id}`))
+    expect(await done(one.attach(coupon.code.toUpperCase()))).toMatchObject({
+      couponId: coupon._id,
+      finalPrice: attached.finalPrice,
+    })
+    expect(await countRedemptions(coupon)).toBe(1)
+    expect(await done(one.attach(null))).toMatchObject({
+      couponId: null,
+      couponCode: null,
+      couponBenefitEndsAt: null,
+      finalPrice: 20,
+    })
+    expect([one.price(), await countRedemptions(coupon)]).toEqual([2000, 1])
+  })
+
+  test('is redeemed when what waits becomes active, with the benefit from the period on', async () => {
+    const coupon = await at.coupon({ benefitDurationUnit: 'days', benefitDurationValue: 10 })
+    const id = await at.pending('user')
+    const attached = await done(admin.put(`/subscriptions/${id}/coupon`, { couponCode: coupon.code }))
+    expect([attached.status, attached.finalPrice, await countRedemptions(coupon)]).toEqual(['pending', 10, 0])
+    await at.told(id, 'activated', { occurredAt: NOON, periodStart: NOON, periodEnd: NOON + 86_400_000 })
+    const row = await done(admin.get(`/subscriptions/${id}`))
+    expect([row.couponBenefitEndsAt, await countRedemptions(coupon)]).toEqual(['2026-02-10T12:00:00.000Z', 1])
+    expect(await listRedeemedCoupons(id)).toEqual([[coupon._id, coupon.code]])
+    await at.told(id, 'canceled', { occurredAt: NOON + 1 })
+  })
+
+  test('is worth nothing once its benefit is over, and the subscription goes on', async () => {
+    const one = await createPaidSubscription()
+    const coupon = await at.coupon({ benefitDurationUnit: 'days', benefitDurationValue: 10 })
+    expect((await done(one.attach(coupon.code))).finalPrice).toBe(10)
+    moveClock(NOON + 9 * 86_400_000)
+    expect((await one.row()).finalPrice).toBe(10)
+    moveClock(NOON + 11 * 86_400_000)
+    expect(await one.row()).toMatchObject({ status: 'active', basePrice: 20, finalPrice: 20, couponId: coupon._id })
+  })
+
+  test('that is not there is missing, and one that is not good is refused', async () => {
+    const one = await createPaidSubscription()
+    const cases: [object, unknown[]][] = [
+      [{ isActive: false }, [404, 'COUPON_NOT_FOUND']],
+      [{ validUntil: '2020-01-01' }, [400, 'COUPON_EXPIRED']],
+      [{ maxRedemptions: 0 }, [400, 'COUPON_MAX_REDEMPTIONS']],
+      [{ applicablePlanIds: [at.free] }, [400, 'COUPON_NOT_APPLICABLE']],
+    ]
+    for (const [body, expected] of cases)
+      expect(statusAndCode(await one.attach((await at.coupon(body)).code))).toEqual(expected)
+    expect(statusAndCode(await one.attach('nothing'))).toEqual([404, 'COUPON_NOT_FOUND'])
+    for (const body of [{}, { couponCode: 5 }])
+      expect(statusAndCode(await admin.put(`/subscriptions/${one.id}/coupon`, body))).toEqual([400, 'INVALID_INPUT'])
+    expect([(await one.row()).couponId, one.price()]).toEqual([null, 2000])
+  })
+
+  test('of which the provider could not be told is neither attached nor redeemed', async () => {
+    const one = await createPaidSubscription()
+    const coupon = await at.coupon({})
+    stripe.own.next = Array(6).fill('down')
+    expect(statusAndCode(await one.attach(coupon.code))).toEqual(PROVIDER_ERROR)
+    expect([(await one.row()).couponId, one.price(), await countRedemptions(coupon)]).toEqual([null, 2000, 0])
+  })
+
+  test('that somebody else had redeemed when it was paid is told to the provider', async () => {
+    const coupon = await at.coupon({ maxRedemptions: 1 })
+    const who = await at.customer()
+    const { subscriptionId } = await done(
+      who.post('/checkout', { planId: at.pro, billingCycle: 'monthly', couponCode: coupon.code }),
+    )
+    const external = stripe.pay([...stripe.sessions.keys()].at(-1)!)!
+    await done(admin.put(`/coupons/${coupon._id}`, { maxRedemptions: 0 }))
+    await at.told(subscriptionId, 'activated', { occurredAt: NOON, externalSubscriptionId: external })
+    expect(await done(who.get('/subscriptions/me'))).toMatchObject({ couponId: null, finalPrice: 20 })
+    await at.later(0)
+    expect(stripe.subscriptions.get(external).items.data[0].price.unit_amount).toBe(2000)
+  })
+})
+
+describe('the amount of a dynamic plan that is paid', () => {
+  test('is told to the provider, for the next cycle', async () => {
+    const one = await createPaidSubscription(at.dynamic, 50)
+    const path = `/subscriptions/${one.id}/dynamic-amount`
+    expect(one.price()).toBe(5000)
+    expect(await done(admin.put(path, { amount: 75.5 }))).toMatchObject({
+      status: 'active',
+      dynamicAmount: 75.5,
+      finalPrice: 75.5,
+    })
+    expect(one.price()).toBe(7550)
+    const asked = stripe.asked('POST', /subscriptions\/sub_/).at(-1)!
+    expect(asked.body.proration_behavior).toBe('none')
+    const { code } = await at.coupon({ discountValue: 10 })
+    await done(one.attach(code))
+    await done(admin.put(path, { amount: 100 }))
+    expect([one.price(), (await one.row()).finalPrice]).toEqual([9000, 90])
+  })
+
+  test('that was said after the checkout had begun is told when that is paid', async () => {
+    const who = await at.customer()
+    const { _id: id } = await done(who.post('/subscriptions', { planId: at.dynamic, billingCycle: 'monthly' }))
+    const path = `/subscriptions/${id}/dynamic-amount`
+    await done(admin.put(path, { amount: 50 }))
+    await done(who.post('/checkout', { subscriptionId: id }))
+    const external = stripe.pay([...stripe.sessions.keys()].at(-1)!)!
+    await done(admin.put(path, { amount: 60 }))
+    await at.told(id, 'activated', { occurredAt: NOON, externalSubscriptionId: external })
+    await at.later(0)
+    expect(stripe.subscriptions.get(external).items.data[0].price.unit_amount).toBe(6000)
+  })
+
+  test('stays where the provider could not be told', async () => {
+    const one = await createPaidSubscription(at.dynamic, 50)
+    stripe.own.next = Array(6).fill({ status: 500 })
+    expect(statusAndCode(await admin.put(`/subscriptions/${one.id}/dynamic-amount`, { amount: 60 }))).toEqual(
+      PROVIDER_ERROR,
+    )
+    expect([(await one.row()).dynamicAmount, one.price()]).toEqual([50, 5000])
+  })
+})

@@ -1,0 +1,272 @@
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { eq } from 'drizzle-orm'
+import fc from 'fast-check'
+import type { TransitionInput } from '../../../src/payments/subscriptions/state-machine'
+import {
+  ACTIVE_STATUSES,
+  type Status,
+  TRANSITIONS,
+  type Trigger,
+} from '../../../src/payments/subscriptions/transitions'
+import { subscriptions } from '../../../src/payments/tables'
+import { checkProperty, PROPERTY_TIMEOUT_MS } from '../../property-runner'
+import { statusAndCode } from '../../test-tenant'
+import { createPaymentsFixture, done, FORBIDDEN, ID, TIME, UNAUTHENTICATED } from '../fixtures'
+
+setDefaultTimeout(PROPERTY_TIMEOUT_MS)
+const at = await createPaymentsFixture()
+const { admin } = at
+
+const OCCURRED_AT = Date.parse('2026-03-10T08:00:00.000Z')
+const DAY = 86_400_000
+const row = async (id: string) => done(admin.get(`/subscriptions/${id}`))
+const createPending = async () => {
+  const who = await at.customer()
+  const { _id } = await done(who.post('/subscriptions', { planId: at.pro, billingCycle: 'monthly' }))
+  return { id: _id as string, who }
+}
+/** One that is active since then, for a month. */
+async function createActive() {
+  const one = await createPending()
+  await at.told(one.id, 'activated', {
+    occurredAt: OCCURRED_AT,
+    externalSubscriptionId: `sub_${one.id}`,
+    providerKind: 'stripe',
+  })
+  return one
+}
+
+describe('the table', () => {
+  test('has every status, and none leads away from an end', () => {
+    const statuses = Object.keys(TRANSITIONS) as Status[]
+    expect(statuses.sort()).toEqual(['active', 'canceled', 'expired', 'past_due', 'pending', 'trialing'])
+    expect([TRANSITIONS.canceled, TRANSITIONS.expired]).toEqual([{}, {}])
+    for (const from of statuses) for (const to of Object.values(TRANSITIONS[from])) expect(statuses).toContain(to)
+    expect(statuses.filter((from) => Object.values(TRANSITIONS[from]).includes('pending'))).toEqual(['pending'])
+  })
+
+  test('is what happens, for every status and everything that can be told', async () => {
+    const triggers = [...new Set(Object.values(TRANSITIONS).flatMap((row) => Object.keys(row)))] as Trigger[]
+    for (const from of Object.keys(TRANSITIONS) as Status[])
+      for (const trigger of triggers) {
+        const { id } = await createPending()
+        await at.tenant.write((tx) => tx.update(subscriptions).set({ status: from }).where(eq(subscriptions._id, id)))
+        const { outcome } = await at.told(id, trigger, { occurredAt: OCCURRED_AT })
+        const to = TRANSITIONS[from][trigger]
+        expect([await at.status(id), outcome], `${from} ${trigger}`).toEqual(to ? [to, 'applied'] : [from, 'refused'])
+      }
+  })
+
+  test('holds for any history: one in force at most, nothing comes back, and the order of arrival decides nothing late', async () => {
+    const told = fc.record({
+      n: fc.nat(2),
+      at: fc.nat(20),
+      meaning: fc.constantFrom(
+        ...(['activated', 'trial', 'updated', 'paid', 'payment failed', 'canceled', 'expired', 'voided'] as const),
+      ),
+      status: fc.constantFrom('active', 'trialing', 'past_due', 'canceled', 'expired', undefined),
+      invoice: fc.option(fc.record({ externalInvoiceId: fc.constantFrom('a', 'b', 'c'), amount: fc.nat(50) })),
+    })
+    await checkProperty(
+      40,
+      fc.asyncProperty(fc.array(told, { maxLength: 25 }), async (history) => {
+        const who = await at.customer()
+        const ids: string[] = []
+        for (let n = 0; n < 3; n++)
+          ids.push((await done(who.post('/subscriptions', { planId: at.pro, billingCycle: 'monthly' })))._id)
+        const ended = new Map<string, Status>()
+        for (const { n, at: time, meaning, status, invoice } of history) {
+          const id = ids[n]!
+          const before = await at.told(id, 'voided')
+          const more = invoice && {
+            invoice: { ...invoice, externalInvoiceId: id + invoice.externalInvoiceId, currency: 'USD' },
+          }
+          const known = { externalSubscriptionId: `sub_${id}`, providerKind: 'stripe' } as const
+          const { subscription: after, outcome } = await at.told(id, meaning, {
+            occurredAt: OCCURRED_AT + time,
+            status,
+            ...known,
+            ...more,
+          })
+          const [from, to] = [before.subscription.status, after.status]
+          // Who is late to pay has begun before.
+          const steps =
+            from === 'pending' && status === 'past_due'
+              ? { ...TRANSITIONS.pending, ...TRANSITIONS.active }
+              : TRANSITIONS[from]
+          if (from !== to) expect(Object.values(steps)).toContain(to)
+          if (outcome !== 'applied') expect(to).toBe(from)
+          if (ended.has(id)) expect(to).toBe(ended.get(id)!)
+          if (to === 'canceled' || to === 'expired') ended.set(id, to)
+          if (from !== 'pending')
+            expect(after.lastEventAt ?? 0).toBeGreaterThanOrEqual(before.subscription.lastEventAt ?? 0)
+        }
+        const rows = (await done(who.get('/subscriptions'))) as { status: Status }[]
+        expect(rows.filter(({ status }) => ACTIVE_STATUSES.includes(status)).length).toBeLessThanOrEqual(1)
+        const invoices = (await done(who.get('/invoices'))) as { externalInvoiceId: string }[]
+        expect(new Set(invoices.map(({ externalInvoiceId }) => externalInvoiceId)).size).toBe(invoices.length)
+      }),
+    )
+  })
+})
+
+describe('what is told', () => {
+  test('late changes nothing, and at the same moment it does', async () => {
+    const { id } = await createActive()
+    await at.told(id, 'payment failed', { occurredAt: OCCURRED_AT + 10 })
+    expect((await at.told(id, 'activated', { occurredAt: OCCURRED_AT + 9 })).outcome).toBe('stale')
+    expect(await at.status(id)).toBe('past_due')
+    await at.told(id, 'activated', { occurredAt: OCCURRED_AT + 10 })
+    expect(await at.status(id)).toBe('active')
+  })
+
+  test('of a beginning is never too late while it waits', async () => {
+    const { id } = await createPending()
+    await at.told(id, 'payment failed', { occurredAt: OCCURRED_AT + 10 })
+    await at.told(id, 'paid', {
+      occurredAt: OCCURRED_AT + 20,
+      invoice: { externalInvoiceId: `${id} 0`, amount: 0, currency: 'usd' },
+    })
+    expect(await at.status(id)).toBe('pending')
+    await at.told(id, 'trial', { occurredAt: OCCURRED_AT + 5, trialEndsAt: OCCURRED_AT + DAY })
+    expect(await row(id)).toMatchObject({ status: 'trialing', trialEndsAt: '2026-03-11T08:00:00.000Z' })
+  })
+
+  test('of the period is kept; without it a cycle follows the other', async () => {
+    const { id } = await createActive()
+    const period = async () => {
+      const { currentPeriodStart, currentPeriodEnd } = await row(id)
+      return [currentPeriodStart.slice(0, 10), currentPeriodEnd.slice(0, 10)]
+    }
+    expect(await period()).toEqual(['2026-03-10', '2026-04-10'])
+    // What is paid within a period does not move it; what is paid when it is over begins the next.
+    await at.told(id, 'paid', { occurredAt: OCCURRED_AT + DAY })
+    expect(await period()).toEqual(['2026-03-10', '2026-04-10'])
+    await at.told(id, 'paid', { occurredAt: OCCURRED_AT + 32 * DAY })
+    expect(await period()).toEqual(['2026-04-10', '2026-05-10'])
+    const [periodStart, periodEnd] = [Date.parse('2026-05-10'), Date.parse('2026-06-10')]
+    await at.told(id, 'paid', { occurredAt: OCCURRED_AT + 62 * DAY, periodStart, periodEnd })
+    expect(await period()).toEqual(['2026-05-10', '2026-06-10'])
+    // An invoice of an earlier period sets nothing back.
+    await at.told(id, 'paid', {
+      occurredAt: OCCURRED_AT + 63 * DAY,
+      periodStart: OCCURRED_AT,
+      periodEnd: OCCURRED_AT + DAY,
+    })
+    expect(await period()).toEqual(['2026-05-10', '2026-06-10'])
+    await at.told(id, 'updated', { occurredAt: OCCURRED_AT + 64 * DAY, status: 'active', cancelAtPeriodEnd: true })
+    expect([(await row(id)).cancelAtPeriodEnd, ...(await period())]).toEqual([true, '2026-05-10', '2026-06-10'])
+    expect(await at.events()).toContain('subscription-renewed')
+  })
+
+  test('of another subscription at the provider is not applied', async () => {
+    const { id } = await createActive()
+    const other = { externalSubscriptionId: 'sub_other', providerKind: 'stripe' } as const
+    expect(await at.told(id, 'canceled', { occurredAt: OCCURRED_AT + 1, ...other })).toMatchObject({
+      outcome: 'refused',
+    })
+    expect(await at.status(id)).toBe('active')
+    const { id: second } = await createPending()
+    const taken = { externalSubscriptionId: `sub_${id}`, providerKind: 'stripe' } as const
+    expect(await at.told(second, 'activated', { occurredAt: OCCURRED_AT, ...taken })).toMatchObject({
+      outcome: 'refused',
+    })
+    expect(await at.status(second)).toBe('pending')
+  })
+
+  test('of who pays for what has ended is written down for people', async () => {
+    const { id } = await createActive()
+    await at.told(id, 'canceled', { occurredAt: OCCURRED_AT + 1 })
+    expect((await at.told(id, 'activated', { occurredAt: OCCURRED_AT + 2 })).outcome).toBe('refused')
+    const [event] = await done(admin.get('/events?eventName=webhook-failed&limit=1'))
+    expect(event.metadata).toMatchObject({ subscriptionId: id, trigger: 'activated' })
+  })
+})
+
+describe('invoices', () => {
+  const invoice = (id: string, more: object = {}): TransitionInput['invoice'] => ({
+    ...{ externalInvoiceId: `in_${id}`, amount: 2000, currency: 'usd', invoiceUrl: 'https://pay.test/1' },
+    ...{
+      periodStart: OCCURRED_AT,
+      periodEnd: OCCURRED_AT + 31 * DAY,
+      items: [{ description: 'Pro', quantity: 1, amount: 2000 }],
+    },
+    ...more,
+  })
+
+  test('are of the entity that pays, and each of the provider’s once', async () => {
+    const { id, who } = await createActive()
+    for (let n = 0; n < 3; n++)
+      await at.told(id, 'paid', { occurredAt: OCCURRED_AT + 1, invoice: invoice(id, { paidAt: OCCURRED_AT }) })
+    const [told, ...others] = await done(who.get('/invoices'))
+    expect(others).toEqual([])
+    expect(told).toEqual({
+      ...{ _id: ID, subscriptionId: id, billableEntityType: 'user', billableEntityId: who.id, amount: 20 },
+      ...{ currency: 'USD', status: 'paid', externalInvoiceId: `in_${id}`, providerKind: 'stripe' },
+      ...{ invoiceUrl: 'https://pay.test/1', paidAt: '2026-03-10T08:00:00.000Z' },
+      ...{
+        periodStart: '2026-03-10T08:00:00.000Z',
+        periodEnd: '2026-04-10T08:00:00.000Z',
+        created: TIME,
+        updated: TIME,
+      },
+      items: [{ description: 'Pro', quantity: 1, amount: 20 }],
+    })
+    expect(await done(who.get(`/invoices/${told._id}`))).toEqual(told)
+    expect(await done(at.as('other').get('/invoices?billableEntityType=user'))).toEqual([])
+    expect(statusAndCode(await at.as('other').get(`/invoices/${told._id}`))).toEqual(FORBIDDEN)
+    expect(statusAndCode(await at.stranger.get('/invoices'))).toEqual(UNAUTHENTICATED)
+    const find = async (query: string) =>
+      (await done(admin.get(`/invoices?billableEntityId=${who.id}&${query}`))).length
+    expect([
+      await find('status=paid'),
+      await find('status=open,void'),
+      await find('billableEntityType=workspace'),
+    ]).toEqual([...[1, 0, 0]])
+    for (const query of ['status=due', 'billableEntityType=team', 'sort=x'])
+      expect(statusAndCode(await admin.get(`/invoices?${query}`))).toEqual([400, 'INVALID_INPUT'])
+    expect((await done(who.get('/invoices?status=paid'))).length).toBe(1)
+    expect(await done(who.get('/invoices?status=open,void'))).toEqual([])
+    expect(statusAndCode(await who.get('/invoices?status=nonsense'))).toEqual([400, 'INVALID_INPUT'])
+    expect((await done(who.get('/invoices?billableEntityType=nonsense&billableEntityId=x'))).length).toBe(1)
+    for (const unknown of ['x', '%00', Bun.randomUUIDv7()])
+      expect(statusAndCode(await admin.get(`/invoices/${unknown}`))).toEqual([404, 'INVOICE_NOT_FOUND'])
+    const foreign = await createPaymentsFixture()
+    expect(statusAndCode(await foreign.admin.get(`/invoices/${told._id}`))).toEqual([404, 'INVOICE_NOT_FOUND'])
+  })
+
+  test('are paid or void once, whatever is told later, or late', async () => {
+    const { id, who } = await createActive()
+    const statuses = async () =>
+      (await done(who.get('/invoices?sort=created'))).map(({ status }: { status: string }) => status)
+    await at.told(id, 'payment failed', { occurredAt: OCCURRED_AT + 5, invoice: invoice(id) })
+    expect([await statuses(), await at.status(id)]).toEqual([['open'], 'past_due'])
+    await at.told(id, 'paid', { occurredAt: OCCURRED_AT + 6, invoice: invoice(id) })
+    await at.told(id, 'payment failed', { occurredAt: OCCURRED_AT + 5, invoice: invoice(id) })
+    await at.told(id, 'voided', { occurredAt: OCCURRED_AT + 7, invoice: invoice(id) })
+    expect([await statuses(), await at.status(id)]).toEqual([['paid'], 'active'])
+    // An invoice is kept, though what it says of the subscription comes too late.
+    await at.told(id, 'paid', { occurredAt: OCCURRED_AT + 1, invoice: invoice(`${id} late`) })
+    await at.told(id, 'payment failed', { occurredAt: OCCURRED_AT + 9, invoice: invoice(`${id} given up`) })
+    await at.told(id, 'voided', { occurredAt: OCCURRED_AT + 10, invoice: invoice(`${id} given up`) })
+    await at.told(id, 'paid', { occurredAt: OCCURRED_AT + 11, invoice: invoice(`${id} given up`) })
+    expect(await statuses()).toEqual(['paid', 'paid', 'void'])
+  })
+
+  test('count in the unit of their currency', async () => {
+    const { id, who } = await createActive()
+    const items = [{ description: 'Pro', quantity: 1, amount: 1234 }]
+    for (const currency of ['jpy', 'kwd'])
+      await at.told(id, 'paid', {
+        occurredAt: OCCURRED_AT + 1,
+        invoice: invoice(id + currency, { currency, amount: 1234, items }),
+      })
+    const amounts = (await done(who.get('/invoices?sort=created'))).map(
+      (one: { amount: number; items: { amount: number }[] }) => [one.amount, one.items[0]!.amount],
+    )
+    expect(amounts.sort()).toEqual([
+      [1.234, 1.234],
+      [1234, 1234],
+    ])
+  })
+})

@@ -1,0 +1,153 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { moveClock, now, toIsoString } from '../../../src/core/clock'
+import { paypal } from '../../../src/payments/providers/paypal/provider'
+import { startPaypal } from '../../fakes/vendors/paypal'
+import { allowPrivateNetwork, denyPrivateNetwork } from '../../plugins/fixtures'
+import { createTestTenant } from '../../test-tenant'
+import { createOpenedConnection, createOrder } from '../providers/provider-fixtures'
+import {
+  createConnection,
+  createPendingSubscription,
+  deliver,
+  findSubscription,
+  invoicesOf,
+  metadataOf,
+} from './webhook-fixtures'
+
+const there = await createTestTenant()
+const vendor = await startPaypal()
+vendor.plan('P-PRO', '20.00')
+const connection = createOpenedConnection(vendor.connection())
+beforeAll(async () => {
+  allowPrivateNetwork()
+  await createConnection(there, vendor.connection())
+})
+afterEach(() => {
+  moveClock(Date.now())
+  expect(vendor.flaws).toEqual([])
+})
+afterAll(async () => {
+  denyPrivateNetwork()
+  await vendor.stop()
+})
+
+/** What PayPal has told since somebody looked, sent in this order. */
+async function deliverInOrder(...types: string[]) {
+  const events = vendor.events.splice(0)
+  const statuses = []
+  for (const type of types) {
+    const [event] = events.splice(
+      events.findIndex(({ event_type }) => event_type === type),
+      1,
+    )
+    statuses.push((await deliver(there, 'paypal', vendor.sent(event))).body.status)
+  }
+  expect(events.map(({ event_type }) => event_type)).toEqual([])
+  return statuses
+}
+
+const ACTIVATED = 'BILLING.SUBSCRIPTION.ACTIVATED'
+const PAID = 'PAYMENT.SALE.COMPLETED'
+const FAILED = 'BILLING.SUBSCRIPTION.PAYMENT.FAILED'
+
+async function startCheckout() {
+  const row = await createPendingSubscription(there, { providerKind: 'paypal' })
+  const externalIds = { monthlyPlanId: 'P-PRO' }
+  const one = createOrder({ subscriptionId: row._id, externalIds, metadata: metadataOf(there, row) })
+  const { externalSubscriptionId } = await paypal.createCheckout(connection, one)
+  return { row, id: externalSubscriptionId! }
+}
+
+async function buySubscription() {
+  const { row, id } = await startCheckout()
+  vendor.approve(id)
+  await deliverInOrder(ACTIVATED, PAID)
+  return { row, id }
+}
+
+test.each([{ types: [ACTIVATED, PAID] }, { types: [PAID, ACTIVATED] }])(
+  'who approves is active until the next payment, with an invoice: %j',
+  async ({ types }) => {
+    const { row, id } = await startCheckout()
+    const sale = vendor.approve(id)
+    expect(await deliverInOrder(...types)).toEqual(['processed', 'processed'])
+    const { billing_info } = vendor.subscriptions.get(id)
+    expect(await findSubscription(there, row)).toMatchObject({
+      ...{ status: 'active', externalSubscriptionId: id },
+      currentPeriodEnd: toIsoString(Date.parse(billing_info.next_billing_time)),
+    })
+    expect(await invoicesOf(there, row)).toEqual([[sale, 'paid', 2000, 'USD']])
+  },
+)
+
+test('a renewal moves the period, and is an invoice of its own', async () => {
+  const { row, id } = await buySubscription()
+  const before = await findSubscription(there, row)
+  moveClock(Date.parse(before.currentPeriodEnd!) + 3_600_000)
+  const sale = vendor.bill(id, now())
+  await deliverInOrder(PAID)
+  const after = await findSubscription(there, row)
+  expect([after.status, after.currentPeriodStart]).toEqual(['active', before.currentPeriodEnd!])
+  expect(after.currentPeriodEnd! > before.currentPeriodEnd!).toBe(true)
+  expect((await invoicesOf(there, row)).map(([external]) => external)).toContain(sale)
+})
+
+test('a payment that fails is past due with one open invoice, however often it is tried, which a payment replaces', async () => {
+  const { row, id } = await buySubscription()
+  for (const _ of [1, 2]) {
+    moveClock(now() + 60_000)
+    vendor.fail(id)
+    await deliverInOrder(FAILED)
+  }
+  expect((await findSubscription(there, row)).status).toBe('past_due')
+  expect((await invoicesOf(there, row)).slice(1)).toEqual([[`${id}-2`, 'open', 2000, 'USD']])
+  moveClock(now() + 60_000)
+  const sale = vendor.bill(id)
+  await deliverInOrder(PAID)
+  expect((await findSubscription(there, row)).status).toBe('active')
+  expect((await invoicesOf(there, row)).slice(1)).toEqual([
+    [`${id}-2`, 'void', 2000, 'USD'],
+    [sale, 'paid', 2000, 'USD'],
+  ])
+})
+
+test.each([
+  ['CANCELLED', 'canceled'],
+  ['SUSPENDED', 'canceled'],
+  ['EXPIRED', 'expired'],
+])('%s there is %s here', async (theirs, ours) => {
+  const { row, id } = await buySubscription()
+  vendor.become(id, theirs)
+  await deliverInOrder(`BILLING.SUBSCRIPTION.${theirs}`)
+  expect((await findSubscription(there, row)).status).toBe(ours as never)
+})
+
+test('a payment that fails is an open invoice also where PayPal does not say over how much', async () => {
+  const { row, id } = await buySubscription()
+  moveClock(now() + 60_000)
+  vendor.happened(FAILED, { id, status: 'ACTIVE' })
+  await deliverInOrder(FAILED)
+  const day = toIsoString(now()).slice(0, 10)
+  expect((await invoicesOf(there, row)).slice(1)).toEqual([[`${id}-${day}`, 'open', 2000, 'USD']])
+  expect((await findSubscription(there, row)).status).toBe('past_due')
+})
+
+test('an update brings what has changed', async () => {
+  const { row, id } = await buySubscription()
+  const next = now() + 40 * 86_400_000
+  vendor.subscriptions.get(id).billing_info.next_billing_time = new Date(next).toISOString()
+  vendor.become(id, 'ACTIVE', 'UPDATED')
+  await deliverInOrder('BILLING.SUBSCRIPTION.UPDATED')
+  expect(await findSubscription(there, row)).toMatchObject({ status: 'active', currentPeriodEnd: toIsoString(next) })
+})
+
+test('what is about nothing here is ignored: other types, and sales of other things', async () => {
+  vendor.happened('CHECKOUT.ORDER.APPROVED', { id: '5O190127TN364715T' })
+  vendor.happened(PAID, { id: '80021663DE681814L', amount: { total: '5.00', currency: 'USD' } })
+  vendor.happened('BILLING.SUBSCRIPTION.CREATED', { id: 'I-1', status: 'APPROVAL_PENDING' })
+  expect(await deliverInOrder('CHECKOUT.ORDER.APPROVED', PAID, 'BILLING.SUBSCRIPTION.CREATED')).toEqual([
+    'ignored',
+    'ignored',
+    'ignored',
+  ])
+})

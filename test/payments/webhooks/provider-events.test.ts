@@ -1,0 +1,306 @@
+import { afterAll, afterEach, beforeAll, expect, spyOn, test } from 'bun:test'
+import { moveClock, now, toIsoString } from '../../../src/core/clock'
+import { logOutput } from '../../../src/core/log'
+import { runDueJobs } from '../../../src/jobs/runner'
+import { withLease } from '../../../src/jobs/with-lease'
+import { removeOld } from '../../../src/payments/webhooks/provider-events'
+import { startPaypal } from '../../fakes/vendors/paypal'
+import { startStripe } from '../../fakes/vendors/stripe'
+import { allowPrivateNetwork, denyPrivateNetwork, times } from '../../plugins/fixtures'
+import { createTestTenant, statusAndCode } from '../../test-tenant'
+import {
+  createConnection,
+  createPendingSubscription,
+  deliver,
+  findSubscription,
+  invoicesOf,
+  metadataOf,
+} from './webhook-fixtures'
+
+const [there, other] = [await createTestTenant(), await createTestTenant()]
+const [vendor, paypal] = [await startStripe(), await startPaypal()]
+const admin = there.as('admin')
+beforeAll(async () => {
+  allowPrivateNetwork()
+  await createConnection(there, vendor.connection())
+  await createConnection(other, vendor.connection())
+  await createConnection(there, paypal.connection())
+})
+afterEach(() => moveClock(Date.now()))
+afterAll(async () => {
+  denyPrivateNetwork()
+  await vendor.stop()
+  await paypal.stop()
+})
+
+const seconds = () => Math.floor(now() / 1000)
+const send = (event: object, house = there) => deliver(house, 'stripe', vendor.sent(event))
+const statusOf = async (row: Parameters<typeof findSubscription>[1]) => (await findSubscription(there, row)).status
+
+let subscriptions = 0
+/** A subscription of Stripe's for one of ours, as its events tell it. */
+async function createStripeSubscription(more: object = {}, house = there) {
+  const row = await createPendingSubscription(house, { providerKind: 'stripe', ...more })
+  const id = `sub_${house.id}_${subscriptions++}`
+  const period = { current_period_start: seconds(), current_period_end: seconds() + 2_592_000 }
+  const object = { id, object: 'subscription', status: 'active', metadata: metadataOf(house, row), ...period }
+  const event = (type: string, to: object = {}, created = seconds()) =>
+    vendor.happened(`customer.subscription.${type}`, { ...object, ...to }, { created })
+  const invoice = (type: string, invoice: string, created = seconds()) =>
+    vendor.happened(
+      `invoice.${type}`,
+      {
+        id: invoice,
+        object: 'invoice',
+        amount_due: 2000,
+        amount_paid: type === 'paid' ? 2000 : 0,
+        currency: 'usd',
+        subscription: id,
+        lines: { data: [] },
+      },
+      { created },
+    )
+  return { row, id, event, invoice }
+}
+
+test('an event is told with all that is known of it, to admins only, and with its body only by itself', async () => {
+  const { row, id, event } = await createStripeSubscription()
+  const sent = event('created')
+  expect((await send(sent)).body).toEqual({ status: 'processed' })
+  const [first] = (await admin.get(`/payments/events?subscriptionId=${row._id}`)).body
+  expect(first).toEqual({
+    ...{ _id: expect.any(String), providerKind: 'stripe', eventId: sent.id, type: 'customer.subscription.created' },
+    ...{ status: 'processed', outcome: null, sourceId: expect.any(String), subscriptionId: row._id },
+    ...{ externalSubscriptionId: id, attempts: 1, nextAttempt: null, occurredAt: toIsoString(sent.created * 1000) },
+    ...{ created: expect.any(String), updated: expect.any(String) },
+  })
+  expect((await admin.get(`/payments/events/${first._id}`)).body).toEqual({ ...first, body: sent })
+  expect(
+    (await admin.get('/payments/events?status=processed&providerKind=stripe&type=customer.subscription.created')).body,
+  ).toContainEqual(first)
+  expect((await admin.get('/payments/events?status=parked,failed')).body).not.toContainEqual(first)
+  for (const path of ['/payments/events', `/payments/events/${first._id}`]) {
+    expect(statusAndCode(await there.as('user').get(path))).toEqual([403, 'FORBIDDEN'])
+    expect(statusAndCode(await there.stranger.get(path))).toEqual([401, 'UNAUTHENTICATED'])
+  }
+  expect(statusAndCode(await there.as('user').post(`/payments/events/${first._id}/replay`))).toEqual([403, 'FORBIDDEN'])
+  for (const one of ['x', '%00'])
+    expect(statusAndCode(await admin.get(`/payments/events/${one}`))).toEqual([404, 'PROVIDER_EVENT_NOT_FOUND'])
+  expect((await other.as('admin').get('/payments/events')).body).toEqual([])
+  expect(statusAndCode(await other.as('admin').post(`/payments/events/${first._id}/replay`))).toEqual([
+    404,
+    'PROVIDER_EVENT_NOT_FOUND',
+  ])
+})
+
+test('an event counts once: twice, twenty times at once, and whatever comes under its id', async () => {
+  const { row, event, invoice } = await createStripeSubscription()
+  const created = event('created')
+  const answers = await Promise.all(times(20).map(() => send(created)))
+  expect(answers.map(({ body }) => body.status).sort()).toEqual([...times(19).map(() => 'duplicate'), 'processed'])
+  expect((await send({ ...event('deleted'), id: created.id })).body).toEqual({ status: 'duplicate' })
+  expect(await statusOf(row)).toBe('active')
+  const paid = invoice('paid', 'in_twice')
+  for (const _ of [1, 2]) await send(paid)
+  // The same invoice under another event is the same invoice.
+  await send(invoice('paid', 'in_twice'))
+  expect(await invoicesOf(there, row)).toEqual([['in_twice', 'paid', 2000, 'USD']])
+  const told = (await admin.get('/events?source=payments&eventName=invoice-paid&limit=1000')).body
+  expect(
+    told.filter((one: { metadata: { externalInvoiceId: string } }) => one.metadata.externalInvoiceId === 'in_twice'),
+  ).toHaveLength(1)
+  // Another tenant has never heard of it.
+  expect((await send(created, other)).body).toEqual({ status: 'ignored' })
+})
+
+test('many events of many subscriptions at once have each its effect', async () => {
+  const all = await Promise.all(times(20).map(() => createStripeSubscription()))
+  const events = all.flatMap(({ event, invoice, id }) => [event('created'), invoice('paid', `in_${id}`)])
+  const answers = await Promise.all(events.map((event) => send(event)))
+  // An invoice may come before its subscription is known: then it waits for it.
+  expect(answers.every(({ body }) => ['processed', 'parked'].includes(body.status))).toBe(true)
+  moveClock(now() + 10_000)
+  await runDueJobs(there.tenant)
+  for (const { row, id } of all)
+    expect([await statusOf(row), await invoicesOf(there, row)]).toEqual(['active', [[`in_${id}`, 'paid', 2000, 'USD']]])
+})
+
+test('what is older than what was applied changes nothing, but its invoice is kept', async () => {
+  const { row, event, invoice } = await createStripeSubscription()
+  const at = seconds() - 1000
+  await send(event('created', {}, at))
+  await send(event('deleted', {}, at + 100))
+  for (const late of [
+    event('updated', {}, at + 50),
+    event('created', {}, at + 200),
+    invoice('paid', 'in_late', at + 60),
+  ])
+    expect((await send(late)).body).toEqual({ status: 'processed' })
+  expect(await statusOf(row)).toBe('canceled')
+  expect(await invoicesOf(there, row)).toEqual([['in_late', 'paid', 2000, 'USD']])
+  const living = await createStripeSubscription()
+  await send(living.event('created', {}, at))
+  await send(living.event('updated', { cancel_at_period_end: true }, at + 100))
+  await send(living.event('updated', { cancel_at_period_end: false, status: 'past_due' }, at + 99))
+  expect(await findSubscription(there, living.row)).toMatchObject({ status: 'active', cancelAtPeriodEnd: true })
+  const [first] = (await admin.get(`/payments/events?subscriptionId=${living.row._id}`)).body
+  expect(first).toMatchObject({ status: 'processed', outcome: expect.stringContaining('later') })
+})
+
+test('an invoice goes from open to paid or void, and nothing comes back', async () => {
+  const { row, event, invoice } = await createStripeSubscription()
+  await send(event('created'))
+  await send(invoice('payment_failed', 'in_a'))
+  await send(invoice('paid', 'in_a'))
+  for (const type of ['voided', 'payment_failed']) await send(invoice(type, 'in_a'))
+  await send(invoice('voided', 'in_b'))
+  await send(invoice('paid', 'in_b'))
+  const all = Object.fromEntries((await invoicesOf(there, row)).map(([id, status]) => [id, status]))
+  expect(all).toEqual({ in_a: 'paid', in_b: 'void' })
+})
+
+test('what nobody here knows is parked, and comes into effect when its subscription turns up', async () => {
+  const { row, id, event, invoice } = await createStripeSubscription()
+  const unknown = await createStripeSubscription()
+  for (const early of [invoice('paid', 'in_early'), unknown.invoice('paid', 'in_never')])
+    expect((await send(early)).body).toEqual({ status: 'parked' })
+  const parked = (await admin.get('/payments/events?status=parked')).body
+  expect(parked.map((one: { externalSubscriptionId: string }) => one.externalSubscriptionId)).toContain(id)
+  expect(parked.every((one: { nextAttempt: string | null }) => one.nextAttempt)).toBe(true)
+  await runDueJobs(there.tenant)
+  expect(await invoicesOf(there, row)).toEqual([])
+  await send(event('created'))
+  moveClock(now() + 10_000)
+  await runDueJobs(there.tenant)
+  expect(await invoicesOf(there, row)).toEqual([['in_early', 'paid', 2000, 'USD']])
+  const still = (await admin.get('/payments/events?status=parked')).body
+  expect(still.map((one: { externalSubscriptionId: string }) => one.externalSubscriptionId)).toEqual([unknown.id])
+  // After a month nobody looks any more by themselves, but it turns up all the same.
+  moveClock(now() + 40 * 86_400_000)
+  await runDueJobs(there.tenant)
+  await runDueJobs(there.tenant)
+  const [old] = (await admin.get('/payments/events?status=parked')).body
+  expect(old.nextAttempt).toBeNull()
+  await send(unknown.event('created'))
+  moveClock(now() + 10_000)
+  await runDueJobs(there.tenant)
+  expect(await invoicesOf(there, unknown.row)).toEqual([['in_never', 'paid', 2000, 'USD']])
+})
+
+test('what is told before the checkout itself was answered waits for that', async () => {
+  paypal.plan('P-PRO', '20.00')
+  const prices = { monthlyPrice: 20, yearlyPrice: 200 }
+  const externalIds = { paypal: { monthlyPlanId: 'P-PRO' } }
+  const plan = (await admin.post('/plans', { name: 'Pro', ...prices, externalIds })).body
+  const [{ _id: paymentSourceId }] = (await admin.get('/integration-sources?kind=paypal')).body
+  await admin.put('/payments/configuration', { metadata: { isEnabled: true, paymentSourceId } })
+
+  const { promise: late, resolve: answer } = Promise.withResolvers<void>()
+  paypal.own.failing = ({ path }) => (path.endsWith('/subscriptions') ? { late } : undefined)
+  const checkout = there.as('user').post('/checkout', { planId: plan._id, billingCycle: 'monthly' })
+  while (!paypal.subscriptions.size) await Bun.sleep(1)
+  const [id] = paypal.subscriptions.keys()
+  paypal.approve(id!)
+  for (const event of paypal.events.splice(0)) {
+    // As if PayPal told nothing of what it has from us.
+    const { custom: _, custom_id: __, ...resource } = event.resource
+    const answer = await deliver(there, 'paypal', paypal.sent({ ...event, resource }))
+    expect(answer.body).toEqual({ status: 'parked' })
+  }
+  answer()
+  const { status, body } = await checkout
+  expect(status).toBe(200)
+  moveClock(now() + 10_000)
+  await runDueJobs(there.tenant)
+  const found = await there.as('user').get(`/subscriptions/${body.subscriptionId}`)
+  expect(found.body).toMatchObject({ status: 'active', providerKind: 'paypal', externalSubscriptionId: id })
+  expect(await invoicesOf(there, found.body)).toHaveLength(1)
+  expect(paypal.flaws).toEqual([])
+})
+
+test('what can not be applied is kept, told, tried again, and done once when it can', async () => {
+  const { row, event } = await createStripeSubscription()
+  const { tenant } = there.tenant
+  // A mistake in what is kept stands for one of ours: no coupon can be read here.
+  const spoil = (text: string) =>
+    there.tenant.write((tx) => tx.query('update subscriptions set metadata = ? where _id = ?', [text, row._id]))
+  await spoil('{broken')
+  const created = event('created')
+  const lines: string[] = []
+  const log = spyOn(logOutput, 'write').mockImplementation((line) => void lines.push(line))
+  try {
+    for (const _ of [1, 2]) expect(statusAndCode(await send(created))).toEqual([500, 'INTERNAL'])
+    const [failed, ...more] = (await admin.get('/payments/events?status=failed')).body
+    expect([failed.eventId, failed.attempts, more]).toEqual([created.id, 2, []])
+    expect((await admin.post(`/payments/events/${failed._id}/replay`)).body.status).toBe('failed')
+    expect(lines.some((line) => line.includes('WEBHOOK_FAILED') && line.includes(tenant))).toBe(true)
+    const told = (await admin.get('/events?source=payments&eventName=webhook-failed')).body
+    expect(told.filter((one: { metadata: { eventId?: string } }) => one.metadata.eventId === created.id)).toHaveLength(
+      1,
+    )
+    await spoil('{}')
+    moveClock(now() + 60_000)
+    await runDueJobs(there.tenant)
+  } finally {
+    log.mockRestore()
+  }
+  expect(await statusOf(row)).toBe('active')
+  expect((await admin.get('/payments/events?status=failed')).body).toEqual([])
+  expect((await send(created)).body).toEqual({ status: 'duplicate' })
+})
+
+test('an admin has an event its effect once more: what it had already, it has not twice', async () => {
+  const { row, event, invoice } = await createStripeSubscription()
+  await send(event('created'))
+  await send(invoice('paid', 'in_replayed'))
+  for (const one of (await admin.get(`/payments/events?subscriptionId=${row._id}`)).body) {
+    const { status, body } = await admin.post(`/payments/events/${one._id}/replay`)
+    expect([status, body.status, body.attempts]).toEqual([200, 'processed', 2])
+  }
+  expect([await statusOf(row), await invoicesOf(there, row)]).toEqual([
+    'active',
+    [['in_replayed', 'paid', 2000, 'USD']],
+  ])
+})
+
+test('a second paid subscription of somebody stays pending, and people are told', async () => {
+  const first = await createStripeSubscription({ billableEntityId: 'twice' })
+  const second = await createStripeSubscription({ billableEntityId: 'twice' })
+  await send(first.event('created'))
+  expect((await send(second.event('created'))).body).toEqual({ status: 'processed' })
+  expect([await statusOf(first.row), await statusOf(second.row)]).toEqual(['active', 'pending'])
+  const told = (await admin.get('/events?source=payments&eventName=webhook-failed')).body
+  expect(told.map((one: { metadata: { subscriptionId?: string } }) => one.metadata.subscriptionId)).toContain(
+    second.row._id,
+  )
+})
+
+test('what was settled is removed after three months, and what waits is not', async () => {
+  const { event, invoice } = await createStripeSubscription()
+  const waiting = await createStripeSubscription()
+  await send(event('created'))
+  await send(invoice('paid', 'in_kept'))
+  await send(waiting.invoice('paid', 'in_waiting'))
+  const count = async (query: string) => (await admin.get(`/payments/events?limit=1000&${query}`)).body.length
+  const parked = await count('status=parked')
+  expect(parked).toBeGreaterThan(0)
+  moveClock(now() + 89 * 86_400_000)
+  const settled = await count('status=processed,ignored')
+  await withLease(there.tenant, 'test', removeOld)
+  expect(await count('status=processed,ignored')).toBe(settled)
+  moveClock(now() + 60 * 86_400_000)
+  await withLease(there.tenant, 'test', removeOld)
+  expect([await count('status=processed,ignored'), await count('status=parked')]).toEqual([0, parked])
+  expect((await admin.get('/invoices?limit=1000')).body.length).toBeGreaterThan(0)
+})
+
+test('a connection that is gone judges nothing any more', async () => {
+  const short = await createConnection(there, {
+    ...vendor.connection(),
+    authentication: { webhookSecret: 'whsec_short' },
+  })
+  const sent = () => vendor.sent(vendor.happened('customer.created', { id: 'cus_1' }), 'whsec_short')
+  expect((await deliver(there, 'stripe', sent())).body).toEqual({ status: 'ignored' })
+  expect((await admin.delete(`/integration-sources/${short}`)).status).toBe(200)
+  expect(statusAndCode(await deliver(there, 'stripe', sent()))).toEqual([401, 'INVALID_SIGNATURE'])
+})

@@ -1,0 +1,267 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { moveClock, now, toIsoString } from '../../../src/core/clock'
+import { stripe } from '../../../src/payments/providers/stripe/provider'
+import { startStripe } from '../../fakes/vendors/stripe'
+import { allowPrivateNetwork, denyPrivateNetwork } from '../../plugins/fixtures'
+import { createTestTenant } from '../../test-tenant'
+import { createOpenedConnection, createOrder } from '../providers/provider-fixtures'
+import {
+  createConnection,
+  createPendingSubscription,
+  deliver,
+  findSubscription,
+  invoicesOf,
+  metadataOf,
+} from './webhook-fixtures'
+
+const there = await createTestTenant()
+const vendors = { new: await startStripe(), old: await startStripe({ old: true, secret: 'whsec_of_the_old_one' }) }
+beforeAll(async () => {
+  allowPrivateNetwork()
+  await createConnection(there, vendors.new.connection())
+  await createConnection(there, vendors.old.connection())
+})
+afterEach(() => moveClock(Date.now()))
+afterAll(async () => {
+  denyPrivateNetwork()
+  await vendors.new.stop()
+  await vendors.old.stop()
+})
+
+const ages = ['new', 'old'] as const
+const DAY = 86_400_000
+
+/** What Stripe has told since somebody looked, sent in this order. */
+async function deliverInOrder(vendor: (typeof vendors)['new'], ...types: string[]) {
+  const events = vendor.events.splice(0)
+  const statuses = []
+  for (const type of types) {
+    const [event] = events.splice(
+      events.findIndex((one) => one.type === type),
+      1,
+    )
+    statuses.push((await deliver(there, 'stripe', vendor.sent(event))).body.status)
+  }
+  expect(events.map(({ type }) => type)).toEqual([])
+  return statuses
+}
+
+const COMPLETED = 'checkout.session.completed'
+const CREATED = 'customer.subscription.created'
+const UPDATED = 'customer.subscription.updated'
+const PAID = 'invoice.paid'
+
+/** A checkout of Stripe's, and what it is for. */
+async function startCheckout(vendor: (typeof vendors)['new']) {
+  const row = await createPendingSubscription(there, { providerKind: 'stripe' })
+  const one = createOrder({ subscriptionId: row._id, metadata: metadataOf(there, row) })
+  const { externalCheckoutId } = await stripe.createCheckout(createOpenedConnection(vendor.connection()), one)
+  return { row, session: externalCheckoutId! }
+}
+
+async function buySubscription(vendor: (typeof vendors)['new']) {
+  const { row, session } = await startCheckout(vendor)
+  const id = vendor.pay(session)
+  await deliverInOrder(vendor, CREATED, COMPLETED, PAID)
+  return { row, id }
+}
+
+test.each(ages)('%s: who pays is active, in the period that was paid, with an invoice', async (age) => {
+  const vendor = vendors[age]
+  const { row, session } = await startCheckout(vendor)
+  const start = Math.floor(now() / 1000) * 1000
+  const id = vendor.pay(session, { at: start })
+  const [, , invoice] = vendor.events
+  expect(await deliverInOrder(vendor, CREATED, COMPLETED, PAID)).toEqual(['processed', 'processed', 'processed'])
+  const after = await findSubscription(there, row)
+  expect(after).toMatchObject({ status: 'active', externalSubscriptionId: id, currentPeriodStart: toIsoString(start) })
+  expect(Date.parse(after.currentPeriodEnd!) - start).toBeGreaterThan(27 * DAY)
+  expect(await invoicesOf(there, row)).toEqual([[invoice.data.object.id, 'paid', 2000, 'USD']])
+  const kept = await there.tenant.db.query(
+    'select invoice_url, items, period_start from invoices where subscription_id = ?',
+    [row._id],
+  )
+  const { hosted_invoice_url } = invoice.data.object
+  expect([kept[0]![0], JSON.parse(kept[0]![1] as string), kept[0]![2]]).toEqual([
+    hosted_invoice_url,
+    [{ description: '1 × Plan', quantity: 1, amount: 2000 }],
+    start,
+  ])
+})
+
+test.each(ages)('%s: in whatever order they come, what they say is the same', async (age) => {
+  const vendor = vendors[age]
+  const orders = [
+    [COMPLETED, CREATED, PAID],
+    [PAID, COMPLETED, CREATED],
+    [PAID, CREATED, COMPLETED],
+    [COMPLETED, PAID, CREATED],
+  ]
+  for (const types of orders) {
+    const { row, session } = await startCheckout(vendor)
+    const id = vendor.pay(session)
+    await deliverInOrder(vendor, ...types)
+    expect(await findSubscription(there, row)).toMatchObject({ status: 'active', externalSubscriptionId: id })
+    expect((await invoicesOf(there, row)).map(([, status]) => status)).toEqual(['paid'])
+  }
+})
+
+test('a trial is a trial until it is paid, also when the checkout is told of after it', async () => {
+  const vendor = vendors.new
+  const { row, session } = await startCheckout(vendor)
+  const id = vendor.pay(session, { trial: 14 })
+  await deliverInOrder(vendor, CREATED, COMPLETED, PAID)
+  const trial = await findSubscription(there, row)
+  expect(trial.status).toBe('trialing')
+  expect(Date.parse(trial.trialEndsAt!) - now()).toBeGreaterThan(13 * DAY)
+  moveClock(now() + 14 * DAY)
+  vendor.renew(id)
+  await deliverInOrder(vendor, UPDATED, PAID)
+  expect(await findSubscription(there, row)).toMatchObject({ status: 'active' })
+})
+
+test.each(ages)('%s: a renewal moves the period, and is an invoice of its own', async (age) => {
+  const vendor = vendors[age]
+  const { row, id } = await buySubscription(vendor)
+  const before = await findSubscription(there, row)
+  moveClock(Date.parse(before.currentPeriodEnd!))
+  vendor.renew(id)
+  await deliverInOrder(vendor, UPDATED, PAID)
+  const after = await findSubscription(there, row)
+  expect([after.status, after.currentPeriodStart]).toEqual(['active', before.currentPeriodEnd!])
+  expect(after.currentPeriodEnd! > before.currentPeriodEnd!).toBe(true)
+  expect(await invoicesOf(there, row)).toHaveLength(2)
+})
+
+test.each(ages)(
+  '%s: a payment that fails is past due with an open invoice, until it is paid after all',
+  async (age) => {
+    const vendor = vendors[age]
+    const { row, id } = await buySubscription(vendor)
+    moveClock(now() + 60_000)
+    const invoice = vendor.fail(id)
+    await deliverInOrder(vendor, 'invoice.payment_failed', UPDATED)
+    expect((await findSubscription(there, row)).status).toBe('past_due')
+    expect((await invoicesOf(there, row)).at(-1)).toEqual([invoice, 'open', 2000, 'USD'])
+    moveClock(now() + 60_000)
+    vendor.recover(invoice)
+    await deliverInOrder(vendor, PAID, UPDATED)
+    expect((await findSubscription(there, row)).status).toBe('active')
+    expect((await invoicesOf(there, row)).at(-1)).toEqual([invoice, 'paid', 2000, 'USD'])
+  },
+)
+
+test.each(['invoice.voided', 'invoice.marked_uncollectible'])('%s: an open invoice is void', async (type) => {
+  const vendor = vendors.new
+  const { row, id } = await buySubscription(vendor)
+  moveClock(now() + 60_000)
+  const invoice = vendor.fail(id)
+  vendor.giveUp(invoice, type)
+  await deliverInOrder(vendor, 'invoice.payment_failed', UPDATED, type)
+  expect((await invoicesOf(there, row)).at(-1)).toEqual([invoice, 'void', 2000, 'USD'])
+  expect((await findSubscription(there, row)).status).toBe('past_due')
+})
+
+test('an update brings what has changed: the end of the period as the end of all, and the status', async () => {
+  const vendor = vendors.new
+  const { row, id } = await buySubscription(vendor)
+  const changes = [
+    [{ cancel_at_period_end: true }, { status: 'active', cancelAtPeriodEnd: true }],
+    [{ cancel_at_period_end: false }, { status: 'active', cancelAtPeriodEnd: false }],
+    [{ status: 'past_due' }, { status: 'past_due' }],
+    [{ status: 'active' }, { status: 'active', pastDueSince: null }],
+    [{ status: 'unpaid' }, { status: 'past_due' }],
+  ] as const
+  for (const [to, expected] of changes) {
+    moveClock(now() + 1_000)
+    vendor.change(id, to)
+    await deliverInOrder(vendor, UPDATED)
+    expect(await findSubscription(there, row)).toMatchObject(expected)
+  }
+})
+
+test('what ends there ends here, and a checkout that nobody pays has its end', async () => {
+  const vendor = vendors.new
+  const { row, id } = await buySubscription(vendor)
+  vendor.end(id)
+  await deliverInOrder(vendor, 'customer.subscription.deleted')
+  expect((await findSubscription(there, row)).status).toBe('canceled')
+  const other = await startCheckout(vendor)
+  vendor.expire(other.session)
+  await deliverInOrder(vendor, 'checkout.session.expired')
+  expect((await findSubscription(there, other.row)).status).toBe('expired')
+})
+
+test('a checkout that expires says nothing of one that was paid', async () => {
+  const vendor = vendors.new
+  const { row, session } = await startCheckout(vendor)
+  const again = await startCheckout(vendor)
+  vendor.sessions.get(again.session).client_reference_id = row._id
+  vendor.sessions.get(again.session).metadata = metadataOf(there, row)
+  vendor.pay(session)
+  await deliverInOrder(vendor, CREATED, COMPLETED, PAID)
+  vendor.expire(again.session)
+  await deliverInOrder(vendor, 'checkout.session.expired')
+  expect((await findSubscription(there, row)).status).toBe('active')
+})
+
+test('who pays by a link of their own choice pays for nothing here', async () => {
+  const vendor = vendors.new
+  const row = await createPendingSubscription(there, { providerKind: 'stripe' })
+  const { session } = await startCheckout(vendor)
+  const cheap = vendor.sessions.get(session)
+  Object.assign(cheap, {
+    client_reference_id: row._id,
+    payment_link: 'plink_1',
+    metadata: {},
+    subscription: 'sub_cheap',
+  })
+  vendor.happened(COMPLETED, cheap)
+  expect(await deliverInOrder(vendor, COMPLETED)).toEqual(['parked'])
+  expect((await findSubscription(there, row)).status).toBe('pending')
+})
+
+test('what is about nothing here is ignored: other types, other payments, other tenants', async () => {
+  const vendor = vendors.new
+  const { row, session } = await startCheckout(vendor)
+  vendor.happened('customer.created', { id: 'cus_1', object: 'customer' })
+  vendor.happened(PAID, { id: 'in_1', object: 'invoice', lines: { data: [] } })
+  vendor.happened('constructor', { id: 'x' })
+  const foreign = structuredClone(vendor.sessions.get(session))
+  vendor.happened(COMPLETED, { ...foreign, metadata: { ...foreign.metadata, tenant: 'somebody-else' } })
+  const types = ['customer.created', PAID, 'constructor', COMPLETED]
+  expect(await deliverInOrder(vendor, ...types)).toEqual(['ignored', 'ignored', 'ignored', 'ignored'])
+  expect((await findSubscription(there, row)).status).toBe('pending')
+})
+
+test('an invoice without lines is for its own period', async () => {
+  const vendor = vendors.new
+  const { row, id } = await buySubscription(vendor)
+  const start = Math.floor(Date.parse((await findSubscription(there, row)).currentPeriodEnd!) / 1000)
+  const period = { period_start: start, period_end: start + 30 * 86_400 }
+  vendor.happened(PAID, { id: 'in_bare', currency: 'usd', amount_paid: 2000, subscription: id, ...period })
+  await deliverInOrder(vendor, PAID)
+  expect(Date.parse((await findSubscription(there, row)).currentPeriodEnd!)).toBe(period.period_end * 1000)
+})
+
+test('a period that is none, as of what is charged once, does not count', async () => {
+  const vendor = vendors.new
+  const { row, id } = await buySubscription(vendor)
+  const before = await findSubscription(there, row)
+  const line = { amount: 500, description: 'Fee', period: { start: 1721954054, end: 1721954054 } }
+  const fee = {
+    id: 'in_fee',
+    currency: 'usd',
+    amount_due: 500,
+    amount_paid: 500,
+    subscription: id,
+    lines: { data: [line] },
+  }
+  moveClock(now() + 60_000)
+  vendor.happened(PAID, fee)
+  vendor.change(id, { items: { data: [{ current_period_start: 1896570518, current_period_end: 976287773 }] } })
+  await deliverInOrder(vendor, PAID, UPDATED)
+  const { currentPeriodStart, currentPeriodEnd } = await findSubscription(there, row)
+  expect([currentPeriodStart, currentPeriodEnd]).toEqual([before.currentPeriodStart, before.currentPeriodEnd])
+  expect((await invoicesOf(there, row)).at(-1)).toEqual(['in_fee', 'paid', 500, 'USD'])
+})

@@ -1,0 +1,211 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { queueMail } from '../../../src/accounts/mail/mails'
+import { config } from '../../../src/config'
+import { now } from '../../../src/core/clock'
+import { runDueJobs } from '../../../src/jobs/runner'
+import { createMailFixture, extractCode } from '../../accounts/mail/mail-fixtures'
+import { advanceClock, MINUTE, resetClock } from '../../accounts/session-fixtures'
+import { startSmtpServer } from '../../fakes/smtp-server'
+import { createTestTenant, statusAndCode } from '../../test-tenant'
+import { createWorkspace, setConfiguration } from '../../workspaces/workspace-fixtures'
+
+const HOUR_MS = 60 * MINUTE
+let box: Awaited<ReturnType<typeof startSmtpServer>>
+beforeAll(async () => {
+  box = await startSmtpServer()
+  Object.assign(config, { ATOLL_SMTP_URL: box.url, ATOLL_MAIL_FROM: 'The House <house@atoll.test>' })
+})
+afterEach(resetClock)
+afterAll(async () => {
+  Object.assign(config, { ATOLL_SMTP_URL: '', ATOLL_MAIL_FROM: 'Atoll <atoll@localhost>' })
+  await box.close()
+})
+
+const toInvitation = (to: string) => ({
+  to,
+  template: 'invitation' as const,
+  data: { inviter: 'Ada', workspace: 'Öffice' },
+})
+const sendInvitations = async (...to: string[]) => {
+  const { tenant, as, id } = await createTestTenant()
+  await tenant.write((tx) => queueMail(tenant, tx, ...to.map(toInvitation)))
+  await runDueJobs(tenant)
+  const state = async () => (await as('admin').get('/mails?sort=created')).body
+  return { tenant, as, id, state }
+}
+
+describe('mail', () => {
+  test('goes out by SMTP, in plain text and HTML, from the address that is set', async () => {
+    const to = 'bob@sent.test'
+    const { state, id } = await sendInvitations(to)
+    const [letter, ...others] = box.to(to)
+    expect(others).toEqual([])
+    expect(letter!.from).toBe('house@atoll.test')
+    expect(letter!.to).toEqual([to])
+    expect(letter!.headers).toContain('From: The House <house@atoll.test>')
+    expect(letter!.headers).toContain('Auto-Submitted: auto-generated')
+    expect(letter!.text).toContain('you are invited to the workspace "Öffice"')
+    expect(letter!.html).toContain('<p>you are invited to the workspace &quot;Öffice&quot;')
+    const [mail] = await state()
+    expect(mail).toMatchObject({
+      to,
+      state: 'sent',
+      subject: `An invitation to a workspace at ${id}`,
+      text: null,
+      html: null,
+      error: null,
+    })
+    expect(letter!.headers).toContain(`Message-ID: <${mail._id}@atoll.test>`)
+  })
+
+  test('with a secret in it is nowhere in the database, before or after', async () => {
+    const { tenant, as, email, user } = await createMailFixture('secret@sent.test')
+    const kept = async () =>
+      JSON.stringify([
+        await tenant.db.query('select * from mails'),
+        await tenant.db.query('select payload, outcome from jobs'),
+        await tenant.db.query('select * from one_time_tokens where "user" = ?', [user._id]),
+      ])
+    expect(await kept()).not.toMatch(/[\w-]{43}"/)
+    await runDueJobs(tenant)
+    const code = extractCode(box.to(email)[0]!.text)
+    expect(code).toHaveLength(43)
+    expect(await kept()).not.toContain(code)
+    expect((await as('admin').get('/mails')).body[0]).toMatchObject({ state: 'sent', text: null, html: null })
+  })
+
+  test('is tried again, later each time, while the server is busy', async () => {
+    const to = 'busy@sent.test'
+    box.refuse(to, 451, 2)
+    const { tenant, state } = await sendInvitations(to)
+    expect((await state())[0]).toMatchObject({ state: 'waiting', error: 'The mail server answered 451 at RCPT TO.' })
+    for (const _ of [1, 2]) {
+      advanceClock(HOUR_MS)
+      await runDueJobs(tenant)
+    }
+    expect(box.to(to)).toHaveLength(1)
+    expect((await state())[0]).toMatchObject({ state: 'sent', error: null })
+  })
+
+  test('is given up at once where nobody lives, and others get theirs', async () => {
+    box.refuse('nobody@sent.test', 550)
+    const { state, tenant } = await sendInvitations('nobody@sent.test', 'somebody@sent.test')
+    const states = (await state()).map(({ state }: { state: string }) => state)
+    expect(states.sort()).toEqual(['failed', 'sent'])
+    advanceClock(24 * HOUR_MS)
+    expect(await runDueJobs(tenant)).toBe(0)
+  })
+
+  test('waits while the server is gone, and is given up after three days', async () => {
+    const url = config.ATOLL_SMTP_URL
+    config.ATOLL_SMTP_URL = 'smtp://127.0.0.1:1'
+    const { state, tenant } = await sendInvitations('gone@sent.test')
+    expect((await state())[0]).toMatchObject({
+      state: 'waiting',
+      error: expect.stringContaining('could not be reached'),
+    })
+    advanceClock(73 * HOUR_MS)
+    await runDueJobs(tenant)
+    expect((await state())[0]).toMatchObject({ state: 'failed' })
+    config.ATOLL_SMTP_URL = url
+  })
+
+  test('to one address is twenty in an hour; what is more comes later', async () => {
+    const to = 'flooded@sent.test'
+    const { tenant } = await sendInvitations(...Array(20).fill(to))
+    await tenant.write((tx) => queueMail(tenant, tx, toInvitation(to), toInvitation('other@sent.test')))
+    await runDueJobs(tenant)
+    expect([box.to(to).length, box.to('other@sent.test').length]).toEqual([20, 1])
+    advanceClock(HOUR_MS + MINUTE)
+    await runDueJobs(tenant)
+    expect(box.to(to)).toHaveLength(21)
+  })
+
+  test('has one recipient and one subject, whatever somebody is called or a template says', async () => {
+    const to = 'target@sent.test'
+    const { tenant } = await createTestTenant()
+    await setConfiguration(tenant, 'mail-templates', {
+      invitation: { subject: 'Hi\r\nBcc: evil@x.test\r\n\r\n{{workspace}}' },
+    })
+    const data = { inviter: 'x', workspace: 'y\r\nTo: evil' }
+    await tenant.write((tx) => queueMail(tenant, tx, { to, template: 'invitation', data }))
+    await runDueJobs(tenant)
+    const [letter] = box.to(to)
+    expect(letter!.to).toEqual([to])
+    expect(letter!.headers).toContain('Subject: Hi Bcc: evil@x.test y To: evil\r\n')
+    expect(letter!.headers).not.toMatch(/^(Bcc|To: evil)/m)
+    expect(box.to('evil@x.test')).toEqual([])
+  })
+
+  test('is encrypted on its way where the server can, with the name and password that are set', async () => {
+    const names: unknown[] = []
+    const safe = await startSmtpServer({
+      ...{ authOptional: false, ...(await certificate()) },
+      onAuth: ({ username, password }, _, done) => {
+        names.push([username, password])
+        done(null, { user: username })
+      },
+    })
+    const url = config.ATOLL_SMTP_URL
+    config.ATOLL_SMTP_URL = `smtp://ada:p%40ss@127.0.0.1:${safe.port}/?tls.rejectUnauthorized=false`
+    await sendInvitations('safe@sent.test')
+    config.ATOLL_SMTP_URL = url
+    await safe.close()
+    expect(names).toEqual([['ada', 'p@ss']])
+    expect(safe.letters.map(({ tls }) => tls)).toEqual([true])
+  })
+})
+
+/** Of nobody in particular. */
+async function certificate() {
+  const folder = `${config.ATOLL_TENANTS}/tls-${now()}`
+  const { exited } = Bun.spawn(
+    [
+      'openssl',
+      'req',
+      '-x509',
+      '-newkey',
+      'rsa:2048',
+      '-nodes',
+      '-subj',
+      '/CN=localhost',
+      '-days',
+      '2',
+      '-keyout',
+      `${folder}.key`,
+      '-out',
+      `${folder}.crt`,
+    ],
+    { stdout: 'ignore', stderr: 'ignore' },
+  )
+  await exited
+  return { key: await Bun.file(`${folder}.key`).text(), cert: await Bun.file(`${folder}.crt`).text() }
+}
+
+describe('an invitation', () => {
+  test('is sent to whom it invites, and counts once they have proven their address', async () => {
+    const { tenant, as, ada, email } = await createMailFixture('invited@sent.test')
+    const { _id } = await createWorkspace(as('user'), { name: 'Engine' })
+    expect((await as('user').post(`/workspaces/${_id}/invites`, { email, name: 'Countess' })).status).toBe(201)
+    await runDueJobs(tenant)
+    const letters = box.to(email)
+    const letter = letters.find(({ text }) => text.includes('you are invited to the workspace "Engine"'))!
+    expect(letter.text).not.toMatch(/Countess|user/)
+    const accept = () => ada.post('/invites', { workspace: _id, kind: 'accept' })
+    expect(statusAndCode(await accept())).toEqual([409, 'EMAIL_NOT_VERIFIED'])
+    const token = letters.map(({ text }) => extractCode(text)).find(Boolean)
+    expect((await ada.post('/email/verify', { token })).status).toBe(200)
+    expect((await accept()).status).toBe(200)
+  })
+
+  test('of a whole list is sent to those who are new in it', async () => {
+    const { tenant, as } = await createTestTenant()
+    const { _id } = await createWorkspace(as('user'))
+    const put = (...names: string[]) =>
+      as('user').put(`/workspaces/${_id}`, { invites: names.map((name) => ({ email: `${name}@list.test` })) })
+    await put('a', 'b')
+    await put('b', 'c')
+    await runDueJobs(tenant)
+    expect(['a', 'b', 'c'].map((name) => box.to(`${name}@list.test`).length)).toEqual([1, 1, 1])
+  })
+})
