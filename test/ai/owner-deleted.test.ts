@@ -1,8 +1,8 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { issueApiToken } from '../../src/accounts/api-tokens'
 import { registerUser } from '../../src/accounts/users/users'
+import { housekeepingTasks } from '../../src/jobs/housekeeping'
 import { runDueJobs } from '../../src/jobs/runner'
-import { housekeepingTasks } from '../../src/operations/housekeeping-tasks'
 import { apiClient, statusAndCode } from '../test-tenant'
 import { chatMessage, createAiFixture, waitUntil } from './fixtures'
 
@@ -62,7 +62,7 @@ describe('somebody who is removed', () => {
     await runDueJobs(tenant)
     expect(await left()).toEqual([['tenant']])
     const held = { ...tenant, signal: new AbortController().signal }
-    for (const chore of housekeepingTasks) await chore(held as never)
+    for (const chore of housekeepingTasks().values()) await chore(held as never)
     const files = 'select count(*) from knowledge_files where "user" = ?'
     expect(await countRows(files, _id)).toBe(1)
     const { body } = await at.chat(user, agent, { messages: [chatMessage('What of quinces?')] })

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { authSettings } from '../../src/accounts/auth-settings'
 import { toProviderSecretRef } from '../../src/platform/settings/provider-secrets'
 import { getSettings } from '../../src/platform/settings/tenant-settings'
 import { openSecret } from '../../src/platform/vault/vault'
@@ -320,7 +321,7 @@ describe('the configurations that the server goes by', () => {
   test('are in force at once, and no more when they are removed', async () => {
     const { as, tenant } = await createTestTenant()
     const admin = as('admin')
-    const allowed = async () => (await getSettings(tenant, 'auth-configuration')).allowSignup
+    const allowed = async () => (await getSettings(tenant, authSettings)).allowSignup
     expect(await allowed()).toBeTrue()
     await admin.post('/configurations', { key: 'auth-configuration', metadata: { allowSignup: false } })
     expect(await allowed()).toBeFalse()

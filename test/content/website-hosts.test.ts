@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { config } from '../../src/config'
 import { update } from '../../src/content/configurations'
 import { reconcileHosts } from '../../src/content/website-hosts'
+import { housekeepingTasks } from '../../src/jobs/housekeeping'
 import { withLease } from '../../src/jobs/with-lease'
-import { housekeepingTasks } from '../../src/operations/housekeeping-tasks'
 import { configurations } from '../../src/platform/settings/tables'
 import { claimWebsites, findClaimedHosts } from '../../src/tenancy/hosts'
 import { createTenant, deleteTenant, getTenant, getTenantInfo, setHosts } from '../../src/tenancy/tenants'
@@ -190,7 +190,7 @@ describe('what was interrupted', () => {
     const home = await createTestTenant()
     await claimWebsites(home.id, { hosts: [freshHost()], origins: [], version: 1 })
     await withLease(await getTenant(home.id), 'housekeeping', async (held) => {
-      for (const chore of housekeepingTasks) await chore(held)
+      for (const chore of housekeepingTasks().values()) await chore(held)
     })
     expect(await claimed(home)).toEqual([])
   })

@@ -7,15 +7,20 @@ import { DAY_MS, moveClock } from '../../src/core/clock'
 import { log } from '../../src/core/log'
 import type { Problem } from '../../src/core/problem'
 import { withLease } from '../../src/jobs/with-lease'
-import { registerHostCalls, serveCalls } from '../../src/lambdas/host-api/host-api'
+import { hostCalls, serveCalls } from '../../src/lambdas/host-api/host-api'
 import { httpToLambdaRequest, inputToLambdaRequest } from '../../src/lambdas/request'
 import { toResponse } from '../../src/lambdas/response'
 import { type RunOptions, runLambda } from '../../src/lambdas/run'
 import { removeOld } from '../../src/lambdas/runs'
 import { runs } from '../../src/lambdas/tables'
 import { times } from '../plugins/fixtures'
+import { useTestArea } from '../test-area'
 import { apiClient, createTestTenant, fullAccessRules, statusAndCode } from '../test-tenant'
 import { createLambda, runOnce, toResult, waitUntil } from './fixtures'
+
+/** What the host call `test.hold` does in the test that uses it. */
+let holdCall: (n: number) => Promise<unknown> = async () => {}
+useTestArea({ provides: [hostCalls.provide({ 'test.hold': (_, n) => holdCall(n as number) })] })
 
 const home = await createTestTenant()
 const admin = home.as('admin')
@@ -316,12 +321,10 @@ describe('what a lambda asks', () => {
 
   test('is done some at once, and no more when the run has ended', async () => {
     const [held, done] = [Promise.withResolvers<void>(), [] as number[]]
-    registerHostCalls({
-      'test.hold': async (_, n) => {
-        done.push(n as number)
-        await held.promise
-      },
-    })
+    holdCall = async (n) => {
+      done.push(n)
+      await held.promise
+    }
     const { call, end } = serveCalls({ ctx: { ...home.tenant, actor: undefined }, deadline: 0, fetchCount: 0 })
     const asked = Array.from({ length: 12 }, (_, n) => call('test.hold', JSON.stringify([n])))
     expect(done).toEqual([0, 1, 2, 3, 4, 5, 6, 7])

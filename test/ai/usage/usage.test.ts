@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { config } from '../../../src/config'
 import { DAY_MS, moveClock, now, toIsoString } from '../../../src/core/clock'
 import { logOutput } from '../../../src/core/log'
-import { housekeepingTasks } from '../../../src/operations/housekeeping-tasks'
+import { housekeepingTasks } from '../../../src/jobs/housekeeping'
 import type { ReplyPlan } from '../../fakes/openai-server'
 import { checkProperty } from '../../property-runner'
 import { createTestTenant, statusAndCode } from '../../test-tenant'
@@ -341,7 +341,7 @@ test('what completions took is kept as long as is said, and sums as long as budg
   await own.chat()
   moveClock(old + 1000)
   const held = { ...tenant, signal: new AbortController().signal }
-  for (const chore of housekeepingTasks) await chore(held as never)
+  for (const chore of housekeepingTasks().values()) await chore(held as never)
   const { body } = await own.admin.get('/ai/usage')
   expect(body.map(({ created }: { created: string }) => created.slice(0, 10))).toEqual([
     toIsoString(old - 1000).slice(0, 10),
