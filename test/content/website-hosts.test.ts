@@ -30,7 +30,7 @@ const listWebsites = async (testTenant: TestTenant) =>
   (await testTenant.stranger.get(APP_PATH)).body.metadata.websiteUrls
 /** Whether this tenant answers at a host. */
 const answersAt = async (host: string, testTenant: TestTenant) => {
-  const { status } = await callApi('GET', `http://${host}/api/me`, { headers: { 'x-api-key': home.tokens.user } })
+  const { status } = await callApi('GET', `http://${host}/api/me`, { headers: { 'x-api-key': testTenant.tokens.user } })
   return status === 200
 }
 
