@@ -19,7 +19,7 @@ test('the sum of integers is exact, and text beyond the safe integers', () => {
   expect(sumOfWholes(max, -1, 1)).toBe(max)
   expect(sumOfWholes(max, 1)).toBe('9007199254740992')
   expect(sumOfWholes(max, 2)).toBe('9007199254740993')
-  expect(sumOfWholes(-most, -most)).toBe('-18014398509481982')
+  expect(sumOfWholes(-max, -max)).toBe('-18014398509481982')
 })
 
 test('the sum of decimals is exact, and text where a number cannot represent it', () => {

@@ -245,7 +245,11 @@ describe('claims of interrupted changes', () => {
     const testTenant = await createTestTenant()
     const host = freshHost()
     for (let round = 0; round < 5; round++) {
-      const [{ status }] = await Promise.all([setWebsites(testTenant, `https://${host}`), reconcile(testTenant), reconcile(testTenant)])
+      const [{ status }] = await Promise.all([
+        setWebsites(testTenant, `https://${host}`),
+        reconcile(testTenant),
+        reconcile(testTenant),
+      ])
       expect(status).toBe(200)
       expect(await listClaimedHosts(testTenant)).toEqual([host])
       await Promise.all([setWebsites(testTenant), reconcile(testTenant)])
