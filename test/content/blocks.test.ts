@@ -169,17 +169,17 @@ describe('CRUD of blocks', () => {
 describe('HTML of blocks', () => {
   test('HTML is returned sanitized by default and as it was written with raw=true', async () => {
     const testTenant = await createTestTenant()
-    const [user, other] = [testTenant.as('user'), testTenant.as('other')]
+    const [user, otherUser] = [testTenant.as('user'), testTenant.as('other')]
     const { body } = await user.post('/blocks', heroBlock())
     expect(body).toMatchObject({ content: SANITIZED_CONTENT, contentType: 'html' })
     const path = `/blocks/${body._id}`
     for (const query of ['', '?raw=false', '?raw=0', '?raw=']) {
-      expect((await other.get(`${path}${query}`)).body.content).toBe(SANITIZED_CONTENT)
-      expect((await other.get(`/blocks${query}`)).body[0].content).toBe(SANITIZED_CONTENT)
+      expect((await otherUser.get(`${path}${query}`)).body.content).toBe(SANITIZED_CONTENT)
+      expect((await otherUser.get(`/blocks${query}`)).body[0].content).toBe(SANITIZED_CONTENT)
     }
     for (const query of ['?raw=true', '?raw=1']) {
-      expect((await other.get(`${path}${query}`)).body.content).toBe(heroBlock().content)
-      expect((await other.get(`/blocks${query}`)).body[0].content).toBe(heroBlock().content)
+      expect((await otherUser.get(`${path}${query}`)).body.content).toBe(heroBlock().content)
+      expect((await otherUser.get(`/blocks${query}`)).body[0].content).toBe(heroBlock().content)
     }
     expect(statusAndCode(await user.get(`${path}?raw=maybe`))).toEqual([400, 'INVALID_INPUT'])
     expect((await user.post('/blocks?raw=true', heroBlock())).body.content).toBe(heroBlock().content)

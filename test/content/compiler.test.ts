@@ -61,10 +61,10 @@ describe('the module of a component', () => {
     expect(Card({ name: 'Ada' })).toEqual(['b', { id: 'x', key: 1 }, 'Ada', ['fragment', null]])
     Reflect.deleteProperty(globalThis, 'React')
 
-    const own = await compileAndFetch(
+    const withComment = await compileAndFetch(
       '/** @jsx h @jsxFrag F */\nconst [h, F] = [Array.of, 0]; export const a = <><b/></>',
     )
-    expect((await importModule(own.js)).a).toEqual([0, null, ['b', null]])
+    expect((await importModule(withComment.js)).a).toEqual([0, null, ['b', null]])
   })
 
   test('comments that ask for the automatic JSX runtime are ignored', async () => {
@@ -269,7 +269,7 @@ const listCompilerPids = () =>
         const [, parent] = /\) \w (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))!
         return Number(parent) === process.pid && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('Bun.Transpiler')
       } catch {
-        return false // ended meanwhile
+        return false // the process has ended
       }
     })
     .map(Number)

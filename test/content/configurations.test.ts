@@ -70,7 +70,7 @@ describe('CRUD of configurations', () => {
     expect((await admin.get('/configurations/a')).body.metadata).toEqual(half.metadata)
   })
 
-  test('rejects a key that is taken with 409 CONFIGURATION_EXISTS and an outdated If-Match with 412 VERSION_MISMATCH', async () => {
+  test('a key that is taken answers 409 CONFIGURATION_EXISTS, and an outdated If-Match answers 412 VERSION_MISMATCH', async () => {
     const admin = (await createTestTenant()).as('admin')
     const { headers } = await admin.post('/configurations', themeConfiguration())
     expect(statusAndCode(await admin.post('/configurations', themeConfiguration()))).toEqual([
@@ -181,7 +181,7 @@ describe('the app-configuration', () => {
     expect(body[0]).toMatchObject({ key: 'app-configuration', public: true, metadata: { logo: 'x' } })
   })
 
-  test('PUT accepts keys at the top level or as metadata and merges them into the existing ones', async () => {
+  test('PUT of the app-configuration accepts keys at the top level or as metadata and merges them into the existing ones', async () => {
     const admin = (await createTestTenant()).as('admin')
     const put = async (body: unknown) => {
       const { status, body: answer } = await admin.put(APP_PATH, body)
@@ -220,7 +220,7 @@ describe('the app-configuration', () => {
     }
   })
 
-  test('an outdated If-Match answers 412 VERSION_MISMATCH, even for the first write', async () => {
+  test('PUT of the app-configuration with an outdated If-Match answers 412 VERSION_MISMATCH, even for the first write', async () => {
     const { as, stranger } = await createTestTenant()
     const admin = as('admin')
     const initial = { 'if-match': (await stranger.get(APP_PATH)).headers.get('etag')! }

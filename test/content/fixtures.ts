@@ -18,10 +18,10 @@ export const Card = ({ name }: Props) => <b className="card">{name}</b>
 
 /** A tenant with short ways to create components and read their files. */
 export async function createComponentsFixture() {
-  const own = await createTestTenant()
-  const editor = own.as('editor')
+  const testTenant = await createTestTenant()
+  const editor = testTenant.as('editor')
   return {
-    ...own,
+    ...testTenant,
     editor,
     /** Creates a component with this content. */
     make: async (content: string, identifier = 'card') => {
@@ -31,8 +31,11 @@ export async function createComponentsFixture() {
     },
     /** The paths of the files of a component, as anonymous callers get them. */
     paths: async (identifier = 'card'): Promise<{ js: string; css: string }> =>
-      (await own.stranger.get('/static')).body.find((one: { identifier: string }) => one.identifier === identifier),
-    fetch: (path: string, headers: Record<string, string> = {}) => callApi('GET', `${own.origin}${path}`, { headers }),
+      (await testTenant.stranger.get('/static')).body.find(
+        (one: { identifier: string }) => one.identifier === identifier,
+      ),
+    fetch: (path: string, headers: Record<string, string> = {}) =>
+      callApi('GET', `${testTenant.origin}${path}`, { headers }),
   }
 }
 

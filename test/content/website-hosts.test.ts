@@ -56,31 +56,31 @@ describe('the websites of a tenant', () => {
   })
 
   test('a change with a host of another tenant answers 409 HOST_TAKEN and changes nothing', async () => {
-    const [one, other] = [await createTestTenant(), await createTestTenant()]
+    const [one, otherTenant] = [await createTestTenant(), await createTestTenant()]
     const [own, wanted, free] = [freshHost(), freshHost(), freshHost()]
     await setWebsites(one, `https://${wanted}`)
-    await setWebsites(other, `https://${own}`)
+    await setWebsites(otherTenant, `https://${own}`)
     // Fully qualified names with a final dot are taken, too.
     for (const full of [`${wanted}.`, `${one.id}.test.`]) {
-      expect(statusAndCode(await setWebsites(other, `https://${full}`))).toEqual([409, 'HOST_TAKEN'])
+      expect(statusAndCode(await setWebsites(otherTenant, `https://${full}`))).toEqual([409, 'HOST_TAKEN'])
       expect(await answersAt(`${full}:80`, one)).toBeTrue()
     }
     for (const taken of [wanted, `${one.id}.test`]) {
-      const answer = await other
+      const answer = await otherTenant
         .as('admin')
         .put(APP_PATH, { websiteUrls: [`https://${free}`, `https://${taken}`], logo: 'x' })
       expect([...statusAndCode(answer), answer.body.details]).toEqual([409, 'HOST_TAKEN', { hosts: [taken] }])
     }
-    expect((await other.stranger.get(APP_PATH)).body).toEqual({
+    expect((await otherTenant.stranger.get(APP_PATH)).body).toEqual({
       metadata: { websiteUrls: [`https://${own}`] },
       hosts: [{ host: own, state: 'served' }],
     })
-    expect((await listHosts(other)).sort()).toEqual([`${other.id}.test`, own].sort())
-    expect([await answersAt(wanted, one), await answersAt(free, other)]).toEqual([true, false])
+    expect((await listHosts(otherTenant)).sort()).toEqual([`${otherTenant.id}.test`, own].sort())
+    expect([await answersAt(wanted, one), await answersAt(free, otherTenant)]).toEqual([true, false])
     // A released host is free.
     await setWebsites(one)
-    expect((await setWebsites(other, `https://${wanted}`)).status).toBe(200)
-    expect(await answersAt(wanted, other)).toBeTrue()
+    expect((await setWebsites(otherTenant, `https://${wanted}`)).status).toBe(200)
+    expect(await answersAt(wanted, otherTenant)).toBeTrue()
   })
 
   test('a host that several tenants claim at once goes to exactly one of them, and the others get 409', async () => {
@@ -93,9 +93,9 @@ describe('the websites of a tenant', () => {
   })
 
   test('several tenants may name websites on localhost, which claim no hosts', async () => {
-    const [one, other] = [await createTestTenant(), await createTestTenant()]
+    const [one, otherTenant] = [await createTestTenant(), await createTestTenant()]
     const urls = ['http://localhost:5173', 'http://127.0.0.1:8080', 'http://[::1]:3000', 'http://app.localhost']
-    for (const testTenant of [one, other]) {
+    for (const testTenant of [one, otherTenant]) {
       expect((await setWebsites(testTenant, ...urls)).status).toBe(200)
       expect(await listHosts(testTenant)).toEqual([`${testTenant.id}.test`])
     }
@@ -115,8 +115,8 @@ describe('the websites of a tenant', () => {
       setWebsites(testTenant, `https://${host}`),
       setWebsites(testTenant),
     ])
-    const left = (await listWebsites(testTenant)).map((one: string) => new URL(one).hostname)
-    expect((await listHosts(testTenant)).sort()).toEqual([`${testTenant.id}.test`, ...left].sort())
+    const remainingHosts = (await listWebsites(testTenant)).map((one: string) => new URL(one).hostname)
+    expect((await listHosts(testTenant)).sort()).toEqual([`${testTenant.id}.test`, ...remainingHosts].sort())
   })
 })
 
@@ -137,13 +137,13 @@ describe('hosts that are set by the command line', () => {
   })
 
   test('a host of the command line is taken from the website of another tenant until the new tenant is deleted', async () => {
-    const [one, other] = [await createTestTenant(), await createTestTenant()]
+    const [one, otherTenant] = [await createTestTenant(), await createTestTenant()]
     const host = freshHost()
     await setWebsites(one, `https://${host}`)
-    await setHosts(other.id, [host])
-    expect([await answersAt(host, one), await answersAt(host, other)]).toEqual([false, true])
+    await setHosts(otherTenant.id, [host])
+    expect([await answersAt(host, one), await answersAt(host, otherTenant)]).toEqual([false, true])
     await reconcileHosts(await getTenant(one.id))
-    expect(await answersAt(host, other)).toBeTrue()
+    expect(await answersAt(host, otherTenant)).toBeTrue()
     expect(statusAndCode(await setWebsites(one, `https://${host}`))).toEqual([409, 'HOST_TAKEN'])
     expect((await setWebsites(one, `https://${freshHost()}`)).status).toBe(200)
     const fresh = freshHost()
@@ -157,11 +157,11 @@ describe('hosts that are set by the command line', () => {
   })
 
   test('the hosts of a deleted tenant are free', async () => {
-    const [one, other] = [await createTestTenant(), await createTestTenant()]
+    const [one, otherTenant] = [await createTestTenant(), await createTestTenant()]
     const host = freshHost()
     await setWebsites(one, `https://${host}`)
     await deleteTenant(one.id)
-    expect((await setWebsites(other, `https://${host}`)).status).toBe(200)
+    expect((await setWebsites(otherTenant, `https://${host}`)).status).toBe(200)
   })
 })
 

@@ -4,8 +4,8 @@ import { type ApiClient, createTestTenant } from '../test-tenant'
 
 /** A tenant with short ways to create integrations as its admin. */
 export async function createIntegrationsFixture() {
-  const own = await createTestTenant()
-  const admin = own.as('admin')
+  const testTenant = await createTestTenant()
+  const admin = testTenant.as('admin')
   const create = async (path: string, body: object) => {
     const answer = await admin.post(path, body)
     if (answer.status !== 201) throw new Error(JSON.stringify(answer.body))
@@ -14,7 +14,7 @@ export async function createIntegrationsFixture() {
   const lambda = async (code: string, more: object = {}): Promise<string> =>
     (await create('/lambdas', { name: 'l', code: `export default ${code}`, ...more }))._id
   return {
-    ...own,
+    ...testTenant,
     admin,
     lambda,
     integration: (trigger: object, target: object, more: object = {}) =>
@@ -28,7 +28,7 @@ export async function createIntegrationsFixture() {
       (await create('/integration-sources', { name: kind, kind, metadata, authentication }))._id,
     /** Removes all integrations, so that they do not react to the next test. */
     clear: () => removeIntegrations(admin),
-    due: () => runDueJobs(own.tenant),
+    due: () => runDueJobs(testTenant.tenant),
   }
 }
 export type IntegrationsFixture = Awaited<ReturnType<typeof createIntegrationsFixture>>

@@ -38,12 +38,12 @@ describe('CRUD of lambdas', () => {
     ])
       expect(statusAndCode(answer)).toEqual([404, 'LAMBDA_NOT_FOUND'])
     const id = created.body._id
-    const left = await testTenant.tenant.db.query(
+    const remainingRows = await testTenant.tenant.db.query(
       `select 1 from lambda_versions where lambda = ? union all select 1 from lambda_runs where lambda = ?
         union all select 1 from sealed where owner = ?`,
       [id, id, id],
     )
-    expect(left).toEqual([])
+    expect(remainingRows).toEqual([])
   })
 
   test('PUT accepts a lambda as it was read and ignores read-only properties', async () => {

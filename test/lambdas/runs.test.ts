@@ -312,8 +312,8 @@ describe('the API calls of a lambda', () => {
 
   test('a lambda that makes more than 1,000 calls gets an error for those beyond', async () => {
     const counting = `async (_, { entities }) => {
-      const asked = Array.from({ length: 1_100 }, () => entities('none').find().catch(({ code, message }) => code ?? message))
-      return [...new Set(await Promise.all(asked))]
+      const calls = Array.from({ length: 1_100 }, () => entities('none').find().catch(({ code, message }) => code ?? message))
+      return [...new Set(await Promise.all(calls))]
     }`
     expect(await runOnce(admin, counting)).toEqual(['BLUEPRINT_NOT_FOUND', expect.stringMatching(/at most 1000 calls/)])
   })
@@ -327,11 +327,11 @@ describe('the API calls of a lambda', () => {
       },
     })
     const { call, end } = serveCalls({ ctx: { ...testTenant.tenant, actor: undefined }, deadline: 0, fetchCount: 0 })
-    const asked = Array.from({ length: 12 }, (_, n) => call('test.hold', JSON.stringify([n])))
+    const calls = Array.from({ length: 12 }, (_, n) => call('test.hold', JSON.stringify([n])))
     expect(started).toEqual([0, 1, 2, 3, 4, 5, 6, 7])
     end()
     release.resolve()
-    expect((await Promise.all(asked)).filter(({ ok }) => ok)).toHaveLength(8)
+    expect((await Promise.all(calls)).filter(({ ok }) => ok)).toHaveLength(8)
     expect(started).toHaveLength(8)
     expect(await call('test.none', '[]')).toEqual({ ok: false, answer: 'null' })
   })
@@ -449,10 +449,10 @@ describe('the time limit of a lambda', () => {
   test('a lambda whose call is answered after its time limit answers 504 LAMBDA_TIMEOUT', async () => {
     // The engine is busy beyond its time in one step, while the answer to its call waits.
     const body = `async (_, { entities }) => {
-      const asked = entities('notes').find().catch(() => 1)
+      const pending = entities('notes').find().catch(() => 1)
       const began = Date.now()
       while (Date.now() - began < 300);
-      return asked
+      return pending
     }`
     const path = await createLambda(admin, body, { timeoutMs: 100 })
     expect(await readRefusal(runFor(asUser, path))).toEqual([504, 'LAMBDA_TIMEOUT'])
@@ -480,8 +480,8 @@ describe('the error of a call without permission', () => {
         runFor(privileged, await createLambda(admin, `(_, { events }) => events.emit({ source: 'x' })`)),
       ),
     ).toMatch(/events\.emit was refused to the caller: .* serviceRole/)
-    const own = await createLambda(admin, code, { serviceRole: 'nobody' })
-    expect(await readReason(runFor(privileged, own))).toMatch(/to the lambda's serviceRole "nobody": /)
+    const withServiceRole = await createLambda(admin, code, { serviceRole: 'nobody' })
+    expect(await readReason(runFor(privileged, withServiceRole))).toMatch(/to the lambda's serviceRole "nobody": /)
   })
 })
 

@@ -266,8 +266,8 @@ describe('failing deliveries', () => {
     await runDueJobs(h.tenant)
     const [dead] = await listDeliveries(made)
     expect(dead).toMatchObject({ state: 'dead', attempts: 3, nextAttempt: null })
-    const [event, ...others] = (await admin.get('/events?source=plugins')).body
-    expect([event, others]).toEqual([
+    const [event, ...furtherEvents] = (await admin.get('/events?source=plugins')).body
+    expect([event, furtherEvents]).toEqual([
       expect.objectContaining({
         ...{ kind: 'plugin', eventName: 'delivery-failed', description: 'The endpoint answered 500.' },
         metadata: { plugin: made._id, delivery: dead._id, event: dead.event, hookUrl: url, status: 500 },
@@ -278,8 +278,8 @@ describe('failing deliveries', () => {
     expect(await runDueJobs(h.tenant)).toBe(0)
 
     own.answer = () => 200
-    const again = await admin.post(`/plugins/${made._id}/deliveries/${dead._id}/replay`)
-    expect([again.status, again.body.state]).toEqual([200, 'waiting'])
+    const replayed = await admin.post(`/plugins/${made._id}/deliveries/${dead._id}/replay`)
+    expect([replayed.status, replayed.body.state]).toEqual([200, 'waiting'])
     await runDueJobs(h.tenant)
     expect((await listDeliveries(made))[0]).toMatchObject({ state: 'delivered', attempts: 4, status: 200 })
     // A delivered event may be replayed, too.
@@ -425,12 +425,15 @@ describe('the delivery log of a plugin', () => {
   })
 
   test('housekeeping removes deliveries after 30 days or with their plugin, and a replay without its event is 409 EVENT_NOT_KEPT', async () => {
-    const [made, gone] = [await createOrderPlugin(h.as('admin'), [url]), await createOrderPlugin(h.as('admin'), [url])]
+    const [made, deletedPlugin] = [
+      await createOrderPlugin(h.as('admin'), [url]),
+      await createOrderPlugin(h.as('admin'), [url]),
+    ]
     const { tenant } = h
     await emitAndDeliver(tenant, newOrderEvent(1))
     moveClock(now() + 20 * 24 * HOUR_MS)
     await emitAndDeliver(tenant, newOrderEvent(2))
-    await h.as('admin').delete(`/plugins/${gone._id}`)
+    await h.as('admin').delete(`/plugins/${deletedPlugin._id}`)
     await withLease(tenant, 'test', removeOld)
     expect(await tenant.db.query('select distinct plugin from deliveries')).toEqual([[made._id]])
     expect(await listDeliveries(made)).toHaveLength(2)

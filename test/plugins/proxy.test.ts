@@ -394,7 +394,7 @@ describe('streaming through the proxy', () => {
     while (upstream.broken() === before) await Bun.sleep(5)
   })
 
-  test('a plugin serves other requests while 300 event streams are open', async () => {
+  test('the proxy forwards another request while 300 event streams are open', async () => {
     const before = upstream.broken()
     const sockets = times(300).map(() => {
       const head = `GET /api/crm/events HTTP/1.1\r\nhost: x\r\ntenant: ${h.id}\r\n\r\n`

@@ -68,7 +68,7 @@ const clientOf = (apiKey = fixture.tokens.user, more: object = {}) =>
   fixture.createClient({ url, tenant: fixture.id, apiKey, ...more })
 const orderItems = () => clientOf().entities('order-items')
 
-/** What a refusal says: `[status, code]`. */
+/** The `[status, code]` of a rejected call. */
 const statusAndCodeOf = (work: Promise<unknown>) =>
   work.then(
     () => [200],
@@ -85,12 +85,12 @@ describe('the types of the client', () => {
     const items = atoll.entities('order-items')
     export async function right() {
       const list: OrderItems[] = await items.list()
-      const some = await items.list({
+      const found = await items.list({
         title: 'a', price: { $gt: 12, $lte: '20.5' }, count: { $in: [1, 2], $exists: true }, done: true, size: { $ne: 'small' },
         tags: 'x', 'address.city': { $gte: 'A' }, author: 'x', created: { $gt: '2026-01-01' }, user: 'x',
         $sort: ['-price', 'created'], $limit: 10, $skip: 2, $q: 'words', $qProps: ['title'],
       })
-      const title: string = some[0]!.title
+      const title: string = found[0]!.title
       await items.list({ $sort: '-title' })
       const [chosen] = await items.list({ $select: ['title', 'created'] })
       const parts: string[] = [chosen!.title, chosen!.created, chosen!._id, chosen!.metadata.title]
@@ -105,11 +105,11 @@ describe('the types of the client', () => {
       for await (const one of items.each({ size: 'large' }, { signal: AbortSignal.timeout(10) })) parts.push(one.title)
       for await (const one of items.export({ $select: ['title'] })) parts.push(one.title)
       const got = await items.get('x', { $populate: ['author'], $select: ['author', 'title'] })
-      const who: string | undefined = typeof got.author === 'object' ? got.author.name : got.author
+      const authorName: string | undefined = typeof got.author === 'object' ? got.author.name : got.author
       const made = await items.create({ title: 'x', size: 'small', address: { city: 'y', more: 1 } })
       const changed: OrderItems = await items.change(made.identifier, { price: null })
       await items.change(made._id, changed)
-      const gone: true = (await items.remove('x')).success
+      const removed: true = (await items.remove('x')).success
       const count: number = await items.count({ size: 'small' })
       const results = await items.batch([
         { op: 'create', data: { title: 'x' } }, { op: 'update', identifier: 'x', data: { count: 1 } },
@@ -118,7 +118,7 @@ describe('the types of the client', () => {
       const report = await items.import([{ title: 'x' }], { mode: 'upsert', dryRun: true })
       const people: Authors[] = await atoll.entities('authors').list()
       const error = new AtollError(404, 'X', 'y')
-      return [list, title, parts, who, gone, count, results[0]?.entity?.title, report.errors[0]?.line, people, error.details]
+      return [list, title, parts, authorName, removed, count, results[0]?.entity?.title, report.errors[0]?.line, people, error.details]
     }
     export async function wrong() {
       // @ts-expect-error there is no such blueprint
@@ -133,7 +133,7 @@ describe('the types of the client', () => {
       await items.list({ title: { $like: 'x' } })
       // @ts-expect-error it is not in the index
       await items.list({ notes: 'x' })
-      // @ts-expect-error an object is asked for by its parts
+      // @ts-expect-error an object is queried by its parts
       await items.list({ address: 'x' })
       // @ts-expect-error lists have no order
       await items.list({ $sort: 'tags' })
@@ -147,9 +147,9 @@ describe('the types of the client', () => {
       await items.list({ $q: 'x', $qProps: ['count'] })
       // @ts-expect-error there is no such option
       await items.list({ $limits: 1 })
-      // @ts-expect-error it was not asked for
+      // @ts-expect-error it was not selected
       ;(await items.get('x', { $select: ['title'] })).count
-      // @ts-expect-error it is an identifier here
+      // @ts-expect-error it is an identifier unless it is populated
       ;(await items.get('x')).author?.name
       // @ts-expect-error it may still be an identifier
       ;(await items.get('x', { $populate: ['author'] })).author?.name
@@ -159,7 +159,7 @@ describe('the types of the client', () => {
       await items.create({ title: 'x', size: 'medium' })
       // @ts-expect-error it must be there
       await items.change('x', { title: null })
-      // @ts-expect-error it doesn't say which
+      // @ts-expect-error it lacks an identifier
       await items.batch([{ op: 'update', data: {} }])
       // @ts-expect-error it needs a title
       await items.import([{ count: 1 }])
@@ -209,7 +209,7 @@ describe('the generated client', () => {
     for (const identifier of ['', '.', '..']) await expect(orderItems().get(identifier)).rejects.toThrow(TypeError)
   })
 
-  test('list, export and count of the client support every query operator and option', async () => {
+  test('list, export and count of the client agree on filters and full-text search, and list sorts, pages and populates', async () => {
     const authors = clientOf().entities('authors')
     await clientOf().entities('countries').create({ identifier: 'dk', name: 'Denmark' })
     await authors.create({ identifier: 'tove', name: 'Tove', country: 'dk' })

@@ -147,7 +147,7 @@ describe('the generated types of blueprints', () => {
       const sure: number = address.number
       // @ts-expect-error it is closed
       address.closed?.['y']
-      // @ts-expect-error nobody knows what it is
+      // @ts-expect-error its type is unknown
       const text: string = address.anything
       export { street, unnamed, number, kind, only, either, both, closed, map, quoted, nullable, other, sure, text }
     `
@@ -199,7 +199,7 @@ describe('the generated types of blueprints', () => {
         // @ts-expect-error nothing else
         const b: 'constructor' | undefined = (null! as Hostile0).a
         const key: keyof NonNullable<Hostile0['c']> = ${JSON.stringify(hostile[0])}
-        // @ts-expect-error nobody has put it there
+        // @ts-expect-error nothing was injected
         all.injected
         export { a, b, key }
       `
