@@ -42,8 +42,8 @@ test('the problems of a change contain identifiers and values only for callers w
   const unique = { fields: [{ ...pay, key: 'wage', renamedFrom: 'pay', readRoles: [], unique: true }] }
   await admin.post('/blueprints', { key: 'people', name: 'People', fields: [pay] })
   for (const identifier of ['a', 'b']) await admin.post('/blueprints/people/entities', { identifier, pay: '4711' })
-  const problemOf = async (who: typeof admin) =>
-    (await who.put('/blueprints/people?dryRun=true', unique)).body.problems[0]
+  const problemOf = async (client: typeof admin) =>
+    (await client.put('/blueprints/people?dryRun=true', unique)).body.problems[0]
   const known = { field: 'wage', code: 'DUPLICATE_VALUES', message: expect.any(String), count: 2 }
   expect(await problemOf(editor)).toEqual({ ...known, examples: [] })
   expect((await editor.put('/blueprints/people', unique)).body.details).toEqual([{ ...known, examples: [] }])
