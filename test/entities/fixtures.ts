@@ -49,7 +49,7 @@ export const nextPagePath = (headers: Headers) => headers.get('link')?.match(/<\
 /** A blueprint of a fixture. Users have full access to its entities unless `permissions` are given. */
 export type BlueprintSpec = { key: string; fields?: object[]; permissions?: object[]; computed?: object }
 
-/** Returns a tenant with several blueprints; `add` creates an entity, `at` returns the path of a blueprint's entities. */
+/** Returns a tenant with several blueprints; `add` creates an entity, `at` returns the path of its blueprint. */
 export async function createBlueprintsFixture(...blueprints: BlueprintSpec[]) {
   const own = await createTestTenant()
   const admin = own.as('admin')

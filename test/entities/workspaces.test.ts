@@ -15,7 +15,7 @@ const inWorkspace = (rule: object) => OPERATIONS.map((operation) => ({ operation
 const { listener } = startTestServer()
 
 /**
- * Creates two workspaces: "north", of which the user is admin and the other user is a member, and "south" of the editor.
+ * Creates two workspaces: "north" with the user as admin and the other user as member, and "south" of the editor.
  * Each of the three owns an entity of their active workspace. A fourth entity belongs to no workspace.
  */
 async function createTwoWorkspaces(permissions: object[], more: object = {}) {
@@ -325,7 +325,7 @@ describe('the removal of a workspace', () => {
 describe('GET permissions/explain', () => {
   const at = '/blueprints/things/permissions/explain'
 
-  test('GET permissions/explain tells what a user may do in a workspace, and why', async () => {
+  test('GET permissions/explain returns what a user may do in a workspace, and why', async () => {
     const fixture = await createTwoWorkspaces([
       { operation: 'read', scope: 'workspace', workspaceRoleBased: ['admin'] },
       { operation: 'read', scope: 'user', roleBased: ['user'], workspaceLabelsBased: ['pro'] },

@@ -400,7 +400,7 @@ describe('a field that changes its type or constraints', () => {
       ['$q=b', ['c']],
     ],
   ] as [string, object, object, unknown[], [string, string[]], [string, string[]]][])(
-    'all values are kept and queries are right when %s',
+    'all values are kept and queries are correct when %s',
     async (_, field, change, values, first, second) => {
       const things = values.map((count, n) => ({ identifier: 'abc'[n], count }))
       const { put, docs, found, admin } = await createFilledFixture([field], things)

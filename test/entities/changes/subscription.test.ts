@@ -32,8 +32,8 @@ describe('GET /api/blueprints/{key}/entities/changes', () => {
     const { body: changed } = await admin.put(`${own.path}/a`, { n: 2 })
     expect(await stream.next()).toEqual({ event: 'update', id: expect.any(String), data: changed })
     await admin.delete(`${own.path}/a`)
-    const gone = { _id: made._id, identifier: 'a' }
-    expect(await stream.next()).toEqual({ event: 'delete', id: expect.any(String), data: gone })
+    const deleted = { _id: made._id, identifier: 'a' }
+    expect(await stream.next()).toEqual({ event: 'delete', id: expect.any(String), data: deleted })
   })
 
   test('a stream sends nothing for rejected writes and batches', async () => {

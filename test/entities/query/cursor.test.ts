@@ -93,7 +93,7 @@ describe('paging by links', () => {
               const entities: Entity[] = []
               const stay: Entity[] = []
               for (const thing of things) entities.push(await createEntity(user, path, thing))
-              const gone = new Set<Entity>()
+              const deleted = new Set<Entity>()
               // Between two pages, entities are created and deleted.
               const seen = await followPages(
                 user,
@@ -102,13 +102,13 @@ describe('paging by links', () => {
                   const [thing, at, what] = changes.next().value
                   if (what > 0) await createEntity(user, path, thing)
                   const leaving = entities[at]
-                  if (what === 1 || !leaving || gone.has(leaving)) return
-                  gone.add(leaving)
+                  if (what === 1 || !leaving || deleted.has(leaving)) return
+                  deleted.add(leaving)
                   expect((await user.delete(`${path}/${leaving.identifier}`)).status).toBe(200)
                 },
               )
               for (const entity of entities)
-                if (!gone.has(entity) && (!filter || holds(filter, entity))) stay.push(entity)
+                if (!deleted.has(entity) && (!filter || holds(filter, entity))) stay.push(entity)
               const expected = sort(stay, by.length ? by : [{ name: 'created', descending: true }])
               const names = identifiers(seen)
               expect(new Set(names).size, 'none twice').toBe(names.length)
@@ -164,18 +164,18 @@ describe('paging by links', () => {
           ),
         )),
       )
-    const gone = new Set<string>()
+    const deleted = new Set<string>()
     let turn = 0
     const seen = await followPages(user, `${path}?$q=otter&$limit=45`, async () => {
       await createEntity(user, path, { title: 'otter otter', plain: 'new' })
       turn += 37
       const leaving = entities[turn % entities.length]!.identifier
-      gone.add(leaving)
+      deleted.add(leaving)
       await user.delete(`${path}/${leaving}`)
     })
     const names = identifiers(seen)
     expect(new Set(names).size).toBe(names.length)
-    const stayed = identifiers(entities).filter((name) => !gone.has(name))
+    const stayed = identifiers(entities).filter((name) => !deleted.has(name))
     expect(stayed.filter((name) => !names.includes(name))).toEqual([])
     const words = seen.slice(0, 45).map(({ title }) => (title as string).split(' ').length)
     expect(Math.max(...words)).toBeLessThan(5)

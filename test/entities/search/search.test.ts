@@ -308,10 +308,10 @@ test('DELETE /all with a search deletes matching entities only, also during conc
     30 - body.deletedCount,
   ])
   // An entity that has other words by now stays, unless it was deleted before.
-  const [changed, gone] = await Promise.all([
+  const [changed, deletion] = await Promise.all([
     admin.put(`${path}/cyrillic`, { title: 'pear', notes: null }),
     admin.delete(`${path}/all?$q=elka&confirm=things`),
   ])
   expect([200, 404]).toContain(changed.status)
-  expect((await searchIdentifiers(admin, '$q=pear')).length + gone.body.deletedCount).toBe(1)
+  expect((await searchIdentifiers(admin, '$q=pear')).length + deletion.body.deletedCount).toBe(1)
 })

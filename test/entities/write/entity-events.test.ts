@@ -22,7 +22,7 @@ async function createEventsFixture(
   return { ...own, user: own.as('user'), entityEvents, names }
 }
 
-/** Returns blueprints that dispatch updates and deletes: `chapters` refer to `books` by a relation with these options. */
+/** Returns blueprints that dispatch updates and deletes; `chapters` refer to `books` with these options. */
 async function createRelatedFixture(relation: object) {
   const own = await createBlueprintsFixture(
     { key: 'books', fields: [title] },
@@ -142,8 +142,8 @@ describe('events of all kinds of writes', () => {
     const emitted = (await own.names()).slice(1)
     const made = emitted.filter((one) => one.startsWith('create')).map((one) => one.slice(7))
     expect(made.length).toBeGreaterThan(0)
-    const gone = emitted.filter((one) => one.startsWith('delete')).map((one) => one.slice(7))
-    expect(gone.sort()).toEqual(made.sort())
+    const deleted = emitted.filter((one) => one.startsWith('delete')).map((one) => one.slice(7))
+    expect(deleted.sort()).toEqual(made.sort())
     expect(emitted.filter((one) => one === 'update old')).toHaveLength(2)
     expect(await own.rows('entities')).toBe(1)
   })
