@@ -62,7 +62,7 @@ describe('a deleted user', () => {
     await runDueJobs(tenant)
     expect(await left()).toEqual([['tenant']])
     const held = { ...tenant, signal: new AbortController().signal }
-    for (const chore of housekeepingTasks) await chore(held as never)
+    for (const task of housekeepingTasks) await task(held as never)
     const files = 'select count(*) from knowledge_files where "user" = ?'
     expect(await countRows(files, _id)).toBe(1)
     const { body } = await at.chat(user, agent, { messages: [chatMessage('What of quinces?')] })
