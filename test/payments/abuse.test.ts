@@ -48,7 +48,7 @@ async function startTwoCheckouts() {
   }
 }
 
-test('who pays an earlier checkout at a better price pays, from the next cycle on, the price of what they have', async () => {
+test('a customer who pays an earlier, cheaper checkout is repriced at the provider to the current price', async () => {
   const { who, half, subscriptionId, first, again } = await startTwoCheckouts()
   // It is paid before it can be called off, and heard of later.
   await deliverEventsOf(async () => {
@@ -61,7 +61,7 @@ test('who pays an earlier checkout at a better price pays, from the next cycle o
   expect((await done(admin.get(`/coupons/${half._id}`))).currentRedemptions).toBe(0)
 })
 
-test('who pays an earlier checkout after all, of what was for nothing, pays the price that it has since', async () => {
+test('a payment of an earlier checkout that arrives after a free activation is linked, and repriced to the current price', async () => {
   const who = await at.customer()
   const [half, all] = [await at.coupon({}), await at.coupon({ discountValue: 100 })]
   const { subscriptionId } = await done(who.post('/checkout', { ...monthly, couponCode: half.code }))
@@ -79,7 +79,7 @@ test('who pays an earlier checkout after all, of what was for nothing, pays the 
   expect([theirs.status, theirs.items.data[0].price.unit_amount]).toEqual(['active', 2000])
 })
 
-test('what is paid at a provider that was changed meanwhile is ended there', async () => {
+test('a payment at a former provider is linked to the subscription, and a cancellation ends it there', async () => {
   const own = await createPaymentsFixture(stripe.connection())
   const who = await own.customer()
   const begin = (body: object) => done(who.post('/checkout', body))
@@ -100,7 +100,7 @@ test('what is paid at a provider that was changed meanwhile is ended there', asy
   expect(stripe.subscriptions.get(external).status).toBe('canceled')
 })
 
-test('who begins at PayPal by themselves, with a cheaper plan, pays the price of what they have', async () => {
+test('an order placed directly at PayPal with a cheaper plan is repriced to the price of the subscription', async () => {
   const own = await createPaymentsFixture(paypal.connection())
   for (const [plan, price] of [
     ['P-PRO', '20.00'],
@@ -123,7 +123,7 @@ test('who begins at PayPal by themselves, with a cheaper plan, pays the price of
   expect(paypal.subscriptions.get(id!).price.value).toBe('20.00')
 })
 
-test('a trial begins at the price that holds when it begins', async () => {
+test('a trial starts at the dynamic amount that is current when it starts, not at that of its checkout', async () => {
   const who = await at.customer()
   const { _id: subscriptionId } = await done(who.post('/subscriptions', { ...monthly, planId: at.dynamic }))
   const price = (amount: number) => done(admin.put(`/subscriptions/${subscriptionId}/dynamic-amount`, { amount }))
@@ -138,7 +138,7 @@ test('a trial begins at the price that holds when it begins', async () => {
   expect(stripe.subscriptions.get(external).items.data[0].price.unit_amount).toBe(5000)
 })
 
-test('a fixed coupon is in the currency of what was subscribed to, whatever the plan has become', async () => {
+test('a fixed coupon in another currency than the subscription gets 400 COUPON_NOT_APPLICABLE, even if the plan has switched to it', async () => {
   const plan = await at.plan({ name: 'Moved', monthlyPrice: 100, yearlyPrice: 100 })
   const id = await at.pending('user', { planId: plan._id })
   await done(admin.put(`/plans/${plan._id}`, { currency: 'KWD' }))
@@ -152,7 +152,7 @@ test('a fixed coupon is in the currency of what was subscribed to, whatever the 
   expect(statusAndCode(await at.as('user').post('/checkout', other))).toEqual([400, 'COUPON_NOT_APPLICABLE'])
 })
 
-test('a provider that answers nonsense has begun nothing', async () => {
+test('a checkout with a malformed answer of the provider fails with 502 PROVIDER_ERROR and leaves no subscription', async () => {
   const providers = [
     [stripe, { id: 'cs_1' }, { url: 'https://pay.test/' }, { id: 1, url: 'https://pay.test/' }, [], 'x'],
     [paypal, { id: 'I-1' }, { links: [{ rel: 'approve', href: 'https://pay.test/' }] }, { id: 'I-1', links: 5 }, []],
@@ -172,7 +172,7 @@ test('a provider that answers nonsense has begun nothing', async () => {
   }
 })
 
-test('who begins anew gives up what they are late to pay, too', async () => {
+test('a checkout with reset cancels a past-due subscription, here and at the provider', async () => {
   const who = await at.customer()
   const { subscriptionId } = await done(who.post('/checkout', monthly))
   let external = ''
@@ -184,7 +184,7 @@ test('who begins anew gives up what they are late to pay, too', async () => {
   expect([await at.status(subscriptionId), stripe.subscriptions.get(external).status]).toEqual(['canceled', 'canceled'])
 })
 
-test('who is late to pay and begins another subscription pays for that one only, whatever is paid then', async () => {
+test('a new subscription replaces a past-due one, whose late payment is only stored as an invoice and reported', async () => {
   const who = await at.customer()
   const begin = async () => {
     const { subscriptionId: id } = await done(who.post('/checkout', monthly))
@@ -229,7 +229,7 @@ test('who is late to pay and begins another subscription pays for that one only,
   )
 })
 
-test('what is for nothing takes the place of what somebody is late to pay, as anything does', async () => {
+test('a free subscription replaces a past-due one, which is canceled at the provider', async () => {
   const who = await at.customer()
   const { subscriptionId: id } = await done(who.post('/checkout', monthly))
   const external = stripe.pay(newest())
@@ -241,14 +241,14 @@ test('what is for nothing takes the place of what somebody is late to pay, as an
   expect([await at.status(id), stripe.subscriptions.get(external).status]).toEqual(['canceled', 'canceled'])
 })
 
-test('a coupon that was attached is the same in every way to write it', async () => {
+test('an attached coupon is recognized in any case, spacing and Unicode form of its code, even when it is inactive', async () => {
   const { _id, code } = await at.coupon({ code: 'caf\u00e9' })
   const id = await at.pending('other', { couponCode: code })
   await done(admin.put(`/coupons/${_id}`, { isActive: false }))
   expect((await done(admin.put(`/subscriptions/${id}/coupon`, { couponCode: ' CAFE\u0301 ' }))).couponId).toBe(_id)
 })
 
-test('what is signed but makes no sense is refused, and spoils nothing that people read', async () => {
+test('a signed webhook with invalid values gets 400 INVALID_INPUT, and the lists of payments stay readable', async () => {
   const subscriptionId = await at.pending('other')
   const metadata = { tenant: at.id, subscription: subscriptionId }
   let events = 0
@@ -280,7 +280,7 @@ test('what is signed but makes no sense is refused, and spoils nothing that peop
   expect(Date.parse(currentPeriodEnd)).toBeGreaterThan(now())
 })
 
-test('what an admin says while a checkout fails stays said', async () => {
+test('a coupon that an admin attaches during a failing checkout stays attached', async () => {
   const who = await at.customer()
   const [his, ours] = [await at.coupon({}), await at.coupon({})]
   const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))

@@ -9,7 +9,7 @@ const answer = (metadata: object) => ({ key: 'payments-configuration', metadata:
 const at = await createPaymentsFixture()
 const { admin } = at
 
-test('the configuration has values where nothing is set, and changes key by key', async () => {
+test('GET /payments/configuration returns defaults for missing keys, and PUT changes only the keys it gets', async () => {
   const own = (await createTestTenant()).as('admin')
   expect(await done(own.get(PATH))).toEqual(answer({}))
   expect(await done(own.put(PATH, {}))).toEqual(answer({}))
@@ -29,7 +29,7 @@ test('the configuration has values where nothing is set, and changes key by key'
   expect(plan.currency).toBe('EUR')
 })
 
-test('addresses must be such that a browser can be led there', async () => {
+test('PUT /payments/configuration rejects invalid redirect URLs with 400 INVALID_PAYMENTS_CONFIGURATION and stores nothing', async () => {
   const bad = [
     '/thanks',
     'thanks',
@@ -50,7 +50,7 @@ test('addresses must be such that a browser can be led there', async () => {
   expect(await done(admin.get(PATH))).toEqual(answer({}))
 })
 
-test('what does not fit is refused, and nothing of it is kept', async () => {
+test('PUT /payments/configuration rejects invalid values with 400 INVALID_INPUT and stores nothing', async () => {
   const bad: object[] = [
     ...[{ isEnabled: 'yes' }, { gracePeriodDays: -1 }, { gracePeriodDays: '3' }, { defaultCurrency: 'XYZ' }],
     ...[{ defaultCurrency: 5 }, { paymentSourceId: 5 }, { gracePeriodDays: 1e21 }],
@@ -61,7 +61,7 @@ test('what does not fit is refused, and nothing of it is kept', async () => {
   expect(await done(admin.get(PATH))).toEqual(answer({}))
 })
 
-test('the generic route refuses a currency that does not exist and unusable redirect URLs, in updates and creates', async () => {
+test('POST and PUT /configurations reject an unknown currency and unusable redirect URLs of payments with 400', async () => {
   const own = (await createTestTenant()).as('admin')
   const key = 'payments-configuration'
   const send = (metadata: object) => [
@@ -92,14 +92,14 @@ test('the generic route refuses a currency that does not exist and unusable redi
   expect(await done(own.get(PATH))).toEqual(answer({}))
 })
 
-test('it is for admins only', async () => {
+test('GET and PUT /payments/configuration get 403 from users and 401 without credentials', async () => {
   for (const who of [at.as('user'), at.as('editor')])
     for (const sent of [who.get(PATH), who.put(PATH, {})]) expect(statusAndCode(await sent)).toEqual(FORBIDDEN)
   for (const sent of [at.stranger.get(PATH), at.stranger.put(PATH, {})])
     expect(statusAndCode(await sent)).toEqual(UNAUTHENTICATED)
 })
 
-test('refuses a payment connection that does not exist or is of another kind, on both routes', async () => {
+test('PUT of the payments configuration rejects an unknown connection and one of another kind with 400, on both routes', async () => {
   const own = await createPaymentsFixture()
   const http = { name: 'Ours', kind: 'http', metadata: { url: 'https://example.com' } }
   const { _id: other } = await done(own.admin.post('/integration-sources', http), 201)

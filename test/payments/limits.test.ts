@@ -26,8 +26,8 @@ async function subscribe(limits: object) {
   return { who: who as unknown as ApiClient & { id: string }, id: subscriptionId as string, planId }
 }
 
-describe('the limit of a plan', () => {
-  test('is how many there may be, also of those who come at once, and is told', async () => {
+describe('plan limits', () => {
+  test('a plan limit bounds the entities of a user, also for concurrent requests, and further ones get 403 LIMIT_REACHED', async () => {
     const { who, planId } = await subscribe({ projects: 3 })
     expect((await done(who.get('/subscriptions/me'))).limits).toEqual({ projects: 3 })
     expect(await fill(who, 10)).toBe(3)
@@ -38,13 +38,13 @@ describe('the limit of a plan', () => {
     expect(statusAndCode(await who.post(`${PATH}/batch`, { operations }))).toEqual(LIMIT)
   })
 
-  test('counts whole ones, however large', async () => {
+  test('a plan limit is rounded down to a whole number and may be very large', async () => {
     expect(await fill((await subscribe({ projects: 1.5 })).who, 3)).toBe(1)
     expect(await fill((await subscribe({ projects: 1e300 })).who, 3)).toBe(3)
     expect(await fill((await subscribe({ projects: -1 })).who, 1)).toBe(0)
   })
 
-  test('is nothing without a subscription, as before one and after it', async () => {
+  test('a plan limit is zero without a subscription, before one and after its cancellation', async () => {
     const nobody = await at.customer()
     expect(await fill(nobody as unknown as ApiClient, 2)).toBe(0)
     const { who, id } = await subscribe({ projects: 3 })
@@ -54,7 +54,7 @@ describe('the limit of a plan', () => {
     expect((await done(who.get(PATH))).length).toBeGreaterThan(0)
   })
 
-  test('stays for who is late to pay, until the grace is over', async () => {
+  test('a plan limit applies to a past-due subscription until its grace period ends', async () => {
     const { who, id } = await subscribe({ projects: 2 })
     await at.told(id, 'payment failed', { occurredAt: Date.now() })
     expect(await fill(who, 1)).toBe(1)
@@ -62,13 +62,13 @@ describe('the limit of a plan', () => {
     expect(await fill(who, 1)).toBe(0)
   })
 
-  test('is none where the plan does not say, and none for admins', async () => {
+  test('a plan limit applies neither when the plan does not define it nor to admins', async () => {
     for (const limits of [{}, { projects: null }, { others: 1 }])
       expect(await fill((await subscribe(limits)).who, 4)).toBe(4)
     expect(await fill(at.admin, 3)).toBe(3)
   })
 
-  test('is the workspace’s for who acts in one', async () => {
+  test('a plan limit of a workspace applies to users who act in it', async () => {
     const own = await createPaymentsFixture()
     await done(
       own.admin.post('/blueprints', limitedBlueprint({ planLimit: 'projects', otherwise: 1 }, 'workspace')),
@@ -85,7 +85,7 @@ describe('the limit of a plan', () => {
     expect((await done(user.get('/subscriptions/me'))).limits).toEqual({ projects: 2 })
   })
 
-  test('has a name, and what holds otherwise is a number', async () => {
+  test('a blueprint with an invalid planLimit or otherwise value is rejected with 400 INVALID_INPUT', async () => {
     for (const value of [{}, { planLimit: '' }, { planLimit: 5 }, { planLimit: 'x', otherwise: -1 }, '5', null])
       expect(
         statusAndCode(await at.admin.post('/blueprints', { ...limitedBlueprint(value), key: 'bad' })),

@@ -6,7 +6,7 @@ const at = await createPaymentsFixture()
 const { admin, as, stranger } = at
 
 describe('plans', () => {
-  test('are what can be subscribed to, and answered without how providers call them', async () => {
+  test('a plan is returned with its provider ids to admins, and without them to users and the public', async () => {
     const externalIds = { stripe: { monthlyPriceId: 'price_1' } }
     const { status, body } = await admin.post('/plans', {
       ...{
@@ -41,7 +41,7 @@ describe('plans', () => {
     await admin.delete(`/plans/${body._id}`)
   })
 
-  test('are sorted by their order, then by price, and those without one come last', async () => {
+  test('GET /plans/public sorts by sortOrder and price, with plans without a price last, and supports limit, count and sort', async () => {
     const own = await createPaymentsFixture()
     await own.plan({ name: 'First', monthlyPrice: 90, yearlyPrice: 900, sortOrder: -1 })
     const names = (await done(own.stranger.get('/plans/public'))).map(({ name }: { name: string }) => name)
@@ -51,7 +51,7 @@ describe('plans', () => {
     expect([headers.get('x-total-count'), headers.get('link')]).toEqual(['4', expect.stringContaining('rel="next"')])
   })
 
-  test('need a name, and both prices unless an admin says them later', async () => {
+  test('POST and PUT /plans reject a missing name, missing prices and invalid fields with 400 INVALID_INPUT', async () => {
     const prices = { monthlyPrice: 1, yearlyPrice: 1 }
     const bad: object[] = [
       ...[{ ...prices }, { name: '', ...prices }, { name: 'x' }, { name: 'x', monthlyPrice: 1 }],
@@ -78,7 +78,7 @@ describe('plans', () => {
     expect((await done(admin.get(`/plans/${at.dynamic}`))).monthlyPrice).toBeNull()
   })
 
-  test('keep their prices by the decimals when the currency changes', async () => {
+  test('a change of currency keeps the prices of a plan, rounded to the decimals of the new currency', async () => {
     const { _id } = await at.plan({ name: 'x', monthlyPrice: 12.5, yearlyPrice: 100 })
     const changed = await done(admin.put(`/plans/${_id}`, { currency: 'KWD' }))
     expect([changed.monthlyPrice, changed.currency]).toEqual([12.5, 'KWD'])
@@ -86,7 +86,7 @@ describe('plans', () => {
     await admin.delete(`/plans/${_id}`)
   })
 
-  test('that are given up are there for admins only', async () => {
+  test('an archived plan is visible to admins only; users get 404 PLAN_NOT_FOUND', async () => {
     const { _id } = await at.plan({ name: 'Old', monthlyPrice: 1, yearlyPrice: 1 })
     expect((await done(admin.delete(`/plans/${_id}`))).isActive).toBe(false)
     expect((await done(admin.get(`/plans/${_id}`))).name).toBe('Old')
@@ -101,7 +101,7 @@ describe('plans', () => {
     expect((await done(admin.get('/plans'))).map((plan: { _id: string }) => plan._id)).toContain(_id)
   })
 
-  test('are made by admins; unknown ones are 404, and other tenants see nothing', async () => {
+  test('plan routes answer 403 to users, 401 without credentials and 404 PLAN_NOT_FOUND for unknown or foreign plans', async () => {
     const [path, body] = [`/plans/${at.pro}`, { name: 'x' }]
     for (const who of [as('user'), as('editor')])
       for (const answer of [who.get('/plans'), who.post('/plans', body), who.put(path, body), who.delete(path)])

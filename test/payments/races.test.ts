@@ -21,7 +21,7 @@ afterAll(async () => {
 const customers = await Promise.all(times(100).map(() => at.customer()))
 const redemptions = async (id: string) => (await done(admin.get(`/coupons/${id}`))).currentRedemptions as number
 
-test('of 100 who check out at once with the last redemption of a coupon, one gets it', async () => {
+test('one of 100 concurrent checkouts gets the last redemption of a coupon, and the others get 400 COUPON_MAX_REDEMPTIONS', async () => {
   const { _id, code } = await at.coupon({ discountValue: 100, maxRedemptions: 1 })
   const answers = await Promise.all(customers.map((who) => who.post('/checkout', { ...monthly, couponCode: code })))
   const refusals = answers.filter(({ status }) => status !== 200)
@@ -32,7 +32,7 @@ test('of 100 who check out at once with the last redemption of a coupon, one get
   await done(admin.put(`/subscriptions/${winner!.body.subscriptionId}/cancel`))
 })
 
-test('of 100 who have paid with the last redemption of a coupon, one gets it, and the others pay the price of the plan', async () => {
+test('one of 100 concurrent payments gets the last redemption of a coupon, and the others pay the price of the plan', async () => {
   const { _id, code } = await at.coupon({ maxRedemptions: 1 })
   const ids = await Promise.all(
     customers.map(
@@ -53,7 +53,7 @@ test('of 100 who have paid with the last redemption of a coupon, one gets it, an
   expect(await redemptions(_id)).toBe(1)
 })
 
-test('of 100 subscriptions to which the last redemption is attached at once, one gets it', async () => {
+test('one of 100 concurrent attachments of a coupon gets its last redemption', async () => {
   const { _id, code } = await at.coupon({ maxRedemptions: 1 })
   const own = await done(admin.get('/subscriptions?status=active&limit=1000'))
   const attach = ({ _id }: { _id: string }) => admin.put(`/subscriptions/${_id}/coupon`, { couponCode: code })
@@ -63,7 +63,7 @@ test('of 100 subscriptions to which the last redemption is attached at once, one
   expect(await redemptions(_id)).toBe(1)
 })
 
-test('of two checkouts of one entity at once, one begins', async () => {
+test('one of two concurrent checkouts of an entity succeeds, and the other gets 409 ACTIVE_SUBSCRIPTION_EXISTS', async () => {
   for (const body of [monthly, { planId: at.free, billingCycle: 'monthly' }]) {
     const who = await at.customer()
     stripe.own.next = [{ slow: 100 }]
@@ -79,7 +79,7 @@ test('of two checkouts of one entity at once, one begins', async () => {
   }
 })
 
-test('of a subscription that waits, two checkouts at once make one', async () => {
+test('one of five concurrent checkouts of a pending subscription succeeds, and the others get 409', async () => {
   const who = await at.customer()
   const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
   stripe.own.next = [{ slow: 100 }]
@@ -87,7 +87,7 @@ test('of a subscription that waits, two checkouts at once make one', async () =>
   expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409, 409])
 })
 
-test('who died while a checkout began keeps others from theirs for a minute only', async () => {
+test('a checkout that a crash left unfinished blocks others for a minute only', async () => {
   const who = await at.customer()
   const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
   const claim = { checkoutUntil: now() + 60_000 }
@@ -98,7 +98,7 @@ test('who died while a checkout began keeps others from theirs for a minute only
   moveClock(Date.now())
 })
 
-test('what is paid before we know that its checkout has begun is active', async () => {
+test('a payment that arrives before the checkout has been answered activates the subscription', async () => {
   const who = await at.customer()
   const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
   let paid = Promise.resolve<unknown>(undefined)
@@ -115,7 +115,7 @@ test('what is paid before we know that its checkout has begun is active', async 
   })
 })
 
-test('what is canceled while its checkout begins can’t be paid any more', async () => {
+test('a cancellation during a checkout expires its new session, and the checkout gets 400 SUBSCRIPTION_NOT_PENDING', async () => {
   const who = await at.customer()
   const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
   let arrived = () => {}
@@ -134,7 +134,7 @@ test('what is canceled while its checkout begins can’t be paid any more', asyn
   expect([...stripe.sessions.values()].at(-1).status).toBe('expired')
 })
 
-test('what is paid by an earlier checkout while the last one is called off ends at the provider, too', async () => {
+test('a payment of an earlier checkout during a cancellation is canceled at the provider', async () => {
   const who = await at.customer()
   const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
   await done(who.post('/checkout', { subscriptionId }))
@@ -161,7 +161,7 @@ test('what is paid by an earlier checkout while the last one is called off ends 
   expect(stripe.subscriptions.get(external).status).toBe('canceled')
 })
 
-test('at most one subscription of an entity is in force, however many are paid at once', async () => {
+test('one of ten concurrent payments of an entity activates its subscription, and the others stay pending and are reported', async () => {
   const who = await at.customer()
   const ids: string[] = []
   for (const _ of times(10)) ids.push((await done(who.post('/subscriptions', monthly)))._id)

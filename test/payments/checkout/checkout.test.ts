@@ -24,8 +24,8 @@ afterAll(async () => {
   await stripe.stop()
 })
 
-describe('a checkout', () => {
-  test('of a plan makes a subscription and tells where to pay', async () => {
+describe('POST /checkout', () => {
+  test('POST /checkout creates a pending subscription and returns the address to pay at', async () => {
     const who = await at.customer()
     const body = await done(who.post('/checkout', { ...monthly, successUrl: 'https://a.test/thanks' }))
     expect(body).toEqual({
@@ -45,7 +45,7 @@ describe('a checkout', () => {
     expect(await at.events()).toContain('subscription-created')
   })
 
-  test('of what waits can be asked for again, and is the same to the provider then', async () => {
+  test('a repeated checkout of a pending subscription returns the same session, unless its addresses differ', async () => {
     const who = await at.customer()
     const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
     const first = await done(who.post('/checkout', { subscriptionId }))
@@ -56,7 +56,7 @@ describe('a checkout', () => {
     expect(await countSubscriptions(who)).toBe(1)
   })
 
-  test('that was given up for another begins anew when it is asked for again, and so does an old one', async () => {
+  test('a repeated checkout gets a new session when the first one was replaced by another or is an hour old', async () => {
     const who = await at.customer()
     const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
     const session = async (successUrl: string) => {
@@ -73,7 +73,7 @@ describe('a checkout', () => {
     moveClock(Date.now())
   })
 
-  test('is paid at the price of the coupon, which takes the place of another', async () => {
+  test('a checkout charges the price less its coupon, which replaces an earlier one and is redeemed only by the payment', async () => {
     const who = await at.customer()
     const [half, third] = [await at.coupon({}), await at.coupon({ discountValue: 33 })]
     const { _id: subscriptionId } = await done(who.post('/subscriptions', { ...monthly, couponCode: half.code }))
@@ -87,7 +87,7 @@ describe('a checkout', () => {
     expect((await done(admin.get(`/coupons/${third._id}`))).currentRedemptions).toBe(0)
   })
 
-  test('that costs nothing is active at once, and nobody is asked', async () => {
+  test('a free checkout activates the subscription at once without a request to the provider', async () => {
     const who = await at.customer()
     const gift = await at.coupon({ discountValue: 100, benefitDurationUnit: 'months', benefitDurationValue: 1 })
     const before = stripe.seen.length
@@ -104,7 +104,7 @@ describe('a checkout', () => {
     expect(stripe.seen.length).toBe(before)
   })
 
-  test('of a dynamic plan is at the price that an admin has said', async () => {
+  test('a checkout of a dynamic plan charges the amount set by an admin, or gets 400 DYNAMIC_AMOUNT_NOT_SET', async () => {
     const who = await at.customer()
     const { _id: subscriptionId } = await done(who.post('/subscriptions', { ...monthly, planId: at.dynamic }))
     expect(statusAndCode(await who.post('/checkout', { subscriptionId }))).toEqual([400, 'DYNAMIC_AMOUNT_NOT_SET'])
@@ -118,7 +118,7 @@ describe('a checkout', () => {
     expect(sessions().at(-1)!.body).toMatchObject({ customer_email: expect.stringContaining('customer') })
   })
 
-  test('may stand within a page of ours', async () => {
+  test('an embedded checkout returns a client token instead of an address', async () => {
     const own = await createPaymentsFixture({
       ...stripe.connection(),
       metadata: { apiUrl: stripe.url, checkoutMode: 'embedded' },
@@ -127,7 +127,7 @@ describe('a checkout', () => {
     expect(body).toEqual({ subscriptionId: ID, checkoutUrl: null, clientToken: expect.stringContaining('_secret_') })
   })
 
-  test('may begin with the end of what there is', async () => {
+  test('a second checkout gets 409 ACTIVE_SUBSCRIPTION_EXISTS, and with reset it cancels the active subscription', async () => {
     const who = await at.customer()
     const { subscriptionId: first } = await done(who.post('/checkout', { planId: at.free, billingCycle: 'monthly' }))
     const again = await who.post('/checkout', monthly)
@@ -142,11 +142,11 @@ describe('a checkout', () => {
   })
 })
 
-describe('a checkout is refused', () => {
+describe('rejected checkouts', () => {
   const refused = async (body: object, who: { post: typeof admin.post } = as('user')) =>
     statusAndCode(await who.post('/checkout', body))
 
-  test('for what is not there, not sold any more, or somebody else’s', async () => {
+  test('a checkout of an unknown, inactive or foreign plan or subscription gets 400, 403 or 404, and 401 without credentials', async () => {
     const old = await at.plan({ name: 'Old', monthlyPrice: 1, yearlyPrice: 1 })
     const waiting = await at.pending('user', { planId: old._id })
     await done(admin.delete(`/plans/${old._id}`))
@@ -165,7 +165,7 @@ describe('a checkout is refused', () => {
     expect(await refused(nobody, admin)).toEqual([404, 'USER_NOT_FOUND'])
   })
 
-  test('for dynamic plans of which nobody has said what they cost', async () => {
+  test('a checkout of a dynamic plan without a subscription or a valid amount of an admin gets 400', async () => {
     const dynamic = { ...monthly, planId: at.dynamic }
     expect(await refused(dynamic)).toEqual([400, 'DYNAMIC_PLAN_REQUIRES_SUBSCRIPTION'])
     // An amount is an admin's word.
@@ -175,7 +175,7 @@ describe('a checkout is refused', () => {
       expect(await refused({ ...dynamic, amount }, admin), String(amount)).toEqual([400, 'INVALID_AMOUNT'])
   })
 
-  test('with a coupon that is not good, or an address that leads nowhere', async () => {
+  test('a checkout with an invalid coupon or redirect URL gets 400 and creates no subscription', async () => {
     const who = await at.customer()
     const soon = new Date(Date.now() + 3_600_000).toISOString()
     const cases: [object, string][] = [
@@ -196,7 +196,7 @@ describe('a checkout is refused', () => {
     expect(await countSubscriptions(who)).toBe(0)
   })
 
-  test('with a coupon that was good when it was attached', async () => {
+  test('a checkout whose attached coupon was used up meanwhile gets 400 COUPON_MAX_REDEMPTIONS until an admin removes it', async () => {
     const who = await at.customer()
     const { _id, code } = await at.coupon({})
     const { _id: subscriptionId } = await done(who.post('/subscriptions', { ...monthly, couponCode: code }))
@@ -206,7 +206,7 @@ describe('a checkout is refused', () => {
     await done(who.post('/checkout', { subscriptionId }))
   })
 
-  test('where nobody can be paid, or nobody whom we know', async () => {
+  test('a checkout without a payment connection gets 500 PAYMENTS_NOT_CONFIGURED, whether payments are enabled or not', async () => {
     const own = await createPaymentsFixture()
     const tried = async () => {
       const sent = await own.as('user').post('/checkout', { planId: own.pro, billingCycle: 'monthly' })
@@ -222,7 +222,7 @@ describe('a checkout is refused', () => {
     expect(await tried()).toEqual(NOT_CONFIGURED)
   })
 
-  test('where the plan has no price at the provider, which for Stripe is a matter of its connection', async () => {
+  test('a plan without a price id gets 400 MISSING_EXTERNAL_PRICE_ID in a checkout, with Stripe only if requireExternalPrice is set', async () => {
     const [paypal, paddle] = [await startPaypal(), await startPaddle()]
     const strict = stripe.connection()
     const connections = [
@@ -242,10 +242,10 @@ describe('a checkout is refused', () => {
   })
 })
 
-describe('a provider that fails', () => {
+describe('a failing provider', () => {
   const PROVIDER_ERROR = [502, 'PROVIDER_ERROR']
 
-  test('leaves nothing of a new subscription, and nothing that is secret is told', async () => {
+  test('a failed checkout gets 502 PROVIDER_ERROR, leaves no subscription and no redemption, and leaks no secret', async () => {
     const lines: string[] = []
     const log = console.error
     console.error = (...line: unknown[]) => void lines.push(line.join(' '))
@@ -271,7 +271,7 @@ describe('a provider that fails', () => {
     await done(who.post('/checkout', { ...monthly, couponCode: code }))
   })
 
-  test('leaves what waits as it was, and the second try is another one', async () => {
+  test('a failed checkout leaves its pending subscription unchanged, and the next try has another idempotency key', async () => {
     const who = await at.customer()
     const { _id: subscriptionId } = await done(who.post('/subscriptions', monthly))
     const { code } = await at.coupon({})
@@ -285,7 +285,7 @@ describe('a provider that fails', () => {
     expect(sessions().at(-1)!.headers['idempotency-key']).not.toBe(key!)
   })
 
-  test('keeps a subscription from ending, until it was told', async () => {
+  test('a cancellation that the provider does not answer gets 502 PROVIDER_ERROR, and a retry cancels the subscription', async () => {
     const who = await at.customer()
     const { subscriptionId } = await done(who.post('/checkout', monthly))
     const external = stripe.pay([...stripe.sessions.keys()].at(-1)!)!
@@ -305,7 +305,7 @@ describe('a provider that fails', () => {
     expect(stripe.subscriptions.get(external).status).toBe('canceled')
   })
 
-  test('that had to be told when nobody answered is told as soon as possible', async () => {
+  test('a failed cancellation of a pending subscription is repeated by a job', async () => {
     const who = await at.customer()
     const { subscriptionId } = await done(who.post('/checkout', monthly))
     stripe.own.next = Array(6).fill('down')
@@ -318,7 +318,7 @@ describe('a provider that fails', () => {
   })
 })
 
-test('a connection by which somebody pays can’t be removed', async () => {
+test('a connection that the payments configuration or an active subscription uses cannot be deleted (INTEGRATION_SOURCE_IN_USE)', async () => {
   const own = await createPaymentsFixture(stripe.connection())
   const remove = () => own.admin.delete(`/integration-sources/${own.source}`)
   expect((await remove()).body).toMatchObject({
@@ -332,7 +332,7 @@ test('a connection by which somebody pays can’t be removed', async () => {
   await done(remove())
 })
 
-test('nobody pays for a user or a workspace that was removed', async () => {
+test('the subscriptions of a deleted user or workspace are canceled, here and at the provider', async () => {
   const who = await at.customer()
   await done(who.post('/checkout', monthly))
   const waiting = await done(who.post('/subscriptions', monthly))
@@ -354,7 +354,7 @@ test('nobody pays for a user or a workspace that was removed', async () => {
   expect([await at.status(subscriptionId), stripe.subscriptions.get(external).status]).toEqual(['canceled', 'canceled'])
 })
 
-test('what one tenant sells and who has subscribed, no other sees', async () => {
+test('subscriptions, invoices, coupons and plans of one tenant are invisible to every other tenant', async () => {
   const other = await createTestTenant()
   const subscriptionId = await at.pending()
   for (const path of ['/subscriptions', '/invoices', '/coupons', '/plans'])

@@ -16,7 +16,7 @@ const fromNow = (ms: number) => new Date(Date.now() + ms).toISOString()
 const HOUR = 3_600_000
 
 describe('coupons', () => {
-  test('take something off a price, by a code', async () => {
+  test('a coupon is returned whole to admins, and without its redemption counts to others who validate its code', async () => {
     const body = await at.coupon({ code: '  Welcome10 ', discountValue: 12.5 })
     const coupon = {
       ...{ _id: ID, code: 'Welcome10', discountType: 'percentage', discountValue: 12.5, currency: null },
@@ -32,7 +32,7 @@ describe('coupons', () => {
     expect(await done(admin.post('/coupons/validate', { code: 'WELCOME10' }))).toEqual(coupon)
   })
 
-  test('of a fixed amount are refused with the name of the default currency, where one was kept that does not exist', async () => {
+  test('a fixed coupon is rejected with INVALID_COUPON_DATA that names the stored default currency when this does not exist', async () => {
     const own = await createTestTenant()
     await done(own.as('admin').put('/configurations/payments-configuration', { metadata: { defaultCurrency: 'EUR' } }))
     // As it could be set before that was checked.
@@ -45,7 +45,7 @@ describe('coupons', () => {
     ])
   })
 
-  test('of a fixed amount are in the currency of the configuration unless told, and can be sent back whole', async () => {
+  test('a fixed coupon defaults to the configured currency, and PUT accepts the body that POST has returned', async () => {
     const body = await at.coupon({
       ...{
         discountType: 'fixed',
@@ -63,7 +63,7 @@ describe('coupons', () => {
     expect([yen.currency, yen.discountValue]).toEqual(['JPY', 500])
   })
 
-  test('make sense, or are refused, when they are made and when they are changed', async () => {
+  test('POST and PUT /coupons reject invalid fields with 400 INVALID_COUPON_DATA', async () => {
     const bad: object[] = [
       ...[{}, { code: 'x' }, { ...valid, code: '' }, { ...valid, code: '   ' }, { ...valid, code: 5 }],
       ...[
@@ -109,7 +109,7 @@ describe('coupons', () => {
     expect(statusAndCode(await admin.post('/coupons', [valid]))).toEqual([400, 'INVALID_INPUT'])
   })
 
-  test('have a code that no other has, however it is written', async () => {
+  test('a coupon code is unique regardless of case and spaces, or gets 400 COUPON_CODE_EXISTS', async () => {
     await at.coupon({ code: 'Straße' })
     expect(statusAndCode(await admin.post('/coupons', { ...valid, code: ' STRAßE ' }))).toEqual([
       400,
@@ -122,7 +122,7 @@ describe('coupons', () => {
     expect(results.map(({ status }) => status).sort()).toEqual([201, 400, 400])
   })
 
-  test('are looked at in the order of the contract', async () => {
+  test('POST /coupons/validate reports the first failed check in the documented order', async () => {
     const tried = async (body: object, planId: string | undefined = at.pro) => {
       const { code } = await at.coupon(body)
       return statusAndCode(await stranger.post('/coupons/validate', { code, planId }))
@@ -151,7 +151,7 @@ describe('coupons', () => {
       expect(statusAndCode(await stranger.post('/coupons/validate', body))).toEqual([400, 'INVALID_INPUT'])
   })
 
-  test('can be redeemed from one moment to another', async () => {
+  test('a coupon is valid from validFrom until validUntil', async () => {
     const { code } = await at.coupon({ validFrom: fromNow(HOUR), validUntil: fromNow(2 * HOUR) })
     const now = async () => statusAndCode(await as('user').post('/coupons/validate', { code }))
     expect(await now()).toEqual([400, 'COUPON_NOT_YET_VALID'])
@@ -161,7 +161,7 @@ describe('coupons', () => {
     expect(await now()).toEqual([400, 'COUPON_EXPIRED'])
   })
 
-  test('can’t be guessed by subscriptions or checkouts either: all ways that take a code count together', async () => {
+  test('coupon guesses by subscriptions, checkouts and validation share a limit of 60 per minute, and more get 429 RATE_LIMITED', async () => {
     const own = await createPaymentsFixture()
     const who = await own.customer()
     const subscribe = (by: ApiClient, couponCode?: string) =>
@@ -180,7 +180,7 @@ describe('coupons', () => {
     expect(statusAndCode(await ways[0]!(62))).toEqual([400, 'COUPON_NOT_FOUND'])
   })
 
-  test('can’t be guessed: whoever is no admin tries a few in a minute', async () => {
+  test('POST /coupons/validate answers 429 after 60 guesses in a minute, except to admins', async () => {
     const { as, stranger } = await createTestTenant()
     for (const who of [stranger, as('user')]) {
       const statuses = []
@@ -192,7 +192,7 @@ describe('coupons', () => {
       expect((await as('admin').post('/coupons/validate', { code: 'guess' })).status).toBe(400)
   })
 
-  test('are kept by admins; unknown ones are 404, and other tenants see nothing', async () => {
+  test('coupon routes answer 403 to users, 401 without credentials and 404 COUPON_NOT_FOUND for unknown or foreign coupons', async () => {
     const { _id, code } = await at.coupon({})
     const path = `/coupons/${_id}`
     for (const who of [as('user'), as('editor')])
@@ -216,7 +216,7 @@ describe('coupons', () => {
   })
 })
 
-test('refuses a coupon on a subscription that has ended with 409 SUBSCRIPTION_ENDED', async () => {
+test('PUT /subscriptions/:id/coupon rejects a coupon on an ended subscription with 409 SUBSCRIPTION_ENDED', async () => {
   const { code } = await at.coupon({})
   const id = await at.pending()
   await done(admin.put(`/subscriptions/${id}/cancel`))

@@ -52,8 +52,8 @@ const invoicesOf = async (id: string) =>
     ({ subscriptionId }) => subscriptionId === id,
   )
 
-describe('time', () => {
-  test('ends a checkout that nobody has paid for a day, here and at the provider', async () => {
+describe('time-based jobs', () => {
+  test('an unpaid checkout expires after a day, here and at the provider', async () => {
     const { id, session, who } = await startCheckout()
     await at.later(DAY - 2 * HOUR)
     expect(await at.status(id)).toBe('pending')
@@ -63,7 +63,7 @@ describe('time', () => {
     await done(who.post('/checkout', { planId: at.pro, billingCycle: 'monthly' }))
   })
 
-  test('counts from when an admin has said the price', async () => {
+  test('a dynamic subscription expires a day after its amount was set, however long that took', async () => {
     const id = await at.pending('user', { planId: at.dynamic })
     await at.later(3 * DAY)
     expect(await at.status(id)).toBe('pending')
@@ -74,7 +74,7 @@ describe('time', () => {
     expect(await at.status(id)).toBe('expired')
   })
 
-  test('ends who has not paid for longer than the grace, at the provider too, though that fails at first', async () => {
+  test('a past-due subscription is canceled after the grace period, and its cancellation at the provider is retried', async () => {
     const { id, external, theirs } = await payCheckout()
     stripe.fail(external)
     await deliverAllEvents()
@@ -89,7 +89,7 @@ describe('time', () => {
     expect(theirs().status).toBe('canceled')
   })
 
-  test('counts the grace that is set now, and nothing once it was paid', async () => {
+  test('a past-due subscription is canceled by the currently configured grace period, unless it is paid before', async () => {
     const [one, other] = [await payCheckout(), await payCheckout()]
     const open = [one, other].map(({ external }) => stripe.fail(external))
     await deliverAllEvents()
@@ -102,7 +102,7 @@ describe('time', () => {
     await done(admin.put('/payments/configuration', { metadata: { gracePeriodDays: 3 } }))
   })
 
-  test('ends what is to end with its period, unless that was taken back where nobody told us', async () => {
+  test('cancelAtPeriodEnd cancels a subscription at its period end, unless the provider has reverted it without an event', async () => {
     const [one, other] = [await payCheckout(), await payCheckout()]
     for (const { external } of [one, other]) stripe.change(external, { cancel_at_period_end: true })
     await deliverAllEvents()
@@ -116,7 +116,7 @@ describe('time', () => {
     expect([await at.status(other.id), other.theirs().status]).toEqual(['active', 'active'])
   })
 
-  test('brings the price of the plan back, once the benefit of a coupon is over', async () => {
+  test('the price of the plan returns when the benefit of a coupon ends, and is retried at the provider', async () => {
     const coupon = await at.coupon({ benefitDurationUnit: 'days', benefitDurationValue: 10 })
     const { id, theirs } = await payCheckout({ couponCode: coupon.code })
     const price = () => theirs().items.data[0].price.unit_amount
@@ -131,8 +131,8 @@ describe('time', () => {
   })
 })
 
-describe('what was lost on the way', () => {
-  test('is made up for within an hour: that it was paid, and by which invoice', async () => {
+describe('lost webhooks', () => {
+  test('a payment whose webhooks were lost is found within an hour, with its invoice and one provider-drift event', async () => {
     const { id, session } = await startCheckout()
     stripe.pay(session)
     stripe.events.splice(0)
@@ -148,7 +148,7 @@ describe('what was lost on the way', () => {
     expect(await listEventMetadata('provider-drift', id)).toHaveLength(1)
   })
 
-  test('does not undo what is told late', async () => {
+  test('late webhooks do not undo what the hourly comparison has applied', async () => {
     const { id, external } = await payCheckout()
     moveClock(now() + HOUR / 2)
     const open = stripe.fail(external)
@@ -163,7 +163,7 @@ describe('what was lost on the way', () => {
     expect(await at.status(id)).toBe('active')
   })
 
-  test('ends what has ended there, and is told once where it can’t be mended', async () => {
+  test('a subscription that ended at the provider is canceled here, and one that is missing there is reported once', async () => {
     const [one, other] = [await payCheckout(), await payCheckout()]
     stripe.end(one.external)
     stripe.events.splice(0)
@@ -176,7 +176,7 @@ describe('what was lost on the way', () => {
     ])
   })
 
-  test('is made up for though nobody could be asked for long, also when it has ended', async () => {
+  test('an invoice lost before a long outage of the provider is fetched afterwards, even for a canceled subscription', async () => {
     const { id, external, who } = await payCheckout()
     stripe.renew(external)
     stripe.events.splice(0)
@@ -189,7 +189,7 @@ describe('what was lost on the way', () => {
     expect((await invoicesOf(id)).map(({ status }) => status)).toEqual(['paid', 'paid'])
   })
 
-  test('is called off though nobody could be asked for a month', async () => {
+  test('a replaced checkout is expired at the provider even after an outage of a month', async () => {
     const { id, session, who } = await startCheckout()
     await done(who.post('/checkout', { subscriptionId: id, successUrl: 'https://shop.test/other' }))
     stripe.own.failing = () => 'down'
@@ -199,7 +199,7 @@ describe('what was lost on the way', () => {
     expect(stripe.sessions.get(session).status).toBe('expired')
   })
 
-  test('is not paid for: what ended here, or was paid twice, ends there', async () => {
+  test('a second payment of one subscription is canceled at the provider, and the first one is when the user cancels', async () => {
     const { id, session, who } = await startCheckout()
     const answers = [await done(who.post('/checkout', { subscriptionId: id, successUrl: 'https://shop.test/other' }))]
     expect(answers[0].subscriptionId).toBe(id)
@@ -214,7 +214,7 @@ describe('what was lost on the way', () => {
   })
 })
 
-test('who has no subscriptions has no jobs of them', async () => {
+test('a tenant without subscriptions has no payment jobs, and a subscription has at most one time-based job', async () => {
   const { tenant } = await createPaymentsFixture()
   expect(await tenant.db.query(`select kind from jobs where kind like 'payments%'`)).toEqual([])
   const [[most] = []] = await at.tenant.db.query(

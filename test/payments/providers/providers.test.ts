@@ -51,7 +51,7 @@ const kinds = {
 }
 
 test.each(Object.keys(kinds) as (keyof typeof kinds)[])(
-  'by %s somebody pays less by a coupon, pays again, pays more, and ends it',
+  'a customer subscribes by %s with a coupon, is repriced without it, and cancels, here and at the provider',
   async (kind) => {
     const { vendor, externalIds, pay, price, ended } = kinds[kind]
     const at = await createPaymentsFixture(vendor.connection())

@@ -49,8 +49,8 @@ const listRedeemedCoupons = async (id: string): Promise<unknown[]> => {
 const countRedemptions = async ({ _id }: { _id: string }) =>
   (await done(admin.get(`/coupons/${_id}`))).currentRedemptions
 
-describe('a coupon', () => {
-  test('is redeemed at once by what is active, and once', async () => {
+describe('coupons of a subscription', () => {
+  test('a coupon attached to an active subscription is redeemed at once and only once, and changes the price at the provider', async () => {
     const one = await createPaidSubscription()
     const coupon = await at.coupon({ maxRedemptions: 1, benefitDurationUnit: 'months', benefitDurationValue: 1 })
     const attached = await done(one.attach(coupon.code))
@@ -78,7 +78,7 @@ describe('a coupon', () => {
     expect([one.price(), await countRedemptions(coupon)]).toEqual([2000, 1])
   })
 
-  test('is redeemed when what waits becomes active, with the benefit from the period on', async () => {
+  test('a coupon attached to a pending subscription is redeemed by its activation, and its benefit counts from the period start', async () => {
     const coupon = await at.coupon({ benefitDurationUnit: 'days', benefitDurationValue: 10 })
     const id = await at.pending('user')
     const attached = await done(admin.put(`/subscriptions/${id}/coupon`, { couponCode: coupon.code }))
@@ -90,7 +90,7 @@ describe('a coupon', () => {
     await at.told(id, 'canceled', { occurredAt: NOON + 1 })
   })
 
-  test('is worth nothing once its benefit is over, and the subscription goes on', async () => {
+  test('a coupon whose benefit has ended no longer lowers the price, and the subscription stays active', async () => {
     const one = await createPaidSubscription()
     const coupon = await at.coupon({ benefitDurationUnit: 'days', benefitDurationValue: 10 })
     expect((await done(one.attach(coupon.code))).finalPrice).toBe(10)
@@ -100,7 +100,7 @@ describe('a coupon', () => {
     expect(await one.row()).toMatchObject({ status: 'active', basePrice: 20, finalPrice: 20, couponId: coupon._id })
   })
 
-  test('that is not there is missing, and one that is not good is refused', async () => {
+  test('PUT /subscriptions/:id/coupon rejects an unknown coupon with 404 and an inapplicable one with 400', async () => {
     const one = await createPaidSubscription()
     const cases: [object, unknown[]][] = [
       [{ isActive: false }, [404, 'COUPON_NOT_FOUND']],
@@ -116,7 +116,7 @@ describe('a coupon', () => {
     expect([(await one.row()).couponId, one.price()]).toEqual([null, 2000])
   })
 
-  test('of which the provider could not be told is neither attached nor redeemed', async () => {
+  test('a coupon is neither attached nor redeemed when the provider fails with 502 PROVIDER_ERROR', async () => {
     const one = await createPaidSubscription()
     const coupon = await at.coupon({})
     stripe.own.next = Array(6).fill('down')
@@ -124,7 +124,7 @@ describe('a coupon', () => {
     expect([(await one.row()).couponId, one.price(), await countRedemptions(coupon)]).toEqual([null, 2000, 0])
   })
 
-  test('that somebody else had redeemed when it was paid is told to the provider', async () => {
+  test('a payment whose coupon is used up activates the subscription without it and reprices it at the provider', async () => {
     const coupon = await at.coupon({ maxRedemptions: 1 })
     const who = await at.customer()
     const { subscriptionId } = await done(
@@ -139,8 +139,8 @@ describe('a coupon', () => {
   })
 })
 
-describe('the amount of a dynamic plan that is paid', () => {
-  test('is told to the provider, for the next cycle', async () => {
+describe('the amount of a paid dynamic plan', () => {
+  test('a new dynamic amount is set at the provider for the next cycle, less the attached coupon', async () => {
     const one = await createPaidSubscription(at.dynamic, 50)
     const path = `/subscriptions/${one.id}/dynamic-amount`
     expect(one.price()).toBe(5000)
@@ -158,7 +158,7 @@ describe('the amount of a dynamic plan that is paid', () => {
     expect([one.price(), (await one.row()).finalPrice]).toEqual([9000, 90])
   })
 
-  test('that was said after the checkout had begun is told when that is paid', async () => {
+  test('a dynamic amount that changes after the checkout is set at the provider once the checkout is paid', async () => {
     const who = await at.customer()
     const { _id: id } = await done(who.post('/subscriptions', { planId: at.dynamic, billingCycle: 'monthly' }))
     const path = `/subscriptions/${id}/dynamic-amount`
@@ -171,7 +171,7 @@ describe('the amount of a dynamic plan that is paid', () => {
     expect(stripe.subscriptions.get(external).items.data[0].price.unit_amount).toBe(6000)
   })
 
-  test('stays where the provider could not be told', async () => {
+  test('a dynamic amount stays unchanged when the provider fails with 502 PROVIDER_ERROR', async () => {
     const one = await createPaidSubscription(at.dynamic, 50)
     stripe.own.next = Array(6).fill({ status: 500 })
     expect(statusAndCode(await admin.put(`/subscriptions/${one.id}/dynamic-amount`, { amount: 60 }))).toEqual(

@@ -36,8 +36,8 @@ async function createActive() {
   return one
 }
 
-describe('the table', () => {
-  test('has every status, and none leads away from an end', () => {
+describe('the transition table', () => {
+  test('the transition table contains every status, and no transition leaves canceled or expired', () => {
     const statuses = Object.keys(TRANSITIONS) as Status[]
     expect(statuses.sort()).toEqual(['active', 'canceled', 'expired', 'past_due', 'pending', 'trialing'])
     expect([TRANSITIONS.canceled, TRANSITIONS.expired]).toEqual([{}, {}])
@@ -45,7 +45,7 @@ describe('the table', () => {
     expect(statuses.filter((from) => Object.values(TRANSITIONS[from]).includes('pending'))).toEqual(['pending'])
   })
 
-  test('is what happens, for every status and everything that can be told', async () => {
+  test('transition applies exactly the table for every status and trigger, and refuses the rest', async () => {
     const triggers = [...new Set(Object.values(TRANSITIONS).flatMap((row) => Object.keys(row)))] as Trigger[]
     for (const from of Object.keys(TRANSITIONS) as Status[])
       for (const trigger of triggers) {
@@ -57,7 +57,7 @@ describe('the table', () => {
       }
   })
 
-  test('holds for any history: one in force at most, nothing comes back, and the order of arrival decides nothing late', async () => {
+  test('any history keeps at most one subscription active, never leaves a final status, and stores each invoice once', async () => {
     const told = fc.record({
       n: fc.nat(2),
       at: fc.nat(20),
@@ -110,8 +110,8 @@ describe('the table', () => {
   })
 })
 
-describe('what is told', () => {
-  test('late changes nothing, and at the same moment it does', async () => {
+describe('transitions by provider events', () => {
+  test('an older event is stale, and one of the same moment is applied', async () => {
     const { id } = await createActive()
     await at.told(id, 'payment failed', { occurredAt: OCCURRED_AT + 10 })
     expect((await at.told(id, 'activated', { occurredAt: OCCURRED_AT + 9 })).outcome).toBe('stale')
@@ -120,7 +120,7 @@ describe('what is told', () => {
     expect(await at.status(id)).toBe('active')
   })
 
-  test('of a beginning is never too late while it waits', async () => {
+  test('an older start event still applies to a pending subscription', async () => {
     const { id } = await createPending()
     await at.told(id, 'payment failed', { occurredAt: OCCURRED_AT + 10 })
     await at.told(id, 'paid', {
@@ -132,7 +132,7 @@ describe('what is told', () => {
     expect(await row(id)).toMatchObject({ status: 'trialing', trialEndsAt: '2026-03-11T08:00:00.000Z' })
   })
 
-  test('of the period is kept; without it a cycle follows the other', async () => {
+  test('the period of an event is stored, and a payment without one starts the next cycle once the period is over', async () => {
     const { id } = await createActive()
     const period = async () => {
       const { currentPeriodStart, currentPeriodEnd } = await row(id)
@@ -159,7 +159,7 @@ describe('what is told', () => {
     expect(await at.events()).toContain('subscription-renewed')
   })
 
-  test('of another subscription at the provider is not applied', async () => {
+  test('an event of another subscription of the provider is refused', async () => {
     const { id } = await createActive()
     const other = { externalSubscriptionId: 'sub_other', providerKind: 'stripe' } as const
     expect(await at.told(id, 'canceled', { occurredAt: OCCURRED_AT + 1, ...other })).toMatchObject({
@@ -174,7 +174,7 @@ describe('what is told', () => {
     expect(await at.status(second)).toBe('pending')
   })
 
-  test('of who pays for what has ended is written down for people', async () => {
+  test('a payment for an ended subscription is refused and reported as webhook-failed', async () => {
     const { id } = await createActive()
     await at.told(id, 'canceled', { occurredAt: OCCURRED_AT + 1 })
     expect((await at.told(id, 'activated', { occurredAt: OCCURRED_AT + 2 })).outcome).toBe('refused')
@@ -194,7 +194,7 @@ describe('invoices', () => {
     ...more,
   })
 
-  test('are of the entity that pays, and each of the provider’s once', async () => {
+  test('an invoice is stored once per provider id, and readable by its payer and admins of the tenant only', async () => {
     const { id, who } = await createActive()
     for (let n = 0; n < 3; n++)
       await at.told(id, 'paid', { occurredAt: OCCURRED_AT + 1, invoice: invoice(id, { paidAt: OCCURRED_AT }) })
@@ -235,7 +235,7 @@ describe('invoices', () => {
     expect(statusAndCode(await foreign.admin.get(`/invoices/${told._id}`))).toEqual([404, 'INVOICE_NOT_FOUND'])
   })
 
-  test('are paid or void once, whatever is told later, or late', async () => {
+  test('an invoice that is paid or void stays so, whatever events follow', async () => {
     const { id, who } = await createActive()
     const statuses = async () =>
       (await done(who.get('/invoices?sort=created'))).map(({ status }: { status: string }) => status)
@@ -253,7 +253,7 @@ describe('invoices', () => {
     expect(await statuses()).toEqual(['paid', 'paid', 'void'])
   })
 
-  test('count in the unit of their currency', async () => {
+  test('invoice amounts use the minor units of their currency', async () => {
     const { id, who } = await createActive()
     const items = [{ description: 'Pro', quantity: 1, amount: 1234 }]
     for (const currency of ['jpy', 'kwd'])

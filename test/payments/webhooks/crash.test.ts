@@ -35,7 +35,7 @@ const shuffle = <T>(list: T[]) =>
     .sort(([a], [b]) => a - b)
     .map(([, one]) => one)
 
-test('whenever the server is killed, no event is lost, and none has its effect twice', async () => {
+test('a server that is killed at random moments loses no acknowledged webhook and applies none twice', async () => {
   const at = {
     at: createTempFolder(),
     env: { ATOLL_DURABILITY: 'full', ...(databaseUrl && { ATOLL_DATABASE_URL: databaseUrl }) },

@@ -70,7 +70,7 @@ test.each([
   { types: [CREATED, ACTIVATED, PAID] },
   { types: [PAID, ACTIVATED, CREATED] },
   { types: [ACTIVATED, PAID, CREATED] },
-])('who pays is active, in the period that was paid, with an invoice: %j', async ({ types }) => {
+])('a Paddle payment activates the subscription for its period and stores the invoice: %j', async ({ types }) => {
   const { row, transaction } = await startCheckout()
   const id = vendor.pay(transaction)
   expect(await deliverInOrder(...types)).toEqual(['processed', 'processed', 'processed'])
@@ -82,20 +82,23 @@ test.each([
   expect(await invoicesOf(there, row)).toEqual([[transaction, 'paid', 2000, 'USD']])
 })
 
-test.each([CREATED, PAID])('%s: what was bought by our transaction is known by that alone', async (type) => {
-  const { row, transaction } = await startCheckout()
-  await there.tenant.write((tx) =>
-    tx.update(subscriptions).set({ externalCheckoutId: transaction }).where(eq(subscriptions._id, row._id)),
-  )
-  const id = vendor.pay(transaction)
-  const event = vendor.events.splice(0).find(({ event_type }) => event_type === type)
-  const data = { ...event.data, custom_data: null, ...(type === CREATED && { transaction_id: transaction }) }
-  const { body } = await deliver(there, 'paddle', vendor.sent({ ...event, data }))
-  expect(body.status).toBe('processed')
-  expect(await findSubscription(there, row)).toMatchObject({ status: 'active', externalSubscriptionId: id })
-})
+test.each([CREATED, PAID])(
+  'a Paddle event %s without custom data is matched by the transaction of the checkout',
+  async (type) => {
+    const { row, transaction } = await startCheckout()
+    await there.tenant.write((tx) =>
+      tx.update(subscriptions).set({ externalCheckoutId: transaction }).where(eq(subscriptions._id, row._id)),
+    )
+    const id = vendor.pay(transaction)
+    const event = vendor.events.splice(0).find(({ event_type }) => event_type === type)
+    const data = { ...event.data, custom_data: null, ...(type === CREATED && { transaction_id: transaction }) }
+    const { body } = await deliver(there, 'paddle', vendor.sent({ ...event, data }))
+    expect(body.status).toBe('processed')
+    expect(await findSubscription(there, row)).toMatchObject({ status: 'active', externalSubscriptionId: id })
+  },
+)
 
-test("the vendor's own package takes our local events for its own", async () => {
+test('the official Paddle SDK accepts the webhooks of the fake Paddle', async () => {
   const { row, id } = await buySubscription()
   vendor.become(id, 'active', 'updated')
   const [event] = vendor.events.splice(0)
@@ -104,7 +107,7 @@ test("the vendor's own package takes our local events for its own", async () => 
   expect(read).toMatchObject({ eventType: UPDATED, data: { id, status: 'active', customData: metadataOf(there, row) } })
 })
 
-test('a trial is a trial until it is paid', async () => {
+test('a Paddle trial stores its end, and its activation makes the subscription active', async () => {
   const { row, transaction } = await startCheckout()
   const id = vendor.pay(transaction, { trial: 14 })
   await deliverInOrder(CREATED, 'subscription.trialing', PAID)
@@ -116,7 +119,7 @@ test('a trial is a trial until it is paid', async () => {
   expect(await findSubscription(there, row)).toMatchObject({ status: 'active' })
 })
 
-test('a renewal moves the period, and is an invoice of its own', async () => {
+test('a Paddle renewal moves the period and stores its own invoice', async () => {
   const { row, id } = await buySubscription()
   const before = await findSubscription(there, row)
   moveClock(Date.parse(before.currentPeriodEnd!))
@@ -127,7 +130,7 @@ test('a renewal moves the period, and is an invoice of its own', async () => {
   expect((await invoicesOf(there, row)).at(-1)).toEqual([transaction, 'paid', 2000, 'USD'])
 })
 
-test('a payment that fails is past due with an open invoice, until it is paid after all', async () => {
+test('a failed Paddle payment makes the subscription past due with an open invoice, until it is paid', async () => {
   const { row, id } = await buySubscription()
   moveClock(now() + 60_000)
   const transaction = vendor.fail(id)
@@ -141,7 +144,7 @@ test('a payment that fails is past due with an open invoice, until it is paid af
   expect((await invoicesOf(there, row)).at(-1)).toEqual([transaction, 'paid', 2000, 'USD'])
 })
 
-test('a card that is declined in the checkout leaves it to be tried again', async () => {
+test('a declined card leaves a Paddle checkout pending, and a second try pays it', async () => {
   const { row, transaction } = await startCheckout()
   vendor.decline(transaction)
   expect(await deliverInOrder('transaction.payment_failed')).toEqual(['processed'])
@@ -154,7 +157,7 @@ test('a card that is declined in the checkout leaves it to be tried again', asyn
   ])
 })
 
-test('an update brings what has changed, also that the end is near', async () => {
+test('a Paddle update sets and clears cancelAtPeriodEnd', async () => {
   const { row, id } = await buySubscription()
   const scheduled_change = { action: 'cancel', effective_at: toIsoString(now()), resume_at: null }
   vendor.become(id, 'active', 'updated', { scheduled_change })
@@ -166,14 +169,14 @@ test('an update brings what has changed, also that the end is near', async () =>
   expect(await findSubscription(there, row)).toMatchObject({ status: 'active', cancelAtPeriodEnd: false })
 })
 
-test.each(['canceled', 'paused'])('%s there is canceled here', async (status) => {
+test.each(['canceled', 'paused'])('a Paddle subscription that becomes %s is canceled here', async (status) => {
   const { row, id } = await buySubscription()
   vendor.become(id, status, status)
   await deliverInOrder(`subscription.${status}`)
   expect((await findSubscription(there, row)).status).toBe('canceled')
 })
 
-test('what is about nothing here is ignored', async () => {
+test('Paddle events about unknown objects are ignored', async () => {
   vendor.happened('customer.created', { id: 'ctm_1' })
   vendor.happened(PAID, { id: 'txn_1', currency_code: 'USD', details: null, payments: [] })
   expect(await deliverInOrder('customer.created', PAID)).toEqual(['ignored', 'ignored'])

@@ -66,7 +66,7 @@ async function buySubscription() {
 }
 
 test.each([{ types: [ACTIVATED, PAID] }, { types: [PAID, ACTIVATED] }])(
-  'who approves is active until the next payment, with an invoice: %j',
+  'a PayPal approval activates the subscription until the next payment and stores the invoice: %j',
   async ({ types }) => {
     const { row, id } = await startCheckout()
     const sale = vendor.approve(id)
@@ -80,7 +80,7 @@ test.each([{ types: [ACTIVATED, PAID] }, { types: [PAID, ACTIVATED] }])(
   },
 )
 
-test('a renewal moves the period, and is an invoice of its own', async () => {
+test('a PayPal renewal moves the period and stores its own invoice', async () => {
   const { row, id } = await buySubscription()
   const before = await findSubscription(there, row)
   moveClock(Date.parse(before.currentPeriodEnd!) + 3_600_000)
@@ -92,7 +92,7 @@ test('a renewal moves the period, and is an invoice of its own', async () => {
   expect((await invoicesOf(there, row)).map(([external]) => external)).toContain(sale)
 })
 
-test('a payment that fails is past due with one open invoice, however often it is tried, which a payment replaces', async () => {
+test('a failing PayPal payment makes the subscription past due with one open invoice, which a later payment voids', async () => {
   const { row, id } = await buySubscription()
   for (const _ of [1, 2]) {
     moveClock(now() + 60_000)
@@ -115,14 +115,14 @@ test.each([
   ['CANCELLED', 'canceled'],
   ['SUSPENDED', 'canceled'],
   ['EXPIRED', 'expired'],
-])('%s there is %s here', async (theirs, ours) => {
+])('a PayPal subscription that becomes %s is %s here', async (theirs, ours) => {
   const { row, id } = await buySubscription()
   vendor.become(id, theirs)
   await deliverInOrder(`BILLING.SUBSCRIPTION.${theirs}`)
   expect((await findSubscription(there, row)).status).toBe(ours as never)
 })
 
-test('a payment that fails is an open invoice also where PayPal does not say over how much', async () => {
+test('a failed PayPal payment without an amount stores an open invoice at the price of the subscription', async () => {
   const { row, id } = await buySubscription()
   moveClock(now() + 60_000)
   vendor.happened(FAILED, { id, status: 'ACTIVE' })
@@ -132,7 +132,7 @@ test('a payment that fails is an open invoice also where PayPal does not say ove
   expect((await findSubscription(there, row)).status).toBe('past_due')
 })
 
-test('an update brings what has changed', async () => {
+test('a PayPal update changes the period end', async () => {
   const { row, id } = await buySubscription()
   const next = now() + 40 * 86_400_000
   vendor.subscriptions.get(id).billing_info.next_billing_time = new Date(next).toISOString()
@@ -141,7 +141,7 @@ test('an update brings what has changed', async () => {
   expect(await findSubscription(there, row)).toMatchObject({ status: 'active', currentPeriodEnd: toIsoString(next) })
 })
 
-test('what is about nothing here is ignored: other types, and sales of other things', async () => {
+test('PayPal events of other types and about other sales are ignored', async () => {
   vendor.happened('CHECKOUT.ORDER.APPROVED', { id: '5O190127TN364715T' })
   vendor.happened(PAID, { id: '80021663DE681814L', amount: { total: '5.00', currency: 'USD' } })
   vendor.happened('BILLING.SUBSCRIPTION.CREATED', { id: 'I-1', status: 'APPROVAL_PENDING' })

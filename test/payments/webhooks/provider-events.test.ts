@@ -63,7 +63,7 @@ async function createStripeSubscription(more: object = {}, house = there) {
   return { row, id, event, invoice }
 }
 
-test('an event is told with all that is known of it, to admins only, and with its body only by itself', async () => {
+test('GET /payments/events lists events to admins of the tenant only, and only GET /payments/events/:id returns the body', async () => {
   const { row, id, event } = await createStripeSubscription()
   const sent = event('created')
   expect((await send(sent)).body).toEqual({ status: 'processed' })
@@ -93,7 +93,7 @@ test('an event is told with all that is known of it, to admins only, and with it
   ])
 })
 
-test('an event counts once: twice, twenty times at once, and whatever comes under its id', async () => {
+test('an event is processed once, even when it arrives twenty times at once, and repetitions are duplicates', async () => {
   const { row, event, invoice } = await createStripeSubscription()
   const created = event('created')
   const answers = await Promise.all(times(20).map(() => send(created)))
@@ -113,7 +113,7 @@ test('an event counts once: twice, twenty times at once, and whatever comes unde
   expect((await send(created, other)).body).toEqual({ status: 'ignored' })
 })
 
-test('many events of many subscriptions at once have each its effect', async () => {
+test('concurrent events of many subscriptions are all applied', async () => {
   const all = await Promise.all(times(20).map(() => createStripeSubscription()))
   const events = all.flatMap(({ event, invoice, id }) => [event('created'), invoice('paid', `in_${id}`)])
   const answers = await Promise.all(events.map((event) => send(event)))
@@ -125,7 +125,7 @@ test('many events of many subscriptions at once have each its effect', async () 
     expect([await statusOf(row), await invoicesOf(there, row)]).toEqual(['active', [[`in_${id}`, 'paid', 2000, 'USD']]])
 })
 
-test('what is older than what was applied changes nothing, but its invoice is kept', async () => {
+test('an event older than the last applied one changes nothing, but its invoice is stored', async () => {
   const { row, event, invoice } = await createStripeSubscription()
   const at = seconds() - 1000
   await send(event('created', {}, at))
@@ -147,7 +147,7 @@ test('what is older than what was applied changes nothing, but its invoice is ke
   expect(first).toMatchObject({ status: 'processed', outcome: expect.stringContaining('later') })
 })
 
-test('an invoice goes from open to paid or void, and nothing comes back', async () => {
+test('an open invoice becomes paid or void, and no later event changes that', async () => {
   const { row, event, invoice } = await createStripeSubscription()
   await send(event('created'))
   await send(invoice('payment_failed', 'in_a'))
@@ -159,7 +159,7 @@ test('an invoice goes from open to paid or void, and nothing comes back', async 
   expect(all).toEqual({ in_a: 'paid', in_b: 'void' })
 })
 
-test('what nobody here knows is parked, and comes into effect when its subscription turns up', async () => {
+test('an event of an unknown subscription is parked, and applied when its subscription appears, even after a month', async () => {
   const { row, id, event, invoice } = await createStripeSubscription()
   const unknown = await createStripeSubscription()
   for (const early of [invoice('paid', 'in_early'), unknown.invoice('paid', 'in_never')])
@@ -187,7 +187,7 @@ test('what nobody here knows is parked, and comes into effect when its subscript
   expect(await invoicesOf(there, unknown.row)).toEqual([['in_never', 'paid', 2000, 'USD']])
 })
 
-test('what is told before the checkout itself was answered waits for that', async () => {
+test('an event that arrives before its checkout was answered is parked and applied afterwards', async () => {
   paypal.plan('P-PRO', '20.00')
   const prices = { monthlyPrice: 20, yearlyPrice: 200 }
   const externalIds = { paypal: { monthlyPlanId: 'P-PRO' } }
@@ -218,7 +218,7 @@ test('what is told before the checkout itself was answered waits for that', asyn
   expect(paypal.flaws).toEqual([])
 })
 
-test('what can not be applied is kept, told, tried again, and done once when it can', async () => {
+test('an event that fails is stored, reported once, retried, and applied once', async () => {
   const { row, event } = await createStripeSubscription()
   const { tenant } = there.tenant
   // A mistake in what is kept stands for one of ours: no coupon can be read here.
@@ -249,7 +249,7 @@ test('what can not be applied is kept, told, tried again, and done once when it 
   expect((await send(created)).body).toEqual({ status: 'duplicate' })
 })
 
-test('an admin has an event its effect once more: what it had already, it has not twice', async () => {
+test('a replay of processed events by an admin has no second effect', async () => {
   const { row, event, invoice } = await createStripeSubscription()
   await send(event('created'))
   await send(invoice('paid', 'in_replayed'))
@@ -263,7 +263,7 @@ test('an admin has an event its effect once more: what it had already, it has no
   ])
 })
 
-test('a second paid subscription of somebody stays pending, and people are told', async () => {
+test('a second paid subscription of one entity stays pending and is reported as webhook-failed', async () => {
   const first = await createStripeSubscription({ billableEntityId: 'twice' })
   const second = await createStripeSubscription({ billableEntityId: 'twice' })
   await send(first.event('created'))
@@ -275,7 +275,7 @@ test('a second paid subscription of somebody stays pending, and people are told'
   )
 })
 
-test('what was settled is removed after three months, and what waits is not', async () => {
+test('housekeeping removes settled events after three months and keeps parked ones', async () => {
   const { event, invoice } = await createStripeSubscription()
   const waiting = await createStripeSubscription()
   await send(event('created'))
@@ -294,7 +294,7 @@ test('what was settled is removed after three months, and what waits is not', as
   expect((await admin.get('/invoices?limit=1000')).body.length).toBeGreaterThan(0)
 })
 
-test('a connection that is gone judges nothing any more', async () => {
+test('a removed connection no longer verifies webhooks, which get 401 INVALID_SIGNATURE', async () => {
   const short = await createConnection(there, {
     ...vendor.connection(),
     authentication: { webhookSecret: 'whsec_short' },

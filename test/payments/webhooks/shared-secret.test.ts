@@ -37,17 +37,17 @@ async function buy(providerSourceId: string | null, vendor = after) {
   return findSubscription(there, row)
 }
 
-test('keeps the connection of a checkout when its secret verifies the webhook as well', async () => {
+test('a payment keeps the connection of its checkout when the secret of that connection verifies the webhook as well', async () => {
   for (const source of [sources.before, sources.after])
     expect(await buy(source)).toMatchObject({ status: 'active', providerSourceId: source })
 })
 
-test('takes the connection that verified the webhook where the checkout named none that is still there', async () => {
+test('a payment takes the connection that verified the webhook when its checkout names none that still exists', async () => {
   for (const source of [null, 'a-connection-that-was-removed'])
     expect(await buy(source)).toMatchObject({ status: 'active', providerSourceId: sources.before })
 })
 
-test('takes the connection that verified the webhook where the one of the checkout has another secret', async () => {
+test('a payment takes the connection that verified the webhook when that of its checkout has another secret', async () => {
   const other = await startStripe({ secret: 'whsec_of_another_account' })
   try {
     const source = await createConnection(there, other.connection())

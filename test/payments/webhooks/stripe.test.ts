@@ -66,30 +66,37 @@ async function buySubscription(vendor: (typeof vendors)['new']) {
   return { row, id }
 }
 
-test.each(ages)('%s: who pays is active, in the period that was paid, with an invoice', async (age) => {
-  const vendor = vendors[age]
-  const { row, session } = await startCheckout(vendor)
-  const start = Math.floor(now() / 1000) * 1000
-  const id = vendor.pay(session, { at: start })
-  const [, , invoice] = vendor.events
-  expect(await deliverInOrder(vendor, CREATED, COMPLETED, PAID)).toEqual(['processed', 'processed', 'processed'])
-  const after = await findSubscription(there, row)
-  expect(after).toMatchObject({ status: 'active', externalSubscriptionId: id, currentPeriodStart: toIsoString(start) })
-  expect(Date.parse(after.currentPeriodEnd!) - start).toBeGreaterThan(27 * DAY)
-  expect(await invoicesOf(there, row)).toEqual([[invoice.data.object.id, 'paid', 2000, 'USD']])
-  const kept = await there.tenant.db.query(
-    'select invoice_url, items, period_start from invoices where subscription_id = ?',
-    [row._id],
-  )
-  const { hosted_invoice_url } = invoice.data.object
-  expect([kept[0]![0], JSON.parse(kept[0]![1] as string), kept[0]![2]]).toEqual([
-    hosted_invoice_url,
-    [{ description: '1 × Plan', quantity: 1, amount: 2000 }],
-    start,
-  ])
-})
+test.each(ages)(
+  'a payment at Stripe (%s API) activates the subscription for its period and stores the invoice',
+  async (age) => {
+    const vendor = vendors[age]
+    const { row, session } = await startCheckout(vendor)
+    const start = Math.floor(now() / 1000) * 1000
+    const id = vendor.pay(session, { at: start })
+    const [, , invoice] = vendor.events
+    expect(await deliverInOrder(vendor, CREATED, COMPLETED, PAID)).toEqual(['processed', 'processed', 'processed'])
+    const after = await findSubscription(there, row)
+    expect(after).toMatchObject({
+      status: 'active',
+      externalSubscriptionId: id,
+      currentPeriodStart: toIsoString(start),
+    })
+    expect(Date.parse(after.currentPeriodEnd!) - start).toBeGreaterThan(27 * DAY)
+    expect(await invoicesOf(there, row)).toEqual([[invoice.data.object.id, 'paid', 2000, 'USD']])
+    const kept = await there.tenant.db.query(
+      'select invoice_url, items, period_start from invoices where subscription_id = ?',
+      [row._id],
+    )
+    const { hosted_invoice_url } = invoice.data.object
+    expect([kept[0]![0], JSON.parse(kept[0]![1] as string), kept[0]![2]]).toEqual([
+      hosted_invoice_url,
+      [{ description: '1 × Plan', quantity: 1, amount: 2000 }],
+      start,
+    ])
+  },
+)
 
-test.each(ages)('%s: in whatever order they come, what they say is the same', async (age) => {
+test.each(ages)('the events of a Stripe payment (%s API) have the same effect in any order', async (age) => {
   const vendor = vendors[age]
   const orders = [
     [COMPLETED, CREATED, PAID],
@@ -106,7 +113,7 @@ test.each(ages)('%s: in whatever order they come, what they say is the same', as
   }
 })
 
-test('a trial is a trial until it is paid, also when the checkout is told of after it', async () => {
+test('a Stripe trial is trialing until it is paid, even when the event of the checkout arrives after its start', async () => {
   const vendor = vendors.new
   const { row, session } = await startCheckout(vendor)
   const id = vendor.pay(session, { trial: 14 })
@@ -120,7 +127,7 @@ test('a trial is a trial until it is paid, also when the checkout is told of aft
   expect(await findSubscription(there, row)).toMatchObject({ status: 'active' })
 })
 
-test.each(ages)('%s: a renewal moves the period, and is an invoice of its own', async (age) => {
+test.each(ages)('a Stripe renewal (%s API) moves the period and stores its own invoice', async (age) => {
   const vendor = vendors[age]
   const { row, id } = await buySubscription(vendor)
   const before = await findSubscription(there, row)
@@ -134,7 +141,7 @@ test.each(ages)('%s: a renewal moves the period, and is an invoice of its own', 
 })
 
 test.each(ages)(
-  '%s: a payment that fails is past due with an open invoice, until it is paid after all',
+  'a failed Stripe payment (%s API) makes the subscription past due with an open invoice, until it is paid',
   async (age) => {
     const vendor = vendors[age]
     const { row, id } = await buySubscription(vendor)
@@ -151,18 +158,21 @@ test.each(ages)(
   },
 )
 
-test.each(['invoice.voided', 'invoice.marked_uncollectible'])('%s: an open invoice is void', async (type) => {
-  const vendor = vendors.new
-  const { row, id } = await buySubscription(vendor)
-  moveClock(now() + 60_000)
-  const invoice = vendor.fail(id)
-  vendor.giveUp(invoice, type)
-  await deliverInOrder(vendor, 'invoice.payment_failed', UPDATED, type)
-  expect((await invoicesOf(there, row)).at(-1)).toEqual([invoice, 'void', 2000, 'USD'])
-  expect((await findSubscription(there, row)).status).toBe('past_due')
-})
+test.each(['invoice.voided', 'invoice.marked_uncollectible'])(
+  'the event %s makes an open Stripe invoice void',
+  async (type) => {
+    const vendor = vendors.new
+    const { row, id } = await buySubscription(vendor)
+    moveClock(now() + 60_000)
+    const invoice = vendor.fail(id)
+    vendor.giveUp(invoice, type)
+    await deliverInOrder(vendor, 'invoice.payment_failed', UPDATED, type)
+    expect((await invoicesOf(there, row)).at(-1)).toEqual([invoice, 'void', 2000, 'USD'])
+    expect((await findSubscription(there, row)).status).toBe('past_due')
+  },
+)
 
-test('an update brings what has changed: the end of the period as the end of all, and the status', async () => {
+test('a Stripe update sets the status and cancelAtPeriodEnd', async () => {
   const vendor = vendors.new
   const { row, id } = await buySubscription(vendor)
   const changes = [
@@ -180,7 +190,7 @@ test('an update brings what has changed: the end of the period as the end of all
   }
 })
 
-test('what ends there ends here, and a checkout that nobody pays has its end', async () => {
+test('a deleted Stripe subscription is canceled here, and an expired session makes its subscription expire', async () => {
   const vendor = vendors.new
   const { row, id } = await buySubscription(vendor)
   vendor.end(id)
@@ -192,7 +202,7 @@ test('what ends there ends here, and a checkout that nobody pays has its end', a
   expect((await findSubscription(there, other.row)).status).toBe('expired')
 })
 
-test('a checkout that expires says nothing of one that was paid', async () => {
+test('an expired Stripe session does not end a subscription that was paid in another session', async () => {
   const vendor = vendors.new
   const { row, session } = await startCheckout(vendor)
   const again = await startCheckout(vendor)
@@ -205,7 +215,7 @@ test('a checkout that expires says nothing of one that was paid', async () => {
   expect((await findSubscription(there, row)).status).toBe('active')
 })
 
-test('who pays by a link of their own choice pays for nothing here', async () => {
+test('a payment by a payment link with a foreign reference is parked and activates nothing', async () => {
   const vendor = vendors.new
   const row = await createPendingSubscription(there, { providerKind: 'stripe' })
   const { session } = await startCheckout(vendor)
@@ -221,7 +231,7 @@ test('who pays by a link of their own choice pays for nothing here', async () =>
   expect((await findSubscription(there, row)).status).toBe('pending')
 })
 
-test('what is about nothing here is ignored: other types, other payments, other tenants', async () => {
+test('Stripe events of other types, payments and tenants are ignored', async () => {
   const vendor = vendors.new
   const { row, session } = await startCheckout(vendor)
   vendor.happened('customer.created', { id: 'cus_1', object: 'customer' })
@@ -234,7 +244,7 @@ test('what is about nothing here is ignored: other types, other payments, other 
   expect((await findSubscription(there, row)).status).toBe('pending')
 })
 
-test('an invoice without lines is for its own period', async () => {
+test('a Stripe invoice without lines moves the period to its own', async () => {
   const vendor = vendors.new
   const { row, id } = await buySubscription(vendor)
   const start = Math.floor(Date.parse((await findSubscription(there, row)).currentPeriodEnd!) / 1000)
@@ -244,7 +254,7 @@ test('an invoice without lines is for its own period', async () => {
   expect(Date.parse((await findSubscription(there, row)).currentPeriodEnd!)).toBe(period.period_end * 1000)
 })
 
-test('a period that is none, as of what is charged once, does not count', async () => {
+test('an empty or reversed Stripe period is ignored, and the invoice of a one-time fee is stored', async () => {
   const vendor = vendors.new
   const { row, id } = await buySubscription(vendor)
   const before = await findSubscription(there, row)

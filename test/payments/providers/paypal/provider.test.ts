@@ -31,7 +31,7 @@ const secrets = [connection.authentication.clientSecret]
 const externalIds = { monthlyPlanId: 'P-PRO' }
 const checkoutRequests = () => vendor.asked('POST', /billing\/subscriptions$/)
 
-test.skipIf(!hasSpecs)('what is asked and answered is checked by the documents that PayPal publishes', async () => {
+test.skipIf(!hasSpecs)('the fake PayPal checks requests and answers against the published API documents', async () => {
   const answer = await fetch(`${vendor.url}/v1/oauth2/token`, {
     method: 'POST',
     body: 'grant_type=client_credentials',
@@ -42,7 +42,7 @@ test.skipIf(!hasSpecs)('what is asked and answered is checked by the documents t
   expect(vendor.flaws.splice(0)).toHaveLength(1)
 })
 
-test('a checkout is a subscription that waits to be approved', async () => {
+test('a PayPal checkout creates a subscription that awaits approval, and returns the address to approve it', async () => {
   const one = createOrder({ externalIds })
   const { checkoutUrl, clientToken, externalSubscriptionId } = await paypal.createCheckout(openedConnection, one)
   expect([checkoutUrl, clientToken]).toEqual([
@@ -64,7 +64,7 @@ test('a checkout is a subscription that waits to be approved', async () => {
   expect(headers['paypal-request-id']).toBe(one.key)
 })
 
-test('an amount of its own, or less by a coupon, takes the place of the price of the regular cycle', async () => {
+test('a PayPal checkout overrides the price of the regular cycle for a dynamic amount and for a coupon', async () => {
   const made = [
     createOrder({ dynamic: true, amount: 1234, externalIds }),
     createOrder({ discount, amount: 1500, externalIds: { monthlyPlanId: 'P-TRIED' } }),
@@ -83,7 +83,7 @@ test('an amount of its own, or less by a coupon, takes the place of the price of
   ])
 })
 
-test("a plan without one of PayPal's is refused before anybody is asked", async () => {
+test('a PayPal checkout without a plan id is rejected with 400 MISSING_EXTERNAL_PRICE_ID before PayPal is asked', async () => {
   const before = vendor.seen.length
   const yearly = createOrder({ externalIds, billingCycle: 'yearly' })
   await expect(paypal.createCheckout(openedConnection, yearly)).rejects.toMatchObject({
@@ -93,7 +93,7 @@ test("a plan without one of PayPal's is refused before anybody is asked", async 
   expect(vendor.seen).toHaveLength(before)
 })
 
-test('one token serves many, and another takes its place when it is near its end, or taken back', async () => {
+test('an access token of PayPal is shared by requests, and renewed when it is rejected, about to expire or of another secret', async () => {
   const grants = () => vendor.asked('POST', /oauth2\/token$/).length
   const fresh = createOpenedConnection(vendor.connection())
   const before = grants()
@@ -114,7 +114,7 @@ test('one token serves many, and another takes its place when it is near its end
   ).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
 })
 
-test('what was done though the answer got lost is done once', async () => {
+test('a PayPal checkout whose answer was lost creates one subscription', async () => {
   const one = createOrder({ externalIds })
   await paypal.createCheckout(openedConnection, createOrder({ externalIds }))
   const before = vendor.subscriptions.size
@@ -124,7 +124,7 @@ test('what was done though the answer got lost is done once', async () => {
   expect(vendor.subscriptions.size - before).toBe(1)
 })
 
-test('a PayPal that is down or refuses is a 502, of which nobody learns anything secret', async () => {
+test('a failing PayPal causes 502 PROVIDER_ERROR and leaks no secret', async () => {
   for (const failure of ['down', { status: 500 }, { status: 422 }, { status: 403 }] as const) {
     vendor.own.failing = () => failure
     expect(
@@ -140,7 +140,7 @@ const buySubscription = async () => {
   return externalSubscriptionId!
 }
 
-test('a subscription is ended once; one that nobody approved, or nobody knows, is none', async () => {
+test('cancel ends a PayPal subscription, ignores unapproved and unknown ones, and reports failures with 502 PROVIDER_ERROR', async () => {
   const id = await buySubscription()
   await paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: id }))
   await paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: id }))
@@ -165,7 +165,7 @@ test('a subscription is ended once; one that nobody approved, or nobody knows, i
   expect(vendor.subscriptions.get(running).status).toMatch(/^cancell?ed$/i)
 })
 
-test('the next cycles cost something else', async () => {
+test('reprice changes the next PayPal cycles and ignores an unknown subscription', async () => {
   const id = await buySubscription()
   await paypal.reprice(openedConnection, createSubscriptionRow({ externalSubscriptionId: id }), 4205)
   expect(vendor.subscriptions.get(id).price).toEqual({ currency_code: 'USD', value: '42.05' })
@@ -173,7 +173,7 @@ test('the next cycles cost something else', async () => {
   await paypal.reprice(openedConnection, createSubscriptionRow({ externalSubscriptionId: 'I-NOBODY' }), 4200)
 })
 
-test('a subscription is read as it stands, with what was paid; one that is not there is nothing', async () => {
+test('fetchSubscription returns the status, period and invoices of a PayPal subscription, or undefined for an unknown one', async () => {
   const id = await buySubscription()
   const sale = vendor.bill(id)
   const found = await paypal.fetchSubscription(openedConnection, id)
@@ -188,7 +188,7 @@ test('a subscription is read as it stands, with what was paid; one that is not t
   })
 })
 
-test('all transactions of a subscription are read, however many pages they are', async () => {
+test('fetchSubscription reads all pages of PayPal transactions', async () => {
   const id = await buySubscription()
   vendor.terms.page = 2
   for (let n = 0; n < 4; n++) vendor.bill(id)
@@ -197,7 +197,7 @@ test('all transactions of a subscription are read, however many pages they are',
   vendor.terms.page = 20
 })
 
-test('amounts have as many decimals as PayPal takes', () => {
+test('PayPal amounts are written and read with the decimals that PayPal uses for each currency', () => {
   const written = [
     ['USD', 5, '0.05'],
     ['USD', 123_456, '1234.56'],

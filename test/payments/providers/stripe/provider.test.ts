@@ -23,7 +23,7 @@ vendor.price('price_pro', 2000)
 const openedConnection = createOpenedConnection(vendor.connection())
 const lastCheckoutRequest = () => vendor.asked('POST', /checkout\/sessions$/).at(-1)!
 
-test('a checkout is by the price that Stripe knows, leads there, and carries what it is for', async () => {
+test('a Stripe checkout creates a session with the price of the plan and the metadata of the subscription', async () => {
   const one = createOrder({ externalIds: { monthlyPriceId: 'price_pro' } })
   const { checkoutUrl, clientToken, externalCheckoutId } = await stripe.createCheckout(openedConnection, one)
   expect([checkoutUrl, clientToken]).toEqual([`https://checkout.stripe.com/c/pay/${externalCheckoutId}`, null])
@@ -41,7 +41,7 @@ test('a checkout is by the price that Stripe knows, leads there, and carries wha
   expect([headers['idempotency-key'], headers['stripe-version']]).toEqual([one.key, expect.stringMatching(/^20\d\d-/)])
 })
 
-test('a price is made for an amount of its own, for a coupon, and where the plan has none', async () => {
+test('a Stripe checkout creates a price for a dynamic amount, for a coupon, and for a plan without a price id', async () => {
   const made = [
     createOrder({ dynamic: true, amount: 1234, externalIds: { monthlyPriceId: 'price_pro' } }),
     createOrder({ discount, amount: 1500, externalIds: { monthlyPriceId: 'price_pro', productId: 'prod_pro' } }),
@@ -59,7 +59,7 @@ test('a price is made for an amount of its own, for a coupon, and where the plan
   ])
 })
 
-test("who requires a price of Stripe's is told which one is missing, but for amounts that an admin has said", async () => {
+test('a Stripe checkout with requireExternalPrice gets 400 MISSING_EXTERNAL_PRICE_ID without a price id, except for dynamic plans', async () => {
   const strict = createOpenedConnection({
     ...vendor.connection(),
     metadata: { apiUrl: vendor.url, requireExternalPrice: true },
@@ -73,7 +73,7 @@ test("who requires a price of Stripe's is told which one is missing, but for amo
   expect(await stripe.createCheckout(strict, createOrder({ dynamic: true }))).toMatchObject({ clientToken: null })
 })
 
-test('within a page of ours a checkout is a token', async () => {
+test('an embedded Stripe checkout returns a client token, and redirects only when a successUrl is set', async () => {
   const { checkoutUrl, clientToken } = await stripe.createCheckout(openedConnection, createOrder({ embedded: true }))
   expect([checkoutUrl, clientToken]).toEqual([null, expect.stringMatching(/_secret_/)])
   expect(lastCheckoutRequest().body).toMatchObject({
@@ -84,7 +84,7 @@ test('within a page of ours a checkout is a token', async () => {
   expect(lastCheckoutRequest().body).toMatchObject({ redirect_on_completion: 'never' })
 })
 
-test('what was done though the answer got lost is done once', async () => {
+test('a Stripe checkout whose answer was lost, or that is repeated, creates one session', async () => {
   const one = createOrder()
   const before = vendor.sessions.size
   vendor.own.next = ['lost']
@@ -93,7 +93,7 @@ test('what was done though the answer got lost is done once', async () => {
   expect([again, vendor.sessions.size - before]).toEqual([first, 1])
 })
 
-test('a Stripe that is down or refuses is a 502, of which nobody learns anything secret', async () => {
+test('a failing Stripe causes 502 PROVIDER_ERROR and leaks no secret', async () => {
   // Who stands in between may not say that it is an error but by its status.
   const silent = { status: 503, body: { id: 'cs_1', url: 'https://checkout.stripe.com/c/pay/cs_1' } }
   for (const failure of ['down', { status: 500 }, { status: 429 }, { status: 402 }, silent] as const) {
@@ -121,7 +121,7 @@ const buySubscription = async () => {
   return vendor.pay(externalCheckoutId!)
 }
 
-test('a subscription is ended once, and a checkout that nobody paid is called off', async () => {
+test('cancel ends a Stripe subscription or open session, may be repeated, and reports failures with 502 PROVIDER_ERROR', async () => {
   const externalSubscriptionId = await buySubscription()
   const row = createSubscriptionRow({ externalSubscriptionId })
   await stripe.cancel(openedConnection, row)
@@ -164,7 +164,7 @@ test('a subscription is ended once, and a checkout that nobody paid is called of
   vendor.own.failing = () => undefined
 })
 
-test('the next cycles cost something else, without anything being charged now', async () => {
+test('reprice changes the next Stripe cycles without proration, and only when the price differs', async () => {
   const externalSubscriptionId = await buySubscription()
   const row = createSubscriptionRow({ externalSubscriptionId })
   await stripe.reprice(openedConnection, row, 4200)
@@ -181,7 +181,7 @@ test('the next cycles cost something else, without anything being charged now', 
   await stripe.reprice(openedConnection, createSubscriptionRow({ externalSubscriptionId: 'sub_of_nobody' }), 4200)
 })
 
-test('a subscription is read as it stands, with its invoices; one that is not there is nothing', async () => {
+test('fetchSubscription returns the status, period and invoices of a Stripe subscription, or undefined for an unknown one', async () => {
   const id = await buySubscription()
   vendor.change(id, { cancel_at_period_end: true })
   const open = vendor.fail(id)
@@ -196,14 +196,14 @@ test('a subscription is read as it stands, with its invoices; one that is not th
   expect(await stripe.fetchSubscription(openedConnection, 'sub_of_nobody')).toBeUndefined()
 })
 
-test('all invoices of a subscription are read, however many pages they are', async () => {
+test('fetchSubscription reads all pages of Stripe invoices', async () => {
   const id = await buySubscription()
   for (let n = 0; n < 120; n++) vendor.renew(id)
   const { invoices } = (await stripe.fetchSubscription(openedConnection, id))!
   expect(new Set(invoices.map(({ externalInvoiceId }) => externalInvoiceId)).size).toBe(121)
 })
 
-test('Stripe counts some currencies otherwise', () => {
+test('Stripe amounts use the minor units that Stripe expects for each currency', () => {
   const counted = [
     ['USD', 1999, 1999],
     ['JPY', 500, 500],
