@@ -15,12 +15,12 @@ afterAll(async () => {
 })
 
 test('POST /checkout rejects an invalid e-mail address of the customer with 400 INVALID_INPUT and asks no provider', async () => {
-  const asked = stripe.seen.length
+  const requestCount = stripe.seen.length
   for (const email of ['nobody', ' ', 'a b@c.de', 'a@b.de\r\nBcc: all@b.de'])
     expect(statusAndCode(await at.as('user').post('/checkout', { ...monthly, customer: { email } })), email).toEqual([
       ...[400, 'INVALID_INPUT'],
     ])
-  expect(stripe.seen.length).toBe(asked)
+  expect(stripe.seen.length).toBe(requestCount)
 })
 
 test('POST /plans rejects a price that rounds to zero with 400 INVALID_INPUT', async () => {
@@ -32,12 +32,12 @@ test('POST /plans rejects a price that rounds to zero with 400 INVALID_INPUT', a
 })
 
 test('POST /coupons accepts existing dates and times as validUntil, and rejects others with 400 INVALID_COUPON_DATA', async () => {
-  const make = (validUntil: string) =>
+  const createCoupon = (validUntil: string) =>
     admin.post('/coupons', { code: crypto.randomUUID(), discountType: 'percentage', discountValue: 1, validUntil })
   for (const when of ['2027-02-30', '1', '+200000-01-01T00:00:00Z', '2027-01-01T25:00:00Z', 'tomorrow', ''])
-    expect(statusAndCode(await make(when)), when).toEqual([400, 'INVALID_COUPON_DATA'])
+    expect(statusAndCode(await createCoupon(when)), when).toEqual([400, 'INVALID_COUPON_DATA'])
   for (const when of ['2027-02-28', '2027-01-31T12:00:00Z', '2027-01-31T12:00:00.000+01:00'])
-    expect((await done(make(when), 201)).validUntil).toBe(new Date(when).toISOString())
+    expect((await done(createCoupon(when), 201)).validUntil).toBe(new Date(when).toISOString())
 })
 
 test('GET /plans, /plans/public and /coupons reject an unknown isActive value with 400 INVALID_INPUT', async () => {
@@ -48,7 +48,7 @@ test('GET /plans, /plans/public and /coupons reject an unknown isActive value wi
 })
 
 test('redirect URLs with control characters, spaces or credentials are rejected with 400', async () => {
-  const who = await at.customer()
+  const client = await at.customer()
   for (const url of [
     'https://a.test/\r\nx: y',
     'https://a.test/\t',
@@ -56,7 +56,7 @@ test('redirect URLs with control characters, spaces or credentials are rejected 
     'https://shop.test@evil.test/',
   ])
     for (const name of ['successUrl', 'cancelUrl']) {
-      expect(statusAndCode(await who.post('/checkout', { ...monthly, [name]: url })), url).toEqual([
+      expect(statusAndCode(await client.post('/checkout', { ...monthly, [name]: url })), url).toEqual([
         ...[400, 'INVALID_REDIRECT_URL'],
       ])
       expect(statusAndCode(await admin.put('/payments/configuration', { metadata: { [name]: url } })), url).toEqual([
@@ -64,7 +64,7 @@ test('redirect URLs with control characters, spaces or credentials are rejected 
       ])
     }
   const successUrl = 'https://a.test/thanks?session={CHECKOUT_SESSION_ID}#a@b'
-  await done(who.post('/checkout', { ...monthly, successUrl }))
+  await done(client.post('/checkout', { ...monthly, successUrl }))
 })
 
 test('POST /coupons/validate ignores plan restrictions when planId is null or missing', async () => {

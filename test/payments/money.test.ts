@@ -81,12 +81,12 @@ test('a percentage discount is exact to half a minor unit, and a fixed discount 
 })
 
 test('addSpan ends a month at its last day when the day does not exist, and adds days exactly', () => {
-  const later = (text: string, value: number, unit: 'days' | 'months' = 'months') =>
+  const addTo = (text: string, value: number, unit: 'days' | 'months' = 'months') =>
     new Date(addSpan(Date.parse(text), { unit, value })).toISOString()
-  expect(later('2026-01-31T10:20:30.456Z', 1)).toBe('2026-02-28T10:20:30.456Z')
-  expect(later('2028-01-31T10:20:30.456Z', 1)).toBe('2028-02-29T10:20:30.456Z')
-  expect(later('2026-08-31T00:00:00.000Z', 6)).toBe('2027-02-28T00:00:00.000Z')
-  expect(later('2024-02-29T23:59:59.999Z', 12)).toBe('2025-02-28T23:59:59.999Z')
-  expect(later('2026-12-15T12:00:00.000Z', 2)).toBe('2027-02-15T12:00:00.000Z')
-  expect(later('2026-12-15T12:00:00.000Z', 30, 'days')).toBe('2027-01-14T12:00:00.000Z')
+  expect(addTo('2026-01-31T10:20:30.456Z', 1)).toBe('2026-02-28T10:20:30.456Z')
+  expect(addTo('2028-01-31T10:20:30.456Z', 1)).toBe('2028-02-29T10:20:30.456Z')
+  expect(addTo('2026-08-31T00:00:00.000Z', 6)).toBe('2027-02-28T00:00:00.000Z')
+  expect(addTo('2024-02-29T23:59:59.999Z', 12)).toBe('2025-02-28T23:59:59.999Z')
+  expect(addTo('2026-12-15T12:00:00.000Z', 2)).toBe('2027-02-15T12:00:00.000Z')
+  expect(addTo('2026-12-15T12:00:00.000Z', 30, 'days')).toBe('2027-01-14T12:00:00.000Z')
 })

@@ -3,7 +3,7 @@ import { createTestTenant, statusAndCode } from '../test-tenant'
 import { createPaymentsFixture, done, FORBIDDEN, ID, NO_PLAN, TIME, UNAUTHENTICATED } from './fixtures'
 
 const at = await createPaymentsFixture()
-const { admin, as, stranger } = at
+const { admin, as, stranger: anonymous } = at
 
 describe('plans', () => {
   test('a plan is returned with its provider ids to admins, and without them to users and the public', async () => {
@@ -36,7 +36,7 @@ describe('plans', () => {
     expect(body).toEqual({ ...team, externalIds })
     expect(await done(admin.get(`/plans/${body._id}`))).toEqual({ ...team, externalIds })
     expect(await done(as('user').get(`/plans/${body._id}`))).toEqual(team)
-    expect((await done(stranger.get('/plans/public'))).at(-1)).toEqual(team)
+    expect((await done(anonymous.get('/plans/public'))).at(-1)).toEqual(team)
     expect((await done(admin.put(`/plans/${body._id}`, body))).externalIds).toEqual(externalIds)
     await admin.delete(`/plans/${body._id}`)
   })
@@ -91,29 +91,34 @@ describe('plans', () => {
     expect((await done(admin.delete(`/plans/${_id}`))).isActive).toBe(false)
     expect((await done(admin.get(`/plans/${_id}`))).name).toBe('Old')
     expect(statusAndCode(await as('user').get(`/plans/${_id}`))).toEqual(NO_PLAN)
-    const ids = async (who: typeof admin, query = '') =>
-      (await done(who.get(`/plans/public${query}`))).map((plan: { _id: string }) => plan._id)
+    const ids = async (client: typeof admin, query = '') =>
+      (await done(client.get(`/plans/public${query}`))).map((plan: { _id: string }) => plan._id)
     expect(await ids(admin)).not.toContain(_id)
     expect(await ids(admin, '?isActive=false')).toContain(_id)
-    for (const who of [stranger, as('user'), stranger.with({ 'x-api-key': 'nonsense' })])
-      expect(await ids(who, '?isActive=false')).toEqual([])
+    for (const client of [anonymous, as('user'), anonymous.with({ 'x-api-key': 'nonsense' })])
+      expect(await ids(client, '?isActive=false')).toEqual([])
     expect((await done(admin.get('/plans?isActive=false'))).length).toBeGreaterThan(0)
     expect((await done(admin.get('/plans'))).map((plan: { _id: string }) => plan._id)).toContain(_id)
   })
 
   test('plan routes answer 403 to users, 401 without credentials and 404 PLAN_NOT_FOUND for unknown or foreign plans', async () => {
     const [path, body] = [`/plans/${at.pro}`, { name: 'x' }]
-    for (const who of [as('user'), as('editor')])
-      for (const answer of [who.get('/plans'), who.post('/plans', body), who.put(path, body), who.delete(path)])
+    for (const client of [as('user'), as('editor')])
+      for (const answer of [
+        client.get('/plans'),
+        client.post('/plans', body),
+        client.put(path, body),
+        client.delete(path),
+      ])
         expect(statusAndCode(await answer)).toEqual(FORBIDDEN)
-    for (const answer of [stranger.get('/plans'), stranger.get(path), stranger.post('/plans', body)])
+    for (const answer of [anonymous.get('/plans'), anonymous.get(path), anonymous.post('/plans', body)])
       expect(statusAndCode(await answer)).toEqual(UNAUTHENTICATED)
     for (const id of ['x', '%00', Bun.randomUUIDv7(), 'x'.repeat(500)])
       for (const answer of [admin.get(`/plans/${id}`), admin.put(`/plans/${id}`, body), admin.delete(`/plans/${id}`)])
         expect(statusAndCode(await answer)).toEqual(NO_PLAN)
-    const other = await createTestTenant()
-    expect(await done(other.stranger.get('/plans/public'))).toEqual([])
-    expect(statusAndCode(await other.as('admin').get(path))).toEqual(NO_PLAN)
+    const otherTenant = await createTestTenant()
+    expect(await done(otherTenant.stranger.get('/plans/public'))).toEqual([])
+    expect(statusAndCode(await otherTenant.as('admin').get(path))).toEqual(NO_PLAN)
   })
 })
 

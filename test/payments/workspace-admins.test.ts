@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { statusAndCode } from '../test-tenant'
 import { createPaymentsFixture, done, FORBIDDEN } from './fixtures'
 
-/** A tenant with a workspace of "user", in which "other" is a member without the role admin. */
+/** Creates a tenant with a workspace of "user", in which "other" is a member without the role admin. */
 async function createWorkspaceFixture() {
   const own = await createPaymentsFixture()
   const [owner, member] = [own.as('user'), own.as('other')]

@@ -38,7 +38,7 @@ async function createEmbeddingFixture(model = 'words-64') {
     upload,
     send,
     use,
-    asked: (question: string) => fixture.asked('user', agent, question),
+    retrieve: (question: string) => fixture.asked('user', agent, question),
   }
 }
 const readVectorBytes = async (file: string) =>
@@ -50,11 +50,11 @@ describe('vectors', () => {
   test('uploads are embedded in batches by the model of the source, and vectors are stored as little-endian float32', async () => {
     const { upload } = await createEmbeddingFixture()
     const file = await upload(makeParts(200))
-    const asked = listEmbeddingCalls()
-    expect(asked.length).toBeLessThan(5)
-    expect(asked[0]!.headers.authorization).toBe('Bearer sk-1')
-    expect(asked[0]!.body).toMatchObject({ model: 'words-64', encoding_format: 'float' })
-    expect(asked.flatMap(({ body }) => body.input)).toHaveLength(200)
+    const calls = listEmbeddingCalls()
+    expect(calls.length).toBeLessThan(5)
+    expect(calls[0]!.headers.authorization).toBe('Bearer sk-1')
+    expect(calls[0]!.body).toMatchObject({ model: 'words-64', encoding_format: 'float' })
+    expect(calls.flatMap(({ body }) => body.input)).toHaveLength(200)
     const vectors = await readVectorBytes(file)
     expect(vectors).toHaveLength(200)
     for (const [vector] of vectors) {
@@ -66,7 +66,7 @@ describe('vectors', () => {
   })
 
   test('vector search finds a text that shares no word with the question', async () => {
-    const { upload, asked } = await createEmbeddingFixture()
+    const { upload, retrieve } = await createEmbeddingFixture()
     models.own.always = ({ body }) => ({
       body: JSON.stringify({
         data: [body.input]
@@ -80,14 +80,14 @@ describe('vectors', () => {
       ['fish', 'The fish swims.'],
     ])
       await upload(text, name)
-    const { citations } = await asked('feline')
+    const { citations } = await retrieve('feline')
     models.own.always = {}
     expect(citations[0]).toMatchObject({ fileName: 'cats', chunk: 0 })
   })
 
   test('vector search includes an added file and excludes a removed one at once', async () => {
-    const { upload, asked, store, source } = await createEmbeddingFixture()
-    const names = async () => (await asked('word')).citations.map(({ fileName }) => fileName).sort()
+    const { upload, retrieve, store, source } = await createEmbeddingFixture()
+    const names = async () => (await retrieve('word')).citations.map(({ fileName }) => fileName).sort()
     const first = await upload('one', 'one')
     expect(await names()).toEqual(['one'])
     await upload('two', 'two')
@@ -97,22 +97,22 @@ describe('vectors', () => {
   })
 
   test('vector search compares the vectors of many files and of a large one', async () => {
-    const { upload, asked } = await createEmbeddingFixture('words-256')
+    const { upload, retrieve } = await createEmbeddingFixture('words-256')
     await upload(makeParts(1_300), 'large')
     for (let n = 0; n < 5; n++) await upload(`Needle${n} in the hay.`, `needle${n}`)
-    for (let n = 0; n < 5; n++) expect((await asked(`needle${n} hay`)).citations[0]!.fileName).toBe(`needle${n}`)
+    for (let n = 0; n < 5; n++) expect((await retrieve(`needle${n} hay`)).citations[0]!.fileName).toBe(`needle${n}`)
   })
 })
 
 describe('a changed embedding model', () => {
   test('uploads and questions with another model or dimension get 409 EMBEDDING_MISMATCH until the store is cleared or the model restored', async () => {
-    const { source, store, send, use, upload, asked } = await createEmbeddingFixture()
+    const { source, store, send, use, upload, retrieve } = await createEmbeddingFixture()
     await upload('before')
     await use({ embeddingModel: 'words-32' })
     const refused = await send('after')
     expect(statusAndCode(refused)).toEqual([409, 'EMBEDDING_MISMATCH'])
     expect(refused.body.details).toEqual({ model: 'words-64', dimension: 64 })
-    await expect(asked('before')).rejects.toMatchObject({ code: 'EMBEDDING_MISMATCH' })
+    await expect(retrieve('before')).rejects.toMatchObject({ code: 'EMBEDDING_MISMATCH' })
     await use({ embeddingModel: 'words-64' })
     expect((await send('after')).status).toBe(201)
     // A provider may change the dimension of a model under the same name.
@@ -121,18 +121,18 @@ describe('a changed embedding model', () => {
     await use({ embeddingModel: 'words-32' })
     await fixture.as('user').post(`${fixture.path(source)}/clear`, { vectorStoreId: store })
     expect((await send('anew')).status).toBe(201)
-    expect((await asked('anew')).citations).toHaveLength(1)
+    expect((await retrieve('anew')).citations).toHaveLength(1)
     const left = 'select 1 from knowledge_files f join vector_stores s on s._id = f.store where s._id = ?'
     expect(await fixture.tenant.db.query(left, [store])).toHaveLength(1)
   })
 
   test('a store whose source has lost its embedding model falls back to full-text search', async () => {
-    const { send, use, upload, asked } = await createEmbeddingFixture()
+    const { send, use, upload, retrieve } = await createEmbeddingFixture()
     await upload('before', 'before')
     await use({ embeddingModel: null })
     expect((await send('and before that')).status).toBe(201)
     models.clear()
-    expect((await asked('before')).citations).toHaveLength(2)
+    expect((await retrieve('before')).citations).toHaveLength(2)
     expect(listEmbeddingCalls()).toEqual([])
   })
 })

@@ -75,13 +75,13 @@ describe.each(fileEngines)('vectors in %s', (_, engine) => {
         .array(fc.integer({ min: -9, max: 9 }), { minLength: dimension, maxLength: dimension })
         .filter((values) => values.some(Boolean))
         .map(toUnitVector)
-    const asked = fc.integer({ min: 1, max: 24 }).chain((dimension) => {
+    const searchArbitrary = fc.integer({ min: 1, max: 24 }).chain((dimension) => {
       const files = fc.array(fc.array(vector(dimension), { maxLength: 12 }), { maxLength: 4 })
       return fc.record({ one: files, other: files, wanted: vector(dimension), most: fc.integer({ min: 1, max: 20 }) })
     })
     await checkProperty(
       30,
-      fc.asyncProperty(asked, async ({ one, other, wanted, most }) => {
+      fc.asyncProperty(searchArbitrary, async ({ one, other, wanted, most }) => {
         const [first, second, hidden] = [await store(one), await store(other), await store(one, false)]
         const stores = [first.row, second.row, hidden.row]
         const known = new Map([...first.known, ...second.known])

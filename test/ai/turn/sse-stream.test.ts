@@ -65,12 +65,12 @@ describe('a stream', () => {
       fetch: (url, init) => fetch(String(url).replace(/\/chat\/completions$/, '/chat'), init as RequestInit),
     })
     reader.apiKey = 'unused'
-    const asked = { model: 'model-1', messages: [{ role: 'user' as const, content: 'Hello' }] }
+    const chatRequest = { model: 'model-1', messages: [{ role: 'user' as const, content: 'Hello' }] }
     const client = { chat: reader.chat }
     let text = ''
     let finish: string | null = null
     let used: unknown
-    for await (const chunk of await client.chat.completions.create({ ...asked, stream: true })) {
+    for await (const chunk of await client.chat.completions.create({ ...chatRequest, stream: true })) {
       // Clients rely on a choice in each chunk.
       text += chunk.choices[0]!.delta.content ?? ''
       finish = chunk.choices[0]!.finish_reason
@@ -81,13 +81,13 @@ describe('a stream', () => {
       'stop',
       { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 },
     ])
-    const completion = await client.chat.completions.create(asked)
+    const completion = await client.chat.completions.create(chatRequest)
     expect(completion.choices[0]!.message.content).toBe('Hello there!')
-    const final = await client.chat.completions.stream(asked).finalChatCompletion()
+    const final = await client.chat.completions.stream(chatRequest).finalChatCompletion()
     expect(final.choices[0]!.message.content).toBe('Hello there!')
     openai.says({ cut: 2 })
     const broken = async () => {
-      for await (const _ of await client.chat.completions.create({ ...asked, stream: true }));
+      for await (const _ of await client.chat.completions.create({ ...chatRequest, stream: true }));
     }
     expect(broken()).rejects.toThrow('broke off')
   })
@@ -269,11 +269,11 @@ test('a stream whose client does not read stops reading from the model', async (
   const size = 64 << 10
   openai.says({ text: 'x'.repeat(400 * size), pieces: 400 })
   const ending = new AbortController()
-  const asked = new Request(`${base}/ai/${main}/chat-completion`, {
+  const request = new Request(`${base}/ai/${main}/chat-completion`, {
     ...{ method: 'POST', headers: { host: `${tenant}.test`, ...headers }, signal: ending.signal },
     body: JSON.stringify({ messages: [chatMessage('Hello')], stream: true }),
   })
-  const response = await handleRequest(asked)
+  const response = await handleRequest(request)
   const reader = response.body!.getReader()
   const { value } = await reader.read()
   expect(value!.length).toBeGreaterThan(size)

@@ -234,13 +234,13 @@ describe('GET /ai/usage', async () => {
   )
   const recordUsage = async (
     when: string,
-    who: 'user' | 'other' | 'admin',
+    userName: 'user' | 'other' | 'admin',
     prompt: number,
     more: { model?: string; to?: string; fails?: boolean } = {},
   ) => {
     moveClock(Date.parse(when))
     own.openai.says(more.fails ? { status: 400 } : reportedUsage(prompt, 1))
-    await own.chat(own.as(who), more.to ?? own.main, { model: more.model })
+    await own.chat(own.as(userName), more.to ?? own.main, { model: more.model })
   }
   await recordUsage('2031-01-30T10:00:00Z', 'user', 100)
   await recordUsage('2031-01-31T23:59:50Z', 'user', 200, { model: 'model-2' })

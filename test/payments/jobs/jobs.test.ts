@@ -29,19 +29,21 @@ const deliverAllEvents = async () => {
   for (const event of stripe.events.splice(0)) await deliver(at, 'stripe', stripe.sent(event))
 }
 
-/** A checkout of somebody new, and how Stripe calls it. */
+/** Starts a checkout of a new customer, and returns its subscription and Stripe session. */
 async function startCheckout(body: object = {}) {
-  const who = await at.customer()
-  const { subscriptionId: id } = await done(who.post('/checkout', { planId: at.pro, billingCycle: 'monthly', ...body }))
-  return { id: id as string, who, session: [...stripe.sessions.keys()].at(-1)! }
+  const client = await at.customer()
+  const { subscriptionId: id } = await done(
+    client.post('/checkout', { planId: at.pro, billingCycle: 'monthly', ...body }),
+  )
+  return { id: id as string, client, session: [...stripe.sessions.keys()].at(-1)! }
 }
-/** One that is paid, of which Stripe has told. */
+/** Starts a checkout, pays it and delivers the events of Stripe. */
 async function payCheckout(body: object = {}) {
   const one = await startCheckout(body)
   const external = stripe.pay(one.session)
   await deliverAllEvents()
   expect(await at.status(one.id)).toBe('active')
-  return { ...one, external, theirs: () => stripe.subscriptions.get(external) }
+  return { ...one, external, atStripe: () => stripe.subscriptions.get(external) }
 }
 const listEventMetadata = async (eventName: string, id: string) =>
   ((await done(admin.get(`/events?eventName=${eventName}&limit=1000`))) as { metadata: { subscriptionId: string } }[])
@@ -54,13 +56,13 @@ const invoicesOf = async (id: string) =>
 
 describe('time-based jobs', () => {
   test('an unpaid checkout expires after a day, here and at the provider', async () => {
-    const { id, session, who } = await startCheckout()
+    const { id, session, client } = await startCheckout()
     await at.later(DAY - 2 * HOUR)
     expect(await at.status(id)).toBe('pending')
     await at.later(2 * HOUR)
     expect([await at.status(id), stripe.sessions.get(session).status]).toEqual(['expired', 'expired'])
     expect(await listEventMetadata('subscription-expired', id)).toHaveLength(1)
-    await done(who.post('/checkout', { planId: at.pro, billingCycle: 'monthly' }))
+    await done(client.post('/checkout', { planId: at.pro, billingCycle: 'monthly' }))
   })
 
   test('a dynamic subscription expires a day after its amount was set, however long that took', async () => {
@@ -75,7 +77,7 @@ describe('time-based jobs', () => {
   })
 
   test('a past-due subscription is canceled after the grace period, and its cancellation at the provider is retried', async () => {
-    const { id, external, theirs } = await payCheckout()
+    const { id, external, atStripe } = await payCheckout()
     stripe.fail(external)
     await deliverAllEvents()
     expect(await at.status(id)).toBe('past_due')
@@ -83,10 +85,10 @@ describe('time-based jobs', () => {
     expect(await at.status(id)).toBe('past_due')
     stripe.own.failing = () => ({ status: 500 })
     await at.later(HOUR + 1_000)
-    expect([await at.status(id), theirs().status]).toEqual(['canceled', 'past_due'])
+    expect([await at.status(id), atStripe().status]).toEqual(['canceled', 'past_due'])
     stripe.own.failing = () => undefined
     await at.later(HOUR)
-    expect(theirs().status).toBe('canceled')
+    expect(atStripe().status).toBe('canceled')
   })
 
   test('a past-due subscription is canceled by the currently configured grace period, unless it is paid before', async () => {
@@ -112,14 +114,14 @@ describe('time-based jobs', () => {
     await at.later(Date.parse(currentPeriodEnd) - now() - HOUR)
     expect(await at.status(one.id)).toBe('active')
     await at.later(HOUR + 1_000)
-    expect([await at.status(one.id), one.theirs().status]).toEqual(['canceled', 'canceled'])
-    expect([await at.status(other.id), other.theirs().status]).toEqual(['active', 'active'])
+    expect([await at.status(one.id), one.atStripe().status]).toEqual(['canceled', 'canceled'])
+    expect([await at.status(other.id), other.atStripe().status]).toEqual(['active', 'active'])
   })
 
   test('the price of the plan returns when the benefit of a coupon ends, and is retried at the provider', async () => {
     const coupon = await at.coupon({ benefitDurationUnit: 'days', benefitDurationValue: 10 })
-    const { id, theirs } = await payCheckout({ couponCode: coupon.code })
-    const price = () => theirs().items.data[0].price.unit_amount
+    const { id, atStripe } = await payCheckout({ couponCode: coupon.code })
+    const price = () => atStripe().items.data[0].price.unit_amount
     await at.later(9 * DAY)
     expect([price(), (await done(admin.get(`/subscriptions/${id}`))).finalPrice]).toEqual([1000, 10])
     stripe.own.failing = ({ method }) => (method === 'POST' ? 'down' : undefined)
@@ -177,10 +179,10 @@ describe('lost webhooks', () => {
   })
 
   test('an invoice lost before a long outage of the provider is fetched afterwards, even for a canceled subscription', async () => {
-    const { id, external, who } = await payCheckout()
+    const { id, external, client } = await payCheckout()
     stripe.renew(external)
     stripe.events.splice(0)
-    await done(who.put(`/subscriptions/${id}/cancel`))
+    await done(client.put(`/subscriptions/${id}/cancel`))
     stripe.own.failing = () => 'down'
     await at.later(4 * DAY)
     expect(await invoicesOf(id)).toHaveLength(1)
@@ -190,8 +192,8 @@ describe('lost webhooks', () => {
   })
 
   test('a replaced checkout is expired at the provider even after an outage of a month', async () => {
-    const { id, session, who } = await startCheckout()
-    await done(who.post('/checkout', { subscriptionId: id, successUrl: 'https://shop.test/other' }))
+    const { id, session, client } = await startCheckout()
+    await done(client.post('/checkout', { subscriptionId: id, successUrl: 'https://shop.test/other' }))
     stripe.own.failing = () => 'down'
     await at.later(31 * DAY)
     stripe.own.failing = () => undefined
@@ -200,8 +202,10 @@ describe('lost webhooks', () => {
   })
 
   test('a second payment of one subscription is canceled at the provider, and the first one is when the user cancels', async () => {
-    const { id, session, who } = await startCheckout()
-    const answers = [await done(who.post('/checkout', { subscriptionId: id, successUrl: 'https://shop.test/other' }))]
+    const { id, session, client } = await startCheckout()
+    const answers = [
+      await done(client.post('/checkout', { subscriptionId: id, successUrl: 'https://shop.test/other' })),
+    ]
     expect(answers[0].subscriptionId).toBe(id)
     const second = [...stripe.sessions.keys()].at(-1)!
     const [first, twice] = [stripe.pay(session), stripe.pay(second)]
@@ -209,7 +213,7 @@ describe('lost webhooks', () => {
     await at.later(1_000)
     const statuses = [first, twice].map((one) => stripe.subscriptions.get(one).status).sort()
     expect([await at.status(id), ...statuses]).toEqual(['active', 'active', 'canceled'])
-    await done(who.put(`/subscriptions/${id}/cancel`))
+    await done(client.put(`/subscriptions/${id}/cancel`))
     expect(stripe.subscriptions.get(first).status).toBe('canceled')
   })
 })

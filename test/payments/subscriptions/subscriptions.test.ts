@@ -13,7 +13,7 @@ import {
 } from '../fixtures'
 
 const at = await createPaymentsFixture()
-const { admin, as, stranger, users } = at
+const { admin, as, stranger: anonymous, users } = at
 const monthly = { planId: at.pro, billingCycle: 'monthly' }
 const forUser = (id = users.user) => ({ billableEntityType: 'user', billableEntityId: id })
 const ids = (list: { _id: string }[]) => list.map(({ _id }) => _id)
@@ -38,12 +38,12 @@ describe('subscriptions', () => {
   })
 
   test('POST /subscriptions creates subscriptions of the caller for users, and of the named entity for admins', async () => {
-    const said = { ...forUser(users.other), dynamicAmount: 5 }
-    const own = await done(as('user').post('/subscriptions', { ...monthly, ...said }))
+    const named = { ...forUser(users.other), dynamicAmount: 5 }
+    const own = await done(as('user').post('/subscriptions', { ...monthly, ...named }))
     expect(own.billableEntityId).toBe(users.user)
-    const theirs = await done(admin.post('/subscriptions', { ...monthly, ...said }))
+    const theirs = await done(admin.post('/subscriptions', { ...monthly, ...named }))
     expect([theirs.billableEntityId, theirs.status, theirs.dynamicAmount]).toEqual([users.other, 'pending', null])
-    const dynamic = await done(admin.post('/subscriptions', { ...monthly, ...said, planId: at.dynamic }))
+    const dynamic = await done(admin.post('/subscriptions', { ...monthly, ...named, planId: at.dynamic }))
     expect([dynamic.dynamicAmount, dynamic.basePrice, dynamic.finalPrice]).toEqual([5, 5, 5])
     const bad: [object, unknown[]][] = [
       [monthly, [400, 'INVALID_INPUT']],
@@ -88,12 +88,12 @@ describe('subscriptions', () => {
       expect(statusAndCode(await as('other').get(path))).toEqual(FORBIDDEN)
       expect(statusAndCode(await as('other').put(`${path}/cancel`))).toEqual(FORBIDDEN)
       expect(statusAndCode(await as('other').put(`/checkout/${id}/cancel`))).toEqual(FORBIDDEN)
-      expect(statusAndCode(await stranger.get(path))).toEqual(UNAUTHENTICATED)
+      expect(statusAndCode(await anonymous.get(path))).toEqual(UNAUTHENTICATED)
     }
-    for (const who of [as('user'), as('editor')]) {
-      expect(statusAndCode(await who.get('/subscriptions/workspaces'))).toEqual(FORBIDDEN)
-      expect(statusAndCode(await who.put(`/subscriptions/${id}/coupon`, { couponCode: null }))).toEqual(FORBIDDEN)
-      expect(statusAndCode(await who.put(`/subscriptions/${id}/dynamic-amount`, { amount: 1 }))).toEqual(FORBIDDEN)
+    for (const client of [as('user'), as('editor')]) {
+      expect(statusAndCode(await client.get('/subscriptions/workspaces'))).toEqual(FORBIDDEN)
+      expect(statusAndCode(await client.put(`/subscriptions/${id}/coupon`, { couponCode: null }))).toEqual(FORBIDDEN)
+      expect(statusAndCode(await client.put(`/subscriptions/${id}/dynamic-amount`, { amount: 1 }))).toEqual(FORBIDDEN)
     }
     const foreign = await (await createPaymentsFixture()).pending()
     for (const unknown of ['x', '%00', Bun.randomUUIDv7(), foreign]) {
@@ -135,12 +135,12 @@ describe('subscriptions', () => {
     await done(own.as('user').get(`/subscriptions/${personal}`))
     await done(own.as('user').post('/checkout', { subscriptionId: shared._id }))
     expect(await done(own.as('user').get('/subscriptions/me'))).toMatchObject({ _id: shared._id, limits: {} })
-    // Others are no members of it; an admin who acts as one of them sees what they see.
+    // An admin who impersonates a non-member sees what that user sees.
     expect(statusAndCode(await own.as('other').get(`/subscriptions/${shared._id}`))).toEqual(FORBIDDEN)
-    const guise = { 'x-impersonate-user': own.users.other }
-    expect(statusAndCode(await own.admin.with(guise).get(`/subscriptions/${shared._id}`))).toEqual(FORBIDDEN)
-    const inside = { 'x-impersonate-user': own.users.user, 'x-impersonate-workspace': workspace }
-    expect((await done(own.admin.with(inside).get('/subscriptions/me')))._id).toBe(shared._id)
+    const impersonation = { 'x-impersonate-user': own.users.other }
+    expect(statusAndCode(await own.admin.with(impersonation).get(`/subscriptions/${shared._id}`))).toEqual(FORBIDDEN)
+    const workspaceImpersonation = { 'x-impersonate-user': own.users.user, 'x-impersonate-workspace': workspace }
+    expect((await done(own.admin.with(workspaceImpersonation).get('/subscriptions/me')))._id).toBe(shared._id)
     const [listed] = await done(own.admin.get(`/subscriptions/workspaces?billableEntityId=${workspace}`))
     expect(listed).toMatchObject({ _id: shared._id, planId: { _id: own.free, name: 'Free', monthlyPrice: 0 } })
     const find = async (query: string) => (await done(own.admin.get(`/subscriptions/workspaces?${query}`))).length
@@ -153,7 +153,7 @@ describe('subscriptions', () => {
       const { token } = await issueApiToken(at.tenant, users.user, { nickname: 'x', scopes })
       return apiClient(at.origin, { 'x-api-key': token })
     }
-    const [reader, writer, other] = [
+    const [reader, writer, entityWriter] = [
       await token('payments:read'),
       await token('payments:write'),
       await token('entities:write'),
@@ -162,7 +162,7 @@ describe('subscriptions', () => {
     expect(statusAndCode(await reader.put(`/subscriptions/${id}/cancel`))).toEqual(FORBIDDEN)
     expect(statusAndCode(await reader.post('/checkout', { subscriptionId: id }))).toEqual(FORBIDDEN)
     for (const path of [`/subscriptions/${id}`, '/invoices', `/plans/${at.pro}`])
-      expect(statusAndCode(await other.get(path))).toEqual(FORBIDDEN)
+      expect(statusAndCode(await entityWriter.get(path))).toEqual(FORBIDDEN)
     await done(writer.put(`/subscriptions/${id}/cancel`))
   })
 
@@ -205,13 +205,13 @@ describe('the amount of a dynamic plan', () => {
 
 describe('PUT /subscriptions/:id/cancel', () => {
   test('PUT /subscriptions/:id/cancel ends a pending or active subscription, and may be repeated', async () => {
-    const who = await at.customer()
-    const { subscriptionId: id } = await done(who.post('/checkout', { planId: at.free, billingCycle: 'monthly' }))
-    expect((await done(who.get('/subscriptions/me')))._id).toBe(id)
-    expect(await done(who.put(`/subscriptions/${id}/cancel`))).toMatchObject({ _id: id, status: 'canceled' })
-    expect((await done(who.put(`/checkout/${id}/cancel`))).status).toBe('canceled')
-    expect(await done(who.get('/subscriptions/me'))).toBeNull()
-    expect(statusAndCode(await who.post('/checkout', { subscriptionId: id }))).toEqual([
+    const client = await at.customer()
+    const { subscriptionId: id } = await done(client.post('/checkout', { planId: at.free, billingCycle: 'monthly' }))
+    expect((await done(client.get('/subscriptions/me')))._id).toBe(id)
+    expect(await done(client.put(`/subscriptions/${id}/cancel`))).toMatchObject({ _id: id, status: 'canceled' })
+    expect((await done(client.put(`/checkout/${id}/cancel`))).status).toBe('canceled')
+    expect(await done(client.get('/subscriptions/me'))).toBeNull()
+    expect(statusAndCode(await client.post('/checkout', { subscriptionId: id }))).toEqual([
       400,
       'SUBSCRIPTION_NOT_PENDING',
     ])

@@ -76,7 +76,7 @@ test('a Paddle checkout whose answer was lost creates one transaction, and a new
   vendor.own.next = ['lost']
   const { externalCheckoutId } = await paddle.createCheckout(openedConnection, one)
   expect(vendor.transactions.size - before).toBe(1)
-  // What is asked for later is another: the first may have been called off.
+  // A later request creates another one, because the first may have been canceled.
   await paddle.cancel(openedConnection, createSubscriptionRow({ externalCheckoutId }))
   const again = (await paddle.createCheckout(openedConnection, one)).externalCheckoutId!
   expect([again === externalCheckoutId, vendor.transactions.get(again).status]).toEqual([false, 'ready'])
@@ -110,12 +110,12 @@ test('cancel ends a Paddle subscription or unpaid transaction, may be repeated, 
   for (const _ of [1, 2]) await paddle.cancel(openedConnection, createSubscriptionRow({ externalCheckoutId }))
   expect(vendor.transactions.get(externalCheckoutId!).status).toBe('canceled')
   await paddle.cancel(openedConnection, createSubscriptionRow({}))
-  // It was paid just now, of which nobody has heard yet.
+  // It was paid just now, and the event has not arrived yet.
   const paid = (await paddle.createCheckout(openedConnection, createOrder({ externalIds }))).externalCheckoutId!
-  const unheard = vendor.pay(paid)
+  const unreported = vendor.pay(paid)
   await paddle.cancel(openedConnection, createSubscriptionRow({ externalCheckoutId: paid }))
-  expect(vendor.subscriptions.get(unheard).status).toBe('canceled')
-  // What refuses for another reason is not over.
+  expect(vendor.subscriptions.get(unreported).status).toBe('canceled')
+  // A rejection for another reason does not count as canceled.
   const running = await buySubscription()
   vendor.own.next = [{ status: 409 }]
   expect(
@@ -123,11 +123,12 @@ test('cancel ends a Paddle subscription or unpaid transaction, may be repeated, 
       paddle.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: running })),
     ),
   ).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
-  // What failed fails again under the same key, for days.
+  // Paddle repeats a failure under the same key for days, so a retry needs another key.
   vendor.own.next = [{ status: 500 }]
-  const ended = () => paddle.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: running }))
-  expect(await captureLeaks(secrets, ended)).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
-  await ended()
+  const cancelRunning = () =>
+    paddle.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: running }))
+  expect(await captureLeaks(secrets, cancelRunning)).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
+  await cancelRunning()
   expect(vendor.subscriptions.get(running).status).toMatch(/^cancell?ed$/i)
 })
 
@@ -140,7 +141,7 @@ test('reprice changes the next Paddle cycles without billing now, and only when 
   expect(changes.at(-1)!.body.proration_billing_mode).toBe('do_not_bill')
   await paddle.reprice(openedConnection, row, 4200)
   expect(vendor.asked('PATCH', /^\/subscriptions/)).toHaveLength(changes.length)
-  // Nobody pays for what is not there any more.
+  // A subscription that no longer exists is ignored.
   await paddle.reprice(openedConnection, createSubscriptionRow({ externalSubscriptionId: 'sub_of_nobody' }), 4200)
 })
 

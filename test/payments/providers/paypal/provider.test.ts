@@ -19,7 +19,7 @@ afterAll(async () => {
   denyPrivateNetwork()
   await vendor.stop()
 })
-// Whatever a test is about: what we ask and are told is as PayPal's documents say.
+// All requests and answers of every test have to match PayPal's documents.
 afterEach(() => expect(vendor.flaws).toEqual([]))
 
 vendor.plan('P-PRO', '20.00')
@@ -107,7 +107,7 @@ test('an access token of PayPal is shared by requests, and renewed when it is re
   for (const _ of [1, 2]) await paypal.createCheckout(short, createOrder({ externalIds }))
   expect(grants() - before).toBe(4)
   vendor.terms.expires = 32_400
-  // Another secret is another token, though the connection is the same.
+  // A changed secret needs a new token, though the connection is the same.
   const changed = { ...connection, _id: (fresh as { _id: string })._id, authentication: { clientSecret: 'wrong' } }
   expect(
     await captureLeaks(['wrong'], () => paypal.createCheckout(changed as never, createOrder({ externalIds }))),
@@ -149,7 +149,7 @@ test('cancel ends a PayPal subscription, ignores unapproved and unknown ones, an
   await paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId }))
   await paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: 'I-NOBODY' }))
   await paypal.cancel(openedConnection, createSubscriptionRow({}))
-  // What refuses for another reason is not over.
+  // A rejection for another reason does not count as canceled.
   const running = await buySubscription()
   vendor.own.next = [{ status: 422 }]
   expect(
@@ -157,11 +157,12 @@ test('cancel ends a PayPal subscription, ignores unapproved and unknown ones, an
       paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: running })),
     ),
   ).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
-  // What failed fails again under the same key, for days.
+  // PayPal repeats a failure under the same key for days, so a retry needs another key.
   vendor.own.next = [{ status: 500 }]
-  const ended = () => paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: running }))
-  expect(await captureLeaks(secrets, ended)).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
-  await ended()
+  const cancelRunning = () =>
+    paypal.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: running }))
+  expect(await captureLeaks(secrets, cancelRunning)).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
+  await cancelRunning()
   expect(vendor.subscriptions.get(running).status).toMatch(/^cancell?ed$/i)
 })
 
@@ -169,7 +170,7 @@ test('reprice changes the next PayPal cycles and ignores an unknown subscription
   const id = await buySubscription()
   await paypal.reprice(openedConnection, createSubscriptionRow({ externalSubscriptionId: id }), 4205)
   expect(vendor.subscriptions.get(id).price).toEqual({ currency_code: 'USD', value: '42.05' })
-  // Nobody pays for what is not there any more.
+  // A subscription that no longer exists is ignored.
   await paypal.reprice(openedConnection, createSubscriptionRow({ externalSubscriptionId: 'I-NOBODY' }), 4200)
 })
 

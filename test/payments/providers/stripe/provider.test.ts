@@ -94,9 +94,9 @@ test('a Stripe checkout whose answer was lost, or that is repeated, creates one 
 })
 
 test('a failing Stripe causes 502 PROVIDER_ERROR and leaks no secret', async () => {
-  // Who stands in between may not say that it is an error but by its status.
-  const silent = { status: 503, body: { id: 'cs_1', url: 'https://checkout.stripe.com/c/pay/cs_1' } }
-  for (const failure of ['down', { status: 500 }, { status: 429 }, { status: 402 }, silent] as const) {
+  // A proxy may signal an error only by its status.
+  const errorByStatusOnly = { status: 503, body: { id: 'cs_1', url: 'https://checkout.stripe.com/c/pay/cs_1' } }
+  for (const failure of ['down', { status: 500 }, { status: 429 }, { status: 402 }, errorByStatusOnly] as const) {
     vendor.own.failing = () => failure
     expect(await captureLeaks([STRIPE_KEY], () => stripe.createCheckout(openedConnection, createOrder()))).toEqual(
       PROVIDER_ERROR_WITHOUT_LEAK,
@@ -134,13 +134,13 @@ test('cancel ends a Stripe subscription or open session, may be repeated, and re
   expect(vendor.sessions.get(externalCheckoutId!).status).toBe('expired')
   await stripe.cancel(openedConnection, createSubscriptionRow({}))
   await stripe.cancel(openedConnection, createSubscriptionRow({ externalCheckoutId: 'cs_of_nobody' }))
-  // It was paid just now, of which nobody has heard yet.
+  // It was paid just now, and the event has not arrived yet.
   const paid = (await stripe.createCheckout(openedConnection, createOrder())).externalCheckoutId!
-  const unheard = vendor.pay(paid)
+  const unreported = vendor.pay(paid)
   await stripe.cancel(openedConnection, createSubscriptionRow({ externalCheckoutId: paid }))
-  expect(vendor.subscriptions.get(unheard).status).toBe('canceled')
-  // What failed fails again under the same key, for a day.
-  const begun = (await stripe.createCheckout(openedConnection, createOrder())).externalCheckoutId!
+  expect(vendor.subscriptions.get(unreported).status).toBe('canceled')
+  // Stripe repeats a failure under the same key for a day, so a retry needs another key.
+  const open = (await stripe.createCheckout(openedConnection, createOrder())).externalCheckoutId!
   for (const failure of [
     { status: 502, body: {} },
     { status: 401, body: { message: 'No.' } },
@@ -148,15 +148,15 @@ test('cancel ends a Stripe subscription or open session, may be repeated, and re
     vendor.own.next = [failure]
     expect(
       await captureLeaks([STRIPE_KEY], () =>
-        stripe.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: unheard })),
+        stripe.cancel(openedConnection, createSubscriptionRow({ externalSubscriptionId: unreported })),
       ),
     ).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
   }
   vendor.own.next = [{ status: 500 }]
-  const calledOff = () => stripe.cancel(openedConnection, createSubscriptionRow({ externalCheckoutId: begun }))
-  expect(await captureLeaks([STRIPE_KEY], calledOff)).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
-  await calledOff()
-  expect(vendor.sessions.get(begun).status).toBe('expired')
+  const cancelOpen = () => stripe.cancel(openedConnection, createSubscriptionRow({ externalCheckoutId: open }))
+  expect(await captureLeaks([STRIPE_KEY], cancelOpen)).toEqual(PROVIDER_ERROR_WITHOUT_LEAK)
+  await cancelOpen()
+  expect(vendor.sessions.get(open).status).toBe('expired')
   vendor.own.failing = () => 'down'
   expect(await captureLeaks([STRIPE_KEY], () => stripe.cancel(openedConnection, row))).toEqual(
     PROVIDER_ERROR_WITHOUT_LEAK,
@@ -177,7 +177,7 @@ test('reprice changes the next Stripe cycles without proration, and only when th
   await stripe.reprice(openedConnection, createSubscriptionRow({ ...row, updated: '2' }), 2000)
   await stripe.reprice(openedConnection, createSubscriptionRow({ ...row, updated: '3' }), 4200)
   expect(vendor.subscriptions.get(externalSubscriptionId).items.data[0].price.unit_amount).toBe(4200)
-  // Nobody pays for what is not there any more.
+  // A subscription that no longer exists is ignored.
   await stripe.reprice(openedConnection, createSubscriptionRow({ externalSubscriptionId: 'sub_of_nobody' }), 4200)
 })
 
@@ -212,6 +212,6 @@ test('Stripe amounts use the minor units that Stripe expects for each currency',
     ['UGX', 5, 500],
     ['MGA', 500, 5],
   ] as const
-  for (const [currency, minor, told] of counted)
-    expect([currency, toStripeAmount(minor, currency)]).toEqual([currency, told])
+  for (const [currency, minor, expected] of counted)
+    expect([currency, toStripeAmount(minor, currency)]).toEqual([currency, expected])
 })
