@@ -19,7 +19,7 @@ describe('the last admin of a tenant', () => {
     expect((await as('user').delete(at)).status).toBe(200)
   })
 
-  test('two admins who delete or demote each other simultaneously leave exactly first admin', async () => {
+  test('two admins who delete or demote each other simultaneously leave exactly one admin', async () => {
     for (const [first, second] of [
       ['remove', 'remove'],
       ['demote', 'demote'],
