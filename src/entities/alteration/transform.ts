@@ -2,9 +2,10 @@ import type { Model, ModelField } from '../../blueprints/model'
 import { type Caller, mayReadField } from '../../blueprints/permissions'
 import type { FieldMapping, SchemaDiff } from '../../blueprints/schema-diff'
 import { type FieldError, Problem } from '../../core/problem'
+import type { Doc } from '../store/doc'
 import { type IndexKeys, type IndexRow, toIndexKeys, toIndexRows } from '../store/index-keys'
 import { computeFields, type EntityIdentity } from '../write/computed-fields'
-import { type Doc, isComputed } from '../write/document'
+import { isComputed } from '../write/document'
 
 /** What entities have to become. */
 export type AlterationPlan = { diff: SchemaDiff; next: Model }

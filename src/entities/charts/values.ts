@@ -1,9 +1,9 @@
 import type { Model } from '../../blueprints/model'
 import type { Db } from '../../storage/port'
 import type { ResolvedName } from '../query/query-parser'
+import type { Doc } from '../store/doc'
 import { toPartKey } from '../store/index-keys'
 import { extractDocumentJson, shownColumnSql } from '../store/serializer'
-import type { Doc } from '../write/document'
 import type { Group } from './aggregation'
 import type { Grouping, GroupName } from './grouping'
 

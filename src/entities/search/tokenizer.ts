@@ -1,5 +1,5 @@
 import type { Model } from '../../blueprints/model'
-import type { Doc } from '../write/document'
+import type { Doc } from '../store/doc'
 
 /** Letters that Unicode does not take apart, though people leave out what distinguishes them. */
 const PLAIN_LETTERS: Record<string, string> = { ø: 'o', ł: 'l', đ: 'd', ð: 'd', þ: 'th', æ: 'ae', œ: 'oe', ı: 'i' }

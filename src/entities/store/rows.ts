@@ -14,9 +14,9 @@ import {
   type ReadableScopes,
   requireFreshBlueprint,
 } from '../write/constraints'
-import type { ComputedDoc, Doc } from '../write/document'
 import { emitEntityEvents } from '../write/entity-events'
 import { assertWithinLimits } from '../write/limitations'
+import type { ComputedDoc, Doc } from './doc'
 import { type IndexKeys, type IndexRow, toIndexKeys, toIndexRows } from './index-keys'
 import { type EntityHeader, extractDocumentJson, shownColumnSql, shownInForceSql, toStoredJson } from './serializer'
 

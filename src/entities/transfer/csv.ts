@@ -1,7 +1,8 @@
 import type { Model, ModelField } from '../../blueprints/model'
 import { type Caller, mayReadField, mayWriteField } from '../../blueprints/permissions'
 import { badRequest } from '../../core/problem'
-import { type Doc, unknownPropertyMessage } from '../write/document'
+import type { Doc } from '../store/doc'
+import { unknownPropertyMessage } from '../write/document'
 
 /**
  * A spreadsheet takes a text that begins like this for a formula (OWASP, "CSV injection"); with an apostrophe before it,

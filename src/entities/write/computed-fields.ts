@@ -3,8 +3,8 @@ import type { Model, ModelField } from '../../blueprints/model'
 import { type Caller, mayReadField } from '../../blueprints/permissions'
 import { isStorable } from '../../core/body'
 import { badRequest, type FieldError } from '../../core/problem'
+import type { ComputedDoc, Doc } from '../store/doc'
 import type { EntityHeader } from '../store/serializer'
-import type { ComputedDoc, Doc } from './document'
 import { evaluateInTurn } from './formula-evaluation'
 
 /** What the system knows of an entity before it writes. */

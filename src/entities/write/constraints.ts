@@ -6,10 +6,10 @@ import { Busy, Conflict } from '../../storage/errors'
 import type { Tx } from '../../storage/port'
 import { IS_LOGGED } from '../changes/change-log'
 import { IS_SEARCHED } from '../search/search-index'
+import type { Doc } from '../store/doc'
 import type { IndexKeys } from '../store/index-keys'
 import type { StoredEntity } from '../store/rows'
 import type { EntityIdentity } from './computed-fields'
-import type { Doc } from './document'
 import { assertMayCompare, hiddenConflict } from './hidden-conflicts'
 
 /** A blueprint was changed while its entity was being checked against it. */

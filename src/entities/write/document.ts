@@ -3,12 +3,7 @@ import { type Caller, mayReadField, mayWriteField } from '../../blueprints/permi
 import { badRequest, type FieldError, Problem } from '../../core/problem'
 import { suggestName } from '../../core/unknown-keys'
 import { findPendingErrors } from '../alteration/transform'
-
-export type Doc = Record<string, unknown>
-
-declare const computedMark: unique symbol
-/** A document with everything that is computed, as `computed` makes it: only such are kept. */
-export type ComputedDoc = Doc & { [computedMark]: true }
+import type { Doc } from '../store/doc'
 
 /** What a body says of an entity: its properties, and what only some may set. */
 export type ParsedBody = {

@@ -6,6 +6,7 @@ import { appendChanges, IS_LOGGED } from '../changes/change-log'
 import { oneOf, toChunks } from '../query/sql-conditions'
 import { addTerms, IS_SEARCHED } from '../search/search-index'
 import { toSearchTerms } from '../search/tokenizer'
+import type { ComputedDoc } from '../store/doc'
 import { type IndexKeys, type IndexRow, toIndexKeys, toIndexRows } from '../store/index-keys'
 import { INSERT_INDEX_ROW, type ShownRow } from '../store/rows'
 import { toStoredJson } from '../store/serializer'
@@ -20,7 +21,6 @@ import {
   requireFreshBlueprint,
   StaleBlueprint,
 } from './constraints'
-import type { ComputedDoc } from './document'
 import { emitEntityEvents } from './entity-events'
 import { assertWithinLimits } from './limitations'
 

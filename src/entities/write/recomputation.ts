@@ -4,9 +4,9 @@ import { yieldToEventLoop } from '../../core/event-loop'
 import { Problem } from '../../core/problem'
 import { Busy } from '../../storage/errors'
 import type { Tenant } from '../../tenancy/tenants'
+import type { ComputedDoc, Doc } from '../store/doc'
 import type { StoredEntity } from '../store/rows'
 import { computeFields } from './computed-fields'
-import type { ComputedDoc, Doc } from './document'
 
 /** Formulas have not been worked out yet for all that a write would keep. */
 export class NotPrecomputed extends Busy {}
