@@ -1,7 +1,7 @@
 import type { Model } from '../../blueprints/model'
 import type { Db } from '../../storage/port'
-import { fragment, oneOf, toChunks } from '../query/sql-conditions'
 import { type StoredEntity, storedColumns, toStored } from '../store/rows'
+import { fragment, oneOf, toChunks } from '../store/sql-fragments'
 import { readNextSlice, type TimePosition } from '../transfer/export-scan'
 
 /** An entity as it is in force, with what it is marked by. */

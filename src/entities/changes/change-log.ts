@@ -2,8 +2,8 @@ import { now } from '../../core/clock'
 import type { Lease } from '../../jobs/with-lease'
 import type { Db, Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
-import { oneOf } from '../query/sql-conditions'
 import { shownInForceSql } from '../store/serializer'
+import { oneOf } from '../store/sql-fragments'
 
 /** An entity as its row has it. */
 export type LoggedEntity = { shown: string; keys: string }

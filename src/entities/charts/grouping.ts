@@ -1,8 +1,9 @@
 import { toIsoString } from '../../core/clock'
 import { badRequest } from '../../core/problem'
 import type { ResolvedName } from '../query/query-parser'
-import { fragment, type SqlFragment, valueSql } from '../query/sql-conditions'
+import { valueSql } from '../query/sql-conditions'
 import { isTruncatedPart, parsePartKey } from '../store/index-keys'
+import { fragment, type SqlFragment } from '../store/sql-fragments'
 
 /** Where a group stands among the others: equal for values of one group, and sorted as groups are. */
 export type GroupPosition = string | number

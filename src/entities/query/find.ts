@@ -2,6 +2,7 @@ import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
 import { shownColumnSql } from '../store/serializer'
+import { and, fragment } from '../store/sql-fragments'
 import { chooseAccessPath } from './access-path'
 import { ESTIMATE_TTL_MS } from './cardinality'
 import type { CursorPosition } from './cursor'
@@ -12,7 +13,6 @@ import { findRanked, type RankedCursor } from './ranked-search'
 import { filterSql, fullScan, textScan } from './scans'
 import { buildSelect, type FindRequest, type PageWindow, type Statement } from './select-sql'
 import { canSortFromSet, sortFromSet } from './set-sort'
-import { and, fragment } from './sql-conditions'
 
 export type FindResult<Row> = {
   rows: Row[]

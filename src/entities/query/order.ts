@@ -1,6 +1,7 @@
+import { and, commaList, fragment, type SqlFragment } from '../store/sql-fragments'
 import type { Order, Target } from './query-parser'
 import type { Scan } from './scans'
-import { and, commaList, fragment, type SqlFragment, valueSql } from './sql-conditions'
+import { valueSql } from './sql-conditions'
 
 /** One thing that entities are ordered by. All terms of an order together tell any two entities apart. */
 export type OrderTerm = { of: SqlFragment; descending: boolean; nullable: boolean }

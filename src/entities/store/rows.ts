@@ -3,7 +3,6 @@ import type { Caller } from '../../blueprints/permissions'
 import { now } from '../../core/clock'
 import type { Db, Tx } from '../../storage/port'
 import { appendChanges, appendRemovals, IS_LOGGED, type LoggedEntity } from '../changes/change-log'
-import { takeWithinSize } from '../query/sql-conditions'
 import { IS_SEARCHED, removeTerms, replaceTerms } from '../search/search-index'
 import { toSearchTerms } from '../search/tokenizer'
 import {
@@ -19,6 +18,7 @@ import { assertWithinLimits } from '../write/limitations'
 import type { ComputedDoc, Doc } from './doc'
 import { type IndexKeys, type IndexRow, toIndexKeys, toIndexRows } from './index-keys'
 import { type EntityHeader, extractDocumentJson, shownColumnSql, shownInForceSql, toStoredJson } from './serializer'
+import { takeWithinSize } from './sql-fragments'
 
 /** What is read to show one entity, in the order of `SHOWN`. */
 export type ShownRow = [shown: string, user: string | null, workspace: string | null, version: number, updated: number]

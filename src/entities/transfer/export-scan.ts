@@ -5,17 +5,10 @@ import { getLikeColumns, matchesLikes } from '../query/like-filter'
 import { matchesCondition } from '../query/matches'
 import type { Condition, Query } from '../query/query-parser'
 import { entityHasWordsSql } from '../query/scans'
-import {
-  and,
-  commaList,
-  conditionSql,
-  fragment,
-  type SqlFragment,
-  scopeSql,
-  takeWithinSize,
-} from '../query/sql-conditions'
+import { conditionSql, scopeSql } from '../query/sql-conditions'
 import type { IndexKeys } from '../store/index-keys'
 import { shownColumnSql } from '../store/serializer'
+import { and, commaList, fragment, type SqlFragment, takeWithinSize } from '../store/sql-fragments'
 
 const ENTITIES_PER_READ = 500 // entities looked at by one statement
 const MAX_BYTES_PER_READ = 1 << 20 // bytes of entities read by one statement, unless a single one is larger
