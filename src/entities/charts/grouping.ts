@@ -1,7 +1,7 @@
 import { toIsoString } from '../../core/clock'
 import { badRequest } from '../../core/problem'
-import type { ResolvedName } from '../query/query-parser'
 import { valueSql } from '../query/sql-conditions'
+import type { ResolvedName } from '../query/target'
 import { isTruncatedPart, parsePartKey } from '../store/index-keys'
 import { fragment, type SqlFragment } from '../store/sql-fragments'
 

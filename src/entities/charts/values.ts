@@ -1,6 +1,6 @@
 import type { Model } from '../../blueprints/model'
 import type { Db } from '../../storage/port'
-import type { ResolvedName } from '../query/query-parser'
+import type { ResolvedName } from '../query/target'
 import type { Doc } from '../store/doc'
 import { toPartKey } from '../store/index-keys'
 import { extractDocumentJson, shownColumnSql } from '../store/serializer'

@@ -6,7 +6,7 @@ import { estimateRows, thresholds } from './cardinality'
 import { isAbout, orderedSource, timeOrderedSource } from './id-set'
 import type { IndexWalk } from './index-walk'
 import { byCreated, isCreated, isNullable } from './order'
-import type { Condition, Query } from './query-parser'
+import type { Query } from './query-parser'
 import {
   fullScan,
   indexLookup,
@@ -18,6 +18,7 @@ import {
   textScan,
 } from './scans'
 import { conditionSql, type IndexCondition, indexWhere, isIndexCondition, scopeSql } from './sql-conditions'
+import type { Condition } from './target'
 
 /** A way through the entities of a query that can be gone in slices, in the order of time. */
 export const chooseTimeOrderedScan = async (db: Db, model: Model, rowScope: RowScope, query: Query): Promise<Scan> =>

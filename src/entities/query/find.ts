@@ -8,11 +8,12 @@ import { ESTIMATE_TTL_MS } from './cardinality'
 import type { CursorPosition } from './cursor'
 import { type IndexWalk, type TieGroup, walkIndex } from './index-walk'
 import { byCreated, isCreated, type SortPosition, toOrderTerms } from './order'
-import type { Condition, Order, Query } from './query-parser'
+import type { Query } from './query-parser'
 import { findRanked, type RankedCursor } from './ranked-search'
 import { filterSql, fullScan, textScan } from './scans'
 import { buildSelect, type FindRequest, type PageWindow, type Statement } from './select-sql'
 import { canSortFromSet, sortFromSet } from './set-sort'
+import type { Condition, Order } from './target'
 
 export type FindResult<Row> = {
   rows: Row[]

@@ -3,9 +3,9 @@ import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
 import { and, fragment, type SqlFragment } from '../store/sql-fragments'
 import { estimateRows, thresholds } from './cardinality'
-import { type Condition, type Predicate, type Target, targetKey } from './query-parser'
 import { fullScan } from './scans'
 import { comparisonSql, conditionSql, type FieldTarget, type IndexCondition, scopeSql } from './sql-conditions'
+import { type Condition, type Predicate, type Target, targetKey } from './target'
 
 /** A set of entities, by their numbers. */
 export class IdSet {

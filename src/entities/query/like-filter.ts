@@ -11,8 +11,9 @@ import type { CursorPosition } from './cursor'
 import { type FindResult, find } from './find'
 import { endOfPrefix, findPrefixes, type LikePattern, matchesPattern, matchesPrefix } from './like-pattern'
 import { byCreated } from './order'
-import type { Condition, LikeCondition, Query, Target } from './query-parser'
+import type { Query } from './query-parser'
 import type { FieldTarget } from './sql-conditions'
+import { type Condition, type LikeCondition, type Target, targetName } from './target'
 
 /** As many different texts are asked for by name; where more fit, each entity is looked at. */
 const MAX_RESOLVED_TEXTS = 1_000
@@ -43,11 +44,6 @@ export async function requireResolvedLikes(db: Db, model: Model, query: Query): 
   if (flaws.length) badRequest(...flaws)
   return resolved
 }
-
-const targetName = (target: Target) =>
-  target.at === 'column'
-    ? target.column.slice(2).replaceAll('"', '')
-    : [target.field.key, target.path].join('.').replace(/\.$/, '')
 
 type TextSource = { of: string; from: string; where: SqlFragment; start: string }
 

@@ -6,12 +6,13 @@ import type { IndexKeys } from '../store/index-keys'
 import type { EntityHeader } from '../store/serializer'
 import { findLongText } from './like-filter'
 import { matchesPattern as fitsPattern } from './like-pattern'
-import type { Condition, LikeCondition, Predicate, Query, Target } from './query-parser'
+import type { Query } from './query-parser'
+import type { Condition, LikeCondition, Predicate, Target } from './target'
 
 /** An entity to be judged here, by the same texts as the database compares. */
 export type MatchableEntity = { system: EntityHeader; keys: IndexKeys; doc: Doc }
 
-/** Whether a list with this query would have the entity: what `conditions.ts` says in SQL, of a single one. */
+/** Whether a list with this query would have the entity: what `sql-conditions.ts` says in SQL, of a single one. */
 export const matchesQuery = (
   model: Model,
   { conditions, likes, search }: Pick<Query, 'conditions' | 'likes' | 'search'>,
@@ -73,7 +74,7 @@ function matchesPredicate(test: Predicate, values: (string | number)[]): boolean
 const compareValues = (one: string | number, other: string | number) =>
   typeof one === 'number' ? Math.sign(one - Number(other)) : Buffer.compare(Buffer.from(one), Buffer.from(`${other}`))
 
-/** Whether words answer the question that `matchOf` makes. */
+/** Whether words answer the question that `toMatchQuery` makes. */
 function matchesWords(search: string, terms: string): boolean {
   const words = new Set(terms.split(' '))
   const hasTerm = (term: string) =>

@@ -1,7 +1,7 @@
 import { fieldTypes } from '../../blueprints/fields'
 import { parsePattern } from './like-pattern'
 import { toPartKeys } from './object-paths'
-import type { Condition, LikeCondition, ResolvedName, Target } from './query-parser'
+import { type Condition, type LikeCondition, type ResolvedName, type Target, targetKey } from './target'
 
 export const OPERATORS = ['$lt', '$gt', '$lte', '$gte', '$ne', '$in', '$nin', '$exists', '$like']
 
@@ -76,5 +76,3 @@ const isCounterpart = (one: RangeCondition, other: RangeCondition) =>
   targetKey(one.target) === targetKey(other.target) &&
   (one.target.at === 'column' || one.target.single) &&
   (one.from ? !one.to && !other.from : !other.to)
-
-const targetKey = (target: Target) => (target.at === 'column' ? target.column : target.label)

@@ -3,8 +3,9 @@ import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
 import { and, commaList, fragment, type SqlFragment } from '../store/sql-fragments'
 import { afterPositionSql, type OrderTerm, orderBySql, type SortPosition } from './order'
-import type { Order, Query } from './query-parser'
+import type { Query } from './query-parser'
 import { filterSql, type Scan } from './scans'
+import type { Order } from './target'
 
 /** What is to be found: these columns of at most so many. Equals come by time the way of `first`, or of the first order. */
 export type FindRequest = {

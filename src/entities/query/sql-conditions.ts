@@ -1,6 +1,6 @@
 import type { RowScope } from '../../blueprints/permissions'
 import { and, fragment, padValues, type SqlFragment } from '../store/sql-fragments'
-import type { Condition, Predicate, Target } from './query-parser'
+import type { Condition, Predicate, Target } from './target'
 
 export type FieldTarget = Extract<Target, { at: 'field' }>
 
