@@ -16,7 +16,7 @@ import { find, readMatchingByIds } from './query/find'
 import { requireResolvedLikes } from './query/like-filter'
 import { parseQuery, type Query } from './query/query-parser'
 import { ensureSearchIndex } from './search/search-index'
-import * as rows from './store/rows'
+import { readShown, readStored, type ShownRow } from './store/rows'
 import { createSerializer, FLAT_SHAPE, type ResponseShape } from './store/serializer'
 import { computeFields } from './write/computed-fields'
 import { assertEntityFresh, type ReadableScopes, StaleBlueprint, StaleEntity } from './write/constraints'
@@ -26,6 +26,7 @@ import { parseBody } from './write/document'
 import { limitGuestWrites } from './write/guest-rate-limit'
 import { createChange, createDraft, requireWritable } from './write/input'
 import { insertEntity, toEntityDraft } from './write/insert'
+import { updateEntity } from './write/update'
 
 /** One entity, by identifier or `_id`. */
 export async function get(
@@ -40,7 +41,7 @@ export async function get(
 
 async function readEntity(ctx: PublicCtx, model: Model, identifier: string, request: Request): Promise<Response> {
   const rowScope = requireRowScope(model, 'read', ctx.actor)
-  const row = (await rows.readShown(ctx.db, model, identifier)) ?? notFound('entity')
+  const row = (await readShown(ctx.db, model, identifier)) ?? notFound('entity')
   if (!isInScope(rowScope, { user: row[1], workspace: row[2] })) notFound('entity')
   const shape = parseResponseShape(model, ctx, request)
   const plan = shape.related && (await createPopulatePlan(ctx, model, shape.related, shape.select))
@@ -56,7 +57,7 @@ export async function create(ctx: PublicCtx, key: string, body: unknown, request
     const entity = toEntityDraft(model, draft.identity, doc, actor)
     const readableScopes = await getReadableScopes(ctx, model)
     const plan = shape.related && (await createPopulatePlan(ctx, model, shape.related, shape.select))
-    const row = await write(async (tx) => {
+    const { row } = await write(async (tx) => {
       await recordCreatedPath(tx, `/api/blueprints/${key}/entities/${entity._id}`)
       return insertEntity(tx, model, entity, readableScopes)
     }).catch(rethrowConflict)
@@ -88,7 +89,7 @@ export async function update(
     const { row, sent } = await write(async (tx) => {
       if (precomputed) await assertEntityFresh(tx, precomputed.before)
       const { before, sent, ...changed } = precomputed ?? (await computeChange(tx))
-      return { sent, row: await rows.update(tx, model, before, changed, readableScopes) }
+      return { sent, row: await updateEntity(tx, model, before, changed, readableScopes) }
     })
     return sent
       ? respond(model, ctx, row, request, { ...shape, select: sent })
@@ -150,7 +151,7 @@ export async function removeMatching(originalCtx: PublicCtx, key: string, reques
     const { rows: matches } = await find<DeletedEntityRow>(tx, DELETE_COLUMNS, model, visibleScope, resolvedQuery, {
       limit: limit,
     })
-    const removed = await removal.deleteEntities(tx, rows.takeBatch(matches.map(toDeletedEntity)), {
+    const removed = await removal.deleteEntities(tx, removal.takeBatch(matches.map(toDeletedEntity)), {
       references,
       by: ctx,
       filterRemovable,
@@ -170,7 +171,11 @@ export async function removeAll(ctx: PublicCtx, { key }: Model) {
     const slice = `select ${DELETE_COLUMNS.join(', ')} from entities e where e.blueprint = ? limit ?`
     const batch = (await tx.query(slice, [key, limit])) as DeletedEntityRow[]
     return (
-      await removal.deleteEntities(tx, rows.takeBatch(batch.map(toDeletedEntity)), { references, by: ctx, forced: key })
+      await removal.deleteEntities(tx, removal.takeBatch(batch.map(toDeletedEntity)), {
+        references,
+        by: ctx,
+        forced: key,
+      })
     ).length
   })
 }
@@ -238,7 +243,7 @@ async function getWritableRow(
   ctx: PublicCtx,
   request: Request,
 ) {
-  const row = requireWritable(model, await rows.readStored(executor, model, name), rowScope, ctx)
+  const row = requireWritable(model, await readStored(executor, model, name), rowScope, ctx)
   assertIfMatch(request, etagOf(row.version, row.updated, model.form))
   return row
 }
@@ -246,7 +251,7 @@ async function getWritableRow(
 function respond(
   model: Model,
   ctx: PublicCtx,
-  row: rows.ShownRow,
+  row: ShownRow,
   request: Request,
   shape: ResponseShape,
   { plan, status = 200 }: { plan?: PopulatePlan; status?: number } = {},

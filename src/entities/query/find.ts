@@ -11,15 +11,9 @@ import { byCreated, isCreated, type SortPosition, toOrderTerms } from './order'
 import type { Query } from './query-parser'
 import { findRanked, type RankedCursor } from './ranked-search'
 import { filterSql, fullScan, textScan } from './scans'
-import { buildSelect, type FindRequest, type PageWindow, type Statement } from './select-sql'
+import { buildSelect, type FindRequest, type FindResult, type PageWindow, type Statement } from './select-sql'
 import { canSortFromSet, sortFromSet } from './set-sort'
 import type { Condition, Order } from './target'
-
-export type FindResult<Row> = {
-  rows: Row[]
-  /** Where a page ends that has so many of them, one at least. */
-  positionAfter(count: number): CursorPosition
-}
 
 /**
  * Columns (of the table `e`) of the entities that a query asks for, of those within reach, in its order; at most `limit`,

@@ -2,6 +2,7 @@ import type { Model } from '../../blueprints/model'
 import type { RowScope } from '../../blueprints/permissions'
 import type { Db } from '../../storage/port'
 import { and, commaList, fragment, type SqlFragment } from '../store/sql-fragments'
+import type { CursorPosition } from './cursor'
 import { afterPositionSql, type OrderTerm, orderBySql, type SortPosition } from './order'
 import type { Query } from './query-parser'
 import { filterSql, type Scan } from './scans'
@@ -42,4 +43,10 @@ export function buildSelect(
     sql: `select ${selectList.sql} from ${scan.from} where ${sql} order by ${by.sql} limit ? offset ?`,
     params: [...selectList.params, ...(scan.fromParams ?? []), ...params, ...by.params, limit, skip],
   }
+}
+
+export type FindResult<Row> = {
+  rows: Row[]
+  /** Where a page ends that has so many of them, one at least. */
+  positionAfter(count: number): CursorPosition
 }

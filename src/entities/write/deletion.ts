@@ -10,9 +10,11 @@ import { Busy } from '../../storage/errors'
 import type { Tx, WriteOptions } from '../../storage/port'
 import { invalidate } from '../../tenancy/cache'
 import type { Tenant } from '../../tenancy/tenants'
+import { appendRemovals } from '../changes/change-log'
+import { removeTerms } from '../search/search-index'
 import { toIndexRows } from '../store/index-keys'
-import { deleteRows } from '../store/rows'
-import { oneOf, toChunks } from '../store/sql-fragments'
+import { DELETE_INDEX_ROW, type StoredEntity } from '../store/rows'
+import { oneOf, takeWithinSize, toChunks } from '../store/sql-fragments'
 import { StaleBlueprint } from './constraints'
 import { type EventAuthor, emitDeleteEvents, emitUpdateEvents } from './entity-events'
 import { NotPrecomputed, Recomputation } from './recomputation'
@@ -40,6 +42,7 @@ const MAX_CASCADED_ENTITIES = 1_000 // entities that go or change along
 const MAX_CASCADED_INDEX_ROWS = 10_000 // of the index, of those
 const MAX_CASCADE_DEPTH = 100 // steps from one entity to the next
 const ENTITIES_PER_WRITE = 200 // entities removed in one write of many, so that others get their turn
+const MAX_STATEMENTS_PER_WRITE = 4_000 // in one write of many
 const MAX_RECOMPUTATIONS = 50 // times that formulas are worked out for one write
 
 /** A write that removes entities. @throws 409 ENTITY_IN_USE, TOO_MANY_REFERENCES */
@@ -203,3 +206,24 @@ export type DeletedEntityRow = [seq: number, keys: string, created: number, blue
 export const toDeletedEntity = ([seq, keys, created, blueprint, identifier]: DeletedEntityRow): DeletedEntity => ({
   ...{ seq, keys, created, blueprint, identifier },
 })
+
+/** The first entities, as many as one write should delete, and at least one. */
+export const takeBatch = <Row extends Pick<StoredEntity, 'keys'>>(entities: Row[]): Row[] =>
+  takeWithinSize(entities, MAX_STATEMENTS_PER_WRITE, ({ keys }) => 1 + toIndexRows(undefined, JSON.parse(keys)).length)
+
+/** Removes entities with their rows of the index, whatever their blueprint says by now. */
+export async function deleteRows(tx: Tx, entities: Pick<StoredEntity, 'seq' | 'keys' | 'created'>[]) {
+  const rows = entities.flatMap(({ seq, keys, created }) =>
+    toIndexRows(undefined, JSON.parse(keys)).map((row) => [...row, created, seq]),
+  )
+  const seqs = entities.map(({ seq }) => seq)
+  await appendRemovals(tx, seqs)
+  await Promise.all([
+    tx.executeMany(DELETE_INDEX_ROW, rows),
+    removeTerms(tx, seqs),
+    tx.executeMany(
+      'delete from entities where seq = ?',
+      seqs.map((seq) => [seq]),
+    ),
+  ])
+}

@@ -43,16 +43,8 @@ export const toEntityDraft = (
   by: Caller | undefined,
 ): EntityDraft => ({ ...identity, doc, keys: toIndexKeys(model, doc), by })
 
-/** Adds an entity with its rows of the index. @throws Outdated, Conflict, 403 LIMIT_REACHED, 409 UNIQUE_VIOLATION, 400 */
-export const insertEntity = async (
-  tx: Tx,
-  model: Model,
-  draft: EntityDraft,
-  readableScopes: ReadableScopes,
-): Promise<ShownRow> => (await insertOne(tx, model, draft, readableScopes)).row
-
-/** The same, with its number. */
-export async function insertOne(
+/** Adds an entity with its rows of the index. @throws StaleBlueprint, Conflict, 403 LIMIT_REACHED, 409 UNIQUE_VIOLATION, 400 */
+export async function insertEntity(
   tx: Tx,
   model: Model,
   draft: EntityDraft,

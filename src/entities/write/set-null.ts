@@ -5,7 +5,7 @@ import type { Tx } from '../../storage/port'
 import { appendLoggedChanges } from '../changes/change-log'
 import type { Doc } from '../store/doc'
 import { fieldLabel, type IndexKeys, toIndexKeys } from '../store/index-keys'
-import { DELETE_INDEX_ROW, replaceEntity, type StoredEntity, storedColumnsInForce, toStored } from '../store/rows'
+import { DELETE_INDEX_ROW, type StoredEntity, storedColumnsInForce, toStored } from '../store/rows'
 import { extractDocumentJson, toStoredJson } from '../store/serializer'
 import { oneOf } from '../store/sql-fragments'
 import { assertUnique, type BlueprintFeatures, requireFreshBlueprint } from './constraints'
@@ -13,6 +13,7 @@ import type { ReferenceGraph } from './deletion'
 import type { EventEntity } from './entity-events'
 import type { ComputedEntity } from './recomputation'
 import { type Pointer, RestrictedDelete } from './restricted-delete'
+import { replaceEntity } from './update'
 
 const ENTITIES_PER_READ = 50 // entities read by one statement
 const MAX_REWRITTEN_CHARACTERS = 4 << 20 // characters that are written anew in one write

@@ -20,7 +20,12 @@ test('whoever writes entities is where their changes are kept', async () => {
       /from '\.\.\/changes\/change-log'/,
     )
   }
-  expect(writing.sort()).toEqual(['entities/store/rows.ts', 'entities/write/insert.ts', 'entities/write/set-null.ts'])
+  expect(writing.sort()).toEqual([
+    'entities/write/deletion.ts',
+    'entities/write/insert.ts',
+    'entities/write/set-null.ts',
+    'entities/write/update.ts',
+  ])
 })
 
 async function statementsOf(
