@@ -5,11 +5,11 @@ import type { Model } from '../../blueprints/model'
 import { type Caller, mayReadField } from '../../blueprints/permissions'
 import { badRequest, type FieldError } from '../../core/problem'
 import { suggestName } from '../../core/unknown-keys'
-import { type PopulateOptions, parsePopulate } from '../populate/populate-plan'
 import { tokenize, toMatchQuery } from '../search/tokenizer'
 import { fieldLabel, isIndexed, isSingleValued, MAX_PATH_LENGTH } from '../store/index-keys'
 import { getTypeAtPath } from './object-paths'
 import { mergeRanges, OPERATORS, parseCondition, parseLike } from './operators'
+import { type PopulateOptions, parsePopulate } from './populate-options'
 import type { Condition, LikeCondition, Order, ResolvedName, Target } from './target'
 
 /** Never changed once it was read, for it is shared. */

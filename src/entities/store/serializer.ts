@@ -2,7 +2,7 @@ import type { Actor } from '../../accounts/actors'
 import { isAltering, type Model } from '../../blueprints/model'
 import { mayReadField } from '../../blueprints/permissions'
 import { toIsoString } from '../../core/clock'
-import type { PopulateOptions } from '../populate/populate-plan'
+import type { PopulateOptions } from '../query/populate-options'
 import type { Doc } from './doc'
 
 /** How the caller wants entities: flat or wrapped, whole or in part, with what else in the place of references. */
