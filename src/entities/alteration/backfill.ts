@@ -9,15 +9,10 @@ import type { Doc } from '../store/doc'
 import { type IndexKeys, toIndexRows } from '../store/index-keys'
 import { diffRows, withEntity, writeIndexRows } from '../store/rows'
 import { extractDocumentJson, toStoredJson } from '../store/serializer'
+import type { AlterationPlan, TransformError } from '../write/pending-document'
 import { type MarkedEntity, readDirtyEntities, readNextEntities, rereadChanged } from './entity-scan'
 import { duplicateError, newUniqueFields } from './schema-survey'
-import {
-  type AlterationPlan,
-  pickFreshKeys,
-  type TransformError,
-  type TransformedEntity,
-  transformEntity,
-} from './transform'
+import { pickFreshKeys, type TransformedEntity, transformEntity } from './transform'
 
 const MAX_DIRTY_PER_WRITE = 200 // entities at once, of those that somebody has written
 const MAX_COMPUTED_PER_WRITE = 20 // of those, where they have to be worked out in a write

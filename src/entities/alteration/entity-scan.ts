@@ -1,8 +1,8 @@
 import type { Model } from '../../blueprints/model'
 import type { Db } from '../../storage/port'
+import { readNextSlice, type TimePosition } from '../query/entity-slices'
 import { type StoredEntity, storedColumns, toStored } from '../store/rows'
 import { fragment, oneOf, toChunks } from '../store/sql-fragments'
-import { readNextSlice, type TimePosition } from '../transfer/export-scan'
 
 /** An entity as it is in force, with what it is marked by. */
 export type MarkedEntity = StoredEntity & { form: number | null }

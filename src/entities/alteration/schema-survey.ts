@@ -5,12 +5,13 @@ import type { SchemaDiff } from '../../blueprints/schema-diff'
 import type { BlueprintChangeProblem } from '../../blueprints/shapes'
 import type { Db } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
+import type { TimePosition } from '../query/entity-slices'
 import type { Doc } from '../store/doc'
 import { fieldLabel } from '../store/index-keys'
 import { extractDocumentJson } from '../store/serializer'
-import type { TimePosition } from '../transfer/export-scan'
+import type { AlterationPlan, TransformError } from '../write/pending-document'
 import { type MarkedEntity, readNextEntities } from './entity-scan'
-import { type AlterationPlan, type TransformError, type TransformedEntity, transformEntity } from './transform'
+import { type TransformedEntity, transformEntity } from './transform'
 
 const MAX_EXAMPLES = 10
 

@@ -83,3 +83,6 @@ function toFieldError(field: ModelField, { message }: FormulaError, actor: Calle
     ? { path: `/${field.key}`, message: `${field.key} cannot be computed: ${message}.` }
     : { path: '', message: 'A property of this entity cannot be computed from the values sent.' }
 }
+
+/** Whether callers don't set a property, because its blueprint does. */
+export const isComputed = ({ computed }: Model, key: string) => !!computed && Object.hasOwn(computed, key)
