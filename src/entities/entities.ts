@@ -5,27 +5,27 @@ import type { Model } from '../blueprints/model'
 import { isInScope, type RowScope, requireRowScope, rowScopeOf } from '../blueprints/permissions'
 import { assertIfMatch, etagOf, isNotModified } from '../core/etag'
 import { badRequest, notFound, Problem } from '../core/problem'
-import { createJsonResponse, jsonHeaders } from '../core/response'
-import { Conflict } from '../storage/errors'
+import { createJsonResponse } from '../core/response'
 import type { Db, Tx } from '../storage/port'
-import { invalidate } from '../tenancy/cache'
 import { populateOne } from './populate/populate'
 import { createPopulatePlan, type PopulatePlan } from './populate/populate-plan'
 import { readFairly } from './query/fair-reads'
 import { find, readMatchingByIds } from './query/find'
 import { requireResolvedLikes } from './query/like-filter'
-import { parseQuery, type Query } from './query/query-parser'
+import { parseQuery } from './query/query-parser'
+import { createHeaders, getQueryString, parseResponseShape, readConsistently, withoutPrivilege } from './request'
 import { ensureSearchIndex } from './search/search-index'
 import { readShown, readStored, type ShownRow } from './store/rows'
-import { createSerializer, FLAT_SHAPE, type ResponseShape } from './store/serializer'
+import { createSerializer, type ResponseShape } from './store/serializer'
 import { computeFields } from './write/computed-fields'
-import { assertEntityFresh, type ReadableScopes, StaleBlueprint, StaleEntity } from './write/constraints'
+import { assertEntityFresh, getReadableScopes } from './write/constraints'
 import * as removal from './write/deletion'
 import { type DeletedEntityRow, toDeletedEntity } from './write/deletion'
 import { parseBody } from './write/document'
 import { limitGuestWrites } from './write/guest-rate-limit'
 import { createChange, createDraft, requireWritable } from './write/input'
 import { insertEntity, toEntityDraft } from './write/insert'
+import { rethrowConflict, retryOnStale } from './write/retry'
 import { updateEntity } from './write/update'
 
 /** One entity, by identifier or `_id`. */
@@ -182,56 +182,10 @@ export async function removeAll(ctx: PublicCtx, { key }: Model) {
 
 const DELETE_COLUMNS = ['e.seq', 'e.keys', 'e.created', 'e.blueprint', 'e.identifier']
 
-/** Which rows of the blueprints that this one points to the caller may see. */
-export async function getReadableScopes(ctx: PublicCtx, { fields }: Model): Promise<ReadableScopes> {
-  const scopes: ReadableScopes = new Map()
-  for (const { target } of fields)
-    if (target && !scopes.has(target)) {
-      const model = await Promise.resolve(getModel(ctx, target)).catch(() => undefined)
-      scopes.set(target, model && rowScopeOf(model, 'read', ctx.actor))
-    }
-  return scopes
-}
-
-/**
- * Reads by what a blueprint is, and once more when its entities got another form meanwhile: what was read may be neither.
- */
-export async function readConsistently<T>(ctx: PublicCtx, key: string, read: (model: Model) => Promise<T>): Promise<T> {
-  for (;;) {
-    const model = await getModel(ctx, key)
-    const result = await read(model)
-    const latest = getModel(ctx, key)
-    const latestModel = latest instanceof Promise ? await latest : latest
-    if (latestModel.form === model.form) return result
-  }
-}
-
 /** For writes that go on for long: by the texts of another form they would find others. @throws 409 */
 async function assertFormUnchanged(tx: Tx, { key, form }: Model) {
   const [row] = await tx.query('select form from blueprints where key = ?', [key])
   if (row?.[0] !== form) throw new Problem(409, 'CONFLICT', 'The blueprint changed during the request. Retry.')
-}
-
-// Whoever was overtaken was so by a change that went through, so it goes on for all. A blueprint changes a few times in a row.
-const MAX_ENTITY_RETRIES = 200 // times
-const MAX_BLUEPRINT_RETRIES = 10 // times
-
-/** Does it again when what was read has changed meanwhile: the blueprint, or the entity. */
-export async function retryOnStale<T>(
-  ctx: PublicCtx,
-  key: string,
-  work: (model: Model, ctx: PublicCtx) => Promise<T>,
-): Promise<T> {
-  for (let tries = 0; ; tries++) {
-    try {
-      return await work(await getModel(ctx, key), ctx)
-    } catch (error) {
-      if (!(error instanceof StaleBlueprint)) throw error
-      const isEntityStale = error instanceof StaleEntity
-      if (tries >= (isEntityStale ? MAX_ENTITY_RETRIES : MAX_BLUEPRINT_RETRIES)) throw error
-      if (!isEntityStale) invalidate(ctx, 'blueprints')
-    }
-  }
 }
 
 /** The row that a change is for. @throws 403, 404, 412 */
@@ -267,42 +221,4 @@ function respond(
   headers.set('etag', etag)
   if (request.method === 'GET' && isNotModified(request, etag)) return createJsonResponse(null, headers, 304)
   return createJsonResponse(createSerializer(model, ctx.actor, shape)(shown), headers, status)
-}
-
-/** The form that a request asks for. `Accept-Version: v1`, the only version there is, pins the flat one. */
-export function parseResponseShape(model: Model, { actor }: PublicCtx, request: Request, query?: Query): ResponseShape {
-  const search = getQueryString(request)
-  if (!search) return FLAT_SHAPE
-  const { flat, select, related } = query ?? parseQuery(model, actor, search)
-  return { flat: flat || request.headers.has('accept-version'), select, related }
-}
-
-const WRAPPED_HEADERS = new Headers([
-  ...jsonHeaders,
-  ['deprecation', 'true'],
-  ['link', '</openapi>; rel="deprecation"'],
-])
-
-/** For an answer in one of the two forms, of which one is not to be used any more. */
-export const createHeaders = ({ flat }: Pick<ResponseShape, 'flat'>) =>
-  new Headers(flat ? jsonHeaders : WRAPPED_HEADERS)
-
-/** The text of a request's query. */
-export function getQueryString({ url }: Request) {
-  const start = url.indexOf('?')
-  return start < 0 ? '' : url.slice(start + 1)
-}
-
-/** With `bypassAdmin=true` a privileged caller is as anybody with the same roles. */
-export function withoutPrivilege(ctx: PublicCtx, request: Request): PublicCtx {
-  if (!ctx.actor?.privileged || !request.url.includes('bypassAdmin=')) return ctx
-  const value = new URLSearchParams(getQueryString(request)).get('bypassAdmin')
-  return value === 'true' || value === '1' ? { ...ctx, actor: { ...ctx.actor, privileged: false } } : ctx
-}
-
-/** A key that exists is an identifier that does. */
-export function rethrowConflict(error: unknown): never {
-  if (error instanceof Conflict)
-    throw new Problem(409, 'IDENTIFIER_EXISTS', 'An entity with this identifier already exists.', { cause: error })
-  throw error
 }

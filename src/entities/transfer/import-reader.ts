@@ -3,7 +3,7 @@ import { yieldToEventLoop } from '../../core/event-loop'
 import { badRequest, Problem } from '../../core/problem'
 import { parseOptional } from '../../core/shapes'
 import { suggestName } from '../../core/unknown-keys'
-import { getQueryString } from '../entities'
+import { getQueryString } from '../request'
 import { type Format, parseFormat } from './format'
 import { type Line, LineReader } from './line-reader'
 

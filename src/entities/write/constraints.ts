@@ -1,5 +1,7 @@
+import type { PublicCtx } from '../../accounts/guard'
+import { getModel } from '../../blueprints/blueprints'
 import type { Model } from '../../blueprints/model'
-import { type Caller, isInScope, mayReadField, type RowScope } from '../../blueprints/permissions'
+import { type Caller, isInScope, mayReadField, type RowScope, rowScopeOf } from '../../blueprints/permissions'
 import { config } from '../../config'
 import { badRequest, Problem } from '../../core/problem'
 import { Busy, Conflict } from '../../storage/errors'
@@ -92,4 +94,15 @@ export async function assertReferencesExist(
         badRequest({ path: `/${key}`, message: `There is no entity "${identifier}" of "${target}".` })
     }
   }
+}
+
+/** Which rows of the blueprints that this one points to the caller may see. */
+export async function getReadableScopes(ctx: PublicCtx, { fields }: Model): Promise<ReadableScopes> {
+  const scopes: ReadableScopes = new Map()
+  for (const { target } of fields)
+    if (target && !scopes.has(target)) {
+      const model = await Promise.resolve(getModel(ctx, target)).catch(() => undefined)
+      scopes.set(target, model && rowScopeOf(model, 'read', ctx.actor))
+    }
+  return scopes
 }
