@@ -19,8 +19,14 @@ import { readShown, readStored, type ShownRow } from './store/rows'
 import { createSerializer, type ResponseShape } from './store/serializer'
 import { computeFields } from './write/computed-fields'
 import { assertEntityFresh, getReadableScopes } from './write/constraints'
-import * as removal from './write/deletion'
-import { type DeletedEntityRow, toDeletedEntity } from './write/deletion'
+import {
+  type DeletedEntityRow,
+  deleteEntities,
+  deleteInBatches,
+  deleteInTransaction,
+  takeBatch,
+  toDeletedEntity,
+} from './write/deletion'
 import { parseBody } from './write/document'
 import { limitGuestWrites } from './write/guest-rate-limit'
 import { createChange, createDraft, requireWritable } from './write/input'
@@ -102,9 +108,9 @@ export async function remove(ctx: PublicCtx, key: string, identifier: string, re
   const model = await getModel(ctx, key)
   const rowScope = requireRowScope(model, 'delete', ctx.actor)
   limitGuestWrites(ctx, key, request)
-  return removal.deleteInTransaction(ctx, async (tx, references) => {
+  return deleteInTransaction(ctx, async (tx, references) => {
     const row = await getWritableRow(tx, model, identifier, rowScope, ctx, request)
-    await removal.deleteEntities(tx, [{ ...row, blueprint: model.key }], { references, by: ctx })
+    await deleteEntities(tx, [{ ...row, blueprint: model.key }], { references, by: ctx })
     return { success: true as const, identifier: row.identifier }
   })
 }
@@ -135,7 +141,7 @@ export async function removeMatching(originalCtx: PublicCtx, key: string, reques
   if (query.search) await ensureSearchIndex(ctx, model)
   const visibleScope = deleteScope.all ? readScope : deleteScope
   const resolvedQuery = await requireResolvedLikes(ctx.db, model, query)
-  const deletedCount = await removal.deleteInBatches(ctx, async (tx, references, limit) => {
+  const deletedCount = await deleteInBatches(ctx, async (tx, references, limit) => {
     await assertFormUnchanged(tx, model)
     const filterRemovable = async (matches: number[]) =>
       (
@@ -151,7 +157,7 @@ export async function removeMatching(originalCtx: PublicCtx, key: string, reques
     const { rows: matches } = await find<DeletedEntityRow>(tx, DELETE_COLUMNS, model, visibleScope, resolvedQuery, {
       limit: limit,
     })
-    const removed = await removal.deleteEntities(tx, removal.takeBatch(matches.map(toDeletedEntity)), {
+    const removed = await deleteEntities(tx, takeBatch(matches.map(toDeletedEntity)), {
       references,
       by: ctx,
       filterRemovable,
@@ -167,16 +173,11 @@ export const hasEntities = async (db: Db, blueprint: string) =>
 
 /** Removes all entities of a blueprint, a slice at a time; those that refer to them can't hold them. */
 export async function removeAll(ctx: PublicCtx, { key }: Model) {
-  await removal.deleteInBatches(ctx, async (tx, references, limit) => {
+  await deleteInBatches(ctx, async (tx, references, limit) => {
     const slice = `select ${DELETE_COLUMNS.join(', ')} from entities e where e.blueprint = ? limit ?`
     const batch = (await tx.query(slice, [key, limit])) as DeletedEntityRow[]
-    return (
-      await removal.deleteEntities(tx, removal.takeBatch(batch.map(toDeletedEntity)), {
-        references,
-        by: ctx,
-        forced: key,
-      })
-    ).length
+    return (await deleteEntities(tx, takeBatch(batch.map(toDeletedEntity)), { references, by: ctx, forced: key }))
+      .length
   })
 }
 

@@ -1,5 +1,6 @@
 import { abortAlteration, advanceProgress, cutOver, findAlteration } from '../../blueprints/cutover'
 import type { Model, PendingModel } from '../../blueprints/model'
+import { yieldToEventLoop } from '../../core/event-loop'
 import type { Lease } from '../../jobs/with-lease'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
@@ -57,7 +58,7 @@ export async function backfill(
   const transformed = new Map<number, BackfilledEntity>()
   for (const stored of entities) {
     transformed.set(stored.seq, await toBackfilledEntity(pending, stored))
-    if (pending.diff.recomputes) await new Promise(setImmediate)
+    if (pending.diff.recomputes) await yieldToEventLoop()
   }
   try {
     return await tenant.write(async (tx) => {

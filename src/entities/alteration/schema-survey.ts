@@ -3,6 +3,7 @@ import type { DryRunReport } from '../../blueprints/entity-store'
 import type { Model } from '../../blueprints/model'
 import type { SchemaDiff } from '../../blueprints/schema-diff'
 import type { BlueprintChangeProblem } from '../../blueprints/shapes'
+import { yieldToEventLoop } from '../../core/event-loop'
 import type { Db } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import type { TimePosition } from '../query/entity-slices'
@@ -45,8 +46,6 @@ export async function surveyChange({ db }: Tenant, model: Model, next: Model, di
     problems: [...report.problems, ...duplicateProblems],
   }
 }
-
-const yieldToEventLoop = () => new Promise(setImmediate)
 
 /** The fields of which no two entities may have the same value, as far as nobody has seen to that yet. */
 export const newUniqueFields = ({ diff, next }: AlterationPlan) =>

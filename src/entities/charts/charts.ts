@@ -10,10 +10,10 @@ import { parseQuery } from '../query/query-parser'
 import type { ResolvedName } from '../query/target'
 import { getQueryString, readConsistently, splitPageOptions, withoutPrivilege } from '../request'
 import { ensureSearchIndex } from '../search/search-index'
-import { type Amount, aggregate, type Group } from './aggregation'
+import { aggregate } from './aggregation'
 import { type ParameterNames, parseChartQuery } from './chart-query'
 import { type DataPoint, isAxesType, toPieOption as pieOf, toAxesOption } from './echarts'
-import { createGrouping, type GroupPosition } from './grouping'
+import { type Amount, createGrouping, type Group, type GroupPosition } from './grouping'
 import { readGroupNames } from './values'
 
 /** How many entities match a list's query. */

@@ -19,6 +19,12 @@ export type FindRequest = {
   first?: Order
 }
 
+export type FindResult<Row> = {
+  rows: Row[]
+  /** Where a page ends that has so many of them, one at least. */
+  positionAfter(count: number): CursorPosition
+}
+
 export type Statement = { sql: string; params: unknown[] }
 
 /** What a page shows of an order: so many, after some that are passed over, or after a place. */
@@ -43,10 +49,4 @@ export function buildSelect(
     sql: `select ${selectList.sql} from ${scan.from} where ${sql} order by ${by.sql} limit ? offset ?`,
     params: [...selectList.params, ...(scan.fromParams ?? []), ...params, ...by.params, limit, skip],
   }
-}
-
-export type FindResult<Row> = {
-  rows: Row[]
-  /** Where a page ends that has so many of them, one at least. */
-  positionAfter(count: number): CursorPosition
 }

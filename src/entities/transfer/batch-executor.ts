@@ -5,10 +5,11 @@ import { yieldToEventLoop } from '../../core/event-loop'
 import type { Tx } from '../../storage/port'
 import type { ShownRow, StoredEntity } from '../store/rows'
 import type { ReadableScopes } from '../write/constraints'
-import * as removal from '../write/deletion'
+import { type DeletedEntity, deleteEntities } from '../write/deletion'
 import { parseBody } from '../write/document'
 import { createChange, createDraft, requireWritable } from '../write/input'
 import { type EntityDraft, insertEntity, toEntityDraft } from '../write/insert'
+import type { ReferenceGraph } from '../write/recomputation'
 import { RestrictedDelete } from '../write/restricted-delete'
 import { updateEntity } from '../write/update'
 import { findExistingNames, insertBulk, readDeletedByNames, readStoredByNames } from './bulk-insert'
@@ -44,7 +45,7 @@ export class BatchExecutor {
     private readableScopes: ReadableScopes,
     private operations: Operation[],
     private precomputation: Precomputation,
-    private references?: removal.ReferenceGraph,
+    private references?: ReferenceGraph,
   ) {}
 
   async execute(): Promise<OperationResult[]> {
@@ -168,22 +169,18 @@ export class BatchExecutor {
       this.index = index + n
       return requireWritable(model, found.get(name), rowScope, ctx)
     })
-    const deleted = await removal
-      .deleteEntities(tx, entities, { references: this.references!, by: ctx })
-      .catch((error) => {
-        const restricted =
-          error instanceof RestrictedDelete
-            ? entities.findIndex(({ identifier }) => error.isRestricted(identifier))
-            : -1
-        this.index = index + Math.max(0, restricted)
-        throw error
-      })
+    const deleted = await deleteEntities(tx, entities, { references: this.references!, by: ctx }).catch((error) => {
+      const restricted =
+        error instanceof RestrictedDelete ? entities.findIndex(({ identifier }) => error.isRestricted(identifier)) : -1
+      this.index = index + Math.max(0, restricted)
+      throw error
+    })
     await this.#forgetNames(entities, deleted)
     for (const { identifier } of entities) this.#results.push({ op: 'delete', identifier, status: 200 })
   }
 
   /** What is upserted after it was removed is made anew. */
-  async #forgetNames(entities: Pick<StoredEntity, '_id' | 'identifier'>[], deleted: removal.DeletedEntity[]) {
+  async #forgetNames(entities: Pick<StoredEntity, '_id' | 'identifier'>[], deleted: DeletedEntity[]) {
     for (const { _id, identifier } of entities) for (const name of [_id, identifier]) this.#existingNames.delete(name)
     if (deleted.length > entities.length)
       this.#existingNames = await findExistingNames(this.tx, this.model, [...this.#existingNames])

@@ -20,17 +20,12 @@ import { type ImportOptions, ImportReader, parseImportOptions } from './import-r
 import type { Line } from './line-reader'
 import type { Operation } from './operation'
 import { Precomputation } from './precomputation'
-import { ImportProgress } from './progress'
+import { ImportProgress, type ImportReport } from './progress'
 import { UndoJournal } from './undo-journal'
 
 const MAX_REPORTED_ERRORS = 1_000
 const MAX_ATTEMPTS = 10 // of a slice, when the database is busy
 
-export type ImportReport = {
-  imported: number
-  failed: number
-  errors: { line: number; code: string; message: string }[]
-}
 type PlannedLine = { line: number; operation: Operation }
 
 /**

@@ -11,9 +11,16 @@ import { writeInvalidating } from '../../tenancy/cache'
 import type { Tenant } from '../../tenancy/tenants'
 import type { StoredEntity } from '../store/rows'
 import { oneOf, takeWithinSize } from '../store/sql-fragments'
-import * as removal from '../write/deletion'
-import { type DeletedEntityRow, deleteRows, takeBatch, toDeletedEntity } from '../write/deletion'
+import {
+  type DeletedEntityRow,
+  deleteEntities,
+  deleteRows,
+  takeBatch,
+  toDeletedEntity,
+  withReferenceGraph,
+} from '../write/deletion'
 import { emitDeleteEvents } from '../write/entity-events'
+import type { ReferenceGraph } from '../write/recomputation'
 import { RestrictedDelete } from '../write/restricted-delete'
 import { restoreEntity } from '../write/update'
 
@@ -178,9 +185,9 @@ async function undoImport(tenant: Tenant, model: Model, id: string) {
       changed = changed.slice(slice.length)
     }
   }
-  const removeNext = (tx: Tx, references?: removal.ReferenceGraph) => removeCreated(tx, model, id, references)
+  const removeNext = (tx: Tx, references?: ReferenceGraph) => removeCreated(tx, model, id, references)
   const slice = () =>
-    removal.withReferenceGraph(tenant, removeNext).catch((error) => {
+    withReferenceGraph(tenant, removeNext).catch((error) => {
       // Where too many lead to what goes, they lead nowhere from then on.
       if (error instanceof RestrictedDelete) return tenant.write((tx) => removeNext(tx))
       throw error
@@ -210,7 +217,7 @@ async function restoreEntities(tx: Tx, model: Model, id: string, entities: numbe
 }
 
 /** Whether anything was left. */
-async function removeCreated(tx: Tx, model: Model, id: string, references?: removal.ReferenceGraph): Promise<boolean> {
+async function removeCreated(tx: Tx, model: Model, id: string, references?: ReferenceGraph): Promise<boolean> {
   const select = `select u.entity, e.keys, e.created, e.blueprint, e.identifier ${FROM_EXISTING} where u.import = ?
     order by u.entity desc limit ?`
   const rowsToRemove = (await tx.query(select, [id, ENTITIES_PER_WRITE])) as (DeletedEntityRow | [number, null])[]
@@ -221,7 +228,7 @@ async function removeCreated(tx: Tx, model: Model, id: string, references?: remo
   const existing = rowsToRemove.filter((row): row is DeletedEntityRow => row[1] !== null).map(toDeletedEntity)
   const batch = takeBatch(existing)
   if (references)
-    await removal.deleteEntities(tx, batch, {
+    await deleteEntities(tx, batch, {
       references: withoutRestrict(references, model.key),
       by: model,
       forced: model.key,
@@ -240,7 +247,7 @@ async function removeCreated(tx: Tx, model: Model, id: string, references?: remo
 }
 
 /** The same references, none of which holds what is of this blueprint: they lose it. */
-function withoutRestrict({ byTarget, ...rest }: removal.ReferenceGraph, key: string): removal.ReferenceGraph {
+function withoutRestrict({ byTarget, ...rest }: ReferenceGraph, key: string): ReferenceGraph {
   const relaxed = byTarget
     .get(key)
     ?.map((one) => (one.onDelete === 'restrict' ? { ...one, onDelete: 'nullify' as const } : one))

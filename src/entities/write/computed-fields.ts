@@ -10,6 +10,9 @@ import { evaluateInTurn } from './formula-evaluation'
 /** What the system knows of an entity before it writes. */
 export type EntityIdentity = Pick<EntityHeader, '_id' | 'identifier' | 'user' | 'workspace'>
 
+/** Whether callers don't set a property, because its blueprint does. */
+export const isComputed = ({ computed }: Model, key: string) => !!computed && Object.hasOwn(computed, key)
+
 /**
  * Fills in the computed properties, one after the other in the order of the fields: a formula sees what callers set, what
  * was computed before it, and what the system knows before it writes. It takes its time, so it is no work for a write,
@@ -83,6 +86,3 @@ function toFieldError(field: ModelField, { message }: FormulaError, actor: Calle
     ? { path: `/${field.key}`, message: `${field.key} cannot be computed: ${message}.` }
     : { path: '', message: 'A property of this entity cannot be computed from the values sent.' }
 }
-
-/** Whether callers don't set a property, because its blueprint does. */
-export const isComputed = ({ computed }: Model, key: string) => !!computed && Object.hasOwn(computed, key)

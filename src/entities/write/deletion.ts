@@ -17,15 +17,12 @@ import { DELETE_INDEX_ROW, type StoredEntity } from '../store/rows'
 import { oneOf, takeWithinSize, toChunks } from '../store/sql-fragments'
 import { StaleBlueprint } from './constraints'
 import { type EventAuthor, emitDeleteEvents, emitUpdateEvents } from './entity-events'
-import { NotPrecomputed, Recomputation } from './recomputation'
+import { NotPrecomputed, Recomputation, type ReferenceGraph } from './recomputation'
 import { type Pointer, RestrictedDelete, toProblem } from './restricted-delete'
 import { setReferencesNull } from './set-null'
 
 /** An entity that is to be removed. */
 export type DeletedEntity = { seq: number; keys: string; created: number; blueprint: string; identifier: string }
-
-/** What refers to what, and what formulas make of those that refer to what goes. */
-export type ReferenceGraph = References & { recomputation: Recomputation }
 
 export type DeleteOptions = {
   references: ReferenceGraph

@@ -1,5 +1,6 @@
 import { getModel } from '../../blueprints/blueprints'
 import type { Model } from '../../blueprints/model'
+import type { References } from '../../blueprints/references'
 import { yieldToEventLoop } from '../../core/event-loop'
 import { Problem } from '../../core/problem'
 import { Busy } from '../../storage/errors'
@@ -63,3 +64,6 @@ export class Recomputation {
 function undefinedIfInvalid(error: unknown): undefined {
   if (!(error instanceof Problem && error.status === 400)) throw error
 }
+
+/** What refers to what, and what formulas make of those that refer to what goes. */
+export type ReferenceGraph = References & { recomputation: Recomputation }

@@ -9,9 +9,8 @@ import { DELETE_INDEX_ROW, type StoredEntity, storedColumnsInForce, toStored } f
 import { extractDocumentJson, toStoredJson } from '../store/serializer'
 import { oneOf } from '../store/sql-fragments'
 import { assertUnique, type BlueprintFeatures, requireFreshBlueprint } from './constraints'
-import type { ReferenceGraph } from './deletion'
 import type { EventEntity } from './entity-events'
-import type { ComputedEntity } from './recomputation'
+import type { ComputedEntity, ReferenceGraph } from './recomputation'
 import { type Pointer, RestrictedDelete } from './restricted-delete'
 import { replaceEntity } from './update'
 
