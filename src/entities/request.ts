@@ -3,7 +3,7 @@ import { getModel } from '../blueprints/blueprints'
 import type { Model } from '../blueprints/model'
 import { badRequest } from '../core/problem'
 import { jsonHeaders } from '../core/response'
-import { isTrue } from '../core/shapes'
+import { isFlag, isTrue, parseOptional } from '../core/shapes'
 import type { PopulateOptions } from './query/populate-options'
 import { parseQuery, type Query } from './query/query-parser'
 import { FLAT_SHAPE, type ResponseShape } from './store/serializer'
@@ -56,8 +56,8 @@ export function getQueryString({ url }: Request) {
 /** With `bypassAdmin=true` a privileged caller is as anybody with the same roles. */
 export function withoutPrivilege(ctx: PublicCtx, request: Request): PublicCtx {
   if (!ctx.actor?.privileged || !request.url.includes('bypassAdmin=')) return ctx
-  const value = new URLSearchParams(getQueryString(request)).get('bypassAdmin')
-  return value === 'true' || value === '1' ? { ...ctx, actor: { ...ctx.actor, privileged: false } } : ctx
+  const isBypassed = isTrue(new URLSearchParams(getQueryString(request)).get('bypassAdmin'))
+  return isBypassed ? { ...ctx, actor: { ...ctx.actor, privileged: false } } : ctx
 }
 
 /** What a query says of one page only, and the rest, which all pages of a list have alike. @throws 400 */
@@ -67,9 +67,8 @@ export function splitPageOptions(search: string): { search: string; cursor?: str
   const [cursor, explain] = ['$after', '$explain'].map((name) => {
     const value = rest.get(name)
     rest.delete(name)
-    return value && value !== 'undefined' ? value : undefined
+    return parseOptional(value)
   })
-  if (explain && !/^(true|false|0|1)$/.test(explain))
-    badRequest({ path: '$explain', message: '$explain must be true or false.' })
+  if (explain && !isFlag(explain)) badRequest({ path: '$explain', message: '$explain must be true or false.' })
   return { search: `${rest}`, cursor, explain: isTrue(explain) }
 }

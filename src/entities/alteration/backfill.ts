@@ -137,7 +137,7 @@ async function writeBackfilled(tx: Tx, model: Model, pending: PendingModel, enti
 const omitKeys = (keys: IndexKeys, some: IndexKeys) =>
   Object.fromEntries(Object.entries(keys).filter(([label]) => !Object.hasOwn(some, label)))
 
-/** Of those that are prepared, no two ever have the same value of a unique field. @throws Hopeless */
+/** Of those that are prepared, no two ever have the same value of a unique field. @throws CannotConvert */
 async function assertConvertible(tx: Tx, plan: AlterationPlan, entities: BackfilledEntity[]) {
   for (const { stored, after } of entities)
     if (after.errors[0]) throw new CannotConvert(after.errors[0], stored.identifier)

@@ -1,6 +1,6 @@
 import { isTruncated } from '../../blueprints/fields/sort-keys'
 import type { Model } from '../../blueprints/model'
-import { toSearchTerms } from '../search/tokenizer'
+import { matchesWords, toSearchTerms } from '../search/tokenizer'
 import type { Doc } from '../store/doc'
 import type { IndexKeys } from '../store/index-keys'
 import type { EntityHeader } from '../store/serializer'
@@ -73,11 +73,3 @@ function matchesPredicate(test: Predicate, values: (string | number)[]): boolean
 /** As the engines order texts: by their bytes. */
 const compareValues = (one: string | number, other: string | number) =>
   typeof one === 'number' ? Math.sign(one - Number(other)) : Buffer.compare(Buffer.from(one), Buffer.from(`${other}`))
-
-/** Whether words answer the question that `toMatchQuery` makes. */
-function matchesWords(search: string, terms: string): boolean {
-  const words = new Set(terms.split(' '))
-  const hasTerm = (term: string) =>
-    term.endsWith('*') ? words.values().some((word) => word.startsWith(term.slice(0, -1))) : words.has(term)
-  return !!search && search.split(' AND ').every((part) => part.slice(1, -1).split(' OR ').some(hasTerm))
-}

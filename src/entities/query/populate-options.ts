@@ -3,6 +3,7 @@ import { isReserved } from '../../blueprints/definition-validation'
 import type { Model } from '../../blueprints/model'
 import { mayReadField } from '../../blueprints/permissions'
 import type { Scope } from '../../blueprints/shapes'
+import { isFlag, isTrue } from '../../core/shapes'
 
 /** What a query asks to be shown of related entities: paths of relations, and sets of those that point here. */
 export type PopulateOptions = { populate: true | string[][]; sets: ReverseRequest[] }
@@ -24,8 +25,7 @@ export function parsePopulate(
 
   function parsePaths(): true | string[][] {
     const text = options.get('$populate') ?? 'false'
-    if (/^(true|1)$/.test(text)) return true
-    if (/^(false|0)$/.test(text)) return []
+    if (isFlag(text)) return isTrue(text) || []
     const paths = splitNames(text).map((path) => path.split('.'))
     for (const path of paths)
       if (path.length > MAX_DEPTH)

@@ -4,6 +4,7 @@ import type { FieldType } from '../../blueprints/fields/field-type'
 import type { Model } from '../../blueprints/model'
 import { type Caller, mayReadField } from '../../blueprints/permissions'
 import { badRequest, type FieldError } from '../../core/problem'
+import { isFlag, isTrue } from '../../core/shapes'
 import { suggestName } from '../../core/unknown-keys'
 import { tokenize, toMatchQuery } from '../search/tokenizer'
 import { fieldLabel, isIndexed, isSingleValued, MAX_PATH_LENGTH } from '../store/index-keys'
@@ -159,7 +160,7 @@ function parseUncached(model: Model, actor: Actor | undefined, search: string): 
   function flag(name: string, standard: boolean) {
     const text = options.get(name)
     if (text === undefined) return standard
-    if (/^(true|false|0|1)$/.test(text)) return text === 'true' || text === '1'
+    if (isFlag(text)) return isTrue(text)
     addError(name, `${name} must be true or false.`)
     return standard
   }

@@ -16,13 +16,12 @@ import { createHeaders, getQueryString, parseResponseShape, type RequestedShape,
 import { ensureSearchIndex } from '../search/search-index'
 import type { Doc } from '../store/doc'
 import { createSerializer, FLAT_SHAPE } from '../store/serializer'
-import { escapeFormula, toCell, toCsvRow } from './csv'
+import { escapeFormula, HEADER_COLUMNS, toCell, toCsvRow } from './csv'
 import { scanMatching } from './export-scan'
 import { CONTENT_TYPES, parseFormat } from './format'
 
 /** What makes no sense where all that match are given, the oldest first. */
 const LIST_OPTIONS = ['$sort', '$limit', '$skip', '$page', '$after', '$count']
-const HEADER_COLUMNS = ['_id', 'identifier', 'created', 'updated', 'user', 'workspace']
 
 /** All entities that match the query, those within the caller's reach, as they are read. @throws 400, 401, 403, 404 */
 export async function exportAll(originalCtx: PublicCtx, key: string, request: Request): Promise<Response> {

@@ -67,7 +67,7 @@ export class Precomputation {
     return result.whole
   }
 
-  /** @throws Unready */
+  /** @throws NotPrecomputed */
   assertComplete() {
     if (this.#requests.size) throw new NotPrecomputed()
   }

@@ -23,7 +23,7 @@ export class StaleEntity extends StaleBlueprint {}
 /** Which rows of other blueprints the writer may see, by the key of the blueprint. */
 export type ReadableScopes = Map<string, RowScope | undefined>
 
-/** For what was worked out from an entity before the write. @throws Overtaken */
+/** For what was worked out from an entity before the write. @throws StaleEntity */
 export async function assertEntityFresh(tx: Tx, { seq, _id, version }: StoredEntity) {
   const [row] = await tx.query('select version from entities where seq = ? and _id = ?', [seq, _id])
   if (row?.[0] !== version) throw new StaleEntity()

@@ -78,7 +78,7 @@ export async function deleteInBatches(
 
 /**
  * A write by what refers to what; again when a blueprint has been changed since that was read, or formulas had to be worked
- * out for it. @throws Held
+ * out for it. @throws RestrictedDelete
  */
 export async function withReferenceGraph<T>(
   tenant: Tenant,
@@ -110,7 +110,7 @@ export async function withReferenceGraph<T>(
 
 /**
  * Removes entities, and does to those that refer to them what their relations say, whosever they are. Who goes along
- * holds nobody, so circles are no matter. Returns all that were removed. @throws Held
+ * holds nobody, so circles are no matter. Returns all that were removed. @throws RestrictedDelete
  */
 export async function deleteEntities(
   tx: Tx,
@@ -161,7 +161,7 @@ export async function deleteEntities(
   }
 }
 
-/** Who refers to these entities. @throws Held when those are too many */
+/** Who refers to these entities. @throws RestrictedDelete when those are too many */
 async function findPointers(
   tx: Tx,
   { byTarget }: References,

@@ -74,7 +74,7 @@ export function prepareEntity(model: Model, draft: EntityDraft, time = now()): P
   return { time, shown, draft, index }
 }
 
-/** Adds what nothing stands in the way of. @throws Outdated, Conflict */
+/** Adds what nothing stands in the way of. @throws StaleBlueprint, Conflict */
 export async function insertPrepared(tx: Tx, model: Model, prepared: PreparedEntity[]): Promise<InsertedEntity[]> {
   const [first, ...others] = prepared
   const { seqs, searched, logged } = await (first && !others.length

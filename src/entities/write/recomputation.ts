@@ -43,7 +43,7 @@ export class Recomputation {
     return !this.#requests.size
   }
 
-  /** @throws Unready */
+  /** @throws NotPrecomputed */
   assertReady() {
     if (!this.isReady) throw new NotPrecomputed()
   }

@@ -26,7 +26,7 @@ type ClearedEntity = EventEntity & { blueprint: string }
 /**
  * Takes values out of relations, by nobody's right but the blueprint's, and works out what formulas make of the rest. Where
  * an entity can't be without one, it holds what that points to, unless that is of the blueprint `forced`: then it stays.
- * Returns what was changed. @throws Held
+ * Returns what was changed. @throws RestrictedDelete
  */
 export async function setReferencesNull(
   tx: Tx,
