@@ -4,10 +4,11 @@ import type { Limitation, PlanLimit } from '../../blueprints/shapes'
 import { slot } from '../../core/extension'
 import { Problem } from '../../core/problem'
 import type { Tx } from '../../storage/port'
-import type { Condition } from '../query/query-parser'
-import { and, conditionSql, fragment, indexWhere, isIndexCondition, type SqlFragment } from '../query/sql-conditions'
+import { conditionSql, indexWhere, isIndexCondition } from '../query/sql-conditions'
+import type { Condition } from '../query/target'
 import { fieldLabel, type IndexKeys, isIndexed as inIndex } from '../store/index-keys'
 import type { EntityHeader } from '../store/serializer'
+import { and, fragment, type SqlFragment } from '../store/sql-fragments'
 
 type EntityOwner = Pick<EntityHeader, 'user' | 'workspace'>
 

@@ -5,10 +5,13 @@ import type { Actor } from '../../../src/accounts/actors'
 import { create, getModel } from '../../../src/blueprints/blueprints'
 import type { Model } from '../../../src/blueprints/model'
 import { list } from '../../../src/entities/list'
+import type { ComputedDoc } from '../../../src/entities/store/doc'
 import { toIndexKeys } from '../../../src/entities/store/index-keys'
-import { deleteRows, readStored, update } from '../../../src/entities/store/rows'
-import { type ComputedDoc, createDocument } from '../../../src/entities/write/document'
+import { readStored } from '../../../src/entities/store/rows'
+import { deleteRows } from '../../../src/entities/write/deletion'
+import { createDocument } from '../../../src/entities/write/document'
 import { insertEntity } from '../../../src/entities/write/insert'
+import { updateEntity } from '../../../src/entities/write/update'
 import { DatabasePool } from '../../../src/storage/pool'
 import type { Tenant } from '../../../src/tenancy/tenants'
 import { checkProperty, PROPERTY_TIMEOUT_MS } from '../../property-runner'
@@ -129,7 +132,7 @@ const insertInto = (tenant: Tenant, model: Model, entities: Entity[], changes: C
         const before = left.length && (await readStored(tx, model, left[at % left.length]!))
         if (!before) continue
         setSystemTime(new Date(made))
-        if (doc) await update(tx, model, before, { doc: checked(doc), comparable: {}, by: admin }, new Map())
+        if (doc) await updateEntity(tx, model, before, { doc: checked(doc), comparable: {}, by: admin }, new Map())
         else await deleteRows(tx, [before])
         if (!doc) left.splice(at % left.length, 1)
       }
