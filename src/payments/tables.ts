@@ -3,8 +3,10 @@ import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'driz
 import { timestamp } from '../storage/columns'
 import type { Cycle, Span } from './billing-period'
 import type { Discount } from './money'
-import type { ProviderKind } from './providers/provider'
 import type { Status } from './subscriptions/transitions'
+
+/** The kinds of connections by which payments are made. */
+export type ProviderKind = 'stripe' | 'paypal' | 'paddle'
 
 /** How a plan is called at a provider: for products and prices, or for plans. */
 export type ExternalIds = {

@@ -3,9 +3,8 @@ import { assertMayRun } from '../../integrations/permission'
 import type { CompletionRequest } from '../shapes'
 import { getSource } from '../sources/sources'
 import { complete } from '../turn/completion'
-import type { Draft } from './draft-kind'
 import { assertMayCreateDrafts, buildDraftTool } from './draft-tool'
-import type { DraftKindName } from './kinds/index'
+import type { Draft, DraftKindName } from './kinds/index'
 import { buildLookupTools, type LookupName } from './lookups'
 
 type Builder = { subject: string; draftKinds: DraftKindName[]; lookups: LookupName[] }

@@ -2,7 +2,6 @@ import type { Static, TSchema } from 'elysia'
 import type { Ctx } from '../../accounts/guard'
 import type { HttpContext } from '../../core/etag'
 import { type FieldError, Problem } from '../../core/problem'
-import type { DraftKindName } from './kinds/index'
 
 /** A kind of things that models draft: what may be sent to make one of them, and by whom. */
 export type DraftKind<Shape extends TSchema> = {
@@ -21,9 +20,6 @@ export type DraftKind<Shape extends TSchema> = {
   sortForCreation?(drafts: Static<Shape>[]): Static<Shape>[]
   create(ctx: Ctx, draft: Static<Shape>, answer: HttpContext): Promise<{ _id: string }>
 }
-
-/** Something that was drafted, as it can be sent to be made; with what it became where it was made. */
-export type Draft = { kind: DraftKindName; draft: unknown; created?: { _id: string } }
 
 /** What somebody finds wrong with one of several drafts. */
 export async function collectErrors(n: number, check: () => unknown): Promise<FieldError[]> {

@@ -4,8 +4,8 @@ import { assertScope } from '../../accounts/permissions'
 import { badRequest } from '../../core/problem'
 import { parseWithShape } from '../../core/shapes'
 import type { Tool } from '../tools/tool'
-import type { Draft, DraftKind } from './draft-kind'
-import { type DraftKindName, draftKinds } from './kinds/index'
+import type { DraftKind } from './draft-kind'
+import { type Draft, type DraftKindName, draftKinds } from './kinds/index'
 
 const MAX_DRAFTS_PER_CALL = 20 // at once
 

@@ -1,17 +1,7 @@
 import { parseJson } from '../../core/body'
+import type { Block } from './block'
 import { readJsonBlocks } from './json'
 import { readMarkdownBlocks } from './markdown'
-
-/** What stands together in a file, such as a paragraph, and under which headings or in which part of it. */
-export type Block = {
-  text: string
-  /** Where it is, such as `Guide > Installing`. */
-  place: string
-  /** Whether its lines are to be kept as they are. */
-  code?: boolean
-  /** Whether a part of the file begins with it. */
-  begins?: boolean
-}
 
 /** Characters: a page's paragraph or two, which an embedding still tells apart. */
 const MAX_CHUNK_LENGTH = 1_200

@@ -1,4 +1,4 @@
-import type { Block } from './chunker'
+import type { Block } from './block'
 
 const MAX_PATH_LENGTH = 200
 

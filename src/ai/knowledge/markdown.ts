@@ -1,4 +1,4 @@
-import type { Block } from './chunker'
+import type { Block } from './block'
 
 /** Characters: what is longer comes in several blocks, so that none takes long. */
 const MAX_BLOCK_LENGTH = 8_192

@@ -1,9 +1,9 @@
 import type { ResolvedConnection } from '../../connections/kinds/index'
 import type { Cycle, Span } from '../billing-period'
-import type { EntityType, ExternalIds, InvoiceItem, Subscription } from '../tables'
+import type { EventMeaning } from '../subscriptions/transitions'
+import type { EntityType, ExternalIds, InvoiceItem, ProviderKind, Subscription } from '../tables'
 
-/** The kinds of connections by which payments are made. */
-export type ProviderKind = 'stripe' | 'paypal' | 'paddle'
+export type { ProviderKind }
 
 /** What is to be paid for, and how to come back. Amounts are in minor units of the currency. */
 export type CheckoutOrder = {
@@ -72,17 +72,6 @@ export type ProviderSubscription = ProviderState & {
   status: NonNullable<ProviderState['status']>
   invoices: (ProviderInvoice & { status: 'paid' | 'open' | 'void' })[]
 }
-
-/** What an event is about, in the same words for all providers. */
-export type EventMeaning =
-  | 'activated'
-  | 'trial'
-  | 'updated'
-  | 'paid'
-  | 'payment failed'
-  | 'canceled'
-  | 'expired'
-  | 'voided'
 
 /** An event of a provider. Without a meaning it is ignored. */
 export type ProviderEvent = ProviderState & {

@@ -1,4 +1,13 @@
-import type { EventMeaning } from '../providers/provider'
+/** What an event is about, in the same words for all providers. */
+export type EventMeaning =
+  | 'activated'
+  | 'trial'
+  | 'updated'
+  | 'paid'
+  | 'payment failed'
+  | 'canceled'
+  | 'expired'
+  | 'voided'
 
 export type Status = 'pending' | 'active' | 'trialing' | 'past_due' | 'canceled' | 'expired'
 

@@ -1,6 +1,6 @@
+import type { NearestSearch } from './nearest-search'
 import { TopK } from './top-k'
 import { readVectorBlocks, type VectorBlock } from './vector-cache'
-import type { NearestSearch } from './vector-search'
 
 const MAX_BLOCKING_MS = 4 // ms, after which others get theirs
 const VECTORS_BETWEEN_CHECKS = 128 // vectors between two looks at the time

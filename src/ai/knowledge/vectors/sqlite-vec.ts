@@ -1,7 +1,7 @@
 import { toVectorBytes } from '../embeddings'
+import type { NearestSearch } from './nearest-search'
 import { TopK } from './top-k'
 import { listReadyFiles, readVectorChunks } from './vector-cache'
-import type { NearestSearch } from './vector-search'
 
 const CHUNKS_PER_QUERY = 500 // chunks that are compared before others get their turn
 

@@ -1,10 +1,7 @@
-import type { Db, VectorSearch } from '../../../storage/port'
-import type { StoreRow } from '../stores'
+import type { VectorSearch } from '../../../storage/port'
 import { searchInJavascript } from './javascript'
+import type { NearestSearch } from './nearest-search'
 import { searchWithSqliteVec } from './sqlite-vec'
-
-/** Numbers of the chunks of some stores whose vectors are closest to one (cosine), the closest first. Each is compared. */
-export type NearestSearch = (db: Db, stores: StoreRow[], wanted: Float32Array, most: number) => Promise<number[]>
 
 const searchByEngine: Record<VectorSearch, NearestSearch> = {
   javascript: searchInJavascript,

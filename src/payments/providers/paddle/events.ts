@@ -1,5 +1,6 @@
+import type { EventMeaning } from '../../subscriptions/transitions'
 import type { InvoiceItem } from '../../tables'
-import type { EventMeaning, ProviderEvent, ProviderInvoice, ProviderState } from '../provider'
+import type { ProviderEvent, ProviderInvoice, ProviderState } from '../provider'
 import { nonEmptyText, parseEventBody, parsePeriod, parseTime, requireEventHead } from '../webhook-signature'
 
 type Period = { starts_at?: string; ends_at?: string } | null

@@ -1,4 +1,5 @@
-import type { EventMeaning, ProviderEvent, ProviderInvoice, ProviderState } from '../provider'
+import type { EventMeaning } from '../../subscriptions/transitions'
+import type { ProviderEvent, ProviderInvoice, ProviderState } from '../provider'
 import { nonEmptyText, parseEventBody, parseTime, requireEventHead } from '../webhook-signature'
 import { fromPaypalAmount, type Money } from './amounts'
 

@@ -1,4 +1,5 @@
-import type { EventMeaning, ProviderEvent, ProviderState } from '../provider'
+import type { EventMeaning } from '../../subscriptions/transitions'
+import type { ProviderEvent, ProviderState } from '../provider'
 import { nonEmptyText, parseEventBody, parsePeriod, parseTime, requireEventHead } from '../webhook-signature'
 import { idOf, parseSubscriptionRef, type StripeInvoice, toProviderInvoice } from './stripe-invoices'
 
