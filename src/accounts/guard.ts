@@ -16,15 +16,14 @@ import {
   authenticateCookie,
   readBearerToken,
 } from './actors'
+import type { Ctx, PublicCtx } from './context'
 import { extendSessionCookie, readSessionCookie, requireOwnHost, serializeExpiredSessionCookie } from './cookies'
 import { endAuthorizationCheck } from './idempotency/authorization-check'
 import { withClaim } from './idempotency/claim'
 import { createAuditedWrite, impersonate, readImpersonationTarget } from './impersonation'
 import { assertScope, hasPermission, missingRoleMessage, type Permission } from './permissions'
 
-/** Who asks, and in whose house. Every verb takes one as its first argument. */
-export type Ctx = Tenant & { actor: Actor }
-export type PublicCtx = Tenant & { actor?: Actor }
+export type { Ctx, PublicCtx } from './context'
 
 type Headers = Record<string, string | number | string[]>
 type Set = { headers: unknown }

@@ -1,5 +1,5 @@
 import { and, eq, inArray } from 'drizzle-orm'
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import { queueMail } from '../accounts/mail/mails'
 import { invites, members, workspaces } from '../accounts/memberships/tables'
 import {
@@ -9,13 +9,14 @@ import {
   requireWorkspaceAdmin,
 } from '../accounts/memberships/workspace-access'
 import { type UserRow, users } from '../accounts/tables'
-import { fullNameOf, getUser, normalizeForLookup } from '../accounts/users/users'
+import { fullNameOf, getUser } from '../accounts/users/users'
 import { config } from '../config'
 import { now, toIsoString } from '../core/clock'
 import type { HttpContext } from '../core/etag'
 import { badRequest, notFound, Problem, tooManyRequests } from '../core/problem'
 import { RateLimiter } from '../core/rate-limiter'
 import { success } from '../core/shapes'
+import { normalizeForLookup } from '../core/text-normalization'
 import { isMailEnabled } from '../platform/mail/smtp'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
 import type { Tx } from '../storage/port'

@@ -1,4 +1,4 @@
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import { Problem } from '../core/problem'
 import { getSettings } from '../platform/settings/tenant-settings'
 import type { Tenant } from '../tenancy/tenants'

@@ -1,5 +1,5 @@
 import { and, eq, inArray } from 'drizzle-orm'
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import { recordCreatedPath } from '../accounts/idempotency/claim'
 import { members, workspaces } from '../accounts/memberships/tables'
 import {

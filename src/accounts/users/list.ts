@@ -1,13 +1,14 @@
 import { and, eq, inArray, type SQL } from 'drizzle-orm'
 import type { HttpContext } from '../../core/etag'
 import { isTrue, parseOptional } from '../../core/shapes'
+import { normalizeForLookup } from '../../core/text-normalization'
 import { filterPage, type Page, parseNames, parsePage, parseSelect, respondWithPage } from '../../storage/pagination'
 import type { Db } from '../../storage/port'
-import type { Ctx } from '../guard'
+import type { Ctx } from '../context'
 import { User } from '../shapes'
 import { type UserRow, users } from '../tables'
 import type { UsersQuery } from './shapes'
-import { fullNameOf, normalizeForLookup, toUser } from './users'
+import { fullNameOf, toUser } from './users'
 
 const sortable = {
   _id: users._id,
