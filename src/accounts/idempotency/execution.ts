@@ -9,14 +9,9 @@ import type { Db } from '../../storage/port'
 import { clientNetwork, disableIdleTimeout, linkOriginalRequest } from '../../tenancy/client-connection'
 import { deriveKey } from '../../tenancy/installation-keys'
 import { resolveTenant, type Tenant } from '../../tenancy/tenants'
-import {
-  type Actor,
-  authenticateApiToken,
-  authenticateBearerToken,
-  authenticateCookie,
-  readBearerToken,
-} from '../actors'
-import { readSessionCookie, requireOwnHost } from '../cookies'
+import type { Actor } from '../actors'
+import { authenticate } from '../authentication'
+import { readSessionCookie } from '../cookies'
 import { readImpersonationTarget } from '../impersonation'
 import { assertRightsStillHeld, checkAuthorization, toRights } from './authorization-check'
 import { attachClaim, Claim, inProgress, PROCESS_ID } from './claim'
@@ -209,13 +204,8 @@ const toCallerName = (request: Request, tenant: Tenant, actor: Actor | undefined
 
 /** As the guard sees it, but nothing is renewed and nobody refused: that comes with the work. */
 async function identifyActor(request: Request, tenant: Tenant): Promise<Actor | undefined> {
-  const key = request.headers.get('x-api-key')
-  if (key) return authenticateApiToken(tenant, key)
-  if (request.headers.get('authorization')) return authenticateBearerToken(tenant, readBearerToken(request))
-  const cookie = readSessionCookie(request, tenant)
-  if (!cookie) return
-  await requireOwnHost(request, tenant)
-  return (await authenticateCookie(tenant, cookie))?.actor
+  const authentication = await authenticate(request, tenant)
+  return authentication && ('actor' in authentication ? authentication.actor : authentication.session?.actor)
 }
 
 type StoredAnswer = { status: number; headers: [string, string][]; text: string; rights?: string[] }
