@@ -1,6 +1,5 @@
 import { and, eq, inArray } from 'drizzle-orm'
 import type { Ctx } from '../accounts/context'
-import { recordCreatedPath } from '../accounts/idempotency/claim'
 import { members, workspaces } from '../accounts/memberships/tables'
 import {
   assertNotBound,
@@ -15,6 +14,7 @@ import { now, toIsoString } from '../core/clock'
 import type { HttpContext } from '../core/etag'
 import { badRequest, Problem } from '../core/problem'
 import { success } from '../core/shapes'
+import { recordCreatedPath } from '../http/idempotency/claim'
 import { getSettings } from '../platform/settings/tenant-settings'
 import { deleteSecrets } from '../platform/vault/vault'
 import { applyPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
