@@ -11,6 +11,7 @@ import {
 import { type UserRow, users } from '../accounts/tables'
 import { fullNameOf, getUser } from '../accounts/users/users'
 import { config } from '../config'
+import { toChunks } from '../core/chunks'
 import { now, toIsoString } from '../core/clock'
 import type { HttpContext } from '../core/etag'
 import { badRequest, notFound, Problem, tooManyRequests } from '../core/problem'
@@ -27,6 +28,7 @@ import { assertMayGiveRoles, getCallerRestrictions, type Restrictions } from './
 import type { InvitationAnswer, NewInvite } from './shapes'
 
 const MAX_INVITES = 1_000 // of a workspace, which shows them whole; and of a user in an hour, for each is a mail to anybody
+const VALUES_PER_STATEMENT = 200 // ids or addresses that one statement asks for
 const inviteLimiter = new RateLimiter(MAX_INVITES, 3_600_000)
 
 /** Whether somebody's address counts. As long as no mail is sent, nobody can prove that one is theirs. */
@@ -153,7 +155,8 @@ export async function replaceInvites(
   if (byKey.size < wanted.length) badRequest({ path: '/invites', message: 'An address can be invited only once.' })
   const before = await tx.select().from(invites).where(eq(invites.workspace, workspace))
   const removedIds = before.filter(({ emailKey }) => !byKey.has(emailKey)).map(({ _id }) => _id)
-  for (const chunk of toChunks(removedIds)) await tx.delete(invites).where(inArray(invites._id, chunk))
+  for (const chunk of toChunks(removedIds, VALUES_PER_STATEMENT))
+    await tx.delete(invites).where(inArray(invites._id, chunk))
   const changes: unknown[][] = []
   for (const { _id, emailKey, ...old } of before) {
     const invite = byKey.get(emailKey)
@@ -228,7 +231,7 @@ const toInviteRow = (ctx: Ctx, workspace: string, { email, name = null, roles = 
 /** Which of these addresses members have. */
 async function findMemberKeys(tx: Tx, workspace: string, keys: string[]) {
   const memberKeys = new Set<string>()
-  for (const chunk of toChunks(keys)) {
+  for (const chunk of toChunks(keys, VALUES_PER_STATEMENT)) {
     const rows = await tx
       .select({ key: users.emailKey })
       .from(users)
@@ -238,6 +241,3 @@ async function findMemberKeys(tx: Tx, workspace: string, keys: string[]) {
   }
   return memberKeys
 }
-
-const toChunks = <Item>(items: Item[], size = 200) =>
-  Array.from({ length: Math.ceil(items.length / size) }, (_, n) => items.slice(n * size, (n + 1) * size))
