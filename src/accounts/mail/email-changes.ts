@@ -21,7 +21,8 @@ import { sendVerification } from './verification'
 /** For how long (ms) whoever reads mail at the old address can take a change back. */
 const REVERT_WINDOW_MS = 7 * DAY_MS
 
-type EmailChange = Partial<Pick<UserRow, 'email' | 'emailKey' | 'emailVerified' | 'pendingEmail'>>
+/** What becomes of a user's columns when their e-mail address changes. */
+export type EmailChange = Partial<Pick<UserRow, 'email' | 'emailKey' | 'emailVerified' | 'pendingEmail'>>
 
 /**
  * What becomes of a user whose own wish is another e-mail address, or none: it waits for its confirmation code, unless no mail
