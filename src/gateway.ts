@@ -1,5 +1,5 @@
 import type { Server } from 'bun'
-import { executeOnce } from './accounts/idempotency/execution'
+import { identifyCaller } from './accounts/caller-identity'
 import { app } from './app'
 import { config } from './config'
 import { log, setLogLevel } from './core/log'
@@ -8,6 +8,7 @@ import { getRequestId } from './core/request-id'
 import { logRefusal, logRequest, type RequestNotes, startNotes } from './core/request-log'
 import { bodyLengthOf, isJsonResponse, setCommonHeaders } from './core/response'
 import { addCorsHeaders, answerPreflight, isPreflight } from './http/cors'
+import { executeOnce } from './http/idempotency/execution'
 import { releaseBody } from './tenancy/body-budget'
 import {
   clientIp,
@@ -102,7 +103,7 @@ async function dispatch(request: Request): Promise<Response> {
 async function dispatchOnce(request: Request): Promise<Response> {
   const key = request.method === 'POST' ? request.headers.get('idempotency-key') : null
   if (key === null) return app.fetch(request)
-  return executeOnce(request, key, async (replayable) => app.fetch(replayable)).catch((error) =>
+  return executeOnce(request, key, async (replayable) => app.fetch(replayable), identifyCaller).catch((error) =>
     toProblemResponse(error, request),
   )
 }

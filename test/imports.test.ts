@@ -73,7 +73,9 @@ const STANDARD_NAMES = ['index.ts', 'routes.ts', 'shapes.ts', 'tables.ts', 'even
 const PARALLEL_FOLDERS = /\/(engines|providers|routes|kinds|targets|triggers|host-api)\//
 
 test('no two files of an area have the same name', () => {
-  const comparable = [...files].filter((file) => !STANDARD_NAMES.includes(basename(file)) && !PARALLEL_FOLDERS.test(file))
+  const comparable = [...files].filter(
+    (file) => !STANDARD_NAMES.includes(basename(file)) && !PARALLEL_FOLDERS.test(file),
+  )
   const byName = Map.groupBy(comparable, (file) => `${file.split('/')[0]} ${basename(file)}`)
   for (const [name, group] of byName) expect(group, name).toHaveLength(1)
 })

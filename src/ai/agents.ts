@@ -8,7 +8,7 @@ import * as integrationStore from '../integrations/integrations'
 import { assertMayRun, mayRun } from '../integrations/permission'
 import { type IntegrationRow, integrations } from '../integrations/tables'
 import { type AiTarget, ECHO_SOURCE_ID } from '../integrations/targets/ai'
-import { filterPage, type ListQuery, parsePage, respondWithPage } from '../storage/pagination'
+import { type ListQuery, parsePage, respondWithFilteredPage } from '../storage/pagination'
 import type { Db } from '../storage/port'
 import type { Agent, AgentChange, NewAgent } from './shapes'
 
@@ -27,17 +27,10 @@ const isAgent = (row: IntegrationRow) => row.triggerKind === 'chat' && row.targe
 export async function list(ctx: Ctx, query: ListQuery & { active?: string }, answer: HttpContext): Promise<Agent[]> {
   const page = parsePage(query, sortable)
   const where = and(agentCondition, parseOptional(query.active) ? eq(active, isTrue(query.active)) : undefined)
-  const read = (limit: number, offset: number) =>
-    ctx.db
-      .select()
-      .from(integrations)
-      .where(where)
-      .orderBy(...page.order)
-      .limit(limit)
-      .offset(offset)
-  const { rows, total } = await filterPage(page, read, (some) => some.filter((row) => mayRun(ctx, row)))
-  const agents = rows.map((row) => toAgent(ctx, row as AgentRow))
-  return respondWithPage(answer, page, agents, async () => total)
+  const createQuery = () => ctx.db.select().from(integrations).where(where)
+  const isUsable = (row: IntegrationRow) => mayRun(ctx, row)
+  const rows = await respondWithFilteredPage(answer, page, createQuery, (batch) => batch.filter(isUsable))
+  return rows.map((row) => toAgent(ctx, row as AgentRow))
 }
 
 /** An agent that the caller may use. @throws 403, 404 */

@@ -147,20 +147,24 @@ function toNextLink(url: string, changes: Record<string, string | undefined>) {
 const SCAN_CHUNK_ROWS = 500 // rows that are looked at together
 
 /**
- * The rows of a page, of those that only code can judge: goes through all in their order, slice by slice; to the end only
- * where they are to be counted.
+ * A page of the rows of a query that pass a filter which only code can apply, with the headers of `respondWithPage`. Reads
+ * the rows in their order, chunk by chunk; to the end only where they are to be counted.
  */
-export async function filterPage<Row>(
-  { limit, offset, count }: Page,
-  read: (limit: number, offset: number) => Promise<Row[]>,
+export async function respondWithFilteredPage<Row>(
+  answer: HttpContext,
+  page: Page,
+  createQuery: () => UnorderedQuery<PromiseLike<Row[]>>,
   filter: (rows: Row[]) => Row[] | Promise<Row[]>,
-): Promise<{ rows: Row[]; total: number }> {
+): Promise<Row[]> {
+  const { limit, offset, order, count } = page
   const rows: Row[] = []
   let total = 0
   for (let at = 0; ; at += SCAN_CHUNK_ROWS) {
-    const chunk = await read(SCAN_CHUNK_ROWS, at)
+    const query = createQuery().orderBy(...order)
+    const chunk = await query.limit(SCAN_CHUNK_ROWS).offset(at)
     for (const row of await filter(chunk)) if (total++ >= offset && rows.length <= limit) rows.push(row)
-    if (chunk.length < SCAN_CHUNK_ROWS || (rows.length > limit && !count)) return { rows, total }
+    if (chunk.length < SCAN_CHUNK_ROWS || (rows.length > limit && !count))
+      return respondWithPage(answer, page, rows, async () => total)
   }
 }
 

@@ -1,3 +1,4 @@
+import { toChunks } from '../core/chunks'
 import type { RunQuery, TenantCopyConnection } from './port'
 import type { ColumnKind, TableSchema } from './schema-catalog'
 
@@ -82,8 +83,7 @@ export class TableRows {
       .map((column) => `${quoteName(table)}.${quoteName(column)} = wanted.${quoteName(column)}`)
       .join(' and ')
     const rows: Row[] = []
-    for (let at = 0; at < keys.length; at += MAX_KEYS_PER_STATEMENT) {
-      const chunk = keys.slice(at, at + MAX_KEYS_PER_STATEMENT)
+    for (const chunk of toChunks(keys, MAX_KEYS_PER_STATEMENT)) {
       const wanted = `with wanted (${quoteNames(key)}) as (values ${chunk.map(() => keyPlaceholders).join(', ')})`
       // Crossed, which engines take for an order: the table is asked for each key, however little they know of it.
       const sql = `${wanted} select ${this.#columnList} from wanted cross join ${quoteName(table)} where ${keyCondition}`

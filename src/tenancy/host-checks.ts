@@ -1,4 +1,5 @@
 import { and, eq, isNotNull, lte } from 'drizzle-orm'
+import { toChunks } from '../core/chunks'
 import { DAY_MS, now, toIsoString } from '../core/clock'
 import { logError, logSecurity } from '../core/log'
 import { isHostProven, proofCheckFields } from './host-proofs'
@@ -24,8 +25,7 @@ export async function checkProvenHosts(tenant?: string) {
     .from(hosts)
     .where(tenant === undefined ? isDue : and(isDue, eq(hosts.tenant, tenant)))
   const dueHosts = rows.filter((one): one is DueHost => one.checked !== null)
-  for (let n = 0; n < dueHosts.length; n += PARALLEL_HOST_CHECKS)
-    await Promise.all(dueHosts.slice(n, n + PARALLEL_HOST_CHECKS).map(checkHost))
+  for (const batch of toChunks(dueHosts, PARALLEL_HOST_CHECKS)) await Promise.all(batch.map(checkHost))
 }
 
 async function checkHost({ host, tenant, checked, missing }: DueHost) {

@@ -1,4 +1,5 @@
 import { config, parseList } from '../config'
+import { toChunks } from '../core/chunks'
 import { now, toIsoString } from '../core/clock'
 import { lookupTxtRecords } from '../core/dns'
 
@@ -21,8 +22,7 @@ export async function isHostProven(tenant: string, host: string): Promise<boolea
 /** Those of the hosts whose proof the DNS has. */
 export async function filterProvenHosts(tenant: string, hosts: string[]): Promise<string[]> {
   const proven: string[] = []
-  for (let n = 0; n < hosts.length; n += PARALLEL_LOOKUPS) {
-    const batch = hosts.slice(n, n + PARALLEL_LOOKUPS)
+  for (const batch of toChunks(hosts, PARALLEL_LOOKUPS)) {
     const results = await Promise.all(batch.map((host) => isHostProven(tenant, host)))
     proven.push(...batch.filter((_, i) => results[i]))
   }

@@ -1,5 +1,6 @@
 import { or } from 'drizzle-orm'
 import type { PublicCtx } from '../../accounts/guard'
+import { toChunks } from '../../core/chunks'
 import { Problem } from '../../core/problem'
 import type { AiTarget } from '../../integrations/targets/ai'
 import type { Db } from '../../storage/port'
@@ -110,8 +111,10 @@ type Chunk = Citation & { text: string }
 /** The first that are there: what is being added or taken out stands among them. */
 async function readBestChunks(db: Db, numbers: number[], stores: StoreRow[]): Promise<Chunk[]> {
   const chunks: Chunk[] = []
-  for (let start = 0; start < numbers.length && chunks.length < MAX_CHUNKS_IN_PROMPT; start += MAX_CHUNKS_IN_PROMPT * 2)
-    chunks.push(...(await readChunks(db, numbers.slice(start, start + MAX_CHUNKS_IN_PROMPT * 2), stores)))
+  for (const batch of toChunks(numbers, MAX_CHUNKS_IN_PROMPT * 2)) {
+    if (chunks.length >= MAX_CHUNKS_IN_PROMPT) break
+    chunks.push(...(await readChunks(db, batch, stores)))
+  }
   return chunks.slice(0, MAX_CHUNKS_IN_PROMPT)
 }
 

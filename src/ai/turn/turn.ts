@@ -1,6 +1,7 @@
 import type OpenAI from 'openai'
 import type { PublicCtx } from '../../accounts/guard'
 import { toStorableText } from '../../core/body'
+import { toChunks } from '../../core/chunks'
 import { now, toIsoString } from '../../core/clock'
 import { tryParseJson } from '../../core/json'
 import type { ChatTarget } from '../agents'
@@ -191,13 +192,12 @@ export class Turn {
       toolCallId: id,
     }))
     this.turnMessages.push(...results)
-    for (let n = 0; n < calls.length; n += TOOL_CONCURRENCY) {
+    for (const batch of toChunks([...calls.entries()], TOOL_CONCURRENCY)) {
       this.signal.throwIfAborted()
-      const batch = calls.slice(n, n + TOOL_CONCURRENCY)
-      const work = batch.map(async (call, i) => {
+      const work = batch.map(async ([n, call]) => {
         const content = await runToolCall(this.input.tools, this.input.toolContext, call)
         this.#remainingCharacters -= content.length
-        results[n + i]!.content = this.#remainingCharacters < 0 ? TOO_MUCH_RESULT : content
+        results[n]!.content = this.#remainingCharacters < 0 ? TOO_MUCH_RESULT : content
       })
       await Promise.all(work)
     }

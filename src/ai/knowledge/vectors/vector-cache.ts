@@ -1,3 +1,4 @@
+import { toChunks } from '../../../core/chunks'
 import type { Db } from '../../../storage/port'
 import { copyVector } from '../embeddings'
 import type { StoreRow } from '../stores'
@@ -93,8 +94,8 @@ export async function* readVectorChunks<Told>(
   files: StoreFile[],
   { sql: column, params = [], batchSize }: ChunkQuery,
 ): AsyncGenerator<ChunkRow<Told>[]> {
-  for (let start = 0; start < files.length; start += FILES_PER_READ) {
-    const ids = files.slice(start, start + FILES_PER_READ).map(({ _id }) => _id)
+  for (const batch of toChunks(files, FILES_PER_READ)) {
+    const ids = batch.map(({ _id }) => _id)
     const sql = `select number, file, position, ${column} from knowledge_chunks
       where file in (${ids.map(() => '?').join(', ')}) and (file, position) > (?, ?) and vector is not null
       order by file, position limit ?`

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { toChunks } from '../../../core/chunks'
 import { toStorageError } from '../../errors'
 import { toMultiRow, toPostgres } from './dialect'
 
@@ -20,8 +21,7 @@ export async function runMany(client: pg.ClientBase, sql: string, rows: unknown[
   const maxRows = /^(insert|delete from ")/.test(sql)
     ? MAX_ROWS_PER_STATEMENT.values
     : MAX_ROWS_PER_STATEMENT.conditions
-  for (let at = 0; at < rows.length; at += maxRows) {
-    const chunk = rows.slice(at, at + maxRows)
+  for (const chunk of toChunks(rows, maxRows)) {
     const multiRow = toMultiRow(sql, chunk.length)
     if (multiRow) pending.push(runQuery(client, multiRow, chunk.flat()))
     else pending.push(...chunk.map((row) => runQuery(client, sql, row)))
