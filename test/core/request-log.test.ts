@@ -8,12 +8,12 @@ setDefaultTimeout(60_000)
 type Line = Record<string, unknown>
 const lines: Line[] = []
 const spy = spyOn(logOutput, 'write')
-let home: Awaited<ReturnType<typeof createTestTenant>>
+let t: Awaited<ReturnType<typeof createTestTenant>>
 
 beforeAll(async () => {
-  home = await createTestTenant()
+  t = await createTestTenant()
   const things = { key: 'things', name: 'Things', fields: [{ key: 'name', type: 'string' }] }
-  await home.as('admin').post('/blueprints', things)
+  await t.as('admin').post('/blueprints', things)
 })
 beforeEach(() => {
   lines.length = 0
@@ -38,15 +38,15 @@ const lastLineOf = async (...args: Parameters<typeof logLinesOf>) => (await logL
 
 describe('the log line of a request', () => {
   test('the log line of a request holds time, tenant, user, method, route, status, duration and bytes', async () => {
-    const headers = { 'x-api-key': home.tokens.user }
-    const { found, answer } = await logLinesOf('GET', `${home.origin}/api/me`, { headers })
+    const headers = { 'x-api-key': t.tokens.user }
+    const { found, answer } = await logLinesOf('GET', `${t.origin}/api/me`, { headers })
     expect(found).toEqual([
       {
         level: 'info',
         time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
         requestId: answer.headers.get('x-request-id'),
-        tenant: home.id,
-        user: home.users.user,
+        tenant: t.id,
+        user: t.users.user,
         method: 'GET',
         route: '/api/me',
         status: 200,
@@ -58,7 +58,7 @@ describe('the log line of a request', () => {
   })
 
   test('the log line names the route by its pattern for every status and never holds parts of the URL or a token', async () => {
-    const headers = { 'x-api-key': home.tokens.admin }
+    const headers = { 'x-api-key': t.tokens.admin }
     const entity = '/api/blueprints/:key/entities/:identifier'
     const cases: [string, string, string | undefined, number][] = [
       ['POST', '/api/blueprints/things/entities', '/api/blueprints/:key/entities', 201],
@@ -75,46 +75,46 @@ describe('the log line of a request', () => {
     ]
     for (const [method, path, route, status] of cases) {
       const body = method === 'POST' ? { name: 'secret-two ü' } : undefined
-      const { answer, found } = await logLinesOf(method, `${home.origin}${path}`, { headers, body })
+      const { answer, found } = await logLinesOf(method, `${t.origin}${path}`, { headers, body })
       const line = found.at(-1)!
       expect([method, path, line.route, line.status]).toEqual([method, path, route, status])
       expect(answer.status).toBe(status)
       if (answer.body?._id) expect(line.bytes).toBe(Buffer.byteLength(JSON.stringify(answer.body)))
       expect(JSON.stringify(found)).not.toContain('secret')
-      expect(JSON.stringify(found)).not.toContain(home.tokens.admin)
+      expect(JSON.stringify(found)).not.toContain(t.tokens.admin)
     }
   })
 
   test('the log line holds the code of a refusal, and the admin of an impersonated request', async () => {
-    const headers = { 'x-api-key': home.tokens.admin, 'x-impersonate-user': home.users.user }
-    expect(await lastLineOf('GET', `${home.origin}/api/me`, { headers })).toMatchObject({
-      user: home.users.admin,
+    const headers = { 'x-api-key': t.tokens.admin, 'x-impersonate-user': t.users.user }
+    expect(await lastLineOf('GET', `${t.origin}/api/me`, { headers })).toMatchObject({
+      user: t.users.admin,
       status: 200,
     })
-    const line = await lastLineOf('GET', `${home.origin}/api/blueprints/none`, {
-      headers: { 'x-api-key': home.tokens.admin },
+    const line = await lastLineOf('GET', `${t.origin}/api/blueprints/none`, {
+      headers: { 'x-api-key': t.tokens.admin },
     })
     expect(line).toMatchObject({ status: 404, code: 'BLUEPRINT_NOT_FOUND', level: 'info', bytes: expect.any(Number) })
   })
 
   test('the log line of a first and of a replayed request with an Idempotency-Key holds status 201 and bytes', async () => {
-    const headers = { 'x-api-key': home.tokens.admin, 'idempotency-key': crypto.randomUUID() }
+    const headers = { 'x-api-key': t.tokens.admin, 'idempotency-key': crypto.randomUUID() }
     for (const bytes of [expect.any(Number), expect.any(Number)])
       expect(
-        await lastLineOf('POST', `${home.origin}/api/blueprints/things/entities`, { headers, body: { name: 'a' } }),
-      ).toMatchObject({ tenant: home.id, status: 201, bytes })
+        await lastLineOf('POST', `${t.origin}/api/blueprints/things/entities`, { headers, body: { name: 'a' } }),
+      ).toMatchObject({ tenant: t.id, status: 201, bytes })
   })
 
   test('a request with quotes, backslashes or newlines in header or path writes exactly one log line', async () => {
     for (const tenant of ['"', '\\', 'a","level":"error', '<script>'])
-      expect((await logLinesOf('GET', `${home.origin}/api/me`, { headers: { tenant } })).found).toHaveLength(1)
-    expect((await logLinesOf('GET', `${home.origin}/%22,%0a`)).found).toHaveLength(1)
+      expect((await logLinesOf('GET', `${t.origin}/api/me`, { headers: { tenant } })).found).toHaveLength(1)
+    expect((await logLinesOf('GET', `${t.origin}/%22,%0a`)).found).toHaveLength(1)
   })
 
   test.each(['warn', 'error', 'silent'] as const)('no request line is written at the log level %s', async (level) => {
     setLogLevel(level)
-    await home.as('user').get('/me')
-    await home.stranger.get('/blueprints')
+    await t.as('user').get('/me')
+    await t.stranger.get('/blueprints')
     await Bun.sleep(5)
     expect(lines.filter((line) => 'status' in line)).toEqual([])
   })
@@ -128,18 +128,18 @@ describe('the log line of a refused request', () => {
   const requestLine = (code: string) => ['info', undefined, code]
 
   test('a refused request writes a warning with its event: unauthenticated, forbidden, signin-failed or rate-limited', async () => {
-    const users = `${home.origin}/api/users`
+    const users = `${t.origin}/api/users`
     expect(await eventsOf('GET', users)).toEqual([
       ['warn', 'unauthenticated', 'UNAUTHENTICATED'],
       requestLine('UNAUTHENTICATED'),
     ])
-    const user = { headers: { 'x-api-key': home.tokens.user } }
+    const user = { headers: { 'x-api-key': t.tokens.user } }
     expect(await eventsOf('GET', users, user)).toEqual([['warn', 'forbidden', 'FORBIDDEN'], requestLine('FORBIDDEN')])
     const body = { username: 'admin', password: 'a wrong password' }
-    const signin = () => logLinesOf('POST', `${home.origin}/api/signin`, { body })
+    const signin = () => logLinesOf('POST', `${t.origin}/api/signin`, { body })
     const { found } = await signin()
     expect(found[0]).toMatchObject({
-      ...{ level: 'warn', event: 'signin-failed', tenant: home.id, method: 'POST', route: '/api/signin' },
+      ...{ level: 'warn', event: 'signin-failed', tenant: t.id, method: 'POST', route: '/api/signin' },
       ...{ code: 'INVALID_CREDENTIALS', address: expect.any(String), requestId: expect.any(String) },
     })
     expect(JSON.stringify(lines)).not.toContain('wrong')
@@ -150,7 +150,7 @@ describe('the log line of a refused request', () => {
 
   test('a refused request writes no warning at the log level error', async () => {
     setLogLevel('error')
-    await home.stranger.get('/users')
+    await t.stranger.get('/users')
     expect(lines).toEqual([])
   })
 })
@@ -167,17 +167,14 @@ test('an error line holds its request id, its tenant and the cause of its cause'
 })
 
 test('an error thrown by a lambda writes no line at the level error, only the line of its request', async () => {
-  const admin = home.as('admin')
+  const admin = t.as('admin')
   const made = await admin.post('/lambdas', {
     name: 'broken',
     code: 'export default () => { throw new Error("mine") }',
   })
   expect(made.status).toBe(201)
-  const headers = { 'x-api-key': home.tokens.admin }
-  const { found } = await logLinesOf('POST', `${home.origin}/api/lambdas/${made.body._id}/execute`, {
-    headers,
-    body: {},
-  })
+  const headers = { 'x-api-key': t.tokens.admin }
+  const { found } = await logLinesOf('POST', `${t.origin}/api/lambdas/${made.body._id}/execute`, { headers, body: {} })
   expect(lines.filter(({ level }) => level === 'error')).toEqual([])
   expect(found.at(-1)).toMatchObject({ route: '/api/lambdas/:id/execute' })
 })

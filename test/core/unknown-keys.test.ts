@@ -3,11 +3,11 @@ import type { TSchema } from '@sinclair/typebox'
 import { app } from '../../src/app'
 import { type ApiClient, callApi, createTestTenant, type TestResponse } from '../test-tenant'
 
-let h: Awaited<ReturnType<typeof createTestTenant>>
+let t: Awaited<ReturnType<typeof createTestTenant>>
 let admin: ApiClient
 beforeAll(async () => {
-  h = await createTestTenant()
-  admin = h.as('admin')
+  t = await createTestTenant()
+  admin = t.as('admin')
 })
 
 const keysOf = (shape: TSchema): string[] => [
@@ -22,7 +22,7 @@ const routes = app.routes.flatMap(({ method, path, hooks }) => {
 })
 
 const send = ({ method, path }: { method: string; path: string }, body: unknown) =>
-  callApi(method, `${h.origin}/api${path}`, { headers: { 'x-api-key': h.tokens.admin }, body })
+  callApi(method, `${t.origin}/api${path}`, { headers: { 'x-api-key': t.tokens.admin }, body })
 
 const ignoredKeysOf = ({ headers }: TestResponse) => headers.get('x-ignored-keys')
 const messagesOf = ({ body }: TestResponse): string[] =>
@@ -360,7 +360,7 @@ test('an unknown field in an entity or its query is refused with 400 and the rea
     { key: 'secret', type: 'string', readRoles: ['admin'], writeRoles: ['admin'] },
   ]
   expect((await admin.post('/blueprints', { key: 'todos', name: 'X', fields, permissions })).status).toBe(201)
-  const user = h.as('user')
+  const user = t.as('user')
   const at = '/blueprints/todos/entities'
   const firstErrorOf = async (answer: Promise<TestResponse>) => {
     const { status, body } = await answer

@@ -13,7 +13,7 @@ setDefaultTimeout(30_000)
 const DAY = 86_400_000
 const times = (n: number) => Array.from({ length: n }, (_, i) => i)
 
-/** A test tenant with a user who may read and write all events. */
+/** A test tenant with a user who may read all events and create new ones. */
 async function createEventsFixture() {
   const testTenant = await createTestTenant()
   const curator = await registerUser(testTenant.tenant, { username: 'curator', email: 'curator@example.com' }, [

@@ -157,7 +157,7 @@ describe('a taken value of a unique field with restricted reading', () => {
     expect(await dry('nobody@x.test')).toEqual({ imported: 1, failed: 0, errors: [] })
   })
 
-  test('the 61st conflict of a user within an hour gets 429 RATE_LIMITED for taken and free values', async () => {
+  test('a user with 60 conflicts within an hour gets 429 RATE_LIMITED for taken and free values', async () => {
     const { user, admin, path, as } = await createUniqueFixture()
     const guess = (by = user, email = 'ada@x.test') => by.post(path, { email })
     for (let n = 0; n < 60; n++) expect(statusAndCode(await guess())).toEqual(CONFLICT)

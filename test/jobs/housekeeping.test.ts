@@ -98,7 +98,7 @@ describe('removeExpired', () => {
 })
 
 describe('startHousekeeping', () => {
-  /** Starts housekeeping runCount, as on two nodes, and records the tenants of all runs. */
+  /** Starts housekeeping twice, as on two nodes, and records the tenants of all runs. */
   function startTestHousekeeping(task: (tenant: string) => Promise<void> = async () => {}, every = 6_000) {
     const runs: string[] = []
     const tasks: HousekeepingTask[] = [

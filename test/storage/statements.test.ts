@@ -130,7 +130,7 @@ describe.each(engines)('%s: statements', (_, engine) => {
     )
   })
 
-  test('in an empty list matches no row, and not in an empty list matches every row', async () => {
+  test('a condition on an empty list matches no row with in and every row with not in', async () => {
     expect(await db.$count(shops, inArray(shops.name, []))).toBe(0)
     expect(await db.$count(shops, notInArray(shops.name, []))).toBe(3)
     expect(await db.$count(shops, inArray(shops.name, ['north', 'south', 'east']))).toBe(2)
@@ -139,7 +139,7 @@ describe.each(engines)('%s: statements', (_, engine) => {
     expect(await db.$count(shops, notInArray(shops.name, none))).toBe(3)
   })
 
-  test('not in a list with null matches no row', async () => {
+  test('a not in condition on a list with null matches no row', async () => {
     const genres = db.select({ genre: books.genre }).from(books)
     expect(await db.$count(books, inArray(books.genre, genres))).toBe(1)
     expect(await db.$count(books, notInArray(books.title, genres))).toBe(0)
