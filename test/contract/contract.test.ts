@@ -7,7 +7,7 @@ const normalizePath = (path: string) => path.replace(/:\w+/g, ':x').replace(/\/$
 const accessByRoute = new Map(
   app.routes.map(({ method, path, hooks }) => [`${method} ${normalizePath(path)}`, hooks.detail?.['x-access']]),
 )
-/** One route may serve several of the contract's: `/api/auth/:provider` is also `/api/auth/google`. */
+/** One route may serve several routes of the contract: `/api/auth/:provider` is also `/api/auth/google`. */
 const accessOf = ({ method, path }: (typeof contractRoutes)[number]) => {
   const exact = accessByRoute.get(`${method} ${normalizePath(path)}`)
   return exact ?? accessByRoute.get(`${method} ${normalizePath(path).replace(/^\/api\/auth\/\w+/, '/api/auth/:x')}`)

@@ -4,7 +4,7 @@ import { findPostgresBin, startPostgres } from '../fakes/postgres'
 import { databaseUrl } from '../storage/engines'
 
 // This test has a PostgreSQL server of its own, because it kills it.
-describe.skipIf(!databaseUrl || !findPostgresBin())('when PostgreSQL is killed', () => {
+describe.skipIf(!databaseUrl || !findPostgresBin())('a killed PostgreSQL server', () => {
   test('a killed PostgreSQL loses no acknowledged write, writes get 503 meanwhile, and Atoll recovers by itself', async () => {
     const database = await startPostgres({ durable: true })
     try {

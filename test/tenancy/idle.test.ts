@@ -4,7 +4,7 @@ import { listen } from '../../src/gateway'
 import { costlyWork } from '../../src/tenancy/fair-queue'
 import { createTestTenant, fullAccessRules } from '../test-tenant'
 
-// Bun cuts a connection on which nothing moves for ten seconds, and looks every four.
+// Bun closes a connection that is idle for ten seconds, and checks every four seconds.
 const LONGER_THAN_IDLE_MS = 15_000 // ms
 setDefaultTimeout(90_000)
 
