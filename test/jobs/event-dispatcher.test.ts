@@ -32,7 +32,7 @@ registerSubscribers({
         .filter(({ since }) => event.kind === 'test' && event.seq > since)
         .flatMap(({ name, jobs }) =>
           times(jobs).map((n): NewJob & { _id: string } => ({
-            ...{ _id: `${event._id} ${name} ${n}`, kind: 'record', orderingKey: name },
+            ...{ _id: `${event._id} ${name} ${n}`, kind: 'heard', orderingKey: name },
             payload: { name, n: event.metadata.n },
           })),
         ),
@@ -40,7 +40,7 @@ registerSubscribers({
   },
 })
 registerJobs({
-  record: {
+  heard: {
     async run({ tenant }, { payload }) {
       const { name, n } = payload as { name: string; n: number }
       doneJobs.push([tenant, name, n])
@@ -160,7 +160,7 @@ describe('the event dispatcher', () => {
         })) as Tenant['write'],
     }
     await expect(eventDispatcher.collect(failing)).rejects.toThrow('power failed')
-    expect([await cursor(), await tenant.db.query("select 1 from jobs where kind = 'record'")]).toEqual([undefined, []])
+    expect([await cursor(), await tenant.db.query("select 1 from jobs where kind = 'heard'")]).toEqual([undefined, []])
     await runDueJobs(tenant)
     expect(numbersOf('ada')).toEqual([1])
   })
@@ -168,7 +168,7 @@ describe('the event dispatcher', () => {
   test('events wait while a subscriber fails, and jobs that are already queued run', async () => {
     const { tenant, id, emitNumbers, numbersOf } = await createSubscribersFixture('ada')
     await emitNumbers(1)
-    await tenant.write((tx) => enqueue(tenant, tx, { kind: 'record', payload: { name: 'other', n: 2 } }))
+    await tenant.write((tx) => enqueue(tenant, tx, { kind: 'heard', payload: { name: 'other', n: 2 } }))
     failingTenants.add(id)
     await expect(runDueJobs(tenant)).rejects.toThrow('subscriber fails')
     expect([numbersOf('ada'), numbersOf('other')]).toEqual([[], [2]])
