@@ -13,7 +13,7 @@ const times = (n: number) => Array.from({ length: n }, (_, i) => i)
 const HOUR = 3_600_000
 let kindCount = 0
 
-/** Registers a job kind of its own for a test, with the payloads of its done jobs. */
+/** A kind of job of this test's own, done by what is given. */
 function registerTestKind(run: (job: Job, tenant: Tenant) => unknown, retryFor?: number) {
   const kind = `test-${kindCount++}`
   const done: unknown[] = []
