@@ -3,14 +3,14 @@ import { createTempFolder, runAtoll, startAtoll } from './fakes/cli'
 
 setDefaultTimeout(120_000)
 
-/** The blocks of code of a section of the README. */
+/** The code blocks of a section of the README. */
 async function blocksOf(heading: string) {
   const text = await Bun.file(new URL('../README.md', import.meta.url)).text()
   const section = text.split(/^## /m).find((part) => part.startsWith(heading)) ?? ''
   return [...section.matchAll(/^```\n([\s\S]*?)^```/gm)].map(([, block = '']) => block)
 }
 
-test('the first commands of the README work as they are printed', async () => {
+test('the commands of the README section "Using it" work as printed', async () => {
   if (!Bun.which('curl') || !Bun.which('sh')) return console.warn('SKIPPED: the README is tried with curl and sh.')
   const [start = '', requests = '', transfers = ''] = await blocksOf('Using it')
   const [create = '', run] = start.trim().split('\n')
