@@ -36,3 +36,25 @@ test('every file of src has a kebab-case name that is a noun and not generic', (
     expect(name, file).not.toMatch(/^(utils?|helpers?|manager|service|misc|common)$/)
   }
 })
+
+/** Words that begin a fragment: such a title leaves out who does something. */
+const FRAGMENT_BEGINNINGS =
+  'is|are|was|were|that|of|who|whom|what|whoever|whatever|which|goes|comes|and|but|while|so|or|by|in|at|on|to|from|with|has|have|does'
+
+test('a title of a test is a sentence that names what it is about, in at most 140 characters', async () => {
+  const fragment = new RegExp(`^(${FRAGMENT_BEGINNINGS})\\b`, 'i')
+  let count = 0
+  for (const file of files.filter((file) => file.endsWith('.test.ts'))) {
+    const text = await read(file)
+    for (const [, kind, quote, title = ''] of text.matchAll(
+      /^\s*(test|describe)(?:\.\w+)*(?:\([^)\n]*\))?\((?:\n\s*)?(['"`])((?:(?!\2)[^\\\n]|\\.)+)\2/gm,
+    )) {
+      if (quote === '`' && title.startsWith('${')) continue
+      count++
+      expect(title, file).not.toMatch(fragment)
+      expect(title.length, `${file}: ${title}`).toBeLessThanOrEqual(140)
+      if (kind === 'test' && !title.includes('%')) expect(title, file).toContain(' ')
+    }
+  }
+  expect(count).toBeGreaterThan(2_000)
+})

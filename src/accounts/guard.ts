@@ -19,8 +19,6 @@ import { extendSessionCookie, serializeExpiredSessionCookie } from './cookies'
 import { createAuditedWrite, impersonate, readImpersonationTarget } from './impersonation'
 import { assertScope, hasPermission, missingRoleMessage, type Permission } from './permissions'
 
-export type { Ctx, PublicCtx } from './context'
-
 type Headers = Record<string, string | number | string[]>
 type Set = { headers: unknown }
 

@@ -1,5 +1,5 @@
 import { and, eq } from 'drizzle-orm'
-import type { Ctx, PublicCtx } from '../accounts/guard'
+import type { Ctx, PublicCtx } from '../accounts/context'
 import { connections } from '../connections/tables'
 import type { HttpContext } from '../core/etag'
 import { badRequest, type FieldError, notFound, Problem } from '../core/problem'

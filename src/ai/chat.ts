@@ -1,5 +1,5 @@
 import type { Static } from '@sinclair/typebox'
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import { assertScope } from '../accounts/permissions'
 import { parseJson } from '../core/body'
 import { badRequest } from '../core/problem'

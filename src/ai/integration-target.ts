@@ -1,4 +1,4 @@
-import type { PublicCtx } from '../accounts/guard'
+import type { PublicCtx } from '../accounts/context'
 import { parseWithShape } from '../core/shapes'
 import { type TargetInvocation, toPayload } from '../integrations/invocation'
 import type { AiTarget } from '../integrations/targets/ai'

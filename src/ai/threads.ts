@@ -1,5 +1,5 @@
 import { and, asc, eq, inArray } from 'drizzle-orm'
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import { users } from '../accounts/tables'
 import { now, toIsoString } from '../core/clock'
 import type { HttpContext } from '../core/etag'

@@ -1,7 +1,7 @@
 import { eq, type SQL } from 'drizzle-orm'
 import type { Static } from 'elysia'
 import type { Actor } from '../accounts/actors'
-import type { Ctx, PublicCtx } from '../accounts/guard'
+import type { Ctx, PublicCtx } from '../accounts/context'
 import { hasPermission } from '../accounts/permissions'
 import { now, toIsoString } from '../core/clock'
 import { assertIfMatch, etagOf, type HttpContext, setEtag } from '../core/etag'

@@ -1,6 +1,6 @@
 import { and, eq, inArray, or } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import { now, toIsoString } from '../core/clock'
 import { assertIfMatch, etagOf, type HttpContext, setEtag } from '../core/etag'
 import { slot } from '../core/extension'

@@ -1,5 +1,6 @@
 import { and, eq } from 'drizzle-orm'
-import { type Ctx, type PublicCtx, reauthorize } from '../accounts/guard'
+import type { Ctx, PublicCtx } from '../accounts/context'
+import { reauthorize } from '../accounts/guard'
 import { workspaces } from '../accounts/memberships/tables'
 import { users } from '../accounts/tables'
 import { badRequest, type FieldError, notFound, Problem } from '../core/problem'

@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm'
-import type { Ctx } from '../accounts/guard'
+import type { Ctx } from '../accounts/context'
 import type { ResolvedConnection } from '../connections/kinds/index'
 import { getConnection, withSecrets } from '../connections/resolver'
 import * as contentConfigurations from '../content/configurations'

@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm'
-import type { Ctx, PublicCtx } from '../accounts/guard'
+import type { Ctx, PublicCtx } from '../accounts/context'
 import { now, toIsoString } from '../core/clock'
 import type { HttpContext } from '../core/etag'
 import { badRequest, type FieldError, notFound } from '../core/problem'

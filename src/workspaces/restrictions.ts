@@ -1,6 +1,6 @@
+import type { Ctx } from '../accounts/context'
 import { workspaceSettings } from '../accounts/memberships/workspace-settings'
 import { extensions } from '../core/extension'
-import type { Ctx } from '../accounts/context'
 import { Problem } from '../core/problem'
 import { getSettings } from '../platform/settings/tenant-settings'
 import type { Tenant } from '../tenancy/tenants'

@@ -1,5 +1,5 @@
 import type OpenAI from 'openai'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { parseJson } from '../../core/body'
 import { type FieldError, Problem } from '../../core/problem'
 import { disableIdleTimeout, restoreIdleTimeout } from '../../tenancy/client-connection'

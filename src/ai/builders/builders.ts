@@ -1,4 +1,4 @@
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { assertMayRun } from '../../integrations/permission'
 import type { CompletionRequest } from '../shapes'
 import { getSource } from '../sources/sources'

@@ -1,5 +1,5 @@
 import type { Static, TSchema } from 'elysia'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import type { HttpContext } from '../../core/etag'
 import { type FieldError, Problem } from '../../core/problem'
 

@@ -1,5 +1,5 @@
 import { type TSchema, t } from 'elysia'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { assertScope } from '../../accounts/permissions'
 import { badRequest } from '../../core/problem'
 import { parseWithShape } from '../../core/shapes'

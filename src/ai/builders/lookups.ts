@@ -1,4 +1,4 @@
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { assertScope } from '../../accounts/permissions'
 import * as blueprints from '../../blueprints/blueprints'
 import * as connections from '../../connections/connections'

@@ -1,5 +1,5 @@
 import { and, eq, inArray, max, sum } from 'drizzle-orm'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { now, toIsoString } from '../../core/clock'
 import { badRequest, notFound, Problem } from '../../core/problem'
 import type { Tx } from '../../storage/port'

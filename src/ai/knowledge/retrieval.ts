@@ -1,5 +1,5 @@
 import { or } from 'drizzle-orm'
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { toChunks } from '../../core/chunks'
 import { Problem } from '../../core/problem'
 import type { AiTarget } from '../../integrations/targets/ai'

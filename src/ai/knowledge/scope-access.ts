@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { getWorkspaceAccess } from '../../accounts/memberships/workspace-access'
 import { hasPermission } from '../../accounts/permissions'
 import { users } from '../../accounts/tables'

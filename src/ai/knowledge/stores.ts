@@ -1,5 +1,5 @@
 import { and, eq, gt, inArray, isNull, max, or, type SQL } from 'drizzle-orm'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { DAY_MS, now, toIsoString } from '../../core/clock'
 import { badRequest, notFound, Problem } from '../../core/problem'
 import type { Db, Tx } from '../../storage/port'

@@ -1,5 +1,5 @@
 import { and, asc, eq } from 'drizzle-orm'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { blueprints } from '../../blueprints/tables'
 import { integrations } from '../../integrations/tables'
 import { loadTools, type Tools } from '../tools/tools'

@@ -1,4 +1,4 @@
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { Problem } from '../../core/problem'
 import { disableIdleTimeout } from '../../tenancy/client-connection'
 

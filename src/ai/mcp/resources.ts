@@ -1,4 +1,4 @@
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { scopesAllow } from '../../accounts/permissions'
 import * as blueprints from '../../blueprints/blueprints'
 import { Problem } from '../../core/problem'

@@ -10,7 +10,7 @@ import {
   ReadResourceRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import { version } from '../../../package.json'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { MAX_AGENT_RUNS } from '../tools/tool'
 import { runForModel } from '../tools/tools'
 import { loadAllTools } from './mcp-tools'

@@ -1,4 +1,4 @@
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 
 /** A tool that a model may call, and that the server runs. */
 export type Tool = {

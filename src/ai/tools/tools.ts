@@ -1,4 +1,4 @@
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { parseJson, toStorableText } from '../../core/body'
 import { logError } from '../../core/log'
 import { Problem } from '../../core/problem'

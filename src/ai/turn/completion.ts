@@ -1,4 +1,4 @@
-import type { Ctx, PublicCtx } from '../../accounts/guard'
+import type { Ctx, PublicCtx } from '../../accounts/context'
 import { Problem } from '../../core/problem'
 import { disableIdleTimeout, restoreIdleTimeout } from '../../tenancy/client-connection'
 import { FairSemaphore } from '../../tenancy/fair-semaphore'

@@ -1,6 +1,6 @@
 import { and, inArray } from 'drizzle-orm'
 import type OpenAI from 'openai'
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { sha256 } from '../../core/crypto'
 import { badRequest } from '../../core/problem'
 import type { AiTarget } from '../../integrations/targets/ai'

@@ -1,4 +1,4 @@
-import type { Ctx, PublicCtx } from '../../accounts/guard'
+import type { Ctx, PublicCtx } from '../../accounts/context'
 import { badRequest, notFound, Problem } from '../../core/problem'
 import { parseOptional } from '../../core/shapes'
 import type { ChatTarget } from '../agents'

@@ -1,5 +1,5 @@
 import { eq, lt, max } from 'drizzle-orm'
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { toStorableText } from '../../core/body'
 import { DAY_MS, now, toIsoString } from '../../core/clock'
 import { logError } from '../../core/log'

@@ -1,5 +1,5 @@
 import type OpenAI from 'openai'
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { toStorableText } from '../../core/body'
 import { toChunks } from '../../core/chunks'
 import { now, toIsoString } from '../../core/clock'

@@ -1,5 +1,5 @@
 import { inArray } from 'drizzle-orm'
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { now, toIsoString } from '../../core/clock'
 import { Problem } from '../../core/problem'
 import { getSettings } from '../../platform/settings/tenant-settings'

@@ -1,5 +1,5 @@
 import { lt } from 'drizzle-orm'
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { config } from '../../config'
 import { DAY_MS, now, toIsoString } from '../../core/clock'
 import { deleteInBatches } from '../../jobs/batch-delete'

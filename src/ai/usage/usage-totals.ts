@@ -1,5 +1,5 @@
 import { count, type SQL, sql, sum } from 'drizzle-orm'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { DAY_MS, toIsoString } from '../../core/clock'
 import { badRequest } from '../../core/problem'
 import { parseNames } from '../../storage/pagination'

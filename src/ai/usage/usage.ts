@@ -1,5 +1,5 @@
 import { and, gte, inArray, lt, type SQL } from 'drizzle-orm'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { DAY_MS, isIsoDate, toIsoString } from '../../core/clock'
 import { type HttpContext, setNoStore } from '../../core/etag'
 import { badRequest, type FieldError } from '../../core/problem'

@@ -1,5 +1,5 @@
 import { asc, inArray } from 'drizzle-orm'
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { toBodyStream } from '../../core/body-stream'
 import { toChunks } from '../../core/chunks'
 import { sha256 } from '../../core/crypto'

@@ -1,6 +1,6 @@
 import { inArray } from 'drizzle-orm'
 import { type Static, t } from 'elysia'
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { blueprints } from '../../blueprints/tables'
 import { config } from '../../config'
 import { slot } from '../../core/extension'

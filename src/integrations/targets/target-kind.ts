@@ -1,6 +1,6 @@
 import type { Static, TObject } from '@sinclair/typebox'
 import { eq } from 'drizzle-orm'
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import type { KindName } from '../../connections/kinds/index'
 import { connections } from '../../connections/tables'
 import type { FieldError } from '../../core/problem'

@@ -1,5 +1,6 @@
 import { asc } from 'drizzle-orm'
-import { type Ctx, type PublicCtx, reauthorize } from '../../accounts/guard'
+import type { Ctx, PublicCtx } from '../../accounts/context'
+import { reauthorize } from '../../accounts/guard'
 import { appliesTo, mayReadField, mayWriteField } from '../../blueprints/permissions'
 import type { Definition, Field, Operation } from '../../blueprints/shapes'
 import { blueprints } from '../../blueprints/tables'

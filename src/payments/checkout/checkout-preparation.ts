@@ -1,5 +1,5 @@
 import { and, eq, gt } from 'drizzle-orm'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { now } from '../../core/clock'
 import { badRequest, Problem } from '../../core/problem'
 import type { Tx } from '../../storage/port'

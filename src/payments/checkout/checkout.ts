@@ -1,5 +1,5 @@
 import { and, eq, isNull } from 'drizzle-orm'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { users } from '../../accounts/tables'
 import { now, toIsoString } from '../../core/clock'
 import { Problem } from '../../core/problem'

@@ -1,6 +1,6 @@
 import { Value } from '@sinclair/typebox/value'
 import { eq } from 'drizzle-orm'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { isIsoDate, isIsoDateTime, now, toIsoString } from '../../core/clock'
 import type { HttpContext } from '../../core/etag'
 import { type FieldError, notFound, Problem, summarizeErrors } from '../../core/problem'

@@ -1,5 +1,5 @@
 import { and, eq } from 'drizzle-orm'
-import type { PublicCtx } from '../../accounts/guard'
+import type { PublicCtx } from '../../accounts/context'
 import { config } from '../../config'
 import { now } from '../../core/clock'
 import { Problem, tooManyRequests } from '../../core/problem'

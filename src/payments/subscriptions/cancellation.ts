@@ -1,5 +1,5 @@
 import { and, eq, notInArray } from 'drizzle-orm'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import type { DeletedOwner } from '../../accounts/owner-deleted'
 import { now, toIsoString } from '../../core/clock'
 import { Problem } from '../../core/problem'

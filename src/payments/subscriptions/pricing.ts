@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm'
-import type { Ctx } from '../../accounts/guard'
+import type { Ctx } from '../../accounts/context'
 import { now, toIsoString } from '../../core/clock'
 import { Problem } from '../../core/problem'
 import { enqueue } from '../../jobs/queue'
