@@ -141,7 +141,7 @@ describe('a request with', () => {
 })
 
 describe('an Idempotency-Key', () => {
-  test('belongs to the first credential, whatever comes with it', async () => {
+  test('an Idempotency-Key belongs to the first credential of a request', async () => {
     const key = crypto.randomUUID()
     const [first, second, third] = [apiKey(home.tokens.admin), await token(), await cookie()]
     const replayed = async (headers: Headers) => (await callOnce(headers, key)).headers.get(REPLAYED_HEADER)
@@ -156,7 +156,7 @@ describe('an Idempotency-Key', () => {
     expect(await replayed(apiKey(home.tokens.user))).toBeNull()
   })
 
-  test('does not let a wrong credential see the answer of a good one that comes with it', async () => {
+  test('a wrong credential beside a good one does not get the stored answer', async () => {
     const key = crypto.randomUUID()
     const [session, bearerToken] = [await cookie(), await token()]
     for (const good of [session, bearerToken]) expect((await callOnce(good, key)).status).toBe(200)
@@ -170,7 +170,7 @@ describe('an Idempotency-Key', () => {
     }
   })
 
-  test('of a cookie is refused from another site, the first time and again', async () => {
+  test('a cross-site request with a cookie gets 403, the first time and when it is repeated', async () => {
     const [session, key] = [await cookie(), crypto.randomUUID()]
     const foreign = { ...session, origin: 'https://evil.example' }
     expect(outcomeOf(await callOnce(foreign, key))).toEqual(CROSS_SITE)
@@ -180,7 +180,7 @@ describe('an Idempotency-Key', () => {
     expect((await callOnce({ ...(await token()), origin: 'https://evil.example' }, key)).status).toBe(200)
   })
 
-  test('does not keep a cookie from being renewed, and renews none by itself', async () => {
+  test('a request with an Idempotency-Key renews a cookie that is older than 30 minutes, once', async () => {
     const [session, early] = [await cookie(), await cookie()]
     expect((await callOnce(early, crypto.randomUUID())).headers.has('set-cookie')).toBe(false)
     advanceClock(31 * MINUTE)
@@ -191,7 +191,7 @@ describe('an Idempotency-Key', () => {
     expect(readSetCookie(read).cookie).toBe(early.cookie)
   })
 
-  test('of an admin who acts as a user is that admin’s, by every credential', async () => {
+  test('the key of an impersonating admin belongs to the admin, by every credential', async () => {
     const as = { 'x-impersonate-user': home.users.other }
     for (const headers of [
       apiKey(home.tokens.admin),
@@ -209,7 +209,7 @@ describe('an Idempotency-Key', () => {
   })
 })
 
-test('to authenticate a request changes nothing: the guard alone renews a cookie', async () => {
+test('authenticate changes nothing: only the guard renews a cookie', async () => {
   const session = await cookie()
   const request = new Request(origin, { headers: session })
   expect(await authenticate(new Request(origin), home.tenant)).toBeUndefined()
