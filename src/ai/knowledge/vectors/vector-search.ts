@@ -3,13 +3,13 @@ import type { StoreRow } from '../stores'
 import { searchInJavascript } from './javascript'
 import { searchWithSqliteVec } from './sqlite-vec'
 
-/** Numbers of the chunks of some stores whose vectors are closest to one (cosine), the closest first. Each is compared. */
-export type NearestSearch = (db: Db, stores: StoreRow[], wanted: Float32Array, most: number) => Promise<number[]>
+/** Returns the numbers of the chunks whose vectors are closest to a vector (cosine), closest first. The search is exact. */
+export type NearestSearch = (db: Db, stores: StoreRow[], queryVector: Float32Array, limit: number) => Promise<number[]>
 
 const searchByEngine: Record<VectorSearch, NearestSearch> = {
   javascript: searchInJavascript,
   'sqlite-vec': searchWithSqliteVec,
 }
 
-/** By what the database has for it. */
+/** Searches with what the database supports. */
 export const findNearest: NearestSearch = (db, ...args) => searchByEngine[db.vectorSearch](db, ...args)
