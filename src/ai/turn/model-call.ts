@@ -86,7 +86,7 @@ export class ReplyBuilder {
   #usage?: { prompt: number; completion: number }
   #size = 0
 
-  /** Adds chunks that arrived together, and passes on their text. @throws MalformedReply, SourceCallError, what `onText` throws */
+  /** Adds chunks and passes on their text. @throws MalformedReply, SourceCallError, and what `onText` throws */
   async addChunks(chunks: CompletionChunk[], onText: OnText) {
     const pieces: string[] = []
     try {

@@ -88,7 +88,7 @@ export class Turn {
     return this.input.abortController.signal
   }
 
-  /** Runs the turn to its end, or until a client tool is called. @throws what `toProblem` takes, or the reason of the abort */
+  /** Runs the turn to its end, or until a client tool is called. @throws what `callModel` throws */
   async run(stream: boolean, onText: OnText = () => {}): Promise<void> {
     const { agent, messages } = this.input
     const rounds = agent.target.maxToolRounds ?? DEFAULT_TOOL_ROUNDS

@@ -25,7 +25,7 @@ export async function calculateCost(
   )
 }
 
-/** A price per million tokens is the price per token in millionths. It is scaled by another million so that sums are exact. */
+/** A price per million tokens is the price per token in millionths. It is scaled by a million, so sums are exact. */
 const scaledCost = (tokens: number, price: number) => BigInt(tokens) * BigInt(Math.round(price * MICROS_PER_UNIT))
 
 const roundToMicros = (scaled: bigint) => (scaled + BigInt(MICROS_PER_UNIT / 2)) / BigInt(MICROS_PER_UNIT)
