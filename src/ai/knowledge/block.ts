@@ -1,10 +1,10 @@
-/** What stands together in a file, such as a paragraph, and under which headings or in which part of it. */
+/** A part of a file that belongs together, such as a paragraph. An empty `text` is a pause, in which other work may run. */
 export type Block = {
   text: string
-  /** Where it is, such as `Guide > Installing`. */
+  /** The headings above it, such as `Guide > Installing`. */
   place: string
-  /** Whether its lines are to be kept as they are. */
+  /** Whether its lines must be kept as they are. */
   code?: boolean
-  /** Whether a part of the file begins with it. */
+  /** Whether it begins a section of the file. */
   begins?: boolean
 }

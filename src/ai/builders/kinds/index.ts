@@ -2,7 +2,7 @@ import { blocks } from './blocks'
 import { blueprints } from './blueprints'
 import { integrations } from './integrations'
 
-/** What models draft here. */
+/** The kinds of resources that models draft. */
 export const draftKinds = { blocks, blueprints, integrations }
 export type DraftKindName = keyof typeof draftKinds
 

@@ -1,5 +1,5 @@
 import type { Db } from '../../../storage/port'
 import type { StoreRow } from '../stores'
 
-/** Numbers of the chunks of some stores whose vectors are closest to one (cosine), the closest first. Each is compared. */
-export type NearestSearch = (db: Db, stores: StoreRow[], wanted: Float32Array, most: number) => Promise<number[]>
+/** Returns the numbers of the chunks whose vectors are closest to a vector (cosine), closest first. The search is exact. */
+export type NearestSearch = (db: Db, stores: StoreRow[], queryVector: Float32Array, limit: number) => Promise<number[]>

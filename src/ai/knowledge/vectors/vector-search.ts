@@ -8,5 +8,5 @@ const searchByEngine: Record<VectorSearch, NearestSearch> = {
   'sqlite-vec': searchWithSqliteVec,
 }
 
-/** By what the database has for it. */
+/** Searches with what the database supports. */
 export const findNearest: NearestSearch = (db, ...args) => searchByEngine[db.vectorSearch](db, ...args)
