@@ -77,8 +77,8 @@ async function trackIncoming<T>(body: Promise<T>): Promise<T> {
 }
 
 /**
- * Returns the text of a request's body, or undefined when it has no bytes. @throws 413 BODY_TOO_LARGE beyond `limit`
- * bytes
+ * Returns the text of a request's body, or undefined when it has no bytes.
+ * @throws 413 BODY_TOO_LARGE beyond `limit` bytes
  */
 export async function readText(
   request: Request,

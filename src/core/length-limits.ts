@@ -11,7 +11,7 @@ type LengthBounds = {
   ofProperties?: Record<string, LengthBounds | undefined>
 }
 
-/** How many properties an object may have beside those that its shape names. */
+/** How many properties an object may have besides those that its shape names. */
 const MAX_UNNAMED_PROPERTIES = 100
 
 const getBounds = weakCached(boundsOf)

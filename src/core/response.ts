@@ -5,7 +5,7 @@ const COMMON_HEADERS = {
   'x-frame-options': 'DENY',
   'referrer-policy': 'no-referrer',
 }
-/** What a response of the API depends on, beside its URL. */
+/** What a response of the API depends on besides its URL. */
 const API_VARY = 'tenant, Authorization, Cookie, x-api-key, x-impersonate-user, x-impersonate-workspace'
 const CACHE_NO_STORE = 'private, no-store'
 /** For responses with an ETag: a browser may store the response, and revalidates it each time. */
