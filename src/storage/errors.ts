@@ -118,7 +118,8 @@ const MAX_BUSY_ATTEMPTS = 5
 const BUSY_RETRY_DELAY_MS = 100
 
 /**
- * Runs work up to five times while the database is busy. The work must be safe to repeat. @throws 503 BUSY after that
+ * Runs work up to five times while the database is busy. The work must be safe to repeat.
+ * @throws 503 BUSY after that
  */
 export async function retryWhenBusy<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++)

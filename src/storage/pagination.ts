@@ -175,8 +175,8 @@ export async function filterPage<Row>(
 const MAX_NAMES = 1_000
 
 /**
- * Returns the comma-separated names of a query, or undefined when there are none. @throws 400 INVALID_INPUT for more
- * than 1,000
+ * Returns the comma-separated names of a query, or undefined when there are none.
+ * @throws 400 INVALID_INPUT for more than 1,000
  */
 export function parseNames(value: string | undefined, path: string): string[] | undefined {
   const names = parseOptional(value)
@@ -188,8 +188,8 @@ export function parseNames(value: string | undefined, path: string): string[] | 
 }
 
 /**
- * Returns the fields that a query selects, separated by spaces or commas. @throws 400 INVALID_INPUT for an unknown
- * field
+ * Returns the fields that a query selects, separated by spaces or commas.
+ * @throws 400 INVALID_INPUT for an unknown field
  */
 export function parseSelect(select: string | undefined, fields: readonly string[]): Set<string> | undefined {
   const names = parseOptional(select)

@@ -151,7 +151,8 @@ export type ExclusiveAccess = Executor & {
 export type NameClaim = AsyncDisposable & { assertHeld(): Promise<void> }
 
 /**
- * Returns the migrations that a database of this version has not run. @throws 500 DATABASE_TOO_NEW for a newer version
+ * Returns the migrations that a database of this version has not run.
+ * @throws 500 DATABASE_TOO_NEW for a newer version
  */
 export function listPendingMigrations(version: number, migrations: string[]): string[] {
   if (version > migrations.length)

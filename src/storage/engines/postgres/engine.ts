@@ -43,10 +43,7 @@ function requireBucket(place: DatabaseLocation) {
   return { bucket: place.bucket, tenant: tenantIdOf(place) }
 }
 
-/**
- * The engine for PostgreSQL. Tenants share the tables of a bucket, which is a schema; row-level security separates
- * their rows.
- */
+/** The engine for PostgreSQL. Tenants share a bucket's tables; row-level security separates their rows. */
 export class Postgres implements Engine {
   #pool: pg.Pool
   #migrated = new Map<string, Promise<void>>()
@@ -192,10 +189,7 @@ export class Postgres implements Engine {
     return client
   }
 
-  /**
-   * Returns the settings of a transaction. They end with it, so that a connection pooler may stand between us and the
-   * server.
-   */
+  /** Returns the settings of a transaction. They end with it, so connections may come from a pooler. */
   #startStatements(bucket: string, tenant: string) {
     const { deadline } = this.options
     return `${this.#hasCitus ? PROPAGATE_LOCAL_SQL : ''}set local role ${TENANT_ROLE}; set local search_path to ${pg.escapeIdentifier(bucket)};
@@ -281,8 +275,7 @@ export class Postgres implements Engine {
   }
 
   /**
-   * Tells whether a transaction whose COMMIT got no answer was committed. Taking the tenant's lock first ensures that
-   * it is over.
+   * Tells whether a transaction whose COMMIT got no answer was committed. The tenant's lock ensures that it is over.
    */
   async #isCommitted(start: string, key: string) {
     return this.#withConnection(async (client) => {

@@ -49,7 +49,7 @@ begin
 end
 $$;
 
--- Copied rows have numbers that the bucket's sequences did not assign: the next numbers must come after them. Only the
+-- Copied rows have numbers that no sequence of the bucket has assigned: the next numbers must come after them. Only the
 -- owner may set a sequence, and while nothing else takes a number. A gap is left, so that this is rarely necessary.
 create or replace function advance_numbers() returns void language plpgsql security definer as $$
 declare

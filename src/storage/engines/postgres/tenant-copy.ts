@@ -114,7 +114,7 @@ export async function openTenantCopy(client: pg.Client, tenant: string): Promise
           await deleteChanges()
         }
       } catch {
-        // The capture expires by itself, and the next one starts anew.
+        // The capture expires by itself. The next capture starts from the beginning.
       }
       await client.end()
     },

@@ -85,7 +85,7 @@ export class SqliteTenantCopy implements TenantCopyConnection {
     try {
       if (this.#isCapturing) await this.#runTransaction('begin immediate', () => this.#stopCapture())
     } catch {
-      // The capture expires by itself, and the next one starts anew.
+      // The capture expires by itself. The next capture starts from the beginning.
     }
     this.connection.close()
   }
