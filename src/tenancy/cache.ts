@@ -14,7 +14,7 @@ export type CacheTopic =
 /** Topics whose values also depend on another topic, and are dropped with it. */
 const DEPENDENT_TOPICS: Partial<Record<CacheTopic, CacheTopic>> = { configurations: 'actors' }
 
-const VERSION_CHECK_INTERVAL_MS = 1_000 // a change by another process may go unnoticed for so long
+const VERSION_CHECK_INTERVAL_MS = 1_000 // a change by another process is seen after so long at the latest
 const MAX_VALUES_PER_REGION = 20_000
 
 type CacheRegion = Map<string, unknown>

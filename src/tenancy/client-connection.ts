@@ -48,7 +48,7 @@ export const isLocalRequest = (request: Request) =>
 const stripProxyPort = (address: string) =>
   address.match(/^\[(.+)\](?::\d+)?$/)?.[1] ?? address.replace(/^([\d.]+):\d+$/, '$1')
 
-const IDLE_TIMEOUT_S = 10 // a connection is closed after so long without a byte
+const IDLE_TIMEOUT_S = 10 // without a byte, until a connection is closed
 const EXTEND_INTERVAL_MS = 2_500
 const requestsInProgress = new Map<Request, { since: number; longer?: boolean }>()
 const requestsWithoutTimeout = new WeakSet<Request>()

@@ -9,7 +9,7 @@ export type ConcurrencyLimits = { perTenant: number; perCaller: number }
 
 type CallerQueues = Map<string, (() => void)[]>
 
-const MAX_UNPAID_MS = 2 // expensive work holds the thread for so long before others get their turn
+const MAX_UNPAID_MS = 2 // how long expensive work holds the thread before others get their turn
 const REPAYMENT_FACTOR = 1.5 // ms that others get for each ms; above 1, because the garbage of a slice is collected in their time
 
 /**
@@ -37,7 +37,8 @@ export class FairQueue {
 
   /**
    * Counts a piece of expensive work until the returned function is called. Work that has already begun is counted
-   * without limits. @throws 503 BUSY when the tenant or the caller has reached its limit
+   * without limits.
+   * @throws 503 BUSY when the tenant or the caller has reached its limit
    */
   acquireSlot({ tenant, caller }: WorkOwner, limits?: ConcurrencyLimits): () => void {
     const [tenantKey, callerKey] = [`${tenant} `, `${tenant} ${caller}`]

@@ -29,14 +29,16 @@ export class FairSemaphore {
   }
 
   /**
-   * Runs work in its turn. @throws 503 BUSY when too much work of the tenant waits already, or this waited for too long
+   * Runs work in its turn.
+   * @throws 503 BUSY when too much work of the tenant waits already, or this waited for too long
    */
   run<T>({ tenant }: Pick<Tenant, 'tenant'>, work: () => Promise<T>): Promise<T> {
     return this.#execute(tenant, this.#urgent, work)
   }
 
   /**
-   * Runs work that never goes ahead of work of `run`, and waits in a queue of its own. @throws 503 BUSY as `run` does
+   * Runs work that never goes ahead of work of `run`, and waits in a queue of its own.
+   * @throws 503 BUSY as `run` does
    */
   runLowPriority<T>({ tenant }: Pick<Tenant, 'tenant'>, work: () => Promise<T>): Promise<T> {
     return this.#execute(tenant, this.#lowPriority, work)

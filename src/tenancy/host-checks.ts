@@ -7,7 +7,7 @@ import { registry } from './registry'
 import { hosts } from './tables'
 
 const HOST_CHECK_INTERVAL_MS = DAY_MS
-const HOST_RELEASE_DELAY_MS = 3 * DAY_MS // a record may be missing for so long
+const HOST_RELEASE_DELAY_MS = 3 * DAY_MS // how long a record may be missing
 const DUE_CHECK_INTERVAL_MS = 3_600_000 // between two searches for due hosts
 const PARALLEL_HOST_CHECKS = 20
 

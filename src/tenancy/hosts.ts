@@ -12,8 +12,8 @@ import { hosts, origins } from './tables'
 
 /**
  * Replaces the hosts that the operator has assigned to a tenant. The operator's word prevails: a host that another
- * tenant has only claimed for a website is taken from it. @throws 409 CONFLICT when a host is assigned to another
- * tenant
+ * tenant has only claimed for a website is taken from it.
+ * @throws 409 CONFLICT when a host is assigned to another tenant
  */
 export async function assignHosts(tx: Tx, tenant: string, names: string[]) {
   await tx.update(hosts).set({ given: false }).where(eq(hosts.tenant, tenant))
@@ -45,8 +45,8 @@ export async function claimWebsites(
   const claimable = names.filter((host) => !isReservedHost(host) && needsClaim(before, host, tenant))
   const proven = config.ATOLL_HOST_CLAIMS === 'dns' ? await filterProvenHosts(tenant, claimable) : []
   const savedOrigins = await findOrigins(tenant)
-  const isSaved = (origin: string) => savedOrigins.some((one) => one.origin === origin && one.version >= version)
-  const isBehind = (one: HostRow) => one.tenant === tenant && one.claimed !== null && one.claimed < version
+  const isSaved = (origin: string) => savedOrigins.some((saved) => saved.origin === origin && saved.version >= version)
+  const isBehind = (row: HostRow) => row.tenant === tenant && row.claimed !== null && row.claimed < version
   // Every write makes all processes look up again which tenant has which host.
   if (
     !(isOpen ? claimable : proven).length &&
@@ -57,11 +57,11 @@ export async function claimWebsites(
     return
   const claimed = await writeInvalidating(registry, 'tenants', async (tx) => {
     const hostRows = await findHosts(tx, names)
-    const takenHosts = hostRows.filter((one) => one.tenant !== tenant).map(({ host }) => host)
+    const takenHosts = hostRows.filter((row) => row.tenant !== tenant).map(({ host }) => host)
     if (isOpen && rejectTaken && takenHosts.length) throw hostTaken(takenHosts)
     const newHosts: string[] = []
     for (const host of names) {
-      const own = hostRows.find((one) => one.host === host)
+      const own = hostRows.find((row) => row.host === host)
       const claims = own?.claimed != null || proven.includes(host) || (isOpen && !isReservedHost(host))
       if (!claims || takenHosts.includes(host)) continue
       if (own?.claimed == null) newHosts.push(host)
@@ -125,7 +125,7 @@ async function saveOrigins(tx: Tx, tenant: string, originNames: string[], versio
   const own = and(eq(origins.tenant, tenant), inArray(origins.origin, originNames))
   const before = await tx.select().from(origins).where(own)
   for (const origin of new Set(originNames)) {
-    const newest = Math.max(version, before.find((one) => one.origin === origin)?.version ?? 0)
+    const newest = Math.max(version, before.find((row) => row.origin === origin)?.version ?? 0)
     await tx
       .insert(origins)
       .values({ origin, tenant, version: newest })

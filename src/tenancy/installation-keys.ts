@@ -47,7 +47,8 @@ export type VaultKeys = { current: number; all: Map<number, string> }
 
 /**
  * Returns the current keys, read again each time: another process may have changed them, and data that is encrypted
- * with a removed key is lost. @throws 503 KEYS_UNAVAILABLE when they cannot be read
+ * with a removed key is lost.
+ * @throws 503 KEYS_UNAVAILABLE when they cannot be read
  */
 export async function getVaultKeys(): Promise<VaultKeys> {
   await getVerifiedSecrets().catch(throwKeysUnavailable)
@@ -188,8 +189,8 @@ function writeFingerprint(query: RunQuery, { signingKey, vaultKey }: Secrets) {
 }
 
 /**
- * An interrupted change of the vault key leaves the known key beside the new one. @throws ConfigError when no key
- * matches
+ * An interrupted change of the vault key leaves the known key beside the new one.
+ * @throws ConfigError when no key matches
  */
 function requireMatch(secrets: Secrets, fingerprint?: Fingerprint): Secrets {
   const vaultKeys = [...toVaultKeys(secrets).all.values()].map(fingerprintOf)

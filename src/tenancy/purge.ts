@@ -14,7 +14,8 @@ export type PurgeResult = { home: string; tenants: number; rows: number }
 
 /**
  * Deletes the rows of tenants that were deleted, or moved elsewhere, at least so many hours ago. Returns the numbers by
- * bucket. @throws 400 NO_DATABASE without a configured database
+ * bucket.
+ * @throws 400 NO_DATABASE without a configured database
  */
 export async function purgeRemains(hours: number): Promise<PurgeResult[]> {
   assertDatabaseConfigured()

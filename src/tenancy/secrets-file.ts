@@ -40,7 +40,8 @@ export function parseSecrets(text: string, place: string): Secrets {
 }
 
 /**
- * Returns the keys in `secrets.json`, or undefined when there is no file. @throws ConfigError when the file is damaged
+ * Returns the keys in `secrets.json`, or undefined when there is no file.
+ * @throws ConfigError when the file is damaged
  */
 export function readSecretsFile(): Secrets | undefined {
   try {

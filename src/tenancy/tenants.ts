@@ -73,8 +73,8 @@ export const getTenant = async (id: string): Promise<Tenant> =>
   openTenant((await findById(id)) ?? throwTenantNotFound(id))
 
 /**
- * Returns the tenant with this id, also when it is suspended, for work that is not part of a request. @throws 404
- * TENANT_NOT_FOUND
+ * Returns the tenant with this id, also when it is suspended, for work that is not part of a request.
+ * @throws 404 TENANT_NOT_FOUND
  */
 export const getTenantAnyStatus = async (id: string): Promise<Tenant> => {
   const entry = (await findById(id)) ?? throwTenantNotFound(id)
@@ -199,8 +199,8 @@ export async function deleteTenant(id: string): Promise<string | undefined> {
 }
 
 /**
- * Opens a tenant's database, which runs its pending migrations, also when the tenant is suspended. @throws 404
- * TENANT_NOT_FOUND
+ * Opens a tenant's database, which runs its pending migrations, also when the tenant is suspended.
+ * @throws 404 TENANT_NOT_FOUND
  */
 export async function migrateTenant(id: string) {
   const entry = (await findById(id)) ?? throwTenantNotFound(id)
