@@ -3,7 +3,10 @@ import { toChunks } from '../../../core/chunks'
 import { toStorageError } from '../../errors'
 import { toMultiRow, toPostgres } from './dialect'
 
-/** Asks what every engine is asked. */
+/**
+ * Runs a statement of the engines' common dialect and returns its rows as arrays.
+ * @throws the error as one of `errors.ts`
+ */
 export async function runQuery(client: pg.ClientBase, sql: string, values?: unknown[]): Promise<unknown[][]> {
   try {
     return (await client.query({ text: toPostgres(sql), values, rowMode: 'array' })).rows
@@ -12,10 +15,11 @@ export async function runQuery(client: pg.ClientBase, sql: string, values?: unkn
   }
 }
 
-// Rows of one statement. It takes 65,535 values at most, and planning a removal by conditions takes as long as they are many.
+// The most rows in one statement. A statement has at most 65,535 parameters, and the time to plan a deletion grows with
+// its conditions.
 const MAX_ROWS_PER_STATEMENT = { values: 500, conditions: 50 }
 
-/** Rows that are inserted or removed by their key go together; other statements follow each other on the wire, unanswered. */
+/** Runs a statement for many rows. Insertions and deletions by key are combined; other statements are pipelined. */
 export async function runMany(client: pg.ClientBase, sql: string, rows: unknown[][]) {
   const pending: Promise<unknown>[] = []
   const maxRows = /^(insert|delete from ")/.test(sql)
