@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
+import { HOUR_MS } from './core/clock'
 import { ConfigError } from './core/config-error'
 import { findNearestKey } from './core/nearest-key'
 
@@ -96,7 +97,7 @@ export const Settings = Type.Object({
     process.env.NODE_ENV === 'production' ? 'off' : 'on',
     'whether integrations may use the built-in AI source "echo"; default: on, in production off',
   ),
-  ATOLL_AI_TIMEOUT: integerSetting(60_000, 100, 3_600_000, 'how long an AI provider may send nothing, in ms'),
+  ATOLL_AI_TIMEOUT: integerSetting(60_000, 100, HOUR_MS, 'how long an AI provider may send nothing, in ms'),
   ATOLL_AI_USAGE_RETENTION: integerSetting(400, 62, 36_500, 'how long AI usage records are kept, in days'),
   ATOLL_AI_BODY_LIMIT: integerSetting(4 << 20, 1024, 1 << 30, 'how large the body of an AI request may be, in bytes'),
   ATOLL_UPLOAD_LIMIT: integerSetting(16 << 20, 1024, 1 << 30, 'how large an upload to a vector store may be, in bytes'),

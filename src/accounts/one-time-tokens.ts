@@ -1,5 +1,5 @@
 import { and, eq, gt, lt } from 'drizzle-orm'
-import { DAY_MS, now, toIsoString } from '../core/clock'
+import { DAY_MS, HOUR_MS, now, toIsoString } from '../core/clock'
 import { generateToken, sha256 } from '../core/crypto'
 import { deleteInBatches } from '../jobs/batch-delete'
 import type { Lease } from '../jobs/with-lease'
@@ -10,7 +10,7 @@ import { oneTimeTokens } from './tables'
 /** How long a token is good for what it is for, in ms. */
 const TOKEN_TTL_MS = {
   verification: 3 * DAY_MS,
-  passwordReset: 3_600_000,
+  passwordReset: HOUR_MS,
   emailRevert: 7 * DAY_MS,
   secondFactor: 5 * 60_000,
   redirect: 60_000,

@@ -11,6 +11,7 @@ export function moveClock(to: number) {
 }
 
 /** A day in ms. */
+export const HOUR_MS = 3_600_000
 export const DAY_MS = 86_400_000
 let [cachedDay, cachedDate] = [Number.NaN, '']
 

@@ -1,4 +1,4 @@
-import { now } from '../core/clock'
+import { HOUR_MS, now } from '../core/clock'
 import { getErrorChain, logError } from '../core/log'
 import { Problem } from '../core/problem'
 import { FairSemaphore } from '../tenancy/fair-semaphore'
@@ -12,7 +12,7 @@ const LEASE_LINGER_MS = 500 // the lease is released after so long without a job
 const RETRY_DELAY_MS = 1_000
 const SUSPENDED_CHECK_INTERVAL_MS = 5_000 // between two checks of a suspended tenant; resuming it wakes no runner
 const USED_TENANTS_CHECK_INTERVAL_MS = 10_000 // between two checks of tenants in use, for jobs of other processes
-const SWEEP_INTERVAL_MS = 3_600_000 // between two checks of all tenants
+const SWEEP_INTERVAL_MS = HOUR_MS // between two checks of all tenants
 const SWEEP_PAUSE_MS = 20 // for each tenant
 const TENANTS_PER_BATCH = 50
 const MAX_CONCURRENT_CHECKS = 8 // tenants that are checked for work at once; a hundred schedules may be due together

@@ -1,4 +1,4 @@
-import { DAY_MS, now } from '../core/clock'
+import { DAY_MS, HOUR_MS, now } from '../core/clock'
 import { extensions, registry } from '../core/extension'
 import { logError } from '../core/log'
 import { TooManyCalls } from '../core/outbound-calls'
@@ -59,7 +59,7 @@ const SOURCE_POLL_INTERVAL_MS = 200 // between two checks of job sources without
 const RESULT_FLUSH_INTERVAL_MS = 50 // results are stored after so long at the latest
 const DEFAULT_RETRY_FOR_MS = 3 * DAY_MS
 const FIRST_RETRY_DELAY_MS = 1_000
-const MAX_RETRY_DELAY_MS = 3_600_000
+const MAX_RETRY_DELAY_MS = HOUR_MS
 
 /** Handlers of jobs, by the kind that is stored with a job. */
 export const jobHandlers = registry<JobHandler>('job handlers')

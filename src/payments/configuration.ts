@@ -110,7 +110,8 @@ export async function getActiveProvider(tenant: Tenant): Promise<ConnectedProvid
   }
 }
 
-const undefinedIfNotFound = (error: unknown) => {
+/** Returns undefined for a 404, and throws any other error. */
+export const undefinedIfNotFound = (error: unknown) => {
   if (error instanceof Problem && error.status === 404) return undefined
   throw error
 }

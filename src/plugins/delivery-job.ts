@@ -1,6 +1,6 @@
 import { eq } from 'drizzle-orm'
 import { isPrivateNetworkAllowed } from '../connections/url-policy'
-import { now, toIsoString } from '../core/clock'
+import { HOUR_MS, now, toIsoString } from '../core/clock'
 import { FAILURE_MESSAGES, type FailureReason, fetchExternal, UpstreamUnreachable } from '../core/http-client'
 import { TooManyCalls } from '../core/outbound-calls'
 import { emit } from '../jobs/outbox'
@@ -18,7 +18,7 @@ import { deliveries, plugins } from './tables'
 const DELIVERY_TIMEOUT_MS = 15_000
 const BUSY_RETRY_DELAY_MS = 5_000 // ms after which a delivery that got no turn is tried
 const MAX_ANSWER_BYTES = 1_024 // bytes that are kept
-const MAX_RETRY_DELAY_MS = 3_600_000 // ms; no receiver puts us off for longer
+const MAX_RETRY_DELAY_MS = HOUR_MS // ms; no receiver puts us off for longer
 
 /** What an attempt came to. */
 type Outcome = { status: number | null; duration: number | null; answer: string; error: string | null; canceled?: true }

@@ -1,6 +1,6 @@
 import { and, eq, isNotNull, lte } from 'drizzle-orm'
 import { toChunks } from '../core/chunks'
-import { DAY_MS, now, toIsoString } from '../core/clock'
+import { DAY_MS, HOUR_MS, now, toIsoString } from '../core/clock'
 import { logError, logSecurity } from '../core/log'
 import { isHostProven, proofCheckFields } from './host-proofs'
 import { releaseHost } from './hosts'
@@ -9,7 +9,7 @@ import { hosts } from './tables'
 
 const HOST_CHECK_INTERVAL_MS = DAY_MS
 const HOST_RELEASE_DELAY_MS = 3 * DAY_MS // how long a record may be missing
-const DUE_CHECK_INTERVAL_MS = 3_600_000 // between two searches for due hosts
+const DUE_CHECK_INTERVAL_MS = HOUR_MS // between two searches for due hosts
 const PARALLEL_HOST_CHECKS = 20
 
 type DueHost = typeof hosts.$inferSelect & { checked: string }

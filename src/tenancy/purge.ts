@@ -1,6 +1,6 @@
 import { and, eq, lte } from 'drizzle-orm'
 import { tenantMigrations } from '../../migrations'
-import { now, toIsoString } from '../core/clock'
+import { HOUR_MS, now, toIsoString } from '../core/clock'
 import type { TenantCopyConnection } from '../storage/port'
 import { TableRows } from '../storage/table-rows'
 import { assertDatabaseConfigured } from './buckets'
@@ -22,7 +22,7 @@ export async function purgeRemains(hours: number): Promise<PurgeResult[]> {
   const due = await registry.db
     .select()
     .from(remains)
-    .where(lte(remains.since, toIsoString(now() - hours * 3_600_000)))
+    .where(lte(remains.since, toIsoString(now() - hours * HOUR_MS)))
     .orderBy(remains.home)
   const purged = new Map<string, PurgeResult>()
   for (const { uid, home } of due) {

@@ -12,7 +12,7 @@ import { type UserRow, users } from '../accounts/tables'
 import { fullNameOf, getUser } from '../accounts/users/users'
 import { config } from '../config'
 import { toChunks } from '../core/chunks'
-import { now, toIsoString } from '../core/clock'
+import { HOUR_MS, now, toIsoString } from '../core/clock'
 import type { HttpContext } from '../core/etag'
 import { badRequest, notFound, Problem, tooManyRequests } from '../core/problem'
 import { RateLimiter } from '../core/rate-limiter'
@@ -29,7 +29,7 @@ import type { InvitationAnswer, NewInvite } from './shapes'
 
 const MAX_INVITES = 1_000 // of a workspace, which shows them whole; and of a user in an hour, for each is a mail to anybody
 const VALUES_PER_STATEMENT = 200 // ids or addresses that one statement asks for
-const inviteLimiter = new RateLimiter(MAX_INVITES, 3_600_000)
+const inviteLimiter = new RateLimiter(MAX_INVITES, HOUR_MS)
 
 /** Whether somebody's address counts. As long as no mail is sent, nobody can prove that one is theirs. */
 const isAddressProven = ({ emailVerified }: UserRow) => emailVerified || !isMailEnabled()

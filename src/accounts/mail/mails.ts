@@ -1,5 +1,5 @@
 import { and, count, eq, gt, lt, min } from 'drizzle-orm'
-import { DAY_MS, now, toIsoString } from '../../core/clock'
+import { DAY_MS, HOUR_MS, now, toIsoString } from '../../core/clock'
 import { type HttpContext, setNoStore } from '../../core/etag'
 import { normalizeForLookup } from '../../core/text-normalization'
 import { deleteInBatches } from '../../jobs/batch-delete'
@@ -64,13 +64,13 @@ const MAX_MAILS_PER_HOUR = 20 // mails to one address
 
 /** When an address may get another mail (ms): who asks for many in the name of others floods nobody. */
 export async function findNextSendTime(db: Db, recipientKey: string): Promise<number> {
-  const isRecent = and(eq(mails.recipientKey, recipientKey), gt(mails.sent, toIsoString(now() - 3_600_000)))
+  const isRecent = and(eq(mails.recipientKey, recipientKey), gt(mails.sent, toIsoString(now() - HOUR_MS)))
   const recent = await db
     .select({ count: count(), first: min(mails.sent) })
     .from(mails)
     .where(isRecent)
     .get()
-  return recent && recent.count >= MAX_MAILS_PER_HOUR ? Date.parse(recent.first!) + 3_600_000 : now()
+  return recent && recent.count >= MAX_MAILS_PER_HOUR ? Date.parse(recent.first!) + HOUR_MS : now()
 }
 
 const MAIL_RETENTION_MS = 30 * DAY_MS

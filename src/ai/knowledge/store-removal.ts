@@ -1,5 +1,5 @@
 import { and, asc, eq, gt, inArray, lt, lte, sql } from 'drizzle-orm'
-import { now, toIsoString } from '../../core/clock'
+import { HOUR_MS, now, toIsoString } from '../../core/clock'
 import type { Lease } from '../../jobs/with-lease'
 import type { Db, Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
@@ -8,7 +8,7 @@ import { knowledgeChunks, knowledgeFiles, type StoreScope, searchFiles, vectorSt
 
 const CHUNKS_PER_DELETE = 500 // chunks
 const ROWS_PER_BATCH = 500 // files, or stores
-const ABANDONED_UPLOAD_MS = 3_600_000 // ms, after which an unfinished upload is removed
+const ABANDONED_UPLOAD_MS = HOUR_MS // ms, after which an unfinished upload is removed
 
 /** Expires the stores of a thread, in the transaction that removes it. */
 export const expireThreadStores = (tx: Tx, thread: string) => expireSubjectStores(tx, 'thread', thread)

@@ -2,6 +2,7 @@ import type { OpenAI } from 'openai'
 import { config } from '../../config'
 import { resolveApiUrl } from '../../connections/kinds/openai'
 import { resolveConnection } from '../../connections/resolver'
+import { HOUR_MS } from '../../core/clock'
 import { Problem } from '../../core/problem'
 import { ECHO_SOURCE_ID } from '../../integrations/targets/ai'
 import type { Tenant } from '../../tenancy/tenants'
@@ -66,7 +67,7 @@ async function createClient(baseURL: string, apiKey = 'none', fetch: Fetch) {
 }
 
 /** Effectively none: `fetchSource` limits the time between two chunks instead of the total time. */
-const CLIENT_TIMEOUT_MS = 24 * 3_600_000
+const CLIENT_TIMEOUT_MS = 24 * HOUR_MS
 
 const withoutAuthorization = <Init extends { headers?: unknown }>(init: Init) => {
   const headers = new Headers(init.headers as Headers)

@@ -1,10 +1,10 @@
-import { now } from '../../core/clock'
+import { HOUR_MS, now } from '../../core/clock'
 import { Problem } from '../../core/problem'
 import { PROCESS_ID } from '../../core/process-id'
 import type { Store, Tx } from '../../storage/port'
 import { wrapWrite } from '../../storage/write-wrapper'
 
-const KEY_RETENTION_MS = 24 * 3_600_000 // ms
+const KEY_RETENTION_MS = 24 * HOUR_MS // ms
 const CLAIM_LEASE_MS = 5_000 // ms; a process that renews no claim of its own for so long counts as dead
 
 export const inProgress = () =>

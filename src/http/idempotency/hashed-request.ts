@@ -50,7 +50,7 @@ export class HashedRequest {
       size += value?.byteLength ?? 0
       if (size <= limit) continue
       reader.cancel().catch(() => {})
-      throw new Problem(413, 'BODY_TOO_LARGE', `The body is too large: at most ${limit} bytes are taken here.`)
+      throw new Problem(413, 'BODY_TOO_LARGE', `The body is too large. The limit is ${limit} bytes.`)
     }
     return this.fingerprint ?? ''
   }

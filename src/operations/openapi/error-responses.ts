@@ -44,13 +44,13 @@ const SHARED_RESPONSES: Record<string, SharedResponse> = {
     name: 'VersionMismatch',
     description: 'The ETag in `If-Match` is stale.',
     code: 'VERSION_MISMATCH',
-    message: 'It has been changed since you read it. Read it again, then decide.',
+    message: 'The resource has changed since you read it. Read it again, then retry.',
   },
   413: {
     name: 'BodyTooLarge',
     description: 'The body is too large.',
     code: 'BODY_TOO_LARGE',
-    message: 'The body is too large: at most 1048576 bytes are taken here.',
+    message: 'The body is too large. The limit is 1048576 bytes.',
   },
   415: {
     name: 'UnsupportedMediaType',
@@ -62,7 +62,7 @@ const SHARED_RESPONSES: Record<string, SharedResponse> = {
     name: 'IdempotencyKeyReused',
     description: 'The Idempotency-Key belongs to a request with another body.',
     code: 'IDEMPOTENCY_KEY_REUSED',
-    message: 'This key was sent with another request. Choose another key.',
+    message: 'This Idempotency-Key was already used for a different request. Use a new key for each request.',
   },
   429: {
     name: 'RateLimited',
@@ -74,13 +74,13 @@ const SHARED_RESPONSES: Record<string, SharedResponse> = {
     name: 'Busy',
     description: 'The server is busy or shutting down.',
     code: 'BUSY',
-    message: 'Too much is happening at once. Try again in a moment.',
+    message: 'The server is busy. Try again in a moment.',
   },
   default: {
     name: 'Error',
     description: 'Any other error.',
     code: 'INTERNAL',
-    message: 'Something went wrong on our side. The request id helps to find out what.',
+    message: 'Something went wrong on our side. Quote the request id when you report it.',
     details: { requestId: '019a7c7e-5d4b-7f3e-9a53-2f6d1c0b8e11' },
   },
 }

@@ -1,7 +1,7 @@
 import { and, eq, isNull } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/context'
 import { users } from '../../accounts/tables'
-import { now, toIsoString } from '../../core/clock'
+import { HOUR_MS, now, toIsoString } from '../../core/clock'
 import { Problem } from '../../core/problem'
 import { getSettings } from '../../platform/settings/tenant-settings'
 import type { Tx } from '../../storage/port'
@@ -150,7 +150,7 @@ const rollBackCheckout = (ctx: Ctx, { subscription, before }: PreparedCheckout, 
   })
 
 /** How long, in ms, the same checkout is reused: PayPal's must be approved within three hours. */
-const CHECKOUT_REUSE_MS = 3_600_000
+const CHECKOUT_REUSE_MS = HOUR_MS
 
 async function buildOrder(
   ctx: Ctx,

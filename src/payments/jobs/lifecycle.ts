@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm'
-import { DAY_MS, now } from '../../core/clock'
+import { DAY_MS, HOUR_MS, now } from '../../core/clock'
 import { Problem } from '../../core/problem'
 import type { JobResult } from '../../jobs/queue'
 import { JobError, type JobHandler } from '../../jobs/worker'
@@ -19,7 +19,6 @@ import { TERMINAL_STATUSES } from '../subscriptions/transitions'
 import { type Subscription, subscriptions } from '../tables'
 import { reconcile } from './reconciliation'
 
-const HOUR = 3_600_000
 const MAX_CHECKS_AFTER_END = 84 // with growing pauses of up to an hour: about three days
 
 /**
@@ -35,7 +34,7 @@ export const lifecycleJob: JobHandler = {
     const grace = (await getSettings(tenant, paymentsSettings)).gracePeriodDays * DAY_MS
     const time = now()
     const shouldReconcile =
-      isLinked(row) && (TERMINAL_STATUSES.includes(row.status) || isDue(row, grace) || time >= lastCheckAt + HOUR)
+      isLinked(row) && (TERMINAL_STATUSES.includes(row.status) || isDue(row, grace) || time >= lastCheckAt + HOUR_MS)
     const isReconciled = !shouldReconcile || (await isAnswered(reconcile(tenant, row)))
     if (TERMINAL_STATUSES.includes(row.status)) {
       if (isReconciled || attempts >= MAX_CHECKS_AFTER_END) return { state: 'done' }
@@ -49,7 +48,7 @@ export const lifecycleJob: JobHandler = {
     // An ended subscription is checked once more, because the provider may have another invoice.
     const due = TERMINAL_STATUSES.includes(after.status)
       ? isLinked(after)
-        ? time + HOUR
+        ? time + HOUR_MS
         : undefined
       : nextCheckAt(after, grace, checkedAt)
     if (due === undefined) return { state: 'done' }

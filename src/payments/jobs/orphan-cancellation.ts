@@ -1,16 +1,14 @@
 import { eq } from 'drizzle-orm'
-import { DAY_MS, now } from '../../core/clock'
-import { Problem } from '../../core/problem'
+import { DAY_MS, HOUR_MS, now } from '../../core/clock'
 import type { JobHandler } from '../../jobs/worker'
 import type { Tenant } from '../../tenancy/tenants'
-import { type ConnectedProvider, getSubscriptionProvider } from '../configuration'
+import { type ConnectedProvider, getSubscriptionProvider, undefinedIfNotFound } from '../configuration'
 import { throwJobFailure } from '../subscriptions/cancellation'
 import type { ProviderLink } from '../subscriptions/schedule'
 import { TERMINAL_STATUSES } from '../subscriptions/transitions'
 import { type Subscription, subscriptions } from '../tables'
 import { reconcile, recordMissedInvoices } from './reconciliation'
 
-const HOUR = 3_600_000
 /**
  * How long, in ms, a customer may still approve a PayPal subscription, which cannot be canceled before. PayPal documents no
  * limit for subscriptions; its approval tokens are valid for 3 hours by default, or for 72 hours
@@ -42,7 +40,7 @@ export const cancelOrphanedJob: JobHandler = {
     const isEnded = await source.provider.cancel(source.opened, orphan).catch(throwJobFailure)
     if (isEnded && external) await recordMissedInvoices(tenant, source, row, external).catch(throwJobFailure)
     if (isEnded || now() - created > APPROVAL_WINDOW_MS) return { state: 'done' }
-    return { state: 'again', due: now() + HOUR }
+    return { state: 'again', due: now() + HOUR_MS }
   },
 }
 
@@ -58,11 +56,6 @@ const isEarlierCheckout = (
   checkout !== null &&
   row.externalCheckoutId !== null &&
   checkout !== row.externalCheckoutId
-
-const undefinedIfNotFound = (error: unknown) => {
-  if (error instanceof Problem && error.status === 404) return undefined
-  throw error
-}
 
 async function resolveExternalId(
   { provider, opened }: ConnectedProvider,

@@ -1,14 +1,14 @@
 import { and, eq, notInArray } from 'drizzle-orm'
 import type { Ctx } from '../../accounts/context'
 import type { DeletedOwner } from '../../accounts/owner-deleted'
-import { now, toIsoString } from '../../core/clock'
+import { HOUR_MS, now, toIsoString } from '../../core/clock'
 import { Problem } from '../../core/problem'
 import { enqueue } from '../../jobs/queue'
 import { JobError, type JobHandler } from '../../jobs/worker'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
 import { requireBuyer, requireOwn } from '../billable-entity'
-import { getSubscriptionProvider } from '../configuration'
+import { getSubscriptionProvider, undefinedIfNotFound } from '../configuration'
 import { type Subscription, subscriptions } from '../tables'
 import { CANCEL_JOB } from './job-kinds'
 import { isLinked, scheduleProviderCancel } from './schedule'
@@ -55,13 +55,17 @@ async function applyCancel(tx: Tx, tenant: Tenant, row: Subscription, isEnded: b
 }
 
 /**
- * Cancels a subscription at its provider, if it is linked to one. Returns false if it cannot be canceled yet.
- * @throws 502 PROVIDER_ERROR, 404 when the connection was removed
+ * Cancels a subscription at its provider, if it is linked to one. Returns false if it cannot be canceled yet. The checkout of
+ * a pending subscription whose connection was removed cannot be reached, and can no longer activate it.
+ * @throws 502 PROVIDER_ERROR, 404 when the connection of a subscription that was paid was removed
  */
 export async function cancelAtProvider(tenant: Tenant, row: Subscription): Promise<boolean> {
   if (!isLinked(row)) return true
-  const { provider, opened } = await getSubscriptionProvider(tenant, row)
-  return provider.cancel(opened, row)
+  const connected = await getSubscriptionProvider(tenant, row).catch((error) => {
+    if (row.status === 'pending') return undefinedIfNotFound(error)
+    throw error
+  })
+  return connected ? connected.provider.cancel(connected.opened, row) : true
 }
 
 /** Marks a subscription as to be canceled, and queues a job that retries until the provider confirms it. */
@@ -92,7 +96,7 @@ export async function cancelForDeletedOwner(tenant: Pick<Tenant, 'tenant'>, tx: 
 }
 
 const CANCEL_RETRY_DELAY_MS = 5_000 // ms
-const CANCEL_RECHECK_DELAY_MS = 3_600_000 // ms
+const CANCEL_RECHECK_DELAY_MS = HOUR_MS // ms
 
 /** Cancels a subscription at the provider after the first attempt has failed. */
 export const cancelJob: JobHandler = {

@@ -1,4 +1,4 @@
-import { DAY_MS, now } from '../../core/clock'
+import { DAY_MS, HOUR_MS, now } from '../../core/clock'
 import { deleteQueued, enqueue, replaceQueued } from '../../jobs/queue'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
@@ -7,7 +7,6 @@ import { CANCEL_ORPHANED_JOB, LIFECYCLE_JOB, REPRICE_JOB } from './job-kinds'
 
 type TenantRef = Pick<Tenant, 'tenant'>
 
-const HOUR = 3_600_000 // ms
 /** How long, in ms, a subscription stays pending after its last change. */
 const CHECKOUT_ABANDONED_AFTER_MS = DAY_MS
 
@@ -48,7 +47,7 @@ export function nextEndOf(row: Subscription, grace: number) {
 
 /** Returns when (ms) the lifecycle job runs next: at the end, and each hour if it is linked to a provider; or undefined. */
 export function nextCheckAt(row: Subscription, grace: number, lastCheckAt: number): number | undefined {
-  const times = [nextEndOf(row, grace)?.at, isLinked(row) ? lastCheckAt + HOUR : undefined].filter(
+  const times = [nextEndOf(row, grace)?.at, isLinked(row) ? lastCheckAt + HOUR_MS : undefined].filter(
     (at) => at !== undefined,
   )
   return times.length ? Math.min(...times) : undefined

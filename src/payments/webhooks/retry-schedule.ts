@@ -1,5 +1,5 @@
 import { and, eq } from 'drizzle-orm'
-import { DAY_MS, now } from '../../core/clock'
+import { DAY_MS, HOUR_MS, now } from '../../core/clock'
 import { enqueue, listQueued } from '../../jobs/queue'
 import type { Tx } from '../../storage/port'
 import type { Tenant } from '../../tenancy/tenants'
@@ -9,7 +9,7 @@ import { type ProviderEventRow, providerEvents } from '../tables'
 export const RETRY_EVENTS_JOB = 'payments-inbox'
 
 const FIRST_RETRY_DELAY_MS = 5_000 // ms
-const MAX_RETRY_DELAY_MS = 3_600_000 // ms
+const MAX_RETRY_DELAY_MS = HOUR_MS // ms
 const RETRY_EVENTS_FOR_MS = 30 * DAY_MS
 
 const { _id, status, providerKind, externalSubscriptionId } = providerEvents

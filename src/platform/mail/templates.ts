@@ -17,7 +17,7 @@ const API_URL_TEMPLATE = '{{#api}}{{api}}{{/api}}{{^api}}/api{{/api}}'
 
 /** Returns the text for a link if the tenant has a website, else for the code and the route that accepts it. */
 const linkOrCode = (link: string, code: string, route: string) =>
-  `{{#link}}${link}\n\n{{link}}{{/link}}{{^link}}${code}\n\n{{token}}\n\nGive it to the app that asked for it, or send it as the token to POST ${API_URL_TEMPLATE}${route}.{{/link}}`
+  `{{#link}}${link}\n\n{{link}}{{/link}}{{^link}}${code}\n\n{{token}}\n\nEnter it in the app that asked for it, or send it as the token to POST ${API_URL_TEMPLATE}${route}.{{/link}}`
 
 /** The default texts of mails. */
 export const templates: Record<TemplateName, Template> = {
@@ -26,18 +26,18 @@ export const templates: Record<TemplateName, Template> = {
     path: '/verify-email?token={{token}}',
     text: `Hello,
 
-this e-mail address was given to {{site}}. ${linkOrCode('Confirm it here:', 'This code confirms it:', '/email/verify')}
+somebody entered this e-mail address at {{site}}. ${linkOrCode('Confirm it here:', 'This code confirms it:', '/email/verify')}
 
-If it was not you who did so, ignore this mail.`,
+If this was not you, ignore this mail.`,
   },
   passwordReset: {
     subject: 'Choose a new password',
     path: '/reset-password?token={{token}}',
     text: `Hello{{#name}} {{name}}{{/name}},
 
-a new password was asked for at {{site}}. ${linkOrCode('Choose one within an hour:', 'This code is good for an hour:', '/password/reset')}
+somebody asked for a new password for your account at {{site}}. ${linkOrCode('Choose one within an hour:', 'This code is valid for one hour:', '/password/reset')}
 
-If it was not you who asked, ignore this mail: your password stays as it is.`,
+If this was not you, ignore this mail. Your password stays as it is.`,
   },
   invitation: {
     subject: 'An invitation to a workspace at {{site}}',
@@ -60,24 +60,24 @@ If you do not expect this, ignore this mail.`,
     subject: 'A new sign-in at {{site}}',
     text: `Hello{{#name}} {{name}}{{/name}},
 
-somebody has signed in as you at {{site}} from where nobody did before:
+somebody signed in to your account at {{site}} from a new device:
 
 {{time}}
 {{device}}
 {{address}}
 
-If it was not you, change your password, which ends all other sessions.`,
+If this was not you, change your password. That ends all other sessions.`,
   },
   emailChanged: {
     subject: 'Your e-mail address at {{site}} was changed',
     path: '/revert-email?token={{token}}',
     text: `Hello,
 
-{{#pending}}another e-mail address was asked for in the profile of your account at {{site}}, and takes the place of this one as soon as it is confirmed:{{/pending}}{{^pending}}this is no longer the e-mail address of your account at {{site}}. It was changed {{#byAdmin}}by an administrator{{/byAdmin}}{{^byAdmin}}in your profile{{/byAdmin}}:{{/pending}}
+{{#pending}}somebody asked for another e-mail address in the profile of your account at {{site}}. It replaces this one as soon as it is confirmed:{{/pending}}{{^pending}}this is no longer the e-mail address of your account at {{site}}. It was changed {{#byAdmin}}by an administrator{{/byAdmin}}{{^byAdmin}}in your profile{{/byAdmin}}:{{/pending}}
 
 {{time}}
 
-{{#token}}If it was not you, take it back within seven days. That ends all sessions and API tokens; then choose a new password. ${linkOrCode('Take it back here:', 'This code takes it back:', '/email/revert')}{{/token}}{{^token}}If you do not know of this, write to those who run {{site}} at once: whoever has the new address can ask for a new password there.{{/token}}`,
+{{#token}}If this was not you, undo the change within seven days. That ends all sessions and API tokens; then choose a new password. ${linkOrCode('Undo it here:', 'This code undoes it:', '/email/revert')}{{/token}}{{^token}}If you did not expect this, contact the people who run {{site}} at once: the owner of the new address can ask for a new password there.{{/token}}`,
   },
 }
 

@@ -46,6 +46,18 @@ describe('POST /checkout', () => {
     expect(await at.events()).toContain('subscription-created')
   })
 
+  test('a pending checkout can be canceled after its connection was removed', async () => {
+    const own = await createPaymentsFixture(stripe.connection())
+    const { subscriptionId } = await done(
+      own.as('user').post('/checkout', { planId: own.pro, billingCycle: 'monthly' }),
+    )
+    const other = await done(own.admin.post('/integration-sources', stripe.connection()), 201)
+    await done(own.admin.put('/payments/configuration', { metadata: { paymentSourceId: other._id } }))
+    await done(own.admin.delete(`/integration-sources/${own.source}`))
+    expect((await done(own.as('user').put(`/checkout/${subscriptionId}/cancel`))).status).toBe('canceled')
+    expect(await own.status(subscriptionId)).toBe('canceled')
+  })
+
   test('a repeated checkout of a pending subscription returns the same session, unless its addresses differ', async () => {
     const client = await at.customer()
     const { _id: subscriptionId } = await done(client.post('/subscriptions', monthly))
