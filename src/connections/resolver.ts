@@ -22,7 +22,7 @@ export async function resolveConnection<Name extends KindName>(
   return row.kind === kind ? ((await withSecrets(tenant, row)) as ResolvedConnection<Name>) : notFound(RESOURCE_NAME)
 }
 
-/** Returns all connections of a kind with their secrets, oldest first. Cached, because each provider webhook needs them. */
+/** Returns all connections of a kind with their secrets, oldest first. Cached: each provider webhook needs them. */
 export async function resolveAllOfKind<Name extends KindName>(
   tenant: Tenant,
   kind: Name,

@@ -15,8 +15,8 @@ export const mergeValues = (before: Values, sent: Values = {}): Values =>
   Object.fromEntries(Object.entries({ ...before, ...sent }).filter(([, value]) => value !== null))
 
 /**
- * Rejects a connection that is not valid for its kind: also unknown secrets, and metadata that looks misspelled unless it
- * is stored already. @throws 400 with every error
+ * Rejects a connection that is not valid for its kind: also unknown secrets, and metadata that looks misspelled unless
+ * it is stored already. @throws 400 with every error
  */
 export function assertValidDraft({ kind, metadata = {}, authentication = {} }: ConnectionDraft, before: Values = {}) {
   const { metadata: metadataShape, authentication: secretsShape } = kinds[kind] as {

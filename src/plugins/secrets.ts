@@ -35,8 +35,8 @@ export function signWebhook(id: string, body: string, secrets: string[]) {
 }
 
 /**
- * Returns claims as a JWT (RFC 7519) that only this plugin accepts, for 60 s. It is signed by HS256; the key is the bytes
- * that the secret encodes.
+ * Returns claims as a JWT (RFC 7519) that only this plugin accepts, for 60 s. It is signed by HS256; the key is what
+ * the secret encodes.
  */
 export function signUserToken(plugin: string, secret: string, claims: Record<string, unknown>) {
   const iat = Math.floor(now() / 1000)
