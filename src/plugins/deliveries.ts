@@ -6,7 +6,7 @@ import type { HttpContext } from '../core/etag'
 import { notFound, Problem } from '../core/problem'
 import { deleteInBatches } from '../jobs/batch-delete'
 import { toPublicEvent } from '../jobs/outbox'
-import { enqueue, requeue as tryAgain } from '../jobs/queue'
+import { enqueue, requeue } from '../jobs/queue'
 import { events } from '../jobs/tables'
 import type { Lease } from '../jobs/with-lease'
 import { sealed } from '../platform/vault/tables'
@@ -63,7 +63,7 @@ export async function replay(ctx: Ctx, id: string, deliveryId: string): Promise<
         'NOT_SUBSCRIBED',
         'No events are sent to this URL. Activate the plugin, or add an active subscription for it.',
       )
-    if (!(await tryAgain(ctx, tx, deliveryId))) {
+    if (!(await requeue(ctx, tx, deliveryId))) {
       const storedEvent = await tx.select().from(events).where(eq(events._id, row.event)).get()
       if (!storedEvent)
         throw new Problem(409, 'EVENT_NOT_KEPT', 'The event is too old and was removed, so it cannot be sent again.')
