@@ -6,7 +6,6 @@ import type { Tenant } from '../tenancy/tenants'
 import type { SanitizeResult } from './sanitizer-worker'
 
 const SANITIZE_TIMEOUT_MS = 5_000 // a text of the maximum size takes about 50 ms
-// Inside a compiled binary all code is one file at its root, and the thread's is where the entry points have it.
 
 const sanitizeSemaphore = new FairSemaphore(1, 100)
 let workerThread: Worker | undefined
