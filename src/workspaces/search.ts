@@ -14,7 +14,7 @@ import type { WorkspacesQuery } from './shapes'
 import { sortable } from './workspaces'
 
 const MAX_PATTERN_LENGTH = 100 // characters
-const MAX_PROGRAM_SIZE = 2_000 // instructions of the compiled pattern; each character of a name takes at most as many steps
+const MAX_PROGRAM_SIZE = 2_000 // instructions of the compiled pattern, each run at most once per character
 
 /** Returns a page of all matching workspaces of the tenant, with the selected fields. @throws 400 */
 export async function searchWorkspaces(ctx: Ctx, query: WorkspacesQuery, answer: HttpContext) {
