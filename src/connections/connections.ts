@@ -17,7 +17,7 @@ import { connections } from './tables'
 import { assertAllowedUrls } from './url-policy'
 import { assertValidDraft, mergeValues } from './validation'
 
-const MAX_CONNECTIONS = 500 // of a tenant
+const MAX_CONNECTIONS = 500 // per tenant
 
 const { _id, name, kind, created, updated } = connections
 const sortable = { _id, name, kind, created, updated }

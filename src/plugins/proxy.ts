@@ -20,7 +20,7 @@ import { recordSampled } from './health'
 import { type CachedPlugin, findActivePlugin, findPluginByPath } from './plugin-cache'
 import { signUserToken } from './secrets'
 
-const MAX_REQUESTS_PER_TENANT = 1_000 // requests of one tenant at a time
+const MAX_REQUESTS_PER_TENANT = 1_000 // concurrent requests
 const requestCounts = new Map<string, number>()
 
 /** Forwards a request that matches no route of the platform to the plugin of its path. */

@@ -227,7 +227,7 @@ export function createClient<B extends Kinds<B> = Blueprints>(options: Options) 
         for await (const line of readLines(body)) yield JSON.parse(line)
       },
 
-      /** Many entities at once. The report lists refused ones. They are skipped; with `atomic` all are. */
+      /** Many entities at once. The report lists refused ones, which are skipped; with `atomic` all are. */
       import: async (
         drafts: Iterable<K['draft']>,
         importOptions: { mode?: 'create' | 'upsert'; atomic?: boolean; dryRun?: boolean } = {},
