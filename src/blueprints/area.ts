@@ -3,7 +3,7 @@ import { workspaceNameSources } from '../workspaces/restrictions'
 import { blueprintRoutes } from './routes'
 import { listWorkspaceNames } from './warnings'
 
-/** Blueprints: the fields, rules and limitations of entities. */
+/** Blueprints: the fields, permissions and limitations of entities. */
 export const blueprints = defineArea({
   name: 'blueprints',
   routes: blueprintRoutes,

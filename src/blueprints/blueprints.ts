@@ -24,7 +24,7 @@ import type { Blueprint, Definition, NewBlueprint } from './shapes'
 import { blueprints } from './tables'
 import { listWarnings } from './warnings'
 
-/** A blueprint ready for use, remembered until it changes, and at once when it is; throws 404. */
+/** Returns the model of a blueprint, synchronously when it is cached. @throws 404 BLUEPRINT_NOT_FOUND */
 export function getModel(tenant: Tenant, key: string): Model | Promise<Model> {
   const model = cached(tenant, 'blueprints', key, () => loadModel(tenant, key))
   return model instanceof Promise
@@ -32,7 +32,7 @@ export function getModel(tenant: Tenant, key: string): Model | Promise<Model> {
     : (model ?? notFound('blueprint'))
 }
 
-/** The blueprints that concern the caller, by key. */
+/** Returns a page of the blueprints that are visible to the caller, by key. */
 export async function list(ctx: Ctx, query: ListQuery, answer: HttpContext) {
   const page = parsePage(query, SORTABLE_COLUMNS, 'key')
   const visible = await listVisible(ctx, ...page.order)
@@ -45,7 +45,7 @@ export async function list(ctx: Ctx, query: ListQuery, answer: HttpContext) {
   )
 }
 
-/** The blueprints that concern the caller. */
+/** Returns the models of all blueprints that are visible to the caller. */
 export async function listVisible(ctx: PublicCtx, ...order: SQL[]): Promise<Model[]> {
   const keys = await ctx.db
     .select({ key: blueprints.key })
@@ -63,13 +63,13 @@ const SORTABLE_COLUMNS = {
   updated: blueprints.updated,
 }
 
-/** One blueprint; throws 404 also when no rule of it is for the caller. */
+/** Returns a blueprint. @throws 404, also when none of its rules applies to the caller */
 export async function get(ctx: PublicCtx, key: string, answer: HttpContext) {
   const model = await getModel(ctx, key)
   return maySee(model, ctx.actor) ? sendBlueprint(ctx, model, answer) : notFound('blueprint')
 }
 
-/** A new blueprint. @throws 409 BLUEPRINT_EXISTS, 400 with all that makes no sense. */
+/** Creates a blueprint. @throws 400 with every error, 409 BLUEPRINT_EXISTS */
 export async function create(ctx: Ctx, input: NewBlueprint, answer: HttpContext) {
   const { key, name, description = '', ...definition } = input
   await validateNew(definition)
@@ -99,13 +99,13 @@ export async function create(ctx: Ctx, input: NewBlueprint, answer: HttpContext)
   return sendBlueprint(ctx, await getModel(ctx, key), answer)
 }
 
-/** Refuses a new blueprint that makes no sense, whatever others there are. @throws 400 with all that is wrong with it */
+/** Validates a new blueprint without regard to other blueprints. @throws 400 with every error */
 export async function validateNew(definition: Definition) {
   applyRenames({ fields: [] }, definition.fields)
   await validateDefinition(definition)
 }
 
-/** Removes a blueprint; with `force` its entities, too. @throws 409 BLUEPRINT_NOT_EMPTY. */
+/** Removes a blueprint, and with `force` also its entities. @throws 404, 409 BLUEPRINT_NOT_EMPTY, 412 when stale */
 export async function remove(ctx: Ctx, key: string, force: boolean, { request }: HttpContext) {
   const model = await getModel(ctx, key)
   assertIfMatch(request, etagOf(model.version, model.updated))
@@ -128,7 +128,7 @@ export async function remove(ctx: Ctx, key: string, force: boolean, { request }:
 
 const notEmptyProblem = (message: string) => new Problem(409, 'BLUEPRINT_NOT_EMPTY', message)
 
-/** Relations lead to blueprints that exist; those that were there before may have lost theirs. */
+/** @throws 400 when a relation has a target that does not exist. A relation in `before` may have lost its target. */
 export async function assertTargetsExist(
   tx: Tx,
   own: string,
@@ -147,7 +147,7 @@ export async function assertTargetsExist(
 
 const maySee = (model: Model, actor: Actor | undefined) => isEditor(actor) || isVisibleTo(model, actor)
 
-/** What the caller may know of it; with how far it is altered, for those who edit. */
+/** Returns what the caller may see of a blueprint; for editors with the progress of its alteration. */
 export async function sendBlueprint(
   ctx: PublicCtx,
   model: Model,
@@ -163,7 +163,7 @@ export async function sendBlueprint(
 
 const isEditor = (actor: Actor | undefined) => !!actor && hasPermission(actor, 'editor')
 
-/** Those who edit see everything; others neither rules nor what the fields they can't read are like. */
+/** Editors see everything; other callers see neither the rules nor the fields that they may not read. */
 async function toBlueprint(ctx: PublicCtx, model: Model): Promise<Static<typeof Blueprint>> {
   const { actor } = ctx
   const editor = isEditor(actor)

@@ -6,28 +6,30 @@ import { applyFieldNumbers, deleteRetiredFields } from './field-numbers'
 import { type ChangeError, diffDefinitions } from './schema-diff'
 import { alterations, blueprints } from './tables'
 
-/** From the first entity to the last that there is now: later ones are made by those who know of the alteration. */
+/**
+ * Returns the progress at the start. Entities after `upto` (a `seq`) are written by processes that know the alteration.
+ */
 export async function initialProgress(db: Db, key: string) {
   const countQuery = 'select count(*), coalesce(max(seq), 0) from entities where blueprint = ?'
   const [row] = (await db.query(countQuery, [key])) as number[][]
   return { created: -1, entity: -1, done: 0, total: Number(row![0]), upto: Number(row![1]) }
 }
 
-/** The alteration, if it is still in this state; what it depends on stays so until the transaction ends. */
+/** Returns the alteration if it is still in this state, in which it stays until the transaction ends. */
 export async function findAlteration(tx: Tx, key: string, form: number, state: 'preparing' | 'cleaning') {
   const row = await tx.select().from(alterations).where(eq(alterations.blueprint, key)).get()
   return row?.form === form && row.state === state ? row : undefined
 }
 type Row = NonNullable<Awaited<ReturnType<typeof findAlteration>>>
 
-/** How far it is: up to which entity, and how many more those are than before. */
+/** Records the last processed entity, and adds `more` to the number of processed ones. */
 export const advanceProgress = (tx: Tx, { blueprint, done }: Row, [created, entity]: [number, number], more: number) =>
   tx
     .update(alterations)
     .set({ created, entity, done: done + more })
     .where(eq(alterations.blueprint, blueprint))
 
-/** All entities are gone through once more. */
+/** Restarts the backfill from the first entity. */
 export async function restartBackfill(tx: Tx, key: string) {
   const preparing = and(eq(alterations.blueprint, key), eq(alterations.state, 'preparing'))
   await tx
@@ -36,7 +38,7 @@ export async function restartBackfill(tx: Tx, key: string) {
     .where(preparing)
 }
 
-/** All entities are prepared: from the end of this transaction on, the blueprint is what it was to become. */
+/** Puts a change into force after all entities have been prepared: it applies when the transaction ends. */
 export async function cutOver(tx: Tx, { blueprint: key, form, change }: Row) {
   const before = (await tx.select().from(blueprints).where(eq(blueprints.key, key)).get())!
   const { definition, steps } = diffDefinitions(before.definition, change.definition)
@@ -47,10 +49,10 @@ export async function cutOver(tx: Tx, { blueprint: key, form, change }: Row) {
   await startCleanup(tx, key, { state: 'cleaning' })
 }
 
-/** It cannot be; what was prepared goes again. */
+/** Gives up an alteration, and starts the cleanup of what was prepared. */
 export async function abortAlteration(tx: Tx, { blueprint: key }: Row, problem: ChangeError) {
   const { version } = (await tx.select().from(blueprints).where(eq(blueprints.key, key)).get())!
-  // From now on, nobody writes for it any more.
+  // With the new version, no process writes for the alteration any more.
   await tx
     .update(blueprints)
     .set({ version: version + 1 })
@@ -58,7 +60,7 @@ export async function abortAlteration(tx: Tx, { blueprint: key }: Row, problem: 
   await startCleanup(tx, key, { state: 'cleaning', problem })
 }
 
-/** Nothing is left of what was before. */
+/** Ends an alteration after its cleanup. One with a problem stays as `failed`. */
 export async function completeAlteration(tx: Tx, { blueprint: key, problem }: Row) {
   await deleteRetiredFields(tx, key)
   const row = eq(alterations.blueprint, key)

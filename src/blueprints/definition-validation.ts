@@ -6,7 +6,7 @@ import { compileFormula } from './formulas/formula'
 import { compileField, type ModelField } from './model'
 import type { Definition, Field } from './shapes'
 
-/** Names that the flat shape of an entity uses already, and one that JavaScript does. */
+/** Keys that the flat shape of an entity already uses, or that are reserved. */
 const RESERVED_FIELD_KEYS = [
   '_id',
   'identifier',
@@ -21,13 +21,13 @@ const RESERVED_FIELD_KEYS = [
 ]
 const OBJECT_PROTOTYPE_KEYS = Object.getOwnPropertyNames(Object.prototype)
 
-/** Whether no field, and nothing else beside them, can be called so. */
+/** Returns whether a key is reserved, so that no field can have it. */
 export const isReserved = (key: string) => RESERVED_FIELD_KEYS.includes(key) || OBJECT_PROTOTYPE_KEYS.includes(key)
 
 const MAX_SCHEMA_CHARACTERS = 20_000 // characters of JSON
 const MAX_FIELDS_WITH_SCHEMA = 10
 
-/** Refuses (400) a definition that makes no sense, with all that is wrong with it. */
+/** @throws 400 with at most 100 errors when a definition is invalid */
 export async function validateDefinition({ fields, permissions = [], limitations = [], computed = {} }: Definition) {
   const errors: FieldError[] = []
   const keys = new Set<string>()
@@ -40,7 +40,7 @@ export async function validateDefinition({ fields, permissions = [], limitations
     if (isDuplicate) errors.push({ path: `${path}/key`, message: `The field "${field.key}" is defined twice.` })
     if (isReserved(field.key))
       errors.push({ path: `${path}/key`, message: `"${field.key}" is a reserved name. Choose another one.` })
-    errors.push(...(await validateField(field)).map((flaw) => ({ ...flaw, path: path + flaw.path })))
+    errors.push(...(await validateField(field)).map((error) => ({ ...error, path: path + error.path })))
   }
   for (const [index, { guest, roleBased, workspaceRoleBased }] of permissions.entries())
     if (!guest && !roleBased?.length && !workspaceRoleBased?.length)
@@ -102,7 +102,7 @@ async function validateField(field: Field): Promise<FieldError[]> {
     const [minimum = 0, maximum = 0] =
       multi || kind.bounds === 'length'
         ? [min, max]
-        : [min, max].map((one) => kind.toIndexKey!(toBoundValue(kind, one)))
+        : [min, max].map((bound) => kind.toIndexKey!(toBoundValue(kind, bound)))
     if (minimum > maximum) addError('/min', 'min must not be greater than max.')
   }
   for (const [index, choice] of (field.enum ?? []).entries()) {

@@ -6,22 +6,22 @@ import type { Model } from './model'
 import type { SchemaDiff } from './schema-diff'
 import type { BlueprintChangeProblem } from './shapes'
 
-/** What an alteration does to the entities that are there. */
+/** The effect of an alteration on the existing entities, in numbers. */
 export type DryRunReport = { entities: number; breaking: number; rewritten: number; problems: BlueprintChangeProblem[] }
 
-/** What blueprints need to know of their entities, which are kept by those who come after. */
+/** The functions of the area entities that blueprints need. */
 export type EntityStore = {
-  /** Whether the blueprint has any. */
+  /** Returns whether the blueprint has entities. */
   hasEntities(tx: Tx, blueprint: string): Promise<boolean>
-  /** Removes them all, a slice at a time. */
+  /** Removes all entities in batches. */
   removeAll(ctx: PublicCtx, model: Model): Promise<void>
-  /** Undoes what interrupted imports have left. */
+  /** Undoes interrupted imports. */
   undoAbandonedImports(tenant: Tenant, model: Model): Promise<void>
-  /** Whether an import of all or nothing is under way, which may put entities back as they were. */
+  /** Returns whether an atomic import is running, which may restore earlier entities. */
   isImporting(tx: Tx, blueprint: string): Promise<boolean>
-  /** What an alteration would do to them all; changes nothing. */
+  /** Returns what an alteration would do to all entities, without changing them. */
   surveyChange(tenant: Tenant, model: Model, next: Model, alteration: SchemaDiff): Promise<DryRunReport>
-  /** Goes on in the background with the alteration that is under way, unless somebody does. */
+  /** Continues the current alteration in the background, unless this is already being done. */
   resumeAlteration(tenant: Tenant, key: string): void
 }
 

@@ -1,7 +1,7 @@
 import type { Static } from 'elysia'
 import { findRoles } from '../accounts/actors'
 import type { Ctx } from '../accounts/context'
-import { getWorkspaceAccess as reachWorkspace } from '../accounts/memberships/workspace-access'
+import { getWorkspaceAccess } from '../accounts/memberships/workspace-access'
 import { isPrivileged } from '../accounts/permissions'
 import { notFound } from '../core/problem'
 import { parseOptional } from '../core/shapes'
@@ -25,7 +25,7 @@ import {
   type Rule,
 } from './shapes'
 
-/** Why a user of the tenant may or may not, in a workspace or outside of all; without a user, a guest. @throws 404 */
+/** Explains which operations a user, or a guest, may do with entities, in a workspace or without one. @throws 404 */
 export async function explain(
   ctx: Ctx,
   key: string,
@@ -43,12 +43,12 @@ export async function explain(
   }
 }
 
-/** The user as they come in by a credential of their own. */
+/** Returns the user as a caller who signed in with a credential of their own. @throws 404 */
 async function resolveCaller(ctx: Ctx, user: string, id: string | undefined): Promise<Caller> {
   const roles = (await findRoles(ctx, user)) ?? notFound('user')
   const privileged = isPrivileged(roles)
   if (!id) return { user, roles, privileged, workspace: null }
-  const { workspace, roles: own } = await reachWorkspace(ctx.db, { user, privileged }, id)
+  const { workspace, roles: own } = await getWorkspaceAccess(ctx.db, { user, privileged }, id)
   const { _id, name, labels } = workspace
   return { user, roles, privileged, workspace: { _id, name, roles: own, labels } }
 }
@@ -83,15 +83,16 @@ function summarize(
   rowScope: RowScope | undefined,
   rules: { index: number; applies: boolean }[],
 ) {
-  const who = caller ? 'This user' : 'A guest'
+  const subject = caller ? 'This user' : 'A guest'
   if (caller?.privileged) return 'Admins may do everything, whatever the rules say.'
   const applying = rules.filter(({ applies }) => applies).map(({ index }) => index)
   const matchingRules = `${applying.length > 1 ? 'Rules' : 'Rule'} ${formatList(applying)} ${applying.length > 1 ? 'allow' : 'allows'} it`
-  if (rowScope) return `${matchingRules}: ${who.toLowerCase()} may ${operation} ${describeScope(rowScope, operation)}.`
-  if (applying.length) return `${matchingRules} only in a workspace, and ${who.toLowerCase()} is in none.`
+  if (rowScope)
+    return `${matchingRules}: ${subject.toLowerCase()} may ${operation} ${describeScope(rowScope, operation)}.`
+  if (applying.length) return `${matchingRules} only in a workspace, and ${subject.toLowerCase()} is in none.`
   if (!model.permissions?.length) return 'The blueprint has no rules, so it is for admins only.'
   if (!rules.length) return `No rule of the blueprint is about ${operation}.`
-  return `No rule about ${operation} is for ${who.toLowerCase()}.`
+  return `No rule about ${operation} is for ${subject.toLowerCase()}.`
 }
 
 function describeScope(rowScope: RowScope, operation: Operation) {

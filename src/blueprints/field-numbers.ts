@@ -6,17 +6,17 @@ import { fields } from './tables'
 
 const selectFields = (tx: Tx, blueprint: string) => tx.select().from(fields).where(eq(fields.blueprint, blueprint))
 
-/** No field is called so: its number is kept from others for as long as entities may have something by it. */
+/** Returns a key that no field can have. It keeps the number reserved while index rows may still use it. */
 const retiredKey = (number: number) => `-${number}`
 const isRetiredKey = (key: string) => /^[-+]/.test(key)
 
-// Not by Drizzle, which would say that the number is null.
+// Not with Drizzle, which would insert null as the number.
 const insertField = async (tx: Tx, blueprint: string, key: string) =>
   Number(
     (await tx.query('insert into fields (blueprint, key) values (?, ?) returning number', [blueprint, key]))[0]![0],
   )
 
-/** Gives each new field its number, and takes back those of fields that are gone, where no entity has any. */
+/** Assigns a number to each new field, and deletes those of removed fields, of which no entity may have index rows. */
 export async function assignFieldNumbers(tx: Tx, blueprint: string, definition: Definition) {
   const existing = await selectFields(tx, blueprint)
   const keys = definition.fields.map(({ key }) => key)
@@ -25,14 +25,14 @@ export async function assignFieldNumbers(tx: Tx, blueprint: string, definition: 
   for (const key of keys) if (!existing.some((field) => field.key === key)) await insertField(tx, blueprint, key)
 }
 
-/** Numbers for fields whose index is built before they are in force. */
+/** Reserves numbers for fields whose index is built before the change is in force. */
 export async function reserveFieldNumbers(tx: Tx, blueprint: string, form: number, keys: Iterable<string>) {
   const numbers: Record<string, number> = {}
   for (const key of keys) numbers[key] = await insertField(tx, blueprint, `+${form}:${key}`)
   return numbers
 }
 
-/** Each field gets the number that was reserved for it, or that of the field which it was. */
+/** Gives each field its reserved number, or that of the field that it was mapped from. Other numbers are retired. */
 export async function applyFieldNumbers(
   tx: Tx,
   blueprint: string,
@@ -49,7 +49,7 @@ export async function applyFieldNumbers(
   )
 }
 
-/** Once no entity has anything by them, the numbers of former fields are free. */
+/** Deletes the numbers of former fields after no index row uses them any more. */
 export async function deleteRetiredFields(tx: Tx, blueprint: string) {
   for (const { number, key } of await selectFields(tx, blueprint))
     if (isRetiredKey(key)) await tx.delete(fields).where(eq(fields.number, number))

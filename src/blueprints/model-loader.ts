@@ -32,14 +32,16 @@ export type AlterationRow = typeof alterations.$inferSelect
 export const findBlueprintRow = ({ db }: Pick<Tenant, 'db'>, key: string) => statements(db).byKey.get({ key })
 export const findAlterationRow = ({ db }: Pick<Tenant, 'db'>, key: string) => statements(db).alterationOf.get({ key })
 
-/** Reads a blueprint and makes it ready for use. */
+/** Loads the model of a blueprint, or undefined. Continues an unfinished alteration, and undoes interrupted imports. */
 export async function loadModel(tenant: Tenant, key: string): Promise<Model | undefined> {
   for (;;) {
     const row = await findBlueprintRow(tenant, key)
     if (!row) return
-    const numbers = new Map((await statements(tenant.db).fieldsOf.all({ key })).map((one) => [one.key, one.number]))
+    const numbers = new Map(
+      (await statements(tenant.db).fieldsOf.all({ key })).map((field) => [field.key, field.number]),
+    )
     const alteration = await findAlterationRow(tenant, key)
-    // These are of one state only if nothing has changed meanwhile.
+    // The rows are consistent only if the blueprint has not changed meanwhile.
     if ((await findBlueprintRow(tenant, key))?.version !== row.version) continue
     const model = await compileModel(tenant, row, row.definition, numbers)
     if (alteration) model.alteration = await toAlterationState(tenant, row, alteration, numbers)
@@ -49,7 +51,7 @@ export async function loadModel(tenant: Tenant, key: string): Promise<Model | un
   }
 }
 
-/** A blueprint with this definition, whose fields have these numbers. */
+/** Returns the model of a blueprint with this definition and these numbers of fields. */
 export async function compileModel(
   { tenant }: Pick<Tenant, 'tenant'>,
   { definition: _, ...row }: BlueprintRow,
@@ -86,7 +88,7 @@ async function toAlterationState(
   return { form, state, diff: alteration, next }
 }
 
-/** One that was good when it was saved must not make its blueprint unusable. */
+/** A formula that was valid when it was saved must not make its blueprint unusable. */
 const toFailingFormula = (error: unknown): Formula => ({
   referencedNames: new Set(),
   evaluate: () => Promise.reject(error),

@@ -7,16 +7,16 @@ import type { Formula } from './formulas/formula'
 import type { SchemaDiff } from './schema-diff'
 import type { Definition, Field } from './shapes'
 
-/** A field, ready to check values and to find them. */
+/** A compiled field. */
 export type ModelField = Field & {
-  /** Stands for the field in the index. */
+  /** The number of the field in the index. */
   number: number
   kind: FieldType
-  /** Every flaw of a value (never null or undefined): where in it, and the end of a sentence. */
+  /** Returns the errors of a value (never null or undefined): a path in it, and the end of a sentence. */
   validate(value: unknown): FieldError[]
 }
 
-/** A blueprint as code uses it. */
+/** A compiled blueprint. */
 export type Model = Omit<Definition, 'fields'> & {
   _id: string
   tenant: string
@@ -28,28 +28,28 @@ export type Model = Omit<Definition, 'fields'> & {
   updated: string
   fields: ModelField[]
   field: Map<string, ModelField>
-  /** How its computed fields come by their values, in the order of the fields. */
+  /** The formulas of computed fields, in the order of the fields. */
   formulas: { field: ModelField; formula: Formula }[]
-  /** Whether some field is hidden from some callers. */
+  /** Whether a field has readRoles. */
   guarded: boolean
-  /** Which alteration of its entities is in force. */
+  /** The number of the alteration that is in force. */
   form: number
-  /** The last one, while it is under way, or when it was given up. */
+  /** The latest alteration, while it is in progress or after it has failed. */
   alteration?: AlterationState
 }
 
-/** An alteration of entities; until it is in force, with what the blueprint will be then. */
+/** An alteration of entities; until it is in force, with the future model. */
 export type AlterationState = PendingModel | { form: number; state: 'cleaning' | 'failed' }
 export type PendingModel = { form: number; state: 'preparing'; diff: SchemaDiff; next: Model }
 
-/** What is to come. */
+/** Returns the alteration that is being prepared, if any. */
 export const pendingModelOf = ({ alteration }: Model): PendingModel | undefined =>
   alteration?.state === 'preparing' ? alteration : undefined
 
-/** Whether entities may have something that is not in force yet, or not any more. */
+/** Returns whether entities may contain data that is not in force yet, or no longer. */
 export const isAltering = ({ alteration }: Model) => !!alteration && alteration.state !== 'failed'
 
-/** Makes fields ready. @throws what Ajv or RE2 say of a schema or a pattern that is none. */
+/** Compiles a field. @throws the error of Ajv or RE2 for an invalid schema or pattern */
 export async function compileField(field: Field, number: number): Promise<ModelField> {
   const kind = fieldTypes[field.type] as FieldType
   const matches = field.pattern === undefined ? undefined : compileMatcher(field.pattern)
@@ -105,7 +105,7 @@ export async function compileField(field: Field, number: number): Promise<ModelF
   return { ...field, number, kind, validate }
 }
 
-const MAX_OBJECT_PARTS = 10_000 // of an object; checking takes as long as its schema times these
+const MAX_OBJECT_PARTS = 10_000 // per object; validation takes time in proportion to these times the size of the schema
 
 function countParts(value: unknown): number {
   if (value === null || typeof value !== 'object') return 1
@@ -114,7 +114,7 @@ function countParts(value: unknown): number {
   return size
 }
 
-const MAX_LIST_VALUES = 2_000 // values of a field
+const MAX_LIST_VALUES = 2_000
 const MAX_ERRORS_PER_VALUE = 100
 
 const formatChoices = (choices: unknown[] = []) => {
@@ -127,20 +127,17 @@ const listType = fieldType<unknown[]>({ typescript: 'unknown[]', check: () => un
 const errorPath = ({ instancePath, keyword, params }: ErrorObject) =>
   keyword === 'required' ? `${instancePath}/${params.missingProperty}` : instancePath
 
-const MAX_PATTERN_TEXT_CHARACTERS = 2_000 // characters
-const MAX_PATTERN_PROGRAM_SIZE = 1_000 // steps of the compiled pattern
+const MAX_PATTERN_TEXT_CHARACTERS = 2_000
+const MAX_PATTERN_PROGRAM_SIZE = 1_000 // instructions of the compiled pattern
 
-/**
- * RE2 takes a time in proportion to the text, whatever the pattern; but the proportion can be large, so long texts match
- * none.
- */
+/** RE2 takes time in proportion to the text for any pattern. The factor can be large, so long texts never match. */
 const compileMatcher = (pattern: string) => {
   const compiled = loadRe2().compile(pattern)
   if (compiled.programSize() > MAX_PATTERN_PROGRAM_SIZE)
     throw new Error('it is too complex. Use fewer or smaller repetitions.')
   return (text: string) => text.length <= MAX_PATTERN_TEXT_CHARACTERS && compiled.matcher(text).find()
 }
-// Ajv tells patterns apart by their text.
+// Ajv identifies patterns by their text.
 const linearRegExp = Object.assign((pattern: string) => ({ test: compileMatcher(pattern), toString: () => pattern }), {
   code: 'linear',
 })
@@ -148,8 +145,8 @@ const linearRegExp = Object.assign((pattern: string) => ({ test: compileMatcher(
 const MAX_SCHEMA_NODES = 500
 
 /**
- * A schema with its references written out, so that it is as large as the work that it asks for.
- * @throws for one that is too large then, or refers to itself, or would answer when nobody waits any more
+ * Returns a schema with its references resolved inline, so that its size reflects the work of a validation.
+ * @throws Error when it is then too large, refers to itself, or has `$async`, `$dynamicRef` or `$recursiveRef`
  */
 export function dereferenceSchema(schema: Record<string, unknown>): Record<string, unknown> {
   let nodes = 0
@@ -164,7 +161,7 @@ export function dereferenceSchema(schema: Record<string, unknown>): Record<strin
         typeof (node as Record<string, unknown>)[word] === 'string'
       )
         throw new Error(`"${word}" is not supported.`)
-    // What would make Ajv remember it, or read it by other rules.
+    // With `$id`, `$schema` or `$anchor` Ajv would store the schema, or apply another draft.
     const { $ref, $id: _, $schema: __, $anchor: ___, ...rest } = node as Record<string, unknown>
     if (typeof $ref !== 'string')
       return Object.fromEntries(
@@ -193,12 +190,12 @@ function resolvePointer(schema: unknown, reference: string): unknown {
   return node
 }
 
-const SCHEMAS_PER_AJV = 200 // schemas; making an Ajv takes 10 ms, but each remembers parts of all that it compiled
-// The largest takes 150 ms; between any two, others get their turn.
+const SCHEMAS_PER_AJV = 200 // creating an Ajv takes 10 ms, but each keeps parts of all compiled schemas
+// The largest schema takes 150 ms; between two of them other work gets a turn.
 let compileQueue = Promise.resolve<unknown>(undefined)
 let sharedAjv: { ajv: Promise<Ajv>; left: number } | undefined
 
-/** Ajv is loaded when the first schema is. The compiled function goes with its field. */
+/** Loads Ajv when the first schema is compiled. The compiled function is released with its field. */
 async function compileSchema(schema: Record<string, unknown>): Promise<ValidateFunction> {
   if (!sharedAjv?.left) sharedAjv = { ajv: createAjv(), left: SCHEMAS_PER_AJV }
   sharedAjv.left--
@@ -215,9 +212,9 @@ async function compileSchema(schema: Record<string, unknown>): Promise<ValidateF
 async function createAjv(): Promise<Ajv> {
   const { Ajv } = await import('ajv')
   const ajv = new Ajv({ strict: false, logger: false, validateFormats: false, code: { regExp: linearRegExp } })
-  // Ajv's own compares each with each.
+  // Ajv's own keyword compares all pairs.
   ajv.removeKeyword('uniqueItems')
   const validate = (wanted: boolean, list: unknown[]) =>
-    !wanted || new Set(list.map((one) => JSON.stringify(one))).size === list.length
+    !wanted || new Set(list.map((value) => JSON.stringify(value))).size === list.length
   return ajv.addKeyword({ keyword: 'uniqueItems', type: 'array', schemaType: 'boolean', validate })
 }

@@ -3,16 +3,18 @@ import { Problem } from '../core/problem'
 import type { Model, ModelField } from './model'
 import type { Operation, Rule, Scope } from './shapes'
 
-/** What rules need to know of who asks. */
+/** The properties of a caller that rules depend on. */
 export type Caller = Pick<Actor, 'user' | 'roles' | 'privileged' | 'workspace'>
 
 /**
- * The rows that a caller reaches with an operation: all, or the union of their own and their workspace's; undefined
- * when no rule applies.
+ * The rows that a caller reaches with an operation: all, or the union of the caller's own and those of the workspace.
  */
 export type RowScope = { all: true } | { all: false; user?: string; workspace?: string }
 
-/** Resolves a blueprint's rules for a caller. Neither changes: whoever has other roles is another actor. */
+/**
+ * Returns the rows that a caller reaches, or undefined when no rule applies. The result is cached by model and actor,
+ * which never change: a caller with other roles is another actor.
+ */
 export function rowScopeOf(model: Model, operation: Operation, actor: Caller | undefined): RowScope | undefined {
   if (actor?.privileged) return ALL_ROWS
   const scopesByOperation = cachedRowScopes(model, actor)
@@ -40,7 +42,7 @@ function resolveRowScope(model: Model, operation: Operation, actor: Caller | und
       .filter((rule) => rule.operation === operation && appliesTo(rule, actor))
       .map((rule) => ruleScopeOf(model, rule)),
   )
-  // What is made in the name of a workspace needs one to be made in.
+  // An entity of a workspace can only be created in a workspace.
   if (operation === 'create' && !actor?.workspace) scopes.delete('workspace')
   if (!scopes.size) return
   if (scopes.has('tenant')) return ALL_ROWS
@@ -50,13 +52,13 @@ function resolveRowScope(model: Model, operation: Operation, actor: Caller | und
   return rowScope
 }
 
-/** A rule's own scope, or else its blueprint's. */
+/** Returns the scope of a rule, which defaults to that of its blueprint. */
 export const ruleScopeOf = (
   { permissionScope = 'user' }: Pick<Model, 'permissionScope'>,
   { scope }: Pick<Rule, 'scope'>,
 ): Scope => scope ?? permissionScope
 
-/** The reach, or 403; 401 for a guest whom signing in could help. */
+/** Returns the rows that a caller reaches. @throws 401 for guests when signing in could help, 403 */
 export function requireRowScope(model: Model, operation: Operation, actor: Caller | undefined): RowScope {
   const rowScope = rowScopeOf(model, operation, actor)
   if (rowScope) return rowScope
@@ -72,13 +74,13 @@ export function requireRowScope(model: Model, operation: Operation, actor: Calle
   )
 }
 
-/** Whether a row is within reach. */
+/** Returns whether a row is in the scope. */
 export const isInScope = (rowScope: RowScope, row: { user: string | null; workspace: string | null }) =>
   rowScope.all ||
   (rowScope.user !== undefined && row.user === rowScope.user) ||
   (rowScope.workspace !== undefined && row.workspace === rowScope.workspace)
 
-/** Whether any rule at all is for this caller. */
+/** Returns whether any rule applies to this caller. */
 export const isVisibleTo = (model: Model, actor: Caller | undefined) =>
   !!actor?.privileged || !!model.permissions?.some((rule) => appliesTo(rule, actor))
 
@@ -90,23 +92,23 @@ export const mayWriteField = (field: Pick<ModelField, 'writeRoles'>, actor: Call
 const hasFieldRole = (roles: string[] | undefined, actor: Caller | undefined) =>
   !roles?.length || (!!actor && (actor.privileged || matchesAny(roles, actor.roles)))
 
-/** Whether a rule is for this caller. */
+/** Returns whether a rule applies to this caller. */
 export const appliesTo = (rule: Rule, actor: Caller | undefined) =>
   matchesCaller(rule, actor) && matchesLabels(rule, actor)
 
-/** Whether a rule names the caller: as anybody, by a role, or by a role in the active workspace. */
+/** Returns whether a rule names the caller: as a guest, by a role, or by a role in the active workspace. */
 export const matchesCaller = ({ guest, roleBased, workspaceRoleBased }: Rule, actor: Caller | undefined) =>
   !!guest ||
   (!!actor && matchesAny(roleBased, actor.roles)) ||
   (!!actor?.workspace && matchesAny(workspaceRoleBased, actor.workspace.roles))
 
-/** Whether the active workspace has a label that the rule asks for, if it asks for any. */
+/** Returns whether the active workspace has a label of the rule, or the rule has none. */
 export const matchesLabels = ({ workspaceLabelsBased }: Rule, actor: Caller | undefined) =>
   !workspaceLabelsBased?.length || (!!actor?.workspace && matchesAny(workspaceLabelsBased, actor.workspace.labels))
 
-/** Guests are in no workspace, so a rule that asks for labels is not for them, whatever it says. */
+/** Guests are in no workspace, so a rule with labels never applies to them. */
 const isForGuests = ({ guest, workspaceLabelsBased }: Rule) => guest && !workspaceLabelsBased?.length
 
-/** Whether one of the names is among those that are had; `*` is any, or none. */
+/** Returns whether `have` contains one of the wanted names; `*` always matches. */
 export const matchesAny = (wanted: string[] | undefined, have: string[]) =>
-  !!wanted && (wanted.includes('*') || wanted.some((one) => have.includes(one)))
+  !!wanted && (wanted.includes('*') || wanted.some((name) => have.includes(name)))

@@ -2,23 +2,23 @@ import { Busy } from '../storage/errors'
 import type { Db, Tx } from '../storage/port'
 import type { Definition } from './shapes'
 
-/** A relation field, as the blueprint sees it that it points to. */
+/** A relation field, from the perspective of its target. */
 export type Reference = {
   blueprint: string
   field: string
-  /** Of the field in the index. */
+  /** The number of the field in the index. */
   number: number
   onDelete: 'restrict' | 'nullify' | 'cascade'
   multi: boolean
-  /** Of a list: how many values must be left. */
+  /** The minimum number of values that must remain in a list. */
   minValues: number
 }
 
 export type Dispatchers = NonNullable<Definition['dispatchers']>
 
 /**
- * The relation fields of a tenant, by the blueprint that they point to, of which changes blueprints want to be told, and
- * which have computed fields; as of one version of all blueprints.
+ * The relation fields of a tenant by target, the dispatchers by blueprint, and the blueprints with computed fields, as
+ * of one version of all blueprints.
  */
 export type References = {
   version: unknown
@@ -27,17 +27,17 @@ export type References = {
   withComputedFields: Set<string>
 }
 
-/** A blueprint was changed since the references were read. */
+/** A blueprint has changed since the references were read. */
 export class StaleReferences extends Busy {}
 
 const referencesByDb = new WeakMap<Db, References>()
 const DEFINITIONS_PER_READ = 50 // definitions read by one statement
 
-/** What points to what. It may be old, so whoever writes by it asks `refuseOld` first. */
+/** Returns the cached references. They may be stale, so a write that relies on them calls `assertReferencesCurrent`. */
 export async function referencesOf(db: Db): Promise<References> {
   const existing = referencesByDb.get(db)
   if (existing) return existing
-  // Its version is read first: should one be changed meanwhile, they count as old, and are read again.
+  // The version is read first: after a concurrent change the references are stale, and are read again.
   const version = await readBlueprintsVersion(db)
   const references: References = { version, byTarget: new Map(), dispatchers: new Map(), withComputedFields: new Set() }
   for (let last = ''; ; ) {
@@ -57,14 +57,14 @@ export async function referencesOf(db: Db): Promise<References> {
   return references
 }
 
-/** In the transaction that relies on them. @throws NewReferences */
+/** Must run in the transaction that relies on the references. @throws StaleReferences */
 export async function assertReferencesCurrent(tx: Tx, { version }: References) {
   if ((await readBlueprintsVersion(tx)) !== version) throw new StaleReferences()
 }
 
 export const invalidateReferences = (db: Db) => void referencesByDb.delete(db)
 
-/** The one that every change of a blueprint counts up. */
+/** Returns the version that every change of a blueprint increments. */
 const readBlueprintsVersion = async (db: Db) =>
   (await db.query("select version from versions where topic = 'blueprints'"))[0]?.[0]
 

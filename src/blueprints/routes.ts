@@ -20,7 +20,7 @@ import * as changes from './update'
 
 const keyParams = t.Object({ key: t.String() })
 const blueprintResponse = { 200: Blueprint, 404: ProblemShape }
-/** One for each route: Elysia changes what it gets. */
+/** Returns a new object for each route, because Elysia mutates it. */
 const updateRoute = (operationId: string) =>
   ({
     can: 'editor',

@@ -3,7 +3,7 @@ import { fieldTypes } from './fields'
 import type { FieldType } from './fields/field-type'
 import type { Definition, Field } from './shapes'
 
-/** A change as it is kept while entities are prepared for it. Its fields may still say what they are renamed from. */
+/** A stored change for which entities are being prepared. Its fields may contain `renamedFrom`. */
 export type PendingChange = {
   name?: string
   description?: string
@@ -11,40 +11,40 @@ export type PendingChange = {
   numbers: Record<string, number>
 }
 
-/** Why a change was given up. */
+/** The reason why a change was given up. */
 export type ChangeError = { code: string; message: string; details?: unknown }
 
-/** How a field of the changed blueprint comes by its value in an entity that is there already. */
+/** How a field of the changed blueprint gets its value in an existing entity. */
 export type FieldMapping = {
   key: string
-  /** The field that it is now; a new one is none. */
+  /** The key of the current field; a new field has none. */
   from?: string
-  /** A value becomes a list of one, or the other way round. */
+  /** Wraps a value in a list, or takes it out of a list. */
   list?: 'wrap' | 'unwrap'
-  /** What entities without a value get. */
+  /** The value for entities without one. */
   fill?: unknown
-  /** Why it can't be for an entity: it has a value that cannot stay, or lacks one that it needs. */
+  /** When the change is impossible for an entity: it has a value that cannot stay, or lacks a required one. */
   blockedWhen: 'present' | 'absent' | undefined
-  /** Values may not fit any more. */
+  /** Whether existing values may have become invalid. */
   revalidate: boolean
 }
 
-/** What a change of a blueprint does to its entities. */
+/** The effect of a change of a blueprint on its entities. */
 export type SchemaDiff = {
-  /** Whether entities must be looked at before it can be in force. */
+  /** Whether all entities must be processed before the change can be in force. */
   needsBackfill: boolean
   definition: Definition
   steps: FieldMapping[]
   /**
-   * The fields that get a new number, so that their index is built beside the old one: all by which an entity could be
-   * found otherwise than before.
+   * The fields that get a new number, so that their index is built beside the old one: all fields whose index entries
+   * may change.
    */
   reindexedKeys: Set<string>
-  /** Formulas are worked out anew for all entities. */
+  /** Whether formulas are evaluated again for all entities. */
   recomputes: boolean
 }
 
-/** Without what counts only for a change. */
+/** Returns a field without `renamedFrom`, which counts only in a change. */
 const withoutRenamedFrom = ({ renamedFrom: _, ...field }: Field): Field => field
 
 export function diffDefinitions(before: Definition, after: Definition): SchemaDiff {
@@ -80,7 +80,7 @@ export function diffDefinitions(before: Definition, after: Definition): SchemaDi
   return { needsBackfill, definition, steps, reindexedKeys, recomputes }
 }
 
-/** What each field is now, by what it will be. What was renamed once may be sent again. */
+/** Returns the current fields by their future keys. A `renamedFrom` that has been applied may be sent again. */
 function mapSourceFields(before: Field[], after: Field[]): Map<string, Field> {
   const old = new Map(before.map((field) => [field.key, field]))
   const renamed = new Map(
@@ -97,7 +97,7 @@ function mapSourceFields(before: Field[], after: Field[]): Map<string, Field> {
   return sources
 }
 
-/** A new name must not lift the rules of the old one. */
+/** A rename must not lift the roles of a field. */
 const inheritRoles = (field: Field, was: Field | undefined): Field =>
   was && was.key !== field.key
     ? {
@@ -119,20 +119,20 @@ function mapField(field: Field, was: Field | undefined, definition: Definition):
     from: was.key,
     ...(!!multi !== !!was.multi && { list: multi ? 'wrap' : 'unwrap' }),
     revalidate: !isRelaxed(field, was),
-    // Who may see what it leads to was checked when it was written.
+    // Access to the entity of a relation was checked against the old target when the value was written.
     blockedWhen: field.target && field.target !== was.target ? 'present' : step.blockedWhen,
   }
 }
 
 const isComputed = ({ computed }: Definition, key: string) => !!computed && Object.hasOwn(computed, key)
 
-/** By what a field's values are found; when this is another one, so is their index. */
+/** Returns what the index of a field depends on; when this changes, the index does. */
 function indexSignature({ type, multi, indexed, target }: Field) {
   const { toIndexKey, isSearchable } = fieldTypes[type] as FieldType
   return [toIndexKey, !!isSearchable, !!multi, indexed !== false || !!target]
 }
 
-/** Whether all that fitted before fits still. */
+/** Returns whether every value that was valid before is still valid. */
 function isRelaxed(field: Field, was: Field) {
   const same = (name: keyof Field) => Bun.deepEquals(field[name], was[name])
   const isUnsetOrSame = (name: keyof Field) => field[name] === undefined || same(name)
@@ -145,7 +145,7 @@ function isRelaxed(field: Field, was: Field) {
   )
 }
 
-/** Whether other formulas, or other values that they see, make existing values wrong. */
+/** Returns whether changed formulas, or changed inputs of them, make existing values wrong. */
 function needsRecompute(before: Definition, after: Definition, steps: FieldMapping[], renames: Map<string, string>) {
   const formulas = Object.entries(after.computed ?? {})
   if (!formulas.length) return false
@@ -161,7 +161,7 @@ function needsRecompute(before: Definition, after: Definition, steps: FieldMappi
 const renameKeys = <Value>(of: Record<string, Value>, renames: Map<string, string>) =>
   Object.fromEntries(Object.entries(of).map(([key, value]) => [renames.get(key) ?? key, value]))
 
-/** What a change leaves as it is, but for the new names of fields. @throws 400 for a field that cannot be renamed so */
+/** Returns the definition before a change, with the new keys of renamed fields. @throws 400 for an invalid rename */
 export function applyRenames(before: Definition, fields: Field[] = before.fields): Definition {
   validateRenames(before.fields, fields)
   const sources = mapSourceFields(before.fields, fields)
@@ -194,7 +194,7 @@ function validateRenames(before: Field[], after: Field[]) {
   if (errors.length) badRequest(...errors)
 }
 
-/** Formulas that were not sent with a change must not mention what it takes away. @throws 400 */
+/** @throws 400 when a formula that is not part of the change refers to a field that the change removes */
 export function assertFormulaReferences(before: Definition, after: Definition, mentions: Map<string, Set<string>>) {
   const remainingKeys = new Set(after.fields.map(({ key }) => key))
   const removedKeys = before.fields.map(({ key }) => key).filter((key) => !remainingKeys.has(key))

@@ -52,7 +52,7 @@ export type Scope = Static<typeof scope>
 
 const limitCount = t.Number({ minimum: 0, multipleOf: 1, maximum: 1_000_000 })
 
-/** The plan's limit of this name, of the subscription that is in force; `otherwise` (0 unless told) without one. */
+/** The limit of this name in the plan of the current subscription; without one, `otherwise` (default: 0). */
 const PlanLimit = strictObject({
   planLimit: t.String({ minLength: 1, maxLength: 100 }),
   otherwise: optional(limitCount),
@@ -68,7 +68,7 @@ export const Limitation = strictObject({
 })
 export type Limitation = Static<typeof Limitation>
 
-/** What of a blueprint is kept as one document. */
+/** The parts of a blueprint that are stored as one document. */
 const definitionProperties = {
   fields: t.Array(Field, { maxItems: 500 }),
   permissions: optional(t.Array(Rule, { maxItems: 200 })),
@@ -100,7 +100,7 @@ export type NewBlueprint = Static<typeof NewBlueprint>
 export const BlueprintChange = t.Partial(t.Omit(NewBlueprint, ['key']))
 export type BlueprintChange = Static<typeof BlueprintChange>
 
-/** Something that is allowed, but probably not meant. */
+/** A setting that is allowed, but probably unintended. */
 export const Warning = t.Object({
   path: t.String({ description: 'a JSON pointer to the part concerned' }),
   code: t.String(),
@@ -108,7 +108,7 @@ export const Warning = t.Object({
 })
 export type Warning = Static<typeof Warning>
 
-/** Those who don't edit see a blueprint without its rules. */
+/** Callers who are not editors see a blueprint without its rules. */
 export const Blueprint = t.Object({
   _id: id,
   key: t.String(),
@@ -143,7 +143,7 @@ export const Blueprint = t.Object({
   ),
 })
 
-/** Something for which a change can't be made. */
+/** A reason why a change cannot be made. */
 export const BlueprintChangeProblem = t.Object({
   field: t.String(),
   code: t.String(),
@@ -160,7 +160,7 @@ export const BlueprintChangeProblem = t.Object({
 })
 export type BlueprintChangeProblem = Static<typeof BlueprintChangeProblem>
 
-/** What a change would do. */
+/** The effect that a change would have. */
 export const BlueprintDryRun = t.Object({
   dryRun: t.Literal(true),
   entities: t.Number({ description: 'the number of entities' }),
@@ -182,7 +182,7 @@ export const OperationExplanation = t.Object({
   rules: t.Array(t.Object({ index: t.Number(), rule: Rule, applies: t.Boolean(), because: t.String() })),
 })
 
-/** Which rules allow what to whom, and why the others don't. */
+/** Explains which rules allow an operation, and why the others do not. */
 export const PermissionExplanation = t.Object({
   blueprint: t.String(),
   user: t.Nullable(t.Object({ _id: t.String(), roles: t.Array(t.String()) }), { description: 'null: a guest' }),

@@ -10,13 +10,13 @@ export const blueprints = sqliteTable('blueprints', {
   description: text().notNull(),
   definition: text({ mode: 'json' }).$type<Definition>().notNull(),
   version: integer().notNull(),
-  /** Which alteration of its entities is in force. */
+  /** The number of the alteration that is in force. */
   form: integer().notNull().default(0),
   created: timestamp().notNull(),
   updated: timestamp().notNull(),
 })
 
-/** A field's number stands for it in the index: rows stay small, and a field can be renamed without touching them. */
+/** The index refers to fields by number: rows stay small, and a rename does not touch them. */
 export const fields = sqliteTable(
   'fields',
   {
@@ -29,26 +29,28 @@ export const fields = sqliteTable(
   (table) => [unique().on(table.blueprint, table.key)],
 )
 
-/** What the entities of a blueprint have to become before a change of it can be in force, and how far that is. */
+/** Alterations: changes that entities must be prepared for before they can be in force, with their progress. */
 export const alterations = sqliteTable('alterations', {
   blueprint: text()
     .primaryKey()
     .references(() => blueprints.key, { onDelete: 'cascade' }),
-  /** What the form of the blueprint will be; no other alteration has the same. */
+  /** The unique number of the alteration; the blueprint has it as `form` when the change is in force. */
   form: integer().notNull(),
   /**
-   * `preparing`: the change is not in force yet. `cleaning`: it is (or was given up), and what is not needed any more goes.
-   * `failed`: all is as it was before.
+   * `preparing`: the change is not in force yet. `cleaning`: it is in force, or was given up, and obsolete data is
+   * removed. `failed`: it was given up, and everything is as before.
    */
   state: text().$type<'preparing' | 'cleaning' | 'failed'>().notNull(),
   change: text({ mode: 'json' }).$type<PendingChange>().notNull(),
-  /** Up to which entity, in the order of `created` and `seq`; of those that have a `seq` up to `upto`. */
+  /**
+   * The last processed entity, in the order of `created` and `seq`; only those with a `seq` up to `upto` are processed.
+   */
   created: integer().notNull(),
   entity: integer().notNull(),
   upto: integer().notNull(),
   done: integer().notNull(),
   total: integer().notNull(),
-  /** Why it was given up. */
+  /** The reason why it was given up. */
   problem: text({ mode: 'json' }).$type<ChangeError>(),
   since: timestamp().notNull(),
 })

@@ -26,11 +26,12 @@ import {
 import type { BlueprintChange, BlueprintChangeProblem, Definition } from './shapes'
 import { alterations, blueprints } from './tables'
 
-const MAX_UPDATE_WAIT_MS = 20_000 // ms that a caller waits for entities to be prepared; they are, all the same
+const MAX_UPDATE_WAIT_MS = 20_000 // ms that a request waits for the preparation, which then goes on
 
 /**
- * Changes what it mentions. Where entities have to be altered, it comes into force for all of them at one moment: within
- * some seconds, or else (202) as soon as they are prepared. @throws 400, 409 with what existing entities would not fit, 412
+ * Changes the fields in `input`. When entities must be altered, the change comes into force for all of them at one
+ * moment: within 20 s (200), or as soon as they are prepared (202).
+ * @throws 400, 404, 409 with the problems of existing entities, 412 when stale
  */
 export async function update(ctx: Ctx, key: string, input: BlueprintChange, answer: HttpContext) {
   const intent = await resolveIntent(ctx, key, input, answer)
@@ -49,13 +50,13 @@ export async function update(ctx: Ctx, key: string, input: BlueprintChange, answ
   }
 }
 
-/** What a change would do to the entities that are there. @throws 400, 412 */
+/** Returns what a change would do to the existing entities. @throws 400, 404, 412 when stale */
 export async function dryRun(ctx: Ctx, key: string, input: BlueprintChange, answer: HttpContext) {
   const intent = await resolveIntent(ctx, key, input, answer)
   return { dryRun: true as const, ...(await surveyChange(ctx, intent)) }
 }
 
-/** What a caller wants, and what that means for entities. The definition may say what fields are renamed from. */
+/** A requested change, and its effect on entities. The fields of its definition may contain `renamedFrom`. */
 type Intent = { before: BlueprintRow; change: Omit<PendingChange, 'numbers'>; alteration: SchemaDiff }
 
 async function resolveIntent(ctx: Ctx, key: string, input: BlueprintChange, answer: HttpContext): Promise<Intent> {
@@ -68,7 +69,7 @@ async function resolveIntent(ctx: Ctx, key: string, input: BlueprintChange, answ
     const alteration = diffDefinitions(before.definition, wanted)
     await validateDefinition(alteration.definition)
     const currentAlteration = await findAlterationRow(ctx, key)
-    // What is being prepared must stay what it was prepared for; the rest may change.
+    // During a preparation, only parts that do not concern entities may change.
     if (currentAlteration?.state !== 'preparing' || !concernsEntities(before.definition, alteration.definition)) {
       await assertFormulasStay(ctx, key, before.definition, input, alteration)
       return { before, change: { name, description, definition: wanted }, alteration }
@@ -92,7 +93,7 @@ const concernsEntities = (before: Definition, after: Definition) =>
   )
 const EMPTY_PARTS = { fields: [], computed: {}, limitations: [] }
 
-/** Formulas that are kept must find what they are about. */
+/** @throws 400 when a formula that is kept refers to a removed field */
 async function assertFormulasStay(
   ctx: Ctx,
   key: string,
@@ -113,7 +114,7 @@ async function surveyChange(ctx: Ctx, { before, alteration }: Intent): Promise<D
   const model = await getModel(ctx, before.key)
   const numbers = alteration.definition.fields.map(({ key }, index) => {
     const { from } = alteration.steps[index]!
-    // None has been reserved for those that are to be found otherwise.
+    // No number has been reserved yet for fields that will be indexed again.
     return [key, (!alteration.reindexedKeys.has(key) && from && model.field.get(from)?.number) || -1 - index] as const
   })
   const next = await compileModel(ctx, before, alteration.definition, new Map(numbers))
@@ -121,7 +122,7 @@ async function surveyChange(ctx: Ctx, { before, alteration }: Intent): Promise<D
   return { ...survey, problems: problems.map((problem) => redactObstacle(ctx, model, alteration, problem)) }
 }
 
-/** Who may change a blueprint but not read its entities is told that some do not fit, not which, nor what is in them. */
+/** Removes identifiers and values of entities that the editor may not read from a problem. */
 function redactObstacle(
   { actor }: Ctx,
   model: Model,
@@ -143,13 +144,13 @@ const toChangeError = (problems: BlueprintChangeProblem[]): ChangeError => {
 const CONFLICT_STATUS = 409
 const toProblem = ({ code, message, details }: ChangeError) => new Problem(CONFLICT_STATUS, code, message, { details })
 
-/** A change that no entity has to be altered for. */
+/** Applies a change that alters no entities. */
 async function applyImmediately(ctx: Ctx, intent: Intent) {
   await writeInvalidating(ctx, 'blueprints', async (tx) => {
     const row = await getAlterationIfUnchanged(tx, intent)
     await saveDefinition(tx, intent)
     if (row?.state !== 'preparing') return
-    // Its fields are as they were, so what is being prepared stays what it is; the rest must not be lost when it comes.
+    // The prepared fields stay the same; the other parts must not be lost when the alteration comes into force.
     const { fields: _, computed: __, limitations: ___, ...rest } = intent.alteration.definition
     const { name = row.change.name, description = row.change.description } = intent.change
     const change = { ...row.change, name, description, definition: { ...row.change.definition, ...rest } }
@@ -157,7 +158,7 @@ async function applyImmediately(ctx: Ctx, intent: Intent) {
   })
 }
 
-/** The change as far as it needs no entities, in a transaction. */
+/** Stores the definition, the name and the description, and assigns the numbers of fields. @throws 400 */
 async function saveDefinition(tx: Tx, { before, change, alteration: { definition } }: Intent) {
   const { name, description } = change
   const fields = { ...(name && { name }), ...(description !== undefined && { description }), definition }
@@ -169,7 +170,7 @@ async function saveDefinition(tx: Tx, { before, change, alteration: { definition
   await assignFieldNumbers(tx, before.key, definition)
 }
 
-/** The alteration that is under way. @throws 409 when the blueprint is not as it was when the change was thought out */
+/** Returns the current alteration, if any. @throws 409 CONFLICT when the blueprint has changed since it was read */
 async function getAlterationIfUnchanged(tx: Tx, { before }: Intent) {
   const { key, version } = before
   const unchanged = await tx
@@ -181,7 +182,7 @@ async function getAlterationIfUnchanged(tx: Tx, { before }: Intent) {
   return tx.select().from(alterations).where(eq(alterations.blueprint, key)).get()
 }
 
-/** Begins to alter entities; answers nothing where there are none, and the change is in force. */
+/** Starts an alteration and returns its number, or undefined when there are no entities and the change is in force. */
 const startAlteration = (ctx: Ctx, intent: Intent): Promise<number | undefined> =>
   writeInvalidating(ctx, 'blueprints', async (tx) => {
     const { before, change, alteration } = intent
@@ -208,14 +209,17 @@ const startAlteration = (ctx: Ctx, intent: Intent): Promise<number | undefined> 
     }
     await tx.delete(alterations).where(eq(alterations.blueprint, key))
     await tx.insert(alterations).values({ blueprint: key, ...newAlteration, since: toIsoString(now()) })
-    // From now on, whoever writes knows of it.
+    // With the new version, every process that writes knows the alteration.
     await tx.update(blueprints).set({ version: form }).where(eq(blueprints.key, key))
     return form
   })
 
-const MAX_POLL_INTERVAL_MS = 100 // ms
+const MAX_POLL_INTERVAL_MS = 100
 
-/** Whether it does in time; whichever process prepares it. @throws 409 when it was given up */
+/**
+ * Returns whether an alteration comes into force in time, no matter which process prepares it.
+ * @throws 409 when given up
+ */
 async function waitForCutover(tenant: Tenant, key: string, form: number): Promise<boolean> {
   const until = performance.now() + MAX_UPDATE_WAIT_MS
   for (let pause = 5; performance.now() < until; pause = Math.min(2 * pause, MAX_POLL_INTERVAL_MS)) {

@@ -9,7 +9,7 @@ type AccessRules = Pick<Definition, 'permissions' | 'permissionScope' | 'limitat
 
 const WILDCARD = '*'
 
-/** The labels and roles of workspaces that the rules and limitations of all blueprints name. */
+/** Returns the workspace labels and roles that the rules and limitations of all blueprints name. */
 export const listWorkspaceNames = (tenant: Tenant) =>
   cached(tenant, 'blueprints', '\0workspace names', async () => {
     const definitions = await tenant.db.select({ definition: blueprints.definition }).from(blueprints)
@@ -25,7 +25,7 @@ export const listWorkspaceNames = (tenant: Tenant) =>
     return { labels: [...labels].filter(isConcreteName), roles: [...roles].filter(isConcreteName) }
   })
 
-/** What a blueprint relies on although members of a workspace may give it to themselves. */
+/** Returns warnings about labels and roles in rules that members of a workspace can give themselves. */
 export async function listWarnings(tenant: Tenant, accessRules: AccessRules): Promise<Warning[]> {
   const { permissions = [], limitations = [] } = accessRules
   const namesByRule = [
@@ -64,7 +64,7 @@ function labelWarnings({ labels }: Restrictions, path: string, named: string[]):
     }))
 }
 
-/** A rule that reaches the whole tenant is worth a warning even for roles that every workspace has. */
+/** A rule that reaches the whole tenant gets a warning even for roles that every workspace has. */
 function roleWarnings({ roles }: Restrictions, path: string, named: string[], ofTenant: boolean): Warning[] {
   const unrestricted = named.filter((role) => !roles.has(role))
   if (ofTenant)

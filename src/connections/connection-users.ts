@@ -2,13 +2,13 @@ import { extensions } from '../core/extension'
 import { Problem } from '../core/problem'
 import type { Tx } from '../storage/port'
 
-/** Finds what goes by a connection, in a sentence's words, such as `the integration "Orders"`. */
+/** Returns the users of a connection as parts of a sentence, such as `the integration "Orders"`. */
 export type FindConnectionUsers = (tx: Tx, connection: string) => Promise<string[]>
 
-/** A connection that one of these finds in use cannot be removed. */
+/** A connection that one of these functions finds in use cannot be removed. */
 export const connectionUsers = extensions<FindConnectionUsers>('users of connections')
 
-/** @throws 409 INTEGRATION_SOURCE_IN_USE */
+/** @throws 409 INTEGRATION_SOURCE_IN_USE with at most 20 users */
 export async function assertUnused(tx: Tx, connection: string) {
   const users = (await Promise.all(connectionUsers().map((find) => find(tx, connection)))).flat()
   if (!users.length) return

@@ -17,7 +17,7 @@ import { connections } from './tables'
 import { assertAllowedUrls } from './url-policy'
 import { assertValidDraft, mergeValues } from './validation'
 
-const MAX_CONNECTIONS = 500 // of a tenant
+const MAX_CONNECTIONS = 500 // per tenant
 
 const { _id, name, kind, created, updated } = connections
 const sortable = { _id, name, kind, created, updated }
@@ -25,7 +25,7 @@ const sortable = { _id, name, kind, created, updated }
 type Row = typeof connections.$inferSelect
 type Filters = { kind?: string; name?: string; labels?: string }
 
-/** A page of connections, newest first; never with their secrets. */
+/** Returns a page of connections without their secrets, newest first. @throws 400 */
 export async function list({ db }: Ctx, query: ListQuery & Filters, answer: HttpContext) {
   const page = parsePage(query, sortable)
   const [kinds, labels, wantedName] = [
@@ -40,11 +40,11 @@ export async function list({ db }: Ctx, query: ListQuery & Filters, answer: Http
   return rows.map(toConnection)
 }
 
-/** One connection; throws 404. */
+/** Returns a connection without its secrets. @throws 404 INTEGRATION_SOURCE_NOT_FOUND */
 export const get = async ({ db }: Ctx, id: string, answer: HttpContext) =>
   toConnectionWithEtag(await getConnection(db, id), answer)
 
-/** A new connection. @throws 400 where it is not as its kind has to be, 409 TOO_MANY_INTEGRATION_SOURCES */
+/** Creates a connection. @throws 400 when it is not valid for its kind, 409 TOO_MANY_INTEGRATION_SOURCES */
 export async function create(ctx: Ctx, { name, kind, labels = [], ...input }: NewConnection, answer: HttpContext) {
   const [metadata, authentication] = [mergeValues({}, input.metadata), mergeValues({}, input.authentication)]
   assertValidDraft({ kind, metadata, authentication })
@@ -64,7 +64,7 @@ export async function create(ctx: Ctx, { name, kind, labels = [], ...input }: Ne
   return toConnectionWithEtag(row, answer)
 }
 
-/** Changes what it mentions, also within metadata and authentication. @throws 400, 404, 412 when stale */
+/** Changes the fields in `input`, and the keys in its metadata and authentication. @throws 400, 404, 412 when stale */
 export async function change(ctx: Ctx, id: string, input: ConnectionChange, answer: HttpContext) {
   const after = await writeWithSecrets(ctx, async (tx, vault) => {
     const before = await getForUpdate(tx, id, answer)
@@ -85,7 +85,7 @@ export async function change(ctx: Ctx, id: string, input: ConnectionChange, answ
   return toConnectionWithEtag(after, answer)
 }
 
-/** Removes a connection, with its secrets. @throws 404, 409 INTEGRATION_SOURCE_IN_USE, 412 when stale */
+/** Removes a connection and its secrets. @throws 404, 409 INTEGRATION_SOURCE_IN_USE, 412 when stale */
 export async function remove(ctx: Ctx, id: string, answer: HttpContext) {
   await writeInvalidating(ctx, 'connections', async (tx) => {
     await getForUpdate(tx, id, answer)
@@ -96,7 +96,7 @@ export async function remove(ctx: Ctx, id: string, answer: HttpContext) {
   return success
 }
 
-/** A write that also keeps secrets, after which nobody goes by what they remember. */
+/** Runs a write that may store secrets, and then invalidates the cached connections of every process. */
 const writeWithSecrets = <T>(ctx: Ctx, work: (tx: Tx, vault: Vault) => Promise<T>): Promise<T> =>
   withVault(ctx, async (tx, vault) => {
     const result = await work(tx, vault)
@@ -109,7 +109,7 @@ const listUrls = ({ url, apiUrl }: Row['metadata']) => [
   { path: '/metadata/apiUrl', url: apiUrl as string | undefined },
 ]
 
-/** The connection, if it still is what the caller has read. */
+/** Returns the connection. @throws 404, 412 when it has changed since the caller read it */
 async function getForUpdate(db: Pick<Db, 'select'>, id: string, { request }: HttpContext) {
   const row = await getConnection(db, id)
   assertIfMatch(request, etagOf(row.version, row.updated))

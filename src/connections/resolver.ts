@@ -10,8 +10,8 @@ import { connections } from './tables'
 type Row = typeof connections.$inferSelect
 
 /**
- * A connection with its secrets, for those who ask its server: nothing of it may be told.
- * @throws 404 INTEGRATION_SOURCE_NOT_FOUND, also where it is of another kind
+ * Returns a connection with its secrets, which must never be sent to clients.
+ * @throws 404 INTEGRATION_SOURCE_NOT_FOUND, also when it is of another kind
  */
 export async function resolveConnection<Name extends KindName>(
   tenant: Tenant,
@@ -22,7 +22,7 @@ export async function resolveConnection<Name extends KindName>(
   return row.kind === kind ? ((await withSecrets(tenant, row)) as ResolvedConnection<Name>) : notFound(RESOURCE_NAME)
 }
 
-/** All connections of a kind, with their secrets, the oldest first. What providers send is known by them: they are remembered. */
+/** Returns all connections of a kind with their secrets, oldest first. Cached: each provider webhook needs them. */
 export async function resolveAllOfKind<Name extends KindName>(
   tenant: Tenant,
   kind: Name,
@@ -37,11 +37,11 @@ export async function resolveAllOfKind<Name extends KindName>(
 
 const RESOURCE_NAME = 'integration source'
 
-/** @throws 404 */
+/** Returns the row of a connection. @throws 404 INTEGRATION_SOURCE_NOT_FOUND */
 export const getConnection = async (db: Pick<Db, 'select'>, id: string): Promise<Row> =>
   (await db.select().from(connections).where(eq(connections._id, id)).get()) ?? notFound(RESOURCE_NAME)
 
-/** Of whatever kind it is. */
+/** Returns a connection of any kind with its secrets. */
 export async function withSecrets(tenant: Tenant, { _id, name, kind, metadata }: Row): Promise<ResolvedConnection> {
   const names = Object.keys(kinds[kind].authentication.properties)
   return {

@@ -10,7 +10,7 @@ type Secrets = Record<string, unknown>
 
 const toSecretRef = (owner: string, name: string): SecretRef => ({ purpose: VAULT_PURPOSE, owner, name })
 
-/** Keeps the secrets that are given, each by itself; those that are null are removed. */
+/** Seals each secret separately; a secret that is null is removed. */
 export async function storeSecrets(tx: Tx, vault: Vault, owner: string, secrets: Secrets) {
   const removedNames = Object.keys(secrets).filter((name) => secrets[name] === null)
   const condition = and(eq(sealed.purpose, VAULT_PURPOSE), eq(sealed.owner, owner))
@@ -19,7 +19,7 @@ export async function storeSecrets(tx: Tx, vault: Vault, owner: string, secrets:
     if (secret !== null) await vault.seal(tx, toSecretRef(owner, name), JSON.stringify(secret))
 }
 
-/** The secrets of these names, as far as there are any. */
+/** Returns the stored secrets among these names. */
 export async function readSecrets(tenant: Tenant, owner: string, names: string[]): Promise<Secrets> {
   const entries = await Promise.all(
     names.map(async (name) => [name, await openSecret(tenant, toSecretRef(owner, name))] as const),

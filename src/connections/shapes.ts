@@ -19,7 +19,7 @@ export const Connection = t.Object({
 })
 export type Connection = Static<typeof Connection>
 
-/** Of what there is already, what is sent takes the place, and null takes away. What else there is, its kind says. */
+/** Sent keys replace stored ones, and null removes them. The kind decides which keys are valid. */
 const draftFields = {
   metadata: maybe({ ...jsonObject, description: 'settings that depend on the kind, such as the URL' }),
   authentication: maybe({
@@ -34,7 +34,7 @@ export type NewConnection = Static<typeof NewConnection>
 export const ConnectionChange = partialOf(NewConnection)
 export type ConnectionChange = Static<typeof ConnectionChange>
 
-/** One that is not kept yet. */
+/** A connection that is not stored yet. */
 export const ConnectionDraft = t.Object({ kind, ...draftFields })
 export type ConnectionDraft = Static<typeof ConnectionDraft>
 

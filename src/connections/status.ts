@@ -10,17 +10,17 @@ import { parseDraft } from './validation'
 
 type CheckInput = Pick<ResolvedConnection, 'tenant' | 'kind' | 'metadata' | 'authentication'>
 
-/** Whether a connection's server takes us now. @throws 404 */
+/** Returns whether the server of a connection accepts it now. @throws 404, 503 when too many calls are under way */
 export async function checkConnection(ctx: Ctx, id: string, request: Request): Promise<Status> {
   return runCheck(await withSecrets(ctx, await getConnection(ctx.db, id)), request)
 }
 
-/** The same before it is kept. @throws 400 */
+/** Returns whether the server of a connection that is not stored yet accepts it. @throws 400, 503 */
 export const checkDraft = async ({ tenant }: Ctx, draft: ConnectionDraft, request: Request): Promise<Status> =>
   runCheck({ tenant, ...parseDraft(draft) } as CheckInput, request)
 
 async function runCheck({ kind, ...input }: CheckInput, request: Request): Promise<Status> {
-  // A connection on which nothing moves for ten seconds would be cut.
+  // Otherwise a client connection that is idle for ten seconds would be cut.
   disableIdleTimeout(request)
   const { check } = kinds[kind as KindName] as ConnectionKind<never, never>
   try {

@@ -2,7 +2,7 @@ import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { timestamp } from '../storage/columns'
 import type { KindName } from './kinds/index'
 
-/** Other servers, and how they are asked. Their secrets are in the vault. */
+/** Connections to other servers. Their secrets are in the vault. */
 export const connections = sqliteTable(
   'connections',
   {
@@ -11,7 +11,7 @@ export const connections = sqliteTable(
     kind: text().$type<KindName>().notNull(),
     labels: text({ mode: 'json' }).$type<string[]>().notNull(),
     metadata: text({ mode: 'json' }).$type<Record<string, unknown>>().notNull(),
-    /** Tells one state of it from another. */
+    /** Grows with each change; part of the ETag. */
     version: integer().notNull(),
     created: timestamp().notNull(),
     updated: timestamp().notNull(),

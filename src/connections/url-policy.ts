@@ -4,7 +4,7 @@ import { hasPrivateAddress } from '../core/ssrf-guard'
 
 export const isPrivateNetworkAllowed = () => config.ATOLL_ALLOW_PRIVATE_NETWORK === 'on'
 
-/** Refuses addresses that we would never ask, as soon as somebody gives them. @throws 400 */
+/** Rejects URLs that outbound requests could never reach, before they are stored. @throws 400 */
 export function assertAllowedUrls(urls: { path: string; url: string | null | undefined }[]) {
   const errors = urls.flatMap(({ path, url }) => (url ? validateUrl(path, url) : []))
   if (errors.length) badRequest(...errors)

@@ -6,17 +6,17 @@ import { listFieldErrors } from '../core/validation'
 import { kinds } from './kinds/index'
 import type { ConnectionDraft } from './shapes'
 
-const MAX_METADATA_BYTES = 16 << 10 // bytes of metadata: a list shows that of many
+const MAX_METADATA_BYTES = 16 << 10 // bytes; a list returns the metadata of many connections
 
 type Values = Record<string, unknown>
 
-/** What is sent, in the place of what was there; null takes away. */
+/** Returns `before` with the sent values; a value that is null removes its key. */
 export const mergeValues = (before: Values, sent: Values = {}): Values =>
   Object.fromEntries(Object.entries({ ...before, ...sent }).filter(([, value]) => value !== null))
 
 /**
- * Refuses what is not as its kind has to be: secrets that it does not have, and what looks like a misspelling of metadata
- * that it has, unless that is kept already. @throws 400 with every flaw
+ * Rejects a connection that is not valid for its kind: also unknown secrets, and metadata that looks misspelled unless
+ * it is stored already. @throws 400 with every error
  */
 export function assertValidDraft({ kind, metadata = {}, authentication = {} }: ConnectionDraft, before: Values = {}) {
   const { metadata: metadataShape, authentication: secretsShape } = kinds[kind] as {
@@ -35,7 +35,7 @@ export function assertValidDraft({ kind, metadata = {}, authentication = {} }: C
   if (errors.length) badRequest(...errors)
 }
 
-/** A draft without what is null. @throws 400 */
+/** Returns a draft without values that are null. @throws 400 */
 export function parseDraft({ kind, metadata, authentication }: ConnectionDraft) {
   const draft = { kind, metadata: mergeValues({}, metadata), authentication: mergeValues({}, authentication) }
   assertValidDraft(draft)

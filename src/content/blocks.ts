@@ -14,8 +14,8 @@ import { sanitizeHtml } from './sanitizer'
 import type { Block, BlockChange, NewBlock } from './shapes'
 import { blocks } from './tables'
 
-const MAX_BLOCKS = 10_000 // of a tenant
-const MAX_TOTAL_CHARACTERS = 16 << 20 // characters of them all: a list may show a thousand of them whole
+const MAX_BLOCKS = 10_000 // per tenant
+const MAX_TOTAL_CHARACTERS = 16 << 20 // characters per tenant: a list may return 1,000 whole blocks
 
 const SORTABLE_COLUMNS = {
   _id: blocks._id,
@@ -26,11 +26,11 @@ const SORTABLE_COLUMNS = {
 }
 
 type Row = typeof blocks.$inferSelect
-/** `raw`: as it was written, for those who may write. */
+/** `raw`: return the content as it was written, for callers who may write blocks. */
 type RawOption = { raw?: string }
 type BlockFilters = { name?: string; contentType?: string }
 
-/** A page of blocks, newest first. */
+/** Returns a page of blocks, newest first. */
 export async function list(
   ctx: Ctx,
   { raw, name, contentType, ...query }: ListQuery & BlockFilters & RawOption,
@@ -46,11 +46,11 @@ export async function list(
   return toBlocks(ctx, pageRows, raw)
 }
 
-/** One block; throws 404. */
+/** Returns a block. @throws 404 BLOCK_NOT_FOUND */
 export const get = async (ctx: Ctx, id: string, { raw }: RawOption, answer: HttpContext) =>
   sendBlock(ctx, await getBlock(ctx.db, id), raw, answer)
 
-/** A new block. @throws 400, 403 for who may not write, 409 TOO_MANY_BLOCKS. */
+/** Creates a block. @throws 400, 403 when the caller may not write blocks, 409 TOO_MANY_BLOCKS */
 export async function create(ctx: Ctx, input: NewBlock, { raw }: RawOption, answer: HttpContext) {
   await requireEditor(ctx)
   const { name, description = '', content, contentType = 'content' } = input
@@ -64,19 +64,19 @@ export async function create(ctx: Ctx, input: NewBlock, { raw }: RawOption, answ
   return sendBlock(ctx, row, raw, answer)
 }
 
-/** Refuses a new block that could not be kept. @throws 400 */
+/** Checks the content of a new block without creating it. @throws 400 */
 export async function validateNew(ctx: Ctx, { content, contentType = 'content' }: NewBlock) {
   await prepareContent(ctx, contentType, content)
 }
 
-/** Changes what it mentions. @throws 400, 403, 404, 409, 412 when stale. */
+/** Changes the fields in `input`. @throws 400, 403, 404, 409 TOO_MANY_BLOCKS, 412 when stale */
 export async function update(ctx: Ctx, id: string, input: BlockChange, { raw }: RawOption, answer: HttpContext) {
   await requireEditor(ctx)
   for (;;) {
     const before = await getForUpdate(ctx.db, id, answer)
-    const { name, description, contentType, content: sent } = { ...before, ...input }
-    // Who sends back what was shown has not changed what was written.
-    const content = !isTrue(raw) && sent === before.shown ? before.content : sent
+    const { name, description, contentType, content: sentContent } = { ...before, ...input }
+    // A client that sends back the sanitized content has not changed the original.
+    const content = !isTrue(raw) && sentContent === before.shown ? before.content : sentContent
     const isUnchanged =
       content === before.content && contentType === before.contentType && before.rules === policyVersionOf(before)
     const { rules, shown, size } = isUnchanged ? before : await prepareContent(ctx, contentType, content)
@@ -85,7 +85,7 @@ export async function update(ctx: Ctx, id: string, input: BlockChange, { raw }: 
       ...{ name, description, contentType, content, rules, shown, size },
       ...{ version: before.version + 1, updated: toIsoString(now()) },
     }
-    // What is harmless was found before the write, so somebody else may have been faster.
+    // Sanitizing happens before the write, so another write may have come first; then this one starts over.
     const saved = await ctx.write(async (tx) => {
       if ((await getForUpdate(tx, id, answer)).version !== before.version) return false
       await tx.update(blocks).set(after).where(eq(blocks._id, id))
@@ -96,7 +96,7 @@ export async function update(ctx: Ctx, id: string, input: BlockChange, { raw }: 
   }
 }
 
-/** Removes a block. @throws 403, 404, 412 when stale. */
+/** Removes a block. @throws 403, 404, 412 when stale */
 export async function remove(ctx: Ctx, id: string, answer: HttpContext) {
   await requireEditor(ctx)
   await ctx.write(async (tx) => {
@@ -109,28 +109,28 @@ export async function remove(ctx: Ctx, id: string, answer: HttpContext) {
 const getBlock = async (db: Db, id: string) =>
   (await db.select().from(blocks).where(eq(blocks._id, id)).get()) ?? notFound('block')
 
-/** The block, if it still is what the caller has read. */
+/** Returns the block. @throws 404, 412 when it has changed since the caller read it */
 async function getForUpdate(db: Db, id: string, { request }: HttpContext) {
   const row = await getBlock(db, id)
   assertIfMatch(request, etagOf(row.version, row.updated))
   return row
 }
 
-/** Who may write: anybody who is signed in, unless the tenant names roles. */
+/** Returns whether a caller may write blocks: every signed-in user may, unless the tenant names roles. */
 async function mayEdit({ actor, ...tenant }: Ctx) {
   const { contentEditors } = await getSettings(tenant, appSettings)
   const allowed = (role: string) => role === '*' || actor.roles.includes(role)
   return actor.privileged || !contentEditors.length || contentEditors.some(allowed)
 }
 
-/** @throws 403 for who may not write blocks */
+/** @throws 403 when the caller may not write blocks */
 export async function requireEditor(ctx: Ctx) {
   if (!(await mayEdit(ctx))) throw new Problem(403, 'FORBIDDEN', 'Your roles do not allow you to write blocks.')
 }
 
 const policyVersionOf = ({ contentType }: Pick<Row, 'contentType'>) => (contentType === 'html' ? POLICY_VERSION : null)
 
-/** What is kept beside a content: what others are shown of it, where that is not the content itself. */
+/** Returns the columns that follow from the content. `shown` is null when sanitizing does not change it. @throws 400 */
 async function prepareContent(ctx: Ctx, contentType: Row['contentType'], content: string) {
   const sanitizedContent = contentType === 'html' ? await sanitizeHtml(ctx, content) : content
   const shown = sanitizedContent === content ? null : sanitizedContent
@@ -153,7 +153,7 @@ async function sendBlock(ctx: Ctx, row: Row, raw: string | undefined, answer: Ht
   return block!
 }
 
-/** Blocks as this caller may see them. */
+/** Returns blocks as this caller may see them. */
 async function toBlocks(ctx: Ctx, rows: Row[], raw: string | undefined): Promise<Static<typeof Block>[]> {
   const isRaw = isTrue(raw) && (await mayEdit(ctx))
   const currentRows = isRaw ? rows : await resanitize(ctx, rows)
@@ -163,7 +163,7 @@ async function toBlocks(ctx: Ctx, rows: Row[], raw: string | undefined): Promise
   }))
 }
 
-/** Blocks by the rules of today: what is shown by those of an older program may do harm. */
+/** Sanitizes blocks again when the policy has changed, because HTML sanitized by an older one may be harmful. */
 async function resanitize(ctx: Ctx, rows: Row[]): Promise<Row[]> {
   const stale = rows.filter((row) => row.rules !== policyVersionOf(row))
   if (!stale.length) return rows
@@ -180,12 +180,12 @@ async function resanitize(ctx: Ctx, rows: Row[]): Promise<Row[]> {
         .set({ rules, shown, size })
         .where(and(eq(blocks._id, _id), eq(blocks.version, version)))
   })
-  // Nobody waits for it: who asks next finds it, or does it again.
+  // Saved in the background: when it fails, the next request sanitizes again.
   saving.catch(() => {})
   return rows.map((row) => renewals.get(row._id) ?? row)
 }
 
-/** Today it would not be taken any more, so nothing of it is shown. */
+/** Content that the current policy rejects is shown as empty. */
 function toBlankContent(error: unknown) {
   if (error instanceof Problem && error.status === 400) return { rules: POLICY_VERSION, shown: '' }
   throw error

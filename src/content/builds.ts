@@ -7,15 +7,15 @@ import { prepareOncePerDb } from '../storage/pool'
 import type { Tx } from '../storage/port'
 import { builds, components } from './tables'
 
-const MAX_BUILDS_PER_COMPONENT = 10 // builds of a component
+const MAX_BUILDS_PER_COMPONENT = 10
 
 export type Build = { js: string; css: string }
 
-/** Names a build by what is in it, so that what is found by a path never changes. */
+/** Returns a path with a hash of the build, so that the files at a path never change. */
 export const buildPath = (identifier: string, { js, css }: Build) =>
   `${identifier}.${new Bun.CryptoHasher('sha256').update(`${js}\0${css}`).digest('hex').slice(0, 32)}`
 
-/** Keeps a build and the last ones before it; one that is there already is the newest again. */
+/** Stores a build, and keeps the newest 10 of its component. A build that exists becomes the newest again. */
 export async function saveBuild(tx: Tx, component: string, path: string, number: number, build: Build) {
   await tx
     .insert(builds)
@@ -33,7 +33,7 @@ const SORTABLE_COLUMNS = {
   updated: components.updated,
 }
 
-/** What a page can load of each component. */
+/** Returns a page of the file paths of components, by identifier. */
 export async function list({ db }: PublicCtx, query: ListQuery, answer: HttpContext) {
   const page = parsePage(query, SORTABLE_COLUMNS, 'identifier')
   const rows = await applyPage(
@@ -67,7 +67,7 @@ const statements = prepareOncePerDb((db) => ({
 
 const CONTENT_TYPES = { js: 'text/javascript;charset=utf-8', css: 'text/css;charset=utf-8' }
 
-/** One file of a build, which whoever has it may keep forever; throws 404. */
+/** Returns a file of a build, which clients may cache forever. @throws 404 STATIC_FILE_NOT_FOUND */
 export async function getFile({ db }: PublicCtx, name: string, request: Request): Promise<Response> {
   const [, path = '', kind] = /^(.+\.[0-9a-f]{32})\.(js|css)$/.exec(name) ?? notFound('static file')
   const { text } = (await statements(db)[kind as keyof Build].get({ path })) ?? notFound('static file')
@@ -75,10 +75,10 @@ export async function getFile({ db }: PublicCtx, name: string, request: Request)
   const headers = {
     'content-type': CONTENT_TYPES[kind as keyof Build],
     'cache-control': 'public, max-age=31536000, immutable',
-    // The same address may be another tenant's.
+    // Another tenant may have another file at the same path.
     vary: 'tenant',
     etag,
-    // Opened by itself it can do nothing; pages of any site may load it, as a module asks for by CORS.
+    // Opened as a page it can do nothing. Pages of any site may load it; modules require CORS for that.
     'content-security-policy': "default-src 'none'; sandbox",
     'access-control-allow-origin': '*',
     'cross-origin-resource-policy': 'cross-origin',

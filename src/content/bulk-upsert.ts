@@ -6,7 +6,10 @@ import { compile } from './compiler'
 import { toBuild, upsert } from './components'
 import { ComponentDraft } from './shapes'
 
-/** Makes or changes several components, each on its own: what is wrong with one is told there, and stops no other. */
+/**
+ * Creates or changes components, each on its own. An error in one is part of its result, and does not affect the
+ * others.
+ */
 export async function upsertAll(ctx: Ctx, sent: unknown[]) {
   const contents = [...new Set(sent.map(validContentOf).filter((content) => content !== undefined))]
   const outcomes = await compile(ctx, contents)
@@ -23,10 +26,10 @@ export async function upsertAll(ctx: Ctx, sent: unknown[]) {
   return { total: sent.length, succeeded, failed: sent.length - succeeded, results }
 }
 
-const validContentOf = (one: unknown) => (Value.Check(ComponentDraft, one) ? one.content : undefined)
+const validContentOf = (item: unknown) => (Value.Check(ComponentDraft, item) ? item.content : undefined)
 
-function identifierOf(one: unknown) {
-  const { identifier } = (one ?? {}) as { identifier?: unknown }
+function identifierOf(item: unknown) {
+  const { identifier } = (item ?? {}) as { identifier?: unknown }
   return typeof identifier === 'string' ? identifier.slice(0, 200) : null
 }
 

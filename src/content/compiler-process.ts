@@ -2,26 +2,27 @@ import type { FieldError } from '../core/problem'
 
 declare const self: Worker
 
-/** What became of a component's content: what browsers load, or what is wrong with it and where. */
+/** The result of compiling a component's content: the files for browsers, or the errors with their positions. */
 export type CompileOutcome =
   | { js: string; css: string }
   | { flaws: (FieldError & { line?: number; column?: number })[] }
 
-/** What a process may take: bytes of memory, ms for each content, and characters of the js that it makes. */
+/** The limits of a process: bytes of memory, ms for each content, and characters of compiled JavaScript. */
 export type CompileLimits = { memoryBytes: number; timeMs: number; outputCharacters: number }
 
-/** By which a process that exceeds its bounds ends itself. */
+/** The signal by which a process that exceeds its limits ends itself. */
 export const LIMIT_SIGNAL = 'SIGALRM'
 
 /**
- * Compiles the contents that come by standard input, and tells an outcome a line. Runs in a process of its own, which
- * gets the text of this function and nothing else: it may name nothing from outside, and `exceeded` is `EXCEEDED`.
+ * Compiles the contents from standard input, and writes one outcome per line. It runs in a process of its own, which
+ * receives only the text of this function, so it must not refer to anything outside it. `limitSignal` is
+ * `LIMIT_SIGNAL`.
  */
 export async function runCompilerProcess(limits: CompileLimits, limitSignal: typeof LIMIT_SIGNAL) {
   type Place = { line: number; column: number }
   type Refusal = { message: string; position?: Place | null; errors?: Refusal[] }
 
-  // Macros would run code.
+  // Macros would run code during compilation.
   const transpiler = new Bun.Transpiler({
     loader: 'tsx',
     target: 'browser',
@@ -30,7 +31,7 @@ export async function runCompilerProcess(limits: CompileLimits, limitSignal: typ
     tsconfig: { compilerOptions: { jsx: 'react' } } as object,
   } as unknown as Bun.TranspilerOptions)
 
-  /** While the compiler is at it, this thread hears nothing; the other one ends both when it takes too much. */
+  /** The compiler blocks the main thread, so another thread ends the process when it exceeds its limits. */
   function enforceLimits(limits: CompileLimits, limitSignal: string) {
     const end = () => process.kill(process.pid, limitSignal)
     let alarm: Timer | undefined
@@ -44,15 +45,18 @@ export async function runCompilerProcess(limits: CompileLimits, limitSignal: typ
   const code = `(${enforceLimits})(${JSON.stringify(limits)}, ${JSON.stringify(limitSignal)})`
   const watchdog = new Worker(URL.createObjectURL(new Blob([code])))
 
-  // What is passed over, so that nobody finds a part in it: comments, and texts in quotes.
+  // Matches elements of style, and comments and strings, whose content must not be taken for one.
   const SKIPPED_PARTS =
     /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\[\s\S]|[^`\\])*`|<style(?:\s[^>]*)?>(?!\s*[{<])([\s\S]*?)<\/style\s*>/g
 
-  /** Takes the parts of style out; all else keeps its place. A style with an expression in it belongs to JSX. */
+  /**
+   * Extracts the elements of style; the other code keeps its position. A style that contains an expression belongs to
+   * JSX.
+   */
   function split(content: string) {
     const styles: string[] = []
     const code = content.replace(SKIPPED_PARTS, (part, style?: string) => {
-      // The automatic runtime of JSX would leave names that only a bundler can fill.
+      // The automatic runtime of JSX would leave names that only a bundler can resolve.
       if (style === undefined) return part.startsWith('/') ? part.replace(/@jsx(Runtime|ImportSource)\b/g, blank) : part
       styles.push(style.trim())
       return part.replace(/[^\n]/g, ' ')
@@ -77,7 +81,7 @@ export async function runCompilerProcess(limits: CompileLimits, limitSignal: typ
     }
   }
   function toError({ message: rawMessage, position }: Refusal) {
-    // It quotes names, which are as long as somebody made them.
+    // The message may quote names of any length.
     const message = rawMessage.startsWith('Maximum call stack')
       ? 'The code is nested too deeply.'
       : `${rawMessage.slice(0, 300)}.`

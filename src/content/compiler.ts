@@ -4,16 +4,16 @@ import type { Tenant } from '../tenancy/tenants'
 import { type CompileLimits, type CompileOutcome, LIMIT_SIGNAL, runCompilerProcess } from './compiler-process'
 
 const COMPILE_LIMITS: CompileLimits = { memoryBytes: 256 << 20, timeMs: 5_000, outputCharacters: 512 << 10 }
-const PROCESS_TIMEOUT_MS = 20_000 // ms; so long the contents of one request may keep a turn, in which a megabyte takes two seconds
-const MAX_FAILURES_PER_REQUEST = 3 // contents of one request that may end the process
+const PROCESS_TIMEOUT_MS = 20_000 // ms per request; a megabyte takes about two seconds
+const MAX_FAILURES_PER_REQUEST = 3 // contents of one request that may crash the process
 
-const compileSemaphore = new FairSemaphore(2, 50) // each takes a core, and some 40 MB
+const compileSemaphore = new FairSemaphore(2, 50) // each takes a core and about 40 MB
 const compilerScript = `(${runCompilerProcess})(${JSON.stringify(COMPILE_LIMITS)}, ${JSON.stringify(LIMIT_SIGNAL)})`
 
 /**
- * Compiles TypeScript and JSX for browsers, in a process that has neither our memory nor our environment: a few lines
- * can make the compiler fold constants until memory or patience end (`enum E { a = 'xx', b = a + a, c = b + b, … }`).
- * Nothing of the content is run or resolved. @throws 503 when too much is being compiled already.
+ * Compiles TypeScript and JSX for browsers, in a process without the server's memory and environment: a few lines can
+ * make the compiler fold constants until time or memory run out (`enum E { a = 'xx', b = a + a, c = b + b, … }`). The
+ * content is never run, and its imports are not resolved. @throws 503 when too many requests are waiting
  */
 export async function compile(tenant: Tenant, contents: string[]): Promise<CompileOutcome[]> {
   const outcomes: CompileOutcome[] = []
@@ -31,10 +31,10 @@ export async function compile(tenant: Tenant, contents: string[]): Promise<Compi
   return outcomes
 }
 
-/** The outcomes until all were told, or one content ended the process. */
+/** Returns the outcomes of all contents, or of those before the content that ended the process. @throws 503 */
 async function runCompiler(contents: string[]): Promise<CompileOutcome[]> {
   const child = Bun.spawn([process.execPath, '-e', compilerScript], {
-    // By this the binary is Bun, instead of the program that it carries.
+    // `BUN_BE_BUN` makes a compiled binary run as Bun instead of its program.
     env: { BUN_BE_BUN: '1', NODE_ENV: 'production', DO_NOT_TRACK: '1', BUN_ENABLE_CRASH_REPORTING: '0' },
     cwd: '/',
     stdin: new Blob([JSON.stringify(contents)]),
@@ -45,7 +45,7 @@ async function runCompiler(contents: string[]): Promise<CompileOutcome[]> {
   })
   const output = await child.stdout.text()
   await child.exited
-  // Somebody else ended it: that says nothing about the content.
+  // The process was ended from outside or timed out, so the content is not to blame.
   if (['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP'].includes(`${child.signalCode}`)) throw new Busy()
   if (child.exitCode) throw new Error(`The compiler ended with code ${child.exitCode}.`)
   return output

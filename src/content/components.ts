@@ -14,8 +14,8 @@ import type { CompileOutcome } from './compiler-process'
 import type { Component, ComponentChange, NewComponent } from './shapes'
 import { builds, components } from './tables'
 
-const MAX_COMPONENTS = 1_000 // of a tenant
-const MAX_TOTAL_CHARACTERS = 16 << 20 // characters of all their contents and newest builds: a list may show them all
+const MAX_COMPONENTS = 1_000 // per tenant
+const MAX_TOTAL_CHARACTERS = 16 << 20 // characters of contents and newest builds per tenant
 
 const SORTABLE_COLUMNS = {
   _id: components._id,
@@ -25,24 +25,24 @@ const SORTABLE_COLUMNS = {
   updated: components.updated,
 }
 
-/** A page of components, newest first. */
+/** Returns a page of components, newest first. */
 export async function list({ db }: Ctx, query: ListQuery, answer: HttpContext) {
   const page = parsePage(query, SORTABLE_COLUMNS)
   const rows = await applyPage(page, selectComponents(db))
   return respondWithPage(answer, page, rows.map(toComponent), () => db.$count(components))
 }
 
-/** One component, by `_id` or identifier. */
+/** Returns a component by `_id` or identifier. @throws 404 COMPONENT_NOT_FOUND */
 export const get = async ({ db }: Ctx, name: string, answer: HttpContext) =>
   sendComponent(await getComponent(db, name), answer)
 
-/** A new component. @throws 400 when it does not compile, 409 COMPONENT_EXISTS, TOO_MANY_COMPONENTS. */
+/** Creates a component. @throws 400 when it does not compile, 409 COMPONENT_EXISTS, TOO_MANY_COMPONENTS, 503 */
 export async function create(ctx: Ctx, input: NewComponent, answer: HttpContext) {
   const build = await compileContent(ctx, input.content)
   return sendComponent(await ctx.write((tx) => insertComponent(tx, input, build)).catch(rethrowConflict), answer)
 }
 
-/** Changes what it mentions. @throws 400, 404, 409, 412 when stale. */
+/** Changes the fields in `input`. @throws 400, 404, 409, 412 when stale, 503 */
 export async function update(ctx: Ctx, name: string, input: ComponentChange, answer: HttpContext) {
   await getForUpdate(ctx.db, name, answer)
   const build = input.content === undefined ? undefined : await compileContent(ctx, input.content)
@@ -50,7 +50,7 @@ export async function update(ctx: Ctx, name: string, input: ComponentChange, ans
   return sendComponent(await saving.catch(rethrowConflict), answer)
 }
 
-/** Removes a component, and all of its builds at once. */
+/** Removes a component with all of its builds. @throws 404, 412 when stale */
 export async function remove(ctx: Ctx, name: string, answer: HttpContext) {
   await ctx.write(async (tx) => {
     const { component } = await getForUpdate(tx, name, answer)
@@ -59,7 +59,7 @@ export async function remove(ctx: Ctx, name: string, answer: HttpContext) {
   return success
 }
 
-/** Changes the component of that identifier, or makes it. `build` is of the content, where there is one. */
+/** Changes the component with this identifier, or creates it. `build` is that of `input.content`. @throws 400, 409 */
 export async function upsert(ctx: Ctx, input: ComponentChange & { identifier: string }, build: Build | undefined) {
   const { identifier, content } = input
   const saved = ctx.write(async (tx) => {
@@ -72,7 +72,7 @@ export async function upsert(ctx: Ctx, input: ComponentChange & { identifier: st
   return toComponent(await saved.catch(rethrowConflict))
 }
 
-/** What was made of a content. @throws 400 with what is wrong with it, and where. */
+/** Returns the build of an outcome. @throws 400 with each error and its position */
 export function toBuild(outcome: CompileOutcome): Build {
   if (!('flaws' in outcome)) return outcome
   const { flaws } = outcome
@@ -96,13 +96,13 @@ const selectComponents = (db: Db) =>
 
 const findByIdentifier = (db: Db, name: string) => selectComponents(db).where(eq(components.identifier, name)).get()
 
-/** An `_id` comes first: nobody can stand in for another by taking it as an identifier. */
+/** An `_id` takes precedence, so that no component can replace another by taking its `_id` as an identifier. */
 const getComponent = async (db: Db, name: string) =>
   (await selectComponents(db).where(eq(components._id, name)).get()) ??
   (await findByIdentifier(db, name)) ??
   notFound('component')
 
-/** The component, if it still is what the caller has read. */
+/** Returns the component. @throws 404, 412 when it has changed since the caller read it */
 async function getForUpdate(db: Db, name: string, { request }: HttpContext) {
   const row = await getComponent(db, name)
   assertIfMatch(request, etagOf(row.component.version, row.component.updated))

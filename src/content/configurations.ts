@@ -23,12 +23,12 @@ import {
   withClaimedHosts,
 } from './website-hosts'
 
-const MAX_CONFIGURATIONS = 200 // of a tenant: a list shows them whole
+const MAX_CONFIGURATIONS = 200 // per tenant: a list returns whole configurations
 
-/** The one that holds secrets, which go to the vault. */
+/** The configuration whose secrets are stored in the vault. */
 const AUTH_CONFIGURATION = 'auth-configuration'
 
-/** What the server goes by, and maybe secret: never public, whatever anybody says. */
+/** Configurations that the server reads. They can never be public, because they may be confidential. */
 const SERVER_CONFIGURATIONS = [
   ...['ai-configuration', 'auth-configuration', 'mail-templates', 'payments-configuration', 'workspace-configuration'],
 ]
@@ -43,7 +43,7 @@ const SORTABLE_COLUMNS = {
 
 type Row = typeof configurations.$inferSelect
 
-/** A page of configurations, by key. */
+/** Returns a page of configurations, by key. */
 export async function list(ctx: Ctx, query: ListQuery, answer: HttpContext) {
   const page = parsePage(query, SORTABLE_COLUMNS, 'key')
   if (!(await findByKey(ctx.db, APP_CONFIGURATION)))
@@ -54,14 +54,14 @@ export async function list(ctx: Ctx, query: ListQuery, answer: HttpContext) {
   return respondWithPage(answer, page, rows.map(toConfiguration), () => ctx.db.$count(configurations))
 }
 
-/** One configuration. @throws 401 or 403, whether it is there or not, when it is not public; 404 */
+/** Returns a configuration. @throws 401 or 403 unless it is public, even when it does not exist, 404 */
 export async function get(ctx: PublicCtx, key: string, answer: HttpContext) {
   const row = await findByKey(ctx.db, key)
   if (!row?.public || SERVER_CONFIGURATIONS.includes(key)) requirePrivileged(ctx)
   return sendConfiguration(row ?? notFound('configuration'), answer)
 }
 
-/** What everybody may know. */
+/** Returns the app configuration, which everyone may read, with the states of its hosts. */
 export async function getApp(ctx: PublicCtx, answer: HttpContext) {
   const row = await findByKey(ctx.db, APP_CONFIGURATION)
   setEtag(answer, etagOfRow(row))
@@ -69,10 +69,10 @@ export async function getApp(ctx: PublicCtx, answer: HttpContext) {
 }
 
 type ConfigurationCheck = (ctx: Ctx, metadata: Metadata) => Promise<void>
-/** Checks of other areas for what is written to their configurations, by the key of the configuration. */
+/** Checks that other areas run before a write to their configuration, by its key. */
 export const configurationChecks = registry<ConfigurationCheck>('configuration checks')
 
-/** A new configuration. @throws 400, 409 CONFIGURATION_EXISTS, TOO_MANY_CONFIGURATIONS. */
+/** Creates a configuration. @throws 400, 409 CONFIGURATION_EXISTS, TOO_MANY_CONFIGURATIONS */
 export async function create(ctx: Ctx, input: NewConfiguration, answer: HttpContext) {
   const { key, public: isPublic = false, kind = '', description = '', metadata = {} } = input
   if (key === APP_CONFIGURATION) throw existsProblem()
@@ -95,7 +95,10 @@ export async function create(ctx: Ctx, input: NewConfiguration, answer: HttpCont
   return sendConfiguration(row, answer)
 }
 
-/** Changes what it mentions; of the metadata, its keys. Makes one of the server's. @throws 400, 404, 412 when stale. */
+/**
+ * Changes the fields in the input, and the keys in its metadata. A missing configuration of the server is created.
+ * @throws 400, 404, 412 when stale
+ */
 export async function update(
   ctx: Ctx,
   key: string,
@@ -107,7 +110,10 @@ export async function update(
   return sendConfiguration(await writeMetadata(ctx, key, input, metadata, '/metadata', answer), answer)
 }
 
-/** The same for what everybody may know, whose keys come as they are or under `metadata`. @throws also 409 HOST_TAKEN */
+/**
+ * Changes keys of the app configuration, sent at the top or under `metadata`.
+ * @throws 400, 409 HOST_TAKEN, 412 when stale
+ */
 export async function updateApp(ctx: Ctx, body: Metadata, answer: HttpContext) {
   const wrapped = 'metadata' in body
   const sent = wrapped ? body.metadata : body
@@ -124,7 +130,7 @@ async function withHostStates(ctx: PublicCtx, metadata: Metadata) {
   return { metadata, ...(hosts.length && { hosts }) }
 }
 
-/** Removes a configuration: what holds where none is set holds again. @throws 404, 409, 412 when stale. */
+/** Removes a configuration; the defaults apply again. @throws 404, 409 CONFIGURATION_NEEDED, 412 when stale */
 export async function remove(ctx: Ctx, key: string, answer: HttpContext) {
   if (key === APP_CONFIGURATION)
     throw new Problem(409, 'CONFIGURATION_NEEDED', 'This configuration cannot be deleted. Update it instead.')
@@ -139,7 +145,10 @@ export async function remove(ctx: Ctx, key: string, answer: HttpContext) {
 
 const findByKey = (db: Db, key: string) => db.select().from(configurations).where(eq(configurations.key, key)).get()
 
-/** Writes what was sent upon what there is now. Its hosts are claimed in between, so somebody else may be faster. */
+/**
+ * Merges `sent` into the current metadata and writes it. Another write may come first while hosts are claimed: then it
+ * retries.
+ */
 async function writeMetadata(
   ctx: Ctx,
   key: string,
@@ -171,7 +180,7 @@ async function writeMetadata(
   }
 }
 
-/** False when it is not as it was before any more. `full` is its metadata with the secrets. */
+/** Returns false when the row is no longer as `before`. `full` is the metadata with secrets. */
 const replaceRow = (ctx: Ctx, before: Row | undefined, after: Row, full: Metadata) =>
   writeInvalidatingCache(ctx, async (tx, vault) => {
     const current = await findByKey(tx, after.key)
@@ -185,7 +194,7 @@ const replaceRow = (ctx: Ctx, before: Row | undefined, after: Row, full: Metadat
 const withoutAuthSecrets = (key: string, metadata: Metadata) =>
   key === AUTH_CONFIGURATION ? redactSecrets(metadata) : metadata
 
-/** A write after which no process goes by what it remembers of configurations. */
+/** Runs a write, and then invalidates the cached configurations of every process. */
 async function writeInvalidatingCache<T>(ctx: Ctx, work: (tx: Tx, vault: Vault) => Promise<T>): Promise<T> {
   try {
     return await withVault(ctx, async (tx, vault) => {
@@ -226,7 +235,7 @@ const tooManyProblem = () =>
 const isRecord = (value: unknown): value is Metadata =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Also of what nobody has written yet. */
+/** Returns the ETag, also of a configuration that does not exist yet. */
 const etagOfRow = (row?: Row) => etagOf(row?.version ?? 0, row?.updated ?? 0)
 
 function sendConfiguration(row: Row, answer: HttpContext) {

@@ -5,9 +5,9 @@ import { sha256 } from '../core/crypto'
 const GLOBAL_ATTRIBUTES = ['class', 'title', 'lang', 'dir', 'role', 'aria-*']
 
 /**
- * What is left of HTML that somebody wrote: text and its structure, links, pictures. Nothing that runs, loads a page or
- * looks like a form; no `style`, which could lay something over the page; no `id` and `name`, which scripts of the page
- * would take for their own variables; no `srcset`, whose parser tells the log what it does not like.
+ * The HTML that the sanitizer keeps: text and its structure, links and media. It drops everything that runs, loads a
+ * page or looks like a form; `style`, which could cover the page; `id` and `name`, which would become variables in
+ * scripts of the page; and `srcset`, whose parser writes rejected values to the log.
  */
 export const sanitizePolicy: IOptions = {
   allowedTags: [
@@ -62,10 +62,10 @@ export const sanitizePolicy: IOptions = {
   parseStyleAttributes: false,
 }
 
-/** How deep elements may stand in each other: what the sanitizer does for a tag grows with it. */
+/** The maximum nesting of elements: the sanitizer's work for each tag grows with it. */
 export const MAX_ELEMENT_DEPTH = 128
 
-/** Another text when other rules, or another sanitizer, would leave something else. */
+/** A hash that changes with the policy and with the version of the sanitizer. */
 export const POLICY_VERSION = sha256(
   JSON.stringify([sanitizePolicy, MAX_ELEMENT_DEPTH, dependencies['sanitize-html']]),
 ).slice(0, 16)

@@ -7,16 +7,16 @@ import { weakCached } from '../core/weak-cache'
 import { toOrigin } from '../http/allowed-origins'
 import { settingsShapes } from '../platform/settings/tenant-settings'
 
-const MAX_METADATA_CHARACTERS = 64 << 10 // characters, as JSON
+const MAX_METADATA_CHARACTERS = 64 << 10 // characters of JSON
 
-/** What is sent for settings may leave out any of them. */
+/** Sent settings may omit any key. */
 const toPartialShape = weakCached<TObject, TObject>(partialOf)
 
 export type Metadata = Record<string, unknown>
 
 /**
- * The metadata of a configuration with what was sent for it: key by key, `null` takes one away. Keys that the server does
- * not know are the tenant's own. `at` is where it stood in the body. @throws 400
+ * Returns the metadata of a configuration after a change: each sent key replaces the stored one, and `null` removes it.
+ * Keys that the server does not know belong to the tenant. `basePath` is the path of `sent` in the body. @throws 400
  */
 export function mergeMetadata(key: string, before: Metadata, sent: Metadata, basePath: '' | '/metadata'): Metadata {
   const setValues = Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== null))
@@ -32,7 +32,10 @@ export function mergeMetadata(key: string, before: Metadata, sent: Metadata, bas
   return metadata
 }
 
-/** What the server reads must be right, parts of it without unknown keys; what looks like a misspelling of it is none. */
+/**
+ * Settings of the server must be valid; strict parts reject unknown keys, and the top rejects keys that look
+ * misspelled.
+ */
 const validateSettings = (shape: TObject, setValues: Metadata, before: Metadata, at: string): FieldError[] => [
   ...listUnknownKeys(shape, setValues, at),
   ...listMisspelledKeys(setValues, Object.keys(shape.properties), at, before),

@@ -3,10 +3,10 @@ import { MAX_ELEMENT_DEPTH, sanitizePolicy } from './html-policy'
 
 declare const self: Worker
 
-/** What is left of the HTML, or what is wrong with it. */
+/** The sanitized HTML, or an error message. */
 export type SanitizeResult = { html: string } | { flaw: string }
 
-// Runs in a thread of its own, one text at a time.
+// Runs in a thread of its own, with one text at a time.
 self.onmessage = ({ data }: MessageEvent<string>) => {
   let depth = 0
   const onOpenTag = () => {

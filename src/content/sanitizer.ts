@@ -5,15 +5,15 @@ import { FairSemaphore } from '../tenancy/fair-semaphore'
 import type { Tenant } from '../tenancy/tenants'
 import type { SanitizeResult } from './sanitizer-worker'
 
-const SANITIZE_TIMEOUT_MS = 5_000 // ms; a text of the largest size takes some 50
-// Inside a compiled binary all code is one file at its root, and the thread's is where the entry points have it.
+const SANITIZE_TIMEOUT_MS = 5_000 // a text of the maximum size takes about 50 ms
 
 const sanitizeSemaphore = new FairSemaphore(1, 100)
 let workerThread: Worker | undefined
 
 /**
- * What anybody's browser may be given of HTML, by the rules of `html.ts`. It is worked out in a thread, so nobody else
- * waits for it. @throws 400 for what is nested too deep or takes too long, 503 when too much is waiting already
+ * Returns HTML that is safe for every browser, by the policy of `html-policy.ts`. A thread does the work, so that other
+ * requests need not wait.
+ * @throws 400 when it is nested too deeply or takes too long, 503 when too many texts are waiting
  */
 export async function sanitizeHtml(
   tenant: Pick<Tenant, 'tenant'>,

@@ -40,7 +40,7 @@ export type NewComponent = Static<typeof NewComponent>
 export const ComponentChange = partialOf(NewComponent)
 export type ComponentChange = Static<typeof ComponentChange>
 
-/** One of several: what exists is changed, what does not is made. */
+/** A component in a bulk request: it is changed when it exists, and created otherwise. */
 export const ComponentDraft = t.Composite([ComponentChange, t.Pick(NewComponent, ['identifier'])])
 
 export const ComponentBulk = t.Object({
@@ -124,7 +124,7 @@ export type NewConfiguration = Static<typeof NewConfiguration>
 export const ConfigurationChange = partialOf(t.Omit(NewConfiguration, ['key']))
 export type ConfigurationChange = Static<typeof ConfigurationChange>
 
-/** Whether the tenant answers at the host of one of its websites. */
+/** The state of the host of one of the tenant's websites. */
 export const WebsiteHost = t.Object({
   host: t.String(),
   state: t.Union([t.Literal('served'), t.Literal('unproven'), t.Literal('taken')], {
@@ -140,11 +140,11 @@ export const WebsiteHost = t.Object({
 })
 export type WebsiteHost = Static<typeof WebsiteHost>
 
-/** The settings that are everybody's business. */
+/** The settings that everyone may read. */
 export const AppConfiguration = t.Object({
   metadata: jsonObject,
   hosts: optional(t.Array(WebsiteHost, { description: 'the hosts of websiteUrls; left out when there are none' })),
 })
 
-/** Some of its keys, at the top or under `metadata`. */
+/** Keys of the app configuration, at the top or under `metadata`. */
 export const AppConfigurationChange = t.Record(t.String(), t.Unknown())

@@ -7,10 +7,10 @@ export const components = sqliteTable(
   {
     _id: text().primaryKey(),
     identifier: text().notNull().unique(),
-    /** The path of its newest build, and how many builds there were. */
+    /** The path of its newest build, and the number of all its builds so far. */
     path: text().notNull(),
     builds: integer().notNull(),
-    /** What it takes to keep: the characters of its content and of its newest build. */
+    /** The number of characters of its content and its newest build. */
     size: integer().notNull(),
     version: integer().notNull(),
     created: timestamp().notNull(),
@@ -23,14 +23,14 @@ export const components = sqliteTable(
   (table) => [index('components_by_time').on(table.created, table._id)],
 )
 
-/** What was made of a component, also lately: pages that are open refer to it by its path. */
+/** The newest builds of each component. Earlier ones are kept because open pages refer to them by path. */
 export const builds = sqliteTable(
   'builds',
   {
     component: text()
       .notNull()
       .references(() => components._id, { onDelete: 'cascade' }),
-    /** `<identifier>.<hash>`, as they were then. */
+    /** `<identifier>.<hash>` at the time of the build. */
     path: text().notNull(),
     number: integer().notNull(),
     js: text().notNull(),
@@ -45,17 +45,17 @@ export const blocks = sqliteTable(
     _id: text().primaryKey(),
     name: text().notNull(),
     contentType: text('content_type', { enum: ['content', 'html'] }).notNull(),
-    /** What it takes to keep: the characters of its content, and of what is shown of it. */
+    /** The number of characters of its content and of `shown`. */
     size: integer().notNull(),
     version: integer().notNull(),
     created: timestamp().notNull(),
     updated: timestamp().notNull(),
-    /** The rules by which HTML was made harmless. */
+    /** The `POLICY_VERSION` by which its HTML was sanitized; null without HTML. */
     rules: text(),
     description: text().notNull(),
-    /** As it was written. */
+    /** The content as it was written. */
     content: text().notNull(),
-    /** What of it is shown, where that is something else. */
+    /** The sanitized content, if it differs from `content`. */
     shown: text(),
   },
   (table) => [index('blocks_by_time').on(table.created, table._id), index('blocks_by_name').on(table.name, table._id)],

@@ -19,13 +19,13 @@ import {
 import { getDefaultTenantId, type Tenant } from '../tenancy/tenants'
 import type { WebsiteHost } from './shapes'
 
-/** The key of the settings of which everybody needs some: they are always there. */
+/** The key of the app configuration, which always exists for clients. */
 export const APP_CONFIGURATION = 'app-configuration'
 
 type Row = typeof configurations.$inferSelect
 type ConfigurationState = Pick<Row, 'version' | 'metadata'>
 
-/** A configuration of the server's as it is before anybody has written it. */
+/** Returns a configuration of the server as it is before its first write. */
 export const defaultConfiguration = (key: string, version: number): Row => ({
   ...{
     _id: Bun.randomUUIDv7(),
@@ -39,7 +39,7 @@ export const defaultConfiguration = (key: string, version: number): Row => ({
   ...{ created: toIsoString(now()), updated: toIsoString(now()) },
 })
 
-/** The hosts and origins of the websites that a configuration names. At this machine's own hosts nobody answers for it. */
+/** Returns the hosts and origins of the websites in a configuration. Loopback hosts are left out of the hosts. */
 export function websitesOf({ metadata, version }: ConfigurationState): Websites {
   const { websiteUrls } = metadata
   const origins = (Array.isArray(websiteUrls) ? websiteUrls : []).flatMap((url) => toOrigin(`${url}`) ?? [])
@@ -48,9 +48,10 @@ export function websitesOf({ metadata, version }: ConfigurationState): Websites 
 }
 
 /**
- * Writes a configuration whose websites have changed. The registry is in another database, so their hosts are claimed
- * before and given back after the write: whenever this is interrupted, the registry has too many, never too few, and
- * `settleHosts` finds them. @throws 409 HOST_TAKEN where claims are open, and nothing is changed
+ * Writes a configuration whose websites have changed. The registry is in another database, so hosts are claimed before
+ * the write and released after it: after an interruption the registry has too many hosts, never too few, and
+ * `reconcileHosts` releases them.
+ * @throws 409 HOST_TAKEN when ATOLL_HOST_CLAIMS is open and another tenant has a host; nothing is changed then
  */
 export async function withClaimedHosts({ tenant }: Tenant, state: ConfigurationState, write: () => Promise<boolean>) {
   const websites = websitesOf(state)
@@ -60,7 +61,7 @@ export async function withClaimedHosts({ tenant }: Tenant, state: ConfigurationS
   return saved
 }
 
-/** Whether a tenant answers at the hosts of its websites and, where it does not, what helps. */
+/** Returns the state of each host of a tenant's websites, and what to do about hosts that are not served. */
 export async function listHostStates({ tenant }: Tenant, metadata: Row['metadata']): Promise<WebsiteHost[]> {
   const { hosts } = websitesOf({ metadata, version: 0 })
   if (!hosts.length) return []
@@ -82,7 +83,7 @@ const OPERATOR_ONLY_MESSAGE = 'Only the operator can assign an IP address, or a 
 const ASK_OPERATOR_MESSAGE =
   'Ask the operator of this installation to give this host to the tenant (atoll tenant hosts).'
 
-/** Makes the registry agree with a tenant's configuration, whatever was interrupted before. */
+/** Makes the registry agree with a tenant's configuration after an interrupted write. */
 export async function reconcileHosts(tenant: Tenant) {
   const state = await readState(tenant)
   const { hosts, origins } = websitesOf(state)
@@ -91,8 +92,8 @@ export async function reconcileHosts(tenant: Tenant) {
     ...claimed.filter(({ host }) => !hosts.includes(host)),
     ...noted.filter(({ origin }) => !origins.includes(origin)),
   ]
-  const newest = Math.max(state.version, ...surplus.map((one) => one.version ?? 0))
-  // A claim for a version that is still to come may be under way. It is begun anew when that version is taken from it.
+  const newest = Math.max(state.version, ...surplus.map((claim) => claim.version ?? 0))
+  // A claim for a later version may be under way. When this write takes that version, the other write starts over.
   if (newest > state.version && !(await raiseVersion(tenant, state.version, newest))) return
   const websites = { hosts, origins, version: newest }
   await claimWebsites(tenant.tenant, websites, false)

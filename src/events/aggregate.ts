@@ -17,7 +17,10 @@ const GROUP_KEYS: Record<Grouping, (event: Event) => string> = {
 
 type SumQueryInput = Filters & { sum: string; groupBy?: Grouping | '' }
 
-/** Adds up a number in the metadata of the events that are meant; events without it count for nothing. */
+/**
+ * Returns the sum of a number in the metadata of matching events. Events without that number are skipped.
+ * @throws 400
+ */
 export async function sumEvents({ db }: Ctx, { sum: path, groupBy, ...query }: SumQueryInput) {
   let totalUnits = 0n
   const groups = new Map<string, { units: bigint; count: number }>()
@@ -36,7 +39,7 @@ export async function sumEvents({ db }: Ctx, { sum: path, groupBy, ...query }: S
   return { sum: doubleSum.format(totalUnits), ...(groupBy && { groups: groupSums }) }
 }
 
-/** The part of a document at a dotted path, which may begin with the name of the document. */
+/** Returns the value at a dotted path, which may begin with `metadata.`. */
 function valueAtPath(metadata: unknown, path: string): unknown {
   let part = metadata
   for (const key of path.replace(/^metadata\./, '').split('.')) {

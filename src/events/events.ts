@@ -18,7 +18,7 @@ import type { Db } from '../storage/port'
 import type { Tenant } from '../tenancy/tenants'
 import type { Event, Filters, NewEvent } from './shapes'
 
-const ROWS_PER_BATCH = 1_000 // rows that are looked through before others get a turn
+const ROWS_PER_BATCH = 1_000 // rows read before other work gets a turn
 const PERIOD_LENGTHS_MS: Record<string, number> = {
   'last-day': DAY_MS,
   'last-week': 7 * DAY_MS,
@@ -30,12 +30,12 @@ const PERIOD_LENGTHS_MS: Record<string, number> = {
 const { _id, source, kind, eventName, user, workspace, created } = events
 const SORTABLE_COLUMNS = { _id, source, kind, eventName, created }
 
-/** A page of events, newest first. */
+/** Returns a page of events, newest first. @throws 400 */
 export async function list({ db }: Ctx, query: Filters & GrowingListQuery, answer: HttpContext): Promise<Event[]> {
   const page = parsePage(query, SORTABLE_COLUMNS)
   const search = parseOptional(query.search)
   if (search) {
-    // What is searched is looked through in the order of the list, until the page is full.
+    // A search scans events in the order of the list until the page is full.
     const rowsOfPage: EventRow[] = []
     let [skip, total] = [page.offset, 0]
     for await (const event of findMatching(db, query, page)) {
@@ -59,12 +59,13 @@ export const get = async ({ db }: Ctx, id: string): Promise<Event> =>
 export const sourcePluginLookup =
   slot<(tenant: Tenant, user: string) => Promise<string | undefined>>('plugin of a service account')
 
-/** What only the system writes, so that whoever listens can rely on it. */
+/** Sources that only the system may use, so that subscribers can rely on them. */
 const SYSTEM_SOURCES = ['accounts', 'blueprints', 'entities', 'payments', 'ai', 'plugins', 'content', 'jobs', 'storage']
 
 /**
- * Writes down what the caller tells. What a plugin tells has its source marked as such, by the name that it has here.
- * @throws 400 for an event that says nothing of itself, 403 for a source of the system
+ * Records an event of the caller. The source of a plugin's event is `plugin:<name>`. The source of a caller without the
+ * role admin or editor gets the prefix `plugin:`.
+ * @throws 400 without a source, kind and eventName, 403 for a source of the system
  */
 export async function create(ctx: Ctx, { source, kind, eventName, ...rest }: NewEvent) {
   if (!source && !kind && !eventName)
@@ -92,7 +93,7 @@ export async function count({ db }: Pick<Ctx, 'db'>, query: Filters) {
   return { count }
 }
 
-/** What the events differ in, for those who offer filters. */
+/** Returns the distinct kinds, names and sources of all events, for filters in a user interface. */
 export async function listFilterOptions({ db }: Ctx) {
   const distinct = async (column: SQLiteColumn) =>
     (await db.selectDistinct({ value: column }).from(events).orderBy(asc(column))).map(({ value }) => value as string)
@@ -105,7 +106,7 @@ const OLDEST_FIRST: Pick<Page, 'keys' | 'order' | 'after'> = {
   order: [asc(events.seq)],
 }
 
-/** The events that are meant, in the order of a page, a slice at a time; each once, whatever is written meanwhile. */
+/** Yields matching events in the order of a page, read in batches. Each comes once, also during concurrent writes. */
 export async function* findMatching(
   db: Db,
   query: Filters,
@@ -129,7 +130,7 @@ export async function* findMatching(
   }
 }
 
-/** Removes events that are older than what is kept; never the newest. */
+/** Removes events older than ATOLL_EVENT_RETENTION (days), but never the newest event. */
 export async function removeOld(tenant: Tenant & Lease) {
   const newest = await tenant.db.select({ seq: events.seq }).from(events).orderBy(desc(events.seq)).limit(1).get()
   if (!newest) return
@@ -137,7 +138,7 @@ export async function removeOld(tenant: Tenant & Lease) {
   await deleteInBatches(tenant, events, events.seq, old)
 }
 
-/** @throws 400 for periods and moments that make no sense */
+/** Returns the condition of a query without its search. @throws 400 for an invalid period or time */
 function toCondition(query: Filters): SQL | undefined {
   const errors: FieldError[] = []
   const anyOf = (name: 'kind' | 'eventName' | 'source' | 'user' | 'workspace', column: SQLiteColumn) => {

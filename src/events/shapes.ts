@@ -28,7 +28,7 @@ export const NewEvent = t.Object({
 })
 export type NewEvent = Static<typeof NewEvent>
 
-/** Which events are meant. Of lists, any will do. */
+/** Filters of events. A comma-separated list matches any of its values. */
 const filters = {
   kind: filterParameter('comma-separated'),
   eventName: filterParameter('comma-separated'),

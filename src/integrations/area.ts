@@ -9,7 +9,7 @@ import { RUN_JOB, runJob } from './run-job'
 import { SCHEDULE_JOB, scheduleJob } from './schedules'
 import { listNamedWorkspaceRoles } from './warnings'
 
-/** Integrations: what happens when a trigger fires. */
+/** Integrations: each runs a target when its trigger fires. */
 export const integrations = defineArea({
   name: 'integrations',
   routes: integrationRoutes,

@@ -11,8 +11,8 @@ import type { Trigger } from './triggers/index'
 const isActiveEventTrigger = and(eq(integrations.triggerKind, 'event'), eq(integrations.active, true))
 
 /**
- * Integrations hear of the events that they wait for, but of none that comes of their own runs, nor of one that a chain
- * of runs led to: else they could go on forever.
+ * Creates a run job for each event and each active integration whose trigger matches it. Events caused by its own runs,
+ * or by a chain of `MAX_RUN_DEPTH` runs, are skipped: runs could otherwise trigger each other forever.
  */
 export const integrationSubscriber: EventSubscriber = {
   async startsAfter(db) {
@@ -26,7 +26,7 @@ export const integrationSubscriber: EventSubscriber = {
   async jobsFor({ db }, events) {
     const listenerRows = await findListeners(db)
     return events.flatMap((event) =>
-      listenerRows.filter((one) => shouldRun(one, event)).map((one) => toRunJob(one, event)),
+      listenerRows.filter((listener) => shouldRun(listener, event)).map((listener) => toRunJob(listener, event)),
     )
   },
 }

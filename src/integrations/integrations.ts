@@ -17,12 +17,12 @@ import { type IntegrationRow, integrations } from './tables'
 import type { Target } from './targets/index'
 import { parseTarget, parseTrigger, prefixPaths } from './validation'
 
-const MAX_INTEGRATIONS = 1_000 // of a tenant
+const MAX_INTEGRATIONS = 1_000 // per tenant
 
 const { _id, name, active, triggerKind, targetKind, source, plugin, user, created, updated } = integrations
 const sortable = { _id, name, active, 'trigger.kind': triggerKind, 'target.kind': targetKind, created, updated }
 
-/** A page of integrations, newest first. */
+/** Returns a page of integrations, newest first. @throws 400 */
 export async function list({ db }: Ctx, query: Filters & ListQuery, answer: HttpContext) {
   const page = parsePage(query, sortable)
   const where = buildFilter(query)
@@ -47,11 +47,14 @@ function buildFilter(query: Filters) {
   )
 }
 
-/** One integration; throws 404. */
+/** Returns an integration. @throws 404 INTEGRATION_NOT_FOUND */
 export const get = async ({ db }: Ctx, id: string, answer: HttpContext) =>
   toIntegrationWithEtag(await getIntegration(db, id), answer)
 
-/** A new integration, which listens from now on. @throws 400 also for what is not there, 409 TOO_MANY_INTEGRATIONS */
+/**
+ * Creates an integration, which receives events from now on.
+ * @throws 400, also for missing references, 409 TOO_MANY_INTEGRATIONS
+ */
 export async function create(
   ctx: Ctx,
   { name = null, active = true, guest = false, ...input }: NewIntegration,
@@ -80,8 +83,8 @@ export async function create(
 }
 
 /**
- * Changes what it mentions, at once: by another trigger nothing is run that waited by the one before. Who switches it on
- * has it listen from now on. What follows from what is there is a function of it, so that no change meanwhile is lost.
+ * Changes the fields in `changes`. A change of `trigger` or `active` deletes queued runs, and the integration then
+ * receives only later events. `changes` may be a function of the current row, so that no concurrent change is lost.
  * @throws 400, 404, 412 when stale
  */
 export async function change(
@@ -107,7 +110,7 @@ export async function change(
         updated: toIsoString(now()),
       },
     }
-    // What is lost meanwhile stands in nobody's way who changes something else, or switches it off.
+    // Only changed references are checked: a reference that broke later must not block other changes.
     if (!hasSameReferences) await assertReferencesExist(tx, after)
     await tx.update(integrations).set(after).where(eq(_id, id))
     if (hasSameTrigger) return after
@@ -118,7 +121,7 @@ export async function change(
   return toIntegrationWithEtag(row, answer)
 }
 
-/** Removes an integration; nothing is run any more that waited. @throws 404, 409 INTEGRATION_IN_USE, 412 when stale */
+/** Removes an integration and its queued runs. @throws 404, 409 INTEGRATION_IN_USE, 412 when stale */
 export async function remove(ctx: Ctx, id: string, answer: HttpContext) {
   await ctx.write(async (tx) => {
     const row = await getForUpdate(tx, id, answer)
@@ -130,7 +133,7 @@ export async function remove(ctx: Ctx, id: string, answer: HttpContext) {
   return success
 }
 
-/** A tool that an AI is offered is not taken from it. @throws 409 */
+/** @throws 409 INTEGRATION_IN_USE when it is a tool of an integration of the kind `ai` */
 async function assertNotOffered(tx: Tx, id: string) {
   const rows = await tx.select().from(integrations).where(eq(targetKind, 'ai')).orderBy(_id)
   const agent = rows.find(({ target }) => target.kind === 'ai' && target.tools?.includes(id))
@@ -141,25 +144,25 @@ async function assertNotOffered(tx: Tx, id: string) {
 
 const describeIntegration = ({ _id, name }: Pick<IntegrationRow, '_id' | 'name'>) => `the integration "${name || _id}"`
 
-/** What goes by a connection. */
+/** Returns descriptions of the integrations that use a connection. */
 export async function listIntegrationsUsing(tx: Tx, connection: string): Promise<string[]> {
   const rows = await tx.select({ _id, name }).from(integrations).where(eq(source, connection)).orderBy(_id)
   return rows.map(describeIntegration)
 }
 
-/** The first integration that runs a lambda, in words; undefined without any. */
+/** Returns a description of the first integration that runs a lambda, or undefined. */
 export async function findLambdaUser(tx: Tx, lambda: string): Promise<string | undefined> {
   const rows = await tx
     .select({ _id, name, target: integrations.target })
     .from(integrations)
     .where(eq(targetKind, 'lambda'))
   const integration = rows.find(({ target }) => 'lambdaId' in target && target.lambdaId === lambda)
-  return integration && `the integration ${integration.name ?? integration._id}`
+  return integration && describeIntegration(integration)
 }
 
 /**
- * Refuses a new integration that makes no sense. What it refers to is looked for only for those who administer
- * integrations: others are not told what there is. @throws 400
+ * Checks a new integration without creating it. References are checked only for privileged callers, because others must
+ * not learn what exists. @throws 400
  */
 export async function assertValidIntegration(ctx: Ctx, { plugin = null, ...input }: NewIntegration) {
   parseTrigger(input.trigger)
@@ -168,10 +171,10 @@ export async function assertValidIntegration(ctx: Ctx, { plugin = null, ...input
     await ctx.write((tx) => assertReferencesExist(tx, { plugin, target, targetKind: target.kind }))
 }
 
-/** Tells whether there is a plugin with an id. */
+/** Returns whether there is a plugin with an id. */
 export const pluginLookup = slot<(tx: Tx, id: string) => Promise<boolean>>('plugins by id')
 
-/** Refuses what refers to something that is not there. @throws 400 */
+/** @throws 400 for each reference to something that does not exist */
 async function assertReferencesExist(tx: Tx, row: Pick<IntegrationRow, 'plugin' | 'target' | 'targetKind'>) {
   const kind = getTargetKind(row)
   const findToolIds = async (ids: string[]) => {
@@ -186,11 +189,11 @@ async function assertReferencesExist(tx: Tx, row: Pick<IntegrationRow, 'plugin' 
 
 const getSourceId = (target: Target) => ('sourceId' in target && target.sourceId) || null
 
-/** An integration. @throws 404 */
+/** Returns the row of an integration. @throws 404 INTEGRATION_NOT_FOUND */
 export const getIntegration = async (db: Pick<Db, 'select'>, id: string): Promise<IntegrationRow> =>
   (await db.select().from(integrations).where(eq(_id, id)).get()) ?? notFound('integration')
 
-/** The integration, if it still is what the caller has read. */
+/** Returns the integration. @throws 404, 412 when it has changed since the caller read it */
 async function getForUpdate(db: Pick<Db, 'select'>, id: string, { request }: HttpContext) {
   const row = await getIntegration(db, id)
   assertIfMatch(request, etagOf(row.version, row.updated))

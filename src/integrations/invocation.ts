@@ -1,26 +1,26 @@
 import type { LambdaRequest } from '../lambdas/request'
 
-/** Why a target is run, and with what. */
+/** The reason and the input of a run. */
 export type Invocation = {
-  /** The same whenever the same is tried again. */
+  /** Stays the same in each retry. */
   _id: string
   trigger: 'webhook' | 'event' | 'schedule' | 'chat' | 'tool'
-  /** What came in, as lambdas see it. */
+  /** The request, as lambdas receive it. */
   input: LambdaRequest
-  /** What has happened, or what time it is, where that is why. */
+  /** The event, or the due time of a schedule, that triggered the run. */
   event?: EventPayload
-  /** The request that waits for it; nobody does, where there is none. */
+  /** The request that waits for the run; a background run has none. */
   request?: Request
-  /** Aborted when somebody else is to do it. */
+  /** Aborted when another process takes over the job. */
   signal?: AbortSignal
-  /** How many agents may still be run for whoever began it, where an agent did. */
+  /** How many more agents may run for the original call, when an agent started this run. */
   agents?: { left: number }
 }
 
-/** The same, for a target: of which integration's run, and how many runs lead to it, with this one. */
+/** An invocation with its integration, and the depth of its chain of runs, which includes this run. */
 export type TargetInvocation = Invocation & { integration: string; depth: number }
 
-/** An event, or a time that has come told as one. */
+/** An event, or a due time in the shape of an event. */
 export type EventPayload = {
   _id: string
   source: string
@@ -33,5 +33,5 @@ export type EventPayload = {
   created: string
 }
 
-/** What targets without code are given: what has happened, or else the request, with who asks. */
+/** Returns the payload for targets without code: the event, or else the request with its caller. */
 export const toPayload = ({ event, input }: Invocation): object => event ?? input

@@ -5,19 +5,19 @@ import type { Tx } from '../storage/port'
 import { wrapWrite } from '../storage/write-wrapper'
 import type { Tenant } from '../tenancy/tenants'
 
-/** How many runs of integrations may follow from each other: an event that so many led to is heard by none. */
+/** The maximum number of runs that cause each other: an event of this depth triggers no integration. */
 export const MAX_RUN_DEPTH = 5
 
-/** Of which integration's run something comes, and how many runs led to it. */
+/** The integration whose run caused an event, and the number of runs that led to it. */
 export type Cause = { cause: string; depth: number }
 
-/** The same tenant, whose events are marked by what caused them, whoever tells them. */
+/** Returns the tenant with a `write` that marks every emitted event with its cause. */
 export const withCause = <T extends Tenant>(tenant: T, cause: Cause): T => ({
   ...tenant,
   write: wrapWrite(tenant.write, (tx, work) => markEvents(tx, cause, work)),
 })
 
-/** Marks the events of a transaction's part. Nobody else writes meanwhile. */
+/** Runs `work` and marks the events that it emitted. No other transaction emits events at the same time. */
 export async function markEvents<R>(tx: Tx, cause: Cause, work: () => Promise<R>): Promise<R> {
   const before = await lastEventSeq(tx)
   const result = await work()

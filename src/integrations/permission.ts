@@ -4,7 +4,7 @@ import type { IntegrationRow } from './tables'
 
 type Rules = Pick<IntegrationRow, 'guest' | 'roles' | 'workspaceRoles'>
 
-/** Whether somebody may run an integration: one of its roles in the tenant or in the active workspace will do. */
+/** Returns whether a caller may run an integration: one of its roles in the tenant or the active workspace suffices. */
 export function mayRun({ actor }: Pick<PublicCtx, 'actor'>, { guest, roles, workspaceRoles }: Rules): boolean {
   if (guest) return true
   if (!actor) return false
@@ -13,7 +13,7 @@ export function mayRun({ actor }: Pick<PublicCtx, 'actor'>, { guest, roles, work
   return hasRole(roles, actor.roles) || (!!actor.workspace && hasRole(workspaceRoles, actor.workspace.roles))
 }
 
-/** @throws 401 for strangers, 403 */
+/** @throws 401 for anonymous callers, 403 */
 export function assertMayRun(ctx: Pick<PublicCtx, 'actor'>, rules: Rules) {
   if (mayRun(ctx, rules)) return
   if (!ctx.actor) throw new Problem(401, 'UNAUTHENTICATED', 'Sign in first, or send an API token.')

@@ -71,7 +71,7 @@ const adminRoutes = new Elysia({ prefix: '/integrations', tags: ['integrations']
     detail: { operationId: 'replayIntegrationRun', summary: 'Retry a run' },
   })
 
-/** One for each route: Elysia changes what it gets. */
+/** Returns a new object for each route, because Elysia mutates it. */
 const webhookOptions = (operationId: string) =>
   ({
     open: true,
@@ -111,5 +111,5 @@ const webhookRoutes = new Elysia({ prefix: '/webhooks', tags: ['integrations'] }
     webhookOptions('deleteByWebhook'),
   )
 
-/** Integrations, and the addresses by which they are called. */
+/** The routes of integrations and of their webhooks. */
 export const integrationRoutes = new Elysia().use(adminRoutes).use(webhookRoutes)

@@ -16,29 +16,32 @@ import { targets } from './targets/index'
 import type { TargetKind } from './targets/target-kind'
 import { matchesEvent } from './triggers/event'
 
-/** The kind of jobs that run an integration while nobody waits for it. */
+/** The kind of jobs that run an integration in the background. */
 export const RUN_JOB = 'integration'
 
-/** Why it is run: an event (by its id), a time (ms), or a request that was answered already. */
+/** The reason of a run: the id of an event, a due time (ms), or a request that has been answered. */
 export type RunPayload = { integration: string; depth: number } & (
   | { event: string }
   | { due: number }
   | { asked: LambdaRequest }
 )
 
-/** Runs of one integration come one after the other. */
+/** Runs of one integration have one ordering key, so they run one after the other. */
 export const toRunOrderingKey = (integration: string) => `${RUN_JOB} ${integration}`
 
-/** The job that runs an integration. */
+/** Returns the job that runs an integration. */
 export const buildRunJob = (payload: RunPayload, _id: string = Bun.randomUUIDv7()): NewJob & { _id: string } => ({
   ...{ _id, kind: RUN_JOB, orderingKey: toRunOrderingKey(payload.integration), payload: payload },
 })
 
-/** What a kind of target is like, whichever. */
+/** Returns the kind of an integration's target. */
 export const getTargetKind = ({ targetKind }: Pick<IntegrationRow, 'targetKind'>) =>
   targets[targetKind] as unknown as TargetKind<never>
 
-/** Runs an integration's target for a caller (`ctx.actor`), or nobody. What it causes is known to come of it. */
+/**
+ * Runs an integration's target for a caller (`ctx.actor`; anonymous without one). Its events are marked with their
+ * cause.
+ */
 export const runTarget = (
   ctx: PublicCtx,
   row: IntegrationRow,
@@ -51,13 +54,13 @@ export const runTarget = (
     depth,
   })
 
-/** Does what nobody waits for, until it succeeds or is given up, which is told as an event. */
+/** The handler of background runs. A run that is given up is emitted as an event. */
 export const runJob: JobHandler = {
   async run({ token: _, signal, ...tenant }, job): Promise<JobResult> {
     const payload = job.payload as RunPayload
     const row = await findActive(tenant.db, payload.integration)
     const invocation = row && (await resolveInvocation(tenant, row, payload, job._id))
-    // It was changed, switched off or removed meanwhile.
+    // The integration has been changed, deactivated or removed.
     if (!row || !invocation) return { state: 'done' }
     try {
       const { status } = await runTarget(tenant, row, { ...invocation, signal }, payload.depth)
@@ -70,7 +73,7 @@ export const runJob: JobHandler = {
   onSettled: emitFailures,
 }
 
-/** An integration that is switched on. */
+/** Returns an active integration, or undefined. */
 export const findActive = (db: Pick<Db, 'select'>, id: string) =>
   db
     .select()
@@ -78,7 +81,7 @@ export const findActive = (db: Pick<Db, 'select'>, id: string) =>
     .where(and(eq(integrations._id, id), eq(integrations.active, true)))
     .get()
 
-/** With what it is run; nothing when it waits for something else by now. */
+/** Returns the invocation of a job, or undefined when the trigger has changed. */
 async function resolveInvocation(
   { db }: Tenant,
   { trigger }: IntegrationRow,
@@ -103,7 +106,7 @@ const toDueEvent = ({ integration, due }: { integration: string; due: number }, 
   ...{ metadata: { integration, due: toIsoString(due) }, user: null, workspace: null, created: toIsoString(due) },
 })
 
-/** What can't be helped by trying again: what it refers to is gone. */
+/** Statuses that a retry cannot change: something that the target refers to does not exist. */
 const PERMANENT_STATUSES = [404]
 
 function toJobError(error: unknown, isLastAttempt: boolean): unknown {
@@ -117,7 +120,7 @@ function toJobError(error: unknown, isLastAttempt: boolean): unknown {
   })
 }
 
-/** Tells of what was given up. */
+/** Emits an event for each run that was given up. */
 async function emitFailures(tenant: Tenant, tx: Tx, endings: [Job, JobResult][]) {
   for (const [job, ending] of endings) {
     if (ending.state !== 'dead') continue

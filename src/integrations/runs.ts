@@ -4,7 +4,7 @@ import { toIsoString } from '../core/clock'
 import { type HttpContext, setNoStore } from '../core/etag'
 import { notFound } from '../core/problem'
 import { parseOptional } from '../core/shapes'
-import { type Job, requeue as tryAgain } from '../jobs/queue'
+import { type Job, requeue } from '../jobs/queue'
 import { jobs } from '../jobs/tables'
 import { applyPage, type GrowingListQuery, parsePage, respondWithGrowingPage } from '../storage/pagination'
 import { getIntegration } from './integrations'
@@ -14,7 +14,10 @@ import type { Run } from './shapes'
 const { _id, attempts, created, finished, state } = jobs
 const sortable = { _id, attempts, created, finished }
 
-/** A page of what waits to be run, and what was given up, the newest first. What succeeded is not kept. @throws 404 */
+/**
+ * Returns a page of waiting and dead runs, newest first. Successful runs are not kept.
+ * @throws 404 INTEGRATION_NOT_FOUND
+ */
 export async function list(
   ctx: Ctx,
   id: string,
@@ -30,13 +33,13 @@ export async function list(
   return respondWithGrowingPage(answer, page, rows, () => ctx.db.$count(jobs, condition), toRun)
 }
 
-/** Has a run that was given up tried again, when it is its turn; what waits is tried now. @throws 404 */
+/** Queues a dead run again; a waiting run becomes due now. @throws 404 INTEGRATION_NOT_FOUND, RUN_NOT_FOUND */
 export async function replay(ctx: Ctx, id: string, runId: string): Promise<Run> {
   await getIntegration(ctx.db, id)
   return ctx.write(async (tx) => {
     const condition = and(eq(_id, runId), eq(jobs.lane, toRunOrderingKey(id)))
     if (!(await tx.select({ _id }).from(jobs).where(condition).get())) notFound('run')
-    await tryAgain(ctx, tx, runId)
+    await requeue(ctx, tx, runId)
     return toRun((await tx.select().from(jobs).where(condition).get()) ?? notFound('run'))
   })
 }

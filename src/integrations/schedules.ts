@@ -14,7 +14,7 @@ type SchedulePayload = { integration: string; cron: string; timezone?: string; d
 
 const toScheduleOrderingKey = (integration: string) => `${SCHEDULE_JOB} ${integration}`
 
-/** Has a schedule that is switched on come next when it is due, and whatever waits otherwise not come any more. */
+/** Replaces the queued job of a schedule. A deactivated integration, or one with another trigger, has none. */
 export async function reschedule(tenant: Pick<Tenant, 'tenant'>, tx: Tx, { _id, active, trigger }: IntegrationRow) {
   await deleteQueued(tx, toScheduleOrderingKey(_id))
   if (!active || trigger.kind !== 'schedule') return
@@ -26,8 +26,9 @@ export async function reschedule(tenant: Pick<Tenant, 'tenant'>, tx: Tx, { _id, 
 }
 
 /**
- * A time has come: the run is a job of its own, whose id says which time of which integration, so that it is there once. All times
- * that were missed meanwhile are one; and a run that still waits or goes on stands for those that come due before it ends.
+ * The handler of due schedules. It queues the run as a job, whose id contains the integration and the due time, so that
+ * it exists once. Several missed times result in one run. Times that come due while a run is queued or active are
+ * skipped.
  */
 export const scheduleJob: JobHandler = {
   nextTime(job) {

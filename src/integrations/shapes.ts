@@ -8,7 +8,7 @@ import { type Trigger, triggerNames, triggers } from './triggers/index'
 const maybe = t.Optional
 const roles = maybe(t.Array(line(128, 1), { maxItems: 100 }))
 
-/** Some of the kinds; what else belongs to one, is checked by its own shape. */
+/** An object of one of these kinds. The other fields are validated with the shape of the kind. */
 const kindField = <Name extends string>(names: Name[]) =>
   t.Object(
     { kind: t.Unsafe<Name>(t.Union(names.map((name) => t.Literal(name)))) },

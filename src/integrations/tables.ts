@@ -4,29 +4,29 @@ import { timestamp } from '../storage/columns'
 import type { Target, TargetName } from './targets/index'
 import type { Trigger, TriggerName } from './triggers/index'
 
-/** What is done when something comes, happens or is due. */
+/** Integrations: a target that runs when a trigger fires. */
 export const integrations = sqliteTable(
   'integrations',
   {
     _id: text().primaryKey(),
     name: text(),
     active: integer({ mode: 'boolean' }).notNull(),
-    /** Whether strangers may call it. */
+    /** Whether anonymous callers may call it. */
     guest: integer({ mode: 'boolean' }).notNull(),
     triggerKind: text('trigger_kind').$type<TriggerName>().notNull(),
     trigger: text({ mode: 'json' }).$type<Trigger>().notNull(),
     targetKind: text('target_kind').$type<TargetName>().notNull(),
     target: text({ mode: 'json' }).$type<Target>().notNull(),
-    /** The connection that its target goes by. */
+    /** The id of the connection of its target. */
     source: text(),
     roles: text({ mode: 'json' }).$type<string[]>().notNull(),
     workspaceRoles: text('workspace_roles', { mode: 'json' }).$type<string[]>().notNull(),
-    /** To which plugin it belongs, and who made it. */
+    /** The id of the plugin to which it belongs, and of the user who created it. */
     plugin: text(),
     user: text().notNull(),
-    /** The number of the event after which it listens. */
+    /** The sequence number (`seq`) of the event after which it receives events. */
     since: integer().notNull(),
-    /** Tells one state of it from another. */
+    /** Grows with each change; part of the ETag. */
     version: integer().notNull(),
     created: timestamp().notNull(),
     updated: timestamp().notNull(),

@@ -2,8 +2,8 @@ import { fillTemplate } from '../platform/mail/templates'
 import { type Invocation, toPayload } from './invocation'
 
 /**
- * A text in which `{{…}}` stands for what came in: `{{eventName}}`, `{{metadata.total}}`, `{{body.name}}`, `{{query.page}}`, of
- * lists `{{metadata.items.0.name}}`. What is no text is written as JSON; what there is not stands for nothing.
+ * Replaces `{{…}}` in a text by values of the payload: `{{eventName}}`, `{{metadata.total}}`, `{{body.name}}`,
+ * `{{query.page}}`, in lists `{{metadata.items.0.name}}`. A value that is not a string becomes JSON, a missing one ''.
  */
 export function renderTemplate(template: string, invocation: Invocation): string {
   const names = new Set([...template.matchAll(/\{\{[#^/]?([\w.]{1,200})\}\}/g)].map(([, name = '']) => name))
@@ -11,7 +11,7 @@ export function renderTemplate(template: string, invocation: Invocation): string
   return fillTemplate(template, Object.fromEntries(values))
 }
 
-/** The part at a dotted path. */
+/** Returns the value at a dotted path, or undefined. */
 function readPath(value: unknown, path: string): unknown {
   let part = value
   for (const key of path.split('.')) {
@@ -24,6 +24,6 @@ function readPath(value: unknown, path: string): unknown {
 function toText(value: unknown): string {
   if (value === undefined || value === null) return ''
   const text = typeof value === 'string' ? value : JSON.stringify(value)
-  // No engine keeps these, and no mail may hold them.
+  // Neither a database nor a mail can contain NUL and lone surrogates.
   return text.replaceAll('\0', '').toWellFormed()
 }

@@ -9,7 +9,7 @@ import { type Target, targets } from './targets/index'
 import { type Trigger, triggers } from './triggers/index'
 import type { TriggerKind } from './triggers/trigger-kind'
 
-/** A trigger as its kind has to be. @throws 400 with every flaw, and for keys that its kind does not have */
+/** Returns the trigger. @throws 400 with every error, also for keys that its kind does not have */
 export function parseTrigger({ kind, ...fields }: { kind: Trigger['kind'] } & Record<string, unknown>): Trigger {
   const { validate } = triggers[kind] as unknown as TriggerKind<TObject>
   const validFields = requireValidFields(triggers, kind, fields, '/trigger')
@@ -18,11 +18,11 @@ export function parseTrigger({ kind, ...fields }: { kind: Trigger['kind'] } & Re
   return { kind, ...validFields } as Trigger
 }
 
-/** The same for a target. Whether there is what it refers to, is asked in the write. @throws 400 with every flaw */
+/** Returns the target. Its references are checked in the write. @throws 400 with every error */
 export const parseTarget = ({ kind, ...fields }: { kind: Target['kind'] } & Record<string, unknown>) =>
   ({ kind, ...requireValidFields(targets, kind, fields, '/target') }) as Target
 
-/** Flaws of a part, as flaws of the whole. */
+/** Returns the errors with `part` before their paths. */
 export const prefixPaths = (part: string, errors: FieldError[]) =>
   errors.map(({ path, message }) => ({ path: part + path, message }))
 

@@ -3,13 +3,16 @@ import type { Tenant } from '../tenancy/tenants'
 import { getRestrictions } from '../workspaces/restrictions'
 import { integrations } from './tables'
 
-/** The roles in workspaces that integrations name. */
+/** Returns the workspace roles that integrations name. */
 export async function listNamedWorkspaceRoles({ db }: Tenant) {
   const rows = await db.select({ roles: integrations.workspaceRoles }).from(integrations)
   return { labels: [], roles: rows.flatMap(({ roles }) => roles).filter((role) => role !== '*') }
 }
 
-/** Roles in workspaces by which an integration may be run although others than admins of the tenant can give them. */
+/**
+ * Returns a warning for each workspace role that may run an integration but that not only admins of the tenant can
+ * assign.
+ */
 export async function listIntegrationWarnings(tenant: Tenant): Promise<Warning[]> {
   const [{ roles: restricted }, rows] = await Promise.all([
     getRestrictions(tenant),

@@ -13,12 +13,12 @@ import { disableIdleTimeout } from '../tenancy/client-connection'
 import { assertMayRun } from './permission'
 import { buildRunJob, findActive, getTargetKind, runTarget } from './run-job'
 
-/** Providers of payments and others send many at once, and come again when they are turned away. */
+/** Payment providers and others send many webhooks at once, and retry rejected ones. */
 const throttle = createGuestRateLimit(50, 5_000, 'Too many anonymous calls.')
 
 /**
- * Runs an integration for whoever calls it, and answers what its target does. HEAD only tells whether somebody listens.
- * @throws 401, 403, 404, 413, 429, 502
+ * Runs an integration for a caller, and returns the response of its target. HEAD only checks that the webhook exists.
+ * @throws 401, 403, 404 WEBHOOK_NOT_FOUND, 413, 429, 502
  */
 export async function callWebhook(tenant: PublicCtx, id: string, request: Request): Promise<Response> {
   const row = await findActive(tenant.db, id)
@@ -40,7 +40,7 @@ export async function callWebhook(tenant: PublicCtx, id: string, request: Reques
   return response
 }
 
-/** Where guests are welcome, a credential that is no good here is none: it may be for whoever the call is passed on to. */
+/** A webhook open to anonymous callers ignores an invalid credential: it may be meant for the target. */
 function fallBackToGuest(error: unknown, isGuestAllowed: boolean, tenant: PublicCtx): PublicCtx {
   if (isGuestAllowed && error instanceof Problem && [401, 403].includes(error.status)) return tenant
   throw error

@@ -3,7 +3,7 @@ import type { Tenant } from '../tenancy/tenants'
 import { sandboxPool } from './sandbox/pool'
 import type { CompileError } from './sandbox/protocol'
 
-/** What runs of a code. @throws 400 with what is wrong with it, and where; 503 LAMBDA_BUSY */
+/** Returns the JavaScript of a lambda's code. @throws 400 with each error and its position, 503 LAMBDA_BUSY */
 export async function compileCode(tenant: Pick<Tenant, 'tenant'>, code: string): Promise<string> {
   const outcome = await sandboxPool.use(tenant, (sandbox) => sandbox.compile(code))
   if ('js' in outcome) return outcome.js

@@ -7,12 +7,15 @@ import type { Tenant } from '../tenancy/tenants'
 import type { NewLambda } from './shapes'
 
 const MAX_VARIABLES = 100
-/** What values in the vault are for. */
+/** The purpose of the values in the vault. */
 export const VAULT_PURPOSE = 'lambda'
 
 const toSecretRef = (owner: string, name: string): SecretRef => ({ purpose: VAULT_PURPOSE, owner, name })
 
-/** The names after a change: an object sets some and removes those that are null, a list keeps some. @throws 400 */
+/**
+ * Returns the names after a change: an object sets names and removes those with null, a list keeps names.
+ * @throws 400
+ */
 export function mergeNames(before: string[], change: NewLambda['env']): string[] {
   if (!change) return before
   if (Array.isArray(change)) {
@@ -27,7 +30,7 @@ export function mergeNames(before: string[], change: NewLambda['env']): string[]
   return names
 }
 
-/** Keeps the values that are sent, and no others than these names'. */
+/** Stores the sent values, and deletes the values of all names that are not in `names`. */
 export async function storeValues(tx: Tx, vault: Vault, owner: string, names: string[], change: NewLambda['env']) {
   if (!change) return
   const { purpose, owner: ownerColumn, name } = sealed
@@ -39,7 +42,7 @@ export async function storeValues(tx: Tx, vault: Vault, owner: string, names: st
     if (value !== null) await vault.seal(tx, toSecretRef(owner, key), value)
 }
 
-/** The values by their names. */
+/** Returns the values by name. */
 export async function readValues(tenant: Tenant, owner: string, names: string[]): Promise<Record<string, string>> {
   const values: Record<string, string> = {}
   for (const name of names) values[name] = (await openSecret(tenant, toSecretRef(owner, name))) ?? ''

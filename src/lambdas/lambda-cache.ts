@@ -4,7 +4,7 @@ import { readValues } from './env'
 import { getLambda } from './lambdas'
 import type { RunLimits } from './sandbox/protocol'
 
-/** What a run needs of a lambda. `env` is JSON. */
+/** The parts of a lambda that a run needs. `env` is JSON. */
 export type RunnableLambda = {
   _id: string
   name: string
@@ -15,7 +15,7 @@ export type RunnableLambda = {
   serviceRole: string | null
 }
 
-/** A lambda ready to run, at once when it is known; throws 404. */
+/** Returns a lambda that is ready to run, synchronously when it is cached. @throws 404 LAMBDA_NOT_FOUND */
 export const getRunnable = (tenant: Tenant, id: string): RunnableLambda | Promise<RunnableLambda> =>
   cached(tenant, 'lambdas', id, async () => {
     const { lambda, js } = await getLambda(tenant.db, id)

@@ -14,16 +14,16 @@ import { mergeNames, storeValues, VAULT_PURPOSE } from './env'
 import type { Lambda, LambdaChange, NewLambda } from './shapes'
 import { lambdas, runs, versions } from './tables'
 
-const MAX_LAMBDAS = 1_000 // of a tenant
-const MAX_VERSIONS = 50 // versions of one
-const MAX_TOTAL_CODE_LENGTH = 16 << 20 // characters of their codes: a list may show them all
+const MAX_LAMBDAS = 1_000 // per tenant
+const MAX_VERSIONS = 50 // per lambda
+const MAX_TOTAL_CODE_LENGTH = 16 << 20 // characters per tenant: a list may return all of them
 
 const sortable = { _id: lambdas._id, name: lambdas.name, created: lambdas.created, updated: lambdas.updated }
 
 type NewVersion = { code: string; js: string; user: string }
 type Row = { lambda: typeof lambdas.$inferSelect; code: string; js: string }
 
-/** A page of lambdas, newest first. */
+/** Returns a page of lambdas, newest first. */
 export async function list({ db }: Ctx, { name, ...query }: ListQuery & { name?: string }, answer: HttpContext) {
   const page = parsePage(query, sortable)
   const filter = parseOptional(name) ? eq(lambdas.name, name!) : undefined
@@ -31,11 +31,11 @@ export async function list({ db }: Ctx, { name, ...query }: ListQuery & { name?:
   return respondWithPage(answer, page, rows.map(toLambda), () => db.$count(lambdas, filter))
 }
 
-/** One lambda; throws 404. */
+/** Returns a lambda. @throws 404 LAMBDA_NOT_FOUND */
 export const get = async ({ db }: Ctx, id: string, answer: HttpContext) =>
   toLambdaWithEtag(await getLambda(db, id), answer)
 
-/** A new lambda. @throws 400 when its code does not compile, 409 TOO_MANY_LAMBDAS. */
+/** Creates a lambda. @throws 400 when its code does not compile, 409 TOO_MANY_LAMBDAS, 503 LAMBDA_BUSY */
 export async function create(ctx: Ctx, input: NewLambda, answer: HttpContext) {
   const { name, description = '', code, timeoutMs = 5_000, memoryMb = 64, serviceRole = null } = input
   const [env, js, time] = [mergeNames([], input.env), await compileCode(ctx, code), toIsoString(now())]
@@ -52,18 +52,21 @@ export async function create(ctx: Ctx, input: NewLambda, answer: HttpContext) {
   return toLambdaWithEtag({ lambda, code, js }, answer)
 }
 
-/** Changes what it mentions; another code is another version. @throws 400, 404, 409, 412 when stale. */
+/** Changes the fields in `input`; changed code becomes a new version. @throws 400, 404, 409, 412 when stale, 503 */
 export async function change(ctx: Ctx, id: string, input: LambdaChange, answer: HttpContext) {
   const before = await getForUpdate(ctx.db, id, answer)
-  const sent = input.code === undefined || input.code === before.code ? undefined : input.code
-  const js = sent === undefined ? undefined : await compileCode(ctx, sent)
+  const newCode = input.code === undefined || input.code === before.code ? undefined : input.code
+  const js = newCode === undefined ? undefined : await compileCode(ctx, newCode)
   return toLambdaWithEtag(
-    await changeCompiled(ctx, id, input, js === undefined ? undefined : { code: sent!, js }, answer),
+    await changeCompiled(ctx, id, input, js === undefined ? undefined : { code: newCode!, js }, answer),
     answer,
   )
 }
 
-/** The same with a code that was compiled already. */
+/**
+ * Changes a lambda whose new code, if any, has been compiled.
+ * @throws 400, 404, 409 TOO_MANY_LAMBDAS, 412 when stale
+ */
 export async function changeCompiled(
   ctx: Ctx,
   id: string,
@@ -90,7 +93,7 @@ export async function changeCompiled(
   })
 }
 
-/** Removes a lambda, with its versions, its environment and its log. @throws 404, 409 LAMBDA_IN_USE, 412 when stale */
+/** Removes a lambda with its versions, environment and log. @throws 404, 409 LAMBDA_IN_USE, 412 when stale */
 export async function remove(ctx: Ctx, id: string, answer: HttpContext) {
   await writeWithSecrets(ctx, async (tx) => {
     await getForUpdate(tx, id, answer)
@@ -102,7 +105,7 @@ export async function remove(ctx: Ctx, id: string, answer: HttpContext) {
   return success
 }
 
-/** Finds what uses a lambda, in words such as `the integration Orders`: then it cannot be removed. */
+/** Functions that return a user of a lambda, such as `the integration Orders`. A used lambda cannot be removed. */
 export const lambdaUsers = extensions<(tx: Tx, lambda: string) => Promise<string | undefined>>('users of lambdas')
 
 /** @throws 409 LAMBDA_IN_USE */
@@ -119,18 +122,18 @@ const selectWithCode = (db: Db) =>
     .from(lambdas)
     .innerJoin(versions, and(eq(versions.lambda, lambdas._id), eq(versions.version, lambdas.version)))
 
-/** A lambda with the code that runs; throws 404. */
+/** Returns a lambda with its current code. @throws 404 LAMBDA_NOT_FOUND */
 export const getLambda = async (db: Db, id: string): Promise<Row> =>
   (!id.includes('\0') && (await selectWithCode(db).where(eq(lambdas._id, id)).get())) || notFound('lambda')
 
-/** The lambda, if it still is what the caller has read. */
+/** Returns the lambda. @throws 404, 412 when it has changed since the caller read it */
 export async function getForUpdate(db: Db, id: string, { request }: HttpContext): Promise<Row> {
   const row = await getLambda(db, id)
   assertIfMatch(request, etagOf(row.lambda.revision, row.lambda.updated))
   return row
 }
 
-/** A write after which no process runs what was before. */
+/** Runs a write, and then invalidates the cached lambdas of every process. */
 async function writeWithSecrets<T>(ctx: Ctx, work: (tx: Tx, vault: Vault) => Promise<T>): Promise<T> {
   try {
     return await withVault(ctx, async (tx, vault) => {
@@ -143,7 +146,7 @@ async function writeWithSecrets<T>(ctx: Ctx, work: (tx: Tx, vault: Vault) => Pro
   }
 }
 
-/** Keeps what is from now on the newest version, and the last ones before it. */
+/** Stores a version, and deletes all but the newest 50. */
 async function storeVersion(tx: Tx, { _id: lambda, version, updated: created }: Row['lambda'], newVersion: NewVersion) {
   await tx.insert(versions).values({ lambda, version, created, ...newVersion })
   await tx.delete(versions).where(and(eq(versions.lambda, lambda), lte(versions.version, version - MAX_VERSIONS)))

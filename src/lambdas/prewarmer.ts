@@ -3,11 +3,11 @@ import { cached } from '../tenancy/cache'
 import { listOpenServedSince, type Tenant } from '../tenancy/tenants'
 import { sandboxPool } from './sandbox/pool'
 
-const CHECK_INTERVAL_MS = 3_000 // ms
+const CHECK_INTERVAL_MS = 3_000
 
 /**
- * Has a process wait for lambdas while tenants are in use that have some: to start one takes longer than most of them run.
- * Returns what stops it.
+ * Keeps a sandbox process started while tenants that have lambdas are in use: a start takes longer than most runs.
+ * Returns a function that stops this.
  */
 export function startPrewarming(): () => void {
   let lastCheck = 0

@@ -2,7 +2,7 @@ import type { PublicCtx } from '../accounts/context'
 import { isJson, malformedBody } from '../core/body'
 import type { Input } from './shapes'
 
-/** What a lambda sees of the request that it answers. */
+/** The request that a lambda receives. */
 export type LambdaRequest = {
   method: string
   path: string
@@ -12,13 +12,13 @@ export type LambdaRequest = {
   rawBody: string
 }
 
-/** What callers sign in with is nobody else's to see. */
+/** Headers with the caller's credentials, which a lambda must not see. */
 const CREDENTIAL_HEADERS = ['cookie', 'x-api-key']
 
 /**
- * What a lambda sees of a request that came by HTTP, whose body was read as text already. Of several values of one name
- * in the query it sees the list. Where nobody signed in, `authorization` is the sender's and the lambda's own matter.
- * @throws 400 MALFORMED_BODY when what calls itself JSON is none
+ * Returns the request of a lambda for an HTTP request whose body was read as text. Several query values of one name
+ * become a list. An anonymous caller's `authorization` is kept, for lambdas that check it themselves.
+ * @throws 400 MALFORMED_BODY when the content type is JSON and the body is not
  */
 export function httpToLambdaRequest(
   { actor }: Pick<PublicCtx, 'actor'>,
@@ -37,7 +37,7 @@ export function httpToLambdaRequest(
   return { method: request.method, path: pathname, query, headers, body, rawBody }
 }
 
-/** JSON where it is that, else the text; null for nothing. */
+/** Returns the parsed JSON, or `onInvalid` of other text; null for an empty body. */
 function parseBody(text: string, onInvalid = (text: string): unknown => text): unknown {
   if (!text) return null
   try {
@@ -51,7 +51,7 @@ const throwMalformed = () => {
   throw malformedBody()
 }
 
-/** The same of what somebody runs a lambda with by hand, or what has happened. */
+/** Returns the request of a lambda for a manual run, or a run by an event. */
 export function inputToLambdaRequest({
   method = 'POST',
   path = '/',

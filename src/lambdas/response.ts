@@ -3,7 +3,7 @@ import { Problem } from '../core/problem'
 import { isHarmlessCookie, PROXY_CONTROL_HEADERS } from '../core/proxy-headers'
 import type { ResultFormat } from './sandbox/protocol'
 
-/** What a lambda answers. `body` is text, JSON unless the headers say otherwise, or bytes; null where there is none. */
+/** The response of a lambda. `body` is text (JSON unless the headers say otherwise), bytes, or null for no body. */
 export type LambdaResponse = {
   status: number
   headers: Record<string, string>
@@ -14,7 +14,9 @@ export const JSON_CONTENT_TYPE = 'application/json;charset=utf-8'
 const EMPTY_BODY_STATUSES = [204, 205, 304]
 const MAX_HEADERS_LENGTH = 8 << 10 // characters
 
-/** What is between us and the next in line (RFC 9110 §7.6.1), ours to say, or about more than this answer. */
+/**
+ * Hop-by-hop headers (RFC 9110 §7.6.1), headers that the server sets, and headers that affect more than one response.
+ */
 const FORBIDDEN_HEADERS = new Set([
   ...HOP_BY_HOP_HEADERS,
   ...['content-length', 'x-request-id', 'x-api-version', 'alt-svc', 'clear-site-data'],
@@ -22,8 +24,9 @@ const FORBIDDEN_HEADERS = new Set([
 ])
 
 /**
- * The answer that a lambda's value stands for: any JSON is the body of a 200, `{status, headers, body}` says it all.
- * @throws Error with a sentence about what makes no sense
+ * Returns the response for a lambda's value: `{status, headers, body}` is a whole response, other JSON the body of a
+ * 200.
+ * @throws Error with a sentence about an invalid response
  */
 export function toLambdaResponse({ value, shape }: { value: string; shape: ResultFormat }): LambdaResponse {
   if (shape === 'value') return { status: 200, headers: { 'content-type': JSON_CONTENT_TYPE }, body: value }
@@ -56,7 +59,7 @@ function parseHeaders(rawHeaders: unknown): Record<string, string> {
     if (FORBIDDEN_HEADERS.has(lowerName)) throw new Error(`A lambda cannot set the header "${lowerName}".`)
     if (!['string', 'number'].includes(typeof value) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(`${value}`))
       throw new Error(`The header "${lowerName}" must be a single line of text.`)
-    // What a browser is told here counts for the whole API: no answer may sign somebody in.
+    // A cookie applies to the whole API: a lambda must not be able to sign in a browser.
     if (lowerName === 'set-cookie' && !isHarmlessCookie(`${value}`))
       throw new Error('A cookie set by a lambda needs a name that does not begin with "atoll_", and no Domain.')
     headers[lowerName] = `${value}`
@@ -67,15 +70,14 @@ function parseHeaders(rawHeaders: unknown): Record<string, string> {
   return headers
 }
 
-/** It as a response. */
 export const toResponse = ({ body, ...init }: LambdaResponse) => new Response(body, init)
 
-/** Why a run has no answer. */
+/** Why a run has no response. */
 export type RunFailure = { status: number; code: string; message: string; stack?: string }
 
 const FAILED_MESSAGE = 'The lambda failed. Admins find details in its log (GET /api/lambdas/:id/logs).'
 
-/** The same for callers: what a lambda has thrown is told only to those who may read its log. */
+/** Returns the problem for the caller. Only a caller who may read the log sees what the lambda has thrown. */
 export function toProblem({ status, code, message, stack }: RunFailure, isPrivileged: boolean) {
   if (code !== 'LAMBDA_FAILED') return new Problem(status, code, message)
   if (!isPrivileged) return new Problem(status, code, FAILED_MESSAGE)

@@ -12,22 +12,23 @@ import type { SandboxCrash, SandboxProcess } from './sandbox/sandbox-process'
 import { toRunContext } from './service-role'
 import type { Input } from './shapes'
 
-/** Why a lambda runs. */
+/** Why and for which request a lambda runs. */
 export type RunOptions = {
-  /** What it is run by, as its log tells: `webhook`, `event`, `schedule`, `chat`, `tool`. */
+  /** The trigger in the log: `execute`, `webhook`, `event`, `schedule`, `chat`, `tool`. */
   trigger: string
-  /** What has happened, where that is why. */
+  /** The event that triggered the run. */
   event?: unknown
-  /** The request that waits for it. */
+  /** The request that waits for the run. */
   request?: Request
-  /** Nobody waits for it: that it fails is told as an event. */
+  /** No caller waits for the run, so its failure is emitted as an event. */
   unattended?: boolean
 }
 
 /**
- * Runs a lambda for a caller (`ctx.actor`, or nobody), by whose rights it asks unless it has a role of its own.
- * @throws 404 LAMBDA_NOT_FOUND, 503 LAMBDA_BUSY, 504 LAMBDA_TIMEOUT, 500 LAMBDA_OUT_OF_MEMORY and LAMBDA_FAILED, whose
- * reason only privileged callers are told
+ * Runs a lambda for a caller (`ctx.actor`; anonymous without one), with the caller's rights unless it has a
+ * `serviceRole`.
+ * @throws 404 LAMBDA_NOT_FOUND, 503 LAMBDA_BUSY, 504 LAMBDA_TIMEOUT, 500 LAMBDA_OUT_OF_MEMORY, 500 LAMBDA_FAILED, whose
+ * reason only a privileged caller sees
  */
 export async function runLambda(
   ctx: PublicCtx,
@@ -40,7 +41,7 @@ export async function runLambda(
   return answer!
 }
 
-/** Runs a lambda by hand. It really runs: what it writes stays. @throws 404, 503 LAMBDA_BUSY */
+/** Runs a lambda manually, with all its side effects, and returns its result and log. @throws 404, 503 LAMBDA_BUSY */
 export async function executeLambda(
   ctx: PublicCtx,
   id: string,
@@ -53,7 +54,7 @@ export async function executeLambda(
   const resultJson = failed
     ? JSON.stringify({ code: failed.code, message: failed.message, stack: failed.stack })
     : value
-  // What a lambda returned may be nested so deeply that nobody should read it on the way.
+  // The value of a lambda may be nested so deeply that it is better not parsed here.
   const text = `{"${failed ? 'error' : 'result'}":${resultJson},"logs":${JSON.stringify(logs)},"durationMs":${durationMs}}`
   return new Response(text, { headers: { 'content-type': JSON_CONTENT_TYPE } })
 }
@@ -68,7 +69,7 @@ async function runInPool(
 ): Promise<RunOutcome> {
   const cached = getRunnable(ctx, id)
   const lambda = cached instanceof Promise ? await cached : cached
-  // A connection on which nothing moves for ten seconds would be cut.
+  // Otherwise a client connection that is idle for ten seconds would be cut.
   if (options.request) disableIdleTimeout(options.request)
   const pending = sandboxPool.use(ctx, (sandbox) => runInSandbox(sandbox, ctx, lambda, lambdaRequest, options))
   const done = await pending.finally(() => options.request && restoreIdleTimeout(options.request))
@@ -100,7 +101,7 @@ async function runInSandbox(
   return { started: startedAt, logs, durationMs: Math.round(performance.now() - startTime), ...toOutcome(result) }
 }
 
-/** What the lambda sees as `request`. */
+/** Returns the JSON of the lambda's parameter `request`. */
 function toRequestJson({ actor }: PublicCtx, lambdaRequest: LambdaRequest, { event }: RunOptions) {
   const user = actor ? { _id: actor.user, roles: actor.roles } : null
   return JSON.stringify({
@@ -134,7 +135,7 @@ const toFailure = (message: string, stack?: string): RunFailure => ({
   stack,
 })
 
-/** Nobody waits for it. */
+/** Records the run in the background. */
 function logRun(
   ctx: PublicCtx,
   { _id, name, version }: RunnableLambda,

@@ -14,12 +14,12 @@ import { getTenant, type Tenant } from '../tenancy/tenants'
 import { getLambda } from './lambdas'
 import { runs } from './tables'
 
-const MAX_RUNS_PER_LAMBDA = 200 // runs of a lambda
+const MAX_RUNS_PER_LAMBDA = 200
 const MAX_AGE_MS = 30 * DAY_MS
-const RUNS_BETWEEN_PRUNES = 50 // runs of a lambda between two looks at how many are kept
-const MAX_BATCH_RUNS = 100 // runs that are written at once
+const RUNS_BETWEEN_PRUNES = 50 // recorded runs between two deletions of surplus runs
+const MAX_BATCH_RUNS = 100 // runs per transaction
 const FAILURE_EVENT = 'lambda-failed'
-const WEBHOOK_FAILURE_INTERVAL_MS = 60_000 // ms between two events of one lambda's failures at webhooks
+const WEBHOOK_FAILURE_INTERVAL_MS = 60_000 // ms between two failure events of one lambda's webhook runs
 
 export type NewRun = Omit<typeof runs.$inferSelect, '_id'>
 
@@ -27,7 +27,7 @@ const sortable = { _id: runs._id, started: runs.started, duration: runs.duration
 
 type Filters = { status?: string; trigger?: string }
 
-/** A page of what became of a lambda's runs, newest first. @throws 404 */
+/** Returns a page of the recorded runs of a lambda, newest first. @throws 404 LAMBDA_NOT_FOUND */
 export async function list(
   { db }: Ctx,
   id: string,
@@ -53,13 +53,13 @@ export async function list(
 
 type PendingRun = { run: NewRun; name: string; unattended: boolean }
 
-/** By tenant, what is to be written down; where there is a list, somebody writes. */
+/** The runs to be written, by tenant. A tenant has a list while `recordRun` is writing its runs. */
 const pendingByTenant = new Map<string, PendingRun[]>()
 let writtenCount = 0
 
 /**
- * Writes down what became of a run, when it is over and its caller was answered: what comes while others are written is
- * written together. What fails while nobody waits for it, or at a webhook, is told as an event, too.
+ * Records a finished run after its caller was answered. Runs that arrive during a write are written together. A failure
+ * of an unattended run or of a webhook is also emitted as an event.
  */
 export async function recordRun({ tenant }: Pick<Tenant, 'tenant'>, run: NewRun, name: string, unattended: boolean) {
   const pendingRun = { run, name, unattended }
@@ -73,7 +73,7 @@ export async function recordRun({ tenant }: Pick<Tenant, 'tenant'>, run: NewRun,
 
 async function writeRuns(tenant: string, batch: PendingRun[]) {
   try {
-    // Not by the caller's own writes, which may belong to a request that is answered already.
+    // The caller's `write` may belong to a request that has been answered.
     const { write } = await getTenant(tenant)
     await write(async (tx) => {
       await tx.insert(runs).values(batch.map(({ run }) => ({ _id: Bun.randomUUIDv7(), ...run })))
@@ -88,8 +88,8 @@ async function writeRuns(tenant: string, batch: PendingRun[]) {
 }
 
 /**
- * Failures that are told as events: all of runs that nobody waits for, and of webhooks at most one a minute and lambda, as
- * their callers, who may be anybody, can make one fail as often as they like.
+ * Returns the failures to emit as events: all of unattended runs, and at most one per minute and lambda of webhooks,
+ * because an anonymous caller can make a webhook fail at any rate.
  */
 async function selectReportable(tx: Tx, batch: PendingRun[]): Promise<PendingRun[]> {
   const failed = batch.filter(
@@ -109,7 +109,7 @@ async function selectReportable(tx: Tx, batch: PendingRun[]): Promise<PendingRun
   })
 }
 
-/** What the lambda has thrown is for those who may read its log. */
+/** The event does not contain the thrown error, which only readers of the log may see. */
 const toFailureEvent = ({ run, name }: PendingRun) => ({
   source: 'plugins',
   kind: 'lambda',
@@ -118,14 +118,14 @@ const toFailureEvent = ({ run, name }: PendingRun) => ({
   metadata: { lambda: run.lambda, name, version: run.version, trigger: run.trigger, code: run.error!.code },
 })
 
-/** The runs of a lambda before the newest that are kept. */
+/** Returns the condition of the runs of a lambda beyond the newest 200. */
 const exceedsMaxRuns = (lambda: string) =>
   and(
     eq(runs.lambda, lambda),
     sql`(${runs.started}, ${runs._id}) < (select started, _id from lambda_runs where lambda = ${lambda} order by started desc, _id desc limit 1 offset ${MAX_RUNS_PER_LAMBDA - 1})`,
   )
 
-/** Removes what is too old, and what is too much of each lambda. */
+/** Removes runs older than 30 days, and all but the newest 200 of each lambda. */
 export async function removeOld(tenant: Tenant & Lease) {
   const { db, write, signal } = tenant
   await deleteInBatches(tenant, runs, runs._id, lt(runs.started, toIsoString(now() - MAX_AGE_MS)))

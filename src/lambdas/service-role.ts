@@ -4,8 +4,9 @@ import { isPrivileged } from '../accounts/permissions'
 import type { RunnableLambda } from './lambda-cache'
 
 /**
- * With whose rights a lambda asks: its caller's, or those of the role that it names. With a role of its own, its caller's
- * roles count for nothing; what it makes is the caller's nevertheless, or else its own.
+ * Returns the context of a run, with the rights of the caller, or of the lambda's `serviceRole`. With a `serviceRole`,
+ * the caller's roles do not count. What the lambda creates still belongs to the caller, or to the lambda without a
+ * caller.
  */
 export function toRunContext(
   { actor, ...tenant }: PublicCtx,

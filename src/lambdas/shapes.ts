@@ -64,7 +64,7 @@ export const Version = t.Object({
 
 export const Rollback = t.Object({ version: integer(1, Number.MAX_SAFE_INTEGER, 'the version to restore') })
 
-/** What a lambda is given to see of a request. All of it may be left out in a run by hand. */
+/** The request that a lambda receives in a manual run. All fields are optional. */
 export const Input = t.Object({
   method: maybe(line(20, 1)),
   path: maybe(line(2_000)),

@@ -8,14 +8,14 @@ export const lambdas = sqliteTable(
     _id: text().primaryKey(),
     name: text().notNull(),
     description: text().notNull(),
-    /** The version of its code that runs, and how often anything of it was changed. */
+    /** The current version of its code, and a revision that grows with every change. */
     version: integer().notNull(),
     revision: integer().notNull(),
-    /** Characters of its code, which a list shows whole. */
+    /** The length of its code in characters. */
     size: integer().notNull(),
     timeoutMs: integer('timeout_ms').notNull(),
     memoryMb: integer('memory_mb').notNull(),
-    /** The names; the values are in the vault. */
+    /** The names of its variables; the values are in the vault. */
     env: text({ mode: 'json' }).$type<string[]>().notNull(),
     serviceRole: text('service_role'),
     created: timestamp().notNull(),
@@ -31,24 +31,24 @@ export const versions = sqliteTable(
       .notNull()
       .references(() => lambdas._id, { onDelete: 'cascade' }),
     version: integer().notNull(),
-    /** As it was written, and what runs. */
+    /** The source code, and the JavaScript that runs. */
     code: text().notNull(),
     js: text().notNull(),
-    /** Who wrote it. */
+    /** The id of the author. */
     user: text(),
     created: timestamp().notNull(),
   },
   (table) => [primaryKey({ columns: [table.lambda, table.version] })],
 )
 
-/** What became of each run. It is written after the run, so its lambda may be gone. */
+/** The log of runs. A row is written after its run, so its lambda may have been removed. */
 export const runs = sqliteTable(
   'lambda_runs',
   {
     _id: text().primaryKey(),
     lambda: text().notNull(),
     version: integer().notNull(),
-    /** What it was run by: a webhook, an event … */
+    /** The trigger: `execute`, `webhook`, `event` … */
     trigger: text('cause').notNull(),
     status: integer().notNull(),
     error: text({ mode: 'json' }).$type<{ code: string; message: string; stack?: string }>(),

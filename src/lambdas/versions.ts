@@ -8,7 +8,7 @@ import { versions } from './tables'
 
 const sortable = { _id: versions.version, version: versions.version, created: versions.created }
 
-/** A page of the versions of a lambda's code, newest first. @throws 404 */
+/** Returns a page of the versions of a lambda's code, newest first. @throws 404 LAMBDA_NOT_FOUND */
 export async function list({ db }: Ctx, id: string, query: ListQuery, answer: HttpContext) {
   await getLambda(db, id)
   const page = parsePage(query, sortable, '-version')
@@ -18,7 +18,7 @@ export async function list({ db }: Ctx, id: string, query: ListQuery, answer: Ht
   return respondWithPage(answer, page, items, () => db.$count(versions, where))
 }
 
-/** Has the code of an older version run again, as a new version. @throws 404 also VERSION_NOT_FOUND, 412 when stale */
+/** Makes the code of an earlier version a new version. @throws 404 also VERSION_NOT_FOUND, 409, 412 when stale */
 export async function rollback(ctx: Ctx, id: string, version: number, answer: HttpContext) {
   await getForUpdate(ctx.db, id, answer)
   const { code, js } =

@@ -8,7 +8,7 @@ import { findPluginNameByUser, pluginExists } from './plugin-cache'
 import { closeStreams, proxyRoutes } from './proxy'
 import { pluginRoutes } from './routes'
 
-/** Plugins: external services that hear of events and answer below a path of their own. */
+/** Plugins: external services that receive events and answer requests below a path of their own. */
 export const plugins = defineArea({
   name: 'plugins',
   routes: pluginRoutes,

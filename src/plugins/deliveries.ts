@@ -6,7 +6,7 @@ import type { HttpContext } from '../core/etag'
 import { notFound, Problem } from '../core/problem'
 import { deleteInBatches } from '../jobs/batch-delete'
 import { toPublicEvent } from '../jobs/outbox'
-import { enqueue, requeue as tryAgain } from '../jobs/queue'
+import { enqueue, requeue } from '../jobs/queue'
 import { events } from '../jobs/tables'
 import type { Lease } from '../jobs/with-lease'
 import { sealed } from '../platform/vault/tables'
@@ -24,7 +24,7 @@ type Row = typeof deliveries.$inferSelect
 const { _id, plugin, event, source, kind, eventName, state, status, attempts, created, updated } = deliveries
 const sortable = { _id, state, eventName, status, attempts, created, updated }
 
-/** A page of what a plugin was told, the newest first. @throws 404 */
+/** Returns a page of the deliveries to a plugin, newest first. @throws 404 PLUGIN_NOT_FOUND */
 export async function list(
   ctx: Ctx,
   id: string,
@@ -48,8 +48,8 @@ export async function list(
 }
 
 /**
- * Sends once more what was sent, or given up; what waits is tried now. It has the same `webhook-id`.
- * @throws 404, 409 NOT_SUBSCRIBED, EVENT_NOT_KEPT
+ * Sends a finished delivery again with the same `webhook-id`. A waiting delivery becomes due now.
+ * @throws 404, 409 NOT_SUBSCRIBED, 409 EVENT_NOT_KEPT when the event has been removed
  */
 export async function replay(ctx: Ctx, id: string, deliveryId: string): Promise<Delivery> {
   const pluginRow = await getPlugin(ctx.db, id)
@@ -63,7 +63,7 @@ export async function replay(ctx: Ctx, id: string, deliveryId: string): Promise<
         'NOT_SUBSCRIBED',
         'No events are sent to this URL. Activate the plugin, or add an active subscription for it.',
       )
-    if (!(await tryAgain(ctx, tx, deliveryId))) {
+    if (!(await requeue(ctx, tx, deliveryId))) {
       const storedEvent = await tx.select().from(events).where(eq(events._id, row.event)).get()
       if (!storedEvent)
         throw new Problem(409, 'EVENT_NOT_KEPT', 'The event is too old and was removed, so it cannot be sent again.')
@@ -83,7 +83,7 @@ function toDelivery({ _id, event, source, kind, eventName, hookUrl, state, attem
 
 const RETENTION_MS = 30 * DAY_MS
 
-/** Removes what was told a month ago, or to plugins that are gone, and secrets that sign no more. */
+/** Removes deliveries unchanged for 30 days, deliveries of removed plugins, and former secrets that have expired. */
 export async function removeOld(tenant: Tenant & Lease) {
   const pluginIds = (await tenant.db.select({ _id: plugins._id }).from(plugins)).map(({ _id }) => _id)
   for (const condition of [

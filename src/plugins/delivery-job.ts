@@ -16,14 +16,14 @@ import { signWebhook } from './secrets'
 import { deliveries, plugins } from './tables'
 
 const DELIVERY_TIMEOUT_MS = 15_000
-const BUSY_RETRY_DELAY_MS = 5_000 // ms after which a delivery that got no turn is tried
-const MAX_ANSWER_BYTES = 1_024 // bytes that are kept
-const MAX_RETRY_DELAY_MS = HOUR_MS // ms; no receiver puts us off for longer
+const BUSY_RETRY_DELAY_MS = 5_000 // ms; for a delivery that found too many calls under way
+const MAX_ANSWER_BYTES = 1_024 // bytes of an answer that are stored
+const MAX_RETRY_DELAY_MS = HOUR_MS // ms; the upper limit of a `retry-after` header
 
-/** What an attempt came to. */
+/** The result of an attempt. `duration` is in ms. */
 type Outcome = { status: number | null; duration: number | null; answer: string; error: string | null; canceled?: true }
 
-/** Sends an event to a plugin, signed as a Standard Webhook. */
+/** The handler of delivery jobs: it sends an event to a plugin, signed as a Standard Webhook. */
 export const deliveryJob: JobHandler = {
   async run(tenant, job): Promise<JobResult> {
     const { plugin, hookUrl, event } = job.payload as DeliveryPayload
@@ -46,7 +46,7 @@ export const deliveryJob: JobHandler = {
       privateNetwork: isPrivateNetworkAllowed(),
     }
     const response = await fetchExternal(hookUrl, init, limits).catch((error) => {
-      // The end of our lease ends the waiting, too, and then it is somebody else's.
+      // A lost lease also ends the wait for a turn; the job then belongs to another process.
       const isPostponed = error instanceof TooManyCalls && !tenant.signal.aborted
       if (!isPostponed && !(error instanceof UpstreamUnreachable)) throw error
       return error as TooManyCalls | UpstreamUnreachable
@@ -85,7 +85,7 @@ const DELIVERY_FAILURE_MESSAGES: Record<FailureReason, string> = {
   timeout: `The endpoint did not respond within ${DELIVERY_TIMEOUT_MS / 1_000} s.`,
 }
 
-/** The text of an answer, as far as it is one, of what can be kept. */
+/** Returns an answer as text that both databases can store: without NUL and lone surrogates. */
 const decodeAnswer = (bytes: ArrayBuffer) => new TextDecoder().decode(bytes).replaceAll('\0', '').toWellFormed()
 
 const UPSERT_DELIVERIES = `insert into deliveries (_id, plugin, event, source, kind, event_name, hook_url, state, attempts, status,
@@ -98,10 +98,10 @@ type Attempt = [Job, Exclude<JobResult, { state: 'postponed' }>]
 
 const DELIVERY_STATES = { done: 'delivered', again: 'failing', failed: 'failing', dead: 'dead' } as const
 
-/** The log of a lane's attempts, and what follows from the last. */
+/** Records the attempts of one ordering key, and the health of the plugin after the last one. */
 async function recordAttempts(tenant: Tenant, tx: Tx, results: [Job, JobResult][]) {
   const time = now()
-  // The plugin was not asked, so nothing is said of it.
+  // The plugin was not called, so this says nothing about its health.
   for (const [{ _id }, result] of results)
     if (result.state === 'postponed')
       await tx
@@ -131,7 +131,7 @@ async function recordAttempts(tenant: Tenant, tx: Tx, results: [Job, JobResult][
   if (!canceled) await (error ? recordFailure(tx, plugin, error) : recordSuccess(tx, plugin))
 }
 
-/** Of an error that nobody expected only a message is there. */
+/** The outcome of an unexpected error has only a message. */
 const toOutcome = (ending: Attempt[1]): Outcome => {
   const { outcome } = ending as { outcome?: Partial<Outcome> & { message?: string } }
   return { ...EMPTY_OUTCOME, ...(outcome && { error: outcome.message ?? null, ...outcome }) } as Outcome
@@ -140,7 +140,7 @@ const toOutcome = (ending: Attempt[1]): Outcome => {
 async function abandonDelivery(tenant: Tenant, tx: Tx, { _id, payload }: Job, { status, error }: Outcome) {
   const { plugin, hookUrl, event } = payload as DeliveryPayload
   if (status === 410) await disableSubscription(tenant, tx, plugin, hookUrl)
-  // Or else a plugin that hears of failures and fails would fail forever.
+  // Otherwise a failing plugin that subscribes to this event would cause a new one forever.
   if (event.source === FAILED_EVENT.source && event.eventName === FAILED_EVENT.eventName) return
   const metadata = { plugin, delivery: _id, event: event._id, hookUrl, status }
   await emit(tenant, tx, { ...FAILED_EVENT, description: error ?? '', metadata })
@@ -148,7 +148,7 @@ async function abandonDelivery(tenant: Tenant, tx: Tx, { _id, payload }: Job, { 
 
 const FAILED_EVENT = { source: 'plugins', kind: 'plugin', eventName: 'delivery-failed' }
 
-/** Nothing is sent there any more, until an admin says so. */
+/** Stops deliveries to this URL until an admin activates the subscription again. */
 async function disableSubscription(tenant: Tenant, tx: Tx, plugin: string, hookUrl: string) {
   const { _id, subscribedEvents } = plugins
   const row = await tx.select({ subscribedEvents }).from(plugins).where(eq(_id, plugin)).get()

@@ -7,13 +7,13 @@ import { type EventSubscription, plugins } from './tables'
 
 export const DELIVERY_JOB = 'delivery'
 
-/** What is to be delivered, and to whom. */
+/** The payload of a delivery job: an event, its plugin and the URL to send it to. */
 export type DeliveryPayload = { plugin: string; hookUrl: string; event: ReturnType<typeof toPublicEvent> }
 
-/** A subscriber is a plugin at an address: the same event is sent there once, and all in their order. */
+/** A subscriber is a plugin at one URL: it receives each event once, and all events in order. */
 const toSubscriberKey = (plugin: string, hookUrl: string) => sha256(`${plugin} ${hookUrl}`).slice(0, 24)
 
-/** The job that delivers an event. Its id is the message's, however often it is sent. */
+/** Returns the job that delivers an event. Its id is the `webhook-id`, which stays the same for each attempt. */
 export const buildDeliveryJob = (
   { plugin, hookUrl, event }: DeliveryPayload,
   _id = `${event._id}_${toSubscriberKey(plugin, hookUrl)}`,
@@ -22,7 +22,7 @@ export const buildDeliveryJob = (
   payload: { plugin, hookUrl, event } satisfies DeliveryPayload,
 })
 
-/** Plugins hear of the events that they have subscribed to. */
+/** Creates a delivery job for each event and each subscriber whose active subscriptions match it. */
 export const pluginSubscriber: EventSubscriber = {
   async startsAfter(db) {
     const positions = (await listSubscribers(db)).flatMap(({ entries }) => entries.map(({ since }) => since))

@@ -4,18 +4,18 @@ import type { Db, Tx } from '../storage/port'
 import type { Tenant } from '../tenancy/tenants'
 import { plugins } from './tables'
 
-const REPEAT_INTERVAL_MS = 60_000 // ms in which the same is not written down once more
+const REPEAT_INTERVAL_MS = 60_000 // ms between two records of the same state
 
 type Row = Pick<typeof plugins.$inferSelect, 'lastError' | 'failed' | 'succeeded'>
 
-/** Whether the other side does what it should: what it did last. */
+/** Returns the health of a plugin: the newer of its last failure and its last success decides. */
 export function toHealth({ lastError, failed, succeeded }: Row) {
   const failing = !!failed && (!succeeded || succeeded < failed)
   const status = failing ? ('failing' as const) : succeeded ? ('ok' as const) : ('unknown' as const)
   return { status, lastError, lastErrorAt: failed, lastSuccessAt: succeeded }
 }
 
-/** Writes down that a plugin did not do what it should, in words for its admins. */
+/** Records a failure of a plugin. `lastError` is a message for admins. */
 export const recordFailure = (tx: Tx, plugin: string, lastError: string) => {
   const { _id, failed, succeeded } = plugins
   const hasChanged = or(
@@ -46,10 +46,10 @@ export const recordSuccess = (tx: Tx, plugin: string) => {
     .where(and(eq(_id, plugin), hasChanged))
 }
 
-const CHANGE_INTERVAL_MS = 1_000 // ms between two notes that say different things
+const CHANGE_INTERVAL_MS = 1_000 // ms between two records of different states
 const lastSamples = new WeakMap<Db, Map<string, { well: boolean; at: number }>>()
 
-/** Writes down, now and then, how it went to ask a plugin, for requests, which don't wait for it. */
+/** Records the result of a proxied request at most once per interval. The request does not wait for the write. */
 export function recordSampled({ db, write }: Tenant, plugin: string, error?: string) {
   const samples = lastSamples.get(db) ?? new Map<string, { well: boolean; at: number }>()
   lastSamples.set(db, samples)

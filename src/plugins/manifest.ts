@@ -13,8 +13,9 @@ const MAX_MANIFEST_BYTES = 256 << 10
 const MAX_REDIRECTS = 3
 
 /**
- * What a plugin says of itself at its address, in JSON: `{ name, description, apiPath, proxyUrl, subscribedEvents }`, any
- * part of it; others are overlooked. @throws 502 MANIFEST_UNREACHABLE, 503, 400 MANIFEST_INVALID with what is wrong
+ * Fetches the manifest of a plugin: JSON with any of `name`, `description`, `apiPath`, `proxyUrl` and
+ * `subscribedEvents`. Other fields are ignored.
+ * @throws 400 MANIFEST_INVALID with at most 20 errors, 502 MANIFEST_UNREACHABLE, 503 when too many calls are under way
  */
 export async function readManifest({ tenant }: Pick<Tenant, 'tenant'>, address: string): Promise<Manifest> {
   const init = { headers: { accept: 'application/json', 'user-agent': 'atoll' } }
@@ -48,7 +49,7 @@ function parseObject(text: string): unknown {
   return value
 }
 
-/** Addresses may be relative to that of the manifest. */
+/** URLs in a manifest may be relative to the URL of the manifest. */
 function resolveUrls(manifest: unknown, base: string): unknown {
   const toAbsolute = (address: unknown) =>
     typeof address === 'string' ? (URL.parse(address, base)?.href ?? address) : address

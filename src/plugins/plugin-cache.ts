@@ -7,10 +7,10 @@ import type { PluginRow } from './plugins'
 import { readSecrets } from './secrets'
 import { plugins } from './tables'
 
-/** A plugin that works, with the secrets that sign what it is told, the newest first. */
+/** An active plugin with its signing secrets, newest first. */
 export type CachedPlugin = { plugin: PluginRow; secrets: string[] }
 
-/** A plugin by its id, remembered; undefined when there is none, or it is not active. */
+/** Returns a plugin by its id from the cache; undefined when it does not exist or is not active. */
 export async function findActivePlugin(tenant: Tenant, id: string): Promise<CachedPlugin | undefined> {
   const found = await cached(tenant, 'plugins', `id ${id}`, async () => {
     const plugin = await tenant.db.select().from(plugins).where(eq(plugins._id, id)).get()
@@ -22,7 +22,7 @@ export async function findActivePlugin(tenant: Tenant, id: string): Promise<Cach
   return hasOverlapEnded ? { plugin, secrets: secrets.slice(0, 1) } : found
 }
 
-/** The id of the plugin to which a path below `/api` belongs. */
+/** Returns the id of the active plugin whose `apiPath` is this segment of `/api/<segment>`. */
 export async function findPluginByPath(tenant: Tenant, path: string): Promise<string | undefined> {
   const paths = await cached(tenant, 'plugins', 'paths', async () => {
     const { _id, apiPath, proxyUrl, active } = plugins
@@ -32,11 +32,11 @@ export async function findPluginByPath(tenant: Tenant, path: string): Promise<st
   return paths.get(path)
 }
 
-/** Tells whether there is a plugin with this id. */
+/** Returns whether there is a plugin with this id. */
 export const pluginExists = async (tx: Tx, id: string): Promise<boolean> =>
   !!(await tx.select({ _id: plugins._id }).from(plugins).where(eq(plugins._id, id)).get())
 
-/** The name of the plugin that comes as this user. */
+/** Returns the name of the plugin whose service account is this user. */
 export async function findPluginNameByUser(tenant: Tenant, user: string): Promise<string | undefined> {
   const accounts = await cached(tenant, 'plugins', 'accounts', async () => {
     const { account, name } = plugins

@@ -30,7 +30,7 @@ type PluginFields = Pick<
 const { _id, name, apiPath, active, created, updated } = plugins
 const sortable = { _id, name, apiPath, active, created, updated }
 
-/** A page of plugins, newest first. */
+/** Returns a page of plugins, newest first. */
 export async function list({ db }: Ctx, query: ListQuery, answer: HttpContext): Promise<Plugin[]> {
   const page = parsePage(query, sortable)
   const rows = await applyPage(page, db.select().from(plugins))
@@ -39,12 +39,12 @@ export async function list({ db }: Ctx, query: ListQuery, answer: HttpContext): 
 
 export const get = async ({ db }: Ctx, id: string): Promise<Plugin> => toPlugin(await getPlugin(db, id))
 
-/** A plugin. @throws 404 */
+/** Returns the row of a plugin. @throws 404 PLUGIN_NOT_FOUND */
 export const getPlugin = async (db: Pick<Db, 'select'>, id: string): Promise<PluginRow> =>
   (await db.select().from(plugins).where(eq(plugins._id, id)).get()) ?? notFound('plugin')
 
 /**
- * A new plugin, with its secret, which is told only now. It hears of events that come after it.
+ * Creates a plugin, and returns it with its secret, which is never shown again. It receives events created from now on.
  * @throws 400 also MANIFEST_INVALID, 409 PLUGIN_EXISTS, API_PATH_EXISTS, TOO_MANY_PLUGINS, 502 MANIFEST_UNREACHABLE
  */
 export async function create(ctx: Ctx, { secret = generateSecret(), ...input }: NewPlugin, answer: HttpContext) {
@@ -72,7 +72,7 @@ const EMPTY_PLUGIN = {
   ...{ account: null, formerUntil: null, lastError: null, failed: null, succeeded: null },
 }
 
-/** Changes what it mentions. Another manifest fills what is not mentioned. @throws as `create` does, 404 */
+/** Changes the fields in `input`. A new manifest fills in the other fields. @throws 404 and as `create` does */
 export async function change(ctx: Ctx, id: string, input: PluginChange): Promise<Plugin> {
   const before = await getPlugin(ctx.db, id)
   const hasNewManifest = input.manifestUrl && input.manifestUrl !== before.manifestUrl
@@ -80,7 +80,7 @@ export async function change(ctx: Ctx, id: string, input: PluginChange): Promise
   return updatePlugin(ctx, id, fields)
 }
 
-/** Takes over all that the manifest says now. @throws 404, 409 NO_MANIFEST and as `create` does */
+/** Fetches the manifest again and applies all of its fields. @throws 404, 409 NO_MANIFEST and as `create` does */
 export async function reload(ctx: Ctx, id: string): Promise<Plugin> {
   const { manifestUrl } = await getPlugin(ctx.db, id)
   if (!manifestUrl) throw new Problem(409, 'NO_MANIFEST', 'This plugin has no manifestUrl to reload from.')
@@ -89,14 +89,14 @@ export async function reload(ctx: Ctx, id: string): Promise<Plugin> {
     await ctx.write((tx) => recordSuccess(tx, id))
     return { ...changed, health: toHealth(await getPlugin(ctx.db, id)) }
   } catch (error) {
-    // Others are of our own making, such as too many calls of this tenant.
+    // Other errors are not the plugin's fault, such as too many calls of this tenant.
     if (error instanceof Problem && [400, 409, 502].includes(error.status))
       await ctx.write((tx) => recordFailure(tx, id, `Manifest: ${error.message}`))
     throw error
   }
 }
 
-/** Removes a plugin with its secret and its account; what it was told goes by and by. @throws 404 */
+/** Removes a plugin with its secrets and its service account. Housekeeping removes its deliveries later. @throws 404 */
 export async function remove(ctx: Ctx, id: string) {
   await writeInvalidating(ctx, 'actors', async (tx) => {
     const removed = (await tx.delete(plugins).where(eq(plugins._id, id)).returning().get()) ?? notFound('plugin')
@@ -113,7 +113,7 @@ export async function remove(ctx: Ctx, id: string) {
   return success
 }
 
-/** Another secret, which is told only now; for a day both sign. @throws 400, 404 */
+/** Replaces the secret and returns the new one, which is never shown again. Both sign for a day. @throws 400, 404 */
 export async function rotateSecret(ctx: Ctx, id: string, secret: string | undefined, answer: HttpContext) {
   setNoStore(answer)
   await getPlugin(ctx.db, id)
@@ -135,7 +135,7 @@ export async function rotateSecret(ctx: Ctx, id: string, secret: string | undefi
   return { secret: fresh, formerUntil: until }
 }
 
-/** What the alphabet of base64 does not tell: how many bytes. */
+/** The pattern of the field checks only the characters, not the number of bytes. @throws 400 */
 function assertSecretLength(secret: string) {
   const bytes = Buffer.from(secret.slice(6), 'base64').length
   if (bytes < 24 || bytes > 64)
@@ -159,7 +159,7 @@ async function updatePlugin(ctx: Ctx, id: string, fields: PluginChange): Promise
   })
 }
 
-/** What a plugin is with what is told of it. @throws 400, 409 */
+/** Returns the fields of a plugin after `changes`. @throws 400, 409 PLUGIN_EXISTS, API_PATH_EXISTS */
 async function mergeFields(tx: Tx, before: PluginRow, changes: PluginChange): Promise<PluginFields> {
   const { subscribedEvents, ...otherChanges } = changes
   const { name, description, apiPath, proxyUrl, manifestUrl, active } = { ...before, ...otherChanges }
@@ -177,7 +177,7 @@ async function mergeFields(tx: Tx, before: PluginRow, changes: PluginChange): Pr
         (entry) =>
           entry.hookUrl === hookUrl && entry.source === source && entry.kind === kind && entry.eventName === eventName,
       )
-      // Who did not listen until now hears of nothing that was before.
+      // A subscription that was not active until now receives only later events.
       const since = existing && !isActivated && (existing.active || !active) ? existing.since : newest
       return { source, kind, eventName, hookUrl, active, since }
     },
@@ -185,12 +185,12 @@ async function mergeFields(tx: Tx, before: PluginRow, changes: PluginChange): Pr
   return { name, description, apiPath, proxyUrl, manifestUrl, active, subscribedEvents: entries }
 }
 
-/** What the platform keeps for itself, whether it has routes there or not. */
+/** Segments of `/api/<segment>` that are reserved for the platform, with or without routes. */
 const RESERVED_PATHS = [
   ...['ai', 'checkout', 'coupons', 'files', 'integration-sources', 'integrations', 'invoices', 'lambdas', 'operator'],
   ...['payments', 'permissions', 'plans', 'subscriptions', 'usage', 'v1', 'v2', 'webhooks'],
 ]
-/** Tells whether the platform has routes below `/api/<segment>`. */
+/** Returns whether the platform has routes below `/api/<segment>`. */
 export const platformPaths = slot<(segment: string) => boolean>('paths of the platform')
 
 async function assertAvailable(tx: Tx, { _id, name, apiPath }: Pick<PluginRow, '_id' | 'name' | 'apiPath'>) {

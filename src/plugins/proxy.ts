@@ -21,18 +21,18 @@ import { recordSampled } from './health'
 import { type CachedPlugin, findActivePlugin, findPluginByPath } from './plugin-cache'
 import { signUserToken } from './secrets'
 
-const MAX_REQUESTS_PER_TENANT = 1_000 // requests of one tenant at a time
+const MAX_REQUESTS_PER_TENANT = 1_000 // concurrent requests
 const requestCounts = new Map<string, number>()
 
-/** What no route of ours is for belongs to the plugin of that path. */
+/** Forwards a request that matches no route of the platform to the plugin of its path. */
 export const proxyRoutes = new Elysia({ tags: ['plugins'] })
   .use(streamGuard('plugin-calls'))
   .all('/*', ({ ctx, request }) => proxyRequest(ctx, request), { open: true, detail: { hide: true } })
 
 /**
- * Has a plugin answer a request, with its body and its answer passed on as they come. It learns who asks by `x-atoll-user`,
- * a token for it alone, and never by what they showed us.
- * @throws 404 ROUTE_NOT_FOUND, 401, 403, 502 PLUGIN_UNREACHABLE, 503, 504 PLUGIN_TIMEOUT
+ * Forwards a request to a plugin; both bodies are streamed. The plugin learns who the caller is from `x-atoll-user`, a
+ * token for this plugin alone. It never receives the caller's credentials.
+ * @throws 401, 403, 404 ROUTE_NOT_FOUND, 502 PLUGIN_UNREACHABLE, 503, 504 PLUGIN_TIMEOUT
  */
 async function proxyRequest(tenant: PublicCtx, request: Request): Promise<Response> {
   const { pathname, search } = new URL(request.url)
@@ -44,7 +44,7 @@ async function proxyRequest(tenant: PublicCtx, request: Request): Promise<Respon
   const { actor } = await reauthorizeSameSite(request, 'plugin-calls')
   const target = new URL(cached.plugin.proxyUrl!)
   target.pathname = target.pathname.replace(/\/$/, '') + subPath
-  // A query that is there already, such as a key, stays.
+  // The query of `proxyUrl`, such as a key, is kept.
   target.search = [target.search.slice(1), search.slice(1)].filter(Boolean).join('&')
   const headers = buildHeaders(tenant, request, cached, actor)
   disableIdleTimeout(request)
@@ -66,8 +66,8 @@ async function proxyRequest(tenant: PublicCtx, request: Request): Promise<Respon
 const MAX_DECODINGS = 5
 
 /**
- * Whether a path may lead above where it begins for a server that decodes it, however often, takes `\` for `/`, or leaves
- * out what follows a `;` in a segment.
+ * Returns whether a path may lead above its start on a server that decodes it repeatedly, treats `\` as `/`, or ignores
+ * what follows a `;` in a segment.
  */
 function isPathTraversal(path: string): boolean {
   let decoded = path
@@ -110,12 +110,12 @@ function throwProxyError(tenant: Tenant, { plugin }: CachedPlugin, { signal }: R
 
 const openStreams = new Set<() => void>()
 
-/** Ends all streams of events, so that who listens comes again elsewhere: they would go on for as long as we let them. */
+/** Ends all event streams, which would otherwise never end; their clients reconnect to another process. */
 export function closeStreams() {
   for (const end of openStreams) end()
 }
 
-/** Bun sends a head only with the first of its body, so events begin with a comment, which clients overlook. */
+/** Bun sends a head only with the first bytes of the body, so a stream starts with a comment, which clients ignore. */
 function startEventStream({ body, headers }: UpstreamResponse) {
   const isEventStream = headers.get('content-type')?.startsWith('text/event-stream') && !headers.has('content-encoding')
   if (!(body instanceof ReadableStream) || !isEventStream) return body
@@ -134,7 +134,7 @@ function startEventStream({ body, headers }: UpstreamResponse) {
   return readable
 }
 
-/** Whoever opens streams without end leaves room to others. @throws 503 */
+/** Limits the concurrent requests of a tenant, so that endless streams leave room for other tenants. @throws 503 */
 async function limitConcurrency(
   { tenant }: Tenant,
   request: Request,
@@ -160,7 +160,7 @@ async function limitConcurrency(
   }
 }
 
-/** A stream that tells when it is over, however that comes. */
+/** Returns a stream that calls `onEnd` when it ends, fails or is canceled. */
 function notifyOnEnd(body: ReadableStream<Uint8Array>, onEnd: () => void) {
   const reader = body.getReader()
   return new ReadableStream<Uint8Array>(
@@ -171,7 +171,7 @@ function notifyOnEnd(body: ReadableStream<Uint8Array>, onEnd: () => void) {
           if (value) return controller.enqueue(value)
           if (isDone) controller.close()
         } catch {
-          // It cuts the connection. Of a reason Bun would print the stack.
+          // This cuts the connection. Given a reason, Bun would print its stack.
           controller.error()
         }
         onEnd()

@@ -3,12 +3,12 @@ import { DAY_MS, now } from '../core/clock'
 import { openSecret, type SecretRef } from '../platform/vault/vault'
 import type { Tenant } from '../tenancy/tenants'
 
-/** How long a secret of before goes on signing beside the new one. */
+/** How long (ms) the former secret signs beside the new one. */
 export const SECRET_OVERLAP_MS = DAY_MS
 const SECRET_PREFIX = 'whsec_'
-const USER_TOKEN_TTL_SECONDS = 60 // s that a caller's identity is good for
+const USER_TOKEN_TTL_SECONDS = 60 // s
 
-/** Where the vault has the secret that a plugin shares with us, and the one before it. */
+/** Returns where the vault keeps the secret shared with a plugin, or the former one. */
 export const toSecretRef = (plugin: string, name: 'secret' | 'former' = 'secret'): SecretRef => ({
   purpose: 'plugin',
   owner: plugin,
@@ -17,24 +17,27 @@ export const toSecretRef = (plugin: string, name: 'secret' | 'former' = 'secret'
 
 export const generateSecret = () => SECRET_PREFIX + randomBytes(32).toString('base64')
 
-/** The secrets by which a plugin is told things now, the newest first. */
+/** Returns the secrets that sign messages to a plugin now, newest first. */
 export async function readSecrets(tenant: Tenant, plugin: string, hasFormer: boolean): Promise<string[]> {
   const names = hasFormer ? (['secret', 'former'] as const) : (['secret'] as const)
   const secrets = await Promise.all(names.map((name) => openSecret(tenant, toSecretRef(plugin, name))))
-  return secrets.filter((one) => one !== null)
+  return secrets.filter((secret) => secret !== null)
 }
 
 const decodeKey = (secret: string) => Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64')
 const hmac = (secret: string, text: string) => createHmac('sha256', decodeKey(secret)).update(text)
 
-/** The headers of a message, signed by each of the secrets (https://www.standardwebhooks.com, 1.0.0). */
+/** Returns the headers of a message, signed with each secret (https://www.standardwebhooks.com, 1.0.0). */
 export function signWebhook(id: string, body: string, secrets: string[]) {
   const timestamp = `${Math.floor(now() / 1000)}`
   const signatures = secrets.map((secret) => `v1,${hmac(secret, `${id}.${timestamp}.${body}`).digest('base64')}`)
   return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') }
 }
 
-/** Claims that only this plugin takes, for a minute: a JWT (RFC 7519) by HS256, whose key is what its secret encodes. */
+/**
+ * Returns claims as a JWT (RFC 7519) that only this plugin accepts, for 60 s. It is signed by HS256; the key is what
+ * the secret encodes.
+ */
 export function signUserToken(plugin: string, secret: string, claims: Record<string, unknown>) {
   const iat = Math.floor(now() / 1000)
   const parts = [

@@ -12,8 +12,8 @@ import { getPlugin } from './plugins'
 import { plugins } from './tables'
 
 /**
- * An API token by which a plugin calls the platform, as a user of its own with the role `plugin`. It is told only now, and
- * ends those that it had. @throws 404
+ * Issues the API token of a plugin, which calls the platform as a user of its own with the role `plugin`. The token is
+ * never shown again; it replaces the earlier ones. @throws 404
  */
 export async function issueToken(ctx: Ctx, id: string, answer: HttpContext) {
   setNoStore(answer)
@@ -28,7 +28,7 @@ async function ensureAccount(tenant: Tenant, id: string): Promise<string> {
   if (account && (await findUser(tenant.db, account))) return account
   const username = `plugin-${crypto.randomUUID()}`
   const user = await registerUser(tenant, { username, fullName: name }, ['plugin'], async (tx, { _id }) => {
-    // Somebody else may have been faster, or have removed it.
+    // A concurrent call may have created the account, or removed the plugin.
     if ((await getPlugin(tx, id)).account !== account) throw new Busy()
     await tx.update(plugins).set({ account: _id }).where(eq(plugins._id, id))
     await bumpVersion(tx, 'plugins')

@@ -14,7 +14,7 @@ const Subscription = strictObject({
   active: maybe(t.Boolean({ description: 'false after the URL has answered 410' })),
 })
 
-/** What a manifest may say, and a plugin is made of. */
+/** The fields that a manifest may declare. */
 const manifestFields = {
   name: line(100, 1),
   description: maybe(text(10_000)),
@@ -31,7 +31,7 @@ const manifestFields = {
   subscribedEvents: maybe(t.Array(Subscription, { maxItems: 50 })),
 }
 
-/** The JSON at `manifestUrl`. Addresses in it may be relative to its own. */
+/** The JSON at `manifestUrl`. URLs in it may be relative to `manifestUrl`. */
 export const Manifest = t.Partial(t.Object(manifestFields))
 export type Manifest = Static<typeof Manifest>
 
@@ -91,7 +91,7 @@ export const NewToken = t.Object({
   user: { ...id, description: 'the user that the token authenticates' },
 })
 
-const state = t.Union(['waiting', 'failing', 'delivered', 'dead', 'canceled'].map((one) => t.Literal(one)))
+const state = t.Union(['waiting', 'failing', 'delivered', 'dead', 'canceled'].map((name) => t.Literal(name)))
 const option = (description: string) => maybe(t.String({ description }))
 
 export const Delivery = t.Object({

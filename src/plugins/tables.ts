@@ -1,19 +1,19 @@
 import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { timestamp } from '../storage/columns'
 
-/** Which events a plugin wants to hear of, and where; `*` is any. */
+/** The events that a plugin receives at `hookUrl`; `*` matches any. */
 export type EventSubscription = {
   source: string
   kind: string
   eventName: string
   hookUrl: string
-  /** False once the other side has said that there is nobody any more. */
+  /** False after the URL has answered 410. */
   active: boolean
-  /** The number of the event after which it listens. */
+  /** The sequence number (`seq`) of the event after which it receives events. */
   since: number
 }
 
-/** Other servers that take part. Their secrets are in the vault. */
+/** Plugins. Their secrets are in the vault. */
 export const plugins = sqliteTable(
   'plugins',
   {
@@ -21,14 +21,14 @@ export const plugins = sqliteTable(
     name: text().notNull().unique(),
     description: text().notNull(),
     manifestUrl: text('manifest_url'),
-    /** What of `/api/<apiPath>/…` is passed on to `proxyUrl`. */
+    /** Requests to `/api/<apiPath>/…` are forwarded to `proxyUrl`. */
     apiPath: text('api_path').unique(),
     proxyUrl: text('proxy_url'),
     subscribedEvents: text('subscribed_events', { mode: 'json' }).$type<EventSubscription[]>().notNull(),
     active: integer({ mode: 'boolean' }).notNull(),
-    /** The user as whom it comes. */
+    /** The id of its service account. */
     account: text().unique(),
-    /** How long its secret of before signs, too. */
+    /** When the former secret stops signing. */
     formerUntil: timestamp('former_until'),
     lastError: text('last_error'),
     failed: timestamp(),
@@ -39,7 +39,7 @@ export const plugins = sqliteTable(
   ({ created, _id }) => [index('plugins_by_time').on(created, _id)],
 )
 
-/** What plugins were told, and what they said. Those of a plugin that is gone are removed by and by. */
+/** Events sent to plugins, and their answers. Housekeeping removes the rows of removed plugins. */
 export const deliveries = sqliteTable(
   'deliveries',
   {
@@ -52,14 +52,14 @@ export const deliveries = sqliteTable(
     hookUrl: text('hook_url').notNull(),
     state: text().$type<'waiting' | 'failing' | 'delivered' | 'dead' | 'canceled'>().notNull(),
     attempts: integer().notNull(),
-    /** Of the latest answer. */
+    /** The HTTP status of the latest answer. */
     status: integer(),
-    /** ms until then. */
+    /** ms of the latest attempt. */
     duration: integer(),
-    /** How it begins. */
+    /** The first 1,024 bytes of the latest answer. */
     answer: text().notNull(),
     error: text(),
-    /** When it is tried next. */
+    /** The time of the next attempt. */
     due: timestamp(),
     created: timestamp().notNull(),
     updated: timestamp().notNull(),

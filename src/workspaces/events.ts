@@ -6,7 +6,7 @@ type WorkspaceEvent =
   | { kind: 'workspace'; eventName: 'workspace-created' | 'workspace-deleted' }
   | { kind: 'invite'; eventName: 'invite-created' | 'invite-accepted' | 'invite-declined' }
 
-/** Writes down what the caller did with a workspace, in the transaction in which it is done. */
+/** Emits an event of what the caller did with a workspace, in the same transaction. */
 export const emitWorkspaceEvent = (
   ctx: Ctx,
   tx: Tx,

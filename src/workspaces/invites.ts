@@ -27,20 +27,22 @@ import { joinWorkspace } from './members'
 import { assertMayGiveRoles, getCallerRestrictions, type Restrictions } from './restrictions'
 import type { InvitationAnswer, NewInvite } from './shapes'
 
-const MAX_INVITES = 1_000 // of a workspace, which shows them whole; and of a user in an hour, for each is a mail to anybody
-const VALUES_PER_STATEMENT = 200 // ids or addresses that one statement asks for
+const MAX_INVITES = 1_000 // per workspace, whose response contains all; and per user and hour, as each sends a mail
+const VALUES_PER_STATEMENT = 200 // ids or addresses in one statement
 const inviteLimiter = new RateLimiter(MAX_INVITES, HOUR_MS)
 
-/** Whether somebody's address counts. As long as no mail is sent, nobody can prove that one is theirs. */
+/**
+ * Returns whether the e-mail address of a user counts. Without mail nobody can verify an address, so every one counts.
+ */
 const isAddressProven = ({ emailVerified }: UserRow) => emailVerified || !isMailEnabled()
 
 const sortable = { _id: invites._id, created: invites.created }
 
-/** A page of the invitations to the caller, newest first. */
+/** Returns a page of the caller's invitations, newest first. */
 export async function listMine(ctx: Ctx, query: ListQuery, answer: HttpContext) {
   const page = parsePage(query, sortable)
   const user = await getUser(ctx, ctx.actor.user)
-  const those = and(
+  const condition = and(
     eq(invites.emailKey, (isAddressProven(user) && user.emailKey) || ''),
     boundWorkspaceCondition(ctx.actor, invites.workspace),
   )
@@ -57,18 +59,18 @@ export async function listMine(ctx: Ctx, query: ListQuery, answer: HttpContext) 
       })
       .from(invites)
       .innerJoin(workspaces, eq(workspaces._id, invites.workspace))
-      .where(those),
+      .where(condition),
   )
   const invitations = rows.map(({ workspace, name, logo, ...invite }) => ({
     ...invite,
     workspace: { _id: workspace, name, logo },
   }))
-  return respondWithPage(answer, page, invitations, () => ctx.db.$count(invites, those))
+  return respondWithPage(answer, page, invitations, () => ctx.db.$count(invites, condition))
 }
 
 /**
- * Accepts an invitation, which gives its roles, or declines it; both end it.
- * @throws 403 also for roles that were restricted since, 404, 409 EMAIL_NOT_VERIFIED
+ * Accepts an invitation, which makes the caller a member with its roles, or declines it. Both delete it.
+ * @throws 403 also for roles that have been restricted since, 404, 409 EMAIL_NOT_VERIFIED, TOO_MANY_MEMBERS
  */
 export async function answerInvitation(ctx: Ctx, { workspace, kind }: InvitationAnswer) {
   if (isOtherWorkspace(ctx.actor, workspace)) notFound('invite')
@@ -76,11 +78,11 @@ export async function answerInvitation(ctx: Ctx, { workspace, kind }: Invitation
   const restricted = await getCallerRestrictions(ctx)
   await writeInvalidating(ctx, 'actors', async (tx) => {
     const user = await tx.select().from(users).where(eq(users._id, ctx.actor.user)).get()
-    const those = and(eq(invites.workspace, workspace), eq(invites.emailKey, user?.emailKey ?? ''))
-    const invite = user && (await tx.select().from(invites).where(those).get())
+    const condition = and(eq(invites.workspace, workspace), eq(invites.emailKey, user?.emailKey ?? ''))
+    const invite = user && (await tx.select().from(invites).where(condition).get())
     if (!invite) return explainMissingInvite(tx, workspace, user)
     if (!isAddressProven(user)) throw emailNotVerified(`Confirm ${invite.email} first: ${HOW_TO_VERIFY}`)
-    if (!(await tx.delete(invites).where(those).returning().get())) return notFound('invite')
+    if (!(await tx.delete(invites).where(condition).returning().get())) return notFound('invite')
     if (kind === 'accept') {
       assertMayGiveRoles(restricted, invite.roles, invite.grantedRoles)
       await joinWorkspace(tx, workspace, user._id, invite.roles)
@@ -95,21 +97,21 @@ const HOW_TO_VERIFY = 'POST /api/email/verification sends a code to it, and POST
 
 const emailNotVerified = (message: string) => new Problem(409, 'EMAIL_NOT_VERIFIED', message)
 
-/** Tells who signs in by the invited address, or waits for its confirmation, what is missing. @throws 404, 409 EMAIL_NOT_VERIFIED */
+/** @throws 409 EMAIL_NOT_VERIFIED when the username or the pending e-mail is the invited address, 404 otherwise */
 async function explainMissingInvite(tx: Tx, workspace: string, user: UserRow | undefined): Promise<never> {
-  const waiting = user?.pendingEmail ? normalizeForLookup(user.pendingEmail) : ''
-  const keys = [user?.usernameKey ?? '', waiting].filter((key) => key !== '')
-  const those = and(eq(invites.workspace, workspace), inArray(invites.emailKey, keys))
-  const invite = keys.length ? await tx.select().from(invites).where(those).limit(1).get() : undefined
+  const pendingKey = user?.pendingEmail ? normalizeForLookup(user.pendingEmail) : ''
+  const keys = [user?.usernameKey ?? '', pendingKey].filter((key) => key !== '')
+  const condition = and(eq(invites.workspace, workspace), inArray(invites.emailKey, keys))
+  const invite = keys.length ? await tx.select().from(invites).where(condition).limit(1).get() : undefined
   if (!invite) return notFound('invite')
   throw emailNotVerified(
-    invite.emailKey === waiting
+    invite.emailKey === pendingKey
       ? `Confirm ${invite.email} first: ${HOW_TO_VERIFY}`
       : `Add ${invite.email} to your profile as its email first (POST /api/me), and confirm it: ${HOW_TO_VERIFY}`,
   )
 }
 
-/** Invites who has an address. @throws 403, 404, 409 INVITE_EXISTS, MEMBER_EXISTS, TOO_MANY_INVITES */
+/** Invites an e-mail address. @throws 403, 404, 409 INVITE_EXISTS, MEMBER_EXISTS, TOO_MANY_INVITES, 429 */
 export async function create(ctx: Ctx, workspace: string, input: NewInvite) {
   const restricted = await getCallerRestrictions(ctx)
   return ctx.write(async (tx) => {
@@ -117,8 +119,8 @@ export async function create(ctx: Ctx, workspace: string, input: NewInvite) {
     const emailKey = normalizeForLookup(input.email)
     if ((await findMemberKeys(tx, workspace, [emailKey])).size)
       throw new Problem(409, 'MEMBER_EXISTS', 'A user with this e-mail address is already a member.')
-    const those = and(eq(invites.workspace, workspace), eq(invites.emailKey, emailKey))
-    if (await tx.select({ _id: invites._id }).from(invites).where(those).get())
+    const condition = and(eq(invites.workspace, workspace), eq(invites.emailKey, emailKey))
+    if (await tx.select({ _id: invites._id }).from(invites).where(condition).get())
       throw new Problem(409, 'INVITE_EXISTS', 'This address has already been invited.')
     if ((await tx.$count(invites, eq(invites.workspace, workspace))) >= MAX_INVITES)
       throw new Problem(409, 'TOO_MANY_INVITES', `A workspace has at most ${MAX_INVITES} invites. Withdraw some first.`)
@@ -137,13 +139,17 @@ export async function create(ctx: Ctx, workspace: string, input: NewInvite) {
 export async function remove(ctx: Ctx, workspace: string, id: string) {
   await ctx.write(async (tx) => {
     await requireWorkspaceAdmin(tx, ctx.actor, workspace)
-    const those = and(eq(invites._id, id), eq(invites.workspace, workspace))
-    if (!(await tx.delete(invites).where(those).returning().get())) notFound('invite')
+    const condition = and(eq(invites._id, id), eq(invites.workspace, workspace))
+    if (!(await tx.delete(invites).where(condition).returning().get())) notFound('invite')
   })
   return success
 }
 
-/** Makes these all the invites of a workspace. One to the same address stays the same; who is a member is left out. */
+/**
+ * Replaces all invites of a workspace. An invite to the same address is kept and updated; addresses of members are
+ * skipped.
+ * @throws 400 for a duplicate address, 403 RESTRICTED_ROLE, 429
+ */
 export async function replaceInvites(
   ctx: Ctx,
   tx: Tx,
@@ -185,7 +191,7 @@ export async function replaceInvites(
 
 type InviteRow = typeof invites.$inferSelect
 
-/** Writes down whom the caller has invited, and has mail sent to them. */
+/** Emits an event and queues a mail for each new invite. @throws 429 */
 async function announceInvites(ctx: Ctx, tx: Tx, workspace: string, added: InviteRow[]) {
   if (!added.length) return
   const wait =
@@ -213,7 +219,7 @@ const toEventMetadata = ({ _id, email, name, roles }: InviteRow) => ({ invite: _
 
 const DEFAULT_ROLES = ['member']
 
-/** Which roles of an invite come from an admin of the tenant, now or before. */
+/** Returns the roles of an invite that an admin of the tenant has given, now or before. */
 const filterGrantedRoles = ({ actor }: Ctx, roles: string[], before: string[] = []) =>
   actor.privileged ? roles : roles.filter((role) => before.includes(role))
 
@@ -228,7 +234,7 @@ const toInviteRow = (ctx: Ctx, workspace: string, { email, name = null, roles = 
   created: toIsoString(now()),
 })
 
-/** Which of these addresses members have. */
+/** Returns those of the addresses that belong to members. */
 async function findMemberKeys(tx: Tx, workspace: string, keys: string[]) {
   const memberKeys = new Set<string>()
   for (const chunk of toChunks(keys, VALUES_PER_STATEMENT)) {

@@ -13,21 +13,21 @@ import { assertMayGiveRoles, getCallerRestrictions } from './restrictions'
 import { loadWorkspaceDetails, selectMembers, toMember } from './serializers'
 import type { NewMember } from './shapes'
 
-const MAX_MEMBERS_PER_WORKSPACE = 1_000 // of a workspace, which shows them whole
+const MAX_MEMBERS_PER_WORKSPACE = 1_000 // the response of a workspace contains all of them
 
 const sortable = { _id: members.user, user: members.user, created: members.created }
 
-/** A page of a workspace's members, in the order in which they came. */
+/** Returns a page of a workspace's members, in the order in which they joined. @throws 404 */
 export async function list({ db, actor }: Ctx, id: string, query: ListQuery, answer: HttpContext) {
   const page = parsePage(query, sortable, 'created')
   const { administers } = await getWorkspaceAccess(db, actor, id)
-  const those = eq(members.workspace, id)
-  const rows = await applyPage(page, selectMembers(db).where(those))
+  const condition = eq(members.workspace, id)
+  const rows = await applyPage(page, selectMembers(db).where(condition))
   const items = rows.map((row) => toMember(administers, row))
-  return respondWithPage(answer, page, items, () => db.$count(members, those))
+  return respondWithPage(answer, page, items, () => db.$count(members, condition))
 }
 
-/** Makes a user of the tenant a member. @throws 403, 404, 409 MEMBER_EXISTS, TOO_MANY_MEMBERS */
+/** Adds a user of the tenant as a member. @throws 403, 404, 409 MEMBER_EXISTS, TOO_MANY_MEMBERS */
 export async function add(ctx: Ctx, id: string, { userId, roles }: NewMember) {
   const restricted = await getCallerRestrictions(ctx)
   const access = await writeInvalidating(ctx, 'actors', async (tx) => {
@@ -56,7 +56,7 @@ export async function change(ctx: Ctx, id: string, user: string, roles: string[]
   return { message: 'The roles were updated.', updatedMember: { user, roles }, workspaceId: id }
 }
 
-/** Ends a membership; everybody may end their own. @throws 403, 404, 409 LAST_WORKSPACE_ADMIN */
+/** Ends a membership; all members may end their own. @throws 403, 404, 409 LAST_WORKSPACE_ADMIN */
 export async function remove(ctx: Ctx, id: string, user: string) {
   await writeInvalidating(ctx, 'actors', async (tx) => {
     await (user === ctx.actor.user ? getWorkspaceAccess : requireWorkspaceAdmin)(tx, ctx.actor, id)
@@ -66,7 +66,7 @@ export async function remove(ctx: Ctx, id: string, user: string) {
   return { message: 'The user was removed from the workspace.', removedMemberId: user, userId: user }
 }
 
-/** Gives somebody these roles in a workspace, beside those that they have. @throws 409 TOO_MANY_MEMBERS */
+/** Adds roles to a user's membership, which is created if needed. @throws 409 TOO_MANY_MEMBERS */
 export async function joinWorkspace(tx: Tx, workspace: string, user: string, roles: string[]) {
   const before = await findMember(tx, workspace, user)
   if (before) {
@@ -88,7 +88,7 @@ export const findMember = (db: Db, workspace: string, user: string) =>
 
 const matchesMember = (workspace: string, user: string) => and(eq(members.workspace, workspace), eq(members.user, user))
 
-/** In the writing transaction, so that two at once can't both find that another is left. */
+/** Runs in the writing transaction, so that two concurrent calls cannot each rely on the other admin. @throws 409 */
 async function assertNotLastWorkspaceAdmin(tx: Tx, workspace: string, user: string) {
   const allMembers = await tx.select().from(members).where(eq(members.workspace, workspace))
   const admins = allMembers.filter(({ roles }) => roles.includes('admin'))

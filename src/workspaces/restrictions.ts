@@ -8,18 +8,18 @@ import type { Tenant } from '../tenancy/tenants'
 /** Labels and roles of workspaces. */
 export type WorkspaceNames = { labels: Iterable<string>; roles: Iterable<string> }
 
-/** Labels and roles of workspaces that only admins of the tenant give. */
+/** Labels and roles of workspaces that only admins of the tenant can give. */
 export type Restrictions = { labels: Set<string>; roles: Set<string> }
 
-/** Every workspace has them, so a rule that names one does not restrict it; a list does. */
+/** Every workspace has these roles, so a rule that names one does not restrict it; `restrictedRoles` does. */
 export const BUILT_IN_WORKSPACE_ROLES = ['admin', 'member']
 
-/** Lists the labels and roles of workspaces that rules of other areas name. */
+/** Functions of other areas that return the workspace labels and roles named in their rules. */
 export const workspaceNameSources = extensions<(tenant: Tenant) => WorkspaceNames | Promise<WorkspaceNames>>(
   'names of workspace labels and roles',
 )
 
-/** What the tenant restricts: what its configuration lists and, by `restricted: "named"`, what its rules name. */
+/** Returns the labels and roles listed in the configuration and, with `restricted: "named"`, those named in rules. */
 export async function getRestrictions(tenant: Tenant): Promise<Restrictions> {
   const settings = await getSettings(tenant, workspaceSettings)
   const [labels, roles] = [new Set(settings.restrictedLabels), new Set(settings.restrictedRoles)]
@@ -32,21 +32,24 @@ export async function getRestrictions(tenant: Tenant): Promise<Restrictions> {
   return { labels, roles }
 }
 
-/** What the caller may not give: nothing for admins of the tenant. */
+/** Returns the labels and roles that the caller may not give: none for admins of the tenant. */
 export const getCallerRestrictions = async (ctx: Ctx): Promise<Restrictions> =>
   ctx.actor.privileged ? { labels: new Set(), roles: new Set() } : getRestrictions(ctx)
 
-/** @throws 403 RESTRICTED_LABEL for a restricted label that is given or taken away */
+/** @throws 403 RESTRICTED_LABEL when a restricted label is given or removed */
 export function assertMayLabel({ labels: restricted }: Restrictions, labels: string[], before: string[] = []) {
-  const changed = [...labels.filter((one) => !before.includes(one)), ...before.filter((one) => !labels.includes(one))]
-  const label = changed.find((one) => restricted.has(one))
+  const changed = [
+    ...labels.filter((name) => !before.includes(name)),
+    ...before.filter((name) => !labels.includes(name)),
+  ]
+  const label = changed.find((name) => restricted.has(name))
   if (label !== undefined)
     throw new Problem(403, 'RESTRICTED_LABEL', `Only admins of the tenant can give or remove the label "${label}".`)
 }
 
-/** @throws 403 RESTRICTED_ROLE for a restricted role that was not given before */
+/** @throws 403 RESTRICTED_ROLE for a restricted role that is not in `before` */
 export function assertMayGiveRoles({ roles: restricted }: Restrictions, roles: string[], before: string[] = []) {
-  const role = roles.find((one) => restricted.has(one) && !before.includes(one))
+  const role = roles.find((name) => restricted.has(name) && !before.includes(name))
   if (role !== undefined)
     throw new Problem(403, 'RESTRICTED_ROLE', `Only admins of the tenant can give the workspace role "${role}".`)
 }

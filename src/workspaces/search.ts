@@ -21,9 +21,9 @@ import type { WorkspacesQuery } from './shapes'
 import { sortable } from './workspaces'
 
 const MAX_PATTERN_LENGTH = 100 // characters
-const MAX_PROGRAM_SIZE = 2_000 // steps of the compiled pattern; a name takes as many for each of its characters at most
+const MAX_PROGRAM_SIZE = 2_000 // instructions of the compiled pattern, each run at most once per character
 
-/** A page of all workspaces of the tenant, as they are asked for. @throws 400 */
+/** Returns a page of all matching workspaces of the tenant, with the selected fields. @throws 400 */
 export async function searchWorkspaces(ctx: Ctx, query: WorkspacesQuery, answer: HttpContext) {
   const page = parsePage(query, sortable)
   const fields = parseSelect(query.select, SELECTABLE_FIELDS) ?? new Set(DEFAULT_FIELDS)
@@ -35,7 +35,7 @@ export async function searchWorkspaces(ctx: Ctx, query: WorkspacesQuery, answer:
   return selectFields(ctx, rows, fields)
 }
 
-/** What the database can tell. */
+/** Returns the filters that the database can evaluate. */
 function buildConditions({ db, actor }: Ctx, query: WorkspacesQuery): SQL | undefined {
   const [ids, users] = [parseNames(query._id, '_id'), parseNames(query['members.user'], 'members.user')]
   const ofUsers = users && db.select({ id: members.workspace }).from(members).where(inArray(members.user, users))
@@ -48,7 +48,7 @@ function buildConditions({ db, actor }: Ctx, query: WorkspacesQuery): SQL | unde
 
 type RowFilter = (rows: WorkspaceRow[]) => Promise<WorkspaceRow[]>
 
-/** What only we can tell, because it is about letters, or about what is in a list. */
+/** Returns the filters that are evaluated here: on labels, patterns and text. Undefined without any. @throws 400 */
 function buildRowFilter(db: Db, query: WorkspacesQuery): RowFilter | undefined {
   const [labels, matches, q] = [
     parseNames(query.labels, 'labels'),
@@ -60,7 +60,8 @@ function buildRowFilter(db: Db, query: WorkspacesQuery): RowFilter | undefined {
   const containsQuery = (text: string | null) => !!text && normalizeForLookup(text).includes(searched)
   return async (rows) => {
     const candidates = rows.filter(
-      ({ name, labels: own }) => (!labels || own.some((one) => labels.includes(one))) && (!matches || matches(name)),
+      ({ name, labels: own }) =>
+        (!labels || own.some((label) => labels.includes(label))) && (!matches || matches(name)),
     )
     if (q === undefined) return candidates
     const invites = await findInvites(

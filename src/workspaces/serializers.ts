@@ -5,13 +5,13 @@ import { users } from '../accounts/tables'
 import { fullNameOf } from '../accounts/users/users'
 import type { Db } from '../storage/port'
 
-/** A workspace in a list. */
+/** Returns a workspace as it appears in a list. */
 export const toWorkspace = ({ workspace, roles }: Pick<WorkspaceAccess, 'workspace' | 'roles'>) => ({
   ...workspace,
   isPrivilegedUser: roles.includes('admin'),
 })
 
-/** With everything in it that may be told to who reaches it. */
+/** Returns a workspace with its members, and with its invites for callers who administer it. */
 export async function loadWorkspaceDetails(db: Db, access: WorkspaceAccess) {
   const { workspace, administers } = access
   const [members, invites] = await Promise.all([
@@ -25,7 +25,7 @@ export async function loadWorkspaceDetails(db: Db, access: WorkspaceAccess) {
   }
 }
 
-/** The members of these workspaces by workspace, as they are shown. */
+/** Returns the members of these workspaces, by workspace. */
 export async function findMembers(db: Db, ids: string[], administers: boolean) {
   const rows = await selectMembers(db)
     .where(inArray(members.workspace, ids))
@@ -36,7 +36,7 @@ export async function findMembers(db: Db, ids: string[], administers: boolean) {
   )
 }
 
-/** The invites of these workspaces by workspace. */
+/** Returns the invites of these workspaces, by workspace. */
 export async function findInvites(db: Db, ids: string[]) {
   const rows = await db
     .select()
@@ -46,7 +46,7 @@ export async function findInvites(db: Db, ids: string[]) {
   return Map.groupBy(rows, ({ workspace }) => workspace)
 }
 
-/** Members with what is told of their users. */
+/** Returns a query of members joined with their users. */
 export const selectMembers = (db: Db) =>
   db
     .select({
@@ -64,7 +64,7 @@ export const selectMembers = (db: Db) =>
 
 type MemberRow = Awaited<ReturnType<typeof selectMembers>>[number]
 
-/** E-mail addresses are for those who administer the workspace. */
+/** Returns a member. Only callers who administer the workspace see e-mail addresses. */
 export const toMember = (administers: boolean, row: MemberRow) => ({
   user: row.user,
   roles: row.roles,

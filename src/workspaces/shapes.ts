@@ -40,7 +40,7 @@ const membersAndInvites = { members: t.Array(Member), invites: t.Array(Invite) }
 export const WorkspaceDetails = t.Composite([Workspace, t.Object(membersAndInvites)])
 export const ActivatedWorkspace = t.Composite([Workspace, t.Object({ roles: t.Array(t.String()) })])
 
-/** One of all that there are, with what was selected of it. */
+/** A workspace in the list of all workspaces, with the selected fields. */
 export const WorkspaceSummary = t.Composite([
   t.Pick(Workspace, ['_id']),
   t.Partial(t.Omit(Workspace, ['_id', 'isPrivilegedUser'])),
@@ -98,7 +98,7 @@ export const WorkspacesQuery = t.Object({
 })
 export type WorkspacesQuery = Static<typeof WorkspacesQuery>
 
-/** An invitation as the invited see it. */
+/** An invitation as the invited user sees it. */
 export const Invitation = t.Object({
   _id: id,
   workspace: t.Object({ _id: id, name: t.String(), logo: t.Nullable(t.String()) }),

@@ -29,7 +29,7 @@ import { assertMayGiveRoles, assertMayLabel, getCallerRestrictions } from './res
 import { loadWorkspaceDetails, toWorkspace } from './serializers'
 import type { NewWorkspace, WorkspaceChange } from './shapes'
 
-/** Counts the entities that belong to a workspace. */
+/** Returns the number of entities that belong to a workspace. */
 export const entityCounter = slot<(db: Db, workspace: string) => Promise<number>>('entity counter')
 
 export const sortable = {
@@ -39,26 +39,26 @@ export const sortable = {
   updated: workspaces.updated,
 }
 
-/** A page of the workspaces that the caller is a member of, newest first. */
+/** Returns a page of the workspaces that the caller is a member of, newest first. */
 export async function list({ db, actor }: Ctx, query: ListQuery, answer: HttpContext) {
   const page = parsePage(query, sortable)
-  const those = and(eq(members.user, actor.user), boundWorkspaceCondition(actor, members.workspace))
+  const condition = and(eq(members.user, actor.user), boundWorkspaceCondition(actor, members.workspace))
   const rows = await applyPage(
     page,
     db
       .select({ workspace: workspaces, roles: members.roles })
       .from(members)
       .innerJoin(workspaces, eq(workspaces._id, members.workspace))
-      .where(those),
+      .where(condition),
   )
-  return respondWithPage(answer, page, rows.map(toWorkspace), () => db.$count(members, those))
+  return respondWithPage(answer, page, rows.map(toWorkspace), () => db.$count(members, condition))
 }
 
-/** One workspace with its members, and for those who administer it, invites. @throws 404 */
+/** Returns a workspace with its members, and with its invites for callers who administer it. @throws 404 */
 export const get = async ({ db, actor }: Ctx, id: string) =>
   loadWorkspaceDetails(db, await getWorkspaceAccess(db, actor, id))
 
-/** A new workspace, which its creator administers. @throws 400, 403 */
+/** Creates a workspace, whose creator becomes its admin. @throws 400, 403 */
 export async function create(ctx: Ctx, { name, logo, labels = [] }: NewWorkspace) {
   assertNotBound(ctx)
   await assertWorkspacesActive(ctx)
@@ -78,7 +78,7 @@ export async function create(ctx: Ctx, { name, logo, labels = [] }: NewWorkspace
   return loadWorkspaceDetails(ctx.db, { workspace, roles: ['admin'], administers: true })
 }
 
-/** Changes what it mentions. @throws 400, 403, 404 */
+/** Changes the sent fields. `invites` replaces all invites. @throws 400, 403, 404, 429 */
 export async function change(ctx: Ctx, id: string, { name, logo, labels, invites }: WorkspaceChange) {
   const { workspace: before } = await requireWorkspaceAdmin(ctx.db, ctx.actor, id)
   if (labels) await assertAllowedLabels(ctx, labels, before.labels)
@@ -99,7 +99,10 @@ export async function change(ctx: Ctx, id: string, { name, logo, labels, invites
   return loadWorkspaceDetails(ctx.db, changed)
 }
 
-/** Removes a workspace with its memberships, invites, tokens, secrets and what else ends with it. The entities that were made in it stay. */
+/**
+ * Removes a workspace with its memberships, invites, API tokens, secrets and other data. Its entities are kept, and
+ * their number is returned. @throws 403, 404
+ */
 export async function remove(ctx: Ctx, id: string) {
   await writeInvalidating(ctx, 'actors', async (tx) => {
     const { workspace } = await requireWorkspaceAdmin(tx, ctx.actor, id)
@@ -118,7 +121,7 @@ export async function remove(ctx: Ctx, id: string) {
   return { ...success, entities: await entityCounter()(ctx.db, id) }
 }
 
-/** Makes it the active workspace of the caller's session, or of their API token. @throws 403, 404 */
+/** Makes this the active workspace of the caller's session or API token. @throws 403, 404 */
 export async function activate(ctx: Ctx, id: string) {
   const { actor, db } = ctx
   await assertWorkspacesActive(ctx)
@@ -135,11 +138,11 @@ const switchWorkspace = (ctx: Ctx, workspace: string) =>
     return access
   })
 
-/** Workspaces as those see them who see something that is theirs, by id. */
+/** Returns the names and logos of workspaces by id, for callers who see an object that belongs to them. */
 export async function findWorkspaceSummaries(db: Db, ids: string[]) {
   const { _id, name, logo } = workspaces
   const rows = await db.select({ _id, name, logo }).from(workspaces).where(inArray(_id, ids))
-  return new Map(rows.map((card) => [card._id, card]))
+  return new Map(rows.map((summary) => [summary._id, summary]))
 }
 
 async function assertMayCreate(ctx: Ctx) {
@@ -148,7 +151,7 @@ async function assertMayCreate(ctx: Ctx) {
     throw new Problem(403, 'FORBIDDEN', 'Your roles do not allow you to create workspaces.')
 }
 
-/** Labels that it has already may stay, whatever the tenant has set since. */
+/** Labels in `before` may stay when the tenant no longer allows them. @throws 400 */
 async function assertAllowedLabels(tenant: Tenant, labels: string[], before?: string[]) {
   const { labels: allowedLabels, allowNonLabeledWorkspaces } = await getSettings(tenant, workspaceSettings)
   const unknownLabel = allowedLabels.length

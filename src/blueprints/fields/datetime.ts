@@ -2,7 +2,7 @@ import { isIsoDate, isIsoDateTime } from '../../core/clock'
 import { fieldType } from './field-type'
 import { numberKey, numberOf } from './sort-keys'
 
-/** A moment, in any time zone; compared as a moment. A query may also name a day, which means its start in UTC. */
+/** A time with any UTC offset, compared as a moment. In a query a date means its start in UTC. */
 export const datetime = fieldType<string>({
   typescript: 'string',
   check: (value) =>

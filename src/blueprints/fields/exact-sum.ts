@@ -1,26 +1,26 @@
 import { decimalOf, numberOf } from './sort-keys'
 
 /**
- * How the values of a kind are added up: as whole numbers of a unit so small that nothing is ever rounded on the way, so
- * that the order does not matter.
+ * Adds values of a field type exactly, as integer multiples of a unit so small that nothing is rounded. The order of
+ * the values therefore does not matter.
  */
 export type ExactSum = {
-  /** The value behind a key, in units. */
+  /** Returns the value of a key in units. */
   units(key: string): bigint
-  /** A sum as it is answered: a number, or text when no number says it. */
+  /** Returns a sum for the response: a number, or text when a number cannot hold it. */
   format(units: bigint): number | string
 }
 
-/** Integers, in ones. Beyond 2^53 - 1 the sum is text. */
+/** Integers; the unit is 1. Beyond 2^53 - 1 the sum is text. */
 export const integerSum: ExactSum = {
   units: (key) => BigInt(numberOf(key)),
   format: (units) => (Number.isSafeInteger(Number(units)) ? Number(units) : `${units}`),
 }
 
-const DECIMAL_PLACES = 60 // after the point, as many as a decimal may have
-const EXACT_DOUBLE_DIGITS = 15 // that a double is sure to keep
+const DECIMAL_PLACES = 60 // the maximum of a decimal
+const EXACT_DOUBLE_DIGITS = 15 // significant digits that every double preserves
 
-/** Decimals, in 60th places. The sum is a number when that is written with the same digits, else text. */
+/** Decimals; the unit is 10^-60. The sum is a number when that prints the same digits, otherwise text. */
 export const decimalSum: ExactSum = {
   units(key) {
     const [whole = '', part = ''] = decimalOf(key).split('.')
@@ -35,10 +35,10 @@ export const decimalSum: ExactSum = {
   },
 }
 
-const MIN_DOUBLE_EXPONENT = -1074 // the exponent of the least double: each double is a whole number of 2^-1074
+const MIN_DOUBLE_EXPONENT = -1074 // the smallest double is 2^-1074; each double is a multiple of it
 const doubleView = new DataView(new ArrayBuffer(8))
 
-/** Doubles, in the least of them. The sum is rounded once, to the nearest double. */
+/** Doubles; the unit is 2^-1074. The sum is rounded once, to the nearest double. */
 export const doubleSum: ExactSum = {
   units(key) {
     doubleView.setFloat64(0, numberOf(key))
@@ -54,7 +54,7 @@ export const doubleSum: ExactSum = {
     const size = units < 0n ? -units : units
     const shift = Math.max(0, size.toString(2).length - 64)
     const mantissa = size >> BigInt(shift)
-    // What is cut off still decides between two neighbours when it is exactly in the middle without it.
+    // The sticky bit stands for the cut-off bits: they decide when the rest is exactly between two doubles.
     const stickyBit = mantissa << BigInt(shift) === size ? 0n : 1n
     const number = Number(mantissa | stickyBit) * 2 ** (shift + MIN_DOUBLE_EXPONENT)
     if (!Number.isFinite(number)) return `${units / (1n << BigInt(-MIN_DOUBLE_EXPONENT))}`

@@ -1,40 +1,40 @@
 import type { ExactSum } from './exact-sum'
 
-/** One kind of field: what fits, how values are found and ordered, and how a query writes one. */
+/** A field type: how values are validated, indexed and ordered, and how queries write them. */
 export type FieldType<Value = unknown> = {
-  /** What a value is in TypeScript. */
+  /** The TypeScript type of a value. */
   typescript: string
-  /** What is wrong with a value, as the end of the sentence "price …"; undefined when it fits. */
+  /** Returns the error of a value as the end of the sentence "price …", or undefined when it is valid. */
   check(value: unknown): string | undefined
   /**
-   * The value as text for the index: equal values have equal texts, and texts are ordered (by bytes) as values are.
-   * Kinds without it can't be filtered or sorted by.
+   * Returns the key of a value in the index: equal values have equal keys, and keys are ordered (by bytes) as values
+   * are. Types without it cannot be filtered or sorted by.
    */
   toIndexKey?(value: Value): string
-  /** The value that a text in a query means; undefined when it means none. */
+  /** Returns the value of a text in a query, or undefined when it is invalid. */
   parse?(text: string): Value | undefined
-  /** The value behind its key, or what the key tells of it. */
+  /** Returns the value of a key, or the part of it that the key contains. */
   fromIndexKey?(key: string): Value
-  /** Whether the value as it was written is more than its key tells. */
+  /** Returns whether the key does not contain the whole value as it was written. */
   isTruncated?(key: string): boolean
-  /** For days and moments: milliseconds since 1970 behind a key. */
+  /** For dates and times: returns the milliseconds since 1970 of a key. */
   toMillis?(key: string): number
-  /** For times of day: the hour behind a key. */
+  /** For times of day: returns the hour of a key. */
   toHour?(key: string): number
-  /** How values are added up, by their keys. */
+  /** Sums values by their keys. */
   exactSum?: ExactSum
-  /** What `min` and `max` bound: the value itself, or how long it is. */
+  /** What `min` and `max` limit: the value itself, or its length. */
   bounds?: 'value' | 'length'
-  /** What a bound that is no value means as one. */
+  /** Converts a bound that is not a value of this type. */
   parseBound?(written: unknown): unknown
-  /** Whether patterns can be asked of it: its key is the text, or how it begins. */
+  /** Whether queries can use patterns: the key is the text, or its beginning. */
   supportsPatterns?: true
-  /** Whether its words can be searched for. */
+  /** Whether full-text search finds its words. */
   isSearchable?: true
 }
 
-/** For the map of all kinds, which forgets what each one's values are. */
+/** Erases the type of the values, for the map of all field types. */
 export const fieldType = <Value>(type: FieldType<Value>) => type as FieldType
 
-/** `min` or `max` of a field as one of its values. */
+/** Returns `min` or `max` of a field as a value of its type. */
 export const toBoundValue = ({ parseBound }: FieldType, written: unknown) => parseBound?.(written) ?? written

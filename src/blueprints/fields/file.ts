@@ -2,7 +2,7 @@ import { fieldType } from './field-type'
 import { isTruncated, textKey, textOf } from './sort-keys'
 import { isHttpUrl } from './url'
 
-/** The address of a file: elsewhere (http or https), or a path of this server. */
+/** The URL of a file: http or https, or a path of this server. */
 export const file = fieldType<string>({
   typescript: 'string',
   check: (value) =>

@@ -13,7 +13,7 @@ import { text } from './text'
 import { time } from './time'
 import { url } from './url'
 
-/** Every kind of field: one file each. A new one is a file and a line here. */
+/** All field types. A new one is a file in this folder and a line here. */
 export const fieldTypes = {
   string,
   text,

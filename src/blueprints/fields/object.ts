@@ -1,6 +1,6 @@
 import { fieldType } from './field-type'
 
-/** A JSON object; `schema` says more. Its parts are found by dotted paths. */
+/** A JSON object, optionally with a `schema`. Queries address its parts by dotted paths. */
 export const object = fieldType<Record<string, unknown>>({
   typescript: '{ [key: string]: unknown }',
   check: (value) =>

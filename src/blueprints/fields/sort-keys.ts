@@ -1,11 +1,11 @@
 import { sha256 } from '../../core/crypto'
 
-const MAX_FULL_TEXT_CHARACTERS = 256 // characters; longer texts are found by their start and a hash
+const MAX_FULL_TEXT_CHARACTERS = 256 // the key of a longer text is its start and a hash
 
-/** Any text. Of texts that agree in their first 256 characters, the order is arbitrary, but equality is exact. */
+/** Returns the key of a text. Equality is exact; texts with the same first 256 characters have an arbitrary order. */
 export function textKey(value: string): string {
   if (value.length <= MAX_FULL_TEXT_CHARACTERS) return value
-  // Not between the halves of a surrogate pair.
+  // Do not cut a surrogate pair.
   const end = /[\ud800-\udbff]/.test(value[MAX_FULL_TEXT_CHARACTERS - 1]!)
     ? MAX_FULL_TEXT_CHARACTERS + 1
     : MAX_FULL_TEXT_CHARACTERS
@@ -14,16 +14,16 @@ export function textKey(value: string): string {
 
 export const isTruncated = (key: string) => key.length > MAX_FULL_TEXT_CHARACTERS
 
-/** How the text begins whose key is cut. */
+/** Returns the beginning of the text in a truncated key. */
 export const truncatedPrefix = (key: string) => key.slice(0, key.lastIndexOf('\u0001'))
 
-/** The text behind its key, or how it begins. */
+/** Returns the text of a key, or its beginning and `…`. */
 export const textOf = (key: string) => (isTruncated(key) ? `${truncatedPrefix(key)}…` : key)
 
 const doubleView = new DataView(new ArrayBuffer(8))
 const hex = (word: number) => word.toString(16).padStart(8, '0')
 
-/** A double: its bits in hexadecimal, turned such that they sort as the numbers do; zeros at the end are left out. */
+/** Returns the key of a double: its bits in hexadecimal, transformed to sort as numbers do, without trailing zeros. */
 export function numberKey(value: number): string {
   doubleView.setFloat64(0, value || 0) // -0 is 0
   const [high, low] = [doubleView.getUint32(0), doubleView.getUint32(4)]
@@ -31,7 +31,7 @@ export function numberKey(value: number): string {
   return (second ? hex(first) + hex(second) : hex(first)).replace(/0+$/, '')
 }
 
-/** The number behind its key. */
+/** Returns the number of a key. */
 export function numberOf(key: string): number {
   const bits = key.padEnd(16, '0')
   const [first, second] = [Number.parseInt(bits.slice(0, 8), 16), Number.parseInt(bits.slice(8), 16)]
@@ -43,18 +43,18 @@ export function numberOf(key: string): number {
 
 const complement = (digits: string) => digits.replace(/\d/g, (digit) => `${9 - Number(digit)}`)
 
-/** A decimal text of any size: sign, number of digits before the point, digits; for negative ones their complements. */
+/** Returns the key of a decimal: sign, 500 + number of digits before the point, digits; complemented if negative. */
 export function decimalKey(value: string): string {
   const [, minus, whole = '', part = ''] = value.match(/^(-?)0*(\d*)\.?(\d*)$/)!
   const digits = (whole + part).replace(/^0+/, '').replace(/0+$/, '')
   if (!digits) return '1000'
   const exponent = whole.length || -part.search(/[1-9]/)
   const size = String(500 + exponent).padStart(3, '0')
-  // The tilde follows all digits: of two negative numbers that begin alike, the longer is the lesser.
+  // The tilde sorts after all digits: of two negative numbers with the same beginning, the longer one is smaller.
   return minus ? `0${complement(size + digits)}~` : `1${size}${digits}`
 }
 
-/** The decimal behind its key, without the zeros at its ends. */
+/** Returns the decimal of a key, without leading and trailing zeros. */
 export function decimalOf(key: string): string {
   const minus = key.startsWith('0')
   const text = minus ? complement(key.slice(1, -1)) : key.slice(1)

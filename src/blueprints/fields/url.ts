@@ -1,7 +1,7 @@
 import { fieldType } from './field-type'
 import { isTruncated, textKey, textOf } from './sort-keys'
 
-/** Whether a browser may follow it: `javascript:` and the like would run with the page's rights. */
+/** Returns whether a URL is http or https: a link to `javascript:` would run with the rights of the page. */
 export const isHttpUrl = (text: string) => /^https?:\/\//i.test(text) && !/\s/.test(text) && URL.canParse(text)
 
 export const url = fieldType<string>({

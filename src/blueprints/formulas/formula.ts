@@ -5,9 +5,9 @@ import { compilePattern, MeteredRegExp } from './regex'
 
 /** The expression of a computed field. */
 export type Formula = {
-  /** What it makes of an entity; undefined for nothing. @throws Unfit, with the end of a sentence */
+  /** Returns the value for an entity, or undefined. @throws FormulaError whose message is the end of a sentence */
   evaluate(entity: object, meter: Meter): Promise<unknown>
-  /** All that it calls by name: properties, and parts of them. */
+  /** All names in the expression: properties, and parts of them. */
   referencedNames: Set<string>
 }
 
@@ -16,17 +16,17 @@ type Base = { meter?: Meter; RegexEngine: unknown }
 type Environment = { base: Base; lookup(name: string): unknown }
 type JsonataError = { code?: string; message?: string; position?: number; value?: unknown; value2?: unknown }
 
-const MAX_EVALUATION_DEPTH = 400 // evaluations within each other
-const MAX_SEQUENCE_LENGTH = 5_000 // values that the interpreter collects
-const STEPS_PER_NODE = 100 // steps for each part of an expression
-const FUNCTION_NODE_TYPES = ['lambda', 'partial', 'transform'] // parts of an expression whose value is a function
-// No variable of an expression can be called so.
+const MAX_EVALUATION_DEPTH = 400 // nested evaluations
+const MAX_SEQUENCE_LENGTH = 5_000 // values in one sequence of the interpreter
+const STEPS_PER_NODE = 100 // steps for each evaluated node
+const FUNCTION_NODE_TYPES = ['lambda', 'partial', 'transform'] // nodes whose value is a function
+// No variable of an expression can have a name with a space.
 const METER_VARIABLE = ' meter'
 const [EVALUATE_ENTRY, EVALUATE_EXIT] = ['jsonata.__evaluate_entry', 'jsonata.__evaluate_exit'].map((name) =>
   Symbol.for(name),
 )
 
-/** What is wrong with the text of an expression, by JSONata's codes. */
+/** Messages for syntax errors, by JSONata's codes. */
 const SYNTAX_ERROR_MESSAGES: Record<string, string> = {
   S0101: 'a string has no closing quote',
   S0102: 'a number is too large',
@@ -46,16 +46,16 @@ const SYNTAX_ERROR_MESSAGES: Record<string, string> = {
 
 let jsonataPromise: Promise<{ make: typeof jsonata; known: Map<string, unknown> }> | undefined
 
-/** JSONata is loaded when the first formula is. */
+/** Loads JSONata when the first formula is compiled. */
 async function loadJsonata() {
   const { default: make } = await import('jsonata')
   return { make, known: await loadMeteredFunctions(make) }
 }
 
 /**
- * Makes an expression ready. Whoever may define blueprints may write any, and it runs where everybody's requests do, so
- * all that it does is paid for from a budget: by its parts, its functions, its patterns and the size of its values.
- * @throws Unfit for one that makes no sense
+ * Compiles an expression. It may be any expression, and it runs in the process that serves all tenants, so everything
+ * that it does is charged to a budget (`Meter`): its nodes, functions, patterns and the size of its values.
+ * @throws FormulaError when the expression is invalid
  */
 export async function compileFormula(text: string): Promise<Formula> {
   jsonataPromise ??= loadJsonata()
@@ -82,7 +82,7 @@ export async function compileFormula(text: string): Promise<Formula> {
       base.RegexEngine = MeteredRegExp.bind(null, base.meter)
     }
     base.meter.spend(STEPS_PER_NODE)
-    // They would take a function apart.
+    // These would expose the internals of a function.
     if ((node.type === 'wildcard' || node.type === 'descendant') && jsonataFunctions.has(input as object))
       throw new FormulaError('functions have no properties')
   })
@@ -102,18 +102,18 @@ export async function compileFormula(text: string): Promise<Formula> {
   }
 }
 
-/** Without what the interpreter notes on its lists, and without what JSON has no word for. */
+/** Returns a plain JSON value, without the properties that the interpreter adds to lists. @throws FormulaError */
 function toPlainValue(value: unknown) {
   if (typeof value === 'function' || (typeof value === 'object' && value && jsonataFunctions.has(value)))
     throw new FormulaError('a function is not a value')
   return typeof value === 'object' && value ? JSON.parse(JSON.stringify(value)) : (value ?? undefined)
 }
 
-/** What went wrong, but for values, which not everybody may read who is told. */
+/** Returns an error message without values, which the caller may not be allowed to read. */
 function describeError({ code, message, value, value2 }: JsonataError) {
   if (code === 'D1011') return 'it is nested too deep'
-  if (code === 'D3137' || code === 'D3141') return String(message).slice(0, 300) // the expression’s own words
-  return code && message && ![value, value2].some((one) => revealsValue(message, one))
+  if (code === 'D3137' || code === 'D3141') return String(message).slice(0, 300) // written by the expression
+  return code && message && ![value, value2].some((secret) => revealsValue(message, secret))
     ? message.slice(0, 300)
     : 'the values do not fit the expression'
 }
@@ -122,7 +122,7 @@ function revealsValue(message: string, value: unknown) {
   try {
     return value !== undefined && message.includes(JSON.stringify(value))
   } catch {
-    return true // of functions, which lead back to themselves
+    return true // functions contain circular references
   }
 }
 

@@ -1,7 +1,7 @@
 import type jsonata from 'jsonata'
 import { FormulaError, jsonataFunctions, type Meter } from './meter'
 
-/** A function as the interpreter knows it. */
+/** A function as the interpreter represents it. */
 type FunctionDefinition = {
   _jsonata_function: true
   implementation: (this: CallContext, ...args: unknown[]) => unknown
@@ -9,7 +9,7 @@ type FunctionDefinition = {
 }
 type CallContext = { environment: { base: { meter: Meter } } }
 
-/** All that JSONata brings but `$eval`, which would make expressions of texts. */
+/** All functions of JSONata except `$eval`, which evaluates texts as expressions. */
 export const FUNCTION_NAMES =
   `sum count max min average string substring substringBefore substringAfter lowercase uppercase length
   trim pad match contains replace split join formatNumber formatBase formatInteger parseInteger number floor ceil round abs
@@ -24,7 +24,7 @@ const lengthOf = (value: unknown) => (typeof value === 'string' || Array.isArray
 const chargePicture = (meter: Meter, [, text]: unknown[]) => {
   if (typeof text !== 'string') return
   if (text.length > 200) throw new FormulaError('a picture is too long')
-  // A width such as [Y,9999] makes a text of that many characters, one by one.
+  // A width such as [Y,9999] builds a text of that many characters one by one.
   for (const [width] of text.matchAll(/\d+/g)) meter.spend(8 * Number(width))
 }
 const chargeSearch = (meter: Meter, [text, part]: unknown[]) => meter.spend((lengthOf(text) * lengthOf(part)) / 64)
@@ -35,7 +35,7 @@ const chargeSerialization = (meter: Meter, [value]: unknown[]) => {
   meter.spend(10 * (before - meter.remaining))
 }
 
-/** What takes more than the lengths of its arguments. */
+/** Charges of functions that cost more than the lengths of their arguments. */
 const EXTRA_CHARGES: Record<string, (meter: Meter, args: unknown[]) => void> = {
   string: chargeSerialization,
   clone: chargeSerialization,
@@ -49,11 +49,11 @@ const EXTRA_CHARGES: Record<string, (meter: Meter, args: unknown[]) => void> = {
   contains: chargeSearch,
   substringBefore: chargeSearch,
   substringAfter: chargeSearch,
-  // Each comparison waits for a turn.
+  // Each comparison is asynchronous.
   sort: (meter, [list]) => meter.spend(lengthOf(list) * Math.log2(1 + lengthOf(list)) * 30),
-  // Compares each with each.
+  // Compares all pairs.
   distinct: (meter, [list]) => meter.spend(lengthOf(list) ** 2 * 5),
-  // Adds each to a copy of those before it.
+  // Copies the result for each element.
   spread: (meter, [list]) => meter.spend(lengthOf(list) ** 2 / 10),
   formatBase: (meter) => meter.spend(1_000),
   formatNumber: (meter, args) => {
@@ -65,13 +65,13 @@ const EXTRA_CHARGES: Record<string, (meter: Meter, args: unknown[]) => void> = {
   fromMillis: chargePicture,
   now: (meter, [text]) => chargePicture(meter, [0, text]),
   toMillis: (_, [, text]) => {
-    // It would become a regular expression of JavaScript's, which can run forever.
+    // JSONata would turn a picture into a JavaScript regular expression, which can run forever.
     if (text !== undefined)
       throw new FormulaError('$toMillis takes no picture, only times such as 2026-01-31T12:00:00Z')
   },
 }
 
-/** The functions of JSONata, each of which pays for what it does before it does it. */
+/** Returns the functions of JSONata, each of which is charged before it runs. */
 export async function loadMeteredFunctions(make: typeof jsonata): Promise<Map<string, unknown>> {
   const definitions = new Map<string, FunctionDefinition>()
   for (const name of FUNCTION_NAMES) definitions.set(name, await make(`$${name}`).evaluate({}))
@@ -98,7 +98,7 @@ function meterFunction(name: string, definition: FunctionDefinition): FunctionDe
     charge?.(meter, args)
     return implementation.apply(this, args)
   }
-  // The interpreter reads from these how many arguments there are, and what they are called.
+  // The interpreter reads the number and the names of the parameters from these properties.
   Object.defineProperty(callMetered, 'length', { value: implementation.length })
   Object.defineProperty(callMetered, 'toString', { value: () => String(implementation) })
   const wrapped: FunctionDefinition = { ...definition, implementation: callMetered }

@@ -1,34 +1,35 @@
 import { now } from '../../core/clock'
 
-/** Said to whoever sent what a formula makes no value of. */
+/** A formula is invalid or has no value. The message is the end of a sentence for the caller. */
 export class FormulaError extends Error {}
 
 const STEP_BUDGET = 2_000_000 // steps of about 20 ns
 const MAX_VALUE_DEPTH = 200
 
-/** Functions as the interpreter makes them; what only looks like one came with the data. */
+/** The function objects created by the interpreter. An object that only looks like one came with the data. */
 export const jsonataFunctions = new WeakSet<object>()
 
 const isFunction = (value: unknown) => typeof value === 'function' || jsonataFunctions.has(value as object)
 
 /**
- * What the formulas of one write may still cost. It is counted, not timed, so that the same entity always gives the same
- * answer, however busy the machine is.
+ * The budget of all formulas of one write. It counts steps instead of time, so that the same entity always has the same
+ * result, no matter how busy the machine is.
  */
 export class Meter {
   remaining = STEP_BUDGET
-  /** When it is, for all formulas of the write. */
+  /** The current time (ms) for all formulas of the write. */
   readonly time = now()
 
   spend(steps: number) {
     this.remaining -= steps
-    // Also when somebody made it NaN.
+    // Also when it has become NaN.
     if (!(this.remaining >= 0)) throw new FormulaError('it takes too long')
   }
 
   /**
-   * Pays for a value as large as it is when written out: parts that occur twice count twice. Functions are in no list and
-   * no object, where an expression could take them apart.
+   * Charges for the size of a value as JSON: a part that occurs twice counts twice.
+   * @throws FormulaError when the budget is spent, or a list or an object contains a function, which would expose its
+   * internals
    */
   chargeFor(value: unknown, depth = 0) {
     if (typeof value === 'string') return this.spend(1 + (value.length >> 3))

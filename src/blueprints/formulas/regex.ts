@@ -3,10 +3,10 @@ import { loadRe2 } from '../../core/re2'
 import { weakCached } from '../../core/weak-cache'
 import { FormulaError, type Meter } from './meter'
 
-const MAX_TEXT_CHARACTERS = 1_000 // characters
-const MAX_PROGRAM_SIZE = 250 // steps of the compiled pattern
+const MAX_TEXT_CHARACTERS = 1_000
+const MAX_PROGRAM_SIZE = 250 // instructions of the compiled pattern
 
-/** Compiles a pattern of a formula with RE2. @throws what RE2 says about a pattern that it does not support */
+/** Compiles a pattern of a formula with RE2. @throws FormulaError, and the error of RE2 for an unsupported pattern */
 export const compilePattern = weakCached((literal: RegExp): RE2JS => {
   const engine = loadRe2()
   const flags = (literal.ignoreCase ? engine.CASE_INSENSITIVE : 0) | (literal.multiline ? engine.MULTILINE : 0)
@@ -16,7 +16,7 @@ export const compilePattern = weakCached((literal: RegExp): RE2JS => {
   return compiled
 })
 
-/** What the interpreter takes for `RegExp`, by RE2, whose time is in proportion to the text, and paid for. */
+/** Replaces `RegExp` in the interpreter. RE2 takes time in proportion to the text, which is charged to the meter. */
 export class MeteredRegExp {
   lastIndex = 0
   #pattern: RE2JS
@@ -31,7 +31,7 @@ export class MeteredRegExp {
   exec(text: string) {
     if (text.length > MAX_TEXT_CHARACTERS)
       throw new FormulaError(`patterns are tried on texts of at most ${MAX_TEXT_CHARACTERS} characters`)
-    // A match may be short, and found only by looking at all that follows.
+    // Even a short match may require a scan of the whole rest of the text.
     this.meter.spend(100 + (text.length - this.lastIndex) * this.#pattern.programSize())
     const matcher = this.#pattern.matcher(text)
     if (!matcher.find(this.lastIndex)) {

@@ -1,6 +1,6 @@
 import type { Blueprints, Entity } from './entity'
 
-/** What a client knows of a blueprint. */
+/** What a client knows about a blueprint. */
 export interface Kind {
   entity: object
   properties: object
@@ -17,33 +17,33 @@ type SystemField = Exclude<keyof Entity, 'metadata'>
 type Comparison<Value> = { $lt?: Value; $lte?: Value; $gt?: Value; $gte?: Value }
 type Choice<Value> = { $ne?: Value; $in?: readonly Value[]; $nin?: readonly Value[]; $exists?: boolean }
 
-/** Which entities: by values of fields, by parts of objects (`address.city`), and by words. */
+/** Which entities match: by values of fields, by parts of objects (`address.city`), and by words. */
 export type Filters<K extends Kind> = {
   [Name in keyof K['filters']]?: K['filters'][Name] | (Comparison<K['filters'][Name]> & Choice<K['filters'][Name]>)
 } & { [Name in SystemField]?: string | (Comparison<string> & Choice<string>) } & {
-  /** Words, each in any text that may be read; the last one may be only begun. */
+  /** Words that must all occur in texts that the caller may read; the last one may be the beginning of a word. */
   $q?: string
-  /** In which texts the words are searched for. */
+  /** In which text fields the words are searched for. */
   $qProps?: readonly K['searched'][]
 }
 
-/** Relations, with dots to go on from them: `author.country`. */
+/** Relations, with dots for relations of their entities: `author.country`. */
 type Paths<K extends Kind> = (keyof K['relations'] & string) | `${keyof K['relations'] & string}.${string}`
 
-/** What is shown of an entity, and what in the place of its relations. */
+/** What a response contains of an entity, and of the entities that its relations point to. */
 export type EntityView<S, P> = {
-  /** The properties to show; all where it is not given. */
+  /** The properties to return; default: all. */
   $select?: readonly S[]
-  /** The relations whose entities are shown in the place of their identifiers. */
+  /** The relations whose identifiers are replaced by the entities. */
   $populate?: readonly P[]
 }
 
 type SortField<K extends Kind> = K['sorted'] | SystemField
 export type Query<K extends Kind, S, P> = Filters<K> &
   EntityView<S, P> & {
-    /** Fields to sort by, with "-" before those that go downwards. The newest are first where it is not given. */
+    /** Fields to sort by, with "-" for descending order; default: newest first. */
     $sort?: Order<K> | readonly Order<K>[]
-    /** How many, 100 where it is not given and 1000 at most. */
+    /** How many entities to return; default: 100, maximum: 1000. */
     $limit?: number
     $skip?: number
   }
@@ -52,7 +52,7 @@ type Order<K extends Kind> = SortField<K> | `-${SortField<K>}`
 type PathHead<Path> = Path extends `${infer First}.${string}` ? First : Path
 type PathTail<Path, First> = First extends string ? (Path extends `${First}.${infer Others}` ? Others : never) : never
 
-/** What is gone, or may not be read, stays an identifier. */
+/** An entity that was removed, or that the caller may not read, stays an identifier. */
 type PopulatedValue<Value, Other> = Value extends readonly (infer One)[]
   ? (One | Other)[]
   : Value extends string
@@ -73,7 +73,7 @@ type SelectedKeys<K extends Kind, S> = Extract<
   keyof K['properties']
 >
 
-/** An entity as it is asked for. */
+/** An entity with the selected properties and the populated relations. */
 export type EntityResult<B extends Kinds<B>, K extends Kind, S, P> = [S] extends [never]
   ? FullEntity<B, K, P>
   : Pick<Entity, '_id' | 'identifier' | Extract<S, SystemField>> & {
@@ -90,26 +90,26 @@ export type Result<K extends Kind> = {
   op: Operation<K>['op']
   identifier: string
   status: number
-  /** Absent where it was removed. */
+  /** Absent when the entity was removed. */
   entity?: K['entity']
 }
 export type Report = { imported: number; failed: number; errors: { line: number; code: string; message: string }[] }
 
-/** What goes with a single request. */
+/** The headers and the signal of a single request. */
 export type Init = { headers?: Record<string, string>; signal?: AbortSignal }
 
 export type Options = {
   /** Where the server is, such as `https://data.example.com`. */
   url: string
-  /** The tenant's id, where the host doesn't say it. */
+  /** The id of the tenant, if the host does not identify it. */
   tenant?: string
-  /** An access token, or what finds one for each request. */
+  /** An access token, or a function that returns one for each request. */
   token?: string | (() => string | Promise<string>)
   apiKey?: string
   fetch?: (input: string, init: RequestInit) => Promise<Response>
 }
 
-/** What the server says of a request that it refuses. */
+/** The problem of a request that the server refused. */
 export class AtollError extends Error {
   override name = 'AtollError'
   readonly status: number
@@ -124,7 +124,7 @@ export class AtollError extends Error {
   }
 }
 
-/** A client of a tenant. Everything it does throws an `AtollError` where the server refuses it. */
+/** A client of a tenant. Everything it does throws an `AtollError` when the server refuses the request. */
 export function createClient<B extends Kinds<B> = Blueprints>(options: Options) {
   const base = `${options.url.replace(/\/+$/, '')}/api/blueprints`
 
@@ -160,13 +160,13 @@ export function createClient<B extends Kinds<B> = Blueprints>(options: Options) 
     const entitiesPath = `/${encodeURIComponent(key)}/entities`
     const entityPath = (identifier: string) => `${entitiesPath}/${encodeURIComponent(assertIdentifier(identifier))}`
     return {
-      /** Those that match, a page of them. */
+      /** Those entities that match, one page of them. */
       list: async <const S extends Selectable<K> = never, const P extends Paths<K> = never>(
         query: Query<K, S, P> = {} as Query<K, S, P>,
         init: Init = {},
       ): Promise<EntityResult<B, K, S, P>[]> => requestJson('GET', entitiesPath + toQueryString(query), init),
 
-      /** All that match, page after page. */
+      /** All entities that match, read page by page. */
       async *each<const S extends Selectable<K> = never, const P extends Paths<K> = never>(
         query: Query<K, S, P> = {} as Query<K, S, P>,
         init: Init = {},
@@ -179,25 +179,25 @@ export function createClient<B extends Kinds<B> = Blueprints>(options: Options) 
         }
       },
 
-      /** One, by its identifier or `_id`. */
+      /** One entity, by its identifier or `_id`. */
       get: async <const S extends Selectable<K> = never, const P extends Paths<K> = never>(
         identifier: string,
         view: EntityView<S, P> = {},
         init: Init = {},
       ): Promise<EntityResult<B, K, S, P>> => requestJson('GET', entityPath(identifier) + toQueryString(view), init),
 
-      /** A new one. */
+      /** A new entity. */
       create: async (entity: K['draft'], init: Init = {}): Promise<K['entity']> =>
         requestJson('POST', entitiesPath, init, JSON.stringify(entity)),
 
-      /** Changes what is given; `null` takes a value away. */
+      /** Changes the given properties; `null` removes a value. */
       change: async (identifier: string, change: K['change'], init: Init = {}): Promise<K['entity']> =>
         requestJson('PUT', entityPath(identifier), init, JSON.stringify(change)),
 
       remove: async (identifier: string, init: Init = {}): Promise<{ success: true; identifier: string }> =>
         requestJson('DELETE', entityPath(identifier), init),
 
-      /** How many match. */
+      /** How many entities match. */
       count: async (filters: Filters<K> = {} as Filters<K>, init: Init = {}): Promise<number> =>
         (
           await requestJson<{ count: number }>(
@@ -207,7 +207,7 @@ export function createClient<B extends Kinds<B> = Blueprints>(options: Options) 
           )
         ).count,
 
-      /** Up to 1,000 operations: all of them are done, or none where one is refused. */
+      /** Up to 1,000 operations in one transaction: when one is refused, none is done. */
       batch: async (operations: readonly Operation<K>[], init: Init = {}): Promise<Result<K>[]> =>
         (
           await requestJson<{ results: Result<K>[] }>(
@@ -218,7 +218,7 @@ export function createClient<B extends Kinds<B> = Blueprints>(options: Options) 
           )
         ).results,
 
-      /** All that match, as they come in, the oldest first. */
+      /** All entities that match, as a stream, oldest first. */
       async *export<const S extends Selectable<K> = never>(
         query: Filters<K> & { $select?: readonly S[] } = {} as Filters<K>,
         init: Init = {},
@@ -227,7 +227,7 @@ export function createClient<B extends Kinds<B> = Blueprints>(options: Options) 
         for await (const line of readLines(body)) yield JSON.parse(line)
       },
 
-      /** Many at once; those that are refused are told, and left out unless `atomic` leaves them all out. */
+      /** Many entities at once. The report lists refused ones, which are skipped; with `atomic` all are. */
       import: async (
         drafts: Iterable<K['draft']>,
         importOptions: { mode?: 'create' | 'upsert'; atomic?: boolean; dryRun?: boolean } = {},
@@ -254,19 +254,19 @@ async function toAtollError(response: Response) {
   try {
     problem = Object(JSON.parse(text))
   } catch {
-    // Something between us and the server has answered.
+    // Something between the client and the server has answered.
   }
   const { code = `HTTP_${status}`, message = statusText || `The server answered ${status}.`, details } = problem
   return new AtollError(status, String(code), String(message), details)
 }
 
-/** An address ends before these, so a request would be about something else. */
+/** An empty or dotted segment would change the path, and so the request. */
 function assertIdentifier(identifier: string) {
   if (['', '.', '..'].includes(identifier)) throw new TypeError(`"${identifier}" is not a valid identifier.`)
   return identifier
 }
 
-// Parameters of the server's own, which a field may have for its name.
+// Parameters of the server that may also be names of fields.
 const RESERVED_PARAMETERS = ['bypassAdmin', 'format', 'confirm', 'x', 'sum', 'groupBy', 'interval']
 
 function toQueryString(query: object): string {
@@ -292,7 +292,7 @@ const toFlags = (how: object) =>
     .map((pair) => pair.join('='))
     .join('&')
 
-/** To the server these are no filter, so it would answer with everything. */
+/** To the server these values are no filter, so it would return all entities. */
 function toFilterText(name: string, value: unknown) {
   if (value === '' || value === 'undefined' || value === null)
     throw new TypeError(`"${name}" cannot be filtered by ${JSON.stringify(value)}.`)
@@ -306,7 +306,7 @@ function joinList(values: readonly unknown[]) {
   return values.join()
 }
 
-/** What lines a body has, as they come in. */
+/** The lines of a body as they arrive. */
 async function* readLines(body: ReadableStream<Uint8Array> | null) {
   const [reader, decoder] = [body?.getReader(), new TextDecoder()]
   let rest = ''

@@ -7,7 +7,7 @@ import { printComment, printLiteral, printObjectType, printProperty } from './pr
 
 export type DescribedBlueprint = { key: string; name: string; description: string; definition: Definition }
 
-/** The types of a blueprint: what is read of its entities, what makes and what changes one, and what can be asked. */
+/** Returns the TypeScript types of a blueprint: its entities, drafts and changes, and its entry in `Blueprints`. */
 export function declareBlueprint(
   { key, name, description, definition }: DescribedBlueprint,
   names: TypeIdentifiers,
@@ -42,7 +42,7 @@ const declareInterface = (name: string, members: string[]) => `export interface 
 const fieldComment = ({ title, description }: Field, isComputed = false) =>
   printComment(title, description, isComputed ? 'Computed.' : undefined)
 
-/** Who may not read a field doesn't see it, so it may be absent although it is required. */
+/** A field with readRoles may be absent although it is required: not every caller may read it. */
 const entityMember = (field: Field) =>
   `${field.key}${field.required && !field.readRoles?.length ? '' : '?'}: ${typeOfField(field)}`
 const draftMember = (field: Field) =>
@@ -58,7 +58,7 @@ function typeOfSingleValue({ type, enum: choices, schema }: Field): string {
   return (schema && typeOfObject(schema)) ?? fieldTypes[type].typescript
 }
 
-/** One that was good when it was saved must not make the file unusable. */
+/** Returns undefined for an invalid schema, which must not make the whole file unusable. */
 function typeOfObject(schema: Record<string, unknown>): string | undefined {
   try {
     return typeOfSchema(dereferenceSchema(schema), ['object'])
@@ -67,14 +67,14 @@ function typeOfObject(schema: Record<string, unknown>): string | undefined {
   }
 }
 
-/** What the client knows of a blueprint. */
+/** Returns the members of a blueprint's `Kind` in the client. */
 function clientMembers(fields: Field[], { entity, properties, draft, change }: TypeIdentifiers): string[] {
   const isObject = ({ type }: Field) => !fieldTypes[type].toIndexKey
   const isFilterable = (field: Field) => (!field.multi && !isObject(field)) || field.indexed !== false || !!field.target
-  const keys = (some: Field[]) => some.map(({ key }) => printLiteral(key)).join(' | ') || 'never'
+  const keysOf = (list: Field[]) => list.map(({ key }) => printLiteral(key)).join(' | ') || 'never'
   const filters = fields.filter(isFilterable).map((field) => {
     if (isObject(field)) return `[part: \`${field.key}.\${string}\`]: string | number | boolean`
-    // A decimal is text where it is told, but asked for as it is written.
+    // A decimal is text in an entity, but a filter may also be a number.
     return `${field.key}: ${typeOfSingleValue(field)}${field.type === 'decimal' ? ' | number' : ''}`
   })
   const relations = fields.flatMap(({ key, target }) => (target ? [`${key}: ${printLiteral(target)}`] : []))
@@ -85,7 +85,7 @@ function clientMembers(fields: Field[], { entity, properties, draft, change }: T
     `change: ${change}`,
     `relations: ${printObjectType(relations)}`,
     `filters: ${printObjectType(filters)}`,
-    `sorted: ${keys(fields.filter((field) => !field.multi && !isObject(field)))}`,
-    `searched: ${keys(fields.filter(({ type }) => fieldTypes[type].isSearchable))}`,
+    `sorted: ${keysOf(fields.filter((field) => !field.multi && !isObject(field)))}`,
+    `searched: ${keysOf(fields.filter(({ type }) => fieldTypes[type].isSearchable))}`,
   ]
 }

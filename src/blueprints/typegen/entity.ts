@@ -1,11 +1,11 @@
-/** What every entity has. This is the wrapped shape (`$flat=false`), in which properties are only under `metadata`. */
+/** What every entity has. This is the wrapped shape (`$flat=false`), which has properties only under `metadata`. */
 export interface Entity<Properties = Record<string, unknown>> {
   _id: string
   identifier: string
   /** ISO 8601, UTC, with milliseconds. */
   created: string
   updated: string
-  /** Whose it is; null where a guest made it. */
+  /** Whose entity it is: the id of a user; null when a guest created it. */
   user: string | null
   workspace: string | null
   metadata: Properties

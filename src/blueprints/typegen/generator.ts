@@ -14,10 +14,10 @@ import { declareBlueprint } from './declaration'
 import wire from './entity.ts' with { type: 'text' }
 import { assignIdentifiers } from './identifiers'
 
-/** The types alone, or with a client. */
+/** `types`: only the types. `client`: the types and a client. */
 export type OutputKind = 'types' | 'client'
 
-const BLUEPRINTS_PER_READ = 20 // blueprints, whose definitions may be a megabyte each
+const BLUEPRINTS_PER_READ = 20 // each definition may be a megabyte
 
 type BlueprintVersion = { key: string; version: number; created: string; updated: string }
 
@@ -26,14 +26,14 @@ const listBlueprintVersions = ({ db }: Tenant): Promise<BlueprintVersion[]> => {
   return db.select({ key, version, created, updated }).from(blueprints)
 }
 
-/** TypeScript of a tenant's blueprints, piece by piece. */
+/** Yields the TypeScript file of a tenant's blueprints in pieces. */
 export async function* generateTypes(
   tenant: Tenant,
   what: OutputKind,
   knownVersions?: BlueprintVersion[],
 ): AsyncGenerator<string, void> {
   const versions = knownVersions ?? (await listBlueprintVersions(tenant))
-  // Who came first keeps its name.
+  // In the order of creation, so that a later blueprint does not change the name of an earlier one.
   const byAge = versions.toSorted((row, other) => (row.created + row.key < other.created + other.key ? -1 : 1))
   const names = assignIdentifiers(
     byAge.map(({ key }) => key),
@@ -49,17 +49,17 @@ export async function* generateTypes(
       .orderBy(asc(blueprints.key))
     for (const row of rows) {
       yield `\n${declareBlueprint(row, names.get(row.key)!)}`
-      // Others get their turn.
+      // Lets other work run in between.
       await new Promise(setImmediate)
     }
   }
   if (what === 'client') yield `\n${withoutImports(client)}`
 }
 
-/** What of a file of ours is for others. */
+/** Returns a source file without imports and directives of the linter. */
 const withoutImports = (text: string) => text.replace(/^(import .*|\s*\/\/ biome-ignore.*)\n+/gm, '')
 
-/** The same as a file, for those who edit blueprints. */
+/** Returns the generated file as a response with an ETag. */
 export async function sendTypes(ctx: PublicCtx, what: OutputKind, request: Request): Promise<Response> {
   const versions = await listBlueprintVersions(ctx)
   const states = versions.map(({ key, version, updated }) => `${key} ${version} ${updated}`).sort()

@@ -1,4 +1,4 @@
-/** What the types of a blueprint are called. */
+/** The names of the types of a blueprint. */
 export type TypeIdentifiers = { entity: string; properties: string; draft: string; change: string }
 
 const toPascalCase = (key: string) => key.replace(/(?:^|[-_]+)([a-z0-9]?)/g, (_, first: string) => first.toUpperCase())
@@ -10,8 +10,8 @@ const toTypeIdentifiers = (name: string): TypeIdentifiers => ({
 })
 
 /**
- * Names for the types of blueprints, by their keys: `order-items` are `OrderItems`, `NewOrderItems` and so on. Where one is
- * taken, by the words of `others` or by a blueprint that came before, all get a number.
+ * Returns names for the types of blueprints by key: `order-items` becomes `OrderItems`, `NewOrderItems` and so on. When
+ * one of them is taken, by a word in `others` or by an earlier blueprint, all names of the blueprint get a number.
  */
 export function assignIdentifiers(keys: string[], others: string): Map<string, TypeIdentifiers> {
   const usedIdentifiers = new Set(others.match(/\b[A-Z]\w*/g))
@@ -24,8 +24,8 @@ export function assignIdentifiers(keys: string[], others: string): Map<string, T
       const number = (attemptsByName.get(name) ?? 0) + 1
       attemptsByName.set(name, number)
       names = toTypeIdentifiers(number > 1 ? `${name}${number}` : name)
-    } while (Object.values(names).some((one) => usedIdentifiers.has(one)))
-    for (const one of Object.values(names)) usedIdentifiers.add(one)
+    } while (Object.values(names).some((identifier) => usedIdentifiers.has(identifier)))
+    for (const identifier of Object.values(names)) usedIdentifiers.add(identifier)
     identifiers.set(key, names)
   }
   return identifiers

@@ -3,12 +3,12 @@ import { printLiteral, printProperty } from './printer'
 type JsonSchema = Record<string, unknown>
 
 const UNKNOWN_TYPE = 'unknown'
-const MAX_SCHEMA_DEPTH = 20 // beyond it, anything
+const MAX_SCHEMA_DEPTH = 20 // a deeper part is `unknown`
 
 /**
- * The type of what a JSON Schema without references allows (draft 7, as fields are checked by). What TypeScript can't
- * say is left out, so whatever fits the schema is of this type, but not the other way round. `known` are the types of
- * values that are possible where the schema names none.
+ * Returns the TypeScript type of a JSON Schema without references (draft 7, as in the validation of fields).
+ * Constraints that TypeScript cannot express are left out: every valid value has this type, but not the other way
+ * round. `inheritedTypes` are the possible types when the schema has none.
  */
 export function typeOfSchema(schema: unknown, inheritedTypes?: string[], depth = 0): string {
   if (schema === false) return 'never'
@@ -19,14 +19,16 @@ export function typeOfSchema(schema: unknown, inheritedTypes?: string[], depth =
   const typeOfPart = (part: unknown) => typeOfSchema(part, types, depth + 1)
   const own = types ? union(types.map((name) => typeOfInstance(name, schema as JsonSchema, depth))) : UNKNOWN_TYPE
   const all = [own, ...toArray(allOf).map(typeOfPart)]
-  for (const some of [anyOf, oneOf]) if (Array.isArray(some)) all.push(union(some.map(typeOfPart)))
+  for (const alternatives of [anyOf, oneOf])
+    if (Array.isArray(alternatives)) all.push(union(alternatives.map(typeOfPart)))
   if (Object.hasOwn(schema, 'const')) return typeOfValue(only, depth)
   if (Array.isArray(choices)) return typeOfChoices(choices, depth)
   return intersection(all)
 }
 
-/** The type of some values, none of which is more than it is. */
-export const typeOfChoices = (choices: unknown[], depth = 0) => union(choices.map((one) => typeOfValue(one, depth)))
+/** Returns the union of the literal types of values. */
+export const typeOfChoices = (choices: unknown[], depth = 0) =>
+  union(choices.map((choice) => typeOfValue(choice, depth)))
 
 function typeOfInstance(type: string, schema: JsonSchema, depth: number): string {
   if (type === 'object') return typeOfObjectSchema(schema, depth)
@@ -50,7 +52,7 @@ function typeOfObjectSchema(
       : UNKNOWN_TYPE
     return `${printProperty(key)}${requiredKeys.includes(key) ? '' : '?'}: ${type}`
   })
-  // Named properties would have to be of the type of the others.
+  // An index signature with a type would also apply to the named properties.
   if (additionalProperties !== false || patternProperties)
     members.push(
       `[key: string]: ${keys.length || patternProperties ? UNKNOWN_TYPE : typeOfSchema(additionalProperties, undefined, depth + 1)}`,
@@ -59,7 +61,7 @@ function typeOfObjectSchema(
 }
 
 function typeOfListSchema({ items }: JsonSchema, depth: number): string {
-  // A list of schemas is about the first values only.
+  // A list of schemas describes only the first values.
   const of = Array.isArray(items) ? UNKNOWN_TYPE : typeOfSchema(items, undefined, depth + 1)
   return `(${of})[]`
 }

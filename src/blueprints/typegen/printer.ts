@@ -1,18 +1,18 @@
-/** Words of TypeScript for what others have written: whatever is in them, they stay what they are meant to be. */
+// Prints TypeScript around untrusted text: no text can end its literal or its comment.
 
 const INVISIBLE_CHARACTERS = /[\p{C}\p{Zl}\p{Zp}]/gu
 const escapeUnit = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-/** A text, a number, true, false or null, as its literal. */
+/** Returns the literal of a text, a number, true, false or null. */
 export const printLiteral = (value: string | number | boolean | null) =>
   JSON.stringify(value).replace(INVISIBLE_CHARACTERS, (one) => one.split('').map(escapeUnit).join(''))
 
-/** The name of a property. */
+/** Returns the name of a property, quoted if needed. */
 export const printProperty = (key: string) => (/^[A-Za-z_$][\w$]*$/.test(key) ? key : printLiteral(key))
 
 /**
- * A comment of these paragraphs; empty where nothing is said. What could be an order to the compiler (a `ts-ignore`) is not
- * in the last line, where it would be obeyed.
+ * Returns a comment of these paragraphs, or '' without any. A directive of the compiler (such as `ts-ignore`) is never
+ * in the last line, where the compiler would obey it.
  */
 export function printComment(...paragraphs: (string | undefined)[]): string {
   const lines = paragraphs
@@ -24,9 +24,9 @@ export function printComment(...paragraphs: (string | undefined)[]): string {
   return `/**\n${lines.map((line) => ` *${line && ` ${line}`}\n`).join('')} */\n`
 }
 
-/** The lines of a text, further to the right. */
+/** Returns a text with every line indented. */
 export const indent = (text: string) => text.replace(/^(?=.)/gm, '  ')
 
-/** An object type of these members. */
+/** Returns an object type with these members. */
 export const printObjectType = (members: string[]) =>
   members.length ? `{\n${indent(members.map((member) => `${member}\n`).join(''))}}` : '{}'

@@ -2,12 +2,12 @@ import type { Static, TObject } from '@sinclair/typebox'
 import { t } from 'elysia'
 import { webAddress } from '../../core/shapes'
 
-/** A kind of server: what is known of one, what of that is secret, and how to find out whether it takes us. */
+/** A kind of server: its settings, its secrets, and a check of the connection. */
 export type ConnectionKind<Metadata extends TObject, Authentication extends TObject> = {
   metadata: Metadata
-  /** None is required: a connection may be made before its secrets are known, and `check` tells what is missing. */
+  /** No secret is required: a connection may be created before they are known. `check` reports missing ones. */
   authentication: Authentication
-  /** A small call, which changes nothing. Answers in a sentence. @throws NotConnected, 502 OUTSIDE_UNREACHABLE, 503 */
+  /** Makes a small call without side effects. Returns a sentence. @throws NotConnected, 502 OUTSIDE_UNREACHABLE, 503 */
   check(of: { tenant: string; metadata: Static<Metadata>; authentication: Static<Authentication> }): Promise<string>
 }
 
@@ -15,10 +15,10 @@ export const defineKind = <Metadata extends TObject, Authentication extends TObj
   definition: ConnectionKind<Metadata, Authentication>,
 ) => definition
 
-/** Why a server does not take us: a sentence without secrets. */
+/** The server did not accept the connection. The message is a sentence without secrets. */
 export class NotConnected extends Error {}
 
-/** @throws NotConnected */
+/** Returns the value. @throws NotConnected when it is missing or empty */
 export const requireValue = <Value>(value: Value | undefined, path: string): Value => {
   if (value === undefined || value === '') throw new NotConnected(`${path} is missing.`)
   return value
@@ -29,7 +29,7 @@ export const secretText = maybe(t.String({ minLength: 1, maxLength: 8_000 }))
 export const optionalUrl = (description: string) => maybe(webAddress({ maxLength: 2_000, description }))
 export const environment = maybe(t.Union([t.Literal('live'), t.Literal('sandbox')], { description: 'default: live' }))
 
-/** Two while one takes the place of the other. */
+/** Two secrets are valid during a rotation. */
 export const webhookSecret = maybe(
   t.Union([
     t.String({ minLength: 1, maxLength: 1_000 }),

@@ -25,7 +25,7 @@ const metadata = t.Object({
   ),
 })
 
-/** A server that takes mail (RFC 5321). Beyond one's own network it is only spoken to encrypted. */
+/** A mail server (RFC 5321). TLS is required unless private networks are allowed. */
 export const email = defineKind({
   metadata,
   authentication: t.Object({ password: secretText }),
@@ -51,7 +51,7 @@ async function verifyTransport(connection: MailConnection): Promise<string> {
 
 type MailConnection = { metadata: (typeof metadata)['static']; authentication: { password?: string } }
 
-/** A way to such a server: to the very address that was looked at. @throws 502 OUTSIDE_UNREACHABLE */
+/** Returns a transport to the address that passed the SSRF check, not to the name. @throws 502 OUTSIDE_UNREACHABLE */
 export async function openTransport({
   metadata: { host, port = 587, secure = port === 465, user },
   authentication,

@@ -4,7 +4,7 @@ import { textMatching, webAddress, withMessage } from '../../core/shapes'
 import { defineKind, NotConnected } from './connection-kind'
 import { probe } from './probe'
 
-/** The headers that come with each request to such a server. */
+/** Returns the configured headers of each request, without hop-by-hop headers and `content-length`. */
 export function buildHeaders({ headers }: { headers?: Record<string, string> }): Headers {
   const result = new Headers(headers)
   for (const name of [...HOP_BY_HOP_HEADERS, 'content-length']) result.delete(name)
@@ -13,7 +13,7 @@ export function buildHeaders({ headers }: { headers?: Record<string, string> }):
 
 const HEADER_NAME_MESSAGE = 'This is not the name of a header: use letters, digits and - (100 characters at most).'
 
-/** Any server. Its headers come with each request that is sent to it. */
+/** Any HTTP server. Its headers are sent with each request. */
 export const http = defineKind({
   metadata: t.Object({ url: webAddress({ maxLength: 2_000, description: 'the base URL' }) }),
   authentication: t.Object({
@@ -32,7 +32,7 @@ export const http = defineKind({
     try {
       return await probe(tenant, url, { method: 'HEAD', headers })
     } catch (error) {
-      // Some know no HEAD.
+      // Some servers do not support HEAD.
       if (error instanceof NotConnected) return probe(tenant, url, { headers })
       throw error
     }

@@ -6,16 +6,16 @@ import { paddle } from './paddle'
 import { paypal } from './paypal'
 import { stripe } from './stripe'
 
-/** The kinds of servers that a tenant may be connected to. */
+/** The kinds of connections, by name. */
 export const kinds = { openai, http, email, stripe, paypal, paddle }
 export type KindName = keyof typeof kinds
 export const kindNames = Object.keys(kinds) as KindName[]
 
-/** A connection with its secrets: nothing that anybody may be told. */
+/** A connection with its secrets. It must never be sent to clients. */
 export type ResolvedConnection<Name extends KindName = KindName> = {
   [K in Name]: {
     _id: string
-    /** Whose it is. */
+    /** The tenant that it belongs to. */
     tenant: string
     name: string
     kind: K

@@ -5,10 +5,10 @@ import { joinUrl, probe, toBearerInit } from './probe'
 
 const OPENAI_URL = 'https://api.openai.com/v1'
 
-/** Where an OpenAI-compatible server is asked. */
+/** Returns the base URL of an OpenAI-compatible server. */
 export const resolveApiUrl = ({ apiUrl = OPENAI_URL }: { apiUrl?: string }) => apiUrl
 
-/** Any server that speaks as OpenAI's does; one of one's own may need no token. */
+/** An OpenAI-compatible server. A self-hosted one may need no token. */
 export const openai = defineKind({
   metadata: t.Object({
     apiUrl: optionalUrl(`default: ${OPENAI_URL}`),

@@ -2,7 +2,7 @@ import { t } from 'elysia'
 import { defineKind, environment, optionalUrl, requireValue, secretText, webhookSecret } from './connection-kind'
 import { joinUrl, probe, toBearerInit } from './probe'
 
-/** Where its environments are. */
+/** The API URLs of its environments. */
 export const PADDLE_URLS = { live: 'https://api.paddle.com', sandbox: 'https://sandbox-api.paddle.com' }
 
 /** https://developer.paddle.com/api-reference/overview */

@@ -2,7 +2,7 @@ import { t } from 'elysia'
 import { defineKind, environment, optionalUrl, requireValue, secretText, webhookSecret } from './connection-kind'
 import { joinUrl, probe } from './probe'
 
-/** Where its environments are. */
+/** The API URLs of its environments. */
 export const PAYPAL_URLS = { live: 'https://api-m.paypal.com', sandbox: 'https://api-m.sandbox.paypal.com' }
 
 /** https://developer.paypal.com/api/rest/authentication */

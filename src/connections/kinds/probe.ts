@@ -3,12 +3,12 @@ import { isPrivateNetworkAllowed } from '../url-policy'
 import { NotConnected } from './connection-kind'
 
 const PROBE_TIMEOUT_MS = 8_000
-const MAX_ANSWER_BYTES = 1 << 20 // bytes of an answer; of a list of models nobody reads more
+const MAX_ANSWER_BYTES = 1 << 20 // bytes read of an answer, such as a list of models
 
-/** `base` and what follows it, with one stroke between: whatever the path says, it stays on that server. */
+/** Returns `base` and `path` with one slash between them, so that no path leads to another host. */
 export const joinUrl = (base: string, path: string) => `${base.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`
 
-/** Asks a server for nothing in particular. @throws NotConnected with what it said, 502 OUTSIDE_UNREACHABLE, 503 */
+/** Calls a server and returns a sentence. @throws NotConnected unless it succeeds, 502 OUTSIDE_UNREACHABLE, 503 */
 export async function probe(tenant: string, url: string, init: RequestInit = {}): Promise<string> {
   const headers = new Headers(init.headers)
   headers.set('user-agent', 'atoll')

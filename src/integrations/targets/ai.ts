@@ -10,7 +10,7 @@ import type { Tx } from '../../storage/port'
 import type { TargetInvocation } from '../invocation'
 import { type TargetKind, validateSource } from './target-kind'
 
-/** The source that is always there, and says what it was told. */
+/** The built-in source, which echoes its input. */
 export const ECHO_SOURCE_ID = 'echo'
 
 const optionalNumber = (minimum: number, maximum: number) => t.Optional(t.Number({ minimum, maximum }))
@@ -44,12 +44,12 @@ const shape = t.Object({
 })
 export type AiTarget = Static<typeof shape>
 
-type AiRunner = (ctx: PublicCtx, target: AiTarget, occasion: TargetInvocation) => Promise<Response>
+type AiRunner = (ctx: PublicCtx, target: AiTarget, invocation: TargetInvocation) => Promise<Response>
 
-/** Runs targets of the kind `ai`. */
+/** The function that runs targets of the kind `ai`. */
 export const aiRunner = slot<AiRunner>('runner of AI targets')
 
-/** A model. */
+/** A language model. */
 export const ai: TargetKind<typeof shape> = {
   shape,
   area: 'ai',
@@ -86,7 +86,7 @@ const validateModel = async (tx: Tx, sourceId: string) =>
   }))
 
 const listUnknownNames = (path: string, message: string, names: string[], knownNames: string[]): FieldError[] =>
-  names.flatMap((one, n) => (knownNames.includes(one) ? [] : [{ path: `${path}/${n}`, message }]))
+  names.flatMap((name, n) => (knownNames.includes(name) ? [] : [{ path: `${path}/${n}`, message }]))
 
 const findBlueprintKeys = async (tx: Tx, keys: string[]) => {
   const { key } = blueprints

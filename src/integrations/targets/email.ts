@@ -9,7 +9,7 @@ import { renderMail } from '../../platform/mail/templates'
 import { renderTemplate } from '../templates'
 import { type TargetKind, validateSource } from './target-kind'
 
-const MAX_RECIPIENTS = 50 // recipients of a mail
+const MAX_RECIPIENTS = 50 // per mail
 const MAX_SUBJECT_LENGTH = 300 // characters
 const MAX_TEXT_LENGTH = 100_000
 
@@ -23,7 +23,7 @@ const shape = t.Object({
   text: t.String({ minLength: 1, maxLength: MAX_TEXT_LENGTH, description: 'may contain `{{…}}`' }),
 })
 
-/** A mail: by a connection, or as the tenant's own. Its texts may say `{{…}}`, which `wording.ts` explains. */
+/** A mail, sent by a connection or by the tenant's own mail. Its texts may contain `{{…}}` (see `templates.ts`). */
 export const email: TargetKind<typeof shape> = {
   shape,
   area: 'integrations',
@@ -46,10 +46,10 @@ export const email: TargetKind<typeof shape> = {
   },
 }
 
-/** @throws Failure: the same words will never be addresses */
+/** Returns the addresses without duplicates. @throws JobError that is permanent, because a retry would fail again */
 function parseRecipients(to: string): string[] {
-  const recipients = [...new Set(to.split(',').map((one) => one.trim()))].filter(Boolean)
-  const invalid = recipients.find((one) => !/^[^\s@<>,;:"\\]{1,64}@[^\s@<>,;:"\\]{1,253}$/.test(one))
+  const recipients = [...new Set(to.split(',').map((address) => address.trim()))].filter(Boolean)
+  const invalid = recipients.find((address) => !/^[^\s@<>,;:"\\]{1,64}@[^\s@<>,;:"\\]{1,253}$/.test(address))
   if (invalid !== undefined)
     throw new JobError(`"${invalid.slice(0, 100)}" is not an e-mail address.`, { permanent: true })
   if (!recipients.length || recipients.length > MAX_RECIPIENTS)

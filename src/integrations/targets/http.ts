@@ -9,7 +9,7 @@ import { toPayload } from '../invocation'
 import { type TargetKind, validateSource } from './target-kind'
 
 const TARGET_TIMEOUT_MS = 30_000
-const MAX_ANSWER_BYTES = 1 << 20 // bytes of an answer
+const MAX_ANSWER_BYTES = 1 << 20
 const MAX_REDIRECTS = 3
 
 const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'GET'] as const
@@ -27,8 +27,8 @@ const shape = t.Object({
 })
 
 /**
- * Another server, which is sent the event, or the request (`method`, `path`, `query`, `headers`, `body`, `rawBody`), as JSON.
- * Whoever called gets its status and its answer.
+ * Another server, which receives the event, or the request (`method`, `path`, `query`, `headers`, `body`, `rawBody`),
+ * as JSON. The caller receives its status and its answer.
  */
 export const http: TargetKind<typeof shape> = {
   shape,

@@ -4,7 +4,7 @@ import { email } from './email'
 import { http } from './http'
 import { lambda } from './lambda'
 
-/** What an integration can do. */
+/** The kinds of targets, by name. */
 export const targets = { lambda, http, email, ai }
 export type TargetName = keyof typeof targets
 export const targetNames = Object.keys(targets) as TargetName[]

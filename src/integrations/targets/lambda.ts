@@ -8,7 +8,7 @@ import type { TargetKind } from './target-kind'
 
 const shape = t.Object({ lambdaId: id })
 
-/** Code of the tenant's. Whoever called gets its answer. */
+/** A lambda. The caller receives its response. */
 export const lambda: TargetKind<typeof shape> = {
   shape,
   area: 'lambdas',

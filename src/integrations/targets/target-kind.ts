@@ -10,25 +10,26 @@ import type { TargetInvocation } from '../invocation'
 /** Returns which of these ids are integrations with the trigger `tool`. */
 export type FindToolIds = (ids: string[]) => Promise<string[]>
 
-/** A kind of target: what is said of one besides its kind, what it refers to, and what it does. */
+/** A kind of target: the shape of its fields besides `kind`, the check of its references, and how it runs. */
 export type TargetKind<Shape extends TObject> = {
   shape: Shape
-  /** What the scopes of an API token have to allow to write for it to be run as a tool. */
+  /** The area that the scopes of an API token must allow to write when the target runs as a tool. */
   area: string
-  /** What it refers to that is not there, or can't be meant. Paths are those in the target. */
+  /** Returns an error for each invalid or missing reference. Paths are relative to the target. */
   validate(tx: Tx, target: Static<Shape>, findToolIds: FindToolIds): Promise<FieldError[]>
   /**
-   * Does it for a caller (`ctx.actor`), or nobody. An answer with an error's status has failed.
-   * @throws Problem, and Failure where another attempt can't help
+   * Runs the target for a caller (`ctx.actor`; anonymous without one). A response with a status of 400 or more has
+   * failed.
+   * @throws Problem, and a permanent JobError when a retry cannot help
    */
-  run(ctx: PublicCtx, target: Static<Shape>, occasion: TargetInvocation): Promise<Response>
-  /** How often it is tried where nobody waits for it; else for three days. */
+  run(ctx: PublicCtx, target: Static<Shape>, invocation: TargetInvocation): Promise<Response>
+  /** The maximum number of attempts of a background run; default: attempts for three days. */
   maxAttempts?: number
-  /** Whether callers are answered at once, and it is done after that. */
+  /** Whether callers are answered at once, and the target runs in the background. */
   isBackground?: boolean
 }
 
-/** What is wrong with the connection that a target names, if it names one. */
+/** Returns an error when a target names a connection that does not exist or is of another kind. */
 export async function validateSource(tx: Tx, sourceId: string | undefined, kind: KindName): Promise<FieldError[]> {
   if (sourceId === undefined) return []
   const row = await tx.select({ kind: connections.kind }).from(connections).where(eq(connections._id, sourceId)).get()

@@ -3,5 +3,5 @@ import type { TriggerKind } from './trigger-kind'
 
 const shape = t.Object({})
 
-/** Somebody who talks to an AI. */
+/** A chat with an AI. */
 export const chat: TriggerKind<typeof shape> = { shape }

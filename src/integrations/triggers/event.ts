@@ -6,12 +6,12 @@ const optionalName = t.Optional(t.String({ minLength: 1, maxLength: 200, descrip
 
 const shape = t.Object({ source: optionalName, eventKind: optionalName, eventName: optionalName })
 
-/** Something that has happened, as `/api/events` tells it. */
+/** An event, as `/api/events` returns it. */
 export const event: TriggerKind<typeof shape> = { shape }
 
 type EventKey = Pick<Event, 'source' | 'kind' | 'eventName'>
 
-/** Whether an event is one of those that are waited for. */
+/** Returns whether an event matches a trigger. */
 export const matchesEvent = ({ source, eventKind, eventName }: Static<typeof shape>, happened: EventKey) =>
   matchesName(source, happened.source) &&
   matchesName(eventKind, happened.kind) &&

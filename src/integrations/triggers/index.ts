@@ -5,7 +5,7 @@ import { schedule } from './schedule'
 import { tool } from './tool'
 import { webhook } from './webhook'
 
-/** What an integration can wait for. Who is at it, runs its target: see `webhooks.ts`, `hearing.ts`, `schedules.ts`. */
+/** The kinds of triggers, by name. `webhooks.ts`, `event-subscriber.ts` and `schedules.ts` run the targets. */
 export const triggers = { webhook, event, schedule, chat, tool }
 export type TriggerName = keyof typeof triggers
 export const triggerNames = Object.keys(triggers) as TriggerName[]

@@ -14,7 +14,7 @@ const shape = t.Object({
   timezone: t.Optional(t.String({ minLength: 1, maxLength: 64, description: 'such as Europe/Lisbon; default: UTC' })),
 })
 
-/** A time, which comes again and again. */
+/** A recurring time. */
 export const schedule: TriggerKind<typeof shape> = {
   shape,
   validate(trigger) {
@@ -42,8 +42,8 @@ export const schedule: TriggerKind<typeof shape> = {
 type Schedule = Static<typeof shape>
 
 /**
- * The next moment (ms) after another one, by the clocks of the time zone: a time that they leave out comes as much later
- * as they are put forward; one that they show twice comes once, unless the schedule is for every hour.
+ * Returns the next due time (ms) after `moment` in the time zone. A local time that daylight saving skips is shifted by
+ * as much as the clocks go forward. One that occurs twice is due once, unless the schedule is for every hour.
  */
 export const findNextDue = ({ cron, timezone = 'UTC' }: Schedule, moment: number): number | undefined =>
   new Cron(cron, { timezone, paused: true }).nextRun(new Date(moment))?.getTime()

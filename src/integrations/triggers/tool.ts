@@ -10,7 +10,7 @@ const shape = t.Object({
   parameters: t.Optional({ ...jsonObject, description: 'a JSON Schema of the arguments' }),
 })
 
-/** An AI that was offered it as a tool. `parameters` is a JSON Schema. */
+/** A call by an AI that has it as a tool. `parameters` is a JSON Schema. */
 export const tool: TriggerKind<typeof shape> = {
   shape,
   validate: ({ parameters = {} }) =>

@@ -1,9 +1,9 @@
 import type { Static, TObject } from '@sinclair/typebox'
 import type { FieldError } from '../../core/problem'
 
-/** A kind of trigger: what is said of one besides its kind, and what is wrong with it that its shape does not say. */
+/** A kind of trigger: the shape of its fields besides `kind`, and further validation. */
 export type TriggerKind<Shape extends TObject> = {
   shape: Shape
-  /** Paths are those in the trigger. */
+  /** Returns errors that the shape cannot express. Paths are relative to the trigger. */
   validate?(trigger: Static<Shape>): FieldError[]
 }

@@ -6,7 +6,7 @@ import * as pages from '../../entities/list'
 import { linkOriginalRequest } from '../../tenancy/client-connection'
 import type { CallContext, HostCall } from './host-api'
 
-/** The entities of a blueprint that match a query, which reads as in an address: `{price: {$lt: 20}, $sort: '-created'}`. */
+/** Returns the entities that match a query with the operators of the API: `{price: {$lt: 20}, $sort: '-created'}`. */
 export const find: HostCall = async (context, blueprint, query) =>
   pages.list(requireScope(context, 'read'), requireName(blueprint), buildRequest(context, 'GET', query))
 
@@ -45,7 +45,7 @@ export const remove: HostCall = async (context, blueprint, identifier) =>
     buildRequest(context, 'DELETE'),
   )
 
-/** An API token is good here for what it is good for elsewhere. */
+/** The scopes of an API token apply here as in the API. @throws 403 */
 function requireScope({ ctx }: CallContext, mode: 'read' | 'write') {
   assertScope(ctx.actor, 'entities', mode)
   return ctx
@@ -57,7 +57,7 @@ function requireName(value: unknown): string {
   return value
 }
 
-/** Verbs read queries and addresses of callers from a request. */
+/** The functions of entities read the query and the caller's address from a request. */
 function buildRequest({ request }: CallContext, method: string, query?: unknown): Request {
   const search = query === undefined || query === null ? '' : `?${toSearchParams(query)}`
   const synthetic = new Request(`http://lambda/${search}`, { method })

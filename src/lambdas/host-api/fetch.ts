@@ -1,20 +1,20 @@
-import { config } from '../../config'
+import { isPrivateNetworkAllowed } from '../../connections/url-policy'
 import { HOP_BY_HOP_HEADERS } from '../../core/hop-by-hop'
 import { fetchExternal } from '../../core/http-client'
 import { badRequest, Problem } from '../../core/problem'
 import type { HostCall } from './host-api'
 
-const MAX_FETCHES = 50 // of a run
-const FETCH_TIMEOUT_MS = 10_000 // ms
-const TIMEOUT_GRACE_MS = 1_000 // ms
+const MAX_FETCHES = 50 // per run
+const FETCH_TIMEOUT_MS = 10_000
+const TIMEOUT_GRACE_MS = 1_000
 const MAX_HEADERS = 100
-const MAX_BODY_BYTES = 1 << 20 // of what is sent, and of what comes back
+const MAX_BODY_BYTES = 1 << 20 // of a request, and of a response
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
-/** What belongs to the connection, or would lead to another server behind the same one. */
+/** Headers of the connection, and headers that could lead to another server behind a proxy. */
 const isForbiddenHeader = (name: string) =>
   HOP_BY_HOP_HEADERS.includes(name) || name === 'content-length' || name.startsWith('proxy-')
 
-/** Asks another server for a lambda. Redirections are not followed. */
+/** Calls another server for a lambda. Redirects are not followed. @throws 400, 429 TOO_MANY_FETCHES, 502, 503 */
 export const fetchForLambda: HostCall = async (context, url, method, pairs, body) => {
   if (++context.fetchCount > MAX_FETCHES)
     throw new Problem(429, 'TOO_MANY_FETCHES', `A run can make at most ${MAX_FETCHES} fetch calls.`)
@@ -26,7 +26,7 @@ export const fetchForLambda: HostCall = async (context, url, method, pairs, body
     badRequest({ path: 'method', message: `method must be one of ${METHODS.join(', ')}.` })
   if (typeof body === 'string' && body.length > MAX_BODY_BYTES)
     badRequest({ path: 'body', message: `The body can be at most ${MAX_BODY_BYTES >> 20} MiB.` })
-  // It outlives a run whose time is over first: that ends as such, whatever it waits for, and ends this by its signal.
+  // When the run's deadline comes first, the run must time out, not the fetch. The end of the run aborts the fetch.
   const remainingMs = context.deadline - performance.now()
   const timeout =
     remainingMs > FETCH_TIMEOUT_MS + TIMEOUT_GRACE_MS ? FETCH_TIMEOUT_MS : FETCH_TIMEOUT_MS + TIMEOUT_GRACE_MS
@@ -38,12 +38,7 @@ export const fetchForLambda: HostCall = async (context, url, method, pairs, body
       signal: context.signal,
       ...(typeof body === 'string' && body && { body }),
     },
-    {
-      tenant: context.ctx.tenant,
-      timeout,
-      limit: MAX_BODY_BYTES,
-      privateNetwork: config.ATOLL_ALLOW_PRIVATE_NETWORK === 'on',
-    },
+    { tenant: context.ctx.tenant, timeout, limit: MAX_BODY_BYTES, privateNetwork: isPrivateNetworkAllowed() },
   )
   const bytes = Buffer.from(await response.arrayBuffer())
   return { status: response.status, headers: Object.fromEntries(response.headers), body: bytes.toString('base64') }

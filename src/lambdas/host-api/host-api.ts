@@ -4,38 +4,38 @@ import { logError } from '../../core/log'
 import { Problem } from '../../core/problem'
 import { FairSemaphore } from '../../tenancy/fair-semaphore'
 
-/** On whose behalf a run asks. */
+/** The context of the host calls of one run. */
 export type CallContext = {
   ctx: PublicCtx
-  /** When its time is over, by `performance.now`. */
+  /** When the run times out, as a value of `performance.now()`. */
   deadline: number
-  /** Aborted when it has ended. */
+  /** Aborted when the run has ended. */
   signal?: AbortSignal
-  /** The request that it answers. */
+  /** The request that the run answers. */
   request?: Request
-  /** How often it has asked other servers. */
+  /** The number of `fetch` calls so far. */
   fetchCount: number
-  /** The role by whose rights a lambda asks, where it has one of its own. */
+  /** The role whose rights replace those of the caller. */
   serviceRole?: string | null
 }
 
-/** Something that a lambda can ask `atoll` for. What comes in is whatever it sent. */
+/** A function of `atoll` in lambdas. The lambda's input is not validated yet. */
 export type HostCall = (asking: CallContext, ...input: unknown[]) => Promise<unknown>
 
-const MAX_CONCURRENT_CALLS = 8 // calls of a run
+const MAX_CONCURRENT_CALLS = 8 // calls of one run
 const MAX_ANSWER_LENGTH = 4 << 20 // characters
 
-/** What lambdas can ask of the server, by the name of the call. */
+/** The functions that lambdas can call, by name. */
 export const hostCalls = registry<HostCall>('host calls of lambdas')
 
-/** Answers what one run asks, some at a time, until it has ended. */
+/** Returns a function that answers the host calls of one run, at most 8 at a time, and one that ends them. */
 export function serveCalls(options: CallContext) {
   const semaphore = new FairSemaphore(MAX_CONCURRENT_CALLS, Number.POSITIVE_INFINITY)
   const abort = new AbortController()
   const context = { ...options, signal: abort.signal }
   const call = (name: string, input: string) =>
     semaphore.run(context.ctx, async () => {
-      // What was still to come when it ended is not done any more.
+      // Calls that still waited when the run ended are not executed.
       if (abort.signal.aborted) return { ok: false, answer: 'null' }
       try {
         return { ok: true, answer: await executeCall(context, name, input) }
@@ -69,7 +69,7 @@ function toCallError(context: CallContext, error: unknown, name: string, input: 
   return { status: 500, code: 'INTERNAL', message: 'An internal error occurred.' }
 }
 
-/** What was refused for want of rights names the call and the way out; other refusals speak for themselves. */
+/** Adds the call and a remedy to the message of a 401 or 403; other messages stay as they are. */
 function explainRefusal(
   { status, message }: Problem,
   { ctx, serviceRole }: CallContext,
@@ -84,7 +84,7 @@ function explainRefusal(
   return `${call} to the caller: ${message} ${remedy}.`
 }
 
-/** A call as its lambda has written it: `entities('todos').find`. */
+/** Returns a call as the lambda wrote it: `entities('todos').find`. */
 function formatCall(name: string, input: string): string {
   const [area, verb] = name.split('.')
   if (area !== 'entities') return name

@@ -4,15 +4,15 @@ import { quickjs, setMemoryLimit } from './quickjs'
 type TranspileError = { message: string; position?: { line: number; column: number } | null; errors?: TranspileError[] }
 
 const MAX_OUTPUT_LENGTH = 1 << 20 // characters
-const MAX_MEMORY_BYTES = 128 << 20 // bytes
+const MAX_MEMORY_BYTES = 128 << 20
 
-// Macros would run code.
+// Macros would run code during compilation.
 const transpilerOptions = (loader: 'ts' | 'js') =>
   ({ loader, target: 'browser', macro: false, trimUnusedImports: true }) as unknown as Bun.TranspilerOptions
 
 /**
- * The JavaScript of a lambda, or what is wrong with it. What means the same without types stays as it was written, so that
- * errors of a run name its own lines.
+ * Returns the JavaScript of a lambda, or its errors. Code without types stays as it was written, so that errors of a
+ * run have its line numbers.
  */
 export function compileSource(code: string): CompileResult {
   try {
@@ -35,7 +35,7 @@ export function compileSource(code: string): CompileResult {
   }
 }
 
-/** What becomes of it as JavaScript, if it is that. */
+/** Returns the code transpiled as JavaScript, or undefined when it is not JavaScript. */
 function transpileJs(code: string) {
   try {
     return new Bun.Transpiler(transpilerOptions('js')).transformSync(code)
@@ -44,7 +44,7 @@ function transpileJs(code: string) {
   }
 }
 
-/** Whether the engine that runs it can read it, too. */
+/** Checks that the engine that runs the code can parse it, too. */
 function checkSyntax(js: string, isUnchanged: boolean): CompileResult {
   setMemoryLimit(MAX_MEMORY_BYTES)
   const runtime = quickjs.newRuntime()
@@ -61,7 +61,7 @@ function checkSyntax(js: string, isUnchanged: boolean): CompileResult {
 }
 
 function toCompileError({ message: rawMessage, position }: TranspileError): CompileError {
-  // It quotes names, which are as long as somebody made them.
+  // The message may quote names of any length.
   const message = toSentence(rawMessage)
   if (!position) return { message }
   const { line, column } = position

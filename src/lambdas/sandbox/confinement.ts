@@ -1,9 +1,9 @@
 import { dlopen, type Library, ptr } from 'bun:ffi'
 import { closeSync } from 'node:fs'
 
-// What is done here holds whatever becomes of the engine: a lambda that broke out of it finds a process that can do nothing.
+// The kernel enforces this confinement: a lambda that breaks out of the engine is in a process that can do nothing.
 
-/** What a sandbox process goes without. Each is tried by itself, for no system has all of them. */
+/** The steps of the confinement. Each is tried separately, because not every system supports all of them. */
 export type ConfinementStep = 'user' | 'limits' | 'new-privileges' | 'files' | 'system-calls'
 
 const NOBODY_ID = 65_534
@@ -16,7 +16,7 @@ const RLIMITS: [resource: number, most: number][] = [
   [7, MAX_OPEN_FILES], // RLIMIT_NOFILE
 ]
 
-// https://docs.kernel.org/userspace-api/landlock.html: what may be asked for from each version of it on.
+// https://docs.kernel.org/userspace-api/landlock.html: the ABI version, and the access rights that it added.
 const FILE_ACCESS = [
   [1, 0x1fff],
   [2, 1 << 13],
@@ -26,7 +26,7 @@ const FILE_ACCESS = [
 const [TCP_SINCE, TCP_RIGHTS, SCOPES_SINCE, SCOPE_RIGHTS] = [4, 0b11, 6, 0b11]
 const [CREATE_RULESET, RESTRICT_SELF] = [444, 446]
 
-/** System calls by which a file, another process, program or connection would be had, on each architecture. */
+/** System calls that open files or connections, or reach other processes and programs, by architecture. */
 const SYSTEM_CALLS = {
   x64: {
     audit: 0xc000003e,
@@ -67,8 +67,8 @@ const symbols = {
 type Libc = Library<typeof symbols>['symbols']
 
 /**
- * Gives up, for good, what this process needs no more: its user where that is root, files, other programs, connections.
- * Answers what the system did not let it give up. Only Linux is known; elsewhere nothing is done.
+ * Irrevocably gives up what this process no longer needs: the user root, files, other programs and connections. Returns
+ * the steps that failed. Only Linux is supported; elsewhere it does nothing and returns [].
  */
 export function confineProcess(): ConfinementStep[] {
   if (process.platform !== 'linux') return []
@@ -77,7 +77,7 @@ export function confineProcess(): ConfinementStep[] {
     ['new-privileges', disableNewPrivileges],
     ['files', denyFileAccess],
     ['user', dropRoot],
-    // Last, because it applies to all threads, and takes the other steps' refusal of privileges to them.
+    // Last, because it synchronizes all threads, and thereby applies `new-privileges` to them.
     ['system-calls', filterSystemCalls],
   ]
   const libc = openLibc()
@@ -99,17 +99,20 @@ function openLibc(): Libc | undefined {
     } catch {}
 }
 
-/** No file, core dump or many descriptors. Address space has no bound: the engine reserves far more than it uses. */
+/**
+ * Forbids file writes, core dumps and many descriptors. Address space is not limited: the engine reserves far more than
+ * it uses.
+ */
 const limitResources = ({ setrlimit }: Libc) =>
   RLIMITS.every(
     ([resource, limit]) => setrlimit(resource, ptr(new BigUint64Array([BigInt(limit), BigInt(limit)]))) === 0,
   )
 
-/** Nothing that is run gains rights by it, and nobody of the same user looks into the memory. */
+/** No executed program gains privileges, and no process of the same user can read this one's memory. */
 const disableNewPrivileges = ({ prctl }: Libc) =>
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) === 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) === 0
 
-/** No file by its path, and no TCP (Landlock): in this thread and those that it makes. */
+/** Denies files by path, and TCP (Landlock), in this thread and the threads that it starts. */
 function denyFileAccess({ syscall }: Libc): boolean {
   const version = Number(syscall(CREATE_RULESET, 0, 0, 1, 0))
   if (version < 1) return false
@@ -124,7 +127,7 @@ function denyFileAccess({ syscall }: Libc): boolean {
   return isRestricted
 }
 
-/** Who is not root stays who they are. */
+/** Becomes the user nobody. A process that is not root keeps its user. */
 function dropRoot({ setgroups, setresgid, setresuid }: Libc): boolean {
   if (process.getuid?.() !== 0) return true
   const becomeNobody = () =>
@@ -136,9 +139,9 @@ type Instruction = [code: number, ifTrue: number, ifFalse: number, value: number
 const [LOAD, EQUALS, AT_LEAST, HAS, RETURN] = [0x20, 0x15, 0x35, 0x45, 0x06]
 const [NUMBER_OFFSET, ARCHITECTURE_OFFSET, FIRST_ARGUMENT_OFFSET] = [0, 4, 16]
 const [RETURN_ALLOW, RETURN_ERRNO] = [0x7fff0000, 0x00050000]
-const X32_SYSCALL_BIT = 0x40000000 // numbers of x32, another way to the same calls
+const X32_SYSCALL_BIT = 0x40000000 // the x32 ABI has other numbers for the same calls
 
-/** A filter for all threads (https://docs.kernel.org/userspace-api/seccomp_filter.html). */
+/** Installs a filter in all threads (https://docs.kernel.org/userspace-api/seccomp_filter.html). */
 function filterSystemCalls({ syscall }: Libc): boolean {
   const architecture = process.arch === 'x64' || process.arch === 'arm64' ? SYSTEM_CALLS[process.arch] : undefined
   if (!architecture) return false
@@ -149,7 +152,7 @@ function filterSystemCalls({ syscall }: Libc): boolean {
     [LOAD, 0, 0, NUMBER_OFFSET],
     [AT_LEAST, 0, 1, X32_SYSCALL_BIT],
     [RETURN, 0, 0, RETURN_ERRNO | EPERM],
-    // Its flags can't be looked at; without it threads are made by `clone`.
+    // A filter cannot read the flags of `clone3`; after ENOSYS threads are started by `clone`.
     [EQUALS, 0, 1, CLONE3],
     [RETURN, 0, 0, RETURN_ERRNO | ENOSYS],
     ...architecture.refused.flatMap((number): Instruction[] => [

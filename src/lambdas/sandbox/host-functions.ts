@@ -2,9 +2,9 @@ import type { QuickJSContext, QuickJSHandle } from 'quickjs-emscripten-core'
 import type { HostFunctions } from './prelude'
 import type { LogLevel, LogLine, ResultFormat, RunResult } from './protocol'
 
-/** A run, of whose lambda something is asked. */
+/** The run in the sandbox now, as its host functions see it. */
 export type CurrentRun = {
-  /** How often it has asked, how many timers it has set, and how many characters it has logged. */
+  /** The numbers of calls, timers and logged characters so far. */
   calls: number
   timerCount: number
   loggedCharacters: number
@@ -15,13 +15,13 @@ export type CurrentRun = {
   end(ending: RunResult): void
 }
 
-const MAX_TEXT_LENGTH = 2 << 20 // characters of what is asked at once
-const MAX_OUTPUT_LENGTH = 1 << 20 // characters of what a lambda answers
+const MAX_TEXT_LENGTH = 2 << 20 // characters of one input
+const MAX_OUTPUT_LENGTH = 1 << 20 // characters of the value of a lambda
 const MAX_BYTES = 8 << 20
-const MAX_LOG_LENGTH = 64 << 10 // characters of a run, with what each line costs besides
+const MAX_LOG_LENGTH = 64 << 10 // characters per run, including the overhead of each line
 const LOG_LINE_OVERHEAD = 32
-const MAX_CALLS = 1_000 // of a run
-const MAX_TIMERS = 1_000
+const MAX_CALLS = 1_000 // per run
+const MAX_TIMERS = 1_000 // per run
 const SHAPES: readonly ResultFormat[] = ['value', 'answer', 'bytes']
 const HASHES = ['sha1', 'sha256', 'sha384', 'sha512'] as const
 const ENCODINGS = ['utf8', 'latin1', 'hex', 'base64', 'base64url']
@@ -37,7 +37,7 @@ const URL_PARTS = [
   'hash',
 ] as const
 
-/** The functions that lead out of the sandbox. They take texts, numbers and bytes, and trust none. */
+/** Returns the object of functions that lead out of the sandbox. They check each text, number and byte array. */
 export function createHostFunctions(context: QuickJSContext, currentRun: () => CurrentRun): QuickJSHandle {
   const text = (handle: QuickJSHandle, maxLength = MAX_TEXT_LENGTH) => {
     if (context.typeof(handle) !== 'string') throw new TypeError('A string is expected.')

@@ -7,8 +7,8 @@ import type { Tenant } from '../../tenancy/tenants'
 import { SandboxProcess } from './sandbox-process'
 
 /**
- * Processes in which lambdas run. They are started when they are first needed, handed on from one run to the next, and
- * end when nobody needed them for some time.
+ * A pool of processes in which lambdas run. A process is started when it is first needed, is reused by later runs, and
+ * ends after it has been idle for some time.
  */
 export class SandboxPool {
   #semaphore: FairSemaphore
@@ -16,12 +16,12 @@ export class SandboxPool {
 
   constructor(
     private bounds: {
-      /** How many there are at most; one tenant gets half of them. */
+      /** The maximum number of processes; one tenant gets at most half of them. */
       most: number
       /** How many runs of one tenant may wait, and how long (ms). */
       waiting: number
       patience: number
-      /** ms after which a process that nobody needs ends; and the last one of them. */
+      /** ms after which an idle process ends (`idle`), and the last idle one (`last`). */
       idle: number
       last: number
     },
@@ -30,7 +30,7 @@ export class SandboxPool {
     this.#semaphore = new FairSemaphore(most, waiting, { perTenant: Math.ceil(most / 2), timeoutMs: patience })
   }
 
-  /** Does work with a process of its own, when it is the tenant's turn. @throws 503 LAMBDA_BUSY */
+  /** Runs `work` with a process of its own when it is the tenant's turn. @throws 503 LAMBDA_BUSY */
   async use<T>(tenant: Pick<Tenant, 'tenant'>, work: (child: SandboxProcess) => Promise<T>): Promise<T> {
     let hasBegun = false
     try {
@@ -51,7 +51,7 @@ export class SandboxPool {
     }
   }
 
-  /** Has a process that waits for whoever comes next, and goes on waiting. */
+  /** Ensures that an idle process is waiting for the next run, and restarts its idle time. */
   prewarm() {
     const [first, ...others] = this.#idle
     if (first) clearTimeout(first.timer)
@@ -61,7 +61,7 @@ export class SandboxPool {
   }
 
   #acquire(): SandboxProcess {
-    // The one that was used last is the warmest.
+    // The process that was used last is the warmest.
     for (let resting = this.#idle.pop(); resting; resting = this.#idle.pop()) {
       clearTimeout(resting.timer)
       if (resting.child.isReusable) return resting.child
@@ -69,7 +69,7 @@ export class SandboxPool {
     return new SandboxProcess()
   }
 
-  /** A process that had to be ended is replaced at once: whoever comes next need not wait for that. */
+  /** A process that was killed is replaced at once, so that the next run need not wait for a start. */
   #release(used: SandboxProcess) {
     const child = used.isReusable ? used : tryStartProcess()
     const { idle, last } = this.bounds
@@ -81,14 +81,14 @@ export class SandboxPool {
   }
 }
 
-/** Where the system refuses another process, whoever needs one is told. */
+/** Ignores a failed start here: the next run that needs a process reports it. */
 function tryStartProcess() {
   try {
     return new SandboxProcess()
   } catch {}
 }
 
-/** Where the lambdas of this server run. */
+/** The pool of this server. */
 export const sandboxPool = new SandboxPool({
   ...{ most: config.ATOLL_LAMBDA_PROCESSES, waiting: 100, patience: 10_000 },
   ...{ idle: 300_000, last: DAY_MS / 12 },

@@ -1,7 +1,7 @@
 import type { LogLevel, ResultFormat } from './protocol'
 import type { WebHostFunctions } from './web-apis'
 
-/** What the sandbox asks of the process around it. */
+/** The functions of the process that the sandbox can call. */
 export type HostFunctions = WebHostFunctions & {
   chance(): number
   call(id: number, name: string, input: string): void
@@ -11,7 +11,7 @@ export type HostFunctions = WebHostFunctions & {
   fail(name: string, message: string, stack: string): void
 }
 
-/** What the process around it asks of the sandbox. */
+/** The functions of the sandbox that the process calls. */
 export type GuestFunctions = {
   start(loading: unknown, request: string, env: string): void
   failed(error: unknown): void
@@ -20,9 +20,9 @@ export type GuestFunctions = {
 }
 
 /**
- * What a lambda has besides its language: `atoll`, `console`, `fetch` and timers. Runs inside the sandbox, which gets the
- * text of this function and nothing else: it may name nothing from outside. What it keeps of the language, a lambda
- * can't exchange.
+ * Defines `atoll`, `console`, `fetch` and timers for lambdas. It runs inside the sandbox, which receives only the text
+ * of this function, so it must not refer to anything outside it. It keeps its own references to the built-ins (`parse`,
+ * `keys` …), which a lambda cannot replace.
  */
 export function installPrelude(host: HostFunctions, signing: object): GuestFunctions {
   type Waiting = { resolve(answer: unknown): void; reject(error: unknown): void; place: string | undefined }
@@ -42,7 +42,7 @@ export function installPrelude(host: HostFunctions, signing: object): GuestFunct
       host.call(id, name, stringify(input))
     })
 
-  /** What was refused is thrown with `status`, `code`, `message` and `details`. */
+  /** A refused call throws this error with `status`, `code`, `message` and `details`. */
   class AtollError extends Error {
     override name = 'AtollError'
   }
@@ -130,14 +130,14 @@ export function installPrelude(host: HostFunctions, signing: object): GuestFunct
   for (const [name, value] of Object.entries(globals))
     Object.defineProperty(globalThis, name, { value, writable: true, configurable: true })
 
-  // The engine's own would begin alike in each run.
+  // The engine's own generator would start with the same seed in each run.
   Math.random = () => host.chance()
 
   const truncate = (value: unknown, maxLength: number) => String(value).slice(0, maxLength)
 
-  /** What was thrown may be anything, and may throw by itself when it is looked at. */
+  /** The thrown value may be anything, and reading it may throw. */
   function failed(error: unknown) {
-    // There was not even the memory for an error.
+    // There was not enough memory for an error object.
     if (error === null) return host.fail('InternalError', 'out of memory', '')
     let [name, message, stack] = ['Error', 'The lambda threw a value that cannot be serialized.', '']
     try {

@@ -6,30 +6,33 @@ import type { Command, Message } from './protocol'
 import { getGrowthBytes } from './quickjs'
 import { SandboxRun } from './sandbox-run'
 
-// A process that runs lambdas, one after the other, and has neither our memory nor our environment.
+// The sandbox process: it runs one lambda at a time, without the memory and environment of the server.
 
 declare const self: Worker
 
-const MAX_PROCESS_BYTES = 1 << 30 // bytes of the process; a lambda's own are counted by the engine
-const MAX_ENGINE_GROWTH_BYTES = 32 << 20 // bytes by which the engine may have grown
-const MONITOR_INTERVAL_MS = 20 // ms
+const MAX_PROCESS_BYTES = 1 << 30 // of the process; the engine limits each lambda
+const MAX_ENGINE_GROWTH_BYTES = 32 << 20 // after more growth the process is replaced
+const MONITOR_INTERVAL_MS = 20
 
-// Whoever waits for the server comes first; and when memory is short, this goes first.
+// The server has priority, and when memory is short the kernel kills this process first.
 if (process.platform === 'linux')
   try {
     setPriority(5)
     writeFileSync('/proc/self/oom_score_adj', '1000')
   } catch {}
 
-// The zone in which days begin is found in a file, and then remembered.
+// Loads the time zone, which is read from a file once.
 new Date().toString()
-// Held open, because nothing can be opened below.
+// Stays open, because no file can be opened after the confinement.
 const statusFile = process.platform === 'linux' ? openSync('/proc/self/status', 'r') : -1
 
-// After all that is needed was loaded, and before the thread below, which inherits it.
+// After everything needed was loaded, and before the start of the monitor thread, which inherits the confinement.
 const missingConfinement = confineProcess()
 
-/** While a lambda is at it, this thread hears nothing; the other one ends both when the server is gone, or memory goes. */
+/**
+ * A lambda blocks the main thread, so another thread kills the process when the server is gone or memory exceeds
+ * `maxBytes`.
+ */
 function monitorProcess(maxBytes: number, intervalMs: number, statusFd: number) {
   const { readSync } = process.getBuiltinModule('node:fs')
   const parent = process.ppid

@@ -1,15 +1,15 @@
-/** What a run may take: ms until it has ended, and bytes of memory. */
+/** The limits of a run: ms until it times out, and bytes of memory. */
 export type RunLimits = { time: number; memory: number }
 
-/** What is said to the process of a sandbox. All that comes from or goes to a lambda is text. */
+/** A message to a sandbox process. Everything from and to a lambda is text. */
 export type Command =
   | { run: number; compile: string }
   | { run: number; js: string; request: string; env: string; bounds: RunLimits }
   | { run: number; call: number; ok: boolean; answer: string }
 
-/** What it says. */
+/** A message from a sandbox process. */
 export type Message =
-  /** What it could not be confined by (`confinement.ts`). */
+  /** The steps of the confinement that failed (`confinement.ts`). */
   | { ready: true; missing: string[] }
   | { run: number; call: number; name: string; input: string }
   | { run: number; line: LogLine }
@@ -19,7 +19,7 @@ export type Message =
 export type LogLine = { at: number; level: LogLevel; text: string }
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
-/** What JSON stands for: itself; an answer with status, headers and body; the same, whose body is bytes, in base64. */
+/** How to read the JSON of a result: as a value, as a whole response, or as one whose body is bytes in base64. */
 export type ResultFormat = 'value' | 'answer' | 'bytes'
 
 /** How a run ended. `value` is JSON. */
@@ -28,9 +28,9 @@ export type RunResult =
   | { failure: 'timeout' | 'memory' }
   | { failure: 'failed'; error: ThrownError }
 
-/** What a lambda threw, as far as it could be told. */
+/** The error that a lambda threw, truncated. */
 export type ThrownError = { name: string; message: string; stack: string }
 
-/** The code that runs, or what is wrong with it and where. */
+/** The compiled code, or its errors with their positions. */
 export type CompileResult = { js: string } | { flaws: CompileError[] }
 export type CompileError = { message: string; line?: number; column?: number }

@@ -2,14 +2,14 @@ import variant from '@jitl/quickjs-singlefile-mjs-release-sync'
 import { newQuickJSWASMModuleFromVariant, newVariant } from 'quickjs-emscripten-core'
 
 const PAGE_BYTES = 64 << 10
-const INITIAL_BYTES = 16 << 20 // bytes that the engine begins with
-const MAX_GROWTH_BYTES = 256 << 20 // bytes beyond these
-const PROBE_BYTES = 1 << 20 // bytes; more than any gap between what is used
+const INITIAL_BYTES = 16 << 20 // the initial memory of the engine
+const MAX_GROWTH_BYTES = 256 << 20 // beyond the initial memory
+const PROBE_BYTES = 1 << 20 // more than any gap between used blocks
 const SCAN_STEP_BYTES = 4 << 10
-const USED_STACK_BYTES = 512 << 10 // bytes of its stack that may be in use
-const GUARD_BYTES = 256 << 10 // bytes before them, which nothing can pass unseen: no frame is as large
+const USED_STACK_BYTES = 512 << 10 // of its stack that may be in use
+const GUARD_BYTES = 256 << 10 // before the used stack; larger than any frame
 
-// The engine's own limit counts blocks, not bytes, so what is counted is by how much its memory grows.
+// The engine's own limit counts blocks, not bytes, so the growth of its memory is limited instead.
 const wasmMemory = new WebAssembly.Memory({
   initial: INITIAL_BYTES / PAGE_BYTES,
   maximum: (INITIAL_BYTES + MAX_GROWTH_BYTES) / PAGE_BYTES,
@@ -17,7 +17,7 @@ const wasmMemory = new WebAssembly.Memory({
 const growMemory = wasmMemory.grow.bind(wasmMemory)
 let maxBytes = INITIAL_BYTES
 
-/** Where it is refused, whoever asked for memory runs out of it. */
+/** When growth is refused, the engine's allocation fails as out of memory. */
 wasmMemory.grow = (pages) => {
   if (wasmMemory.buffer.byteLength + pages * PAGE_BYTES > maxBytes) throw new RangeError('There is no more memory.')
   return growMemory(pages)
@@ -39,23 +39,24 @@ export const quickjs = await newQuickJSWASMModuleFromVariant(
   newVariant({ ...variant, importModuleLoader }, { wasmMemory }),
 )
 
-/** From now on the engine may take so many bytes, beyond those that it begins with. */
+/** Sets the bytes that the engine may use beyond its initial memory. */
 export function setMemoryLimit(bytes: number) {
   maxBytes = INITIAL_BYTES + Math.min(bytes, MAX_GROWTH_BYTES)
 }
 
-/** By how many bytes it has grown. They are never given back. */
+/** Returns the bytes by which the engine has grown. They are never freed. */
 export const getGrowthBytes = () => wasmMemory.buffer.byteLength - INITIAL_BYTES
 
-/** The engine's memory. */
+/** Returns the engine's memory. */
 export const viewMemory = () => new Uint8Array(wasmMemory.buffer)
 
 /**
- * Remembers the engine's memory as it is; returns what makes it so again, byte for byte. Most of it is stack to which nobody
- * gets, because the engine refuses to go as deep (`STACK` of the room): of that it is only seen whether it is still empty.
+ * Records the engine's memory; returns a function that restores it byte for byte. Most of it is stack that is never
+ * reached, because the engine limits its depth (`MAX_STACK_BYTES` in runtime.ts): of that part only a guard is
+ * compared. When the guard is no longer empty, the whole memory is restored.
  */
 export function snapshotMemory(): () => void {
-  // What lies behind a block that fits nowhere else was never used.
+  // A block that fits into no gap is allocated after everything in use.
   const end = moduleHeap._malloc(PROBE_BYTES)
   moduleHeap._free(end)
   const bytes = viewMemory().slice(0, end + PAGE_BYTES)
@@ -75,7 +76,7 @@ export function snapshotMemory(): () => void {
   }
 }
 
-/** The longest part without anything in it: the stack, which grows from its end to its beginning. */
+/** Returns the longest range of zeros: the stack, which grows from its end to its beginning. */
 function findLongestZeroRun(bytes: Uint8Array): { from: number; to: number } {
   const zeros = new Uint8Array(SCAN_STEP_BYTES)
   let [longest, from] = [{ from: 0, to: 0 }, 0]

@@ -4,10 +4,10 @@ import { type GuestFunctions, installPrelude } from './prelude'
 import { quickjs, setMemoryLimit, snapshotMemory } from './quickjs'
 import { installWebApis } from './web-apis'
 
-const MAX_STACK_BYTES = 192 << 10 // bytes that the engine may take of its own stack, for which it takes more of ours
+const MAX_STACK_BYTES = 192 << 10 // of the engine's stack; it takes more of the process's stack
 const EVAL_OPTIONS = { type: 'global', strict: true } as const
 
-/** Who is in there. */
+/** The run that is in the sandbox now. */
 let currentRun: CurrentRun | undefined
 
 const runtime = quickjs.newRuntime()
@@ -29,8 +29,8 @@ const guest = evalAndCall(`(${installPrelude})`, host, evalAndCall(`(${installWe
 const restoreMemory = snapshotMemory()
 
 /**
- * The room in which lambdas run, one after the other: for each it is as it was before the first, byte for byte. `memory`
- * in bytes.
+ * Restores the engine, byte for byte, to its state before the first run. `memory` is the limit of the next run in
+ * bytes.
  */
 export function resetRuntime(nextRun: CurrentRun, memory: number) {
   restoreMemory()
@@ -38,12 +38,12 @@ export function resetRuntime(nextRun: CurrentRun, memory: number) {
   currentRun = nextRun
 }
 
-/** Calls what is there; what it throws is for `failed` to hear. */
+/** Calls a function of the sandbox. Returns what it threw, which the caller passes to `failed`. */
 export function callGuest(step: keyof GuestFunctions, ...values: QuickJSHandle[]): QuickJSHandle | undefined {
   const result = context.getProp(guest, step).consume((act) => context.callFunction(act, context.undefined, ...values))
   if (result.error) return result.error
   result.value.dispose()
 }
 
-/** Does what promises wait for; what an uncaught error was, if there was one. */
+/** Runs the pending jobs of promises. Returns an uncaught error, if there was one. */
 export const runPendingJobs = (): QuickJSHandle | undefined => runtime.executePendingJobs().error

@@ -3,33 +3,33 @@ import { logError } from '../../core/log'
 import { IS_COMPILED } from '../../core/worker-url'
 import type { Command, CompileResult, LogLine, Message, RunLimits, RunResult } from './protocol'
 
-const KILL_GRACE_MS = 500 // ms for what the engine does without asking how late it is
-const COMPILE_TIMEOUT_MS = 5_000 // ms
-const START_TIMEOUT_MS = 20_000 // ms, on a busy machine
+const KILL_GRACE_MS = 500 // the engine does not check the time during some operations
+const COMPILE_TIMEOUT_MS = 5_000
+const START_TIMEOUT_MS = 20_000 // enough for a busy machine
 
-// A compiled binary starts itself, and its first lines know what for.
+// A compiled binary starts itself with the argument `sandbox`.
 const SPAWN_COMMAND = IS_COMPILED
   ? [process.execPath, 'sandbox']
   : [process.execPath, fileURLToPath(new URL('./process-main.ts', import.meta.url))]
 
-/** What a run is given. */
+/** The input of a run. `request` and `env` are JSON. */
 export type RunInput = { js: string; request: string; env: string; bounds: RunLimits }
 
-/** Who answers what a lambda asks, and hears its log. Texts are JSON. */
+/** Answers the host calls of a lambda, and receives its log. `input` and `answer` are JSON. */
 export type RunListener = {
   call(name: string, input: string): Promise<{ ok: boolean; answer: string }>
   line(line: LogLine): void
 }
 
-/** The sandbox is broken, or its process ended. */
+/** The sandbox process did not start, or ended during the run. */
 export type SandboxCrash = { failure: 'broken' }
 
 type SandboxResult = RunResult | CompileResult | SandboxCrash
-type PendingCommand = { number: number; settle: (told: SandboxResult) => void; listener?: RunListener }
+type PendingCommand = { number: number; settle: (result: SandboxResult) => void; listener?: RunListener }
 
 let hasReportedMissing = false
 
-/** Tells once what the system does not let sandboxes go without. */
+/** Logs once which steps of the confinement this system does not support. */
 function reportMissingConfinement(missing: string[]) {
   if (!missing.length || hasReportedMissing) return
   hasReportedMissing = true
@@ -43,7 +43,7 @@ process.once('exit', () => {
 
 /** A process that runs one lambda at a time. */
 export class SandboxProcess {
-  /** Whether another can be run in it. */
+  /** Whether it can run another lambda. */
   isReusable = true
   ready: Promise<boolean>
   #process: Bun.Subprocess
@@ -55,7 +55,7 @@ export class SandboxProcess {
     this.ready = promise
     const timer = setTimeout(() => this.kill(), START_TIMEOUT_MS)
     this.#process = Bun.spawn(SPAWN_COMMAND, {
-      // It gets nothing of ours. More of its stack may be used, because the engine's calls take much of it.
+      // It does not inherit the server's environment.
       env: { NODE_ENV: 'production', DO_NOT_TRACK: '1', BUN_ENABLE_CRASH_REPORTING: '0' },
       cwd: '/',
       stdio: ['ignore', 'ignore', 'ignore'],
@@ -79,17 +79,17 @@ export class SandboxProcess {
     processes.add(this)
   }
 
-  /** The number of its process. */
+  /** The id of its process. */
   get pid() {
     return this.#process.pid
   }
 
-  /** Runs a lambda until it ends or has to be ended. */
+  /** Runs a lambda until it ends. 500 ms after its time limit the process is killed. */
   run(job: RunInput, listener: RunListener): Promise<RunResult | SandboxCrash> {
     return this.#execute(job, job.bounds.time + KILL_GRACE_MS, listener) as Promise<RunResult | SandboxCrash>
   }
 
-  /** What a code compiles to. */
+  /** Compiles the code of a lambda. */
   compile(code: string): Promise<CompileResult | SandboxCrash | { failure: 'timeout' }> {
     return this.#execute({ compile: code }, COMPILE_TIMEOUT_MS) as Promise<
       CompileResult | SandboxCrash | { failure: 'timeout' }
@@ -113,7 +113,7 @@ export class SandboxProcess {
     const { promise, resolve: settle } = Promise.withResolvers<SandboxResult>()
     const number = ++this.#lastNumber
     this.#current = { number, settle, listener }
-    // WebAssembly that goes round and round can only be ended with its process.
+    // WebAssembly in an endless loop can only be ended with its process.
     const timer = setTimeout(() => {
       this.kill()
       this.#settle({ failure: 'timeout' })
@@ -135,7 +135,7 @@ export class SandboxProcess {
 
   async #answerCall({ number, listener }: PendingCommand, call: number, name: string, input: string) {
     const answer = await listener?.call(name, input)
-    // Meanwhile the run may have ended, and another one have begun.
+    // Meanwhile the run may have ended and another one have begun.
     if (answer && this.#current?.number === number) this.#send({ run: number, call, ...answer })
   }
 

@@ -11,7 +11,7 @@ const NEVER_ENDS: RunResult = {
   error: { name: 'Error', message: 'The lambda waits for a promise that never settles.', stack: '' },
 }
 
-/** One run of a lambda, until it has ended. */
+/** One run of a lambda. It calls `onEnd` once. */
 export class SandboxRun implements CurrentRun {
   number: number
   calls = 0
@@ -27,8 +27,8 @@ export class SandboxRun implements CurrentRun {
 
   constructor(
     private command: RunCommand,
-    private send: (word: Message) => void,
-    /** `sound`: whether the engine is as good as before. */
+    private send: (message: Message) => void,
+    /** `sound`: whether the engine is intact and can be reused. */
     private onEnd: (ending: RunResult, sound: boolean) => void,
   ) {
     const { time, memory } = command.bounds
@@ -46,7 +46,7 @@ export class SandboxRun implements CurrentRun {
     })
   }
 
-  /** What the server says to something that the lambda asked. */
+  /** Passes the server's answer to a host call to the lambda. */
   resolveCall({ call, ok, answer }: Extract<Command, { call: number }>) {
     this.#pendingCalls--
     const { true: yes, false: no } = context
@@ -84,10 +84,10 @@ export class SandboxRun implements CurrentRun {
     this.#timers.add(timer)
   }
 
-  /** A step of the run, with all that follows from it at once. */
+  /** Runs a step, and then all pending jobs of promises. */
   #step(step: () => void) {
     if (this.#result) return
-    // The timer that says so may come after the answer that is being handed in.
+    // An answer may arrive before the timer of the time limit fires.
     if (this.isOverdue()) return this.end({ failure: 'timeout' })
     this.#isExecuting = true
     try {
@@ -98,13 +98,13 @@ export class SandboxRun implements CurrentRun {
       this.#handleEngineError(error)
     }
     this.#isExecuting = false
-    // One of the timers is the run's own.
+    // One of the timers is that of the time limit.
     if (this.#isTimedOut) this.#result = { failure: 'timeout' }
     else if (!this.#result && !this.#pendingCalls && this.#timers.size === 1) this.#result = NEVER_ENDS
     if (this.#result) this.#close()
   }
 
-  /** Nothing that is handed in is given back: with the end of the run all of it is gone. */
+  /** Handles are not disposed: the end of the run discards the engine's whole memory. */
   #callGuest(step: keyof GuestFunctions, ...values: QuickJSHandle[]) {
     const error = callGuest(step, ...values)
     if (!error) return
@@ -112,12 +112,12 @@ export class SandboxRun implements CurrentRun {
     else this.#reportError(error)
   }
 
-  /** What was thrown where the lambda's own promise does not hear of it. */
+  /** Reports an error that was thrown outside the lambda's own promise. */
   #reportError(error: QuickJSHandle) {
     if (!this.#isTimedOut && !this.#result) this.#callGuest('failed', error)
   }
 
-  /** The engine itself has thrown: its stack or its memory did not suffice, and it is not in order any more. */
+  /** The engine itself has thrown: its stack or memory did not suffice, and its state is no longer reliable. */
   #handleEngineError(error: unknown) {
     this.#isEngineIntact = false
     const isStackOverflow = error instanceof RangeError

@@ -1,4 +1,4 @@
-/** What `web` asks of the process around the sandbox: text and bytes in, text and bytes out. */
+/** The functions of the process that `installWebApis` calls: text and bytes in, text and bytes out. */
 export type WebHostFunctions = {
   url(href: string, base: string, name: string, value: string): string | null
   encode(bytes: ArrayBuffer, encoding: string): string
@@ -8,8 +8,8 @@ export type WebHostFunctions = {
 }
 
 /**
- * What lambdas expect of JavaScript that the engine does not have. Runs inside the sandbox, which gets the text of this
- * function and nothing else: it may name nothing from outside.
+ * Defines the web APIs that the engine lacks, and returns `atoll.crypto`. It runs inside the sandbox, which receives
+ * only the text of this function, so it must not refer to anything outside it.
  */
 export function installWebApis(host: WebHostFunctions) {
   type Data = string | ArrayBuffer | ArrayBufferView
@@ -153,7 +153,7 @@ export function installWebApis(host: WebHostFunctions) {
     },
   }
 
-  /** What signatures are checked by: `atoll.crypto`. Texts count as UTF-8; `hash` is sha1, sha256, sha384 or sha512. */
+  /** `atoll.crypto`, for checking signatures. Strings are UTF-8; `hash` is sha1, sha256, sha384 or sha512. */
   const signing = {
     hash: (hash: string, data: Data) => new Uint8Array(host.digest(hash, null, bytesOf(data))),
     hmac: (hash: string, key: Data, data: Data) => new Uint8Array(host.digest(hash, bytesOf(key), bytesOf(data))),
@@ -161,7 +161,7 @@ export function installWebApis(host: WebHostFunctions) {
     encode: (data: Data, encoding: string) => host.encode(bytesOf(data), encoding),
     decode: (text: string, encoding: string) => new Uint8Array(host.decode(`${text}`, encoding)),
     timingSafeEqual(one: Data, other: Data) {
-      // Under a key that nobody knows, how far two digests agree tells nothing.
+      // With a secret random key, how many characters of the digests agree reveals nothing.
       const key = host.random(32)
       const [a, b] = [one, other].map((data) => host.encode(host.digest('sha256', key, bytesOf(data)), 'hex'))
       return a === b
