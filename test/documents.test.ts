@@ -1,0 +1,82 @@
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { existsSync, statSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { Glob } from 'bun'
+import { anchorsOf, codeBlocksOf, linksOf } from './documents/markdown'
+import { isRunnable, runBlocks } from './documents/shell'
+import { createTempFolder, type RunningAtoll, runAtoll, signIn, startAtoll } from './fakes/cli'
+
+setDefaultTimeout(120_000)
+
+const root = resolve(import.meta.dir, '..')
+const list = (pattern: string) => [...new Glob(pattern).scanSync(root)].sort()
+const read = (path: string) => Bun.file(join(root, path)).text()
+
+const guides = list('docs/guides/*.md').filter((path) => !path.endsWith('README.md'))
+const documents = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', ...list('docs/**/*.md')]
+
+test('README.md can be read at one sitting', async () => {
+  expect((await read('README.md')).trimEnd().split('\n').length).toBeLessThanOrEqual(150)
+})
+
+describe.each(documents)('%s', (path) => {
+  test('leads only to files and headings that exist', async () => {
+    for (const link of linksOf(await read(path))) {
+      if (/^[a-z]+:/i.test(link)) continue
+      const [file = '', anchor] = link.split('#')
+      const target = file ? join(dirname(path), file) : path
+      expect(existsSync(join(root, target)), `${link} in ${path}`).toBe(true)
+      if (!anchor) continue
+      expect(statSync(join(root, target)).isFile(), `${link} in ${path}`).toBe(true)
+      expect([...anchorsOf(await read(target))], `${link} in ${path}`).toContain(anchor)
+    }
+  })
+
+  test('has JSON that can be parsed, and blocks whose language is named', async () => {
+    for (const { info, code, line } of codeBlocksOf(await read(path))) {
+      expect(info, `${path}:${line}`).toMatch(/^(sh( no-run)?|json|js|ts|http|sql|nginx|ini|text)$/)
+      if (info === 'json') expect(() => JSON.parse(code), `${path}:${line}`).not.toThrow()
+    }
+  })
+})
+
+describe('examples', () => {
+  const isTestable = !!Bun.which('curl') && !!Bun.which('sh')
+  if (!isTestable) console.warn('SKIPPED: the examples of the documents are run by curl and sh.')
+
+  test.skipIf(!isTestable)('the README works as it is printed', async () => {
+    const blocks = codeBlocksOf(await read('README.md')).filter(isRunnable)
+    const [create, ...requests] = blocks
+    const folder = createTempFolder()
+    await runBlocks([create!], { folder, url: '' })
+    await using server = await startAtoll({ at: folder })
+    expect(await runBlocks(requests, { folder, url: server.url })).toContain('"title":"Walden"')
+  })
+
+  /** Guides share a server, where each has a tenant with the administrator of "Getting started". */
+  let shared: Promise<{ folder: string; server: RunningAtoll }> | undefined
+  const startShared = async () => {
+    const folder = createTempFolder()
+    return { folder, server: await startAtoll({ at: folder, env: { ATOLL_RATE_LIMITS: 'off' } }) }
+  }
+
+  test.skipIf(!isTestable).each(guides)('%s works as it is printed', async (path) => {
+    const blocks = codeBlocksOf(await read(path)).filter(isRunnable)
+    expect(blocks.length, 'a guide has examples').toBeGreaterThan(0)
+    shared ??= startShared()
+    const { folder, server } = await shared
+    const tenant = relative('docs/guides', path).replace('.md', '')
+    const host = `${tenant}.localhost`
+    const admin = { username: 'ada', password: 'correct-horse' }
+    const options = ['--host', host, '--admin-username', admin.username, '--admin-password', admin.password]
+    expect((await runAtoll(['tenant', 'create', tenant, ...options], { at: folder })).code).toBe(0)
+    const { authorization = '' } = await signIn(server.url, tenant, admin.username, admin.password)
+    const url = `http://${host}:${server.port}`
+    const env = { ATOLL: url, TOKEN: authorization.replace('Bearer ', ''), AUTH: `authorization: ${authorization}` }
+    await runBlocks(blocks, { folder, url, env })
+  })
+
+  test.skipIf(!isTestable)('the server of the guides is stopped', async () => {
+    await (await shared)?.server.end('SIGKILL')
+  })
+})
