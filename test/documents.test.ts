@@ -1,7 +1,10 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { Glob } from 'bun'
+import { API_ERRORS, COMMAND_CODES, FOREIGN_CODES, LOG_CODES, NESTED_CODES, NOT_FOUND_NAMES } from './documents/errors'
+import { EVENTS } from './documents/events'
+import { generatePages } from './documents/generate'
 import { anchorsOf, codeBlocksOf, linksOf } from './documents/markdown'
 import { isRunnable, runBlocks } from './documents/shell'
 import { createTempFolder, type RunningAtoll, runAtoll, signIn, startAtoll } from './fakes/cli'
@@ -39,6 +42,68 @@ describe.each(documents)('%s', (path) => {
     }
   })
 })
+
+describe('the reference', () => {
+  const source = list('src/**/*.ts')
+    .map((path) => readFileSync(join(root, path), 'utf8'))
+    .join('\n')
+  const findAll = (pattern: RegExp) => [...source.matchAll(pattern)].map(([, ...groups]) => groups)
+
+  test.each(Object.entries(generatePages()))('%s is what "npm run docs" writes', async (path, text) => {
+    expect(await read(path)).toBe(text)
+  })
+
+  test('has every code of an error', async () => {
+    const documented = [API_ERRORS, NESTED_CODES, COMMAND_CODES, LOG_CODES].flatMap((codes) => Object.keys(codes))
+    const known = new Set([...documented, ...FOREIGN_CODES, ...NOT_FOUND_NAMES.map(toNotFoundCode)])
+    for (const code of (await read('test/compatibility/codes.txt')).trim().split('\n'))
+      expect(known.has(code), `${code} is missing in test/documents/errors.ts`).toBe(true)
+  })
+
+  test('has no code that the sources do not have', () => {
+    for (const code of [API_ERRORS, NESTED_CODES, COMMAND_CODES, LOG_CODES].flatMap((codes) => Object.keys(codes)))
+      expect(source.includes(`'${code}'`), `${code} is in test/documents/errors.ts`).toBe(true)
+  })
+
+  test('has the status of every error', () => {
+    const pairs = findAll(/\b([45]\d\d),\s*'([A-Z][A-Z_]+)'/g)
+    expect(pairs.length).toBeGreaterThan(100)
+    for (const [status, code = ''] of pairs)
+      if (API_ERRORS[code]) expect(API_ERRORS[code][0], code).toContain(Number(status))
+  })
+
+  test('has everything that can be missing', () => {
+    for (const [name = ''] of findAll(/\bnotFound(?:Problem)?\('([a-z ]+)'\)/g)) expect(NOT_FOUND_NAMES).toContain(name)
+  })
+
+  test('has what lines of the log are called', () => {
+    for (const [code = ''] of findAll(/\blogError\('([A-Z_]+)'/g)) expect(Object.keys(LOG_CODES)).toContain(code)
+  })
+
+  test('has every event of the system', () => {
+    const names = EVENTS.map(({ name }) => name)
+    for (const [name = ''] of findAll(/eventName: '([a-z-]+)'/g))
+      if (name !== 'order-placed') expect(names).toContain(name)
+    for (const [type = ''] of findAll(/EventName = ([^\n]+)/g))
+      for (const [, name = ''] of type.matchAll(/'([a-z-]+)'/g)) expect(names).toContain(name)
+  })
+})
+
+describe.each([...list('docs/adr/[0-9]*.md'), ...list('docs/architecture/*.md')])('%s', (path) => {
+  test('names files that exist', async () => {
+    const paths = filesNamedIn(await read(path))
+    expect(paths.length, 'it names files').toBeGreaterThan(0)
+    for (const one of paths) expect(list(one).length, `${one} in ${path}`).toBeGreaterThan(0)
+  })
+})
+
+const toNotFoundCode = (name: string) => `${name.toUpperCase().replaceAll(' ', '_')}_NOT_FOUND`
+
+/** The paths of the part "Files", as patterns; those without a folder are beside the one before, as people write them. */
+function filesNamedIn(text: string): string[] {
+  const [, part = ''] = /(?:^## Files\n|\*\*Files:?\*\*:?)([\s\S]*?)(?=\n## |$(?![\s\S]))/m.exec(text) ?? []
+  return [...part.matchAll(/`([^`\s]+)`/g)].map(([, one = '']) => (one.endsWith('/') ? `${one}**` : one))
+}
 
 describe('examples', () => {
   const isTestable = !!Bun.which('curl') && !!Bun.which('sh')
